@@ -44,11 +44,10 @@ pub(super) fn candidates(pattern: &str, ignore_case: bool) -> Vec<String> {
     };
     let mut writer = Writer::default();
     writer.find_groups(&tree.expr, false);
-    writer.has_choices = true;
     let chosen = writer.write_choices(&tree.expr);
-    (writer.chosen, writer.has_choices, writer.nodes) = (None, false, 0);
+    (writer.chosen, writer.nodes) = (None, 0);
     let plain = writer.write(&tree.expr, Place::WHOLE);
-    let plain = plain.map(|piece| piece.text);
+    let plain = plain.map(|piece| writer.with_wide_lines(vec![piece.text]));
     chosen.into_iter().chain(plain).collect()
 }
 
@@ -142,9 +141,7 @@ struct Writer<'e> {
     nodes: usize,
     /// Number of references to a group behind them, or of another kind.
     other_references: usize,
-    /// The pattern is written out for each choice.
-    has_choices: bool,
-    /// A boundary of words was written; in choices it knows only ASCII.
+    /// A boundary of words was written, which knows only ASCII.
     has_boundary: bool,
 }
 
@@ -232,11 +229,16 @@ impl<'e> Writer<'e> {
             self.chosen = Some(Choice { group, body, copy });
             branches.push(self.write(expr, Place::WHOLE)?.text);
         }
+        Some(self.with_wide_lines(branches))
+    }
+
+    /// Joins expressions. Beside characters beyond ASCII, and bytes that are none, it is not known
+    /// whether words end, so a pattern that asks for that may match each line with one of them.
+    fn with_wide_lines(&self, mut branches: Vec<String>) -> String {
         if self.has_boundary {
-            // Beside other characters it is not known whether words end.
             branches.push(format!("(?-u:[{WIDE}])"));
         }
-        Some(branches.join("|"))
+        branches.join("|")
     }
 
     /// Returns true if an expression goes on over any number of letters, other than by a group at a
@@ -505,9 +507,10 @@ impl<'e> Writer<'e> {
             Assertion::WordBoundary
             | Assertion::LeftWordBoundary
             | Assertion::RightWordBoundary => {
-                // The linear engine is slow where others meet a program that is large.
+                // The one of Unicode matches nowhere beside a byte that is no text, and is slow
+                // where other characters meet a program that is large.
                 self.has_boundary = true;
-                if self.has_choices { r"(?-u:\b)" } else { r"\b" }
+                r"(?-u:\b)"
             }
             _ => "",
         };
@@ -549,21 +552,16 @@ impl Piece {
 /// Writes a text that must be there.
 fn literal(text: &str, ignores_case: bool) -> Piece {
     let plain = text.replace(char::REPLACEMENT_CHARACTER, "");
-    if plain.len() < text.len() {
-        // It may stand for a byte.
-        return Piece {
-            text: format!("(?-u:[{WIDE}])"),
-            worth: 0,
-        };
-    }
-    let text = regex_syntax::escape(text);
+    // It may stand for bytes that are no text.
+    let parts = text.split(char::REPLACEMENT_CHARACTER);
+    let parts = parts.map(|part| match regex_syntax::escape(part) {
+        part if ignores_case && !part.is_empty() => format!("(?i:{part})"),
+        part => part,
+    });
+    let parts: Vec<String> = parts.collect();
     Piece {
         worth: plain.len() * LITERAL_WORTH,
-        text: if ignores_case {
-            format!("(?i:{text})")
-        } else {
-            text
-        },
+        text: parts.join(&format!("(?-u:[{WIDE}]{{1,4}}?)")),
     }
 }
 

@@ -23,6 +23,7 @@ use regex_syntax::hir::{Hir, HirKind};
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::convert::Infallible;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// Maximum length of an expression, in bytes: its tree takes some hundred times as much memory.
@@ -108,7 +109,12 @@ impl Backtracking {
             Err(_) => String::from_utf8_lossy(line),
         };
         let regex = self.regex(self.halvings(line))?;
-        let found = regex.find_from_pos(text.as_ref(), from);
+        // fancy-regex 0.20 panics on some patterns, such as `(a\1)+` with other letters. That line
+        // is given up, as one that takes too long is, and the search goes on.
+        let found = catch_unwind(AssertUnwindSafe(|| {
+            regex.find_from_pos(text.as_ref(), from)
+        }));
+        let found = found.map_err(|_| "the engine failed".to_owned())?;
         let found = found.map_err(|e| e.to_string())?;
         // Places in a text with replacements may be beyond the line.
         let place = |at: usize| at.min(line.len());

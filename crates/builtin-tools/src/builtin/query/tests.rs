@@ -215,10 +215,25 @@ fn candidates_are_all_lines_that_match() {
             selective += usize::from(had_finder);
         }
     }
+    // Beside a byte that is no text, a word begins as well.
+    let query = Query::new("pattern", r"(?=(ab|\bK\w))", true, false).expect("valid");
+    assert_eq!(lines(&query, b"_b\x80ka\n"), [1]);
+    // Several bytes that are no text may be shown as one character.
+    let query = Query::new("pattern", "(?=a)a\u{fffd} b", true, false).expect("valid");
+    assert_eq!(lines(&query, b"\ta\xe2\x82 b\n"), [1]);
     assert!(
         found > 100 && selective > 100,
         "seed {seed}: {found} lines, {selective} texts with candidates"
     );
+}
+
+#[test]
+fn a_line_on_which_the_engine_panics_is_given_up() {
+    let line = "\u{2028}\u{17f}\u{c9}K\u{c9}k\u{fffd}1\u{1f600}b";
+    for line in [line, "a\u{2028}\u{c9}K\u{e9}k\u{fffd}1\u{1f600}b"] {
+        let query = Query::new("pattern", r"(?:\S(\xe9K|\1))+", true, false).expect("valid");
+        query.find_all(line.as_bytes()).expect_err("given up");
+    }
 }
 
 #[test]
