@@ -28,6 +28,7 @@ export function judge(one, after) {
   if (after === one.text) return 'refused';
   const isWanted = one.accepts.includes(after) || Boolean(one.fits?.(after));
   if (isWanted && one.mark !== 'refuse') return 'right';
-  if (one.literal && literalResult(one) === after) return 'literal';
+  // New lines end as those around them, whatever their text has.
+  if (one.literal && lf(literalResult(one) ?? '') === lf(after)) return 'literal';
   return 'wrong';
 }

@@ -585,6 +585,32 @@ fn no_match_is_a_success_that_says_so() {
 }
 
 #[test]
+fn a_search_without_a_match_names_the_nearest_names_of_the_searched_files() {
+    let sandbox = tree()
+        .file("near/a.rs", "fn retry_limit() { retryLimits(); }")
+        .file("near/b.py", "retryLimiter = 1");
+    let note = |arguments| search(&sandbox, &arguments);
+    let answer = note(json!({"pattern": r"fn\s+retryLimit2\(", "path": "near"}));
+    let names = "(Names like it in these files: `retryLimits`, `retry_limit`, `retryLimiter`.)";
+    answer.must_say(&answer.output(), &[names]);
+    let names = "(Names like it in these files: `retryLimiter`.)";
+    for arguments in [
+        json!({"pattern": "retryLimits", "include": "*.py", "path": "near"}),
+        json!({"pattern": "retryLimits", "path": "near/b.py"}),
+        json!({"pattern": "retryLimits(", "fixed_strings": true, "path": "near/b.py"}),
+    ] {
+        let answer = note(arguments);
+        answer.must_say(&answer.output(), &[names]);
+    }
+    // Nothing where there was a match, or none like it.
+    for pattern in ["retryLimit", "somethingElse", r"\d{9}"] {
+        let answer = note(json!({"pattern": pattern, "path": "near"}));
+        let output = answer.output();
+        assert!(!output.contains("Names like"), "{output}");
+    }
+}
+
+#[test]
 fn missing_directory_is_named() {
     let answer = search(&tree(), &json!({"pattern": "x", "path": "none"}));
     let message = answer.error("search_path_not_found", 1);

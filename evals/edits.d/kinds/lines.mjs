@@ -140,7 +140,9 @@ const fence = (text) => `\`\`\`\n${text}${text.endsWith('\n') ? '' : '\n'}\`\`\`
 
 /** Both texts without blanks at their ends, where these are no part of the change. */
 export const stripped = ({ old, new: fresh }, change) => {
-  const isPlain = isContext(change.rows[0]) && isContext(change.rows.at(-1));
+  const written = change.rows.filter((row) => !isBlank(row.old ?? row.new));
+  const edges = [change.rows[0], change.rows.at(-1), written[0], written.at(-1)];
+  const isPlain = edges.every((row) => row && isContext(row));
   return isPlain ? { old: old.trim(), new: fresh.trim() } : null;
 };
 

@@ -19,6 +19,7 @@ mod edit;
 mod example;
 mod fact;
 mod memory;
+mod near_names;
 mod nearest;
 #[cfg(all(test, feature = "full"))]
 mod pages_tests;

@@ -1,5 +1,6 @@
 //! `search_file_content`: lines of files by a regular expression.
 
+use super::near_names::{NearNames, Wanted};
 use super::query::Query;
 use super::scope::{
     SearchScope, node_modules, node_modules_note, push_unreadable, require_directory,
@@ -64,6 +65,8 @@ pub(super) static TOOL: BuiltinTool = BuiltinTool {
             Limit::Bytes(super::query::PROGRAM_BYTES as u64).of("the program of an expression"),
             Limit::Bytes(super::search::MAX_LINE_BYTES as u64)
                 .of("a line, with the lines of `before`, in a file of 256 KiB or more"),
+            Limit::Bytes(super::near_names::READ_BYTES as u64)
+                .of("files that are read for names like those of a pattern without a match"),
         ],
         examples: &[
             "call_tool search_file_content 'TODO|FIXME' include='*.rs' context=1",
@@ -127,6 +130,7 @@ struct Call {
     /// The one file to search, where `path` names a file.
     single: bool,
     pattern: String,
+    is_fixed: bool,
     query: Query,
     /// Lines that match this are left out.
     except: Option<Query>,
@@ -177,6 +181,7 @@ fn build(params: Params, ToolEnv { workspace, .. }: &ToolEnv) -> Result<Call, To
         },
         single,
         pattern: params.pattern,
+        is_fixed: fixed,
         query,
         except,
         include,
@@ -438,15 +443,11 @@ impl<'a> Finder<'a> {
 
 impl Visitor for Finder<'_> {
     fn wants(&self, path: &[u8], name_at: usize) -> bool {
-        let call = self.call;
-        (call.include.is_empty() || call.include.matches(path, name_at))
-            && !call.exclude.matches(path, name_at)
+        self.call.wants(path, name_at)
     }
 
     fn enters(&self, path: &[u8], name_at: usize) -> bool {
-        let call = self.call;
-        (call.include.is_empty() || call.include.can_match_below(path))
-            && !call.exclude.matches(path, name_at)
+        self.call.enters(path, name_at)
     }
 
     fn visit(&mut self, found: &WalkEntry<'_>) {
@@ -463,12 +464,42 @@ impl Visitor for Finder<'_> {
             return;
         }
         drop(kept);
-        let flags =
-            OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = rustix::fs::openat(found.dir, found.name, flags, Mode::empty());
-        self.search(file.map(File::from).map_err(Into::into), |this| {
+        self.search(open_found(found), |this| {
             [&this.prefix, found.path].concat()
         });
+    }
+}
+
+fn open_found(found: &WalkEntry<'_>) -> std::io::Result<File> {
+    let flags =
+        OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(found.dir, found.name, flags, Mode::empty())?;
+    Ok(File::from(file))
+}
+
+/// Looks for names in the files that were searched.
+struct NameFinder<'a> {
+    call: &'a Call,
+    wanted: &'a Wanted,
+    names: NearNames<'a>,
+}
+
+impl Visitor for NameFinder<'_> {
+    fn wants(&self, path: &[u8], name_at: usize) -> bool {
+        self.call.wants(path, name_at)
+    }
+
+    fn enters(&self, path: &[u8], name_at: usize) -> bool {
+        !self.wanted.is_done() && self.call.enters(path, name_at)
+    }
+
+    fn visit(&mut self, found: &WalkEntry<'_>) {
+        if found.file_type != FileType::RegularFile || self.wanted.is_done() {
+            return;
+        }
+        if let Ok(file) = open_found(found) {
+            self.names.read(file);
+        }
     }
 }
 
@@ -509,7 +540,13 @@ impl ToolInvocation for Call {
             return Err(e);
         }
         let has_searched = self.single || kept.has_searched;
-        let result = self.answer(kept, &report, cx);
+        let is_sought = kept.files.is_empty() && kept.binaries == 0 && self.except.is_none();
+        let nearest = if is_sought && has_searched {
+            self.nearest_names(cx)?
+        } else {
+            Vec::new()
+        };
+        let result = self.answer(kept, &report, &nearest, cx);
         Ok(match &self.filter {
             Some(filter) if !has_searched => result.with_data("unmatchedInclude", filter.as_str()),
             _ => result,
@@ -518,6 +555,36 @@ impl ToolInvocation for Call {
 }
 
 impl Call {
+    fn wants(&self, path: &[u8], name_at: usize) -> bool {
+        (self.include.is_empty() || self.include.matches(path, name_at))
+            && !self.exclude.matches(path, name_at)
+    }
+
+    fn enters(&self, path: &[u8], name_at: usize) -> bool {
+        (self.include.is_empty() || self.include.can_match_below(path))
+            && !self.exclude.matches(path, name_at)
+    }
+
+    /// Returns the names in the searched files that are nearest to those of the pattern.
+    fn nearest_names(&self, cx: &Context) -> Result<Vec<String>, ToolError> {
+        let Some(wanted) = Wanted::new(&self.pattern, self.is_fixed) else {
+            return Ok(Vec::new());
+        };
+        if self.single {
+            let mut names = NearNames::new(&wanted);
+            names.read(self.scope.workspace.open_file(&self.scope.places[0])?.file);
+            return Ok(NearNames::nearest(vec![names]));
+        }
+        let finder = |_| NameFinder {
+            call: self,
+            wanted: &wanted,
+            names: NearNames::new(&wanted),
+        };
+        let (finders, _) = self.scope.walk(false, &cx.cancel, finder)?;
+        let names = finders.into_iter().map(|finder| finder.names).collect();
+        Ok(NearNames::nearest(names))
+    }
+
     /// Returns the limits of what is shown, in matches and bytes.
     fn room(&self) -> (u64, usize) {
         if self.names_only {
@@ -542,7 +609,13 @@ impl Call {
     }
 
     /// Returns the answer with the results of all workers.
-    fn answer(&self, mut kept: Results, report: &WalkReport, cx: &Context) -> ToolResult {
+    fn answer(
+        &self,
+        mut kept: Results,
+        report: &WalkReport,
+        nearest: &[String],
+        cx: &Context,
+    ) -> ToolResult {
         kept.binary.sort_unstable();
         let shown = self.show(&mut kept, cx);
         let is_cut = kept.is_cut || shown.is_cut;
@@ -554,6 +627,10 @@ impl Call {
         let mut note = |note: String| text.push_str(&format!("\n({note})"));
         if let Some(reading) = &self.query.note {
             note(format!("In the pattern {reading}."));
+        }
+        if !nearest.is_empty() {
+            let names: Vec<String> = nearest.iter().map(|name| format!("`{name}`")).collect();
+            note(format!("Names like it in these files: {}.", names.join(", ")));
         }
         if is_cut {
             note("Narrow the search to see other matches.".to_owned());
@@ -578,6 +655,9 @@ impl Call {
         if !kept.binary.is_empty() {
             let names: Vec<_> = kept.binary.iter().map(|name| show_name(name)).collect();
             result = result.with_data("binaryFiles", names);
+        }
+        if !nearest.is_empty() {
+            result = result.with_data("nearestNames", nearest.to_vec());
         }
         let unread = kept.unreadable + report.unreadable;
         if unread > 0 {

@@ -59,10 +59,7 @@ pub(super) fn layout(texts: &Texts<'_>) -> Result<Layout, &'static str> {
         return as_written(ops);
     }
     let rules = Rule::all(texts);
-    if !texts
-        .has_files_indentation(!rules.is_empty())
-        .ok_or(UNCLEAR)?
-    {
+    if !texts.has_files_indentation(&rules).ok_or(UNCLEAR)? {
         let indents = Layouts::new(texts, &ops).agreed_indents(&rules);
         return Ok(Layout {
             ops,
@@ -86,7 +83,8 @@ impl Texts<'_> {
 
     /// Returns true if the new text is indented as the file is, and not as the old text; `None` if
     /// that is not clear.
-    fn has_files_indentation(&self, is_regular: bool) -> Option<bool> {
+    fn has_files_indentation(&self, rules: &[Rule<'_>]) -> Option<bool> {
+        let is_regular = !rules.is_empty();
         let filled = || self.new.iter().copied().filter(|line| !line.is_empty());
         if filled().next().is_none() {
             return Some(false);
@@ -97,22 +95,45 @@ impl Texts<'_> {
         let [as_old, as_file, other] = self.votes();
         let is_single = self.pairs.len() == 1;
         if is_regular && of_file != of_old {
-            return match of_new {
-                _ if as_old > 0 || of_new == of_old && (as_file == 0 || is_single) => Some(false),
-                _ => (of_new == of_file).then_some(true),
+            return match (of_new == of_file, as_old > 0) {
+                // All of it is as deep as in the file, but for a line that is as deep as before.
+                (true, true) => None,
+                (true, false) => Some(true),
+                (false, true) => Some(false),
+                (false, false) => {
+                    (of_new == of_old && (as_file == 0 || is_single)).then_some(false)
+                }
             };
         }
         match (as_file, as_old + other) {
             (0, _) => Some(false),
+            (_, 0) if self.counts_in_other_units(rules) => None,
             (_, 0) => Some(of_new.starts_with(of_file)),
             _ => None,
         }
     }
 
-    /// Returns the first line of the old text if it alone is indented otherwise than the file.
+    /// Returns true if the new text may count in other units than the file: it has depths between
+    /// those that the file has, or all of its depths are in the units of the old text.
+    fn counts_in_other_units(&self, rules: &[Rule<'_>]) -> bool {
+        let is_whole = |indent: &str| levels(indent, self.unit).is_some();
+        let counts_in = |unit: &str| {
+            let mut new = self.new.iter().map(|line| indentation(line));
+            new.all(|indent| levels(indent, unit).is_some())
+        };
+        let mut others = rules.iter().filter(|rule| rule.from != rule.to);
+        self.pairs.iter().all(|pair| is_whole(pair.file))
+            && (!counts_in(self.unit) || others.any(|rule| counts_in(&rule.from)))
+    }
+
+    /// Returns the first line of the old text if it alone is indented otherwise than the file: less,
+    /// or more though the text does not count in larger units.
     fn odd_first(&self) -> Option<Pair<'_>> {
         let (first, rest) = self.pairs.split_first()?;
-        let is_odd = first.old != first.file && rest.iter().all(|pair| pair.old == pair.file);
+        let may_be_scaled = rest.iter().all(|pair| pair.old.is_empty());
+        let is_odd = first.old != first.file
+            && (first.old.len() < first.file.len() || !may_be_scaled)
+            && rest.iter().all(|pair| pair.old == pair.file);
         is_odd.then_some(*first)
     }
 
@@ -189,8 +210,10 @@ impl<'t> Layouts<'t> {
         let indents = if rules.is_empty() && odd_first.is_none() {
             by_table()?
         } else {
-            let by_rule =
-                |rule: &Rule<'_>| self.indents_with(|at| rule.apply(self.written_indent(at)));
+            let by_rule = |rule: &Rule<'_>| {
+                let indents = self.indents_with(|at| rule.apply(self.written_indent(at)));
+                indents.filter(|indents| rule.from == rule.to || self.goes_by_steps(indents))
+            };
             let nested = |indents: &Indents| self.is_nested(indents);
             let mut readings: Vec<_> = rules.iter().filter_map(by_rule).filter(nested).collect();
             if let Some(first) = odd_first
@@ -208,12 +231,14 @@ impl<'t> Layouts<'t> {
             }
             one
         };
-        // What stays is not indented anew.
-        let stays = |at: &usize| {
-            self.indent_of_kept(*at)
-                .is_none_or(|file| indents[*at] == file)
+        // What stays is not indented anew, and no tab follows a blank where the file has none so.
+        let is_mixed = |indent: &str| indent.contains(" \t");
+        let may_mix = self.files.values().any(|file| is_mixed(file));
+        let is_right = |at: &usize| match self.indent_of_kept(*at) {
+            Some(file) => indents[*at] == file,
+            None => may_mix || !is_mixed(&indents[*at]),
         };
-        self.lines.iter().all(stays).then_some(indents)
+        self.lines.iter().all(is_right).then_some(indents)
     }
 
     /// Returns a new line's indentation as it is written.
@@ -240,6 +265,14 @@ impl<'t> Layouts<'t> {
     fn is_nested(&self, indents: &Indents) -> bool {
         let is_single = self.texts.pairs.len() == 1;
         let is_flat = self.texts.pairs.iter().all(|pair| pair.old.is_empty());
+        let is_flat_too = |at: &usize| self.written_indent(*at).is_empty();
+        let is_irregular = |file: &&str| levels(file, self.texts.unit).is_none();
+        if is_flat
+            && self.lines.iter().all(is_flat_too)
+            && (self.adds_at_an_edge() || self.files.values().any(is_irregular))
+        {
+            return false;
+        }
         self.lines.windows(2).all(|two| {
             if two.iter().all(|at| self.kept.contains_key(at)) {
                 return true;
@@ -256,12 +289,47 @@ impl<'t> Layouts<'t> {
                     steps.is_some() || by.is_some() && !is_single
                 }
                 Some(_) => true,
-                // Nor is it known how deep the rest of an expression is.
-                None if is_flat && indents[two[0]] == indents[two[1]] && goes_on(below) => false,
+                // Nor is it known how deep the rest of an expression is, or a line that may begin
+                // at the left margin.
+                None if is_flat
+                    && indents[two[0]] == indents[two[1]]
+                    && (goes_on(below) || [above, below].iter().any(|line| is_keyword(line))) =>
+                {
+                    false
+                }
                 // One line alone does not tell a step from a slip.
                 None => by.is_none() || !is_single,
             }
         })
+    }
+
+    /// Returns true if no new line is more than a step deeper than the one above it: such a line is
+    /// aligned with something, which does not become longer or shorter with the unit.
+    fn goes_by_steps(&self, indents: &Indents) -> bool {
+        self.lines.windows(2).all(|two| {
+            let by = indents[two[1]].strip_prefix(&*indents[two[0]]);
+            self.kept.contains_key(&two[1])
+                || by.is_none_or(|by| levels(by, self.texts.unit).is_some_and(|steps| steps <= 1))
+        })
+    }
+
+    /// Returns true if lines are added before the first line that stays, or behind the last one:
+    /// they may belong to another block.
+    fn adds_at_an_edge(&self) -> bool {
+        let olds: Vec<usize> = self.texts.pairs.iter().map(|pair| pair.at).collect();
+        let is_kept = |at: &&usize| self.kept.contains_key(at);
+        let Some(first) = self.lines.iter().position(|at| is_kept(&at)) else {
+            return self.lines.len() > olds.len();
+        };
+        let last = self
+            .lines
+            .iter()
+            .rposition(|at| is_kept(&at))
+            .unwrap_or(first);
+        let [first_old, last_old] = [first, last].map(|n| self.kept[&self.lines[n]]);
+        let before = olds.iter().filter(|at| **at < first_old).count();
+        let behind = olds.iter().filter(|at| **at > last_old).count();
+        first > before || self.lines.len() - 1 - last > behind
     }
 
     /// Returns a line's indentation if only the first line of the old text lacks some.
@@ -366,6 +434,9 @@ impl<'a> Rule<'a> {
     /// Returns an indentation of the model in the file; `None` if it is not clear.
     fn apply(&self, indent: &str) -> Option<String> {
         if let Some(more) = indent.strip_prefix(self.old) {
+            if !more.is_empty() && !self.is_step_known(more) {
+                return None;
+            }
             return Some(format!("{}{}", self.file, self.convert(more)?));
         }
         // Where the old text has one depth only, a lower one is not known.
@@ -374,9 +445,26 @@ impl<'a> Rule<'a> {
         Some(file.to_owned())
     }
 
+    /// Returns true if it is known how deep a line is that has so much more indentation than the
+    /// only depth of the old text: where that is another in the file, the model may count in other
+    /// units, or be at another depth.
+    fn is_step_known(&self, more: &str) -> bool {
+        let (old, file) = (self.old.len(), self.file.len());
+        if !self.is_single || old == 0 || file == 0 || self.old == self.file {
+            return true;
+        }
+        if self.from != self.to {
+            return levels(self.old, &self.from) == levels(self.file, &self.to);
+        }
+        let scaled = more.len() * file;
+        let is_scaled = scaled.is_multiple_of(old * self.to.len());
+        levels(more, &self.to).is_some() && !is_scaled
+    }
+
     fn convert(&self, indent: &str) -> Option<String> {
         if self.from == self.to {
-            return Some(indent.to_owned());
+            let is_other = indent.contains('\t') && !self.to.contains('\t');
+            return (!is_other).then(|| indent.to_owned());
         }
         let full = indent.len() / self.from.len() * self.from.len();
         let (full, rest) = indent.split_at_checked(full)?;
@@ -461,12 +549,57 @@ const LABELS: [&str; 7] = [
     "signals",
 ];
 
-/// Returns true if a line goes on with the expression of the one above it.
+/// Returns true if a line goes on with what the one above it has begun, or ends it.
 fn goes_on(line: &str) -> bool {
     let line = line.trim_start();
-    ["? ", ": ", ".", "&& ", "|| ", "+ ", "| ", "* ", "*/"]
-        .iter()
-        .any(|mark| line.starts_with(mark))
+    let marks = ["? ", ": ", ".", "&& ", "|| ", "+ ", "| ", "* ", "*/", ";;"];
+    marks.iter().any(|mark| line.starts_with(mark)) || line.starts_with([')', ']', '}'])
+}
+
+/// Words that begin or end a block without a bracket.
+const BLOCK_WORDS: [&str; 16] = [
+    "do",
+    "done",
+    "elif",
+    "else",
+    "elsif",
+    "elseif",
+    "end",
+    "endfor",
+    "endforeach",
+    "endfunction",
+    "endif",
+    "endwhile",
+    "esac",
+    "fi",
+    "then",
+    "begin",
+];
+
+/// Returns true for a line whose depth, or that of its neighbours, does not follow from brackets:
+/// of the C preprocessor, which may begin at the left margin, of a list, or with a word that begins
+/// or ends a block.
+fn is_keyword(line: &str) -> bool {
+    let line = line.trim_start();
+    let word = |text: &str| {
+        text.split(|c: char| !c.is_ascii_alphabetic())
+            .next()
+            .map(str::to_owned)
+    };
+    if let Some(directive) = line.strip_prefix('#') {
+        let words = [
+            "define", "error", "if", "ifdef", "ifndef", "include", "pragma", "undef",
+        ];
+        let word = word(directive.trim_start()).unwrap_or_default();
+        return words.contains(&&*word) || BLOCK_WORDS.contains(&&*word);
+    }
+    // An entry of a list, which the lines below it may belong to.
+    if ["- ", "* ", "+ "].iter().any(|mark| line.starts_with(mark)) {
+        return true;
+    }
+    let last = line.rsplit(' ').next().unwrap_or_default();
+    let is_word = |text: &str| BLOCK_WORDS.contains(&&*text.to_ascii_lowercase());
+    is_word(&word(line).unwrap_or_default()) || is_word(last) || line.contains(" do |")
 }
 
 /// Returns true if a line must be deeper than the one above it.

@@ -24,6 +24,9 @@ const MAX_MISTYPED_BYTES: usize = 2_000;
 /// Lines that `...` stands for, at most.
 const MAX_ELIDED_LINES: usize = 200;
 
+/// The most ways to read the lines that `...` stands for, at one place.
+const MAX_ALTERNATIVES: usize = 64;
+
 /// An old text of fewer characters says too little, unless its lines are quoted well.
 const MIN_CHARS: usize = 3;
 
@@ -137,7 +140,8 @@ struct Old<'t> {
 }
 
 impl<'t> Old<'t> {
-    fn new(texts: &'t Texts) -> Self {
+    /// Takes an old text apart. A line that the file has stands for itself.
+    fn new(texts: &'t Texts, is_in_file: impl Fn(&str) -> bool) -> Self {
         let (old, new) = ModelLines::pair(&texts.old, &texts.new);
         let (lines, new) = (old.trimmed(), new.trimmed());
         let mut stays = vec![false; lines.len()];
@@ -149,7 +153,7 @@ impl<'t> Old<'t> {
         let mut runs = vec![Vec::new()];
         for (at, line) in lines.iter().enumerate() {
             let is_inner = at > 0 && at + 1 < lines.len();
-            if is_inner && stays[at] && omission(line).is_some() {
+            if is_inner && stays[at] && omission(line).is_some() && !is_in_file(line) {
                 runs.push(Vec::new());
             } else if let Some(run) = runs.last_mut()
                 && !key(line, Blanks::Kept).is_empty()
@@ -180,6 +184,12 @@ impl<'a> Haystack<'a> {
         }
     }
 
+    fn old<'t>(&self, texts: &'t Texts) -> Old<'t> {
+        Old::new(texts, |line| {
+            self.strict.number(line, Blanks::Kept).is_some()
+        })
+    }
+
     fn level(&self, rank: Rank) -> &Level {
         let dropped = || Level::new(self.file, &self.filled, Blanks::Dropped);
         match rank {
@@ -193,7 +203,7 @@ impl<'a> Haystack<'a> {
         if rank == Rank::Part {
             return self.parts(texts);
         }
-        let old = Old::new(texts);
+        let old = self.old(texts);
         let blanks = if rank == Rank::Strict {
             Blanks::Kept
         } else {
@@ -222,15 +232,10 @@ impl<'a> Haystack<'a> {
         };
         let mut fits: Vec<Fit<'t>> = Vec::new();
         for start in 0..self.filled.len() {
-            let Some(starts) = Self::starts(level, &runs, start, mistyped) else {
-                continue;
-            };
-            let fit = self.fit(texts, &old, &runs, level, &starts);
-            let Some(fit) = fit.filter(|fit| Self::is_at(rank, fit, &old)) else {
-                continue;
-            };
-            if says_enough || self.has_same_blanks(&fit, &old) {
-                fits.push(fit);
+            for starts in Self::starts(level, &runs, start, mistyped) {
+                let fit = self.fit(texts, &old, &runs, level, &starts);
+                let fit = fit.filter(|fit| Self::is_at(rank, fit, &old));
+                fits.extend(fit.filter(|fit| says_enough || self.has_same_blanks(fit, &old)));
             }
         }
         if rank == Rank::Mistyped
@@ -255,13 +260,14 @@ impl<'a> Haystack<'a> {
     }
 
     /// Returns where each run begins, the first one at `start`; `None` if one is not there. They
-    /// are places in the list of lines that are not blank.
+    /// are places in the list of lines that are not blank. Where a run is at several places behind
+    /// the one before, the first two are returned: what was left out is not clear then.
     fn starts(
         level: &Level,
         runs: &[Vec<Option<u32>>],
         start: usize,
         mistyped: usize,
-    ) -> Option<Vec<usize>> {
+    ) -> Vec<Vec<usize>> {
         let is_at = |run: &[Option<u32>], at: usize, mistyped: usize| {
             let Some(there) = level.lines.get(at..at + run.len()) else {
                 return false;
@@ -272,24 +278,33 @@ impl<'a> Haystack<'a> {
                 others <= mistyped
             })
         };
-        let (first, rest) = runs.split_first()?;
-        let mut starts = vec![start];
+        let Some((first, rest)) = runs.split_first() else {
+            return Vec::new();
+        };
         if !is_at(first, start, mistyped) {
-            return None;
+            return Vec::new();
         }
-        let mut end = start + first.len();
+        let mut all = vec![vec![start]];
+        let (mut end, mut before) = (start + first.len(), first.len());
         for run in rest {
             let until = (end + MAX_ELIDED_LINES).min(level.lines.len());
-            let mut found = (end..until).filter(|at| is_at(run, *at, 0));
-            let at = found.next()?;
-            // What was left out must be clear.
-            if found.next().is_some() {
-                return None;
-            }
-            starts.push(at);
-            end = at + run.len();
+            let found: Vec<usize> = (end..until)
+                .filter(|at| is_at(run, *at, 0))
+                .take(2)
+                .collect();
+            let Some(at) = found.first() else {
+                return Vec::new();
+            };
+            let is_behind =
+                |starts: &&Vec<usize>, at| starts.last().is_some_and(|s| s + before <= at);
+            let with = |at: &usize| -> Vec<Vec<usize>> {
+                let all = all.iter().filter(|starts| is_behind(starts, *at));
+                all.map(|starts| [&**starts, &[*at]].concat()).collect()
+            };
+            all = found.iter().flat_map(with).take(MAX_ALTERNATIVES).collect();
+            (end, before) = (at + run.len(), run.len());
         }
-        Some(starts)
+        all
     }
 
     /// Places each line of the old text; `None` if one that must be the same is not.
@@ -308,7 +323,8 @@ impl<'a> Haystack<'a> {
             let mut before: Option<(usize, usize)> = None;
             for (n, at) in run.iter().enumerate() {
                 let line = self.filled[start + n];
-                places[*at] = if numbers[n] == Some(level.lines[start + n]) {
+                let is_same = numbers[n] == Some(level.lines[start + n]);
+                places[*at] = if is_same && self.is_nearest(old.lines[*at], start + n) {
                     LinePlace::Same(line)
                 } else if self.is_near(old, *at, line, level) {
                     near += 1;
@@ -405,6 +421,12 @@ impl<'a> Haystack<'a> {
                 .all(|other| *other == there || self::likeness(&wanted, other) < likeness)
     }
 
+    /// Returns false if a line with other blanks stands for one that the file has as it is.
+    fn is_nearest(&self, line: &str, there: usize) -> bool {
+        let own = self.strict.number(line, Blanks::Kept);
+        own.is_none_or(|own| own == self.strict.lines[there])
+    }
+
     fn has_same_blanks(&self, fit: &Fit<'_>, old: &Old<'_>) -> bool {
         let lines = fit.places.iter().zip(&old.lines);
         lines
@@ -498,13 +520,36 @@ impl<'a> Haystack<'a> {
         first.start + fit.around.0..end - fit.around.1
     }
 
+    /// Returns the line at which the new text is, indented as it is there, outside of a place.
+    pub(super) fn line_of_literal_new(&self, texts: &Texts, place: &Range<usize>) -> Option<usize> {
+        let before = &texts.old;
+        let texts = Texts {
+            old: texts.new.clone(),
+            ..texts.clone()
+        };
+        let old = self.old(&texts);
+        // Lines that stay, without those that go, may be at many places.
+        let adds = texts.new.lines().any(|line| !before.contains(line.trim()));
+        let lines = old.runs.iter().flatten().count();
+        if !adds || lines < 2 || lines == 2 && old.characters() < MIN_ANCHOR_CHARS {
+            return None;
+        }
+        let fits = self.fits(&texts, Rank::Strict);
+        let mut there = fits.iter().filter(|fit| {
+            let other = self.place(fit);
+            let is_outside = other.end <= place.start || place.end <= other.start;
+            is_outside && self.has_same_blanks(fit, &old)
+        });
+        there.next().map(Fit::first_line)
+    }
+
     /// Returns the line at which the new text is in the file as a whole.
     pub(super) fn line_of_new(&self, texts: &Texts) -> Option<usize> {
         let texts = Texts {
             old: texts.new.clone(),
             ..texts.clone()
         };
-        let old = Old::new(&texts);
+        let old = self.old(&texts);
         if old.characters() < MIN_ANCHOR_CHARS {
             return None;
         }

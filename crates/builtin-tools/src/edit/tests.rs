@@ -24,10 +24,10 @@ fn line_ends_and_blanks_at_line_ends_stay_as_the_file_has_them() {
     );
     gives(
         Reading::LookAlikes,
-        "a\nb",
-        "\n\na\nb\n\n",
-        "\n\na\nx\n\n",
-        "a\nx",
+        "a\nb\nc",
+        "\n\na\nb\nc\n\n",
+        "\n\na\nx\nc\n\n",
+        "a\nx\nc",
     );
     gives(Reading::LookAlikes, "a \nb\nc\n", "a\nb\n", "", "c\n");
     gives(
@@ -322,5 +322,129 @@ fn two_places_are_one_too_many() {
     assert_eq!(
         edit("x\nx\n", "x", "z"),
         Err(Refusal::Several { reading, lines })
+    );
+}
+
+#[track_caller]
+fn is_unclear(text: &str, old: &str, new: &str) {
+    let refusal = edit(text, old, new);
+    assert!(
+        matches!(refusal, Err(Refusal::Unclear { .. })),
+        "{refusal:?}, of {old:?} in {text:?}"
+    );
+}
+
+#[test]
+fn a_blank_line_in_the_place_of_a_line_is_no_blank_line_too_many() {
+    // It is beside what comes, or goes.
+    let text = "# One size for each.\n[size]\n  name = one\n\n[end]\n";
+    is_unclear(
+        text,
+        "# One size for each.  \n[size]\n\n",
+        "# One size for each.\n[size]\n  pattern = o.*\n\n",
+    );
+    is_unclear(
+        text,
+        "# One size for each.  \n[size]\n\n",
+        "# One size of each.\n[size]\n",
+    );
+    // And not the other way round.
+    is_unclear(
+        "one line;\nanother line;\n\nthe end;\n",
+        "one line;\n\nanother line;",
+        "one line;\n\nanother line;\na third line;",
+    );
+}
+
+#[test]
+fn what_dots_stand_for_must_be_one_run_of_lines() {
+    let text = "first value;\n}\nfn parse(\n  a\n  second value;\n}\nfn parse(\n  a\n";
+    let refusal = edit(
+        text,
+        "first value;\n// ... existing code ...\nfn parse(",
+        "first value;\n// ... existing code ...\nfn other();\nfn parse(",
+    );
+    assert!(
+        matches!(refusal, Err(Refusal::Several { .. })),
+        "{refusal:?}"
+    );
+}
+
+#[test]
+fn a_place_that_is_only_like_it_is_not_changed_if_another_has_the_new_text() {
+    let refusal = edit(
+        "  key = start(1);\n  more(key);\n  use(key);\n--\n    key = start(1);\n    use(key);\n",
+        "  key = start(1);\n  use(key);\n",
+        "  key = start(1);\n  more(key);\n  use(key);\n",
+    );
+    assert_eq!(refusal, Err(Refusal::Applied { line: 1 }));
+}
+
+#[test]
+fn depth_that_no_line_tells_is_unclear() {
+    let text = "{\n\tone(1);\n\ttwo(2);\n\n";
+    is_unclear(text, "one(1);\ntwo(2);\n", "one(1);\ntwo(2);\n&end\n");
+    is_unclear(
+        text,
+        "one(1);\ntwo(2);\n",
+        "one(1);\n#ifdef X\nx();\n#endif\ntwo(2);\n",
+    );
+    gives(
+        Reading::LookAlikes,
+        text,
+        "one(1);\ntwo(2);\n",
+        "one(1);\nx();\ntwo(2);\n",
+        "{\n\tone(1);\n\tx();\n\ttwo(2);\n\n",
+    );
+}
+
+#[test]
+fn blanks_and_line_ends_of_the_file_are_not_exchanged_for_those_of_a_slip() {
+    is_unclear(
+        "one();\n\t\ntwo();\n",
+        "one();  \n\t\ntwo();  \n",
+        "one();  \n  \nmore();  \n",
+    );
+    // A line that moves takes its end with it.
+    is_unclear(
+        "one(1);\r\ntwo(2);\nthree(3);\r\n",
+        "one(1); \ntwo(2);\nthree(3);",
+        "two(2); \nfour(4);\nthree(3);",
+    );
+}
+
+#[test]
+fn a_forgotten_line_is_found_behind_one_that_is_there_twice() {
+    let text = "if A\none = 1\nendif\nendif\n\nrest\n";
+    let refusal = edit(
+        text,
+        "if A \none = 1\nendif\n\n",
+        "if A\none = 2\nendif\nendif\n\n",
+    );
+    assert_eq!(refusal, Err(Refusal::Applied { line: 4 }));
+    let text = "begin\nbegin\none = 1\nend\n";
+    let refusal = edit(
+        text,
+        "begin\none = 1 \nend\n",
+        "begin\nbegin\none = 2\nend\n",
+    );
+    assert_eq!(refusal, Err(Refusal::Applied { line: 1 }));
+    // Nor does a line with other blanks stand for the one that was forgotten.
+    let text = "for t in [\n  quote(a.0.0),\n  quote(a .0.0),\n  quote(a. 0.0),\n";
+    let refusal = edit(
+        text,
+        "for t in [\n  quote(a .0.0),\n  quote(a. 0.0),\n",
+        "for t of [\n  quote(a.0.0),\n  quote(a .0.0),\n  quote(a. 0.0),\n",
+    );
+    assert!(refusal.is_err(), "{refusal:?}");
+}
+
+#[test]
+fn dots_that_the_file_has_stand_for_themselves() {
+    let text = "if foo:\n    ...\n\n\nThe next section of the page\n";
+    is_unclear(
+        text,
+        "if foo:\n    ...\nThe next section of the page\n",
+        "if foo:\n    ...\n.. _label:\nThe next section of the page\n",
     );
 }

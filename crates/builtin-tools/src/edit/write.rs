@@ -122,28 +122,25 @@ impl<'a> Writer<'a> {
         let blanks = [self.file.blank_before(first), self.file.blank_after(last)];
         let changes_edge = self.merge()?;
         self.prove()?;
-        let lacks = [
-            blanks[0] < old.blank_before && old.blank_before != new.blank_before,
-            blanks[1] < old.blank_after && old.blank_after != new.blank_after,
-        ];
-        if changes_edge[0] && lacks[0] || changes_edge[1] && lacks[1] {
-            return Err(BESIDE_BLANK.into());
-        }
         let edges = [
             (old.blank_before, new.blank_before, blanks[0]),
             (old.blank_after, new.blank_after, blanks[1]),
         ];
-        if edges.iter().any(|(old, new, there)| {
-            old > new && there < old && (*there > 0 || last + 1 == self.file.len())
-        }) || !self.are_blanks_gone_empty(first, last)
-        {
+        // A blank line that the file lacks there may stand for a line that was forgotten. And if a
+        // blank line beside the first or last line is on its other side in the file, so may be the
+        // change.
+        let second = (1..self.old_lines.len()).find(|at| !self.old_lines[*at].is_empty());
+        let beside = [second, self.old_lines.len().checked_sub(1)];
+        let is_other = |(at, (old, new, there)): (usize, &(usize, usize, usize))| {
+            let moves = || beside[at].is_some_and(|line| self.fit.other_blanks.contains(&line));
+            there < old && (changes_edge[at] || old > new)
+                || there > old && changes_edge[at] && moves()
+        };
+        if edges.iter().enumerate().any(is_other) || !self.are_blanks_gone_empty(first, last) {
             return Err(BESIDE_BLANK.into());
         }
         let [(before_gone, before_added), (after_gone, after_added)] =
-            edges.map(|(old, new, there)| {
-                let gone = old.saturating_sub(new).min(there);
-                (gone, new.saturating_sub(old))
-            });
+            edges.map(|(old, new, _)| (old.saturating_sub(new), new.saturating_sub(old)));
         let start = self.file.range(first - before_gone).start;
         let end = last + after_gone;
         let blank = || Line {
@@ -195,7 +192,7 @@ impl<'a> Writer<'a> {
             old: &self.old_lines,
             new: &self.new_lines,
             pairs: &pairs,
-            unit: &self.unit(),
+            unit: &self.unit(&pairs),
         })?;
         // Where the file has other blank lines, both lines beside them stay, and nothing comes
         // between.
@@ -244,7 +241,54 @@ impl<'a> Writer<'a> {
         }
         let is_change =
             |op: Option<&DiffOp>| op.is_some_and(|op| !matches!(op, DiffOp::Equal { .. }));
-        Ok([is_change(layout.ops.first()), is_change(layout.ops.last())])
+        let mut changes_edge = [is_change(layout.ops.first()), is_change(layout.ops.last())];
+        let (first, next) = (self.fit.first_line(), self.next);
+        let key_at = |line: usize| key(self.file.line(line), Blanks::Dropped);
+        // The file's lines beyond the place, the nearest first.
+        let above = || (0..first).rev().map(key_at).filter(|key| !key.is_empty());
+        let below = || {
+            (next..self.file.len())
+                .map(key_at)
+                .filter(|key| !key.is_empty())
+        };
+        for head in self.more_at_start() {
+            changes_edge[0] = true;
+            let wanted = || head.iter().rev().filter(|line| !line.is_empty());
+            let there = above().take(wanted().count());
+            if there.eq(wanted().map(|line| key(line, Blanks::Dropped))) {
+                return Err(Fault::Applied(first.saturating_sub(head.len())));
+            }
+        }
+        for tail in self.more_at_end() {
+            changes_edge[1] = true;
+            let wanted = || tail.iter().filter(|line| !line.is_empty());
+            let there = below().take(wanted().count());
+            if there.eq(wanted().map(|line| key(line, Blanks::Dropped))) {
+                return Err(Fault::Applied(next));
+            }
+        }
+        Ok(changes_edge)
+    }
+
+    /// Returns what the new text may have more than the old one at its beginning: the lines before
+    /// each that says the same as the first of the old text. Which of them that one is, the
+    /// comparison of both texts can't know.
+    fn more_at_start(&self) -> impl Iterator<Item = &[&'a str]> {
+        let (old, new) = (&self.old_lines, &self.new_lines);
+        let starts = (1..new.len()).filter(|at| Some(&new[*at]) == old.first());
+        starts.map(|at| &new[..at]).filter(|head| {
+            let with_first = &new[..=head.len()];
+            !old.starts_with(with_first)
+        })
+    }
+
+    /// The same at its end.
+    fn more_at_end(&self) -> impl Iterator<Item = &[&'a str]> {
+        let (old, new) = (&self.old_lines, &self.new_lines);
+        let ends = (1..new.len()).filter(|at| Some(&new[at - 1]) == old.last());
+        ends.map(|at| (&new[at..], &new[at - 1..]))
+            .filter(|(_, with_last)| !old.ends_with(with_last))
+            .map(|(tail, _)| tail)
     }
 
     /// Returns true if the blank lines at the edges that go are as in the old text, not indented.
@@ -260,10 +304,16 @@ impl<'a> Writer<'a> {
     }
 
     /// Returns the unit of the file's indentation, else of the texts'.
-    fn unit(&self) -> String {
+    fn unit(&self, pairs: &[Pair<'_>]) -> String {
         let texts = || unit_of(self.old_lines.iter().chain(&self.new_lines).copied());
+        let only = || {
+            pairs
+                .iter()
+                .map(|pair| pair.file)
+                .find(|file| !file.is_empty())
+        };
         let unit = unit_of(self.file.text.lines()).or_else(texts);
-        unit.unwrap_or_else(|| "    ".to_owned())
+        unit.unwrap_or_else(|| only().unwrap_or("    ").to_owned())
     }
 
     /// Keeps a line as the file has it, with what the old text has left out before it.
@@ -285,17 +335,24 @@ impl<'a> Writer<'a> {
         if let Some(line) = own {
             let (there, content) = (self.file.whole(line), self.file.line(line));
             let [before, after] = [tail(self.old.lines[old]), tail(self.new.lines[new])];
-            // Unless the edit is about the blanks at its end.
-            let differs = before != after && before == &there[content.len()..];
-            let may_be_models = differs && before.is_empty() && self.has_other_tails;
-            if may_be_models
-                && !self
-                    .tails()
-                    .any(|(_, old, there)| old == after && there != after)
-            {
-                return Err(OTHER_BLANKS.into());
-            }
-            let is_about_blanks = differs && !may_be_models;
+            // Unless the edit is about the blanks at its end, which those of the model's do not say.
+            let own = &there[content.len()..];
+            let is_models = || {
+                let mut tails = self.tails();
+                tails.any(|(_, old, there)| old == after && there != after)
+            };
+            let is_about_blanks = before != after && after != own && {
+                let is_models = is_models();
+                let is_clear = if before == own {
+                    !self.has_other_tails || is_models == before.is_empty()
+                } else {
+                    after.is_empty() || is_models
+                };
+                if !is_clear {
+                    return Err(OTHER_BLANKS.into());
+                }
+                before == own && !is_models
+            };
             let text = if is_about_blanks {
                 format!("{content}{after}")
             } else {
@@ -323,7 +380,13 @@ impl<'a> Writer<'a> {
             }
         }
         self.check_not_applied(op, start..self.next)?;
-        if old.len() != op.new_range().len() && self.has_two_ends() {
+        // One line that says something new has the end of the one that it takes the place of.
+        let is_one_for_one = old.len() == 1
+            && op.new_range().len() == 1
+            && !self
+                .old_lines
+                .contains(&self.new_lines[op.new_range().start]);
+        if !is_one_for_one && self.has_two_ends() {
             return Err(TWO_ENDS.into());
         }
         let contents = self.contents(op)?;
