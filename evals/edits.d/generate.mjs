@@ -37,7 +37,7 @@ export async function casesOf({ packages, seed, perPackage, kinds }) {
 /** A change disturbed by a kind, null where the kind does not fit it. */
 export function disturbed(change, kind, seed) {
   const made = kind.make(change, new Chance(seed, change.name, kind.name));
-  if (!made || made.old === made.new || made.old.trim() === '') return null;
+  if (!made || made.old === made.new || made.old.trim() === '' || hidesBlanks(change, made)) return null;
   const base = made.change ?? change;
   return {
     name: change.name,
@@ -54,6 +54,15 @@ export function disturbed(change, kind, seed) {
     plain: made.plain,
     literal: kind.literal ?? true,
   };
+}
+
+/** Whether a change of nothing but the blanks at the end of a line is not in the texts any more. */
+function hidesBlanks({ rows }, { old }) {
+  const bare = (line) => line.trimEnd();
+  const fresh = new Set(rows.filter((row) => row.kind === '+').map((row) => bare(row.new)));
+  const blanksOnly = rows.filter((row) => row.kind === '-' && bare(row.old) !== row.old && fresh.has(bare(row.old)));
+  const lines = new Set(old.split('\n'));
+  return blanksOnly.some((row) => !lines.has(row.old));
 }
 
 /** The extension of the file that a change is named after. */

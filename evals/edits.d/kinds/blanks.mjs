@@ -140,7 +140,7 @@ export const BLANKS = [
   { name: 'two blanks as a tab', mark: 'apply', make: scaled('  ', '\t', isUnits(2)) },
   { name: 'indentation halved', mark: 'apply', make: scaled('  ', ' ', isUnits(4)) },
   { name: 'indentation doubled', mark: 'apply', make: scaled(' ', '  ', isUnits(2)) },
-  { name: 'trailing blanks lost', mark: 'apply', make: trailingLost },
+  { name: 'trailing blanks lost', mark: 'apply', make: everyLine(isQuoted, (line) => line.replace(/[ \t]+$/, '')) },
   { name: 'two blanks after each context line', mark: 'apply', make: everyLine((row) => isContext(row) && !isBlank(row.old), (line) => `${line}  `) },
   { name: 'two blanks after each line', mark: 'may', make: everyLine(any, (line) => `${line}  `) },
   { name: 'blank context lines indented', mark: 'apply', make: everyLine((row) => isContext(row) && row.old === '', () => '    ') },
@@ -158,14 +158,6 @@ export const BLANKS = [
   { name: 'context prose wrapped otherwise', mark: 'may', make: rewrapped },
   { name: 'two context lines joined', mark: 'may', make: joined },
 ];
-
-/** The blanks at the ends of quoted lines lost, unless they are what changes. */
-function trailingLost(change) {
-  const trim = (line) => line.replace(/[ \t]+$/, '');
-  const fresh = new Set(change.rows.filter(isAdded).map((row) => row.new));
-  const isBlanksOnly = (row) => isRemoved(row) && trim(row.old) !== row.old && fresh.has(trim(row.old));
-  return change.rows.some(isBlanksOnly) ? null : everyLine(isQuoted, trim)(change);
-}
 
 function inNewOnly(disturb) {
   return wholeTexts(({ old, new: fresh }) => ({ old, new: fresh.split('\n').map(disturb).join('\n') }));

@@ -293,7 +293,9 @@ impl<'t> Layouts<'t> {
                 // at the left margin.
                 None if is_flat
                     && indents[two[0]] == indents[two[1]]
-                    && (goes_on(below) || [above, below].iter().any(|line| is_keyword(line))) =>
+                    && (goes_on(below)
+                        || is_unfinished(above)
+                        || [above, below].iter().any(|line| is_keyword(line))) =>
                 {
                     false
                 }
@@ -449,12 +451,16 @@ impl<'a> Rule<'a> {
     /// only depth of the old text: where that is another in the file, the model may count in other
     /// units, or be at another depth.
     fn is_step_known(&self, more: &str) -> bool {
-        let (old, file) = (self.old.len(), self.file.len());
-        if !self.is_single || old == 0 || file == 0 || self.old == self.file {
+        if !self.is_single || self.old == self.file {
             return true;
         }
         if self.from != self.to {
-            return levels(self.old, &self.from) == levels(self.file, &self.to);
+            return self.old.is_empty()
+                || levels(self.old, &self.from) == levels(self.file, &self.to);
+        }
+        let (old, file) = (self.old.len(), self.file.len());
+        if old == 0 || file == 0 {
+            return true;
         }
         let scaled = more.len() * file;
         let is_scaled = scaled.is_multiple_of(old * self.to.len());
@@ -480,7 +486,7 @@ impl<'a> Rule<'a> {
 }
 
 /// Returns the number of units in an indentation that consists of them.
-fn levels(indent: &str, unit: &str) -> Option<usize> {
+pub(super) fn levels(indent: &str, unit: &str) -> Option<usize> {
     let n = indent.len() / unit.len();
     (unit.repeat(n) == indent).then_some(n)
 }
@@ -554,6 +560,12 @@ fn goes_on(line: &str) -> bool {
     let line = line.trim_start();
     let marks = ["? ", ": ", ".", "&& ", "|| ", "+ ", "| ", "* ", "*/", ";;"];
     marks.iter().any(|mark| line.starts_with(mark)) || line.starts_with([')', ']', '}'])
+}
+
+/// Returns true if the next line goes on with the expression of a line.
+fn is_unfinished(line: &str) -> bool {
+    let marks = ["&&", "||", "=", "\\", " +", " -", "|", "?", " and", " or"];
+    marks.iter().any(|mark| line.trim_end().ends_with(mark))
 }
 
 /// Words that begin or end a block without a bracket.

@@ -108,7 +108,7 @@ impl Fit<'_> {
         lines.next().unwrap_or_default()
     }
 
-    fn last_line(&self) -> usize {
+    pub(super) fn last_line(&self) -> usize {
         let lines = self.places.iter().rev().find_map(|place| place.line());
         lines.unwrap_or_default()
     }

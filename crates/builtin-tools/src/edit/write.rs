@@ -2,7 +2,7 @@
 //!
 //! What the old and the new text have in common stays as the file has it, to the byte.
 
-use super::depth::{Layout, Pair, Texts as Indented, layout, unit_of};
+use super::depth::{Layout, Pair, Texts as Indented, layout, levels, unit_of};
 use super::fit::{Fit, Haystack, LinePlace, Rank};
 use super::form::{Blanks, FormChar, form, key, plain};
 use super::lines::{FileLines, ModelLines, indentation, trim_end};
@@ -188,6 +188,9 @@ impl<'a> Writer<'a> {
                 })
             });
         let pairs: Vec<Pair<'_>> = pairs.collect();
+        if self.is_beside_the_very_line(&pairs) {
+            return Err(NOT_AS_IT_SAYS.into());
+        }
         let layout = layout(&Indented {
             old: &self.old_lines,
             new: &self.new_lines,
@@ -303,17 +306,41 @@ impl<'a> Writer<'a> {
         blank.all(str::is_empty)
     }
 
-    /// Returns the unit of the file's indentation, else of the texts'.
+    /// Returns true if the first or last line has other indentation in the file, and the line next to
+    /// it is the very one: then the line between was forgotten.
+    fn is_beside_the_very_line(&self, pairs: &[Pair<'_>]) -> bool {
+        let line_at = |pair: &Pair<'_>| self.fit.places[pair.at].line();
+        let is_there = |pair: &Pair<'_>, line: Option<usize>| {
+            let line = line.map(|line| self.file.line(line));
+            pair.old != pair.file && line == Some(self.old_lines[pair.at])
+        };
+        let filled = |line: &usize| !self.file.line(*line).is_empty();
+        let above = |pair: &Pair<'_>| (0..line_at(pair)?).rev().find(filled);
+        let below = |pair: &Pair<'_>| (line_at(pair)? + 1..self.file.len()).find(filled);
+        pairs
+            .first()
+            .is_some_and(|first| is_there(first, above(first)))
+            || pairs.last().is_some_and(|last| is_there(last, below(last)))
+    }
+
+    /// Returns the unit of the indentation: that of the file, unless the place has another, else that
+    /// of the texts.
     fn unit(&self, pairs: &[Pair<'_>]) -> String {
+        let is_of_place = |unit: &String| {
+            let mut pairs = pairs.iter();
+            pairs.all(|pair| levels(pair.file, unit).is_some())
+        };
+        let lines = self.fit.places.iter().filter_map(|place| place.line());
+        let place = || unit_of(lines.map(|line| self.file.line(line)));
         let texts = || unit_of(self.old_lines.iter().chain(&self.new_lines).copied());
         let only = || {
-            pairs
-                .iter()
-                .map(|pair| pair.file)
-                .find(|file| !file.is_empty())
+            let mut files = pairs.iter().map(|pair| pair.file);
+            files.find(|file| !file.is_empty()).map(str::to_owned)
         };
-        let unit = unit_of(self.file.text.lines()).or_else(texts);
-        unit.unwrap_or_else(|| only().unwrap_or("    ").to_owned())
+        let file = unit_of(self.file.text.lines());
+        let unit = file.clone().filter(is_of_place).or_else(place).or(file);
+        let unit = unit.or_else(texts).or_else(only);
+        unit.unwrap_or_else(|| "    ".to_owned())
     }
 
     /// Keeps a line as the file has it, with what the old text has left out before it.
@@ -423,10 +450,11 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Returns true if lines of the place end in different ways.
+    /// Returns true if lines of the place, or blank ones beside it, end in different ways.
     fn has_two_ends(&self) -> bool {
-        let lines = || self.fit.places.iter().filter_map(|place| place.line());
-        let mut ends = lines()
+        let start = self.fit.first_line().saturating_sub(self.old.blank_before);
+        let end = (self.fit.last_line() + self.old.blank_after + 1).min(self.file.len());
+        let mut ends = (start..end)
             .map(|line| self.file.own_ending(line))
             .filter(|end| !end.is_empty());
         let first = ends.next();
@@ -518,18 +546,19 @@ impl<'a> Writer<'a> {
             below().len() == n
                 && (new[..n].iter().eq(below()) || new[new.len() - n..].iter().eq(below()))
         };
-        // Wherever in the new text such a line is, if it says enough.
-        let has = |there: &[String]| {
-            let line = there
-                .first()
-                .filter(|line| line.len() >= MIN_FORGOTTEN_BYTES);
-            line.is_some_and(|line| new.contains(line))
+        // Wherever in the new text a line is that is next to the place, if it says enough.
+        let (first, last) = (self.fit.first_line(), self.fit.last_line());
+        let says_enough = |line: &usize| {
+            let line = keys(self.file.line(*line));
+            line.len() >= MIN_FORGOTTEN_BYTES && new.contains(&line)
         };
-        if old.start == 0 && has(&above) {
-            return Err(Fault::Applied(gone.start.saturating_sub(1)));
-        }
-        if old.end == all && has(&below) {
-            return Err(Fault::Applied(gone.end));
+        let is_filled = |line: &usize| lines(*line).is_some();
+        let beside = [
+            (0..first).rev().find(is_filled),
+            (last + 1..self.file.len()).find(is_filled),
+        ];
+        if let Some(line) = beside.into_iter().flatten().find(says_enough) {
+            return Err(Fault::Applied(line));
         }
         if (least(old.start == 0)..=new.len()).any(is_above) {
             return Err(Fault::Applied(gone.start.saturating_sub(1)));
@@ -635,8 +664,19 @@ impl Spelling {
             if one != file || one.chars().all(can_differ) {
                 self.differs |= one != file;
                 self.has_typography |= one != file && file.is_ascii();
+                // One wide character may be a narrow one and a blank.
+                let [lacks, blank] =
+                    [(old, &old_form), (there, &there_form)].map(|(text, form)| {
+                        let next = form.get(end).map_or(text.len(), |next| next.start());
+                        &text[form[end - 1].end()..next]
+                    });
+                let blank = if one != file && lacks.is_empty() {
+                    blank
+                } else {
+                    ""
+                };
                 let files = self.files.entry(one.to_owned()).or_default();
-                files.insert(file.to_owned());
+                files.insert([file, blank].concat());
             }
             let [blanks, files] = [(old, &old_form), (there, &there_form)]
                 .map(|(text, form)| before(text, form, &(start..end)));
