@@ -30,6 +30,8 @@ pub(super) struct Texts<'a> {
     pub(super) pairs: &'a [Pair<'a>],
     /// Unit of the file's indentation.
     pub(super) unit: &'a str,
+    /// False if the file does not say what its unit is.
+    pub(super) is_unit_known: bool,
 }
 
 /// The indentation of each line, which is empty for a blank one.
@@ -416,7 +418,8 @@ impl<'a> Rule<'a> {
             return Vec::new();
         };
         let own = unit_of(texts.old.iter().chain(texts.new).copied());
-        let units = own.as_deref().into_iter().chain([texts.unit]);
+        let own = own.as_deref().filter(|_| texts.is_unit_known);
+        let units = own.into_iter().chain([texts.unit]);
         let rules = units.map(|from| Self {
             old: smallest.old,
             file: smallest.file,
@@ -464,7 +467,8 @@ impl<'a> Rule<'a> {
         }
         let scaled = more.len() * file;
         let is_scaled = scaled.is_multiple_of(old * self.to.len());
-        levels(more, &self.to).is_some() && !is_scaled
+        // By one unit, another depth is the plain reading.
+        levels(more, &self.to).is_some_and(|steps| steps == 1 || !is_scaled)
     }
 
     fn convert(&self, indent: &str) -> Option<String> {
@@ -611,7 +615,10 @@ fn is_keyword(line: &str) -> bool {
     }
     let last = line.rsplit(' ').next().unwrap_or_default();
     let is_word = |text: &str| BLOCK_WORDS.contains(&&*text.to_ascii_lowercase());
-    is_word(&word(line).unwrap_or_default()) || is_word(last) || line.contains(" do |")
+    // A condition or loop whose only statement has no braces.
+    let first = word(line).unwrap_or_default();
+    let is_headless = ["if", "for", "while"].contains(&&*first) && line.ends_with(')');
+    is_headless || is_word(&first) || is_word(last) || line.contains(" do |")
 }
 
 /// Returns true if a line must be deeper than the one above it.
@@ -671,11 +678,13 @@ pub(crate) fn place_behind<'t>(
             Pair { at, old, file }
         })
         .collect();
+    let unit = file_unit();
     let layout = layout(&Texts {
         old: &old_lines,
         new: &new_lines,
         pairs: &pairs,
-        unit: &file_unit().unwrap_or_else(|| "    ".to_owned()),
+        unit: unit.as_deref().unwrap_or("    "),
+        is_unit_known: unit.is_some(),
     })?;
     let mut out = String::with_capacity(new.len());
     for (at, line) in new.split('\n').enumerate() {

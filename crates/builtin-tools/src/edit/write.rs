@@ -191,11 +191,13 @@ impl<'a> Writer<'a> {
         if self.is_beside_the_very_line(&pairs) {
             return Err(NOT_AS_IT_SAYS.into());
         }
+        let (unit, is_unit_known) = self.unit(&pairs);
         let layout = layout(&Indented {
             old: &self.old_lines,
             new: &self.new_lines,
             pairs: &pairs,
-            unit: &self.unit(&pairs),
+            unit: &unit,
+            is_unit_known,
         })?;
         // Where the file has other blank lines, both lines beside them stay, and nothing comes
         // between.
@@ -306,9 +308,12 @@ impl<'a> Writer<'a> {
         blank.all(str::is_empty)
     }
 
-    /// Returns true if the first or last line has other indentation in the file, and the line next to
-    /// it is the very one: then the line between was forgotten.
+    /// Returns true if only the first or last line has other indentation in the file, and the line
+    /// next to it is the very one: then the line between was forgotten.
     fn is_beside_the_very_line(&self, pairs: &[Pair<'_>]) -> bool {
+        if pairs.iter().filter(|pair| pair.old != pair.file).count() != 1 {
+            return false;
+        }
         let line_at = |pair: &Pair<'_>| self.fit.places[pair.at].line();
         let is_there = |pair: &Pair<'_>, line: Option<usize>| {
             let line = line.map(|line| self.file.line(line));
@@ -323,24 +328,26 @@ impl<'a> Writer<'a> {
             || pairs.last().is_some_and(|last| is_there(last, below(last)))
     }
 
-    /// Returns the unit of the indentation: that of the file, unless the place has another, else that
-    /// of the texts.
-    fn unit(&self, pairs: &[Pair<'_>]) -> String {
+    /// Returns the unit of the indentation, and true if it is that of the file or, where this has
+    /// another, of the place. Else it is a guess.
+    fn unit(&self, pairs: &[Pair<'_>]) -> (String, bool) {
         let is_of_place = |unit: &String| {
             let mut pairs = pairs.iter();
             pairs.all(|pair| levels(pair.file, unit).is_some())
         };
         let lines = self.fit.places.iter().filter_map(|place| place.line());
         let place = || unit_of(lines.map(|line| self.file.line(line)));
+        let file = unit_of(self.file.text.lines());
+        if let Some(unit) = file.clone().filter(is_of_place).or_else(place) {
+            return (unit, true);
+        }
         let texts = || unit_of(self.old_lines.iter().chain(&self.new_lines).copied());
         let only = || {
             let mut files = pairs.iter().map(|pair| pair.file);
             files.find(|file| !file.is_empty()).map(str::to_owned)
         };
-        let file = unit_of(self.file.text.lines());
-        let unit = file.clone().filter(is_of_place).or_else(place).or(file);
-        let unit = unit.or_else(texts).or_else(only);
-        unit.unwrap_or_else(|| "    ".to_owned())
+        let guess = file.or_else(texts).or_else(only);
+        (guess.unwrap_or_else(|| "    ".to_owned()), false)
     }
 
     /// Keeps a line as the file has it, with what the old text has left out before it.
@@ -546,16 +553,24 @@ impl<'a> Writer<'a> {
             below().len() == n
                 && (new[..n].iter().eq(below()) || new[new.len() - n..].iter().eq(below()))
         };
-        // Wherever in the new text a line is that is next to the place, if it says enough.
+        // Wherever in the new text a line is that is next to the place, if it says enough: it may
+        // have been forgotten at an edge that changes, or where the old text has a blank line that
+        // the file does not have.
         let (first, last) = (self.fit.first_line(), self.fit.last_line());
         let says_enough = |line: &usize| {
             let line = keys(self.file.line(*line));
             line.len() >= MIN_FORGOTTEN_BYTES && new.contains(&line)
         };
         let is_filled = |line: &usize| lines(*line).is_some();
+        let may_lack = [
+            old.start == 0 || self.file.blank_before(first) < self.old.blank_before,
+            old.end == all || self.file.blank_after(last) < self.old.blank_after,
+        ];
         let beside = [
-            (0..first).rev().find(is_filled),
-            (last + 1..self.file.len()).find(is_filled),
+            (0..first).rev().find(is_filled).filter(|_| may_lack[0]),
+            (last + 1..self.file.len())
+                .find(is_filled)
+                .filter(|_| may_lack[1]),
         ];
         if let Some(line) = beside.into_iter().flatten().find(says_enough) {
             return Err(Fault::Applied(line));
