@@ -408,6 +408,8 @@ struct Rule<'a> {
     to: String,
     /// True if the old text has one indentation only.
     is_single: bool,
+    /// False if the file does not say what its unit is.
+    is_unit_known: bool,
 }
 
 impl<'a> Rule<'a> {
@@ -418,7 +420,10 @@ impl<'a> Rule<'a> {
             return Vec::new();
         };
         let own = unit_of(texts.old.iter().chain(texts.new).copied());
+        // Nobody counts in five blanks: that is an alignment.
+        let is_unit = |unit: &&str| ["\t", "  ", "   ", "    ", "        "].contains(unit);
         let own = own.as_deref().filter(|_| texts.is_unit_known);
+        let own = own.filter(is_unit);
         let units = own.into_iter().chain([texts.unit]);
         let rules = units.map(|from| Self {
             old: smallest.old,
@@ -426,6 +431,7 @@ impl<'a> Rule<'a> {
             from: from.to_owned(),
             to: texts.unit.to_owned(),
             is_single: texts.pairs.iter().all(|pair| pair.old == smallest.old),
+            is_unit_known: texts.is_unit_known,
         });
         let fits = |rule: &Self, pair: &Pair<'_>| {
             let file = rule.apply(pair.old);
@@ -456,6 +462,9 @@ impl<'a> Rule<'a> {
     fn is_step_known(&self, more: &str) -> bool {
         if !self.is_single || self.old == self.file {
             return true;
+        }
+        if !self.is_unit_known && !self.old.is_empty() {
+            return false;
         }
         if self.from != self.to {
             return self.old.is_empty()

@@ -520,8 +520,8 @@ impl<'a> Haystack<'a> {
         first.start + fit.around.0..end - fit.around.1
     }
 
-    /// Returns the line at which the new text is, indented as it is there, outside of a place.
-    pub(super) fn line_of_literal_new(&self, texts: &Texts, place: &Range<usize>) -> Option<usize> {
+    /// Returns the line at which the new text is, indented as it is there.
+    pub(super) fn line_of_literal_new(&self, texts: &Texts) -> Option<usize> {
         let before = &texts.old;
         let texts = Texts {
             old: texts.new.clone(),
@@ -535,11 +535,7 @@ impl<'a> Haystack<'a> {
             return None;
         }
         let fits = self.fits(&texts, Rank::Strict);
-        let mut there = fits.iter().filter(|fit| {
-            let other = self.place(fit);
-            let is_outside = other.end <= place.start || place.end <= other.start;
-            is_outside && self.has_same_blanks(fit, &old)
-        });
+        let mut there = fits.iter().filter(|fit| self.has_same_blanks(fit, &old));
         there.next().map(Fit::first_line)
     }
 

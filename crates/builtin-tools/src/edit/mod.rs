@@ -230,13 +230,10 @@ pub(crate) fn apply_inexactly(text: &str, old: &str, new: &str) -> Result<Edited
             let Some(first) = fits.first() else { continue };
             let edit = write::write(&haystack, pair, first, rank);
             // The old text may be there no more, and another place only be like it.
-            let edit =
-                edit.and_then(
-                    |edit| match haystack.line_of_literal_new(pair, &edit.place) {
-                        Some(line) => Err(Refusal::Applied { line: line + 1 }),
-                        None => Ok(edit),
-                    },
-                );
+            let edit = edit.and_then(|edit| match haystack.line_of_literal_new(pair) {
+                Some(line) => Err(Refusal::Applied { line: line + 1 }),
+                None => Ok(edit),
+            });
             // Lines for which the old text has `...` may begin at several places.
             let is_same = |other| match (&edit, write::write(&haystack, pair, other, rank)) {
                 (Ok(edit), Ok(other)) => edit.text(text) == other.text(text),
