@@ -56,13 +56,20 @@ export function disturbed(change, kind, seed) {
   };
 }
 
-/** Whether a change of nothing but the blanks at the end of a line is not in the texts any more. */
-function hidesBlanks({ rows }, { old }) {
+/**
+ * Whether the blanks that a change is about are not in the texts any more: those at the end of a line of which nothing else
+ * changes, those of a new blank line, and indentation of other characters than any quoted line has.
+ */
+function hidesBlanks({ rows }, made) {
   const bare = (line) => line.trimEnd();
-  const fresh = new Set(rows.filter((row) => row.kind === '+').map((row) => bare(row.new)));
-  const blanksOnly = rows.filter((row) => row.kind === '-' && bare(row.old) !== row.old && fresh.has(bare(row.old)));
-  const lines = new Set(old.split('\n'));
-  return blanksOnly.some((row) => !lines.has(row.old));
+  const indent = (line) => /^[ \t]*/.exec(line)[0];
+  const quoted = rows.filter((row) => row.kind !== '+').map((row) => row.old);
+  const added = rows.filter((row) => row.kind === '+').map((row) => row.new);
+  const isOther = (line) => bare(line) === '' ? line !== '' : ['\t', ' '].some((c) => indent(line).includes(c) && !quoted.some((one) => indent(one).includes(c)));
+  const removed = rows.filter((row) => row.kind === '-' && bare(row.old) !== row.old && added.includes(bare(row.old))).map((row) => row.old);
+  const lines = (text) => new Set(text.split('\n'));
+  const [old, fresh] = [lines(made.old), lines(made.new)];
+  return removed.some((line) => !old.has(line)) || added.filter(isOther).some((line) => !fresh.has(line));
 }
 
 /** The extension of the file that a change is named after. */

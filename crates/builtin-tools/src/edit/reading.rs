@@ -51,7 +51,9 @@ pub(super) fn pairs(text: &str, old: &str, new: &str) -> Vec<Texts> {
     if let Some((old, new)) = without_line_numbers(&old, &new) {
         pairs.push(Texts::new(old, new, Some(Reading::LineNumbers)));
     }
-    if let (Some(old), Some(new)) = (without_fence(&old), without_fence(&new)) {
+    if old.trim_start().lines().next() == new.trim_start().lines().next()
+        && let (Some(old), Some(new)) = (without_fence(&old), without_fence(&new))
+    {
         pairs.push(Texts::new(old, new, Some(Reading::Fence)));
     }
     pairs.extend(without_backslashes(&old, &new));

@@ -448,3 +448,46 @@ fn dots_that_the_file_has_stand_for_themselves() {
         "if foo:\n    ...\n.. _label:\nThe next section of the page\n",
     );
 }
+
+#[test]
+fn a_change_of_look_alikes_is_made_as_it_is_written() {
+    gives(
+        Reading::LookAlikes,
+        "first line;\nno matter---we go\nlast line;\n",
+        "first  line;\nno matter---we go\nlast line;\n",
+        "first  line;\nno matter—we go\nlast line;\n",
+        "first line;\nno matter—we go\nlast line;\n",
+    );
+}
+
+#[test]
+fn blanks_of_one_new_line_are_not_taken_for_a_slip() {
+    is_unclear(
+        "one();\ntwo();\n",
+        "one();  \ntwo();  \n",
+        "one();  \nmore();\n  \ntwo();  \n",
+    );
+    gives(
+        Reading::LookAlikes,
+        "one();\ntwo();\n",
+        "one();  \ntwo();  \n",
+        "one();  \nmore();  \ntwo();  \n",
+        "one();\nmore();\ntwo();\n",
+    );
+    // A blank line more, where the file has more of them than the old text.
+    is_unclear(
+        "one();\ntwo();\n\n",
+        "one();  \ntwo();\n",
+        "one();  \ntwo();\n\n",
+    );
+}
+
+#[test]
+fn a_fence_is_around_both_texts_only_if_it_is_the_same() {
+    let edited = edit(
+        "```sh\n$ npm start\n```\n",
+        "```h\n$ npm start\n```",
+        "```bash\nnpm start\n```",
+    );
+    assert!(edited.is_err(), "{edited:?}");
+}

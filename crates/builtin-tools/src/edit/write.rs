@@ -134,6 +134,7 @@ impl<'a> Writer<'a> {
         let is_other = |(at, (old, new, there)): (usize, &(usize, usize, usize))| {
             let moves = || beside[at].is_some_and(|line| self.fit.other_blanks.contains(&line));
             there < old && (changes_edge[at] || old > new)
+                || new > old && there > old
                 || there > old && changes_edge[at] && moves()
         };
         if edges.iter().enumerate().any(is_other) || !self.are_blanks_gone_empty(first, last) {
@@ -505,7 +506,14 @@ impl<'a> Writer<'a> {
             || self
                 .tails()
                 .any(|(_, old, there)| old == own && there != own);
-        if !is_models || self.tails().any(is_lost) {
+        // Those of a slip are at the ends of all lines, also of new ones.
+        let are_everywhere = || {
+            let mut added = self.new.lines.iter().zip(&self.new_lines);
+            added.all(|(line, trimmed)| {
+                trimmed.is_empty() || tail(line) == own || self.old_lines.contains(trimmed)
+            })
+        };
+        if !is_models || self.tails().any(is_lost) || !own.is_empty() && !are_everywhere() {
             return Err(OTHER_BLANKS.into());
         }
         Ok("")
@@ -556,19 +564,22 @@ impl<'a> Writer<'a> {
         // Wherever in the new text a line is that is next to the place, if it says enough: it may
         // have been forgotten at an edge that changes, or where the old text has a blank line that
         // the file does not have.
-        let (first, last) = (self.fit.first_line(), self.fit.last_line());
+        let place = self.fit.first_line()..self.fit.last_line() + 1;
         let says_enough = |line: &usize| {
             let line = keys(self.file.line(*line));
             line.len() >= MIN_FORGOTTEN_BYTES && new.contains(&line)
         };
         let is_filled = |line: &usize| lines(*line).is_some();
         let may_lack = [
-            old.start == 0 || self.file.blank_before(first) < self.old.blank_before,
-            old.end == all || self.file.blank_after(last) < self.old.blank_after,
+            old.start == 0 || self.file.blank_before(place.start) < self.old.blank_before,
+            old.end == all || self.file.blank_after(place.end - 1) < self.old.blank_after,
         ];
         let beside = [
-            (0..first).rev().find(is_filled).filter(|_| may_lack[0]),
-            (last + 1..self.file.len())
+            (0..place.start)
+                .rev()
+                .find(is_filled)
+                .filter(|_| may_lack[0]),
+            (place.end..self.file.len())
                 .find(is_filled)
                 .filter(|_| may_lack[1]),
         ];
@@ -754,7 +765,17 @@ impl Spelling {
                     None => out.push_str(blanks),
                 }
                 match old_word.filter(|_| is_kept) {
-                    Some(old_word) => out.push_str(source(there, &there_form, old_word)),
+                    Some(old_word) => {
+                        let [file, old] = [(there, &there_form), (old, &old_form)]
+                            .map(|(text, form)| source(text, form, old_word));
+                        let new = source(new, &new_form, word);
+                        // Another spelling than the old text has is what changes.
+                        out.push_str(match old == new {
+                            true => file,
+                            false if old == file => new,
+                            false => return Err(TWO_SPELLINGS.into()),
+                        });
+                    }
                     None => out.push_str(&self.spelled(source(new, &new_form, word))?),
                 }
             }
