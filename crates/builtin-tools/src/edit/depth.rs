@@ -109,7 +109,7 @@ impl Texts<'_> {
         }
         match (as_file, as_old + other) {
             (0, _) => Some(false),
-            (_, 0) if self.counts_in_other_units(rules) => None,
+            (_, 0) if self.counts_in_other_units(rules) || self.is_scaled() => None,
             (_, 0) => Some(of_new.starts_with(of_file)),
             _ => None,
         }
@@ -126,6 +126,26 @@ impl Texts<'_> {
         let mut others = rules.iter().filter(|rule| rule.from != rule.to);
         self.pairs.iter().all(|pair| is_whole(pair.file))
             && (!counts_in(self.unit) || others.any(|rule| counts_in(&rule.from)))
+    }
+
+    /// Returns true if the old text has so many times the blanks of the file on each line: then the
+    /// new text may have them, too.
+    fn is_scaled(&self) -> bool {
+        let is_blanks = |pair: &Pair<'_>| ![pair.old, pair.file].concat().contains('\t');
+        let ratio = |pair: &Pair<'_>| (pair.old.len(), pair.file.len());
+        let mut deep = self
+            .pairs
+            .iter()
+            .filter(|pair| !pair.old.is_empty() || !pair.file.is_empty());
+        let Some(first) = deep.next().map(ratio) else {
+            return false;
+        };
+        first.0 > 0
+            && first.1 > 0
+            && self.pairs.iter().all(is_blanks)
+            && deep
+                .map(ratio)
+                .all(|(old, file)| old * first.1 == file * first.0)
     }
 
     /// Returns the first line of the old text if it alone is indented otherwise than the file: less,
@@ -283,6 +303,15 @@ impl<'t> Layouts<'t> {
             let by = indents[two[1]].strip_prefix(&*indents[two[0]]);
             let by = by.filter(|by| !by.is_empty());
             let steps = by.and_then(|by| levels(by, self.texts.unit));
+            // It is not known how deep the rest of an expression is, or a line that may begin at the
+            // left margin.
+            let mut beside = [above, below].into_iter();
+            if is_flat
+                && indents[two[0]] == indents[two[1]]
+                && (goes_on(below) || is_unfinished(above) || beside.any(is_keyword))
+            {
+                return false;
+            }
             match opening(above) {
                 Some(':' | '{') if wants_deeper(above, below) => {
                     steps.is_some_and(|steps| steps == 1 || !is_single)
@@ -291,16 +320,6 @@ impl<'t> Layouts<'t> {
                     steps.is_some() || by.is_some() && !is_single
                 }
                 Some(_) => true,
-                // Nor is it known how deep the rest of an expression is, or a line that may begin
-                // at the left margin.
-                None if is_flat
-                    && indents[two[0]] == indents[two[1]]
-                    && (goes_on(below)
-                        || is_unfinished(above)
-                        || [above, below].iter().any(|line| is_keyword(line))) =>
-                {
-                    false
-                }
                 // One line alone does not tell a step from a slip.
                 None => by.is_none() || !is_single,
             }
@@ -420,10 +439,10 @@ impl<'a> Rule<'a> {
             return Vec::new();
         };
         let own = unit_of(texts.old.iter().chain(texts.new).copied());
-        // Nobody counts in five blanks: that is an alignment.
-        let is_unit = |unit: &&str| ["\t", "  ", "   ", "    ", "        "].contains(unit);
-        let own = own.as_deref().filter(|_| texts.is_unit_known);
-        let own = own.filter(is_unit);
+        // Other numbers of blanks are alignments, which no other unit changes.
+        let is_unit = |unit: &str| ["\t", "  ", "    ", "        "].contains(&unit);
+        let may_convert = texts.is_unit_known && is_unit(texts.unit);
+        let own = own.as_deref().filter(|own| may_convert && is_unit(own));
         let units = own.into_iter().chain([texts.unit]);
         let rules = units.map(|from| Self {
             old: smallest.old,
@@ -467,7 +486,8 @@ impl<'a> Rule<'a> {
             return false;
         }
         if self.from != self.to {
-            return self.old.is_empty()
+            let is_tab = self.from == "\t" || self.to == "\t";
+            return self.old.is_empty() && is_tab
                 || levels(self.old, &self.from) == levels(self.file, &self.to);
         }
         let (old, file) = (self.old.len(), self.file.len());
@@ -618,8 +638,9 @@ fn is_keyword(line: &str) -> bool {
         let word = word(directive.trim_start()).unwrap_or_default();
         return words.contains(&&*word) || BLOCK_WORDS.contains(&&*word);
     }
-    // An entry of a list, which the lines below it may belong to.
-    if ["- ", "* ", "+ "].iter().any(|mark| line.starts_with(mark)) {
+    // A label, or an entry of a list, which the lines below it may belong to.
+    let marks = LABELS.iter().chain(&["* ", "+ "]);
+    if marks.into_iter().any(|mark| line.starts_with(mark)) {
         return true;
     }
     let last = line.rsplit(' ').next().unwrap_or_default();

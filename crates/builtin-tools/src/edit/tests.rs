@@ -491,3 +491,23 @@ fn a_fence_is_around_both_texts_only_if_it_is_the_same() {
     );
     assert!(edited.is_err(), "{edited:?}");
 }
+
+#[test]
+fn a_line_that_moves_is_as_the_file_has_it() {
+    gives(
+        Reading::LookAlikes,
+        "first(1);\nkeys('a', 'b');\nlast(2);\n",
+        "first(1);\nkeys('a','b');\nlast(2);\n",
+        "keys('a','b');\nfirst(1);\nlast(2);\n",
+        "keys('a', 'b');\nfirst(1);\nlast(2);\n",
+    );
+}
+
+#[test]
+fn an_addition_among_blank_lines_that_the_file_does_not_have_is_unclear() {
+    is_unclear(
+        "one\n}\n\n\n/**\n",
+        "one\n}\n\n\n\n/**\n",
+        "one\n}\n\n\n\nmore\n}\n\n\n\n/**\n",
+    );
+}

@@ -11,7 +11,7 @@ use super::reading::{Texts, is_other_blank};
 use super::{Edited, Refusal};
 use gemini_tools_workspace::diff::{Algorithm, DiffOp, diff_lines};
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::time::{Duration, Instant};
 
 pub(crate) use super::depth::place_behind as placed_literally;
@@ -202,22 +202,22 @@ impl<'a> Writer<'a> {
         })?;
         // Where the file has other blank lines, both lines beside them stay, and nothing comes
         // between.
-        let stays_with_the_one_before = |at: usize| {
-            let mut kept = layout
-                .ops
-                .iter()
-                .filter(|op| matches!(op, DiffOp::Equal { .. }));
-            let before = (0..at).rev().find(|at| !self.old_lines[*at].is_empty());
-            before.is_some_and(|before| {
-                kept.any(|op| op.old_range().contains(&before) && op.old_range().contains(&at))
+        let gaps = self.fit.other_blanks.iter().map(|at| {
+            let before = (0..*at).rev().find(|at| !self.old_lines[*at].is_empty());
+            before.map_or(0, |before| before + 1)..*at + 1
+        });
+        let may_change = |gap: Range<usize>| {
+            let mut ops = layout.ops.iter().enumerate();
+            ops.any(|(n, op)| match op {
+                DiffOp::Equal { .. } => false,
+                DiffOp::Insert { .. } => {
+                    let place = self.places_of_insertion(&layout.ops, n);
+                    *place.start() < gap.end && gap.start <= *place.end()
+                }
+                _ => op.old_range().start < gap.end && gap.start <= op.old_range().end,
             })
         };
-        if !self
-            .fit
-            .other_blanks
-            .iter()
-            .all(|at| stays_with_the_one_before(*at))
-        {
+        if gaps.into_iter().any(may_change) {
             return Err(BESIDE_BLANK.into());
         }
         // What is beside a change may itself be meant to change.
@@ -274,6 +274,23 @@ impl<'a> Writer<'a> {
             }
         }
         Ok(changes_edge)
+    }
+
+    /// Returns the lines of the old text before which added lines may be: where the lines beside them
+    /// say the same as they do, a comparison finds one of several places.
+    fn places_of_insertion(&self, ops: &[DiffOp], n: usize) -> RangeInclusive<usize> {
+        let (at, added) = (ops[n].old_range().start, ops[n].new_range());
+        let kept = |op: Option<&DiffOp>| match op {
+            Some(DiffOp::Equal { len, .. }) => *len,
+            _ => 0,
+        };
+        let new = &self.new_lines;
+        let is_down = |k: &usize| new[added.start + k] == new[added.end + k];
+        let is_up = |k: &usize| new[added.start - 1 - k] == new[added.end - 1 - k];
+        let down = (0..kept(ops.get(n + 1))).take_while(is_down).count();
+        let before = n.checked_sub(1).and_then(|n| ops.get(n));
+        let up = (0..kept(before)).take_while(is_up).count();
+        at - up..=at + down
     }
 
     /// Returns what the new text may have more than the old one at its beginning: the lines before
@@ -377,16 +394,15 @@ impl<'a> Writer<'a> {
                 tails.any(|(_, old, there)| old == after && there != after)
             };
             let is_about_blanks = before != after && after != own && {
-                let is_models = is_models();
                 let is_clear = if before == own {
-                    !self.has_other_tails || is_models == before.is_empty()
+                    !self.has_other_tails
                 } else {
-                    after.is_empty() || is_models
+                    after.is_empty() || is_models()
                 };
                 if !is_clear {
                     return Err(OTHER_BLANKS.into());
                 }
-                before == own && !is_models
+                before == own
             };
             let text = if is_about_blanks {
                 format!("{content}{after}")
@@ -613,7 +629,21 @@ impl<'a> Writer<'a> {
         } else {
             self.spelling.write(&old, &there, &new)?
         };
-        Ok(merged.split('\n').map(str::to_owned).collect())
+        // A line that moves is as the file has it, too.
+        let moved = |line: &&str| {
+            let mut old = self.old_lines.iter().zip(&self.fit.places);
+            old.find_map(|(old, place)| match place {
+                LinePlace::Same(there) if old.trim_start() == line.trim_start() => {
+                    Some(self.file.line(*there).trim_start())
+                }
+                _ => None,
+            })
+        };
+        let lines = self.new_lines[op.new_range()].iter();
+        let lines = lines.zip(merged.split('\n'));
+        Ok(lines
+            .map(|(line, merged)| moved(line).unwrap_or(merged).to_owned())
+            .collect())
     }
 
     /// Proves that the new content reads as the new text: it has all of its lines in their order,

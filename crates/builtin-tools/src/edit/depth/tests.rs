@@ -8,7 +8,7 @@ const PLACED: &[(&str, &str, &str, Option<&str>)] = &[
     // The further lines have the file's indentation, or that of the first.
     ("    ", "a()", "a()\n    b()", Some("a()\n    b()")),
     ("    ", "a()", "if x:\n    a()", Some("if x:\n        a()")),
-    ("    ", "a()", "if x:\n  a()", Some("if x:\n        a()")),
+    ("    ", "a()", "if x:\n  a()", None),
     (
         "        ",
         "a()",
