@@ -800,11 +800,10 @@ impl Spelling {
                             .map(|(text, form)| source(text, form, old_word));
                         let new = source(new, &new_form, word);
                         // Another spelling than the old text has is what changes.
-                        out.push_str(match old == new {
-                            true => file,
-                            false if old == file => new,
-                            false => return Err(TWO_SPELLINGS.into()),
-                        });
+                        if old != new && old != file && new != file {
+                            return Err(TWO_SPELLINGS.into());
+                        }
+                        out.push_str(if old == new { file } else { new });
                     }
                     None => out.push_str(&self.spelled(source(new, &new_form, word))?),
                 }
