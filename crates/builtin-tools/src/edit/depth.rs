@@ -639,7 +639,7 @@ fn is_keyword(line: &str) -> bool {
         return words.contains(&&*word) || BLOCK_WORDS.contains(&&*word);
     }
     // A label, or an entry of a list, which the lines below it may belong to.
-    let marks = LABELS.iter().chain(&["* ", "+ "]);
+    let marks = LABELS.iter().chain(&["* ", "+ ", ".. "]);
     if marks.into_iter().any(|mark| line.starts_with(mark)) {
         return true;
     }

@@ -1,6 +1,7 @@
 //! The form in which texts are compared, and the texts behind line numbers and escapes.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
@@ -167,12 +168,28 @@ pub(super) fn without_line_numbers(old: &str, new: &str) -> Option<(String, Stri
         let line = |line| split_line_number(line).map_or(line, |(_, rest)| rest);
         text.split('\n').map(line).collect::<Vec<_>>().join("\n")
     };
-    let first_new = new.split('\n').find(|line| !line.trim().is_empty());
-    let is_new_numbered = first_new.is_some_and(|line| split_line_number(line).is_some());
-    let plain_new = if is_new_numbered {
+    // Numbers that are written otherwise are the new text's own; where only some lines have
+    // numbers, it is not known which are.
+    let mark = |line| {
+        let (_, rest) = split_line_number(line)?;
+        let number = &line[..line.len() - rest.len()];
+        Some(
+            number
+                .trim_start()
+                .replace(|c: char| c.is_ascii_digit(), ""),
+        )
+    };
+    let marks = |text| {
+        let lines = str::split(text, '\n').filter(|line| !line.trim().is_empty());
+        lines.map(mark).collect::<BTreeSet<_>>()
+    };
+    let (of_old, of_new) = (marks(old), marks(new));
+    let plain_new = if of_new.is_disjoint(&of_old) {
+        new.to_owned()
+    } else if of_new.is_subset(&of_old) {
         strip(new)
     } else {
-        new.to_owned()
+        return None;
     };
     Some((strip(old), plain_new))
 }
@@ -215,5 +232,10 @@ mod tests {
         assert_eq!(plain("80: 1\n443: 2"), None);
         assert_eq!(plain("1: a\nb"), None);
         assert_eq!(plain("\n0: a"), None);
+        // Those of the new text are written in the same way.
+        let both = |new| without_line_numbers("7: 50\ta\n8: 51\tb", new).map(|(_, new)| new);
+        assert_eq!(both("7: 50\ta\n8: 52\tb").as_deref(), Some("50\ta\n52\tb"));
+        assert_eq!(both("50\ta\n52\tb").as_deref(), Some("50\ta\n52\tb"));
+        assert_eq!(both("7: 50\ta\n52\tb"), None);
     }
 }
