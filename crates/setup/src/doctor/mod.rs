@@ -187,8 +187,13 @@ pub fn check(home: Option<&Path>, root: &Path, extent: &Extent) -> DoctorReport 
         .host
         .as_deref()
         .is_none_or(|host| host == GEMINI.name);
-    let commands = is_for_gemini.then(|| setup::check(&setup, &mut report));
-    let commands = commands.flatten();
+    let commands = if is_for_gemini {
+        setup::check(&setup, &mut report)
+    } else {
+        let problems = setup.settings.problems.iter();
+        report.findings.extend(problems.map(setup::not_in_effect));
+        None
+    };
     if commands.is_some() || hosts.iter().any(host::HostFiles::is_gemini) {
         setup::check_host_trust(&setup, &mut report);
     }

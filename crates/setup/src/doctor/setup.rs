@@ -117,13 +117,16 @@ fn read(setup: &Setup<'_>, scope: Scope, path: &Path, report: &mut DoctorReport)
         report.error("settings-unreadable", path, fault, why, help);
         return value;
     }
-    for problem in problems {
-        let help = "Correct it; get_tools config shows what is in effect.";
-        let mut finding = problem.clone().advise("It is not in effect here.", help);
-        finding.code = "settings-value".into();
-        report.findings.push(finding);
-    }
+    report.findings.extend(problems.map(not_in_effect));
     value
+}
+
+/// Makes the finding about a value of settings that is not in force.
+pub(super) fn not_in_effect(problem: &Diagnostic) -> Diagnostic {
+    let help = "Correct it; get_tools config shows what is in effect.";
+    let mut finding = problem.clone().advise("It is not in effect here.", help);
+    finding.code = "settings-value".into();
+    finding
 }
 
 /// Warns where Gemini CLI does not trust the folder: our own record is not known to it.
