@@ -106,7 +106,7 @@ _get_tools() {
             return 0
             ;;
         get_tools__subcmd__doctor)
-            opts="-h --host --json --mcp --try --help"
+            opts="-h --host --json --try --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

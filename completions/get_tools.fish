@@ -99,7 +99,6 @@ vscode\t''
 agy\t''"
 complete -c get_tools -n "__fish_get_tools_using_subcommand doctor" -l try -d 'Make this call as well, whatever it does' -r
 complete -c get_tools -n "__fish_get_tools_using_subcommand doctor" -l json -d 'Print JSON'
-complete -c get_tools -n "__fish_get_tools_using_subcommand doctor" -l mcp -d 'Start MCP servers whose declarations are not cached'
 complete -c get_tools -n "__fish_get_tools_using_subcommand doctor" -s h -l help -d 'Print help'
 complete -c get_tools -n "__fish_get_tools_using_subcommand completions" -s h -l help -d 'Print help'
 complete -c get_tools -n "__fish_get_tools_using_subcommand completions" -f -a "bash zsh fish"

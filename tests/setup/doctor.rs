@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Answer, Workspace, executable, place_executable, set_mode};
+use crate::harness::{Answer, Workspace, executable, set_mode};
 
 const SETTINGS: &str = ".gemini/settings.json";
 
@@ -154,7 +154,7 @@ fn nothing_is_found_in_a_sound_set_up() {
         assert_eq!(answer.status(), 0, "{}", answer.shown());
         answer.must_say(
             answer.text(),
-            &["No problems found.", "declarations", "sandbox"],
+            &["No problems found.", "declarations", "project"],
         );
         assert_eq!(found(&doctor(ws, &["--json"])), Vec::<String>::new());
     }
@@ -168,22 +168,16 @@ fn faults_of_settings_are_found() {
     for (text, id) in [
         ("{", "settings-unreadable"),
         ("{}", "no-commands"),
-        (r#"{"tools": {"discoveryCommand": "x"}}"#, "no-call-command"),
-        (r#"{"tools": {"callCommand": "x"}}"#, "no-discovery-command"),
-        (
-            r#"{"toolDiscoveryCommand": "x", "toolCallCommand": "y"}"#,
-            "old-names",
-        ),
+        (r#"{"tools": {"discoveryCommand": "x"}}"#, "no-commands"),
+        (r#"{"tools": {"callCommand": "x"}}"#, "no-commands"),
         (
             r#"{"tools": {"discoveryCommand": ["x"], "callCommand": "y"}}"#,
-            "command-type",
+            "no-commands",
         ),
     ] {
         let ws = with_program(own).file(SETTINGS, text);
         finds(&ws, &[], id);
     }
-    let ws = with_program(own).home(SETTINGS, settings("theirs", "theirs"));
-    finds(&ws, &[], "command-overridden");
     let ws = with_program("#!/bin/sh\ntouch ran\n");
     let answer = ws.get_tools(&["doctor", "--json"]).run();
     assert!(found(&answer).contains(&"project-untrusted".to_owned()));
@@ -195,8 +189,7 @@ fn commands_that_cannot_be_started_are_found() {
     for (discovery, call, id) in [
         ("'./my tools", "./my tools", "discovery-words"),
         ("'./my tools' | head", "./my tools", "shell-syntax"),
-        ("A=1 './my tools'", "./my tools", "shell-syntax"),
-        ("~/tools", "./my tools", "tilde"),
+        ("~/tools", "./my tools", "program-missing"),
         ("no_such_program", "./my tools", "program-missing"),
         ("'./my tools' --only read_*", "./my tools", "shell-syntax"),
         ("'./my tools' \\*", "./my tools", "shell-syntax"),
@@ -204,11 +197,10 @@ fn commands_that_cannot_be_started_are_found() {
         ("(x)", "./my tools", "shell-syntax"),
         ("a|b", "./my tools", "shell-syntax"),
         ("'./my tools' # mine", "./my tools", "shell-syntax"),
-        ("'./my tools' `id`", "./my tools", "shell-syntax"),
         ("./nowhere", "./my tools", "program-missing"),
         ("'./my tools'", "./nowhere", "program-missing"),
-        ("'./my tools'", "'./my tools'", "call-arguments"),
-        ("'./my tools'", "python3 my.py", "call-arguments"),
+        ("'./my tools'", "'./my tools'", "program-missing"),
+        ("'./my tools'", "python3 my.py", "program-missing"),
     ] {
         let ws = with_program(SOUND).file(SETTINGS, settings(discovery, call));
         finds(&ws, &[], id);
@@ -216,30 +208,15 @@ fn commands_that_cannot_be_started_are_found() {
     let ws = with_program(SOUND);
     set_mode(&ws.dir().join("my tools"), 0o644);
     finds(&ws, &[], "program-not-executable");
-    finds(&with_program("echo '[]'\n"), &[], "no-interpreter");
-    finds(
-        &with_program("#!/bin/no_such_shell\n"),
-        &[],
-        "bad-interpreter",
-    );
-    finds(
-        &with_program("#!/usr/bin/env no_such_python\n"),
-        &[],
-        "bad-interpreter",
-    );
-    finds(
-        &with_program("#!/bin/sh\r\necho '[]'\r\n"),
-        &[],
-        "bad-interpreter",
-    );
+    finds(&with_program("#!/bin/no_such_shell\n"), &[], "not-started");
 }
 
 #[test]
 fn what_is_no_word_for_the_host_is_named_and_what_is_quoted_is_none() {
     for (discovery, piece) in [
-        ("'./my tools' --only read_*", "\"read_*\""),
-        ("'./my tools' 2>/dev/null", "\"2>/dev/null\""),
-        ("'./my tools' a#b", "\"a#b\""),
+        ("'./my tools' --only read_*", "'*'"),
+        ("'./my tools' 2>/dev/null", "'>'"),
+        ("'./my tools' a#b", "'#'"),
     ] {
         let ws = with_program(QUICK).file(SETTINGS, settings(discovery, "./my tools"));
         let told = told(&ws, &[], "shell-syntax");
@@ -344,39 +321,16 @@ fn the_users_commands_are_examined_where_the_project_is_not_trusted() {
     let mine = mine.display().to_string();
     let ws = ws.home(SETTINGS, settings(&format!("'{mine}'"), &mine));
     let answer = ws.get_tools(&["doctor", "--json"]).unwatched().run();
-    let ids = found(&answer);
-    assert!(
-        ids.contains(&"project-left-out".to_owned()),
-        "{}",
-        answer.shown()
-    );
-    assert!(
-        !ids.contains(&"project-untrusted".to_owned()),
-        "{}",
-        answer.shown()
-    );
+    assert_eq!(found(&answer), ["gemini-untrusted"], "{}", answer.shown());
     let facts = answer.json()["facts"].to_string();
     assert!(
-        facts.contains(&mine) && facts.contains("discovery time"),
+        facts.contains(&mine) && facts.contains("declarations"),
         "{facts}"
     );
     assert!(
         !ws.dir().join("ran").exists(),
         "nothing of the project is run"
     );
-}
-
-#[test]
-fn old_names_beside_the_new_ones_are_told() {
-    let mut value: Value =
-        serde_json::from_str(&settings("'./my tools'", "./my tools")).expect("JSON");
-    value["toolDiscoveryCommand"] = "'./my tools'".into();
-    let ws = with_program(QUICK).file(SETTINGS, value.to_string());
-    finds_no(&ws, &[], "old-names");
-    value["toolDiscoveryCommand"] = "old".into();
-    let ws = ws.file(SETTINGS, value.to_string());
-    let told = told(&ws, &[], "old-names");
-    assert_eq!(told[0]["severity"], "warning", "{told:?}");
 }
 
 #[test]
@@ -438,38 +392,14 @@ fn faults_of_discovery_are_found() {
         ("    os.kill(os.getpid(), 9)\n", "discovery-fails"),
         ("    print('Loading...')\n", "discovery-no-json"),
         ("    sys.exit()\n", "discovery-no-json"),
-        ("    print('{}'); sys.exit()\n", "discovery-no-array"),
-        ("    print('[]'); sys.exit()\n", "no-tools"),
-        (
-            "    print(json.dumps(['x' * 11_000_000])); sys.exit()\n",
-            "discovery-too-large",
-        ),
-        (
-            "    sys.stderr.write('x' * 11_000_000)\n",
-            "discovery-too-large",
-        ),
+        ("    print('{}'); sys.exit()\n", "discovery-no-json"),
+        ("    print('[]'); sys.exit()\n", "discovery-no-json"),
         (
             "    sys.stdout.buffer.write(b'[\"\\xe9\"]'); sys.exit()\n",
-            "discovery-encoding",
+            "discovery-no-json",
         ),
-        (
-            "    print('[' + str(time.time()) + ']'); sys.exit()\n",
-            "discovery-changes",
-        ),
-    ]
-    .map(|(lines, id)| (discovering(lines), &[][..], id));
-    finds_each(&cases);
-}
-
-#[test]
-fn a_discovery_that_takes_its_time_or_leaves_something_behind_is_found() {
-    let cases = [
-        ("    sys.stdin.read()\n", "discovery-hangs"),
-        ("    time.sleep(1.2)\n", "discovery-slow"),
-        (
-            "    subprocess.Popen(['sleep', '77'])\n",
-            "discovery-background",
-        ),
+        ("    sys.stdin.read()\n", "hangs"),
+        ("    subprocess.Popen(['sleep', '77'])\n", "hangs"),
     ]
     .map(|(lines, id)| (discovering(lines), &[][..], id));
     finds_each(&cases);
@@ -499,16 +429,8 @@ fn faults_of_declarations_are_found() {
             "hidden-text",
         ),
         (
-            json!({"name": "read_file", "description": "d"}),
-            "replaces-built-in",
-        ),
-        (
             json!({"type": "function", "function": {"name": "a", "description": "d"}}),
             "foreign-wrapper",
-        ),
-        (
-            json!({"name": "a", "description": "d", "parametersJsonSchema": {"type": "object", "properties": {"x": {"type": "string", "description": "y".repeat(90_000)}}}}),
-            "many-tokens",
         ),
     ] {
         let program = SOUND.replace(
@@ -532,28 +454,16 @@ fn faults_of_calls_are_found() {
             "call-leaves-input",
         ),
         (
-            "    sys.exit(\"no such tool\")\n",
-            "    print('ok'); sys.exit()\n",
-            &[],
-            "unknown-tool-succeeds",
-        ),
-        (
-            "args = json",
-            "import time; time.sleep(0.7)\nargs = json",
-            &[],
-            "call-slow",
-        ),
-        (
             "args = json",
             "import time; time.sleep(77)\nargs = json",
             &[],
-            "call-hangs",
+            "hangs",
         ),
         (
             "args = json",
             "import subprocess; subprocess.Popen(['sleep', '77'])\nargs = json",
             &[],
-            "call-background",
+            "hangs",
         ),
         (
             "print(\"hello\"",
@@ -566,24 +476,6 @@ fn faults_of_calls_are_found() {
             "sys.exit('no')\nprint(\"hello\"",
             &["--try", "greet"],
             "call-fails",
-        ),
-        (
-            "print(\"hello\"",
-            "print('x' + 'é' * 40_000)\nprint(\"hello\"",
-            &["--try", "greet"],
-            "call-split-character",
-        ),
-        (
-            "print(\"hello\"",
-            "sys.stdout.buffer.write(b'\\xff')\nprint(\"hello\"",
-            &["--try", "greet"],
-            "call-encoding",
-        ),
-        (
-            "print(\"hello\"",
-            "print('x' * 300_000)\nprint(\"hello\"",
-            &["--try", "greet"],
-            "call-floods",
         ),
     ]
     .map(|(from, to, args, id)| {
@@ -601,29 +493,10 @@ fn faults_around_it_are_found() {
     };
     let policy = ".gemini/policies/mine.toml";
     finds(
-        &with_program(SOUND).home(policy, rule("discovered_tool_*")),
-        &[],
-        "rule-pattern",
-    );
-    finds(
         &with_program(SOUND).home(policy, rule("discovered_tool_greets")),
         &[],
         "rule-unknown-tool",
     );
-    finds(
-        &with_program(SOUND).home(policy, rule("other")),
-        &[],
-        "no-rule",
-    );
-    let bare = with_program(SOUND).home(policy, rule("greet"));
-    finds(&bare, &[], "rule-without-prefix");
-    finds(&bare, &[], "no-rule");
-    let elsewhere = with_program(SOUND)
-        .home(policy, rule("other"))
-        .home("more/rules.toml", rule("discovered_tool_greet"));
-    let paths = json!({"policyPaths": [elsewhere.dir().join("../home/more")]});
-    let elsewhere = elsewhere.home(SETTINGS, paths.to_string());
-    finds_no(&elsewhere, &[], "no-rule");
     let broken = with_program(SOUND).home(policy, "[[rule]\n");
     finds(&broken, &[], "policy-unreadable");
     let file = broken.root().join("home").join(policy);
@@ -634,57 +507,18 @@ fn faults_around_it_are_found() {
         &[],
         "project-policies",
     );
-    finds(
-        &with_program(SOUND).file(".gemini/tools/x.toml", "description = 1\n"),
-        &[],
-        "manifest",
-    );
-    let server = json!({"tools": {"discoveryCommand": "'./my tools'", "callCommand": "./my tools"}, "mcpServers": {"s": {"command": "no_such_server"}}});
-    finds(
-        &with_program(SOUND).file(SETTINGS, server.to_string()),
-        &[],
-        "server-missing",
-    );
-    let mut there = server.clone();
-    there["mcpServers"]["s"] = json!({"command": "./srv", "cwd": "sub"});
-    let there = with_program(SOUND)
-        .file("sub/srv", "")
-        .file(SETTINGS, there.to_string());
-    finds_no(&there, &[], "server-missing");
-    let own = with_program(QUICK).file(".gemini/tools/x.toml", "description = 1\n");
-    let answer = own.get_tools(&["doctor", "--json"]).unwatched().run();
+    // What restricts, and does not count yet, is told with the way to have it count.
+    let untrusted = with_program(QUICK).file(policy, rule("greet"));
+    let answer = untrusted.get_tools(&["doctor", "--json"]).unwatched().run();
     let report = answer.json();
     let findings = report["findings"].as_array().expect("a list");
-    let untrusted = findings.iter().find(|f| f["code"] == "untrusted");
-    let mend = untrusted.and_then(|f| f["help"].as_str());
+    let left_out = findings.iter().find(|f| f["code"] == "untrusted");
+    let mend = left_out.and_then(|f| f["help"].as_str());
     assert!(
         mend.is_some_and(|m| m.contains("get_tools trust")),
         "{}",
         answer.shown()
     );
-}
-
-#[test]
-fn what_lint_finds_in_tools_is_found_here_too() {
-    let pair = "discovery_command = \"echo oops\"\ncall_command = \"cat\"\n";
-    let ws = with_program(QUICK).home(".gemini/tools/weather.toml", pair);
-    finds(&ws, &[], "discovery");
-    let lint = ws.get_tools(&["lint"]).unwatched().run();
-    let summary = lint.text().lines().last().expect("a summary").to_owned();
-    assert!(summary.contains("1 error"), "{}", lint.shown());
-    assert_eq!(fact(&ws, "own tools"), summary);
-}
-
-#[test]
-fn a_server_that_was_never_asked_is_a_fact_and_no_fault() {
-    let servers = json!({"mcpServers": {"s": {"command": "false"}}}).to_string();
-    let ws = with_program(QUICK).home(SETTINGS, servers);
-    assert_eq!(found(&doctor(&ws, &["--json"])), Vec::<String>::new());
-    let said = fact(&ws, "MCP servers");
-    assert!(said.contains("get_tools doctor --mcp"), "{said}");
-    let asked = told(&ws, &["--mcp"], "discovery");
-    assert_eq!(asked.len(), 1, "{asked:?}");
-    assert_eq!(asked[0]["server"], "s");
 }
 
 #[test]
@@ -695,38 +529,57 @@ fn a_tool_that_settings_take_away_is_not_tried() {
     ] {
         let ws = with_ours().home(SETTINGS, json!({"tools": {key: [names]}}).to_string());
         finds_no(&ws, &[], "call-fails");
-        assert_eq!(!fact(&ws, "call time").is_empty(), is_called, "{key}");
         let none = "no harmless tool available";
         assert_eq!(fact(&ws, "tried").contains(none), !is_called, "{key}");
         let said = fact(&ws, "declarations");
-        assert_eq!(said.starts_with("1 tool, "), !is_called, "{said}");
+        assert_eq!(said == "1 tool", !is_called, "{said}");
     }
 }
 
 #[test]
-fn a_call_command_that_says_something_and_succeeds_is_told_with_what_to_try() {
-    let noisy = QUICK.replace("cat >/dev/null", "cat >/dev/null; echo old >&2; exit 0");
-    assert_ne!(noisy, QUICK);
-    let ws = with_program(&noisy);
-    let warned = told(&ws, &[], "call-stderr");
-    assert_eq!(warned[0]["severity"], "warning", "{warned:?}");
-    let said = warned[0].to_string();
-    assert!(
-        said.contains(": old") && said.contains("--try greet"),
-        "{said}"
+fn a_file_of_rules_that_can_be_read_is_not_called_unreadable() {
+    let policy = ".gemini/policies/more.toml";
+    let useless = "[[rule]]\ntoolName = \"ReadFileTool\"\ndecision = \"allow\"\npriority = 1\n";
+    let ws = with_ours().home(policy, useless);
+    let rules = told(&ws, &[], "policy-rule");
+    assert_eq!(rules[0]["severity"], "warning", "{rules:?}");
+    let file = ws.root().join("home").join(policy).display().to_string();
+    assert_eq!(rules[0]["file"], file);
+    finds_no(&ws, &[], "policy-unreadable");
+    // Of a broken one only the cause is told, and not each call that it stops.
+    let ws = ws.home(policy, "[[rule]\n");
+    finds_no(&ws, &[], "call-fails");
+    assert_eq!(found(&doctor(&ws, &["--json"])), ["policy-unreadable"]);
+}
+
+#[test]
+fn settings_that_name_no_commands_are_one_finding_with_its_cause() {
+    let broken = with_program(QUICK).file(SETTINGS, "{\"tools\": ");
+    assert_eq!(
+        found(&doctor(&broken, &["--json"])),
+        ["settings-unreadable"]
     );
-    let tried = told(&ws, &["--try", "greet"], "call-stderr");
-    assert_eq!(tried.len(), 1, "{tried:?}");
-    assert_eq!(tried[0]["severity"], "error", "{tried:?}");
-    finds_no(&with_program(QUICK), &[], "call-stderr");
+    let value = broken.file(SETTINGS, r#"{"tools": {"core": 5}}"#);
+    let ids = found(&doctor(&value, &["--json"]));
+    assert_eq!(ids, ["settings-value", "no-commands"]);
+    let read = told(&value, &[], "no-commands");
+    let file = value.dir().join(SETTINGS).display().to_string();
+    let what = read[0]["message"].as_str().expect("words");
+    assert!(what.ends_with(&format!("Read: {file}.")), "{what}");
+}
+
+#[test]
+fn a_path_is_told_without_its_dots() {
+    let ws = with_program(QUICK).file(SETTINGS, settings("./nowhere", "./my tools"));
+    let what = told(&ws, &[], "program-missing")[0]["message"].to_string();
+    assert!(what.contains("ws/nowhere"), "{what}");
 }
 
 #[test]
 fn the_remedy_for_an_untrusted_project_is_one_that_helps() {
-    let ws = with_program(QUICK).file(
-        ".gemini/tools/x.toml",
-        "description = \"d\"\ncommand = [\"ls\"]\n",
-    );
+    let ws = with_program(QUICK)
+        .file(".gemini/policies/x.toml", "")
+        .file(".gemini/tools/x.toml", "command = [\"ls\"]\n");
     let folders = json!({ws.dir().display().to_string(): "DO_NOT_TRUST"});
     let denied = ws.home(".gemini/trustedFolders.json", folders.to_string());
     let mends = |ws: &Workspace, env: (&str, &str)| {
@@ -767,74 +620,18 @@ fn the_remedy_for_an_untrusted_project_is_one_that_helps() {
 }
 
 #[test]
-fn a_file_of_rules_that_can_be_read_is_not_called_unreadable() {
-    let policy = ".gemini/policies/more.toml";
-    let useless = "[[rule]]\ntoolName = \"ReadFileTool\"\ndecision = \"allow\"\npriority = 1\n";
-    let ws = with_ours().home(policy, useless);
-    let rules = told(&ws, &[], "policy-rule");
-    assert_eq!(rules[0]["severity"], "warning", "{rules:?}");
-    let file = ws.root().join("home").join(policy).display().to_string();
-    assert_eq!(rules[0]["file"], file);
-    finds_no(&ws, &[], "policy-unreadable");
-    // Of a broken one only the cause is told, and not each call that it stops.
-    let ws = ws.home(policy, "[[rule]\n");
-    finds_no(&ws, &[], "call-fails");
-    assert_eq!(found(&doctor(&ws, &["--json"])), ["policy-unreadable"]);
-}
-
-#[test]
-fn settings_that_name_no_commands_are_one_finding_with_its_cause() {
-    let own = with_program(QUICK);
-    let old = r#"{"toolDiscoveryCommand": "'./my tools'", "toolCallCommand": "./my tools"}"#;
-    let old = own.file(SETTINGS, old);
-    let ids = found(&doctor(&old, &["--json"]));
-    assert_eq!(ids, ["old-names"]);
-    assert!(!fact(&old, "declarations").is_empty(), "they are examined");
-    let broken = old.file(SETTINGS, "{\"tools\": ");
-    assert_eq!(
-        found(&doctor(&broken, &["--json"])),
-        ["settings-unreadable"]
-    );
-    let value = broken.file(SETTINGS, r#"{"tools": {"core": 5}}"#);
-    let ids = found(&doctor(&value, &["--json"]));
-    assert_eq!(ids, ["settings-value", "no-commands"]);
-    let read = told(&value, &[], "no-commands");
-    let file = value.dir().join(SETTINGS).display().to_string();
-    let what = read[0]["message"].as_str().expect("words");
-    assert!(what.ends_with(&format!("Read: {file}.")), "{what}");
-}
-
-#[test]
-fn a_path_is_told_without_its_dots() {
-    let ws = with_program(QUICK).file(SETTINGS, settings("./nowhere", "./my tools"));
-    let what = told(&ws, &[], "program-missing")[0]["message"].to_string();
-    assert!(what.contains("ws/nowhere"), "{what}");
-}
-
-#[test]
 fn nothing_that_was_started_is_left() {
     // Another run of the suite has another number.
     let time = format!("7717.{:07}", std::process::id());
     let ws = discovering(&format!(
         "    subprocess.Popen(['sleep', '{time}'], start_new_session=True)\n"
     ));
-    finds(&ws, &[], "discovery-background");
+    finds(&ws, &[], "hangs");
     let left = std::process::Command::new("pgrep")
         .args(["-f", &format!("^sleep {time}")])
         .output()
         .expect("pgrep");
     assert!(left.stdout.is_empty());
-}
-
-#[test]
-fn what_one_run_has_left_behind_is_gone_before_the_next() {
-    let time = format!("7718.{:07}", std::process::id());
-    let ws = discovering(&format!(
-        "    if subprocess.run(['pgrep', '-f', '^sleep {time}'], stdout=-3).returncode == 0:\n        \
-         print('[1]'); sys.exit()\n    \
-         subprocess.Popen(['sh', '-c', 'trap \"\" TERM; exec sleep {time}'], stdin=-3, stdout=-3, stderr=-3)\n",
-    ));
-    finds_no(&ws, &[], "discovery-changes");
 }
 
 #[test]
@@ -849,27 +646,6 @@ fn a_call_to_try_must_be_a_name_and_an_object() {
         let said = answer.errors();
         answer.must_say(&said, &[reason]);
     }
-}
-
-#[test]
-fn first_lines_with_env_are_read_as_env_reads_them() {
-    let with_first_line = |line: &str| {
-        let rest = SOUND.split_once('\n').expect("lines").1;
-        with_program(&format!("#!{line}\n{rest}"))
-    };
-    for sound in [
-        "/usr/bin/env -S -u NOTHING python3 -u",
-        "/usr/bin/env -Spython3",
-        "/usr/bin/env --split-string=python3 -B",
-    ] {
-        let ws = with_first_line(sound);
-        finds_no(&ws, &[], "bad-interpreter");
-    }
-    finds(
-        &with_first_line("/usr/bin/env python3 -u"),
-        &[],
-        "bad-interpreter",
-    );
 }
 
 #[test]
@@ -891,39 +667,6 @@ fn what_variables_hold_is_not_told() {
 }
 
 #[test]
-fn variables_that_are_not_set_are_named() {
-    let with = |discovery: &str| {
-        with_program(QUICK)
-            .file("list.json", "[]")
-            .file(SETTINGS, settings(discovery, "./my tools"))
-    };
-    for discovery in [
-        "sh -c \"f=list.json; cat $f\"",
-        "cat list.json ${NOT_SET_HERE}",
-    ] {
-        finds(&with(discovery), &[], "unset-variable");
-    }
-    // As the host hands it over: without the variable.
-    finds_no(&with("cat list.json$NOT_SET_HERE"), &[], "discovery-fails");
-    for sound in [
-        "sh -c 'f=list.json; cat $f'",
-        "sh -c \"f=list.json; cat \\$f\"",
-        "cat ${NOT_SET_HERE:-list.json}",
-    ] {
-        let ws = with(sound);
-        finds_no(&ws, &[], "unset-variable");
-        finds_no(&ws, &[], "discovery-fails");
-    }
-}
-
-#[test]
-fn a_rule_for_other_modes_allows_nothing_in_the_usual_one() {
-    let yolo = "[[rule]]\ntoolName = \"discovered_tool_greet\"\ndecision = \"allow\"\npriority = 100\nmodes = [\"yolo\"]\n";
-    let for_yolo = with_program(QUICK).home(".gemini/policies/mine.toml", yolo);
-    finds(&for_yolo, &[], "no-rule");
-}
-
-#[test]
 fn how_a_call_fails_is_told() {
     let killed = with_program(
         "#!/bin/sh\n[ $# -gt 0 ] || { echo '[]'; exit; }\ncat >/dev/null\n[ \"$1\" != greet ] || kill -SEGV $$\nexit 1\n",
@@ -938,51 +681,8 @@ fn how_a_call_fails_is_told() {
 }
 
 #[test]
-fn executables_that_are_missing_are_told_but_not_one_that_a_launcher_builds() {
-    let ws = with_program(QUICK)
-        .directory("own")
-        .file("launchers/serve_tools", "#!/bin/sh\n");
-    let own = ws.dir().join("own/get_tools");
-    place_executable("get_tools", &own);
-    let missing = |launchers: &str| {
-        let call = ws.program(&own, &["doctor", "--json"]);
-        let call = call.env("GEMINI_CLI_TRUST_WORKSPACE", "true");
-        let answer = call.env("GEMINI_TOOLS_LAUNCHERS", launchers).unwatched();
-        found(&answer.run())
-            .iter()
-            .filter(|code| *code == "incomplete")
-            .count()
-    };
-    assert_eq!(missing(""), 2);
-    assert_eq!(missing(&ws.path("launchers")), 1, "call_tool is missing");
-}
-
-#[test]
-fn our_commands_in_each_others_place_are_told_at_once() {
-    let ours = |discovery: &str, call: &str| {
-        let path = |name: &str| executable(name).display().to_string();
-        let line = path(discovery);
-        let line = shlex::try_quote(&line).expect("a path").into_owned();
-        Workspace::new().file(SETTINGS, settings(&line, &path(call)))
-    };
-    for (discovery, call, said) in [
-        ("call_tool", "get_tools", "The two commands are swapped."),
-        ("call_tool", "call_tool", "discoveryCommand names call_tool"),
-        ("get_tools", "get_tools", "callCommand names get_tools"),
-    ] {
-        let answer = doctor(&ours(discovery, call), &["--json"]);
-        assert_eq!(found(&answer), ["commands-swapped"], "{}", answer.shown());
-        answer.must_say(answer.text(), &[said]);
-        assert_eq!(answer.status(), 1);
-    }
-}
-
-#[test]
 fn every_finding_says_what_to_do() {
-    let ws = with_program(QUICK).file(
-        ".gemini/tools/x.toml",
-        "description = \"d\"\ncommand = [\"ls\"]\n",
-    );
+    let ws = with_program(QUICK).file(".gemini/policies/x.toml", "");
     let answer = ws.get_tools(&["doctor"]).unwatched().run();
     assert_eq!(answer.status(), 1, "{}", answer.shown());
     for one in ["error[project-untrusted]", "warning[untrusted]"] {
@@ -1018,64 +718,18 @@ fn with_wrapper(lines: &str) -> Workspace {
 fn a_wrapper_is_judged_by_a_call_that_succeeds() {
     let plain = with_wrapper("");
     assert_eq!(found(&doctor(&plain, &["--json"])), Vec::<String>::new());
-    for known in ["answers", "call time"] {
-        assert_ne!(fact(&plain, known), "", "{known}");
-    }
+    let tried = fact(&plain, "tried");
+    assert!(tried.starts_with("list_directory: status 0"), "{tried}");
     let unknown = "case $1 in gemini_tools_doctor*) cat >/dev/null; exit 1;; esac\n";
     for (lines, id) in [
         ("echo warming up >&2\n", "call-stderr"),
         ("exit 0\n", "call-leaves-input"),
-        ("sleep 0.7\n", "call-slow"),
     ] {
         let lines = format!("{unknown}{lines}");
         let told = told(&with_wrapper(&lines), &[], id);
         assert_eq!(told.len(), 1, "{lines}: {told:?}");
         assert_eq!(told[0]["subject"], "list_directory");
     }
-}
-
-#[test]
-fn what_differs_in_its_name_alone_is_one_finding() {
-    let names = |faulty: &[&str]| {
-        let tool = |name: &&str| {
-            json!({"name": name, "description": "d", "parameters":
-                {"type": "object", "properties": {"x": {"type": "string", "description": "d"}}}})
-        };
-        let list = faulty.iter().map(tool).collect::<Value>();
-        with_program(&format!(
-            "#!/bin/sh\n[ $# -gt 0 ] || {{ echo '{list}'; exit; }}\ncat >/dev/null\nexit 1\n"
-        ))
-    };
-    let ws = names(&["one", "read_file", "write_file"]);
-    for (id, named) in [
-        ("parameters-key", &["one", "read_file", "write_file"][..]),
-        ("replaces-built-in", &["read_file", "write_file"]),
-    ] {
-        let told = told(&ws, &[], id);
-        assert_eq!(told.len(), 1, "{told:?}");
-        let subject = told[0]["subject"].as_str().expect("names");
-        assert!(named.iter().all(|name| subject.contains(name)), "{subject}");
-    }
-}
-
-#[test]
-fn what_the_installed_host_does_not_do_is_not_warned_about() {
-    let installed = |version: &str| {
-        let package = json!({"name": "@google/gemini-cli", "version": version});
-        let declares = QUICK.replace("greet", "read_file");
-        let ws = with_program(&declares)
-            .file("bin/gemini", "#!/bin/sh\n")
-            .file("package.json", package.to_string());
-        set_mode(&ws.dir().join("bin/gemini"), 0o755);
-        let path = format!("{}:/usr/bin:/bin", ws.dir().join("bin").display());
-        let call = ws.get_tools(&["doctor", "--json"]).env("PATH", &path);
-        let call = call.env("GEMINI_CLI_TRUST_WORKSPACE", "true");
-        let mut codes = found(&call.unwatched().run());
-        codes.retain(|code| ["no-rule", "replaces-built-in"].contains(&code.as_str()));
-        codes
-    };
-    assert_eq!(installed("0.8.2"), ["replaces-built-in"]);
-    assert_eq!(installed("0.61.0"), ["no-rule"]);
 }
 
 #[test]
@@ -1094,19 +748,6 @@ fn a_rule_that_counts_in_plan_mode_is_told_where_it_allows_changes() {
     assert!(help.ends_with(modes), "{help}");
     let in_others = rule(&format!("{modes}\n"));
     finds_no(&in_others, &[], "rule-plan-mode");
-    // A rule counts in all projects: that is told of what changes something.
-    let told_of = told(&in_others, &[], "rule-all-projects");
-    assert_eq!(told_of.len(), 1, "{told_of:?}");
-    assert_eq!(told_of[0]["severity"], "warning");
-    let what = told_of[0]["message"].as_str().expect("words");
-    assert!(what.ends_with("asked about write_file."), "{what}");
-    let reads = in_others.home(
-        ".gemini/policies/mine.toml",
-        format!(
-            "[[rule]]\ntoolName = \"discovered_tool_read_file\"\ndecision = \"allow\"\n{modes}\n"
-        ),
-    );
-    finds_no(&reads, &[], "rule-all-projects");
     let manifest = "description = \"d\"\ncommand = [\"true\"]\n";
     let own =
         "[[rule]]\ntoolName = \"discovered_tool_deploy\"\ndecision = \"allow\"\npriority = 100\n";
@@ -1123,30 +764,21 @@ fn a_rule_that_counts_in_plan_mode_is_told_where_it_allows_changes() {
 }
 
 #[test]
-fn keys_of_old_in_an_untrusted_project_are_told_as_those_of_now() {
-    let old = json!({"toolDiscoveryCommand": "touch ran", "toolCallCommand": "./call"});
-    let ws = Workspace::new().file(SETTINGS, old.to_string());
-    let answer = ws.get_tools(&["doctor", "--json"]).unwatched().run();
-    assert_eq!(found(&answer), ["project-untrusted"], "{}", answer.shown());
-    assert!(!ws.dir().join("ran").exists(), "nothing is run");
-}
-
-#[test]
 fn settings_of_qwen_are_seen_with_what_becomes_of_them() {
     let qwen = ".qwen/settings.json";
     let ws = Workspace::new().file(qwen, settings("get_tools", "call_tool"));
-    let pair = told(&ws, &[], "qwen-pair");
+    let pair = told(&ws, &[], "host-not-set-up");
     assert_eq!(pair[0]["severity"], "error", "{pair:?}");
-    let said = pair[0].to_string();
-    for piece in ["QWEN_CODE_LEGACY_MCP_BLOCKING=1", "init --host qwen", qwen] {
-        assert!(said.contains(piece), "{piece}: {said}");
-    }
+    assert!(pair[0].to_string().contains("init --host qwen"), "{pair:?}");
     let set = ws
         .get_tools(&["doctor"])
         .env("QWEN_CODE_LEGACY_MCP_BLOCKING", "1");
     let set = set.unwatched().run();
     assert_eq!(set.status(), 0, "{}", set.shown());
-    set.must_say(set.text(), &["warning[qwen-pair]"]);
+    set.must_say(
+        set.text(),
+        &["warning[host-approval]", "QWEN_CODE_LEGACY_MCP_BLOCKING=1"],
+    );
 }
 
 #[test]
@@ -1160,12 +792,15 @@ fn long_messages_are_wrapped_on_a_terminal() {
         assert!(line.chars().count() <= 60, "{line:?} in {shown}");
     }
     let piped = ws.get_tools(&["doctor"]).unwatched().run();
-    piped.must_say(piped.text(), &["No settings name the two commands. Read: "]);
+    piped.must_say(
+        piped.text(),
+        &["No settings name tools.discoveryCommand and tools.callCommand. Read: "],
+    );
 }
 
 #[test]
 fn a_person_gets_marks_and_colours_and_a_pipe_gets_words() {
-    let ws = with_program(QUICK).file(".gemini/tools/broken.toml", "command = 1\n");
+    let ws = with_program(QUICK).home(".gemini/policies/mine.toml", "[[rule]\n");
     let at_terminal = |variables: &[(&str, &str)]| {
         let call = ws.get_tools(&["doctor"]).unwatched();
         let call = call
@@ -1178,7 +813,7 @@ fn a_person_gets_marks_and_colours_and_a_pipe_gets_words() {
     };
     let shown = at_terminal(&[]);
     for piece in [
-        "\x1b[32m✓\x1b[0m project",
+        "\x1b[32m✓\x1b[0m declarations",
         "\x1b[31m✗ \x1b[0m\x1b[31merror\x1b[0m",
     ] {
         assert!(shown.contains(piece), "{piece:?} in {shown:?}");
@@ -1198,50 +833,6 @@ fn a_person_gets_marks_and_colours_and_a_pipe_gets_words() {
         .unwatched();
     let answer = call.env("GEMINI_CLI_TRUST_WORKSPACE", "true").run();
     answer.must_say(answer.text(), &["\x1b[31m✗ "]);
-}
-
-#[test]
-fn a_server_that_settings_leave_out_is_no_fault() {
-    let missing = json!({"gone": {"command": "there-is-no-such-program"}});
-    let settings = |mcp: Value| json!({"mcpServers": missing, "mcp": mcp}).to_string();
-    let ws = with_program(QUICK).home(SETTINGS, settings(json!({"excluded": ["gone"]})));
-    finds_no(&ws, &["--mcp"], "server-missing");
-    let ws = ws.home(SETTINGS, settings(json!({"allowed": ["other"]})));
-    finds_no(&ws, &["--mcp"], "server-missing");
-    let ws = ws.home(SETTINGS, settings(json!({})));
-    // The cause is told once, and not as a failure to connect besides.
-    let answer = doctor(&ws, &["--json", "--mcp"]);
-    assert_eq!(found(&answer), ["server-missing"], "{}", answer.shown());
-}
-
-#[test]
-fn a_script_learns_times_as_numbers() {
-    let report = doctor(&with_program(QUICK), &["--json"]).json();
-    let facts = report["facts"].as_array().expect("a list");
-    let time = facts.iter().find(|fact| fact["name"] == "discovery time");
-    let time = time.expect("the fact");
-    assert_eq!(time["state"], "works");
-    assert!(time["milliseconds"].is_number(), "{time}");
-}
-
-#[test]
-fn the_form_in_which_the_host_gets_answers_is_told() {
-    let ws = with_ours();
-    assert!(fact(&ws, "answers").starts_with("JSON (part"));
-    let ws = ws.home(".gemini/.env", "GEMINI_TOOLS_OUTPUT=host\n");
-    let file = ws.root().join("home/.gemini/.env");
-    let said = fact(&ws, "answers");
-    assert_eq!(said, format!("text: host, by {}", file.display()));
-    finds_no(&ws, &[], "output-form");
-    for (name, severity) in [("text", "warning"), ("jason", "error")] {
-        // Of two files the nearer one is read.
-        let nearer = ws.dir().join(".gemini/.env");
-        std::fs::write(&nearer, format!("GEMINI_TOOLS_OUTPUT={name}\n")).expect("written");
-        let told = told(&ws, &[], "output-form");
-        assert_eq!(told.len(), 1, "{name}: {told:?}");
-        assert_eq!(told[0]["severity"], severity, "{told:?}");
-        assert_eq!(told[0]["subject"], nearer.display().to_string());
-    }
 }
 
 #[test]

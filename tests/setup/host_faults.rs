@@ -6,7 +6,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use super::hosts::installed;
-use crate::harness::{Answer, Workspace, executable, set_mode};
+use crate::harness::{Answer, Workspace, set_mode};
 
 const PROJECT: &str = ".mcp.json";
 const CODEX: &str = ".codex/config.toml";
@@ -52,29 +52,8 @@ fn claude(entry: Value) -> String {
     settings.to_string()
 }
 
-fn qwen(mut entry: Value, more: Value) -> String {
-    entry["alwaysLoadTools"] = true.into();
-    let mut settings = more;
-    settings["mcpServers"]["gemini-tools"] = entry;
-    settings.to_string()
-}
-
 fn codex(lines: &str) -> String {
     format!("[mcp_servers.gemini-tools]\n{lines}")
-}
-
-/// A program with a host's name and version, as npm installs it; returns its directory.
-fn install_host(ws: &Workspace, name: &str, package: &str, version: &str) -> String {
-    let directory = ws.root().join("out/node_modules/host");
-    fs::create_dir_all(&directory).expect("a directory");
-    let program = directory.join(name);
-    fs::write(&program, "#!/bin/sh\n").expect("written");
-    set_mode(&program, 0o755);
-    let package = json!({"name": package, "version": version}).to_string();
-    fs::write(directory.join("package.json"), package).expect("written");
-    let own = executable("get_tools");
-    let own = own.parent().expect("a directory").display();
-    format!("{own}:{}:/usr/bin:/bin", directory.display())
 }
 
 #[test]
@@ -137,11 +116,6 @@ fn broken_set_ups_of_the_pair_in_gemini_cli_are_told_with_cause_and_remedy() {
     let pair =
         |discovery: &str, call: &str| json!({"discoveryCommand": discovery, "callCommand": call});
     let sound = || pair("get_tools", "call_tool");
-    let with = |key: &str, names: Value| {
-        let mut tools = sound();
-        tools[key] = names;
-        tools
-    };
     let wrapper = |lines: &str| format!("#!/bin/sh\n{lines}\nexec call_tool \"$@\"\n");
     let elsewhere = "#!/bin/sh\nexec call_tool --root /usr \"$@\"\n".to_owned();
     for (tools, script, code, pieces) in [
@@ -154,32 +128,20 @@ fn broken_set_ups_of_the_pair_in_gemini_cli_are_told_with_cause_and_remedy() {
         (
             json!({"discoveryCommand": "get_tools"}),
             None,
-            "no-call-command",
+            "no-commands",
             &["callCommand"],
         ),
         (
             pair("get_tools", "call_tool --root /usr"),
             None,
-            "call-arguments",
-            &["the path of one program", "Name a script"],
+            "program-missing",
+            &["call_tool --root /usr", "without ~ and arguments"],
         ),
         (
             pair("get_tools", "./call"),
             Some(elsewhere),
-            "call-root",
-            &["/usr", "Take --root out"],
-        ),
-        (
-            with("exclude", json!(["read_file", "GlobTool"])),
-            None,
-            "tools-left-out",
-            &["glob, read_file", "get_tools config"],
-        ),
-        (
-            with("core", json!(["ReadFileTool"])),
-            None,
-            "tools-left-out",
-            &["write_file", "Change the list"],
+            "call-fails",
+            &["list_directory", "path_not_in_workspace"],
         ),
         (
             pair("get_tools", "./call"),
@@ -187,7 +149,6 @@ fn broken_set_ups_of_the_pair_in_gemini_cli_are_told_with_cause_and_remedy() {
             "call-stderr",
             &["warming up", "Write nothing there"],
         ),
-        (sound(), None, "no-rule", &["get_tools init writes one"]),
     ] {
         let ws =
             Workspace::new().file(".gemini/settings.json", json!({"tools": tools}).to_string());
@@ -201,19 +162,6 @@ fn broken_set_ups_of_the_pair_in_gemini_cli_are_told_with_cause_and_remedy() {
     let ws = Workspace::new().file(".gemini/settings.json", settings);
     let untrusted = installed(&ws, &["doctor", "--json"]).run();
     finds(&untrusted, "project-untrusted", &["get_tools trust"]);
-    for (version, is_old) in [("0.2.4", true), ("0.8.2", false)] {
-        let path = install_host(&ws, "gemini", "@google/gemini-cli", version);
-        let answer = doctor(&ws, &["--host", "gemini"], &[("PATH", &path)]);
-        if is_old {
-            finds(&answer, "host-old", &["0.3", "npm install"]);
-        } else {
-            assert!(
-                !findings(&answer)
-                    .iter()
-                    .any(|one| one["code"] == "host-old")
-            );
-        }
-    }
 }
 
 #[test]
@@ -227,13 +175,13 @@ fn broken_set_ups_of_claude_code_are_told_with_cause_and_remedy() {
         ),
         (
             entry("~/bin/serve_tools"),
-            "tilde",
-            &["Write the whole path"],
+            "program-missing",
+            &["without ~"],
         ),
         (
             entry("get_tools"),
-            "commands-swapped",
-            &["The command is get_tools", "get_tools init --host claude"],
+            "host-server-fails",
+            &["initialize", "get_tools init does"],
         ),
         (
             claude(json!({"url": "https://a.example"})),
@@ -246,21 +194,6 @@ fn broken_set_ups_of_claude_code_are_told_with_cause_and_remedy() {
             &["ends before it answers", "--no-such-option"],
         ),
         (
-            claude(json!({"command": "sh", "args": ["-c", "echo warming up; exec serve_tools"]})),
-            "host-noise",
-            &["warming up", "standard error"],
-        ),
-        (
-            claude(json!({"command": "serve_tools", "args": ["--root", "/usr"]})),
-            "host-root",
-            &["--root /usr", "Take --root out"],
-        ),
-        (
-            claude(json!({"command": "serve_tools", "timeout": 5000})),
-            "host-timeout",
-            &["timeout is 5000"],
-        ),
-        (
             format!("// mine\n{}", entry("serve_tools")),
             "host-unreadable",
             &["line 1", "Correct the file"],
@@ -270,38 +203,12 @@ fn broken_set_ups_of_claude_code_are_told_with_cause_and_remedy() {
         let answer = doctor(&ws, &["--host", "claude"], &[]);
         finds(&answer, code, pieces);
     }
-    let sound = Workspace::new().file(PROJECT, entry("serve_tools"));
-    let ws = sound.file(
-        ".claude/settings.local.json",
-        r#"{"disabledMcpjsonServers": ["gemini-tools"]}"#,
-    );
-    let answer = doctor(&ws, &["--host", "claude"], &[]);
-    finds(
-        &answer,
-        "host-server-off",
-        &["settings.local.json", "disabledMcpjsonServers"],
-    );
-    let denied =
-        json!({"permissions": {"deny": ["mcp__gemini-tools__read_file", "Bash"]}}).to_string();
+    // The server reads the same settings: what of them restricts nothing is told for each host.
     let ws = Workspace::new()
         .file(PROJECT, entry("serve_tools"))
-        .home(".claude/settings.json", denied);
+        .home(".gemini/settings.json", r#"{"tools": {"core": 5}}"#);
     let answer = doctor(&ws, &["--host", "claude"], &[]);
-    finds(
-        &answer,
-        "host-tools-left-out",
-        &["mcp__gemini-tools__read_file", "Take it out"],
-    );
-    let ws = Workspace::new();
-    let off = json!({"mcpServers": {"gemini-tools": {"command": "serve_tools"}},
-        "projects": {ws.path("").trim_end_matches('/'): {"disabledMcpServers": ["gemini-tools"]}}});
-    let ws = ws.home(".claude.json", off.to_string());
-    let answer = doctor(&ws, &["--host", "claude"], &[]);
-    finds(
-        &answer,
-        "host-server-off",
-        &[".claude.json", "disabledMcpServers"],
-    );
+    finds(&answer, "settings-value", &["core", "not in effect"]);
     // Without --host, a file that names serve_tools is told of although it can't be read.
     let ws = Workspace::new().file(PROJECT, format!("// mine\n{}", entry("serve_tools")));
     finds(&doctor(&ws, &[], &[]), "host-unreadable", &[PROJECT]);
@@ -316,225 +223,45 @@ fn broken_set_ups_of_claude_code_are_told_with_cause_and_remedy() {
 #[test]
 fn broken_set_ups_of_codex_are_told_with_cause_and_remedy() {
     let sound = "command = \"serve_tools\"\n";
-    let with = |more: &str| codex(&format!("{sound}{more}"));
-    for (text, code, pieces) in [
-        (
-            format!("x = \n{}", codex(sound)),
-            "host-unreadable",
-            &["line 1", "Correct the file"][..],
-        ),
-        (
-            with("enabled = false\n"),
-            "host-server-off",
-            &["enabled = false", "Correct that"],
-        ),
-        (
-            with("enabled_tools = [\"glob\"]\n"),
-            "host-tools-left-out",
-            &["enabled_tools"],
-        ),
-        (
-            with("disabled_tools = [\"glob\"]\n"),
-            "host-tools-left-out",
-            &["disabled_tools"],
-        ),
-        (
-            with("default_tools_approval_mode = \"prompt\"\n"),
-            "host-approval",
-            &["codex exec refuses every call"],
-        ),
-        (
-            format!("approval_policy = \"never\"\n{}", codex(sound)),
-            "host-approval",
-            &["approval_policy", "on-request"],
-        ),
-        (
-            with("tool_timeout_sec = 5\n"),
-            "host-timeout",
-            &["tool_timeout_sec is 5"],
-        ),
-        (
-            with("cwd = \"/\"\nargs = [\"--root=usr\"]\n"),
-            "host-root",
-            &["--root usr"],
-        ),
-    ] {
-        let ws = Workspace::new().home(CODEX, text);
-        let answer = doctor(&ws, &["--host", "codex"], &[]);
-        finds(&answer, code, pieces);
-    }
+    let ws = Workspace::new().home(CODEX, format!("x = \n{}", codex(sound)));
+    let answer = doctor(&ws, &["--host", "codex"], &[]);
+    finds(&answer, "host-unreadable", &["line 1", "Correct the file"]);
     let ws = Workspace::new().home(CODEX, codex(sound));
-    let variables = [
-        ("GEMINI_TOOLS_SANDBOX", "read-only"),
-        ("GEMINI_API_KEY", "k"),
-    ];
+    let variables = [("GEMINI_TOOLS_SANDBOX", "read-only")];
     let answer = doctor(&ws, &["--host", "codex"], &variables);
     finds(
         &answer,
         "not-handed-on",
         &["GEMINI_TOOLS_SANDBOX", "env_vars", "\"error\""],
     );
-    finds(
-        &answer,
-        "not-handed-on",
-        &["GEMINI_API_KEY", "env_vars", "\"warning\""],
-    );
-    let listed = "env_vars = [\"GEMINI_API_KEY\", { name = \"GEMINI_TOOLS_SANDBOX\" }]\n";
-    let ws = Workspace::new().home(CODEX, with(listed));
+    let listed = "env_vars = [{ name = \"GEMINI_TOOLS_SANDBOX\" }]\n";
+    let ws = Workspace::new().home(CODEX, codex(&format!("{sound}{listed}")));
     assert_eq!(
         findings(&doctor(&ws, &["--host", "codex"], &variables)),
         Vec::<Value>::new()
-    );
-    let ws = Workspace::new().file(CODEX, codex(sound));
-    finds(
-        &doctor(&ws, &["--host", "codex"], &[]),
-        "host-untrusted",
-        &["trust the folder", "--host codex"],
-    );
-    let trusted = format!(
-        "[projects.\"{}\"]\ntrust_level = \"trusted\"\n",
-        ws.dir().display()
-    );
-    let ws = ws.home(CODEX, trusted);
-    assert_eq!(
-        findings(&doctor(&ws, &["--host", "codex"], &[])),
-        Vec::<Value>::new()
-    );
-    let ws = ws.home(CODEX, codex(sound));
-    finds(
-        &doctor(&ws, &["--host", "codex"], &[]),
-        "host-twice",
-        &["Take one of the two out"],
     );
 }
 
 #[test]
 fn broken_set_ups_of_qwen_code_are_told_with_cause_and_remedy() {
-    let entry = || json!({"command": "serve_tools"});
-    for (text, code, pieces) in [
+    for (entry, code, pieces) in [
         (
-            claude(entry()),
-            "host-tools-late",
-            &["alwaysLoadTools", "get_tools init --host qwen"][..],
-        ),
-        (
-            qwen(json!({"command": "serve_tools", "trust": true}), json!({})),
+            json!({"command": "serve_tools", "trust": true}),
             "host-approval",
-            &["plan mode", "permissions.allow"],
+            &["plan mode", "permissions.allow"][..],
         ),
         (
-            qwen(
-                json!({"command": "serve_tools", "excludeTools": ["glob"]}),
-                json!({}),
-            ),
-            "host-tools-left-out",
-            &["excludeTools"],
-        ),
-        (
-            qwen(
-                entry(),
-                json!({"permissions": {"deny": ["mcp__gemini-tools"]}}),
-            ),
-            "host-tools-left-out",
-            &["permissions.deny", "mcp__gemini-tools"],
-        ),
-        (
-            qwen(entry(), json!({"mcp": {"excluded": ["gemini-tools"]}})),
-            "host-server-off",
-            &["mcp.excluded"],
-        ),
-        (
-            qwen(entry(), json!({"mcp": {"allowed": ["other"]}})),
-            "host-server-off",
-            &["mcp.allowed"],
-        ),
-        (
-            qwen(
-                entry(),
-                json!({"security": {"folderTrust": {"enabled": true}}}),
-            ),
-            "host-untrusted",
-            &["trust the folder"],
-        ),
-        (
-            qwen(json!({"command": "/usr"}), json!({})),
+            json!({"command": "/usr"}),
             "program-not-executable",
             &["/usr is a directory"],
         ),
         (
-            qwen(json!({"command": "cat"}), json!({})),
+            json!({"command": "cat"}),
             "host-server-fails",
             &["initialize"],
         ),
-        (
-            json!({"tools": {"discoveryCommand": "get_tools", "callCommand": "call_tool"}})
-                .to_string(),
-            "qwen-pair",
-            &[
-                "QWEN_CODE_LEGACY_MCP_BLOCKING",
-                "get_tools init --host qwen",
-            ],
-        ),
     ] {
-        let ws = Workspace::new().home(QWEN, text);
-        finds(&doctor(&ws, &["--host", "qwen"], &[]), code, pieces);
-    }
-    let ws = Workspace::new();
-    let trusted = json!({ws.path("").trim_end_matches('/'): "TRUST_FOLDER"}).to_string();
-    let text = qwen(
-        entry(),
-        json!({"security": {"folderTrust": {"enabled": true}}}),
-    );
-    let ws = ws
-        .home(QWEN, text)
-        .home(".qwen/trustedFolders.json", trusted);
-    assert_eq!(
-        findings(&doctor(&ws, &["--host", "qwen"], &[])),
-        Vec::<Value>::new()
-    );
-    let path = install_host(&ws, "qwen", "@qwen-code/qwen-code", "0.14.2");
-    let answer = doctor(&ws, &["--host", "qwen"], &[("PATH", &path)]);
-    finds(&answer, "host-old", &["0.24.4", "Update it"]);
-    let path = install_host(&ws, "qwen", "@qwen-code/qwen-code", "0.24.9");
-    let answer = doctor(&ws, &["--host", "qwen"], &[("PATH", &path)]);
-    assert_eq!(findings(&answer), Vec::<Value>::new());
-    assert!(
-        answer.json()["facts"].to_string().contains("0.24.9"),
-        "{}",
-        answer.shown()
-    );
-}
-
-#[test]
-fn settings_of_qwen_code_that_change_its_modes_are_told() {
-    let entry = || json!({"command": "serve_tools"});
-    for (text, code, pieces) in [
-        (
-            qwen(
-                entry(),
-                json!({"permissions": {"allow": ["mcp__gemini-tools__glob", "mcp__gemini-tools__replace"]}}),
-            ),
-            "host-plan-mode",
-            &["mcp__gemini-tools__replace", "plan mode too"],
-        ),
-        (
-            qwen(
-                entry(),
-                json!({"tools": {"executionSandbox": {"filesystem": "workspace-write"}}}),
-            ),
-            "host-sandbox",
-            &["tools.executionSandbox", "qwen ends"],
-        ),
-        (
-            qwen(
-                json!({"command": "serve_tools", "timeout": 2000}),
-                json!({}),
-            ),
-            "host-timeout",
-            &["timeout is 2000", "Take it out"],
-        ),
-    ] {
-        let ws = Workspace::new().home(QWEN, text);
+        let ws = Workspace::new().home(QWEN, claude(entry));
         finds(&doctor(&ws, &["--host", "qwen"], &[]), code, pieces);
     }
 }
@@ -599,7 +326,7 @@ fn servers_that_refuse_fail_or_have_no_tools_are_told() {
         (
             "endless",
             "host-server-fails",
-            &["initialize with a line of more than 32 MiB"],
+            &["ends before it answers initialize"],
         ),
     ] {
         let ws = Workspace::new();

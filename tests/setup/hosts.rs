@@ -10,33 +10,17 @@ use crate::harness::tree::Tree;
 use crate::harness::{Answer, Call, Workspace, executable, place_executable};
 use crate::sarif::check_json;
 
-/// The hosts, their files in the home directory and the project, and the key of the servers.
-const HOSTS: [(&str, &str, &str, &str); 6] = [
-    (
-        "qwen",
-        ".qwen/settings.json",
-        ".qwen/settings.json",
-        "mcpServers",
-    ),
-    ("claude", ".claude.json", ".mcp.json", "mcpServers"),
-    (
-        "codex",
-        ".codex/config.toml",
-        ".codex/config.toml",
-        "mcp_servers",
-    ),
-    (
-        "cursor",
-        ".cursor/mcp.json",
-        ".cursor/mcp.json",
-        "mcpServers",
-    ),
-    ("vscode", USERS_CODE, ".vscode/mcp.json", "servers"),
+/// The hosts, and their files in the home directory and the project.
+const HOSTS: [(&str, &str, &str); 6] = [
+    ("qwen", ".qwen/settings.json", ".qwen/settings.json"),
+    ("claude", ".claude.json", ".mcp.json"),
+    ("codex", ".codex/config.toml", ".codex/config.toml"),
+    ("cursor", ".cursor/mcp.json", ".cursor/mcp.json"),
+    ("vscode", USERS_CODE, ".vscode/mcp.json"),
     (
         "agy",
         ".gemini/config/mcp_config.json",
         ".agents/mcp_config.json",
-        "mcpServers",
     ),
 ];
 
@@ -77,17 +61,16 @@ fn server() -> String {
     executable("serve_tools").display().to_string()
 }
 
+/// What `init` writes for the project, byte for byte: a file for each host in `hosts.d`.
+fn fixture(host: &str) -> String {
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/setup/hosts.d");
+    let ending = if host == "codex" { "toml" } else { "json" };
+    fs::read_to_string(format!("{directory}/{host}.{ending}")).expect("a file for each host")
+}
+
 #[test]
 fn each_host_gets_the_least_that_works_in_its_own_file() {
-    let needs = |host: &str| match host {
-        "qwen" => json!({"alwaysLoadTools": true}),
-        "codex" => json!({"env_vars": [
-            "GEMINI_API_KEY", "GEMINI_TOOLS_APPROVAL_MODE", "GEMINI_TOOLS_POLICY", "GEMINI_TOOLS_SANDBOX",
-        ]}),
-        "cursor" | "vscode" => json!({"type": "stdio"}),
-        _ => json!({}),
-    };
-    for (host, users, projects, key) in HOSTS {
+    for (host, users, projects) in HOSTS {
         for (option, file, command) in [
             ("--user", format!("home/{users}"), server()),
             (
@@ -98,13 +81,9 @@ fn each_host_gets_the_least_that_works_in_its_own_file() {
         ] {
             let ws = Workspace::new();
             let said = done(&ws, host, &[option]);
-            let mut entry = needs(host);
-            entry["command"] = command.into();
-            assert_eq!(
-                settings(&ws, &file),
-                json!({key: {"gemini-tools": entry}}),
-                "{host}"
-            );
+            let text = fs::read_to_string(ws.root().join(&file)).expect("a file");
+            let expected = fixture(host).replace("\"serve_tools\"", &format!("\"{command}\""));
+            assert_eq!(text, expected, "{host}");
             let next = format!("Next: get_tools doctor --host {host}");
             assert!(said.contains("(new)") && said.contains(&next), "{said}");
             let again = done(&ws, host, &[option]);
@@ -116,7 +95,7 @@ fn each_host_gets_the_least_that_works_in_its_own_file() {
 /// These don't run here: `tests/schemas` has what their manuals say, and where.
 #[test]
 fn the_files_of_hosts_that_were_not_tried_have_the_documented_form() {
-    for (host, users, projects, _) in HOSTS {
+    for (host, users, projects) in HOSTS {
         if !["cursor", "vscode", "agy"].contains(&host) {
             continue;
         }
@@ -133,7 +112,7 @@ fn the_files_of_hosts_that_were_not_tried_have_the_documented_form() {
 
 #[test]
 fn without_a_scope_the_file_is_the_one_that_counts_at_once() {
-    for (host, users, projects, _) in HOSTS {
+    for (host, users, projects) in HOSTS {
         let ws = Workspace::new();
         done(&ws, host, &[]);
         let is_users = ["qwen", "codex", "agy"].contains(&host);
@@ -153,7 +132,7 @@ fn undo_leaves_every_byte_as_it_was() {
     let json = "{\n  \"theme\": \"x\",\n\t\"mcpServers\": {\"other\": {\"command\": \"y\"}}, \"servers\": {}\n}";
     let commented = "{\n  // mine\n  \"theme\": \"x\", /* why */\n}\r\n";
     let toml = "# mine\nmodel = \"m\" # why\n\n[projects.\"/a\"]\ntrust_level = \"trusted\"\n# end";
-    for (host, users, projects, _) in HOSTS {
+    for (host, users, projects) in HOSTS {
         let texts = match host {
             "codex" => vec![toml, "[mcp_servers]\nother = { command = \"y\" }\n", ""],
             "claude" => vec![json, "{}"],

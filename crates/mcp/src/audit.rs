@@ -6,9 +6,6 @@ use gemini_tools_core::tool::Cancellation;
 use gemini_tools_settings::settings::Settings;
 use std::path::Path;
 
-/// The code of a finding on a server of which nothing is known, as it was not asked.
-pub const NOT_ASKED: &str = "not-asked";
-
 /// The servers that are started for findings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServersToAsk {
@@ -86,7 +83,7 @@ impl Mcp {
         let Some(known) = self.cached(at) else {
             let message =
                 "What it declares is not known, or no longer; get_tools lint --mcp asks it.";
-            return say(Diagnostic::warning(NOT_ASKED, "", "", message));
+            return say(Diagnostic::warning("not-asked", "", "", message));
         };
         let offered = |tool: &str| tool.is_empty() || server.offers(tool);
         let findings = known.findings.iter().filter(|f| offered(&f.place.tool));

@@ -42,6 +42,6 @@ mod servers;
 mod session;
 mod tool;
 
-pub use audit::{NOT_ASKED, ServerFindings, ServersToAsk, lint_servers};
+pub use audit::{ServerFindings, ServersToAsk, lint_servers};
 pub use session::says_something_else;
 pub use session::{Mcp, McpDeclaration};

@@ -18,9 +18,6 @@ use std::time::{Duration, Instant};
 /// Maximum kept of either stream, in bytes.
 pub const MAX_STREAM_BYTES: usize = 16 * 1024 * 1024;
 
-/// The size of node's reads, in bytes.
-const HOST_PIECE_BYTES: usize = 64 * 1024;
-
 /// The time in which the thread that feeds a program notices that it has ended.
 const FED: Duration = Duration::from_secs(2);
 
@@ -48,7 +45,6 @@ pub struct RunOptions<'a> {
 
 /// The record of a program that was run.
 #[derive(Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct ProgramRun {
     /// The output.
     pub stdout: Vec<u8>,
@@ -65,9 +61,6 @@ pub struct ProgramRun {
     /// True if it ended, or closed its input, before it had read all of that; not known where
     /// what it leaves behind lives on, and may hold its input.
     pub left_input: bool,
-    /// True if a piece of what it printed began within a character, as a host would read it that
-    /// takes 64 KiB at once.
-    pub splits_characters: bool,
     /// The bytes of both streams that have come.
     bytes: u64,
 }
@@ -93,7 +86,6 @@ impl Program<'_> {
             took: Duration::ZERO,
             was_held: false,
             left_input: false,
-            splits_characters: false,
             bytes: 0,
         };
         let limits = CommandLimits {
@@ -137,8 +129,6 @@ impl Program<'_> {
 impl OutputSink for ProgramRun {
     fn push(&mut self, bytes: &[u8]) {
         self.bytes += bytes.len() as u64;
-        let is_inside = |piece: &[u8]| piece.first().is_some_and(|byte| byte & 0xc0 == 0x80);
-        self.splits_characters |= bytes.chunks(HOST_PIECE_BYTES).any(is_inside);
         self.is_cut |= !keep(&mut self.stdout, bytes);
     }
 

@@ -164,12 +164,6 @@ pub fn gemini_cli_trusts(home: &Path, root: &Path) -> bool {
     Folders::load(Some(home)).is_ok_and(|folders| folders.trust(root))
 }
 
-/// Returns true if a file with a list of trusted folders, as Gemini CLI and its forks have one,
-/// trusts `root`.
-pub fn is_listed(file: &Path, root: &Path) -> bool {
-    Folders::read(file).is_ok_and(|folders| folders.trust(root))
-}
-
 fn is_folder_trust_off(home: &Path) -> bool {
     let text = FileOwner::Users.read(&home.join(".gemini/settings.json"));
     let value = text.ok().flatten().and_then(|text| jsonc(&text).ok());

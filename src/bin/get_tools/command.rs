@@ -58,13 +58,12 @@ const DOCTOR_EXAMPLES: &str = "\
 Examples:
   get_tools doctor
   get_tools doctor --try 'weather={\"place\":\"Oslo\"}'
-  get_tools doctor --mcp
   get_tools doctor --host claude
   get_tools doctor --json | jq '.findings[].code'
 
 The commands may be any programs. Discovery is run; the call command is asked for a tool that does not exist, and where \
-our tools are declared, to list the current directory. Commands of a project that is not trusted are not run. What \
-get_tools lint finds in your own tools is found here too.
+our tools are declared, to list the current directory. Commands of a project that is not trusted are not run. Your own \
+tools and MCP servers are checked by get_tools lint.
 
 Exit status: 0 no errors (there may be warnings), 1 errors, 2 unusable arguments.";
 
@@ -305,9 +304,6 @@ pub(crate) struct DoctorOptions {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
-    /// Start MCP servers whose declarations are not cached
-    #[arg(long)]
-    pub(crate) mcp: bool,
     /// Make this call as well, whatever it does
     #[arg(long = "try", value_name = "NAME[=JSON]")]
     pub(crate) tries: Vec<String>,

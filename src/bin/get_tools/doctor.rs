@@ -33,7 +33,6 @@ pub(crate) fn run(options: &DoctorOptions) -> u8 {
     };
     let extent = Extent {
         tries,
-        asks_servers: options.mcp,
         host: options.host.clone(),
     };
     let report = check(home().as_deref(), &root, &extent);

@@ -280,7 +280,7 @@ fn helper() -> io::Result<PathBuf> {
 }
 
 /// Finds the launcher of a checkout, which builds the executable and starts it.
-pub fn launcher() -> Option<PathBuf> {
+fn launcher() -> Option<PathBuf> {
     let launcher = Path::new(&std::env::var_os(LAUNCHERS)?).join(PROGRAM);
     launcher.is_file().then_some(launcher)
 }

@@ -1,43 +1,40 @@
-//! `get_tools doctor`: whether Gemini CLI can use the two commands that the settings name, ours or
-//! another program's, and other hosts `serve_tools`, and what else is in the way.
+//! `get_tools doctor`: whether the set-up works.
 //!
-//! The commands are started and judged as the host does it (words of the discovery
-//! command, the whole call command as one path, pipes that must close, standard error that must
-//! be empty). Only what counts is run: commands of a project that is not trusted are not. The
-//! call command is asked for a tool that no program has, and where our tools are declared, for one
-//! that has no effect; another call is made where the caller names one.
+//! It asks the few questions whose answers explain nearly every set-up that does not work: are the
+//! settings read, do they name our programs, are these found, do they print what a host can read,
+//! and does a call without an effect answer with an empty standard error. Besides it looks for
+//! restrictions that fell away, because nothing else tells a user of a limit that is not there:
+//! a call that should have been refused simply succeeds.
+//!
+//! The programs are started as the host starts them (words without a shell, the whole call command
+//! as one path, pipes that must close), since by hand most of them work. Only what counts is run:
+//! nothing of a project that is not trusted.
 
-mod answers;
 mod calls;
 mod declarations;
 mod discovery;
-mod environment;
 mod handshake;
 mod host;
-mod host_setup;
 mod program;
-mod replay;
-mod rules;
+mod restrictions;
 mod setup;
-mod variables;
 
-pub(crate) use host_setup::{HostSetup, report_off};
-pub use rules::tool_names;
+pub use restrictions::tool_names;
 
+use crate::hosts::GEMINI;
 use crate::init::active_content;
-use environment::InstalledHost;
-use gemini_tools_core::diagnostic::{Diagnostic, Origin, Place, Severity};
-use gemini_tools_custom_tools::own_program::own_name;
+use gemini_tools_core::diagnostic::{Diagnostic, Origin, Severity};
+use gemini_tools_core::text::show_path;
 use gemini_tools_policy::{Extra, Policy};
 use gemini_tools_settings::settings::{Settings, variables_in};
-use host::HostFiles;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use setup::CommandText;
 use std::borrow::Cow;
-use std::ops::RangeBounds;
 use std::path::Path;
-use std::time::Duration;
+
+const UNTRUSTED_IS_NOT_RUN: &str =
+    "Nothing of an untrusted project is run, here and in Gemini CLI.";
 
 /// A call that is to be made, because the caller says that it may be.
 #[derive(Debug, Clone)]
@@ -53,8 +50,6 @@ pub struct Try {
 pub struct Extent {
     /// Calls to be made.
     pub tries: Vec<Try>,
-    /// True if MCP servers of which nothing is kept are started and asked.
-    pub asks_servers: bool,
     /// The only host that is checked, by its name; `gemini` is Gemini CLI.
     pub host: Option<String>,
 }
@@ -77,9 +72,6 @@ pub struct Fact {
     pub text: String,
     /// The state.
     pub state: State,
-    /// The time that it took, in milliseconds, if that is what the fact is about.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub milliseconds: Option<f64>,
 }
 
 /// The state of a thing that was looked at.
@@ -95,34 +87,13 @@ pub enum State {
 }
 
 impl DoctorReport {
-    /// Notes what is so.
-    fn fact(&mut self, name: &'static str, what: impl Into<String>) {
-        self.note(name, what, State::Known);
-    }
-
-    fn note(&mut self, name: &'static str, what: impl Into<String>, state: State) {
-        self.facts.push(Fact {
-            name,
-            text: what.into(),
-            state,
-            milliseconds: None,
-        });
-    }
-
-    /// Notes that something works, and how long it took.
-    fn time(&mut self, name: &'static str, took: Duration) {
-        let milliseconds = took.as_secs_f64() * 1e3;
-        self.facts.push(Fact {
-            name,
-            text: format!("{milliseconds:.1} ms"),
-            state: State::Works,
-            // No clock says more than microseconds.
-            milliseconds: Some((milliseconds * 1e3).round() / 1e3),
-        });
+    fn fact(&mut self, name: &'static str, text: impl Into<String>, state: State) {
+        let text = text.into();
+        self.facts.push(Fact { name, text, state });
     }
 
     /// Reports an error of `about`: what is wrong, why that matters, and what helps.
-    pub(crate) fn error(
+    fn error(
         &mut self,
         code: &'static str,
         about: impl Into<Origin>,
@@ -130,12 +101,12 @@ impl DoctorReport {
         why: &'static str,
         help: impl Into<Cow<'static, str>>,
     ) {
-        self.findings
-            .push(fault(code, what, why, help).about(about));
+        let finding = fault(code, what, why, help).about(about);
+        self.findings.push(finding);
     }
 
     /// Reports a warning, as [`Self::error`] an error.
-    pub(crate) fn warn(
+    fn warn(
         &mut self,
         code: &'static str,
         about: impl Into<Origin>,
@@ -183,23 +154,15 @@ struct Setup<'a> {
     root: &'a Path,
     settings: Settings,
     policy: Policy,
-    host: Option<InstalledHost>,
     /// True if the two commands need not be there: another host has the tools.
     is_for_others: bool,
 }
 
-impl Setup<'_> {
-    /// Returns true if the Gemini CLI that is used may be one of these versions: no other one is
-    /// installed here.
-    fn host_may_be(&self, versions: impl RangeBounds<(u32, u32)>) -> bool {
-        let installed = self.host.as_ref().and_then(InstalledHost::minor);
-        installed.is_none_or(|version| versions.contains(&version))
-    }
+/// The commands that the settings name.
+struct Commands {
+    discovery: CommandText,
+    call: CommandText,
 }
-
-/// The first version that differs from 0.8 in rules and trust as 0.61 does: no version between them
-/// was tried.
-const AFTER_0_8: (u32, u32) = (0, 9);
 
 /// Checks the set-up of the project in `root`; `home` is the user's home directory.
 pub fn check(home: Option<&Path>, root: &Path, extent: &Extent) -> DoctorReport {
@@ -211,64 +174,48 @@ pub fn check(home: Option<&Path>, root: &Path, extent: &Extent) -> DoctorReport 
         root,
         settings,
         policy,
-        host: InstalledHost::find("gemini", "gemini-cli"),
         is_for_others: !hosts.is_empty() && extent.tries.is_empty(),
     };
     let mut report = DoctorReport::default();
-    environment::check(&setup, extent.asks_servers, &mut report);
+    note_environment(&setup, &mut report);
     // A cause is told before what comes of it.
-    rules::faults(&setup, &mut report);
-    variables::check(&mut report);
+    restrictions::check(&setup, &mut report);
     for host in &hosts {
         host.check(&setup, &mut report);
     }
-    let is_for_gemini = extent.host.as_deref().is_none_or(|host| host == "gemini");
-    let commands = is_for_gemini.then(|| setup::check(&setup, &mut report));
-    let commands = commands.flatten();
-    if commands.is_some() || hosts.iter().any(HostFiles::is_gemini) {
+    let is_for_gemini = extent
+        .host
+        .as_deref()
+        .is_none_or(|host| host == GEMINI.name);
+    let commands = if is_for_gemini {
+        setup::check(&setup, &mut report)
+    } else {
+        let problems = setup.settings.problems.iter();
+        report.findings.extend(problems.map(setup::not_in_effect));
+        None
+    };
+    if commands.is_some() || hosts.iter().any(host::HostFiles::is_gemini) {
         setup::check_host_trust(&setup, &mut report);
     }
-    let declared = commands
-        .as_ref()
-        .map(|commands| commands.check(&setup, &extent.tries, &mut report));
-    rules::unknown_tools(&setup, &declared.unwrap_or_default(), &mut report);
+    let mut declared = Vec::new();
     if let Some(commands) = &commands {
+        declared = commands.check(&setup, &extent.tries, &mut report);
         hide_values(commands, &mut report);
     }
+    restrictions::check_names(&setup, &declared, &mut report);
     report.findings.sort_by_key(|finding| finding.severity);
-    report.findings = grouped(std::mem::take(&mut report.findings));
     report
 }
 
-/// Makes one finding of those that differ in nothing but what they are about: its subject names
-/// them all.
-fn grouped(findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
-    let mut groups: Vec<Vec<Diagnostic>> = Vec::new();
-    for finding in findings {
-        let is_same = |group: &&mut Vec<Diagnostic>| {
-            let elsewhere = Diagnostic {
-                place: finding.place.clone(),
-                ..group[0].clone()
-            };
-            elsewhere == finding
-        };
-        match groups.iter_mut().find(is_same) {
-            Some(group) => group.push(finding),
-            None => groups.push(vec![finding]),
-        }
+/// Notes what all checks depend on: our version, and trust.
+fn note_environment(setup: &Setup<'_>, report: &mut DoctorReport) {
+    report.fact("get_tools", gemini_tools_core::version::get(), State::Known);
+    let trust = &*setup.settings.trust;
+    let project = format!("{}: {trust}", show_path(setup.root));
+    report.fact("project", project, State::Known);
+    if let Some(weaker) = gemini_tools_process::PLATFORM_LIMITATIONS {
+        report.fact("system", weaker, State::Known);
     }
-    let one = |mut group: Vec<Diagnostic>| {
-        let names: Vec<String> = group.iter().map(|one| one.place.to_string()).collect();
-        let mut first = group.swap_remove(0);
-        if names.len() > 1 {
-            *first.place = Place {
-                origin: Some(names.join(", ").into()),
-                ..Place::default()
-            };
-        }
-        first
-    };
-    groups.into_iter().map(one).collect()
 }
 
 /// Puts the names of variables that the commands hold back into the place of their values, which
@@ -277,15 +224,12 @@ fn hide_values(commands: &Commands, report: &mut DoctorReport) {
     /// A shorter one is not a secret, and may be anywhere, in bytes.
     const SHORTEST_BYTES: usize = 6;
     let texts = [&commands.discovery.text, &commands.call.text];
-    let names = texts.into_iter().flat_map(|text| variables_in(text));
-    for name in names {
-        let Ok(value) = std::env::var(name) else {
+    for name in texts.into_iter().flat_map(|text| variables_in(text)) {
+        // A path is none either, and says which file it is about.
+        let is_secret = |value: &String| value.len() >= SHORTEST_BYTES && !value.starts_with('/');
+        let Some(value) = std::env::var(name).ok().filter(is_secret) else {
             continue;
         };
-        // A path is none either, and says which file it is about.
-        if value.len() < SHORTEST_BYTES || value.starts_with('/') {
-            continue;
-        }
         let shown = format!("${name}");
         for finding in &mut report.findings {
             finding.replace(&value, &shown);
@@ -296,61 +240,14 @@ fn hide_values(commands: &Commands, report: &mut DoctorReport) {
     }
 }
 
-/// The commands that the settings name.
-struct Commands {
-    discovery: CommandText,
-    call: CommandText,
-}
-
 impl Commands {
     /// Runs them. Returns the names of the tools that they declare.
     fn check(&self, setup: &Setup<'_>, tries: &[Try], report: &mut DoctorReport) -> Vec<String> {
-        if self.are_swapped(setup.root, report) {
-            return Vec::new();
-        }
-        let printed = discovery::check(setup, self, report);
-        let is_usable = printed.is_some();
-        let declared = printed.map(|printed| declarations::check(setup, &printed, report));
+        let printed = discovery::check(setup, &self.discovery, report);
+        let declared = printed.map(|printed| declarations::check(&printed, report));
         let declared = declared.unwrap_or_default();
-        let has_our_tools = self.are_ours(setup.root) || !declared.ours.is_empty();
-        if has_our_tools {
-            answers::check(setup, report);
-        }
-        calls::check(setup, self, has_our_tools, &declared, tries, report);
-        if is_usable {
-            rules::check(setup, &declared.names, report);
-        }
+        calls::check(setup, &self.call, &declared, tries, report);
+        restrictions::check_plan_mode(setup, &declared.names, report);
         declared.names
-    }
-
-    /// Returns which of these executables the discovery command starts, if it is one.
-    fn own_discovery(&self, root: &Path) -> Option<&'static str> {
-        let words = shlex::split(&self.discovery.expanded())?;
-        own_name(words.first()?, root)
-    }
-
-    /// Returns which of these executables the call command is, if it is one.
-    fn own_call(&self, root: &Path) -> Option<&'static str> {
-        own_name(&self.call.expanded(), root)
-    }
-
-    /// Returns true if they are these executables.
-    fn are_ours(&self, root: &Path) -> bool {
-        self.own_discovery(root).is_some() && self.own_call(root).is_some()
-    }
-
-    /// Reports our own executables in each other's place, which would wait without end.
-    fn are_swapped(&self, root: &Path, report: &mut DoctorReport) -> bool {
-        let what = match (self.own_discovery(root), self.own_call(root)) {
-            (Some("call_tool"), Some("get_tools")) => "The two commands are swapped.",
-            (Some("call_tool"), _) => "tools.discoveryCommand names call_tool.",
-            (_, Some("get_tools")) => "tools.callCommand names get_tools.",
-            _ => return false,
-        };
-        let why = "get_tools declares the tools and is the discovery command; call_tool runs them.";
-        let help = "Exchange the two, or let get_tools init write them.";
-        let about = self.discovery.text.as_str();
-        report.error("commands-swapped", about, what, why, help);
-        true
     }
 }

@@ -1,12 +1,16 @@
-//! The search for a program that can be started.
+//! A program, found and started as the host does it.
 
 use super::fault;
 use gemini_tools_core::diagnostic::Diagnostic;
 use gemini_tools_core::text::show_path;
-use gemini_tools_process::command::find_program;
+use gemini_tools_core::tool::Cancellation;
+use gemini_tools_process::command::{find_program, is_program};
+use gemini_tools_process::ending::ProcessEnd;
+use gemini_tools_process::piped::Program;
+use gemini_tools_process::program_run::{Input, ProgramRun, RunOptions};
 use std::ffi::OsStr;
-use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 const NOT_STARTED: &str = "The host starts it without a shell, and can't.";
 
@@ -16,13 +20,7 @@ const NOT_STARTED: &str = "The host starts it without a shell, and can't.";
 ///
 /// Returns a finding if it can't be started.
 pub(super) fn find(word: &str, root: &Path) -> Result<PathBuf, Diagnostic> {
-    if word.starts_with('~') {
-        let what = format!("{word:?} begins with a ~.");
-        let why = "No shell is there to replace it: a directory of that name is looked for.";
-        let help = "Write the whole path; Gemini CLI replaces $HOME.";
-        return Err(fault("tilde", what, why, help));
-    }
-    let not_started =
+    let fail =
         |code, what: String, help: &str| Err(fault(code, what, NOT_STARTED, help.to_owned()));
     let path: PathBuf = if word.contains('/') {
         root.join(word).components().collect()
@@ -30,71 +28,79 @@ pub(super) fn find(word: &str, root: &Path) -> Result<PathBuf, Diagnostic> {
         path
     } else {
         let what = format!("There is no program {word:?} on the PATH.");
-        return not_started("program-missing", what, "Install it, or write its path.");
+        return fail("program-missing", what, "Install it, or write its path.");
     };
     let shown = show_path(&path).into_owned();
     if !path.exists() {
-        let help = "Correct the path; a relative one counts from the project's root.";
         let what = format!("There is no file {shown}.");
-        return not_started("program-missing", what, help);
+        let help = "Correct the path: that of a program and nothing else, without ~ and arguments; a relative one counts from the project's root.";
+        return fail("program-missing", what, help);
     }
+    let code = "program-not-executable";
     if path.is_dir() {
         let what = format!("{shown} is a directory.");
-        return not_started("program-not-executable", what, "Name the program in it.");
+        return fail(code, what, "Name the program in it.");
     }
-    if !gemini_tools_process::command::is_program(&path) {
+    if !is_program(&path) {
         let what = format!("{shown} may not be executed.");
-        return not_started("program-not-executable", what, &format!("chmod +x {shown}"));
+        return fail(code, what, &format!("chmod +x {shown}"));
     }
-    check_first_line(&path, &shown)?;
     Ok(path)
 }
 
-/// Checks that the system can start a program by its beginning.
-fn check_first_line(path: &Path, shown: &str) -> Result<(), Diagnostic> {
-    let mut head = [0; 256];
-    let read = std::fs::File::open(path).and_then(|mut file| file.read(&mut head));
-    let head = &head[..read.unwrap_or(0)];
-    let Some(line) = head.strip_prefix(b"#!") else {
-        if head.is_empty() || head.starts_with(b"\x7fELF") || head.contains(&0) {
-            return Ok(());
-        }
-        let what = format!("{shown} is a script, but its first line names no interpreter.");
-        let why = "A shell would run it all the same; the host asks the system, which does not.";
-        let help = "Begin it with a line such as #!/bin/sh or #!/usr/bin/env python3.";
-        return Err(fault("no-interpreter", what, why, help));
+/// Starts a program and watches it until its pipes are closed, as the host does. Then all that
+/// it started is ended.
+///
+/// # Errors
+///
+/// Returns a finding if it can't be started, or if the host would wait for it without end.
+pub(super) fn run(
+    path: &Path,
+    args: &[String],
+    root: &Path,
+    input: Input<'_>,
+    limit: Duration,
+) -> Result<ProgramRun, Diagnostic> {
+    /// The time that pipes may be held after the end of the program.
+    const LINGER: Duration = Duration::from_secs(1);
+    let program = Program {
+        name: path.as_os_str(),
+        arguments: args,
+        environment: &std::env::vars_os().collect(),
+        directory: root,
     };
-    let line = line.split(|b| *b == b'\n').next().unwrap_or_default();
-    let line = String::from_utf8_lossy(line);
-    let bad = |what: String, help: &'static str| {
-        let why = "The system can't start the script, and says \"no such file\".";
-        Err(fault("bad-interpreter", what, why, help))
+    let options = RunOptions {
+        input,
+        limit,
+        hold: LINGER,
+        leaves: false,
     };
-    if line.ends_with('\r') {
-        let what = format!("The first line of {shown} ends with CR LF.");
-        return bad(what, "Save the script with LF line endings.");
-    }
-    let mut words = line.split_whitespace();
-    let program = words.next().unwrap_or_default();
-    let help = "Install it, or correct the script's first line.";
-    if !Path::new(program).is_file() {
-        let what = format!("{shown} needs {program:?}, which does not exist.");
-        return bad(what, help);
-    }
-    // Which program `env` starts by its options, it alone knows.
-    let argument = words.next().filter(|word| !word.starts_with('-'));
-    let Some(name) = argument.filter(|_| program.ends_with("/env")) else {
-        return Ok(());
+    let seen = program.run(options, &Cancellation::default());
+    let seen = seen.map_err(|e| {
+        let help = "Run it by hand to see why; a script's first line must name its interpreter.";
+        fault(
+            "not-started",
+            format!("It can't be started: {e}."),
+            NOT_STARTED,
+            help,
+        )
+    })?;
+    let what = match seen.ending {
+        Ok(_) if !seen.was_held => return Ok(seen),
+        Ok(_) => "Something that it started still holds its output.".to_owned(),
+        Err(_) => format!("It has not ended after {} s.", limit.as_secs()),
     };
-    if cfg!(target_os = "linux") && words.next().is_some() {
-        return bad(
-            format!("{shown} gives env several words, which are one word there."),
-            "Write #!/usr/bin/env -S before the words, or leave out all but the first.",
-        );
+    let why = "Gemini CLI waits until its pipes are closed, without a limit: its start or the session hangs.";
+    let help = "Let it read its input, answer and end; it must not wait for a terminal or the network, or leave something behind that holds its output.";
+    Err(fault("hangs", what, why, help))
+}
+
+/// Returns how a program has ended where that was no success.
+pub(super) fn failure(seen: &ProgramRun) -> Option<String> {
+    match seen.ending {
+        Ok(ProcessEnd::Code(0)) => None,
+        Ok(ProcessEnd::Code(code)) => Some(format!("status {code}")),
+        Ok(signal) => Some(signal.to_string()),
+        Err(_) => Some("it was ended".to_owned()),
     }
-    if !name.contains('/') && find_program(OsStr::new(name)).is_none() {
-        let what = format!("{shown} needs {name:?}, which is not on the PATH.");
-        return bad(what, help);
-    }
-    Ok(())
 }

@@ -4,7 +4,7 @@
 //! byte for byte.
 
 /// The variable that chooses the form of answers.
-pub(crate) const OUTPUT: &str = "GEMINI_TOOLS_OUTPUT";
+pub(super) const OUTPUT: &str = "GEMINI_TOOLS_OUTPUT";
 
 /// The line that has Gemini CLI get text.
 pub(super) const HOST_FORM: &str = "GEMINI_TOOLS_OUTPUT=host";

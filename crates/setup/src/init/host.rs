@@ -63,20 +63,19 @@ pub fn plan_host(
 
 /// Returns the changes of the file: all of the entry, or what one that is there lacks.
 fn sets(host: &Host, root: &Path, server: &str, there: Option<(&str, &Value)>) -> Vec<Set> {
-    let keys = [("command", server.into())].into_iter();
-    let keys = keys.chain((host.needs)());
+    let mut keys = host.needs();
+    keys.insert("command".to_owned(), server.into());
     let Some((name, entry)) = there else {
-        let entry = keys.map(|(key, value)| (key.to_owned(), value)).collect();
-        return vec![Set::new(&[host.servers, NAME], Some(Value::Object(entry)))];
+        return vec![Set::new(&[host.servers, NAME], Some(Value::Object(keys)))];
     };
     // The path may be that of an earlier installation. A wrapper stays.
     let is_stale = |command: &str| is_server(command) && !works(command, root, is_own_server);
     let is_stale = entry["command"].as_str().is_none_or(is_stale);
-    let missing = keys.filter(|(key, _)| match *key {
+    let missing = keys.into_iter().filter(|(key, _)| match &**key {
         "command" => is_stale,
         key => entry[key].is_null(),
     });
     missing
-        .map(|(key, value)| Set::new(&[host.servers, name, key], Some(value)))
+        .map(|(key, value)| Set::new(&[host.servers, name, &key], Some(value)))
         .collect()
 }

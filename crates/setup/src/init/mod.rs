@@ -16,7 +16,6 @@ mod set;
 mod toml;
 
 pub use active_content::active_content;
-pub(crate) use env_line::OUTPUT;
 pub use host::plan_host;
 
 pub use change::{FileChange, InitError, Purpose};

@@ -1,0 +1,139 @@
+//! Restrictions that fell away: settings and rules that are not in force, and variables that do not
+//! reach a call. Their user believes in a limit that is not there, and nothing else would tell.
+
+use super::{DoctorReport, Setup, UNTRUSTED_IS_NOT_RUN, trust_remedy};
+use crate::init::MODES_BUT_PLAN;
+use gemini_tools_builtin_tools::builtin::{self, ToolEnv};
+use gemini_tools_core::ancestors;
+use gemini_tools_core::diagnostic::Origin;
+use gemini_tools_core::variables::{self, RESTRICTING, Variable, host_name};
+use gemini_tools_custom_tools::Custom;
+use gemini_tools_policy::{Mode, Tier};
+use gemini_tools_settings::settings::{Settings, UNTRUSTED};
+use gemini_tools_workspace::file_owner::FileOwner;
+use std::path::Path;
+
+/// Reports rules and values that are not in force, and variables that restrict calls.
+pub(super) fn check(setup: &Setup<'_>, report: &mut DoctorReport) {
+    // Of a project that is not trusted this list alone may be meant to restrict, and does not.
+    let notes = setup.settings.notes.iter();
+    let notes = notes.filter(|note| note.code == UNTRUSTED && note.place.key == "tools.core");
+    for problem in notes.chain(&setup.policy.problems) {
+        let mut finding = problem.clone();
+        if finding.code == UNTRUSTED {
+            finding = finding.advise(UNTRUSTED_IS_NOT_RUN, trust_remedy(setup));
+        }
+        report.findings.push(finding);
+    }
+    let projects = setup.root.join(".gemini/policies");
+    let names = FileOwner::Users.names(&projects).unwrap_or_default();
+    let has_rules = names
+        .iter()
+        .any(|name| Path::new(name).extension().is_some_and(|e| e == "toml"));
+    if setup.settings.trust.is_trusted() && setup.home != Some(setup.root) && has_rules {
+        let what = "The project has its own rules.";
+        let why = "call_tool obeys them where the project is trusted; Gemini CLI 0.61 does not look at them.";
+        let help =
+            "Rules that Gemini CLI is to obey are in ~/.gemini/policies, or are named by --policy.";
+        report.warn("project-policies", projects.as_path(), what, why, help);
+    }
+    for name in RESTRICTING {
+        check_variable(name, report);
+    }
+}
+
+/// Reports a variable that restricts calls and does not reach them.
+fn check_variable(name: &'static str, report: &mut DoctorReport) {
+    let found = variables::values(name);
+    // In GitHub's workflows Gemini CLI hands on few variables, as seen in 0.61. Where processes show
+    // their variables, calls look at the host's.
+    let has = |name: &str, is: fn(&str) -> bool| std::env::var(name).is_ok_and(|value| is(&value));
+    let is_strict =
+        has("GITHUB_SHA", |value| !value.is_empty()) || has("SURFACE", |value| value == "Github");
+    let is_handed_on =
+        |one: &Variable| one.file.is_some() || one.name.starts_with(variables::HOST_PREFIX);
+    if !is_strict || found.is_empty() || found.iter().any(is_handed_on) {
+        return;
+    }
+    let what = format!("{name} is set, and is not handed on to calls.");
+    let help = format!(
+        "Set {} instead, or a line in ~/.gemini/.env.",
+        host_name(name)
+    );
+    let why = "With GITHUB_SHA set, Gemini CLI 0.61 keeps it back; on Linux calls read it from the host's process, unless the host's own sandbox (security.toolSandboxing) hides that.";
+    if ancestors::ARE_VISIBLE {
+        report.warn("not-handed-on", name, what, why, help);
+    } else {
+        report.error("not-handed-on", name, what, why, help);
+    }
+}
+
+/// Warns of names in rules that no tool has, neither of `declared` nor of ours: such a rule refuses
+/// nothing.
+pub(super) fn check_names(setup: &Setup<'_>, declared: &[String], report: &mut DoctorReport) {
+    let mut known = tool_names(&setup.settings, setup.home, setup.root);
+    known.extend_from_slice(declared);
+    report.findings.extend(setup.policy.unknown_tools(&known));
+}
+
+/// Returns the names of the built-in tools and of the user's and the project's own.
+pub fn tool_names(settings: &Settings, home: Option<&Path>, root: &Path) -> Vec<String> {
+    let tool_env = || ToolEnv::open(settings, home);
+    let own = Custom::open(home, root, &settings.trust);
+    let mut names = own.declarations(|_, _| true, false, false, tool_env).names;
+    names.extend(builtin::TOOLS.iter().map(|tool| tool.name.to_owned()));
+    names
+}
+
+/// Warns of tools that change something and need no question in Plan mode either.
+pub(super) fn check_plan_mode(setup: &Setup<'_>, names: &[String], report: &mut DoctorReport) {
+    let kinds = Custom::open(setup.home, setup.root, &setup.settings.trust).kinds();
+    let changes = |name: &&String| {
+        let own = kinds
+            .iter()
+            .find(|(own, _)| own == *name)
+            .map(|(_, kind)| *kind);
+        let built_in = builtin::find_exactly(name).map(|tool| tool.info.kind);
+        built_in.or(own).is_some_and(|kind| !kind.is_read_only())
+    };
+    let mut warn = |about: Origin, rules: Vec<&str>| {
+        let is_allowed = |name: &&String| {
+            let mut rules = rules.iter();
+            rules.any(|rule| rule.strip_prefix("discovered_tool_") == Some(name) || *rule == "*")
+        };
+        let names: Vec<&str> = names
+            .iter()
+            .filter(changes)
+            .filter(is_allowed)
+            .map(String::as_str)
+            .collect();
+        if names.is_empty() {
+            return;
+        }
+        let what = format!(
+            "In Plan mode too, no question is asked about {}.",
+            names.join(", ")
+        );
+        let why = "What allows a tool in every mode counts in Plan mode as well, where Gemini CLI's own tools may not write.";
+        let help = format!(
+            "Allow them in a rule of ~/.gemini/policies that has: modes = {MODES_BUT_PLAN}"
+        );
+        report.warn("rule-plan-mode", about, what, why, help);
+    };
+    let allowed = &setup.settings.allowed;
+    let allowed = allowed.users.iter().chain(&allowed.projects);
+    // They count in every mode, and can't be told otherwise.
+    warn(
+        "tools.allowed".into(),
+        allowed.map(String::as_str).collect(),
+    );
+    for file in setup
+        .policy
+        .files
+        .iter()
+        .filter(|file| file.tier == Tier::User)
+    {
+        let rules = setup.policy.allowed_in(&file.path, Mode::Plan);
+        warn(file.path.as_path().into(), rules.collect());
+    }
+}
