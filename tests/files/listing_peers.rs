@@ -156,8 +156,18 @@ fn compare_pattern(
         listed.contains(name)
     });
     check("rg", &files, theirs);
-    // To git a plain path stands for all below it.
-    if !pattern.contains('{') && pattern.contains(['*', '?', '[']) {
+    // To git a plain path stands for all below it, also the one that a pattern spells.
+    let is_path = on_disk(ws, pattern.as_bytes()).exists();
+    // It opens the directory that a pattern begins with, and warns if that is a file.
+    let is_wild = |part: &&str| part.contains(['*', '?', '[']);
+    let start: Vec<&str> = pattern
+        .split('/')
+        .take_while(|part| !is_wild(part))
+        .collect();
+    let start = on_disk(ws, start.join("/").as_bytes());
+    let opens_a_file = start.exists() && !start.is_dir();
+    let is_pattern = !pattern.contains('{') && pattern.contains(['*', '?', '[']);
+    if is_pattern && !is_path && !opens_a_file {
         let magic = if is_exact { "glob" } else { "glob,icase" };
         check("git", &ours, by_git(ws, &format!(":({magic}){pattern}")));
     }
@@ -180,12 +190,15 @@ fn list_directory_shows_what_fd_shows_of_each_directory() {
                 &ws,
                 &["list_directory", &format!("path={}", ws.path(directory))],
             );
-            let below = format!("./{directory}");
-            let theirs = names(
-                &ws,
-                fd,
-                &["-H", "-0", "-E", "/.git", "-d", "1", ".", &below],
-            );
+            // Of a relative path fd 8 takes the rules above it for those of another directory.
+            let below = ws.path(directory);
+            let args = ["-H", "-0", "-E", "/.git", "-d", "1", ".", &below];
+            let start = format!("{}/", ws.dir().display());
+            let relative = |name: Vec<u8>| match name.strip_prefix(start.as_bytes()) {
+                Some(rest) => rest.strip_prefix(b"./").unwrap_or(rest).to_vec(),
+                None => name,
+            };
+            let theirs: Names = names(&ws, fd, &args).into_iter().map(relative).collect();
             let found = difference(&ws, &entries, &theirs);
             assert!(found.is_none(), "seed {seed}, {directory:?}: {found:?}");
         }
