@@ -3,6 +3,10 @@
 //! [`Session`] makes calls with them. Whether a call may run is decided by the gate of
 //! `gemini-tools-policy`.
 
+mod project;
+
+pub use project::{PolicyOptions, Project};
+
 use gemini_tools_builtin_tools::builtin::{self, ToolEnv};
 use gemini_tools_core::answer::to_line;
 use gemini_tools_core::client_host::ClientHost;
@@ -10,8 +14,8 @@ use gemini_tools_core::diagnostic::Diagnostic;
 use gemini_tools_core::registry::ToolRegistry;
 use gemini_tools_core::tail_call;
 use gemini_tools_core::tool::{
-    self, ApprovalMode, Args, Cancellation, Confirmation, Context, ErrorKind, ResultError,
-    ServerTool, TailCalls, Tool, ToolError, ToolInvocation, ToolResult, seconds_of, switch_of,
+    self, Args, Cancellation, Confirmation, Context, ErrorKind, ResultError, ServerTool, TailCalls,
+    Tool, ToolError, ToolInvocation, ToolResult, seconds_of, switch_of,
 };
 use gemini_tools_core::variables;
 use gemini_tools_custom_tools as custom;
@@ -21,10 +25,10 @@ use gemini_tools_policy::approval::{
     ApprovalPrompt, ApprovalQuestion, ApprovalReply, ArgumentChange, Explanation, Gate, GateError,
     GatedCall, Pass,
 };
-use gemini_tools_policy::{Decision, Extra, Policy, PolicyCall};
+use gemini_tools_policy::{Decision, PolicyCall};
 use gemini_tools_process::jobs::{Job, Jobs};
 use gemini_tools_process::tree::Identity;
-use gemini_tools_settings::settings::{Settings, UndoSettings, home};
+use gemini_tools_settings::settings::UndoSettings;
 use gemini_tools_settings::trust::TrustWatch;
 use gemini_tools_workspace::Workspace;
 use gemini_tools_workspace::journal::{Caller, Journal, Limits};
@@ -44,15 +48,6 @@ const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A person who can be asked, one question at a time.
 pub type SharedPrompt = Mutex<Box<dyn ApprovalPrompt>>;
-
-/// Options for the rules of calls.
-#[derive(Debug, Clone, Default)]
-pub struct PolicyOptions {
-    /// The mode in which calls are asked about; `None` where the host has asked.
-    pub approval: Option<ApprovalMode>,
-    /// Policy files and directories in the place of the user's.
-    pub policy: Vec<String>,
-}
 
 /// The options of a call.
 #[derive(Debug, Clone, Copy, Default)]
@@ -112,46 +107,41 @@ impl Session {
     /// Returns `execution_failed` if `root` can't be opened, `invalid_tool_params` if
     /// `GEMINI_TOOLS_TIMEOUT` is not a number of seconds.
     pub fn open(root: &Path, more: &[PathBuf], rules: &PolicyOptions) -> Result<Self, ToolError> {
-        seconds_of(TIMEOUT)?;
-        let home = home();
-        let settings = Arc::new(Settings::load(home.as_deref(), root));
-        let extra = Extra::with_paths(&rules.policy);
-        let mut policy = Policy::load(&settings, home.as_deref(), root, &extra);
-        let mut roots = more.to_vec();
-        roots.extend(settings.include_directories.iter().cloned());
-        roots.extend(roots_from_env());
-        let workspace = Arc::new(Workspace::open_among(
-            root,
-            &roots,
-            &settings.sandbox.allowed_paths,
-            home.as_deref(),
-        )?);
-        policy.add_roots(workspace.written_roots());
-        let journal = journal(&workspace, &settings.undo);
-        let tool_env = ToolEnv::new(workspace).with_settings(settings);
-        Ok(Self {
-            registry: registry(&tool_env)?,
-            tool_env,
-            mcp: OnceLock::new(),
-            gate: Gate::new(policy, rules.approval),
-            journal,
-        })
+        Self::of_project(Project::open(root), more, rules)
     }
 
-    /// Opens a session without the MCP servers of the settings.
+    /// Opens everything for a project of which the settings have been read.
     ///
     /// # Errors
     ///
     /// As [`Session::open`].
-    pub fn open_without_servers(
-        root: &Path,
+    pub fn of_project(
+        project: Project,
         more: &[PathBuf],
         rules: &PolicyOptions,
     ) -> Result<Self, ToolError> {
-        let session = Self::open(root, more, rules)?;
-        // They have not been asked for yet.
-        let _ = session.mcp.set(None);
-        Ok(session)
+        seconds_of(TIMEOUT)?;
+        let mut roots = more.to_vec();
+        roots.extend(project.settings.include_directories.iter().cloned());
+        roots.extend(roots_from_env());
+        let workspace = Arc::new(project.workspace(&roots)?);
+        let gate = project.gate(&workspace, rules);
+        let journal = journal(&workspace, &project.settings.undo);
+        let tool_env = ToolEnv::new(workspace).with_settings(project.settings);
+        Ok(Self {
+            registry: registry(&tool_env)?,
+            tool_env,
+            mcp: OnceLock::new(),
+            gate,
+            journal,
+        })
+    }
+
+    /// Returns the same session, without the MCP servers of the settings.
+    #[must_use]
+    pub fn without_servers(mut self) -> Self {
+        self.mcp = OnceLock::from(None);
+        self
     }
 
     /// Returns the same session, for an MCP client of this host.

@@ -23,13 +23,12 @@ use crate::watchdog::{Watchdog, wait_for_the_end};
 use gemini_tools::answer::{Answer, Form, after_live};
 use gemini_tools::approval::terminal::TerminalPrompt;
 use gemini_tools::output::keeps_characters;
-use gemini_tools::session::{CallOptions, Session, SharedPrompt, with_time_limit};
+use gemini_tools::session::{CallOptions, Project, Session, SharedPrompt, with_time_limit};
 use gemini_tools::start::signal_status;
 use gemini_tools::text::{show_path, visible};
 use gemini_tools::tool::{
     Cancellation, Context, ErrorKind, Interruption, LlmContent, ResultPlaces, ToolError, ToolResult,
 };
-use gemini_tools::workspace::real_root;
 use serde_json::{Map, Value};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -118,11 +117,7 @@ fn open_session(options: &CallToolOptions) -> Result<Session, ToolError> {
     };
     let more: Vec<PathBuf> = more.iter().map(absolute).collect::<Result<_, _>>()?;
     let written = absolute(first)?;
-    let session = Session::open(&real_root(&written, &more)?, &more, &options.rules())?;
-    // No command may have pointed it elsewhere.
-    let writable = &session.tool_env().settings.sandbox.allowed_paths;
-    real_root(&written, writable)?;
-    Ok(session)
+    Session::of_project(Project::open_at(&written, &more)?, &more, &options.rules())
 }
 
 /// Opens the terminal on which a person is asked, where the options let rules ask one.

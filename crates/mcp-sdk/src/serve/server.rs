@@ -9,8 +9,6 @@ use gemini_tools_core::client_host::{ClientHost, GEMINI_CLI};
 use gemini_tools_core::text::visible;
 use gemini_tools_core::tool::{Cancellation, ToolError};
 use gemini_tools_session::{Session, with_time_limit};
-use gemini_tools_settings::settings::{Settings, home};
-use gemini_tools_workspace::real_root;
 use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -111,31 +109,20 @@ impl Server {
     }
 
     fn open(&self, roots: &[PathBuf], host: &'static ClientHost) -> Result<Project, ToolError> {
-        let ServeOptions {
-            rules,
-            with_servers,
-            log,
-            ..
-        } = &self.options;
+        let rules = &self.options.rules;
         let (root, more) = roots
             .split_first()
             .map_or((Path::new(""), roots), |(root, more)| (root, more));
-        let open = if *with_servers {
-            Session::open
-        } else {
-            Session::open_without_servers
-        };
-        let home = home();
-        let written = root;
-        let root = &real_root(written, more)?;
-        let settings = Settings::load(home.as_deref(), root);
-        real_root(written, &settings.sandbox.allowed_paths)?;
-        let watched = WatchedFiles::new(home.as_deref(), root, &settings, rules);
+        let project = gemini_tools_session::Project::open_at(root, more)?;
+        let watched = WatchedFiles::new(&project, rules);
         // Looked at first: what changes while it is being read is seen the next time.
         let state = watched.state();
-        let session = open(root, more, rules)?.with_client_host(host)?;
+        let mut session = Session::open(&project.root, more, rules)?.with_client_host(host)?;
+        if !self.options.with_servers {
+            session = session.without_servers();
+        }
         for problem in session.problems() {
-            log(&visible(&problem));
+            (self.options.log)(&visible(&problem));
         }
         Ok(Project {
             session,

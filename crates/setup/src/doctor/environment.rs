@@ -140,7 +140,7 @@ fn check_kernel(setup: &Setup<'_>, report: &mut DoctorReport) {
         Ok(_) => report.note("sandbox", "supported by this kernel", State::Works),
         Err(e) => report.note("sandbox", e.to_string(), State::Missing),
     }
-    let Ok(tool_env) = ToolEnv::open(&setup.settings, setup.home) else {
+    let Ok(tool_env) = ToolEnv::open(setup.settings, setup.home) else {
         return;
     };
     if !setup.settings.problems.is_empty() {
@@ -160,7 +160,7 @@ fn check_kernel(setup: &Setup<'_>, report: &mut DoctorReport) {
 /// servers: those that have to be asked only if `asks`. `missing` are servers that were reported
 /// already.
 fn check_own_tools(setup: &Setup<'_>, asks: bool, missing: &[&str], report: &mut DoctorReport) {
-    let settings = &setup.settings;
+    let settings = setup.settings;
     let asks = if asks {
         ServersToAsk::Unknown
     } else {

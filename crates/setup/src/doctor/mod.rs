@@ -28,7 +28,8 @@ use crate::init::active_content;
 use environment::InstalledHost;
 use gemini_tools_core::diagnostic::{Diagnostic, Origin, Place, Severity};
 use gemini_tools_custom_tools::own_program::own_name;
-use gemini_tools_policy::{Extra, Policy};
+use gemini_tools_policy::Policy;
+use gemini_tools_session::{PolicyOptions, Project};
 use gemini_tools_settings::settings::{Settings, variables_in};
 use host::HostFiles;
 use serde::Serialize;
@@ -181,7 +182,7 @@ fn trust_remedy(setup: &Setup<'_>) -> String {
 struct Setup<'a> {
     home: Option<&'a Path>,
     root: &'a Path,
-    settings: Settings,
+    settings: &'a Settings,
     policy: Policy,
     host: Option<InstalledHost>,
     /// True if the two commands need not be there: another host has the tools.
@@ -201,16 +202,15 @@ impl Setup<'_> {
 /// was tried.
 const AFTER_0_8: (u32, u32) = (0, 9);
 
-/// Checks the set-up of the project in `root`; `home` is the user's home directory.
-pub fn check(home: Option<&Path>, root: &Path, extent: &Extent) -> DoctorReport {
-    let settings = Settings::load(home, root);
-    let policy = Policy::load(&settings, home, root, &Extra::with_paths(&[""; 0]));
+/// Checks the set-up of a project.
+pub fn check(project: &Project, extent: &Extent) -> DoctorReport {
+    let (home, root) = (project.home.as_deref(), project.root.as_path());
     let hosts = host::find(home, root, extent.host.as_deref());
     let setup = Setup {
         home,
         root,
-        settings,
-        policy,
+        settings: &project.settings,
+        policy: project.policy(&PolicyOptions::default()),
         host: InstalledHost::find("gemini", "gemini-cli"),
         is_for_others: !hosts.is_empty() && extent.tries.is_empty(),
     };

@@ -24,7 +24,7 @@ pub(super) fn faults(setup: &Setup<'_>, report: &mut DoctorReport) {
 
 /// Warns of names in rules that no tool has, neither of `declared` nor of ours.
 pub(super) fn unknown_tools(setup: &Setup<'_>, declared: &[String], report: &mut DoctorReport) {
-    let mut known = tool_names(&setup.settings, setup.home, setup.root);
+    let mut known = tool_names(setup.settings, setup.home, setup.root);
     known.extend_from_slice(declared);
     report.findings.extend(setup.policy.unknown_tools(&known));
 }
