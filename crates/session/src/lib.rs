@@ -3,8 +3,10 @@
 //! [`Session`] makes calls with them. Whether a call may run is decided by the gate of
 //! `gemini-tools-policy`.
 
+mod clock;
 mod project;
 
+pub use clock::{Clock, WatchGuard};
 pub use project::{PolicyOptions, Project};
 
 use gemini_tools_builtin_tools::builtin::{self, ToolEnv};

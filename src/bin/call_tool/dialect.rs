@@ -6,7 +6,7 @@ use crate::{call, call_options, open_session, person, status};
 use gemini_tools::answer::{Answer, to_line};
 use gemini_tools::dialect::{Dialect, DialectCall, DialectError, DialectRequest};
 use gemini_tools::parallel;
-use gemini_tools::session::{Session, SharedPrompt, with_time_limit};
+use gemini_tools::session::{Clock, Session, SharedPrompt, with_time_limit};
 use gemini_tools::tool::{Cancellation, Context, ToolError, ToolResult};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -18,6 +18,7 @@ pub(crate) fn run(
     dialect: Dialect,
     input: Result<Vec<u8>, ToolError>,
     cancel: &Cancellation,
+    clock: &Arc<Clock>,
 ) -> u8 {
     let request = input
         .map_err(|e| DialectError::new(dialect, e.to_string()))
@@ -35,7 +36,7 @@ pub(crate) fn run(
             .with_hint("Leave the name out: --from takes it from the call."));
         }
     }
-    let opened = CallContext::open(options, cancel);
+    let opened = CallContext::open(options, cancel, Arc::clone(clock));
     let (value, status) = answer(&opened, &mut request, cancel);
     print_json(&to_line(&value), status)
 }
@@ -46,14 +47,20 @@ pub(crate) struct CallContext {
     pub(crate) options: &'static CallToolOptions,
     session: Arc<Result<Session, ToolError>>,
     pub(crate) person: Option<Arc<SharedPrompt>>,
+    pub(crate) clock: Arc<Clock>,
 }
 
 impl CallContext {
-    pub(crate) fn open(options: &'static CallToolOptions, cancel: &Cancellation) -> Self {
+    pub(crate) fn open(
+        options: &'static CallToolOptions,
+        cancel: &Cancellation,
+        clock: Arc<Clock>,
+    ) -> Self {
         Self {
             options,
             session: Arc::new(open_session(options)),
             person: person(options, &cancel.without_time_limit()).map(Arc::new),
+            clock,
         }
     }
 
@@ -118,7 +125,8 @@ fn one(
 ) -> Outcome {
     let mut cx = Context::new(with_time_limit(cancel), false);
     let cancel = cx.cancel.clone();
-    let outcome = cancel.attend(move || {
+    let clock = Arc::clone(&opened.clock);
+    let outcome = clock.attend(&cancel, move || {
         let args = args?;
         let session = opened.session().map_err(ToolError::again)?;
         session.prepare_for_model(&mut cx)?;

@@ -13,17 +13,16 @@ mod live;
 mod options;
 mod print;
 mod propagate;
-mod watchdog;
 
 use crate::input::{arguments, read_input};
 use crate::live::LiveText;
 use crate::options::{CallToolOptions, options};
 use crate::print::{Medium, is_stdout_terminal, print, print_last, warn};
-use crate::watchdog::{Watchdog, wait_for_the_end};
 use gemini_tools::answer::{Answer, Form, after_live};
 use gemini_tools::approval::terminal::TerminalPrompt;
 use gemini_tools::output::keeps_characters;
-use gemini_tools::session::{CallOptions, Project, Session, SharedPrompt, with_time_limit};
+use gemini_tools::process::exit;
+use gemini_tools::session::{CallOptions, Clock, Project, Session, SharedPrompt, with_time_limit};
 use gemini_tools::start::signal_status;
 use gemini_tools::text::{show_path, visible};
 use gemini_tools::tool::{
@@ -63,16 +62,15 @@ fn run() -> u8 {
     if options.is_about_journal() {
         return history::run(options, &cancel);
     }
-    let watchdog = Arc::new(Watchdog::default());
-    Watchdog::start(Arc::clone(&watchdog), &cancel);
+    let clock = Clock::of_process(&cancel, |signal| exit(signal_status(signal)));
     if options.batch {
-        return batch::run(options, &cancel, watchdog);
+        return batch::run(options, &cancel, clock);
     }
     if let Some(dialect) = options.from {
         let input = input(options, &cancel);
-        return watchdog.busy(|| dialect::run(options, dialect, input, &cancel));
+        return clock.busy(|| dialect::run(options, dialect, input, &cancel, &clock));
     }
-    answer(options, &cancel, &watchdog)
+    answer(options, &cancel, &clock)
 }
 
 /// Reads standard input, if arguments come from there.
@@ -160,9 +158,9 @@ fn call(
     outcome
 }
 
-fn answer(options: &'static CallToolOptions, cancel: &Cancellation, watchdog: &Watchdog) -> u8 {
+fn answer(options: &'static CallToolOptions, cancel: &Cancellation, clock: &Arc<Clock>) -> u8 {
     let own = cancel.clone();
-    let number = watchdog.begin(cancel.clone(), move |error| {
+    let number = clock.begin(cancel, move |error| {
         let last = Message::new(options, Err(error), None, &own);
         print_last(&last.text, last.medium, |is_written| {
             last.exit_status(options, is_written)
@@ -206,8 +204,9 @@ fn answer(options: &'static CallToolOptions, cancel: &Cancellation, watchdog: &W
     let result = outcome.as_ref().ok();
     let rest = result.and_then(|result| after_live(result, shown.as_deref()?));
     let mut message = Message::new(options, outcome, session.as_ref(), cancel);
-    if !watchdog.claim(number) {
-        wait_for_the_end();
+    while !clock.claim(number) {
+        // The clock gives the last answer, and ends the process.
+        std::thread::park();
     }
     if let Some(shown) = shown {
         message.go_on(&shown, rest);

@@ -2,7 +2,7 @@
 
 use super::ask::{self, ClientAsker, Question};
 use super::rounds::{Answers, OpenQuestion};
-use super::running::{CallGuard, given_up};
+use super::running::{StartedCall, given_up};
 use super::server::{Project, Server};
 use super::{content, long_answer};
 use crate::lock;
@@ -20,7 +20,7 @@ use rmcp::service::RequestContext;
 use serde_json::Value;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{Notify, mpsc, oneshot};
 
 /// Maximum bytes kept of output that a client has not taken yet: its end.
 const MAX_PENDING_BYTES: usize = 8 * 1024;
@@ -114,14 +114,18 @@ pub(super) async fn run(
 ///
 /// Returns the reason if the call has crashed or was given up.
 pub(super) async fn attend<T: Send + 'static>(
-    started: CallGuard,
+    started: StartedCall,
     questions: mpsc::Receiver<Question>,
     context: &RequestContext<RoleServer>,
     work: impl FnOnce(Context) -> T + Send + 'static,
 ) -> Result<T, ToolError> {
     // Where the client waits for the result no more, the call ends.
-    let _ending = CancelOnDrop(started.cancel.clone());
-    let cancel = started.cancel.clone();
+    let StartedCall {
+        cancel,
+        given_up,
+        guard,
+    } = started;
+    let _ending = CancelOnDrop(cancel.clone());
     let token = context.meta.get_progress_token();
     let live = Arc::new(Live::default());
     let mut cx = Context::new(cancel.clone(), false);
@@ -131,7 +135,7 @@ pub(super) async fn attend<T: Send + 'static>(
     }
     let work = tokio::task::spawn_blocking(move || {
         let done = work(cx);
-        drop(started);
+        drop(guard);
         done
     });
     let mut running = RunningCall {
@@ -142,7 +146,7 @@ pub(super) async fn attend<T: Send + 'static>(
         questions,
         told: 0.0,
     };
-    let done = running.until(work).await;
+    let done = running.until(work, given_up).await;
     running.report().await;
     let crashed = |e| {
         ToolError::new(
@@ -229,10 +233,14 @@ struct RunningCall<'a> {
 
 impl RunningCall<'_> {
     /// Attends to the call until it is done, or has to be given up.
-    async fn until<T>(&mut self, work: impl Future<Output = T>) -> Result<T, ToolError> {
+    async fn until<T>(
+        &mut self,
+        work: impl Future<Output = T>,
+        answer: oneshot::Receiver<ToolError>,
+    ) -> Result<T, ToolError> {
         let mut work = std::pin::pin!(work);
         let mut is_cancelled = false;
-        let mut given_up = std::pin::pin!(given_up(self.cancel.clone()));
+        let mut given_up = std::pin::pin!(given_up(answer));
         loop {
             let live = Arc::clone(&self.live);
             tokio::select! {

@@ -4,7 +4,7 @@ use super::call::{self, AskMode, Call};
 use super::changes::KnownTools;
 use super::declare::Audience;
 use super::rounds::{self, Answers};
-use super::running::given_up;
+use super::running::{StartedCall, given_up};
 use super::server::{Project, Server};
 use super::{ask, changes, codex, content, declare, fault, roots};
 use gemini_tools_core::client_host::ClientHost;
@@ -167,10 +167,14 @@ impl Connection {
         let roots = roots.map_err(|e| internal(&e))?;
         let host = self.audience(context).host;
         let server = Arc::clone(&self.server);
-        let started = server.start();
-        let cancel = started.cancel.clone();
+        let StartedCall {
+            cancel,
+            given_up: answer,
+            guard,
+        } = server.start();
+        let cx = Context::new(cancel.clone(), false);
         let done = tokio::task::spawn_blocking(move || {
-            let cx = Context::new(started.cancel.clone(), false);
+            let _running = guard;
             let project = server.project(&roots, host).map_err(|e| internal(&e))?;
             let done = work(&project, &cx);
             for note in project.session.take_notes() {
@@ -180,7 +184,7 @@ impl Connection {
         });
         tokio::select! {
             done = done => done.unwrap_or_else(|e| Err(ErrorData::internal_error(e.to_string(), None))),
-            error = given_up(cancel.clone()) => Err(internal(&error)),
+            error = given_up(answer) => Err(internal(&error)),
             () = context.ct.cancelled() => {
                 cancel.cancel();
                 Err(ErrorData::internal_error("The request was cancelled.", None))

@@ -130,7 +130,7 @@ pub fn registry(registry: ToolRegistry, info: ServerInfo, log: fn(&str)) -> u8 {
     let connection = RegistryConnection::new(registry, info);
     let running = Arc::clone(&connection.running);
     let attended = stdio::serve(connection, Arc::clone(&running), &log);
-    run_until_end(runtime, attended, running.end())
+    run_until_end(runtime, attended, running::end(&running))
 }
 
 /// Builds the runtime that clients are attended on.

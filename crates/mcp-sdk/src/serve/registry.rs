@@ -1,10 +1,11 @@
 //! A server for the registry of another program.
 
-use super::running::RunningCalls;
+use super::running::StartedCall;
 use super::{call, content, declare, fault};
 use gemini_tools_core::answer::Answer;
 use gemini_tools_core::registry::ToolRegistry;
 use gemini_tools_core::tool::Cancellation;
+use gemini_tools_session::Clock;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, Implementation, ListToolsResult,
     PaginatedRequestParams, ServerCapabilities, ServerConfig,
@@ -48,7 +49,7 @@ impl ServerInfo {
 pub(super) struct RegistryConnection {
     registry: Arc<ToolRegistry>,
     info: ServerInfo,
-    pub(super) running: Arc<RunningCalls>,
+    pub(super) running: Arc<Clock>,
 }
 
 impl RegistryConnection {
@@ -94,7 +95,7 @@ impl ServerHandler for RegistryConnection {
     ) -> Result<CallToolResponse, ErrorData> {
         let structured = self.info.structured_content;
         let registry = Arc::clone(&self.registry);
-        let started = self.running.start(Cancellation::default());
+        let started = StartedCall::new(&self.running, Cancellation::default());
         let work = move |cx| {
             let args = Value::Object(request.arguments.unwrap_or_default());
             let answer = Answer {
