@@ -1,7 +1,8 @@
-//! What only one crate does: a rule that holds there holds in every program.
+//! What is done in one place only: a rule that holds there holds in every program.
 
 use crate::comments::files;
 use std::fs;
+use std::path::PathBuf;
 
 /// What opens the settings and the rules of a project. `load_unexpanded`, by which two settings are compared, is for
 /// showing them only.
@@ -14,26 +15,39 @@ const OPENING: [&str; 5] = [
 ];
 
 #[test]
-fn only_the_session_opens_a_project() {
-    let mut opened = Vec::new();
+fn one_place_opens_a_project() {
+    assert_eq!(holders(&OPENING), ["crates/session/src/project.rs"]);
+}
+
+#[test]
+fn one_place_prepares_a_call_for_its_reader() {
+    let preparing = [".condenses = ", ".limit(&mut answer)"];
+    assert_eq!(holders(&preparing), ["crates/session/src/run.rs"]);
+}
+
+#[test]
+fn one_clock_gives_up_calls() {
+    let watching = ["GracePeriod::default()", "cancel.give_up()"];
+    assert_eq!(holders(&watching), ["crates/session/src/clock.rs"]);
+}
+
+/// Returns the sources that have code with one of these texts. Tests choose settings and rules themselves.
+fn holders(texts: &[&str]) -> Vec<String> {
+    let checkout = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let mut holders = Vec::new();
     for path in files(&["src", "crates"], "rs") {
-        // Tests choose settings and rules themselves.
-        if path
+        let is_test = path
             .iter()
-            .any(|part| part == "tests" || part == "tests.rs")
-        {
-            continue;
-        }
+            .any(|part| part == "tests" || part == "tests.rs");
         let text = fs::read_to_string(&path).expect("a source");
-        let code = text
+        let (code, _) = text.split_once("mod tests {").unwrap_or((&text, ""));
+        let mut lines = code
             .lines()
             .filter(|line| !line.trim_start().starts_with("//"));
-        let opens = |line: &str| OPENING.iter().any(|call| line.contains(call));
-        let count = code.filter(|line| opens(line)).count();
-        opened.extend((count > 0).then_some(path));
+        if !is_test && lines.any(|line| texts.iter().any(|text| line.contains(text))) {
+            let path = path.strip_prefix(&checkout).expect("in the checkout");
+            holders.push(path.display().to_string());
+        }
     }
-    let [session] = opened.as_slice() else {
-        panic!("{opened:?}");
-    };
-    assert!(session.ends_with("crates/session/src/project.rs"));
+    holders
 }

@@ -35,8 +35,6 @@ pub struct Clock {
 struct Calls {
     next: u64,
     watched: Vec<WatchedCall>,
-    /// Something goes on that has an end by itself.
-    busy: usize,
     ticks: bool,
 }
 
@@ -151,11 +149,9 @@ impl Clock {
     }
 
     /// Does something that sees to its own end.
-    pub fn busy<T>(&self, act: impl FnOnce() -> T) -> T {
-        self.calls().busy += 1;
-        let result = act();
-        self.calls().busy -= 1;
-        result
+    pub fn busy<T>(self: &Arc<Self>, act: impl FnOnce() -> T) -> T {
+        let _busy = self.watch(&Cancellation::default(), |_| {});
+        act()
     }
 
     fn run(&self, cancel: &Cancellation, end: Option<EndFn>) {
@@ -166,7 +162,7 @@ impl Clock {
             let mut calls = self.calls();
             let is_over = |call: &mut WatchedCall| call.grace.is_over(&call.cancel);
             let given_up: Vec<_> = calls.watched.extract_if(.., is_over).collect();
-            let is_idle = calls.watched.is_empty() && calls.busy == 0;
+            let is_idle = calls.watched.is_empty();
             calls.ticks = !is_idle || end.is_some();
             let ticks = calls.ticks;
             drop(calls);

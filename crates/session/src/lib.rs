@@ -5,9 +5,11 @@
 
 mod clock;
 mod project;
+mod run;
 
 pub use clock::{Clock, WatchGuard};
 pub use project::{PolicyOptions, Project};
+pub use run::Reader;
 
 use gemini_tools_builtin_tools::builtin::{self, ToolEnv};
 use gemini_tools_core::answer::to_line;
@@ -17,7 +19,7 @@ use gemini_tools_core::registry::ToolRegistry;
 use gemini_tools_core::tail_call;
 use gemini_tools_core::tool::{
     self, Args, Cancellation, Confirmation, Context, ErrorKind, ResultError, ServerTool, TailCalls,
-    Tool, ToolError, ToolInvocation, ToolResult, seconds_of, switch_of,
+    Tool, ToolError, ToolInvocation, ToolResult, seconds_of,
 };
 use gemini_tools_core::variables;
 use gemini_tools_custom_tools as custom;
@@ -65,6 +67,12 @@ pub struct CallOptions<'a> {
     /// Annotations of the tool's MCP server when the caller judged the call, if the caller went by
     /// them. The call is not made where the server says something else.
     pub judged: Option<&'a Map<String, Value>>,
+    /// The call's id, where the caller has given it one.
+    pub id: Option<&'a str>,
+    /// The reader of the answer.
+    pub reader: Reader,
+    /// Tells a person of faults of MCP servers.
+    pub tell: Option<fn(&str)>,
 }
 
 /// Adds the time that one call may take from now on.
@@ -162,18 +170,6 @@ impl Session {
         &self.tool_env
     }
 
-    /// Prepares a context for an answer that a model reads: its limit, and whether what commands
-    /// print is condensed.
-    ///
-    /// # Errors
-    ///
-    /// Returns `invalid_tool_params` if `GEMINI_TOOLS_CONDENSE` is neither `on` nor `off`.
-    pub fn prepare_for_model(&self, cx: &mut Context) -> Result<(), ToolError> {
-        cx.limit_chars = self.tool_env.settings.limit_chars();
-        cx.condenses = switch_of("GEMINI_TOOLS_CONDENSE")?.unwrap_or(true);
-        Ok(())
-    }
-
     /// Returns the journal of files that tools change; `None` where the settings switch it
     /// off, or there is no home directory.
     pub fn journal(&self) -> Option<&Journal> {
@@ -252,19 +248,6 @@ impl Session {
     /// Returns true if a tool of ours has this name, and not one of an MCP server.
     pub fn is_registered(&self, name: &str) -> bool {
         self.registry.get(name).is_some()
-    }
-
-    /// Lets a call of a tool of ours pass by the rules and by its arguments, or says why not.
-    ///
-    /// # Errors
-    ///
-    /// Returns `policy_violation`, or what the tool says of the arguments.
-    pub fn check(&self, name: &str, mut args: Value, cx: &Context) -> Result<(), ToolError> {
-        let tool = self.registry.require(name)?;
-        tool::convert(tool, &mut args);
-        self.pass_gate(tool, &mut args, cx, None)?;
-        self.registry.build(name, Args::from_value(args)?, cx)?;
-        Ok(())
     }
 
     /// Returns the MCP servers, where the settings name any. No call of another tool needs them.

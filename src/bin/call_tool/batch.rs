@@ -7,7 +7,7 @@
 use crate::dialect::{self, CallContext};
 use crate::options::CallToolOptions;
 use crate::print::print_json;
-use crate::{call, call_options, explanation, live, status};
+use crate::{explanation, live, status};
 use gemini_tools::answer::{Answer, Form, to_line};
 use gemini_tools::dialect::{DialectError, DialectRequest};
 use gemini_tools::json::{MAX_BYTES, parse_json};
@@ -15,7 +15,7 @@ use gemini_tools::parallel::MAX_PARALLEL_CALLS;
 use gemini_tools::process::{ReadBuffer, wait_for_stdin};
 use gemini_tools::session::{CallOptions, Clock, with_time_limit};
 use gemini_tools::start::signal_status;
-use gemini_tools::tool::{Cancellation, Context, ResultPlaces, TailCalls, ToolError, ToolResult};
+use gemini_tools::tool::{Cancellation, Context, ResultPlaces, TailCalls, ToolError};
 use rustix::io::Errno;
 use serde_json::{Map, Value, json};
 use std::collections::VecDeque;
@@ -332,10 +332,8 @@ impl Batch {
         match request {
             Request::Own(call) => self.answer_own(call),
             Request::Foreign(mut request) => {
-                let (value, status) = self
-                    .opened
-                    .clock
-                    .busy(|| dialect::answer(&self.opened, &mut request, &self.cancel));
+                let answer = || dialect::answer(&self.opened, &mut request, &self.cancel);
+                let (value, status) = self.opened.clock.busy(answer);
                 if status != 0 {
                     self.has_failed.store(true, Ordering::Relaxed);
                 }
@@ -356,7 +354,6 @@ impl Batch {
         if form == Form::Result {
             cx.places = ResultPlaces::Matches;
         }
-        cx.call_id.clone_from(&request.id);
         if request.returns_tail_call {
             cx.tail_calls = TailCalls::Return;
         }
@@ -370,15 +367,16 @@ impl Batch {
                 }
             });
         }
-        let (name, id) = (request.name.clone(), request.id.clone());
-        let mut answer = Answer {
-            name: &name,
-            id: id.as_deref(),
-            outcome: self.make(request, &mut cx),
+        let args = match request.args {
+            Value::Null => json!({}),
+            args => args,
         };
-        if let Ok(session) = self.opened.session() {
-            session.tool_env().limit(&mut answer);
-        }
+        let options = CallOptions {
+            judged: request.annotations.as_ref(),
+            id: request.id.as_deref(),
+            ..self.opened.call_options()
+        };
+        let answer = self.opened.run(&request.name, args, options, &mut cx);
         if !self.opened.clock.claim(number) {
             return false;
         }
@@ -400,20 +398,6 @@ impl Batch {
             own.print(&answer, form, &of_call);
             own.do_without_worker();
         })
-    }
-
-    fn make(&self, request: BatchCall, cx: &mut Context) -> Result<ToolResult, ToolError> {
-        let session = self.opened.session().map_err(ToolError::again)?;
-        session.prepare_for_model(cx)?;
-        let args = match request.args {
-            Value::Null => json!({}),
-            args => args,
-        };
-        let options = CallOptions {
-            judged: request.annotations.as_ref(),
-            ..call_options(self.opened.options, self.opened.person.as_deref())
-        };
-        call(session, &request.name, args, options, cx)
     }
 
     fn refuse(&self, id: Option<&str>, reason: &str) {

@@ -2,11 +2,11 @@
 
 use crate::options::CallToolOptions;
 use crate::print::print_json;
-use crate::{call, call_options, open_session, person, status};
+use crate::{call_options, open_session, person, status};
 use gemini_tools::answer::{Answer, to_line};
 use gemini_tools::dialect::{Dialect, DialectCall, DialectError, DialectRequest};
 use gemini_tools::parallel;
-use gemini_tools::session::{Clock, Session, SharedPrompt, with_time_limit};
+use gemini_tools::session::{CallOptions, Clock, Session, SharedPrompt, with_time_limit};
 use gemini_tools::tool::{Cancellation, Context, ToolError, ToolResult};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -67,6 +67,28 @@ impl CallContext {
     pub(crate) fn session(&self) -> Result<&Session, &ToolError> {
         self.session.as_ref().as_ref()
     }
+
+    pub(crate) fn call_options(&self) -> CallOptions<'_> {
+        call_options(self.options, self.person.as_deref())
+    }
+
+    /// Makes a call. Without a session the answer says why there is none.
+    pub(crate) fn run<'a>(
+        &self,
+        name: &'a str,
+        args: Value,
+        options: CallOptions<'a>,
+        cx: &mut Context,
+    ) -> Answer<'a> {
+        match self.session() {
+            Ok(session) => session.run(name, args, options, cx),
+            Err(e) => Answer {
+                name,
+                id: options.id,
+                outcome: Err(e.again()),
+            },
+        }
+    }
 }
 
 /// Makes the calls, those that only read at the same time; gives the answer to all, and the exit
@@ -96,15 +118,12 @@ pub(crate) fn answer(
     let mut answers = Vec::new();
     let mut statuses = Vec::new();
     for (call, (outcome, cancel)) in request.calls.iter().zip(outcomes.into_iter().flatten()) {
-        let mut answer = Answer {
+        let answer = Answer {
             name: &call.name,
             id: None,
             outcome,
         };
         statuses.push(status(&answer, &cancel));
-        if let Ok(session) = opened.session() {
-            session.tool_env().limit(&mut answer);
-        }
         answers.push(answer);
     }
     let status = match statuses.as_slice() {
@@ -127,11 +146,9 @@ fn one(
     let cancel = cx.cancel.clone();
     let clock = Arc::clone(&opened.clock);
     let outcome = clock.attend(&cancel, move || {
-        let args = args?;
-        let session = opened.session().map_err(ToolError::again)?;
-        session.prepare_for_model(&mut cx)?;
-        let how = call_options(opened.options, opened.person.as_deref());
-        call(session, &name, args, how, &cx)
+        opened
+            .run(&name, args?, opened.call_options(), &mut cx)
+            .outcome
     });
     (outcome, cancel)
 }

@@ -22,13 +22,15 @@ use gemini_tools::answer::{Answer, Form, after_live};
 use gemini_tools::approval::terminal::TerminalPrompt;
 use gemini_tools::output::keeps_characters;
 use gemini_tools::process::exit;
-use gemini_tools::session::{CallOptions, Clock, Project, Session, SharedPrompt, with_time_limit};
+use gemini_tools::session::{
+    CallOptions, Clock, Project, Reader, Session, SharedPrompt, with_time_limit,
+};
 use gemini_tools::start::signal_status;
-use gemini_tools::text::{show_path, visible};
+use gemini_tools::text::show_path;
 use gemini_tools::tool::{
     Cancellation, Context, ErrorKind, Interruption, LlmContent, ResultPlaces, ToolError, ToolResult,
 };
-use serde_json::{Map, Value};
+use serde_json::Map;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -132,30 +134,15 @@ fn call_options<'a>(
     options: &CallToolOptions,
     person: Option<&'a SharedPrompt>,
 ) -> CallOptions<'a> {
+    let tell = |note: &str| warn(&format!("call_tool: {note}"));
     CallOptions {
         is_strict: options.strict || options.fail_on_match || options.report.is_some(),
         is_explained: options.explain,
         is_foreign: options.from.is_some(),
         person,
+        tell: std::io::stderr().is_terminal().then_some(tell),
         ..CallOptions::default()
     }
-}
-
-/// Makes a call. Faults of MCP servers are told on a terminal.
-fn call(
-    session: &Session,
-    name: &str,
-    args: Value,
-    options: CallOptions<'_>,
-    cx: &Context,
-) -> Result<ToolResult, ToolError> {
-    let outcome = session.call(name, args, options, cx);
-    if std::io::stderr().is_terminal() {
-        for note in session.take_notes() {
-            warn(&format!("call_tool: {}", visible(&note)));
-        }
-    }
-    outcome
 }
 
 fn answer(options: &'static CallToolOptions, cancel: &Cancellation, clock: &Arc<Clock>) -> u8 {
@@ -176,7 +163,6 @@ fn answer(options: &'static CallToolOptions, cancel: &Cancellation, clock: &Arc<
         _ => ResultPlaces::Unwanted,
     };
     cx.wants_looks = form == Form::Text && shows_colours(options);
-    cx.call_id.clone_from(&options.id);
     if options.stream {
         cx = cx.with_live_output(live::print_line);
     }
@@ -188,17 +174,23 @@ fn answer(options: &'static CallToolOptions, cancel: &Cancellation, clock: &Arc<
     let mut session = None;
     let outcome = input(options, cancel).and_then(|input| {
         let session = session.insert(open_session(options)?);
-        if !form.is_for_people() {
-            session.prepare_for_model(&mut cx)?;
-        }
         let args = arguments(options, session, &input, &cx)?;
         options.check_form(&args)?;
         ci::check_tool(options, session)?;
         propagate::check_tool(options, session, &cx)?;
         let person = person(options, cancel);
-        let how = call_options(options, person.as_ref());
-        let result = call(session, &options.name, args, how, &cx)?;
-        ci::check(options, result)
+        let mut how = call_options(options, person.as_ref());
+        how.id = options.id.as_deref();
+        if form.is_for_people() {
+            how.reader = Reader::Person;
+        } else if options.report.is_some() {
+            // It is made of what was found, and the text is not in it.
+            how.reader = Reader::Host(session.tool_env().settings.limit_chars());
+        }
+        ci::check(
+            options,
+            session.run(&options.name, args, how, &mut cx).outcome?,
+        )
     });
     let shown = shown.take();
     let result = outcome.as_ref().ok();
@@ -240,7 +232,7 @@ impl Message {
         cancel: &Cancellation,
     ) -> Self {
         let form = options.form.unwrap_or_default();
-        let mut answer = Answer {
+        let answer = Answer {
             name: &options.name,
             id: options.id.as_deref(),
             outcome,
@@ -257,11 +249,6 @@ impl Message {
             let root = session.map(|session| session.tool_env().workspace.root());
             let report = ci::report(format, options, &answer, root.unwrap_or(Path::new("")));
             return said(report, Medium::Text);
-        }
-        if !form.is_for_people()
-            && let Some(session) = session
-        {
-            session.tool_env().limit(&mut answer);
         }
         if let Some(json) = explanation(options, &answer) {
             if form.is_for_people() {

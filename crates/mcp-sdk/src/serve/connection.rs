@@ -4,12 +4,13 @@ use super::call::{self, AskMode, Call};
 use super::changes::KnownTools;
 use super::declare::Audience;
 use super::rounds::{self, Answers};
-use super::running::{StartedCall, given_up};
+use super::running;
 use super::server::{Project, Server};
 use super::{ask, changes, codex, content, declare, fault, roots};
 use gemini_tools_core::client_host::ClientHost;
 use gemini_tools_core::text::visible;
-use gemini_tools_core::tool::{Context, ToolError};
+use gemini_tools_core::tool::{Cancellation, Context, ToolError};
+use gemini_tools_session::with_time_limit;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, Implementation, ListToolsResult, MetaObject,
     PaginatedRequestParams, ServerCapabilities, ServerConfig, SubscriptionFilter,
@@ -167,11 +168,8 @@ impl Connection {
         let roots = roots.map_err(|e| internal(&e))?;
         let host = self.audience(context).host;
         let server = Arc::clone(&self.server);
-        let StartedCall {
-            cancel,
-            given_up: answer,
-            guard,
-        } = server.start();
+        let cancel = with_time_limit(&Cancellation::default());
+        let (guard, given_up) = running::watch(&server.clock, &cancel);
         let cx = Context::new(cancel.clone(), false);
         let done = tokio::task::spawn_blocking(move || {
             let _running = guard;
@@ -184,7 +182,7 @@ impl Connection {
         });
         tokio::select! {
             done = done => done.unwrap_or_else(|e| Err(ErrorData::internal_error(e.to_string(), None))),
-            error = given_up(answer) => Err(internal(&error)),
+            error = given_up => Err(internal(&error)),
             () = context.ct.cancelled() => {
                 cancel.cancel();
                 Err(ErrorData::internal_error("The request was cancelled.", None))
@@ -223,8 +221,8 @@ impl Connection {
         if let Some(project) = changed {
             let audience = self.audience(context);
             // Counted as running work: an end of the server waits for it.
-            let running = self.server.start();
-            let cancel = running.cancel.clone();
+            let cancel = with_time_limit(&Cancellation::default());
+            let _running = self.server.clock.watch(&cancel, |_| {});
             self.told
                 .notify(project, audience, cancel, &context.peer)
                 .await;

@@ -93,7 +93,7 @@ pub fn run(options: ServeOptions) -> u8 {
         match http {
             None => {
                 let connection = Connection::new(Arc::clone(&server), true);
-                stdio::serve(connection, Arc::clone(&server.running), &log).await
+                stdio::serve(connection, Arc::clone(&server.clock), &log).await
             }
             Some(http) => http::serve(&server, http).await,
         }
@@ -128,9 +128,9 @@ pub fn registry(registry: ToolRegistry, info: ServerInfo, log: fn(&str)) -> u8 {
         Err(e) => return cant_serve(&log, &e),
     };
     let connection = RegistryConnection::new(registry, info);
-    let running = Arc::clone(&connection.running);
-    let attended = stdio::serve(connection, Arc::clone(&running), &log);
-    run_until_end(runtime, attended, running::end(&running))
+    let clock = Arc::clone(&connection.clock);
+    let attended = stdio::serve(connection, Arc::clone(&clock), &log);
+    run_until_end(runtime, attended, running::end(&clock))
 }
 
 /// Builds the runtime that clients are attended on.

@@ -1,6 +1,5 @@
 //! A server for the registry of another program.
 
-use super::running::StartedCall;
 use super::{call, content, declare, fault};
 use gemini_tools_core::answer::Answer;
 use gemini_tools_core::registry::ToolRegistry;
@@ -49,7 +48,7 @@ impl ServerInfo {
 pub(super) struct RegistryConnection {
     registry: Arc<ToolRegistry>,
     info: ServerInfo,
-    pub(super) running: Arc<Clock>,
+    pub(super) clock: Arc<Clock>,
 }
 
 impl RegistryConnection {
@@ -57,7 +56,7 @@ impl RegistryConnection {
         Self {
             registry: Arc::new(registry),
             info,
-            running: Arc::default(),
+            clock: Arc::default(),
         }
     }
 }
@@ -95,7 +94,6 @@ impl ServerHandler for RegistryConnection {
     ) -> Result<CallToolResponse, ErrorData> {
         let structured = self.info.structured_content;
         let registry = Arc::clone(&self.registry);
-        let started = StartedCall::new(&self.running, Cancellation::default());
         let work = move |cx| {
             let args = Value::Object(request.arguments.unwrap_or_default());
             let answer = Answer {
@@ -107,7 +105,14 @@ impl ServerHandler for RegistryConnection {
         };
         // Nothing asks.
         let (_, questions) = mpsc::channel(1);
-        let result = call::attend(started, questions, &context, work).await;
+        let result = call::attend(
+            &self.clock,
+            Cancellation::default(),
+            questions,
+            &context,
+            work,
+        )
+        .await;
         Ok(result
             .unwrap_or_else(|e| content::refused(&e, structured))
             .into())

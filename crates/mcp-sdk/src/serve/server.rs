@@ -2,13 +2,13 @@
 
 use super::ServeOptions;
 use super::changes::KnownTools;
-use super::running::{self, StartedCall};
+use super::running;
 use super::watch::WatchedFiles;
 use crate::lock;
 use gemini_tools_core::client_host::{ClientHost, GEMINI_CLI};
 use gemini_tools_core::text::visible;
-use gemini_tools_core::tool::{Cancellation, ToolError};
-use gemini_tools_session::{Clock, Session, with_time_limit};
+use gemini_tools_core::tool::ToolError;
+use gemini_tools_session::{Clock, Session};
 use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ pub(super) struct Server {
     /// The workspace where no client says otherwise, as it was named.
     roots: Vec<PathBuf>,
     projects: Mutex<HashMap<Key, Arc<Project>>>,
-    pub(super) running: Arc<Clock>,
+    pub(super) clock: Arc<Clock>,
 }
 
 /// The client's host, Gemini CLI where it is not known, and the roots.
@@ -63,7 +63,7 @@ impl Server {
             options,
             roots,
             projects: Mutex::default(),
-            running: Arc::default(),
+            clock: Arc::default(),
         })
     }
 
@@ -132,15 +132,9 @@ impl Server {
         })
     }
 
-    /// Starts a call, whose time begins.
-    pub(super) fn start(&self) -> StartedCall {
-        let cancel = with_time_limit(&Cancellation::default());
-        StartedCall::new(&self.running, cancel)
-    }
-
     /// Ends all calls and closes all projects.
     pub(super) async fn end(&self) {
-        running::end(&self.running).await;
+        running::end(&self.clock).await;
         lock(&self.projects).clear();
     }
 }
