@@ -21,7 +21,7 @@ fn one_place_opens_a_project() {
 
 #[test]
 fn one_place_prepares_a_call_for_its_reader() {
-    let preparing = [".condenses = ", ".limit(&mut answer)"];
+    let preparing = [".condenses = ", "answer.limit("];
     assert_eq!(holders(&preparing), ["crates/session/src/run.rs"]);
 }
 

@@ -22,9 +22,6 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 /// Answers for a call that does not.
 type LastWord = Box<dyn FnOnce(ToolError) + Send>;
 
-/// Ends the process after this signal.
-type EndFn = fn(i32) -> !;
-
 /// Watches over calls. By default it ticks only while there are some.
 #[derive(Default)]
 pub struct Clock {
@@ -49,13 +46,13 @@ struct WatchedCall {
 impl Clock {
     /// Starts the clock of a process that makes calls and nothing else. `cancel` is told when the caller is gone; `end` is
     /// called where a signal has come, and the process does not end although no call runs.
-    pub fn of_process(cancel: &Cancellation, end: EndFn) -> Arc<Self> {
+    pub fn of_process(cancel: &Cancellation, end: fn(i32) -> !) -> Arc<Self> {
         let clock = Arc::new(Self::default());
         clock.wind(&mut clock.calls(), cancel.clone(), Some(end));
         clock
     }
 
-    fn wind(self: &Arc<Self>, calls: &mut Calls, cancel: Cancellation, end: Option<EndFn>) {
+    fn wind(self: &Arc<Self>, calls: &mut Calls, cancel: Cancellation, end: Option<fn(i32) -> !>) {
         let clock = Arc::clone(self);
         let thread = std::thread::Builder::new().name("clock".to_owned());
         // Without it calls still look at the time themselves.
@@ -154,7 +151,7 @@ impl Clock {
         act()
     }
 
-    fn run(&self, cancel: &Cancellation, end: Option<EndFn>) {
+    fn run(&self, cancel: &Cancellation, end: Option<fn(i32) -> !>) {
         let mut is_caller_there = true;
         let mut idle_since: Option<Instant> = None;
         loop {

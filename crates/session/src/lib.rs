@@ -8,7 +8,8 @@ mod project;
 mod run;
 
 pub use clock::{Clock, WatchGuard};
-pub use project::{PolicyOptions, Project};
+pub use gemini_tools_policy::PolicyOptions;
+pub use project::Project;
 pub use run::Reader;
 
 use gemini_tools_builtin_tools::builtin::{self, ToolEnv};
@@ -17,6 +18,7 @@ use gemini_tools_core::client_host::ClientHost;
 use gemini_tools_core::diagnostic::Diagnostic;
 use gemini_tools_core::registry::ToolRegistry;
 use gemini_tools_core::tail_call;
+use gemini_tools_core::text::visible;
 use gemini_tools_core::tool::{
     self, Args, Cancellation, Confirmation, Context, ErrorKind, ResultError, ServerTool, TailCalls,
     Tool, ToolError, ToolInvocation, ToolResult, seconds_of,
@@ -193,10 +195,13 @@ impl Session {
         problems
     }
 
-    /// Lists the faults of MCP servers since this was last asked; for a person.
-    pub fn take_notes(&self) -> Vec<String> {
+    /// Tells a person of the faults of MCP servers since this was last done.
+    pub fn tell_notes(&self, tell: fn(&str)) {
         let mcp = self.mcp.get().and_then(Option::as_ref);
-        mcp.map(|mcp| mcp.take_notes()).unwrap_or_default()
+        let notes = mcp.map(|mcp| mcp.take_notes()).unwrap_or_default();
+        for note in notes {
+            tell(&visible(&note));
+        }
     }
 
     /// Returns the tools that rules let a model be told of, sorted by name; those of MCP servers apart.

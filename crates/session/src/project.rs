@@ -3,25 +3,14 @@
 //! Every program opens a project here. Whose settings count, whether the project is trusted and which rules there are
 //! is decided once, so that no two programs can give different answers to it.
 
-use gemini_tools_core::tool::{ApprovalMode, ToolError};
+use gemini_tools_core::tool::ToolError;
 use gemini_tools_policy::approval::Gate;
-use gemini_tools_policy::{Extra, Policy};
+use gemini_tools_policy::{Policy, PolicyOptions};
 use gemini_tools_settings::settings::{Settings, home};
 use gemini_tools_settings::trust::ProjectTrust;
 use gemini_tools_workspace::{Workspace, real_root};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// Options for the rules of calls.
-#[derive(Debug, Clone, Default)]
-pub struct PolicyOptions {
-    /// The mode in which calls are asked about; `None` where the host has asked.
-    pub approval: Option<ApprovalMode>,
-    /// Policy files and directories in the place of the user's.
-    pub policy: Vec<PathBuf>,
-    /// The tools that may run unasked, as in `tools.allowed` of the settings.
-    pub allowed: Vec<String>,
-}
 
 /// A project of which the settings have been read. Rules and files are opened from it where a program needs them:
 /// `get_tools` is started for every session of a host, and does without the files.
@@ -66,11 +55,7 @@ impl Project {
 
     /// Reads the rules of calls.
     pub fn policy(&self, rules: &PolicyOptions) -> Policy {
-        let extra = Extra {
-            allowed: rules.allowed.clone(),
-            ..Extra::with_paths(&rules.policy)
-        };
-        Policy::load(&self.settings, self.home.as_deref(), &self.root, &extra)
+        Policy::load(&self.settings, self.home.as_deref(), &self.root, rules)
     }
 
     /// Opens the project's directory, and `roots` besides.

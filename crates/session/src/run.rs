@@ -2,7 +2,6 @@
 
 use crate::{CallOptions, Session};
 use gemini_tools_core::answer::Answer;
-use gemini_tools_core::text::visible;
 use gemini_tools_core::tool::{Context, ToolError, switch_of};
 use serde_json::Value;
 
@@ -31,14 +30,12 @@ impl Session {
         let prepared = self.prepare(options.reader, cx);
         let outcome = prepared.and_then(|()| self.call(name, args, options, cx));
         if let Some(tell) = options.tell {
-            self.take_notes()
-                .iter()
-                .for_each(|note| tell(&visible(note)));
+            self.tell_notes(tell);
         }
         let id = options.id;
         let mut answer = Answer { name, id, outcome };
         if let Reader::Model = options.reader {
-            self.tool_env().limit(&mut answer);
+            answer.limit(cx.limit_chars, &|text| self.tool_env.keep(name, text));
         }
         answer
     }
@@ -47,7 +44,7 @@ impl Session {
         cx.limit_chars = match reader {
             Reader::Person => return Ok(()),
             Reader::Host(limit) => limit,
-            Reader::Model => self.tool_env().settings.limit_chars(),
+            Reader::Model => self.tool_env.settings.limit_chars(),
         };
         cx.condenses = switch_of("GEMINI_TOOLS_CONDENSE")?.unwrap_or(true);
         Ok(())

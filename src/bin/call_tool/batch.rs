@@ -7,7 +7,7 @@
 use crate::dialect::{self, CallContext};
 use crate::options::CallToolOptions;
 use crate::print::print_json;
-use crate::{explanation, live, status};
+use crate::{call_options, explanation, live, status};
 use gemini_tools::answer::{Answer, Form, to_line};
 use gemini_tools::dialect::{DialectError, DialectRequest};
 use gemini_tools::json::{MAX_BYTES, parse_json};
@@ -374,7 +374,7 @@ impl Batch {
         let options = CallOptions {
             judged: request.annotations.as_ref(),
             id: request.id.as_deref(),
-            ..self.opened.call_options()
+            ..call_options(self.opened.options, self.opened.person.as_deref())
         };
         let answer = self.opened.run(&request.name, args, options, &mut cx);
         if !self.opened.clock.claim(number) {

@@ -68,10 +68,6 @@ impl CallContext {
         self.session.as_ref().as_ref()
     }
 
-    pub(crate) fn call_options(&self) -> CallOptions<'_> {
-        call_options(self.options, self.person.as_deref())
-    }
-
     /// Makes a call. Without a session the answer says why there is none.
     pub(crate) fn run<'a>(
         &self,
@@ -146,9 +142,8 @@ fn one(
     let cancel = cx.cancel.clone();
     let clock = Arc::clone(&opened.clock);
     let outcome = clock.attend(&cancel, move || {
-        opened
-            .run(&name, args?, opened.call_options(), &mut cx)
-            .outcome
+        let how = call_options(opened.options, opened.person.as_deref());
+        opened.run(&name, args?, how, &mut cx).outcome
     });
     (outcome, cancel)
 }

@@ -5,6 +5,7 @@ use crate::format::Format;
 use crate::print::{fail, print, warn};
 use gemini_tools::builtin::{self, BuiltinTool, ToolEnv};
 use gemini_tools::custom::Custom;
+use gemini_tools::diagnostic::Diagnostic;
 use gemini_tools::mcp::Mcp;
 use gemini_tools::policy::{Mode, Policy, PolicyCall, mode_from_env};
 use gemini_tools::registry::nearest;
@@ -37,14 +38,11 @@ fn try_run(options: &GetToolsOptions) -> Result<u8, u8> {
     let policy = project.policy(&PolicyOptions::default());
     let (home, root, settings) = (project.home, project.root, project.settings);
     if std::io::stderr().is_terminal() {
-        for problem in &settings.problems {
-            warn(&format!("Ignored {}", visible(&problem.text())));
-        }
-        for problem in &policy.problems {
-            warn(&visible(&problem.text()));
-        }
-        for note in &settings.notes {
-            warn(&visible(&note.text()));
+        let ignored = settings.problems.iter();
+        let ignored = ignored.map(|problem| format!("Ignored {}", problem.text()));
+        let others = policy.problems.iter().chain(&settings.notes);
+        for problem in ignored.chain(others.map(Diagnostic::text)) {
+            warn(&visible(&problem));
         }
         if settings.notes.iter().any(|note| note.code == UNTRUSTED) {
             warn("To see and trust what the project brings, run get_tools trust.");

@@ -2,7 +2,6 @@
 
 use super::ask::{self, ClientAsker, Question};
 use super::rounds::{Answers, OpenQuestion};
-use super::running;
 use super::server::{Project, Server};
 use super::{content, long_answer};
 use crate::lock;
@@ -101,7 +100,7 @@ pub(super) async fn run(
     let own = Arc::clone(server);
     let work = move |cx| make(&own, &call, cx, asked);
     let cancel = with_time_limit(&Cancellation::default());
-    let done = attend(&server.clock, cancel, questions, context, work).await;
+    let done = attend(&server.clock, cancel, Some(questions), context, work).await;
     done.flatten()
         .unwrap_or_else(|e| (content::refused(&e, structured).into(), None))
 }
@@ -114,12 +113,16 @@ pub(super) async fn run(
 pub(super) async fn attend<T: Send + 'static>(
     clock: &Arc<Clock>,
     cancel: Cancellation,
-    questions: mpsc::Receiver<Question>,
+    questions: Option<mpsc::Receiver<Question>>,
     context: &RequestContext<RoleServer>,
     work: impl FnOnce(Context) -> T + Send + 'static,
 ) -> Result<T, ToolError> {
     // Where the client waits for the result no more, the call ends.
-    let (guard, given_up) = running::watch(clock, &cancel);
+    let (say, given_up) = mpsc::channel(1);
+    let guard = clock.watch(&cancel, move |error| {
+        // Nobody waits for a call that has ended meanwhile.
+        let _ = say.try_send(error);
+    });
     let _ending = CancelOnDrop(cancel.clone());
     let token = context.meta.get_progress_token();
     let live = Arc::new(Live::default());
@@ -138,7 +141,8 @@ pub(super) async fn attend<T: Send + 'static>(
         cancel,
         token,
         live,
-        questions,
+        // Without a sender there is none.
+        questions: questions.unwrap_or_else(|| mpsc::channel(1).1),
         told: 0.0,
     };
     let done = running.until(work, given_up).await;
@@ -222,16 +226,15 @@ impl RunningCall<'_> {
     async fn until<T>(
         &mut self,
         work: impl Future<Output = T>,
-        given_up: impl Future<Output = ToolError>,
+        mut given_up: mpsc::Receiver<ToolError>,
     ) -> Result<T, ToolError> {
         let mut work = std::pin::pin!(work);
         let mut is_cancelled = false;
-        let mut given_up = std::pin::pin!(given_up);
         loop {
             let live = Arc::clone(&self.live);
             tokio::select! {
                 done = &mut work => return Ok(done),
-                error = &mut given_up => return Err(error),
+                Some(error) = given_up.recv() => return Err(error),
                 () = self.context.ct.cancelled(), if !is_cancelled => {
                     is_cancelled = true;
                     self.cancel.cancel();

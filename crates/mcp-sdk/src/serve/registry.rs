@@ -13,7 +13,6 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::Value;
 use std::sync::Arc;
-use tokio::sync::mpsc;
 
 /// The name and the instructions of a server.
 #[derive(Debug, Clone)]
@@ -103,16 +102,8 @@ impl ServerHandler for RegistryConnection {
             };
             content::result(&answer, false, structured)
         };
-        // Nothing asks.
-        let (_, questions) = mpsc::channel(1);
-        let result = call::attend(
-            &self.clock,
-            Cancellation::default(),
-            questions,
-            &context,
-            work,
-        )
-        .await;
+        let cancel = Cancellation::default();
+        let result = call::attend(&self.clock, cancel, None, &context, work).await;
         Ok(result
             .unwrap_or_else(|e| content::refused(&e, structured))
             .into())

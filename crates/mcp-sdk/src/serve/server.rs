@@ -2,12 +2,11 @@
 
 use super::ServeOptions;
 use super::changes::KnownTools;
-use super::running;
 use super::watch::WatchedFiles;
 use crate::lock;
 use gemini_tools_core::client_host::{ClientHost, GEMINI_CLI};
 use gemini_tools_core::text::visible;
-use gemini_tools_core::tool::ToolError;
+use gemini_tools_core::tool::{TICK, ToolError};
 use gemini_tools_session::{Clock, Session};
 use std::collections::HashMap;
 use std::io;
@@ -134,7 +133,16 @@ impl Server {
 
     /// Ends all calls and closes all projects.
     pub(super) async fn end(&self) {
-        running::end(&self.clock).await;
+        end(&self.clock).await;
         lock(&self.projects).clear();
+    }
+}
+
+/// Tells all calls to end, and waits until they have, or have been given up. A call that never ends is left to the end of
+/// this process, and what it has started to its supervisor.
+pub(super) async fn end(clock: &Clock) {
+    clock.cancel_all();
+    while !clock.is_idle() {
+        tokio::time::sleep(TICK).await;
     }
 }

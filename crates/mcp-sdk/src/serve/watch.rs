@@ -1,6 +1,5 @@
 //! The files that decide about tools: settings, trust, rules, custom tools.
 
-use gemini_tools_policy::Extra;
 use gemini_tools_session::{PolicyOptions, Project};
 use gemini_tools_settings::settings::{Scope, system_directory};
 use gemini_tools_settings::trust::{Fingerprint, TrustRecord, TrustWatch};
@@ -36,7 +35,7 @@ impl WatchedFiles {
             paths.extend(own.map(|name| home.join(".gemini").join(name)));
         }
         paths.extend(std::env::var_os("GEMINI_CLI_TRUSTED_FOLDERS_PATH").map(PathBuf::from));
-        paths.extend(Extra::with_paths(&rules.policy).paths);
+        paths.extend(rules.paths().0);
         paths.extend(settings.policy_paths.iter().cloned());
         paths.extend(settings.admin_policy_paths.iter().cloned());
         Self {
