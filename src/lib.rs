@@ -57,7 +57,7 @@
 //! let root = dir.path().canonicalize()?;
 //! std::fs::write(root.join("notes.txt"), "Says hello.\n")?;
 //!
-//! let session = Session::open_without_servers(&root, &[], &PolicyOptions::default())?;
+//! let session = Session::open(&root, &[], &PolicyOptions::default())?.without_servers();
 //! let args = json!({ "absolute_path": "notes.txt" });
 //! let result = session.call("read_file", args, CallOptions::default(), &Context::default())?;
 //! assert_eq!(serde_json::to_value(&result.llm_content)?, "Says hello.\n");

@@ -61,7 +61,7 @@ fn old_names_are_gone() {
 }
 
 /// Returns the files below these paths of the checkout that end in `.extension`, or all.
-fn files(roots: &[&str], extension: &str) -> Vec<PathBuf> {
+pub(crate) fn files(roots: &[&str], extension: &str) -> Vec<PathBuf> {
     let checkout = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut left: Vec<PathBuf> = roots.iter().map(|root| checkout.join(root)).collect();
     let mut files = Vec::new();

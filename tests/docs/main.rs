@@ -7,6 +7,7 @@ mod book_in_browser;
 mod command_lines;
 mod comments;
 mod manual_pages;
+mod one_door;
 mod readme;
 mod skill;
 mod tool_help;

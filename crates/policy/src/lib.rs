@@ -64,7 +64,7 @@ pub use gemini_tools_core::tool::ApprovalMode as Mode;
 pub use rule::Rule;
 pub use settings::{is_about_one, tool_of_entry};
 pub use shell::is_shell;
-pub use sources::{Extra, mode_from_env};
+pub use sources::{PolicyOptions, mode_from_env};
 
 use gemini_tools_builtin_tools::builtin;
 use gemini_tools_core::diagnostic::Diagnostic;

@@ -15,22 +15,23 @@ use std::path::{Path, PathBuf};
 /// Maximum bytes of a policy file that are read.
 const MAX_BYTES: u64 = 4 * 1024 * 1024;
 
-/// The rules that a command line adds.
+/// The options for the rules of calls.
 #[derive(Debug, Clone, Default)]
-pub struct Extra {
+pub struct PolicyOptions {
+    /// The mode in which calls are asked about; `None` where the host has asked.
+    pub approval: Option<Mode>,
     /// `--policy`: files and directories in the place of `~/.gemini/policies`.
-    pub paths: Vec<PathBuf>,
+    pub policy: Vec<PathBuf>,
     /// `--allowed-tools`.
     pub allowed: Vec<String>,
-    /// Leaves out the rules of `paths` that allow something.
-    pub only_restricts: bool,
 }
 
-impl Extra {
-    /// Takes these paths, or if there are none, those in `GEMINI_TOOLS_POLICY`. If the two names of that variable name
-    /// different paths, all of them count, but none of their rules that allow something.
-    pub fn with_paths(paths: &[impl AsRef<Path>]) -> Self {
-        let mut paths: Vec<PathBuf> = paths.iter().map(|p| p.as_ref().to_owned()).collect();
+impl PolicyOptions {
+    /// Returns the policy files and directories of the command line, or if it names none, those in `GEMINI_TOOLS_POLICY`.
+    /// If the two names of that variable name different paths, all of them count, but none of their rules that allow
+    /// something: then the second is true.
+    pub fn paths(&self) -> (Vec<PathBuf>, bool) {
+        let mut paths = self.policy.clone();
         let mut only_restricts = false;
         if paths.is_empty() {
             let named = variables::values("GEMINI_TOOLS_POLICY");
@@ -41,11 +42,7 @@ impl Extra {
                 only_restricts = true;
             }
         }
-        Self {
-            paths,
-            only_restricts,
-            ..Self::default()
-        }
+        (paths, only_restricts)
     }
 }
 
@@ -63,7 +60,12 @@ pub fn mode_from_env() -> Mode {
 impl Policy {
     /// Finds and reads all rules; the settings say whether the project is trusted. Without
     /// files that costs a few failed looks at the disk.
-    pub fn load(settings: &Settings, home: Option<&Path>, root: &Path, extra: &Extra) -> Self {
+    pub fn load(
+        settings: &Settings,
+        home: Option<&Path>,
+        root: &Path,
+        options: &PolicyOptions,
+    ) -> Self {
         let mut policy = Self {
             root: root.to_owned(),
             trust: settings.trust.clone(),
@@ -77,10 +79,11 @@ impl Policy {
                 policy.add_path(path, Tier::Admin, true);
             }
         }
-        let chosen = if extra.paths.is_empty() {
+        let (paths, only_restricts) = options.paths();
+        let chosen = if paths.is_empty() {
             &settings.policy_paths
         } else {
-            &extra.paths
+            &paths
         };
         policy.rule_paths.clone_from(chosen);
         policy
@@ -95,7 +98,7 @@ impl Policy {
             for path in chosen {
                 policy.add_path(path, Tier::User, true);
             }
-            if extra.only_restricts {
+            if only_restricts {
                 policy
                     .rules
                     .retain(|rule| rule.tier != Tier::User || rule.decision != Decision::Allow);
@@ -107,7 +110,7 @@ impl Policy {
         if let Some(users) = &users {
             policy.add_extensions(&users.join("extensions"));
         }
-        policy.rules.extend(rules(settings, &extra.allowed));
+        policy.rules.extend(rules(settings, &options.allowed));
         policy.sort();
         policy
     }

@@ -8,7 +8,7 @@
 mod lines;
 
 use gemini_tools_core::tool::Kind;
-use gemini_tools_policy::{Decision, Extra, Mode, Policy, PolicyCall};
+use gemini_tools_policy::{Decision, Mode, Policy, PolicyCall, PolicyOptions};
 use gemini_tools_settings::settings::Settings;
 use gemini_tools_shell::analyse;
 use landlock::{
@@ -165,12 +165,11 @@ impl Judge {
         let root = TempDir::new().expect("a directory");
         let file = root.path().join("rules.toml");
         fs::write(&file, rules).expect("rules");
-        let extra = Extra {
-            paths: vec![file],
-            allowed: Vec::new(),
-            only_restricts: false,
+        let options = PolicyOptions {
+            policy: vec![file],
+            ..PolicyOptions::default()
         };
-        let policy = Policy::load(&Settings::default(), None, root.path(), &extra);
+        let policy = Policy::load(&Settings::default(), None, root.path(), &options);
         assert!(policy.problems.is_empty(), "{:?}", policy.problems);
         Self { name, policy, mode }
     }

@@ -3,15 +3,25 @@
 //! [`Session`] makes calls with them. Whether a call may run is decided by the gate of
 //! `gemini-tools-policy`.
 
+mod clock;
+mod project;
+mod run;
+
+pub use clock::{Clock, WatchGuard};
+pub use gemini_tools_policy::PolicyOptions;
+pub use project::Project;
+pub use run::Reader;
+
 use gemini_tools_builtin_tools::builtin::{self, ToolEnv};
 use gemini_tools_core::answer::to_line;
 use gemini_tools_core::client_host::ClientHost;
 use gemini_tools_core::diagnostic::Diagnostic;
 use gemini_tools_core::registry::ToolRegistry;
 use gemini_tools_core::tail_call;
+use gemini_tools_core::text::visible;
 use gemini_tools_core::tool::{
-    self, ApprovalMode, Args, Cancellation, Confirmation, Context, ErrorKind, ResultError,
-    ServerTool, TailCalls, Tool, ToolError, ToolInvocation, ToolResult, seconds_of, switch_of,
+    self, Args, Cancellation, Confirmation, Context, ErrorKind, ResultError, ServerTool, TailCalls,
+    Tool, ToolError, ToolInvocation, ToolResult, seconds_of,
 };
 use gemini_tools_core::variables;
 use gemini_tools_custom_tools as custom;
@@ -21,10 +31,10 @@ use gemini_tools_policy::approval::{
     ApprovalPrompt, ApprovalQuestion, ApprovalReply, ArgumentChange, Explanation, Gate, GateError,
     GatedCall, Pass,
 };
-use gemini_tools_policy::{Decision, Extra, Policy, PolicyCall};
+use gemini_tools_policy::{Decision, PolicyCall};
 use gemini_tools_process::jobs::{Job, Jobs};
 use gemini_tools_process::tree::Identity;
-use gemini_tools_settings::settings::{Settings, UndoSettings, home};
+use gemini_tools_settings::settings::UndoSettings;
 use gemini_tools_settings::trust::TrustWatch;
 use gemini_tools_workspace::Workspace;
 use gemini_tools_workspace::journal::{Caller, Journal, Limits};
@@ -45,15 +55,6 @@ const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
 /// A person who can be asked, one question at a time.
 pub type SharedPrompt = Mutex<Box<dyn ApprovalPrompt>>;
 
-/// Options for the rules of calls.
-#[derive(Debug, Clone, Default)]
-pub struct PolicyOptions {
-    /// The mode in which calls are asked about; `None` where the host has asked.
-    pub approval: Option<ApprovalMode>,
-    /// Policy files and directories in the place of the user's.
-    pub policy: Vec<String>,
-}
-
 /// The options of a call.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CallOptions<'a> {
@@ -68,6 +69,12 @@ pub struct CallOptions<'a> {
     /// Annotations of the tool's MCP server when the caller judged the call, if the caller went by
     /// them. The call is not made where the server says something else.
     pub judged: Option<&'a Map<String, Value>>,
+    /// The call's id, where the caller has given it one.
+    pub id: Option<&'a str>,
+    /// The reader of the answer.
+    pub reader: Reader,
+    /// Tells a person of faults of MCP servers.
+    pub tell: Option<fn(&str)>,
 }
 
 /// Adds the time that one call may take from now on.
@@ -112,46 +119,41 @@ impl Session {
     /// Returns `execution_failed` if `root` can't be opened, `invalid_tool_params` if
     /// `GEMINI_TOOLS_TIMEOUT` is not a number of seconds.
     pub fn open(root: &Path, more: &[PathBuf], rules: &PolicyOptions) -> Result<Self, ToolError> {
-        seconds_of(TIMEOUT)?;
-        let home = home();
-        let settings = Arc::new(Settings::load(home.as_deref(), root));
-        let extra = Extra::with_paths(&rules.policy);
-        let mut policy = Policy::load(&settings, home.as_deref(), root, &extra);
-        let mut roots = more.to_vec();
-        roots.extend(settings.include_directories.iter().cloned());
-        roots.extend(roots_from_env());
-        let workspace = Arc::new(Workspace::open_among(
-            root,
-            &roots,
-            &settings.sandbox.allowed_paths,
-            home.as_deref(),
-        )?);
-        policy.add_roots(workspace.written_roots());
-        let journal = journal(&workspace, &settings.undo);
-        let tool_env = ToolEnv::new(workspace).with_settings(settings);
-        Ok(Self {
-            registry: registry(&tool_env)?,
-            tool_env,
-            mcp: OnceLock::new(),
-            gate: Gate::new(policy, rules.approval),
-            journal,
-        })
+        Self::of_project(Project::open(root), more, rules)
     }
 
-    /// Opens a session without the MCP servers of the settings.
+    /// Opens everything for a project of which the settings have been read.
     ///
     /// # Errors
     ///
     /// As [`Session::open`].
-    pub fn open_without_servers(
-        root: &Path,
+    pub fn of_project(
+        project: Project,
         more: &[PathBuf],
         rules: &PolicyOptions,
     ) -> Result<Self, ToolError> {
-        let session = Self::open(root, more, rules)?;
-        // They have not been asked for yet.
-        let _ = session.mcp.set(None);
-        Ok(session)
+        seconds_of(TIMEOUT)?;
+        let mut roots = more.to_vec();
+        roots.extend(project.settings.include_directories.iter().cloned());
+        roots.extend(roots_from_env());
+        let workspace = Arc::new(project.workspace(&roots)?);
+        let gate = project.gate(&workspace, rules);
+        let journal = journal(&workspace, &project.settings.undo);
+        let tool_env = ToolEnv::new(workspace).with_settings(project.settings);
+        Ok(Self {
+            registry: registry(&tool_env)?,
+            tool_env,
+            mcp: OnceLock::new(),
+            gate,
+            journal,
+        })
+    }
+
+    /// Returns the same session, without the MCP servers of the settings.
+    #[must_use]
+    pub fn without_servers(mut self) -> Self {
+        self.mcp = OnceLock::from(None);
+        self
     }
 
     /// Returns the same session, for an MCP client of this host.
@@ -168,18 +170,6 @@ impl Session {
     /// Returns the environment of the tools.
     pub fn tool_env(&self) -> &ToolEnv {
         &self.tool_env
-    }
-
-    /// Prepares a context for an answer that a model reads: its limit, and whether what commands
-    /// print is condensed.
-    ///
-    /// # Errors
-    ///
-    /// Returns `invalid_tool_params` if `GEMINI_TOOLS_CONDENSE` is neither `on` nor `off`.
-    pub fn prepare_for_model(&self, cx: &mut Context) -> Result<(), ToolError> {
-        cx.limit_chars = self.tool_env.settings.limit_chars();
-        cx.condenses = switch_of("GEMINI_TOOLS_CONDENSE")?.unwrap_or(true);
-        Ok(())
     }
 
     /// Returns the journal of files that tools change; `None` where the settings switch it
@@ -205,10 +195,13 @@ impl Session {
         problems
     }
 
-    /// Lists the faults of MCP servers since this was last asked; for a person.
-    pub fn take_notes(&self) -> Vec<String> {
+    /// Tells a person of the faults of MCP servers since this was last done.
+    pub fn tell_notes(&self, tell: fn(&str)) {
         let mcp = self.mcp.get().and_then(Option::as_ref);
-        mcp.map(|mcp| mcp.take_notes()).unwrap_or_default()
+        let notes = mcp.map(|mcp| mcp.take_notes()).unwrap_or_default();
+        for note in notes {
+            tell(&visible(&note));
+        }
     }
 
     /// Returns the tools that rules let a model be told of, sorted by name; those of MCP servers apart.
@@ -260,19 +253,6 @@ impl Session {
     /// Returns true if a tool of ours has this name, and not one of an MCP server.
     pub fn is_registered(&self, name: &str) -> bool {
         self.registry.get(name).is_some()
-    }
-
-    /// Lets a call of a tool of ours pass by the rules and by its arguments, or says why not.
-    ///
-    /// # Errors
-    ///
-    /// Returns `policy_violation`, or what the tool says of the arguments.
-    pub fn check(&self, name: &str, mut args: Value, cx: &Context) -> Result<(), ToolError> {
-        let tool = self.registry.require(name)?;
-        tool::convert(tool, &mut args);
-        self.pass_gate(tool, &mut args, cx, None)?;
-        self.registry.build(name, Args::from_value(args)?, cx)?;
-        Ok(())
     }
 
     /// Returns the MCP servers, where the settings name any. No call of another tool needs them.

@@ -7,16 +7,15 @@
 use crate::dialect::{self, CallContext};
 use crate::options::CallToolOptions;
 use crate::print::print_json;
-use crate::watchdog::Watchdog;
-use crate::{call, call_options, explanation, live, status};
+use crate::{call_options, explanation, live, status};
 use gemini_tools::answer::{Answer, Form, to_line};
 use gemini_tools::dialect::{DialectError, DialectRequest};
 use gemini_tools::json::{MAX_BYTES, parse_json};
 use gemini_tools::parallel::MAX_PARALLEL_CALLS;
 use gemini_tools::process::{ReadBuffer, wait_for_stdin};
-use gemini_tools::session::{CallOptions, with_time_limit};
+use gemini_tools::session::{CallOptions, Clock, with_time_limit};
 use gemini_tools::start::signal_status;
-use gemini_tools::tool::{Cancellation, Context, ResultPlaces, TailCalls, ToolError, ToolResult};
+use gemini_tools::tool::{Cancellation, Context, ResultPlaces, TailCalls, ToolError};
 use rustix::io::Errno;
 use serde_json::{Map, Value, json};
 use std::collections::VecDeque;
@@ -114,12 +113,11 @@ impl BatchCall {
 pub(crate) fn run(
     options: &'static CallToolOptions,
     cancel: &Cancellation,
-    watchdog: Arc<Watchdog>,
+    clock: Arc<Clock>,
 ) -> u8 {
     let batch = Arc::new(Batch {
-        opened: CallContext::open(options, cancel),
+        opened: CallContext::open(options, cancel, clock),
         cancel: cancel.clone(),
-        watchdog,
         queue: Mutex::default(),
         has_work: Condvar::new(),
         may_read_on: Condvar::new(),
@@ -135,7 +133,6 @@ pub(crate) fn run(
 struct Batch {
     opened: CallContext,
     cancel: Cancellation,
-    watchdog: Arc<Watchdog>,
     queue: Mutex<Queue>,
     /// Wakes a worker.
     has_work: Condvar,
@@ -305,7 +302,7 @@ impl Batch {
             }
             drop(queue);
             if !self.answer(request) {
-                // The watchdog has answered this call, and another worker goes on.
+                // The clock has answered this call, and another worker goes on.
                 return;
             }
             queue = self.lock();
@@ -330,14 +327,13 @@ impl Batch {
         self.start(queue);
     }
 
-    /// Answers a request; `false` if the watchdog has answered it already.
+    /// Answers a request; `false` if the clock has answered it already.
     fn answer(self: &Arc<Self>, request: Request) -> bool {
         match request {
             Request::Own(call) => self.answer_own(call),
             Request::Foreign(mut request) => {
-                let (value, status) = self
-                    .watchdog
-                    .busy(|| dialect::answer(&self.opened, &mut request, &self.cancel));
+                let answer = || dialect::answer(&self.opened, &mut request, &self.cancel);
+                let (value, status) = self.opened.clock.busy(answer);
                 if status != 0 {
                     self.has_failed.store(true, Ordering::Relaxed);
                 }
@@ -358,64 +354,50 @@ impl Batch {
         if form == Form::Result {
             cx.places = ResultPlaces::Matches;
         }
-        cx.call_id.clone_from(&request.id);
         if request.returns_tail_call {
             cx.tail_calls = TailCalls::Return;
         }
         if self.opened.options.stream {
-            let (id, watchdog) = (request.id.clone(), Arc::clone(&self.watchdog));
+            let (id, clock) = (request.id.clone(), Arc::clone(&self.opened.clock));
             cx = cx.with_live_output(move |live| {
                 let mut line = live::line(live);
                 line["id"] = json!(id);
-                if watchdog.is_watched(number) {
+                if clock.is_watched(number) {
                     print_json(&to_line(&line), 0);
                 }
             });
         }
-        let (name, id) = (request.name.clone(), request.id.clone());
-        let mut answer = Answer {
-            name: &name,
-            id: id.as_deref(),
-            outcome: self.make(request, &mut cx),
-        };
-        if let Ok(session) = self.opened.session() {
-            session.tool_env().limit(&mut answer);
-        }
-        if !self.watchdog.claim(number) {
-            return false;
-        }
-        self.print(&answer, form, &cx.cancel);
-        true
-    }
-
-    /// Tells the watchdog to answer for a call that does not end in its time. Returns the call's number.
-    fn watch(self: &Arc<Self>, request: &BatchCall, form: Form, cancel: &Cancellation) -> u64 {
-        let own = Arc::clone(self);
-        let (id, name) = (request.id.clone(), request.name.clone());
-        let (watched, cancel) = (cancel.clone(), cancel.clone());
-        self.watchdog.begin(watched, move |error| {
-            let answer = Answer {
-                name: &name,
-                id: id.as_deref(),
-                outcome: Err(error),
-            };
-            own.print(&answer, form, &cancel);
-            own.do_without_worker();
-        })
-    }
-
-    fn make(&self, request: BatchCall, cx: &mut Context) -> Result<ToolResult, ToolError> {
-        let session = self.opened.session().map_err(ToolError::again)?;
-        session.prepare_for_model(cx)?;
         let args = match request.args {
             Value::Null => json!({}),
             args => args,
         };
         let options = CallOptions {
             judged: request.annotations.as_ref(),
+            id: request.id.as_deref(),
             ..call_options(self.opened.options, self.opened.person.as_deref())
         };
-        call(session, &request.name, args, options, cx)
+        let answer = self.opened.run(&request.name, args, options, &mut cx);
+        if !self.opened.clock.claim(number) {
+            return false;
+        }
+        self.print(&answer, form, &cx.cancel);
+        true
+    }
+
+    /// Tells the clock to answer for a call that does not end in its time. Returns the call's number.
+    fn watch(self: &Arc<Self>, request: &BatchCall, form: Form, cancel: &Cancellation) -> u64 {
+        let own = Arc::clone(self);
+        let (id, name) = (request.id.clone(), request.name.clone());
+        let of_call = cancel.clone();
+        self.opened.clock.begin(cancel, move |error| {
+            let answer = Answer {
+                name: &name,
+                id: id.as_deref(),
+                outcome: Err(error),
+            };
+            own.print(&answer, form, &of_call);
+            own.do_without_worker();
+        })
     }
 
     fn refuse(&self, id: Option<&str>, reason: &str) {

@@ -2,11 +2,11 @@
 
 use crate::options::CallToolOptions;
 use crate::print::print_json;
-use crate::{call, call_options, open_session, person, status};
+use crate::{call_options, open_session, person, status};
 use gemini_tools::answer::{Answer, to_line};
 use gemini_tools::dialect::{Dialect, DialectCall, DialectError, DialectRequest};
 use gemini_tools::parallel;
-use gemini_tools::session::{Session, SharedPrompt, with_time_limit};
+use gemini_tools::session::{CallOptions, Clock, Session, SharedPrompt, with_time_limit};
 use gemini_tools::tool::{Cancellation, Context, ToolError, ToolResult};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -18,6 +18,7 @@ pub(crate) fn run(
     dialect: Dialect,
     input: Result<Vec<u8>, ToolError>,
     cancel: &Cancellation,
+    clock: &Arc<Clock>,
 ) -> u8 {
     let request = input
         .map_err(|e| DialectError::new(dialect, e.to_string()))
@@ -35,7 +36,7 @@ pub(crate) fn run(
             .with_hint("Leave the name out: --from takes it from the call."));
         }
     }
-    let opened = CallContext::open(options, cancel);
+    let opened = CallContext::open(options, cancel, Arc::clone(clock));
     let (value, status) = answer(&opened, &mut request, cancel);
     print_json(&to_line(&value), status)
 }
@@ -46,19 +47,43 @@ pub(crate) struct CallContext {
     pub(crate) options: &'static CallToolOptions,
     session: Arc<Result<Session, ToolError>>,
     pub(crate) person: Option<Arc<SharedPrompt>>,
+    pub(crate) clock: Arc<Clock>,
 }
 
 impl CallContext {
-    pub(crate) fn open(options: &'static CallToolOptions, cancel: &Cancellation) -> Self {
+    pub(crate) fn open(
+        options: &'static CallToolOptions,
+        cancel: &Cancellation,
+        clock: Arc<Clock>,
+    ) -> Self {
         Self {
             options,
             session: Arc::new(open_session(options)),
             person: person(options, &cancel.without_time_limit()).map(Arc::new),
+            clock,
         }
     }
 
     pub(crate) fn session(&self) -> Result<&Session, &ToolError> {
         self.session.as_ref().as_ref()
+    }
+
+    /// Makes a call. Without a session the answer says why there is none.
+    pub(crate) fn run<'a>(
+        &self,
+        name: &'a str,
+        args: Value,
+        options: CallOptions<'a>,
+        cx: &mut Context,
+    ) -> Answer<'a> {
+        match self.session() {
+            Ok(session) => session.run(name, args, options, cx),
+            Err(e) => Answer {
+                name,
+                id: options.id,
+                outcome: Err(e.again()),
+            },
+        }
     }
 }
 
@@ -89,15 +114,12 @@ pub(crate) fn answer(
     let mut answers = Vec::new();
     let mut statuses = Vec::new();
     for (call, (outcome, cancel)) in request.calls.iter().zip(outcomes.into_iter().flatten()) {
-        let mut answer = Answer {
+        let answer = Answer {
             name: &call.name,
             id: None,
             outcome,
         };
         statuses.push(status(&answer, &cancel));
-        if let Ok(session) = opened.session() {
-            session.tool_env().limit(&mut answer);
-        }
         answers.push(answer);
     }
     let status = match statuses.as_slice() {
@@ -118,12 +140,10 @@ fn one(
 ) -> Outcome {
     let mut cx = Context::new(with_time_limit(cancel), false);
     let cancel = cx.cancel.clone();
-    let outcome = cancel.attend(move || {
-        let args = args?;
-        let session = opened.session().map_err(ToolError::again)?;
-        session.prepare_for_model(&mut cx)?;
+    let clock = Arc::clone(&opened.clock);
+    let outcome = clock.attend(&cancel, move || {
         let how = call_options(opened.options, opened.person.as_deref());
-        call(session, &name, args, how, &cx)
+        opened.run(&name, args?, how, &mut cx).outcome
     });
     (outcome, cancel)
 }

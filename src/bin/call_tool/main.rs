@@ -13,24 +13,24 @@ mod live;
 mod options;
 mod print;
 mod propagate;
-mod watchdog;
 
 use crate::input::{arguments, read_input};
 use crate::live::LiveText;
 use crate::options::{CallToolOptions, options};
 use crate::print::{Medium, is_stdout_terminal, print, print_last, warn};
-use crate::watchdog::{Watchdog, wait_for_the_end};
 use gemini_tools::answer::{Answer, Form, after_live};
 use gemini_tools::approval::terminal::TerminalPrompt;
 use gemini_tools::output::keeps_characters;
-use gemini_tools::session::{CallOptions, Session, SharedPrompt, with_time_limit};
+use gemini_tools::process::exit;
+use gemini_tools::session::{
+    CallOptions, Clock, Project, Reader, Session, SharedPrompt, with_time_limit,
+};
 use gemini_tools::start::signal_status;
-use gemini_tools::text::{show_path, visible};
+use gemini_tools::text::show_path;
 use gemini_tools::tool::{
     Cancellation, Context, ErrorKind, Interruption, LlmContent, ResultPlaces, ToolError, ToolResult,
 };
-use gemini_tools::workspace::real_root;
-use serde_json::{Map, Value};
+use serde_json::Map;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -64,16 +64,15 @@ fn run() -> u8 {
     if options.is_about_journal() {
         return history::run(options, &cancel);
     }
-    let watchdog = Arc::new(Watchdog::default());
-    Watchdog::start(Arc::clone(&watchdog), &cancel);
+    let clock = Clock::of_process(&cancel, |signal| exit(signal_status(signal)));
     if options.batch {
-        return batch::run(options, &cancel, watchdog);
+        return batch::run(options, &cancel, clock);
     }
     if let Some(dialect) = options.from {
         let input = input(options, &cancel);
-        return watchdog.busy(|| dialect::run(options, dialect, input, &cancel));
+        return clock.busy(|| dialect::run(options, dialect, input, &cancel, &clock));
     }
-    answer(options, &cancel, &watchdog)
+    answer(options, &cancel, &clock)
 }
 
 /// Reads standard input, if arguments come from there.
@@ -118,11 +117,7 @@ fn open_session(options: &CallToolOptions) -> Result<Session, ToolError> {
     };
     let more: Vec<PathBuf> = more.iter().map(absolute).collect::<Result<_, _>>()?;
     let written = absolute(first)?;
-    let session = Session::open(&real_root(&written, &more)?, &more, &options.rules())?;
-    // No command may have pointed it elsewhere.
-    let writable = &session.tool_env().settings.sandbox.allowed_paths;
-    real_root(&written, writable)?;
-    Ok(session)
+    Session::of_project(Project::open_at(&written, &more)?, &more, &options.rules())
 }
 
 /// Opens the terminal on which a person is asked, where the options let rules ask one.
@@ -139,35 +134,20 @@ fn call_options<'a>(
     options: &CallToolOptions,
     person: Option<&'a SharedPrompt>,
 ) -> CallOptions<'a> {
+    let tell = |note: &str| warn(&format!("call_tool: {note}"));
     CallOptions {
         is_strict: options.strict || options.fail_on_match || options.report.is_some(),
         is_explained: options.explain,
         is_foreign: options.from.is_some(),
         person,
+        tell: std::io::stderr().is_terminal().then_some(tell),
         ..CallOptions::default()
     }
 }
 
-/// Makes a call. Faults of MCP servers are told on a terminal.
-fn call(
-    session: &Session,
-    name: &str,
-    args: Value,
-    options: CallOptions<'_>,
-    cx: &Context,
-) -> Result<ToolResult, ToolError> {
-    let outcome = session.call(name, args, options, cx);
-    if std::io::stderr().is_terminal() {
-        for note in session.take_notes() {
-            warn(&format!("call_tool: {}", visible(&note)));
-        }
-    }
-    outcome
-}
-
-fn answer(options: &'static CallToolOptions, cancel: &Cancellation, watchdog: &Watchdog) -> u8 {
+fn answer(options: &'static CallToolOptions, cancel: &Cancellation, clock: &Arc<Clock>) -> u8 {
     let own = cancel.clone();
-    let number = watchdog.begin(cancel.clone(), move |error| {
+    let number = clock.begin(cancel, move |error| {
         let last = Message::new(options, Err(error), None, &own);
         print_last(&last.text, last.medium, |is_written| {
             last.exit_status(options, is_written)
@@ -183,7 +163,6 @@ fn answer(options: &'static CallToolOptions, cancel: &Cancellation, watchdog: &W
         _ => ResultPlaces::Unwanted,
     };
     cx.wants_looks = form == Form::Text && shows_colours(options);
-    cx.call_id.clone_from(&options.id);
     if options.stream {
         cx = cx.with_live_output(live::print_line);
     }
@@ -195,24 +174,31 @@ fn answer(options: &'static CallToolOptions, cancel: &Cancellation, watchdog: &W
     let mut session = None;
     let outcome = input(options, cancel).and_then(|input| {
         let session = session.insert(open_session(options)?);
-        if !form.is_for_people() {
-            session.prepare_for_model(&mut cx)?;
-        }
         let args = arguments(options, session, &input, &cx)?;
         options.check_form(&args)?;
         ci::check_tool(options, session)?;
         propagate::check_tool(options, session, &cx)?;
         let person = person(options, cancel);
-        let how = call_options(options, person.as_ref());
-        let result = call(session, &options.name, args, how, &cx)?;
-        ci::check(options, result)
+        let mut how = call_options(options, person.as_ref());
+        how.id = options.id.as_deref();
+        if form.is_for_people() {
+            how.reader = Reader::Person;
+        } else if options.report.is_some() {
+            // It is made of what was found, and the text is not in it.
+            how.reader = Reader::Host(session.tool_env().settings.limit_chars());
+        }
+        ci::check(
+            options,
+            session.run(&options.name, args, how, &mut cx).outcome?,
+        )
     });
     let shown = shown.take();
     let result = outcome.as_ref().ok();
     let rest = result.and_then(|result| after_live(result, shown.as_deref()?));
     let mut message = Message::new(options, outcome, session.as_ref(), cancel);
-    if !watchdog.claim(number) {
-        wait_for_the_end();
+    while !clock.claim(number) {
+        // The clock gives the last answer, and ends the process.
+        std::thread::park();
     }
     if let Some(shown) = shown {
         message.go_on(&shown, rest);
@@ -246,7 +232,7 @@ impl Message {
         cancel: &Cancellation,
     ) -> Self {
         let form = options.form.unwrap_or_default();
-        let mut answer = Answer {
+        let answer = Answer {
             name: &options.name,
             id: options.id.as_deref(),
             outcome,
@@ -263,11 +249,6 @@ impl Message {
             let root = session.map(|session| session.tool_env().workspace.root());
             let report = ci::report(format, options, &answer, root.unwrap_or(Path::new("")));
             return said(report, Medium::Text);
-        }
-        if !form.is_for_people()
-            && let Some(session) = session
-        {
-            session.tool_env().limit(&mut answer);
         }
         if let Some(json) = explanation(options, &answer) {
             if form.is_for_people() {

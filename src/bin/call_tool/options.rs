@@ -15,6 +15,7 @@ use gemini_tools::tool::{Cancellation, ToolError};
 use gemini_tools::variables;
 use serde_json::Value;
 use std::env::args_os;
+use std::path::PathBuf;
 
 /// Reads the command line and the environment; `Err` is the status to exit with.
 pub(crate) fn options() -> Result<CallToolOptions, u8> {
@@ -127,7 +128,8 @@ impl CallToolOptions {
     pub(crate) fn rules(&self) -> PolicyOptions {
         PolicyOptions {
             approval: self.approval_mode,
-            policy: self.policy.clone(),
+            policy: self.policy.iter().map(PathBuf::from).collect(),
+            ..PolicyOptions::default()
         }
     }
 

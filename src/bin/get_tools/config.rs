@@ -2,10 +2,11 @@
 
 use crate::print::print;
 use gemini_tools::diagnostic::Diagnostic;
-use gemini_tools::policy::{Extra, Policy};
-use gemini_tools::settings::{EffectiveValue, Scope, Settings, SettingsLines, UNTRUSTED, home};
+use gemini_tools::policy::Policy;
+use gemini_tools::session::{PolicyOptions, Project};
+use gemini_tools::settings::{EffectiveValue, Scope, Settings, SettingsLines, UNTRUSTED};
 use gemini_tools::text::{counted, show_path, visible};
-use gemini_tools::trust::{Fingerprint, ProjectTrust};
+use gemini_tools::trust::Fingerprint;
 use gemini_tools::variables::{self, Variable};
 use serde_json::{Map, Value, json};
 use std::cell::RefCell;
@@ -39,14 +40,15 @@ struct Report {
 
 /// Prints it.
 pub(crate) fn run(as_json: bool, policies: &[String]) -> u8 {
-    let home = home();
     let root = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
-    let trust = ProjectTrust::new(home.as_deref(), &root);
-    let settings = Settings::load_unexpanded(home.as_deref(), &root, trust.clone());
     // With variables put in: the paths of policy files may have some.
-    let meant = Settings::load_trusting(home.as_deref(), &root, trust);
-    let extra = Extra::with_paths(policies);
-    let mut policy = Policy::load(&meant, home.as_deref(), &root, &extra);
+    let project = Project::open(&root);
+    let mut policy = project.policy(&PolicyOptions {
+        policy: policies.iter().map(PathBuf::from).collect(),
+        ..PolicyOptions::default()
+    });
+    let (home, meant) = (project.home, project.settings);
+    let settings = Settings::load_unexpanded(home.as_deref(), &root, meant.trust.clone());
     let names = gemini_tools::doctor::tool_names(&meant, home.as_deref(), &root);
     let unknown = policy.unknown_tools(&names);
     policy.problems.extend(unknown);

@@ -7,7 +7,7 @@ use crate::table::at_width;
 use gemini_tools::diagnostic::{Diagnostic, Severity};
 use gemini_tools::doctor::{DoctorReport, Extent, State, Try, check};
 use gemini_tools::json;
-use gemini_tools::settings::home;
+use gemini_tools::session::Project;
 use gemini_tools::text::visible;
 use serde_json::Value;
 
@@ -35,7 +35,7 @@ pub(crate) fn run(options: &DoctorOptions) -> u8 {
         tries,
         host: options.host.clone(),
     };
-    let report = check(home().as_deref(), &root, &extent);
+    let report = check(&Project::open(&root), &extent);
     let text = if options.json {
         serde_json::to_string_pretty(&report).unwrap_or_default() + "\n"
     } else {

@@ -8,7 +8,8 @@ use gemini_tools::ci::{CheckReport, github, junit, sarif};
 use gemini_tools::custom::{Lint, lint_tools};
 use gemini_tools::diagnostic::{Diagnostic, Origin};
 use gemini_tools::mcp::{ServersToAsk, lint_servers};
-use gemini_tools::settings::{Settings, home};
+use gemini_tools::session::Project;
+use gemini_tools::settings::home;
 use gemini_tools::text::{show_path, visible};
 use std::ffi::OsStr;
 use std::io::Read;
@@ -71,8 +72,7 @@ pub(crate) fn run(options: &LintOptions) -> u8 {
 }
 
 fn check_tools(root: &Path, asks: ServersToAsk) -> Result<Lint, String> {
-    let home = home();
-    let settings = Settings::load(home.as_deref(), root);
+    let Project { home, settings, .. } = Project::open(root);
     let mut lint = lint_tools(&settings, home.as_deref(), root).map_err(|e| e.to_string())?;
     let found = lint_servers(&settings, home.as_deref(), root, asks);
     lint.take_servers(found.servers, found.findings, &found.tools);

@@ -5,10 +5,12 @@ use crate::format::Format;
 use crate::print::{fail, print, warn};
 use gemini_tools::builtin::{self, BuiltinTool, ToolEnv};
 use gemini_tools::custom::Custom;
+use gemini_tools::diagnostic::Diagnostic;
 use gemini_tools::mcp::Mcp;
-use gemini_tools::policy::{Extra, Mode, Policy, PolicyCall, mode_from_env};
+use gemini_tools::policy::{Mode, Policy, PolicyCall, mode_from_env};
 use gemini_tools::registry::nearest;
-use gemini_tools::settings::{Settings, UNTRUSTED, home};
+use gemini_tools::session::{PolicyOptions, Project};
+use gemini_tools::settings::UNTRUSTED;
 use gemini_tools::text::{harmless_lines, visible};
 use gemini_tools::tool::{Cancellation, Kind};
 use gemini_tools::variables::is_in_qwen;
@@ -32,24 +34,15 @@ fn try_run(options: &GetToolsOptions) -> Result<u8, u8> {
     let format = chosen_format(options)?;
     let only = patterns("only", options.only.as_deref())?;
     let exclude = patterns("exclude", options.exclude.as_deref())?.unwrap_or_default();
-    let home = home();
-    let root = std::env::current_dir().unwrap_or_default();
-    let settings = Settings::load(home.as_deref(), &root);
-    let policy = Policy::load(
-        &settings,
-        home.as_deref(),
-        &root,
-        &Extra::with_paths(&[""; 0]),
-    );
+    let project = Project::open(&std::env::current_dir().unwrap_or_default());
+    let policy = project.policy(&PolicyOptions::default());
+    let (home, root, settings) = (project.home, project.root, project.settings);
     if std::io::stderr().is_terminal() {
-        for problem in &settings.problems {
-            warn(&format!("Ignored {}", visible(&problem.text())));
-        }
-        for problem in &policy.problems {
-            warn(&visible(&problem.text()));
-        }
-        for note in &settings.notes {
-            warn(&visible(&note.text()));
+        let ignored = settings.problems.iter();
+        let ignored = ignored.map(|problem| format!("Ignored {}", problem.text()));
+        let others = policy.problems.iter().chain(&settings.notes);
+        for problem in ignored.chain(others.map(Diagnostic::text)) {
+            warn(&visible(&problem));
         }
         if settings.notes.iter().any(|note| note.code == UNTRUSTED) {
             warn("To see and trust what the project brings, run get_tools trust.");

@@ -6,9 +6,11 @@ use crate::setup::Setup;
 use gemini_tools::agent::event::SessionError;
 use gemini_tools::agent::model_script::{ModelScript, Recorder, ScriptPlayer};
 use gemini_tools::genai::GeminiClient;
+use gemini_tools::session::Clock;
 use gemini_tools::text::visible;
 use gemini_tools::tool::Cancellation;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Stands for standard input as the script.
 pub(crate) const STANDARD_INPUT: &str = "-";
@@ -40,7 +42,7 @@ pub(crate) fn script(
     }
     let (path, places) = (path.clone(), setup.places());
     // A pipe may be written to for ever, or not at all.
-    let read = cancel.attend(move || {
+    let read = Arc::<Clock>::default().attend(cancel, move || {
         Ok(if path == Path::new(STANDARD_INPUT) {
             let name = Path::new("standard input");
             ModelScript::read_from(name, std::io::stdin(), &places)

@@ -17,11 +17,10 @@ use gemini_tools::approval::terminal::TerminalPrompt;
 use gemini_tools::builtin;
 use gemini_tools::custom::own_program::own_name;
 use gemini_tools::genai::{ApiError, Content, GeminiClient, Part, deterministic, unique_id};
-use gemini_tools::policy::{Extra, Policy, is_about_one, is_shell, tool_of_entry};
+use gemini_tools::policy::{is_about_one, is_shell, tool_of_entry};
 use gemini_tools::process::signals::Signals;
 use gemini_tools::registry::{hint, nearest};
-use gemini_tools::session::{SESSION, roots_from_env};
-use gemini_tools::settings::{Settings, home};
+use gemini_tools::session::{PolicyOptions, Project, SESSION, roots_from_env};
 use gemini_tools::text::visible;
 use gemini_tools::tool::{Cancellation, ErrorKind, ToolError};
 use gemini_tools::trust::{ProjectTrust, TrustWatch};
@@ -47,22 +46,22 @@ const MCP_VARIABLE: &str = "GEMINI_TOOLS_MCP";
 pub(crate) struct Setup<'a> {
     pub(crate) options: &'a RunAgentOptions,
     id: String,
-    settings: Settings,
+    project: Project,
     workspace: Workspace,
-    home: Option<PathBuf>,
 }
 
 impl<'a> Setup<'a> {
     pub(crate) fn new(options: &'a RunAgentOptions) -> Result<Self, SessionError> {
-        let home = home();
         let root = std::env::current_dir()
             .map_err(|e| bad_input(format!("The current directory is gone: {e}.")))?;
-        let trust = if options.trust {
-            ProjectTrust::by_caller(home.as_deref(), &root)
+        let root = std::fs::canonicalize(&root)
+            .map_err(|e| bad_input(format!("The current directory can't be opened: {e}.")))?;
+        let project = if options.trust {
+            Project::open_trusting(&root, ProjectTrust::by_caller)
         } else {
-            ProjectTrust::new(home.as_deref(), &root)
+            Project::open(&root)
         };
-        let settings = Settings::load_trusting(home.as_deref(), &root, trust);
+        let settings = &project.settings;
         for problem in &settings.problems {
             warn(&format!("Ignored {}", visible(&problem.text())));
         }
@@ -82,20 +81,16 @@ impl<'a> Setup<'a> {
         }
         let mut roots = settings.include_directories.clone();
         roots.extend(more_roots(options));
-        let real = std::fs::canonicalize(&root)
-            .map_err(|e| bad_input(format!("The current directory can't be opened: {e}.")))?;
-        let allowed = &settings.sandbox.allowed_paths;
-        let workspace = Workspace::open_among(&real, &roots, allowed, home.as_deref())
-            .map_err(|e| bad_input(e.to_string()))?;
+        let workspace = project.workspace(&roots);
+        let workspace = workspace.map_err(|e| bad_input(e.to_string()))?;
         for refused in workspace.refused_roots() {
             warn(&visible(&refusal(refused)));
         }
         Ok(Self {
             options,
             id: unique_id(),
-            settings,
+            project,
             workspace,
-            home,
         })
     }
 
@@ -142,7 +137,7 @@ impl<'a> Setup<'a> {
                 }
                 continue;
             }
-            let mut servers = self.settings.mcp.servers.iter();
+            let mut servers = self.project.settings.mcp.servers.iter();
             if uses_servers(self.options)
                 && servers.any(|(server, _)| name.starts_with(&format!("{server}__")))
             {
@@ -212,7 +207,7 @@ impl<'a> Setup<'a> {
                 call: call.clone(),
             }));
         }
-        let settings = &self.settings;
+        let settings = &self.project.settings;
         let chosen = &settings.commands;
         let found = chosen.projects.as_ref().or(chosen.users.as_ref());
         if found.is_none() && settings.needs_trust("tools.discoveryCommand") {
@@ -236,7 +231,7 @@ impl<'a> Setup<'a> {
 
     /// Returns the session by which the changes of this run are listed, if they are kept.
     pub(crate) fn journal_session(&self) -> Option<&str> {
-        let is_kept = self.settings.undo.enabled && self.home.is_some();
+        let is_kept = self.project.settings.undo.enabled && self.project.home.is_some();
         is_kept.then_some(self.id.as_str())
     }
 
@@ -249,9 +244,10 @@ impl<'a> Setup<'a> {
             (Some(mode), _) => Some(mode.clone()),
             (None, true) => None,
             (None, false) => self
+                .project
                 .settings
                 .sandbox
-                .default_for_agents(DEFAULT_SANDBOX, self.settings.trust.is_trusted()),
+                .default_for_agents(DEFAULT_SANDBOX, self.project.settings.trust.is_trusted()),
         };
         if options.trust {
             added.push(("GEMINI_CLI_TRUST_WORKSPACE".to_owned(), "true".to_owned()));
@@ -289,14 +285,12 @@ impl<'a> Setup<'a> {
     }
 
     fn gate(&self) -> Gate {
-        let extra = Extra {
+        let rules = PolicyOptions {
+            approval: Some(self.options.approval()),
+            policy: self.options.policy.clone(),
             allowed: self.options.allowed.clone(),
-            ..Extra::with_paths(&self.options.policy)
         };
-        let root = self.workspace.root();
-        let mut policy = Policy::load(&self.settings, self.home.as_deref(), root, &extra);
-        policy.add_roots(self.workspace.written_roots());
-        Gate::new(policy, Some(self.options.approval()))
+        self.project.gate(&self.workspace, &rules)
     }
 
     /// Returns an error if there is nothing at a path of the workspace.
@@ -377,13 +371,13 @@ impl<'a> Setup<'a> {
         let given = self.options.model.clone().or(scripted);
         given
             .or_else(chosen)
-            .or_else(|| self.settings.model.clone())
+            .or_else(|| self.project.settings.model.clone())
             .unwrap_or_else(|| DEFAULT_MODEL.to_owned())
     }
 
     /// Makes a client of the API with the user's credential.
     pub(crate) fn client(&self) -> Result<GeminiClient, SessionError> {
-        GeminiClient::from_environment(self.home.as_deref())
+        GeminiClient::from_environment(self.project.home.as_deref())
             .and_then(|client| client.ok_or_else(ApiError::no_credential))
             .map_err(|e| SessionError::failed(e.to_string()))
     }
@@ -395,7 +389,7 @@ impl<'a> Setup<'a> {
         // The shell's word for the directory counts where it is one.
         let given = given
             .filter(|given| std::fs::canonicalize(given).is_ok_and(|real| real.as_path() == root));
-        ScriptPlaces::new(root, given.as_deref(), self.home.as_deref())
+        ScriptPlaces::new(root, given.as_deref(), self.project.home.as_deref())
     }
 
     /// Makes the session, or takes up the one that the options name.
@@ -407,14 +401,14 @@ impl<'a> Setup<'a> {
     ) -> Result<AgentSession<'p>, SessionError> {
         let options = self.options;
         let kept = self.session_file(&model.name)?;
-        let memory = context::memory(&self.workspace, &self.settings.context_file_names);
+        let memory = context::memory(&self.workspace, &self.project.settings.context_file_names);
         for problem in &memory.problems {
             warn(&visible(problem));
         }
         let system = context::system_prompt(&self.workspace, &memory.text).map_err(bad_input)?;
         let mut observers = show::observers(options, kept.go_on, self.journal_session());
         let foreign = self.foreign()?;
-        let watch = foreign.and_then(|_| TrustWatch::begin(&self.settings.trust));
+        let watch = foreign.and_then(|_| TrustWatch::begin(&self.project.settings.trust));
         observers
             .extend(watch.map(|watch| Box::new(show::TrustObserver(watch)) as Box<dyn Observer>));
         let config = SessionConfig {
@@ -425,7 +419,7 @@ impl<'a> Setup<'a> {
                 Content::user(context::environment_message(&self.workspace)),
                 Content::new("model", vec![Part::text(ACKNOWLEDGEMENT)]),
             ],
-            max_turns: options.max_turns.or(self.settings.max_turns),
+            max_turns: options.max_turns.or(self.project.settings.max_turns),
             describes: show::describes(options),
         };
         let parts = Parts {
@@ -469,7 +463,7 @@ impl<'a> Setup<'a> {
     fn session_file(&self, model: &str) -> Result<SessionFile, SessionError> {
         let options = self.options;
         let named = options.session.as_ref().or(options.resume.as_ref());
-        let home = self.home.as_deref().filter(|_| named.is_none());
+        let home = self.project.home.as_deref().filter(|_| named.is_none());
         let kept = home.map(|home| KeptSessions::new(home, self.workspace.root()));
         let resumed = self.resumed_file(kept.as_ref())?;
         let go_on = named.map_or_else(

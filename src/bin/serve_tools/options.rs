@@ -6,6 +6,7 @@ use clap::Parser;
 use gemini_tools::serve::{Http, ServeOptions};
 use gemini_tools::session::PolicyOptions;
 use gemini_tools::start::refuse;
+use std::path::PathBuf;
 
 /// Reads the command line; `Err` is the status to exit with.
 pub(crate) fn options() -> Result<ServeOptions, u8> {
@@ -20,7 +21,8 @@ pub(crate) fn options() -> Result<ServeOptions, u8> {
     Ok(ServeOptions {
         rules: PolicyOptions {
             approval: options.approval_mode,
-            policy: options.policy,
+            policy: options.policy.iter().map(PathBuf::from).collect(),
+            ..PolicyOptions::default()
         },
         with_servers: options.mcp,
         roots: options.roots,

@@ -28,7 +28,7 @@ fn call() -> Result<String, ToolError> {
         },
         ..PolicyOptions::default()
     };
-    let session = Session::open_without_servers(&root, &[], &options)?;
+    let session = Session::open(&root, &[], &options)?.without_servers();
     let cx = Context::default();
     let result = session.call(&name, json!({}), CallOptions::default(), &cx)?;
     Ok(json!(result.llm_content).to_string())

@@ -34,7 +34,6 @@ pub use confinement::{changes, sandbox, undo_note};
 pub use save_memory::memory_files;
 
 #[cfg(feature = "full")]
-use gemini_tools_core::answer::Answer;
 use gemini_tools_core::client_host::ClientHost;
 use gemini_tools_core::registry::ToolRegistry;
 use gemini_tools_core::text::{counted, first_sentence};
@@ -182,12 +181,6 @@ impl ToolEnv {
     /// Does a task by the network, for the user of the workspace.
     fn ask_network(&self, task: &WebTask, cx: &Context) -> Result<WebAnswer, ToolError> {
         self.network.run(task, self.workspace.home(), cx)
-    }
-
-    /// Keeps the texts of an answer within the limit of the settings.
-    pub fn limit(&self, answer: &mut Answer<'_>) {
-        let tool = answer.name;
-        answer.limit(self.settings.limit_chars(), &|text| self.keep(tool, text));
     }
 
     /// Keeps the whole of a text that `tool` has answered for later calls and returns its file, if

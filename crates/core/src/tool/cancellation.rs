@@ -4,7 +4,6 @@ use super::{ErrorKind, ToolError};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -246,38 +245,6 @@ impl Cancellation {
         }
         course.has_acted = true;
         Ok(ActGuard(course))
-    }
-
-    /// Makes a call on a thread of its own, and waits no longer for it than it may take. Where it
-    /// is given up, its thread is left behind.
-    ///
-    /// # Errors
-    ///
-    /// Returns the call's own error; `cancelled` or `timeout` if it was given up.
-    pub fn attend<T: Send + 'static>(
-        &self,
-        call: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
-    ) -> Result<T, ToolError> {
-        let (sender, receiver) = channel();
-        let thread = std::thread::Builder::new().spawn(move || {
-            // The caller may no longer be there to take it.
-            let _ = sender.send(call());
-        });
-        let failed = |why: String| ToolError::new(ErrorKind::UnhandledException, why);
-        thread.map_err(|e| failed(format!("No thread could be started: {e}.")))?;
-        let mut grace = GracePeriod::default();
-        loop {
-            match receiver.recv_timeout(TICK) {
-                Ok(outcome) => return outcome,
-                Err(RecvTimeoutError::Disconnected) => {
-                    return Err(failed("The call has crashed (internal error).".to_owned()));
-                }
-                Err(RecvTimeoutError::Timeout) if grace.is_over(self) => {
-                    return Err(self.give_up());
-                }
-                Err(RecvTimeoutError::Timeout) => {}
-            }
-        }
     }
 
     /// Gives up on a call that has been interrupted and does not answer, and returns the answer.

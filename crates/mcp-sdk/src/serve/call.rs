@@ -2,18 +2,15 @@
 
 use super::ask::{self, ClientAsker, Question};
 use super::rounds::{Answers, OpenQuestion};
-use super::running::{CallGuard, given_up};
 use super::server::{Project, Server};
 use super::{content, long_answer};
 use crate::lock;
-use gemini_tools_core::answer::Answer;
 use gemini_tools_core::client_host::{AnswerLimit, ClientHost, SizeUnit};
-use gemini_tools_core::text::visible;
 use gemini_tools_core::tool::SandboxMode;
 use gemini_tools_core::tool::{
     Cancellation, Context, ErrorKind, OutputUpdate, TailCalls, ToolError,
 };
-use gemini_tools_session::{CallOptions, SharedPrompt};
+use gemini_tools_session::{CallOptions, Clock, Reader, SharedPrompt, with_time_limit};
 use rmcp::RoleServer;
 use rmcp::model::{CallToolResponse, ProgressNotificationParam, ProgressToken};
 use rmcp::service::RequestContext;
@@ -98,12 +95,12 @@ pub(super) async fn run(
     call: Call,
     context: &RequestContext<RoleServer>,
 ) -> Outcome {
-    let started = server.start();
     let structured = server.options.structured_content;
     let (asked, questions) = mpsc::channel(1);
-    let server = Arc::clone(server);
-    let work = move |cx| make(&server, &call, cx, asked);
-    let done = attend(started, questions, context, work).await;
+    let own = Arc::clone(server);
+    let work = move |cx| make(&own, &call, cx, asked);
+    let cancel = with_time_limit(&Cancellation::default());
+    let done = attend(&server.clock, cancel, Some(questions), context, work).await;
     done.flatten()
         .unwrap_or_else(|e| (content::refused(&e, structured).into(), None))
 }
@@ -114,14 +111,19 @@ pub(super) async fn run(
 ///
 /// Returns the reason if the call has crashed or was given up.
 pub(super) async fn attend<T: Send + 'static>(
-    started: CallGuard,
-    questions: mpsc::Receiver<Question>,
+    clock: &Arc<Clock>,
+    cancel: Cancellation,
+    questions: Option<mpsc::Receiver<Question>>,
     context: &RequestContext<RoleServer>,
     work: impl FnOnce(Context) -> T + Send + 'static,
 ) -> Result<T, ToolError> {
     // Where the client waits for the result no more, the call ends.
-    let _ending = CancelOnDrop(started.cancel.clone());
-    let cancel = started.cancel.clone();
+    let (say, given_up) = mpsc::channel(1);
+    let guard = clock.watch(&cancel, move |error| {
+        // Nobody waits for a call that has ended meanwhile.
+        let _ = say.try_send(error);
+    });
+    let _ending = CancelOnDrop(cancel.clone());
     let token = context.meta.get_progress_token();
     let live = Arc::new(Live::default());
     let mut cx = Context::new(cancel.clone(), false);
@@ -131,7 +133,7 @@ pub(super) async fn attend<T: Send + 'static>(
     }
     let work = tokio::task::spawn_blocking(move || {
         let done = work(cx);
-        drop(started);
+        drop(guard);
         done
     });
     let mut running = RunningCall {
@@ -139,10 +141,11 @@ pub(super) async fn attend<T: Send + 'static>(
         cancel,
         token,
         live,
-        questions,
+        // Without a sender there is none.
+        questions: questions.unwrap_or_else(|| mpsc::channel(1).1),
         told: 0.0,
     };
-    let done = running.until(work).await;
+    let done = running.until(work, given_up).await;
     running.report().await;
     let crashed = |e| {
         ToolError::new(
@@ -165,37 +168,28 @@ fn make(
     let open = OpenQuestion::default();
     let person = call.asking.person(asked, &open, call.is_alone);
     let session = &project.session;
-    session.prepare_for_model(&mut cx)?;
-    let of_settings = cx.limit_chars;
+    let of_settings = session.tool_env().settings.limit_chars();
     let client_limit = call.client_limit(of_settings);
     let of_client = client_limit.map(|limit| limit.size);
-    let is_clients = of_client.is_some_and(|size| of_settings.is_none_or(|chars| size < chars));
-    if is_clients {
-        cx.limit_chars = of_client.map(|size| size.saturating_sub(LABELS_CHARS));
-    }
+    let of_client = of_client.filter(|size| of_settings.is_none_or(|chars| *size < chars));
     cx.least_sandbox = call.least_sandbox;
     if matches!(call.asking, AskMode::ByResults(_)) {
         cx.tail_calls = TailCalls::MakeUnasked;
     }
     let options = CallOptions {
         person: person.as_ref(),
+        reader: match of_client {
+            Some(size) => Reader::Host(Some(size.saturating_sub(LABELS_CHARS))),
+            None => Reader::Model,
+        },
+        tell: Some(server.options.log),
         ..CallOptions::default()
     };
-    let mut answer = Answer {
-        name: &call.name,
-        id: None,
-        outcome: session.call(&call.name, call.args.clone(), options, &cx),
-    };
-    for note in session.take_notes() {
-        (server.options.log)(&visible(&note));
-    }
+    let answer = session.run(&call.name, call.args.clone(), options, &mut cx);
     if let AskMode::ByResults(said) = &call.asking
         && let Some(question) = said.question(&open)
     {
         return Ok((question.into(), None));
-    }
-    if !is_clients {
-        session.tool_env().limit(&mut answer);
     }
     let is_foreign = !session.is_registered(&call.name);
     let mut result = content::result(&answer, is_foreign, server.options.structured_content);
@@ -229,15 +223,18 @@ struct RunningCall<'a> {
 
 impl RunningCall<'_> {
     /// Attends to the call until it is done, or has to be given up.
-    async fn until<T>(&mut self, work: impl Future<Output = T>) -> Result<T, ToolError> {
+    async fn until<T>(
+        &mut self,
+        work: impl Future<Output = T>,
+        mut given_up: mpsc::Receiver<ToolError>,
+    ) -> Result<T, ToolError> {
         let mut work = std::pin::pin!(work);
         let mut is_cancelled = false;
-        let mut given_up = std::pin::pin!(given_up(self.cancel.clone()));
         loop {
             let live = Arc::clone(&self.live);
             tokio::select! {
                 done = &mut work => return Ok(done),
-                error = &mut given_up => return Err(error),
+                Some(error) = given_up.recv() => return Err(error),
                 () = self.context.ct.cancelled(), if !is_cancelled => {
                     is_cancelled = true;
                     self.cancel.cancel();

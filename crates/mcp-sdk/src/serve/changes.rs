@@ -5,6 +5,7 @@ use super::declare::{self, Audience};
 use super::server::{Project, Server};
 use crate::lock;
 use gemini_tools_core::tool::Cancellation;
+use gemini_tools_session::with_time_limit;
 use rmcp::RoleServer;
 use rmcp::service::{Peer, SubscriptionContext};
 use std::sync::{Arc, Mutex};
@@ -90,10 +91,11 @@ pub(super) async fn follow(
 async fn look(server: &Arc<Server>, audience: Audience, known: Option<u64>) -> Option<u64> {
     let server = Arc::clone(server);
     let look = tokio::task::spawn_blocking(move || {
-        let call = server.start();
+        let cancel = with_time_limit(&Cancellation::default());
+        let _running = server.clock.watch(&cancel, |_| {});
         let project = server.project(&[], audience.host).ok()?;
         let is_known = known.filter(|tools| project.is_known_as(*tools));
-        Some(is_known.unwrap_or_else(|| fingerprint(&project, audience, &call.cancel)))
+        Some(is_known.unwrap_or_else(|| fingerprint(&project, audience, &cancel)))
     });
     look.await.ok().flatten()
 }

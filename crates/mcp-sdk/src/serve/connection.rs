@@ -4,12 +4,11 @@ use super::call::{self, AskMode, Call};
 use super::changes::KnownTools;
 use super::declare::Audience;
 use super::rounds::{self, Answers};
-use super::running::given_up;
 use super::server::{Project, Server};
 use super::{ask, changes, codex, content, declare, fault, roots};
 use gemini_tools_core::client_host::ClientHost;
-use gemini_tools_core::text::visible;
-use gemini_tools_core::tool::{Context, ToolError};
+use gemini_tools_core::tool::{Cancellation, Context, ToolError};
+use gemini_tools_session::with_time_limit;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, Implementation, ListToolsResult, MetaObject,
     PaginatedRequestParams, ServerCapabilities, ServerConfig, SubscriptionFilter,
@@ -167,25 +166,18 @@ impl Connection {
         let roots = roots.map_err(|e| internal(&e))?;
         let host = self.audience(context).host;
         let server = Arc::clone(&self.server);
-        let started = server.start();
-        let cancel = started.cancel.clone();
-        let done = tokio::task::spawn_blocking(move || {
-            let cx = Context::new(started.cancel.clone(), false);
+        let work = move |cx| {
             let project = server.project(&roots, host).map_err(|e| internal(&e))?;
             let done = work(&project, &cx);
-            for note in project.session.take_notes() {
-                (server.options.log)(&visible(&note));
-            }
+            project.session.tell_notes(server.options.log);
             done
-        });
-        tokio::select! {
-            done = done => done.unwrap_or_else(|e| Err(ErrorData::internal_error(e.to_string(), None))),
-            error = given_up(cancel.clone()) => Err(internal(&error)),
-            () = context.ct.cancelled() => {
-                cancel.cancel();
-                Err(ErrorData::internal_error("The request was cancelled.", None))
-            }
-        }
+        };
+        let (clock, cancel) = (
+            &self.server.clock,
+            with_time_limit(&Cancellation::default()),
+        );
+        let done = call::attend(clock, cancel, None, context, work).await;
+        done.unwrap_or_else(|e| Err(internal(&e)))
     }
 
     /// Makes a call, or says what has to be asked first.
@@ -219,8 +211,8 @@ impl Connection {
         if let Some(project) = changed {
             let audience = self.audience(context);
             // Counted as running work: an end of the server waits for it.
-            let running = self.server.start();
-            let cancel = running.cancel.clone();
+            let cancel = with_time_limit(&Cancellation::default());
+            let _running = self.server.clock.watch(&cancel, |_| {});
             self.told
                 .notify(project, audience, cancel, &context.peer)
                 .await;

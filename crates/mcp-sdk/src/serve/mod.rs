@@ -1,7 +1,7 @@
 //! Our tools for clients of the Model Context Protocol, by the official SDK.
 //!
 //! `stdio` and `http` are the two ways in, `connection` is what one client sees, `server` what
-//! all of them share, `running` the calls that run. `registry` is what the client of a program sees
+//! all of them share. `registry` is what the client of a program sees
 //! that serves tools of its own. A call runs on a thread of its own (`call`), so that calls run side by
 //! side; `ask` lets a client's user decide about it, by `rounds` where the protocol has no requests
 //! to clients. `changes` tells clients of other tools. `declare` and `content` turn
@@ -39,7 +39,6 @@ mod long_answer;
 mod registry;
 mod roots;
 mod rounds;
-mod running;
 mod server;
 mod stdio;
 mod watch;
@@ -93,7 +92,7 @@ pub fn run(options: ServeOptions) -> u8 {
         match http {
             None => {
                 let connection = Connection::new(Arc::clone(&server), true);
-                stdio::serve(connection, Arc::clone(&server.running), &log).await
+                stdio::serve(connection, Arc::clone(&server.clock), &log).await
             }
             Some(http) => http::serve(&server, http).await,
         }
@@ -128,9 +127,9 @@ pub fn registry(registry: ToolRegistry, info: ServerInfo, log: fn(&str)) -> u8 {
         Err(e) => return cant_serve(&log, &e),
     };
     let connection = RegistryConnection::new(registry, info);
-    let running = Arc::clone(&connection.running);
-    let attended = stdio::serve(connection, Arc::clone(&running), &log);
-    run_until_end(runtime, attended, running.end())
+    let clock = Arc::clone(&connection.clock);
+    let attended = stdio::serve(connection, Arc::clone(&clock), &log);
+    run_until_end(runtime, attended, server::end(&clock))
 }
 
 /// Builds the runtime that clients are attended on.

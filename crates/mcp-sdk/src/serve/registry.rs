@@ -1,10 +1,10 @@
 //! A server for the registry of another program.
 
-use super::running::RunningCalls;
 use super::{call, content, declare, fault};
 use gemini_tools_core::answer::Answer;
 use gemini_tools_core::registry::ToolRegistry;
 use gemini_tools_core::tool::Cancellation;
+use gemini_tools_session::Clock;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, Implementation, ListToolsResult,
     PaginatedRequestParams, ServerCapabilities, ServerConfig,
@@ -13,7 +13,6 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::Value;
 use std::sync::Arc;
-use tokio::sync::mpsc;
 
 /// The name and the instructions of a server.
 #[derive(Debug, Clone)]
@@ -48,7 +47,7 @@ impl ServerInfo {
 pub(super) struct RegistryConnection {
     registry: Arc<ToolRegistry>,
     info: ServerInfo,
-    pub(super) running: Arc<RunningCalls>,
+    pub(super) clock: Arc<Clock>,
 }
 
 impl RegistryConnection {
@@ -56,7 +55,7 @@ impl RegistryConnection {
         Self {
             registry: Arc::new(registry),
             info,
-            running: Arc::default(),
+            clock: Arc::default(),
         }
     }
 }
@@ -94,7 +93,6 @@ impl ServerHandler for RegistryConnection {
     ) -> Result<CallToolResponse, ErrorData> {
         let structured = self.info.structured_content;
         let registry = Arc::clone(&self.registry);
-        let started = self.running.start(Cancellation::default());
         let work = move |cx| {
             let args = Value::Object(request.arguments.unwrap_or_default());
             let answer = Answer {
@@ -104,9 +102,8 @@ impl ServerHandler for RegistryConnection {
             };
             content::result(&answer, false, structured)
         };
-        // Nothing asks.
-        let (_, questions) = mpsc::channel(1);
-        let result = call::attend(started, questions, &context, work).await;
+        let cancel = Cancellation::default();
+        let result = call::attend(&self.clock, cancel, None, &context, work).await;
         Ok(result
             .unwrap_or_else(|e| content::refused(&e, structured))
             .into())

@@ -2,15 +2,12 @@
 
 use super::ServeOptions;
 use super::changes::KnownTools;
-use super::running::{CallGuard, RunningCalls};
 use super::watch::WatchedFiles;
 use crate::lock;
 use gemini_tools_core::client_host::{ClientHost, GEMINI_CLI};
 use gemini_tools_core::text::visible;
-use gemini_tools_core::tool::{Cancellation, ToolError};
-use gemini_tools_session::{Session, with_time_limit};
-use gemini_tools_settings::settings::{Settings, home};
-use gemini_tools_workspace::real_root;
+use gemini_tools_core::tool::{TICK, ToolError};
+use gemini_tools_session::{Clock, Session};
 use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -24,7 +21,7 @@ pub(super) struct Server {
     /// The workspace where no client says otherwise, as it was named.
     roots: Vec<PathBuf>,
     projects: Mutex<HashMap<Key, Arc<Project>>>,
-    pub(super) running: Arc<RunningCalls>,
+    pub(super) clock: Arc<Clock>,
 }
 
 /// The client's host, Gemini CLI where it is not known, and the roots.
@@ -65,7 +62,7 @@ impl Server {
             options,
             roots,
             projects: Mutex::default(),
-            running: Arc::default(),
+            clock: Arc::default(),
         })
     }
 
@@ -111,31 +108,20 @@ impl Server {
     }
 
     fn open(&self, roots: &[PathBuf], host: &'static ClientHost) -> Result<Project, ToolError> {
-        let ServeOptions {
-            rules,
-            with_servers,
-            log,
-            ..
-        } = &self.options;
+        let rules = &self.options.rules;
         let (root, more) = roots
             .split_first()
             .map_or((Path::new(""), roots), |(root, more)| (root, more));
-        let open = if *with_servers {
-            Session::open
-        } else {
-            Session::open_without_servers
-        };
-        let home = home();
-        let written = root;
-        let root = &real_root(written, more)?;
-        let settings = Settings::load(home.as_deref(), root);
-        real_root(written, &settings.sandbox.allowed_paths)?;
-        let watched = WatchedFiles::new(home.as_deref(), root, &settings, rules);
+        let project = gemini_tools_session::Project::open_at(root, more)?;
+        let watched = WatchedFiles::new(&project, rules);
         // Looked at first: what changes while it is being read is seen the next time.
         let state = watched.state();
-        let session = open(root, more, rules)?.with_client_host(host)?;
+        let mut session = Session::open(&project.root, more, rules)?.with_client_host(host)?;
+        if !self.options.with_servers {
+            session = session.without_servers();
+        }
         for problem in session.problems() {
-            log(&visible(&problem));
+            (self.options.log)(&visible(&problem));
         }
         Ok(Project {
             session,
@@ -145,15 +131,18 @@ impl Server {
         })
     }
 
-    /// Starts a call, whose time begins.
-    pub(super) fn start(&self) -> CallGuard {
-        let cancel = with_time_limit(&Cancellation::default());
-        self.running.start(cancel)
-    }
-
     /// Ends all calls and closes all projects.
     pub(super) async fn end(&self) {
-        self.running.end().await;
+        end(&self.clock).await;
         lock(&self.projects).clear();
+    }
+}
+
+/// Tells all calls to end, and waits until they have, or have been given up. A call that never ends is left to the end of
+/// this process, and what it has started to its supervisor.
+pub(super) async fn end(clock: &Clock) {
+    clock.cancel_all();
+    while !clock.is_idle() {
+        tokio::time::sleep(TICK).await;
     }
 }

@@ -5,11 +5,11 @@
 //! ever. Here every line is answered. Threads read and write, because standard streams may be
 //! anything: pipes, sockets, terminals, files.
 
-use super::running::RunningCalls;
 use super::{MAX_CALLS, fault};
 use crate::lock;
 use gemini_tools_core::json::{self, MAX_BYTES};
 use gemini_tools_process::output::write_stdout;
+use gemini_tools_session::Clock;
 use rmcp::model::{
     ClientNotification, ClientRequest, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
 };
@@ -40,10 +40,10 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 /// Serves the client on the standard streams until its input ends. Returns the exit status.
 pub(super) async fn serve(
     connection: impl ServerHandler,
-    running: Arc<RunningCalls>,
+    clock: Arc<Clock>,
     log: &dyn Fn(&str),
 ) -> u8 {
-    let (stdio, written) = Stdio::start(running);
+    let (stdio, written) = Stdio::start(clock);
     let status = match connection.serve(stdio).await {
         Ok(running) => {
             let _ = running.waiting().await;
@@ -72,7 +72,7 @@ type RequestIds = Arc<Mutex<HashSet<RequestId>>>;
 
 /// The standard streams as the SDK sees them.
 struct Stdio {
-    running: Arc<RunningCalls>,
+    clock: Arc<Clock>,
     /// Lines of standard input; `None` for one that is too long.
     incoming: mpsc::Receiver<Option<Vec<u8>>>,
     /// The silence before the end of the input, once it has ended.
@@ -94,7 +94,7 @@ struct Stdio {
 
 impl Stdio {
     /// Starts reading and writing. The receiver fires when all is written, or when it can't be.
-    fn start(running: Arc<RunningCalls>) -> (Self, oneshot::Receiver<()>) {
+    fn start(clock: Arc<Clock>) -> (Self, oneshot::Receiver<()>) {
         let (lines, incoming) = mpsc::channel(QUEUE);
         let (outgoing, messages) = mpsc::channel(QUEUE);
         let (done, written) = oneshot::channel();
@@ -112,7 +112,7 @@ impl Stdio {
             let _ = done.send(());
         });
         let stdio = Self {
-            running,
+            clock,
             incoming,
             silence,
             outgoing: Some(outgoing),
@@ -224,7 +224,7 @@ impl Stdio {
             }
             // The answers of calls that are ended now tell a client nothing that it waits for.
             self.is_silent |= self.has_greeted;
-            self.running.cancel_all();
+            self.clock.cancel_all();
         }
     }
 }

@@ -1,8 +1,7 @@
 //! The files that decide about tools: settings, trust, rules, custom tools.
 
-use gemini_tools_policy::Extra;
-use gemini_tools_session::PolicyOptions;
-use gemini_tools_settings::settings::{Scope, Settings, system_directory};
+use gemini_tools_session::{PolicyOptions, Project};
+use gemini_tools_settings::settings::{Scope, system_directory};
 use gemini_tools_settings::trust::{Fingerprint, TrustRecord, TrustWatch};
 use gemini_tools_workspace::stamp::Stamp;
 use std::collections::hash_map::DefaultHasher;
@@ -22,12 +21,9 @@ pub(super) struct WatchedFiles {
 
 impl WatchedFiles {
     /// Lists the files of the project in `root`.
-    pub(super) fn new(
-        home: Option<&Path>,
-        root: &Path,
-        settings: &Settings,
-        rules: &PolicyOptions,
-    ) -> Self {
+    pub(super) fn new(project: &Project, rules: &PolicyOptions) -> Self {
+        let (home, root) = (project.home.as_deref(), &*project.root);
+        let settings = &project.settings;
         let scopes = [Scope::SystemDefaults, Scope::User, Scope::System];
         let files = scopes.iter().filter_map(|scope| scope.file(home, root));
         let mut paths: Vec<PathBuf> = files.collect();
@@ -39,7 +35,7 @@ impl WatchedFiles {
             paths.extend(own.map(|name| home.join(".gemini").join(name)));
         }
         paths.extend(std::env::var_os("GEMINI_CLI_TRUSTED_FOLDERS_PATH").map(PathBuf::from));
-        paths.extend(Extra::with_paths(&rules.policy).paths);
+        paths.extend(rules.paths().0);
         paths.extend(settings.policy_paths.iter().cloned());
         paths.extend(settings.admin_policy_paths.iter().cloned());
         Self {
@@ -96,16 +92,20 @@ fn look_at(path: &Path, hasher: &mut DefaultHasher) -> bool {
 #[cfg(test)]
 mod tests {
     use super::WatchedFiles;
-    use gemini_tools_session::PolicyOptions;
-    use gemini_tools_settings::settings::Settings;
+    use gemini_tools_session::{PolicyOptions, Project};
     use std::fs;
+    use std::sync::Arc;
 
     #[test]
     fn a_change_of_settings_rules_or_tools_is_seen() {
         let dir = tempfile::tempdir().expect("a directory");
         let (home, root) = (dir.path().join("home"), dir.path().join("root"));
-        let settings = Settings::default();
-        let watched = WatchedFiles::new(Some(&home), &root, &settings, &PolicyOptions::default());
+        let project = Project {
+            home: Some(home),
+            root,
+            settings: Arc::default(),
+        };
+        let watched = WatchedFiles::new(&project, &PolicyOptions::default());
         let mut before = watched.state();
         assert_eq!(watched.state(), before);
         for name in [

@@ -25,7 +25,8 @@ use crate::hosts::GEMINI;
 use crate::init::active_content;
 use gemini_tools_core::diagnostic::{Diagnostic, Origin, Severity};
 use gemini_tools_core::text::show_path;
-use gemini_tools_policy::{Extra, Policy};
+use gemini_tools_policy::Policy;
+use gemini_tools_session::{PolicyOptions, Project};
 use gemini_tools_settings::settings::{Settings, variables_in};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -152,7 +153,7 @@ fn trust_remedy(setup: &Setup<'_>) -> String {
 struct Setup<'a> {
     home: Option<&'a Path>,
     root: &'a Path,
-    settings: Settings,
+    settings: &'a Settings,
     policy: Policy,
     /// True if the two commands need not be there: another host has the tools.
     is_for_others: bool,
@@ -164,16 +165,15 @@ struct Commands {
     call: CommandText,
 }
 
-/// Checks the set-up of the project in `root`; `home` is the user's home directory.
-pub fn check(home: Option<&Path>, root: &Path, extent: &Extent) -> DoctorReport {
-    let settings = Settings::load(home, root);
-    let policy = Policy::load(&settings, home, root, &Extra::with_paths(&[""; 0]));
+/// Checks the set-up of a project.
+pub fn check(project: &Project, extent: &Extent) -> DoctorReport {
+    let (home, root) = (project.home.as_deref(), project.root.as_path());
     let hosts = host::find(home, root, extent.host.as_deref());
     let setup = Setup {
         home,
         root,
-        settings,
-        policy,
+        settings: &project.settings,
+        policy: project.policy(&PolicyOptions::default()),
         is_for_others: !hosts.is_empty() && extent.tries.is_empty(),
     };
     let mut report = DoctorReport::default();

@@ -1,0 +1,215 @@
+//! The clock of all calls: at the end of their time, at a signal, and when the caller is gone, it
+//! answers for calls that do not answer themselves, whatever they are doing.
+//!
+//! A call and the clock may both have an answer. The one that [claims](Clock::claim) the
+//! call gives it; so there is one, and it is whole. The process may end in the middle of anything
+//! else: what a call has started ends with it (supervisors see that their caller is gone), and a file
+//! is either the old one or the new one, because a write is one rename, before which the call must still be [waited for][acting].
+//!
+//! [acting]: gemini_tools_core::tool::Cancellation::acting
+
+use gemini_tools_core::tool::{Cancellation, ErrorKind, GracePeriod, TICK, ToolError};
+use rustix::event::{PollFd, PollFlags, Timespec};
+use std::fmt;
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Time for which the process goes on after an interruption when no call runs any more: a reader
+/// who takes no answer can't hold it up.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Answers for a call that does not.
+type LastWord = Box<dyn FnOnce(ToolError) + Send>;
+
+/// Watches over calls. By default it ticks only while there are some.
+#[derive(Default)]
+pub struct Clock {
+    calls: Mutex<Calls>,
+}
+
+#[derive(Default)]
+struct Calls {
+    next: u64,
+    watched: Vec<WatchedCall>,
+    ticks: bool,
+}
+
+/// A call that has not been answered.
+struct WatchedCall {
+    number: u64,
+    cancel: Cancellation,
+    grace: GracePeriod,
+    last_word: LastWord,
+}
+
+impl Clock {
+    /// Starts the clock of a process that makes calls and nothing else. `cancel` is told when the caller is gone; `end` is
+    /// called where a signal has come, and the process does not end although no call runs.
+    pub fn of_process(cancel: &Cancellation, end: fn(i32) -> !) -> Arc<Self> {
+        let clock = Arc::new(Self::default());
+        clock.wind(&mut clock.calls(), cancel.clone(), Some(end));
+        clock
+    }
+
+    fn wind(self: &Arc<Self>, calls: &mut Calls, cancel: Cancellation, end: Option<fn(i32) -> !>) {
+        let clock = Arc::clone(self);
+        let thread = std::thread::Builder::new().name("clock".to_owned());
+        // Without it calls still look at the time themselves.
+        calls.ticks = thread.spawn(move || clock.run(&cancel, end)).is_ok();
+    }
+
+    fn calls(&self) -> MutexGuard<'_, Calls> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Watches over a call from now on, until it is claimed.
+    pub fn begin(
+        self: &Arc<Self>,
+        cancel: &Cancellation,
+        last_word: impl FnOnce(ToolError) + Send + 'static,
+    ) -> u64 {
+        let mut calls = self.calls();
+        calls.next += 1;
+        let number = calls.next;
+        calls.watched.push(WatchedCall {
+            number,
+            cancel: cancel.clone(),
+            grace: GracePeriod::default(),
+            last_word: Box::new(last_word),
+        });
+        if !calls.ticks {
+            self.wind(&mut calls, Cancellation::default(), None);
+        }
+        number
+    }
+
+    /// Watches over a call from now on, until the guard is dropped.
+    pub fn watch(
+        self: &Arc<Self>,
+        cancel: &Cancellation,
+        last_word: impl FnOnce(ToolError) + Send + 'static,
+    ) -> WatchGuard {
+        let number = self.begin(cancel, last_word);
+        WatchGuard(Arc::clone(self), number)
+    }
+
+    /// Makes a call on a thread of its own, and waits no longer for it than it may take. Where it
+    /// is given up, its thread is left behind.
+    ///
+    /// # Errors
+    ///
+    /// Returns the call's own error; `cancelled` or `timeout` if it was given up.
+    pub fn attend<T: Send + 'static>(
+        self: &Arc<Self>,
+        cancel: &Cancellation,
+        call: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
+    ) -> Result<T, ToolError> {
+        let (sender, receiver) = channel();
+        let last = sender.clone();
+        let watched = self.watch(cancel, move |error| {
+            let _ = last.send(Err(error));
+        });
+        let thread = std::thread::Builder::new().spawn(move || {
+            let _watched = watched;
+            // The caller may no longer be there to take it.
+            let _ = sender.send(call());
+        });
+        let failed = |why: String| ToolError::new(ErrorKind::UnhandledException, why);
+        thread.map_err(|e| failed(format!("No thread could be started: {e}.")))?;
+        let crashed = |_| Err(failed("The call has crashed (internal error).".to_owned()));
+        receiver.recv().unwrap_or_else(crashed)
+    }
+
+    /// Takes a call over to answer it; `false` where that has been done already.
+    pub fn claim(&self, number: u64) -> bool {
+        let watched = &mut self.calls().watched;
+        let at = watched.iter().position(|call| call.number == number);
+        at.map(|at| watched.swap_remove(at)).is_some()
+    }
+
+    /// Returns true if a call is not answered yet.
+    pub fn is_watched(&self, number: u64) -> bool {
+        let watched = &self.calls().watched;
+        watched.iter().any(|call| call.number == number)
+    }
+
+    /// Returns true if no call is watched over.
+    pub fn is_idle(&self) -> bool {
+        self.calls().watched.is_empty()
+    }
+
+    /// Tells all calls to end.
+    pub fn cancel_all(&self) {
+        let calls = self.calls();
+        calls.watched.iter().for_each(|call| call.cancel.cancel());
+    }
+
+    /// Does something that sees to its own end.
+    pub fn busy<T>(self: &Arc<Self>, act: impl FnOnce() -> T) -> T {
+        let _busy = self.watch(&Cancellation::default(), |_| {});
+        act()
+    }
+
+    fn run(&self, cancel: &Cancellation, end: Option<fn(i32) -> !>) {
+        let mut is_caller_there = true;
+        let mut idle_since: Option<Instant> = None;
+        loop {
+            is_caller_there = wait(cancel, is_caller_there);
+            let mut calls = self.calls();
+            let is_over = |call: &mut WatchedCall| call.grace.is_over(&call.cancel);
+            let given_up: Vec<_> = calls.watched.extract_if(.., is_over).collect();
+            let is_idle = calls.watched.is_empty();
+            calls.ticks = !is_idle || end.is_some();
+            let ticks = calls.ticks;
+            drop(calls);
+            for call in given_up {
+                let error = call.cancel.give_up();
+                // The reader may keep it waiting.
+                let _ = std::thread::Builder::new().spawn(move || (call.last_word)(error));
+            }
+            if !ticks {
+                return;
+            }
+            match (end, cancel.signal()) {
+                (Some(end), Some(signal)) if is_idle => {
+                    if idle_since.get_or_insert_with(Instant::now).elapsed() >= SHUTDOWN_TIMEOUT {
+                        end(signal);
+                    }
+                }
+                _ => idle_since = None,
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Clock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Clock").finish_non_exhaustive()
+    }
+}
+
+/// The guard of [`Clock::watch`].
+#[derive(Debug)]
+pub struct WatchGuard(Arc<Clock>, u64);
+
+impl Drop for WatchGuard {
+    fn drop(&mut self) {
+        self.0.claim(self.1);
+    }
+}
+
+/// Waits a moment. Returns true if the caller was there, and still is.
+fn wait(cancel: &Cancellation, is_caller_there: bool) -> bool {
+    let Some(caller) = cancel.caller().filter(|_| is_caller_there) else {
+        std::thread::sleep(TICK);
+        return false;
+    };
+    let tick = Timespec::try_from(TICK).ok();
+    let mut fds = [PollFd::new(&caller, PollFlags::IN)];
+    if let Ok(1..) = rustix::event::poll(&mut fds, tick.as_ref()) {
+        cancel.cancel();
+        return false;
+    }
+    true
+}

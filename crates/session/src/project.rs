@@ -1,0 +1,77 @@
+//! A project's settings, and what they decide about.
+//!
+//! Every program opens a project here. Whose settings count, whether the project is trusted and which rules there are
+//! is decided once, so that no two programs can give different answers to it.
+
+use gemini_tools_core::tool::ToolError;
+use gemini_tools_policy::approval::Gate;
+use gemini_tools_policy::{Policy, PolicyOptions};
+use gemini_tools_settings::settings::{Settings, home};
+use gemini_tools_settings::trust::ProjectTrust;
+use gemini_tools_workspace::{Workspace, real_root};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A project of which the settings have been read. Rules and files are opened from it where a program needs them:
+/// `get_tools` is started for every session of a host, and does without the files.
+#[derive(Debug, Clone)]
+pub struct Project {
+    /// The user's home directory.
+    pub home: Option<PathBuf>,
+    /// The project's directory.
+    pub root: PathBuf,
+    /// The settings in force.
+    pub settings: Arc<Settings>,
+}
+
+impl Project {
+    /// Reads the settings of the project in `root`, an absolute path without links.
+    pub fn open(root: &Path) -> Self {
+        Self::open_trusting(root, ProjectTrust::new)
+    }
+
+    /// Reads the settings of a project, of whose trust the caller decides.
+    pub fn open_trusting(root: &Path, trust: fn(Option<&Path>, &Path) -> ProjectTrust) -> Self {
+        let home = home();
+        let trust = trust(home.as_deref(), root);
+        let settings = Settings::load_trusting(home.as_deref(), root, trust);
+        Self {
+            home,
+            root: root.to_owned(),
+            settings: Arc::new(settings),
+        }
+    }
+
+    /// Reads the settings of the project at `written`, an absolute path that may have links. `more` are the other roots.
+    ///
+    /// # Errors
+    ///
+    /// Returns `policy_violation` if commands may have pointed the path elsewhere; otherwise what the system says.
+    pub fn open_at(written: &Path, more: &[PathBuf]) -> Result<Self, ToolError> {
+        let project = Self::open(&real_root(written, more)?);
+        real_root(written, &project.settings.sandbox.allowed_paths)?;
+        Ok(project)
+    }
+
+    /// Reads the rules of calls.
+    pub fn policy(&self, rules: &PolicyOptions) -> Policy {
+        Policy::load(&self.settings, self.home.as_deref(), &self.root, rules)
+    }
+
+    /// Opens the project's directory, and `roots` besides.
+    ///
+    /// # Errors
+    ///
+    /// Returns `execution_failed` if the project's directory can't be opened.
+    pub fn workspace(&self, roots: &[PathBuf]) -> Result<Workspace, ToolError> {
+        let writable = &self.settings.sandbox.allowed_paths;
+        Workspace::open_among(&self.root, roots, writable, self.home.as_deref())
+    }
+
+    /// Makes the gate for calls that work in `workspace`.
+    pub fn gate(&self, workspace: &Workspace, rules: &PolicyOptions) -> Gate {
+        let mut policy = self.policy(rules);
+        policy.add_roots(workspace.written_roots());
+        Gate::new(policy, rules.approval)
+    }
+}

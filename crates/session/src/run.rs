@@ -1,0 +1,52 @@
+//! The way of a call, which is the same for all programs: prepared for its reader, judged, made, and limited.
+
+use crate::{CallOptions, Session};
+use gemini_tools_core::answer::Answer;
+use gemini_tools_core::tool::{Context, ToolError, switch_of};
+use serde_json::Value;
+
+/// The reader of an answer.
+#[derive(Debug, Clone, Copy, Default)]
+pub enum Reader {
+    /// A model: what commands print is condensed, and an answer is kept within the limit of the settings.
+    #[default]
+    Model,
+    /// A model whose host keeps answers within so many characters itself: tools that choose what to leave out know of it.
+    Host(Option<usize>),
+    /// A person or a pipe: nothing is left out.
+    Person,
+}
+
+impl Session {
+    /// Makes a call for the reader of its answer. Whatever fails, also the preparation, is the answer's outcome.
+    pub fn run<'a>(
+        &self,
+        name: &'a str,
+        args: Value,
+        options: CallOptions<'a>,
+        cx: &mut Context,
+    ) -> Answer<'a> {
+        cx.call_id = options.id.map(str::to_owned);
+        let prepared = self.prepare(options.reader, cx);
+        let outcome = prepared.and_then(|()| self.call(name, args, options, cx));
+        if let Some(tell) = options.tell {
+            self.tell_notes(tell);
+        }
+        let id = options.id;
+        let mut answer = Answer { name, id, outcome };
+        if let Reader::Model = options.reader {
+            answer.limit(cx.limit_chars, &|text| self.tool_env.keep(name, text));
+        }
+        answer
+    }
+
+    fn prepare(&self, reader: Reader, cx: &mut Context) -> Result<(), ToolError> {
+        cx.limit_chars = match reader {
+            Reader::Person => return Ok(()),
+            Reader::Host(limit) => limit,
+            Reader::Model => self.tool_env.settings.limit_chars(),
+        };
+        cx.condenses = switch_of("GEMINI_TOOLS_CONDENSE")?.unwrap_or(true);
+        Ok(())
+    }
+}
