@@ -145,6 +145,15 @@ fn call_options<'a>(
     }
 }
 
+/// Returns the reader of the answer. A report is made of what was found, and the text is not in it.
+fn reader(options: &CallToolOptions, session: &Session) -> Reader {
+    match options.form.unwrap_or_default() {
+        form if form.is_for_people() => Reader::Person,
+        _ if options.report.is_some() => Reader::Host(session.tool_env().settings.limit_chars()),
+        _ => Reader::Model,
+    }
+}
+
 fn answer(options: &'static CallToolOptions, cancel: &Cancellation, clock: &Arc<Clock>) -> u8 {
     let own = cancel.clone();
     let number = clock.begin(cancel, move |error| {
@@ -181,12 +190,7 @@ fn answer(options: &'static CallToolOptions, cancel: &Cancellation, clock: &Arc<
         let person = person(options, cancel);
         let mut how = call_options(options, person.as_ref());
         how.id = options.id.as_deref();
-        if form.is_for_people() {
-            how.reader = Reader::Person;
-        } else if options.report.is_some() {
-            // It is made of what was found, and the text is not in it.
-            how.reader = Reader::Host(session.tool_env().settings.limit_chars());
-        }
+        how.reader = reader(options, session);
         ci::check(
             options,
             session.run(&options.name, args, how, &mut cx).outcome?,
