@@ -71,7 +71,7 @@ fn check_variable(name: &'static str, report: &mut DoctorReport) {
 /// Warns of names in rules that no tool has, neither of `declared` nor of ours: such a rule refuses
 /// nothing.
 pub(super) fn check_names(setup: &Setup<'_>, declared: &[String], report: &mut DoctorReport) {
-    let mut known = tool_names(&setup.settings, setup.home, setup.root);
+    let mut known = tool_names(setup.settings, setup.home, setup.root);
     known.extend_from_slice(declared);
     report.findings.extend(setup.policy.unknown_tools(&known));
 }
