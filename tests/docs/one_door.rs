@@ -1,6 +1,6 @@
 //! What is done in one place only: a rule that holds there holds in every program.
 
-use crate::comments::files;
+use crate::old_names::files;
 use std::fs;
 use std::path::PathBuf;
 

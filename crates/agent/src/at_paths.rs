@@ -74,7 +74,6 @@ fn end_of_path(rest: &str) -> usize {
     rest.len()
 }
 
-/// Returns a path without the punctuation at its end. The directory above, as in `a/..`, is none.
 pub(crate) fn without_punctuation(path: &str) -> &str {
     let mut rest = path;
     while let Some(shorter) = rest.strip_suffix(PUNCTUATION) {

@@ -76,7 +76,6 @@ impl BatchClient {
         Self { call_tool, client }
     }
 
-    /// Reads files by `read_many_files`.
     pub(super) fn read_files(
         &self,
         paths: &BTreeSet<String>,
@@ -267,7 +266,6 @@ fn wait(
     }
 }
 
-/// Turns an answer into an outcome, and the tail call that it asks for.
 pub(super) fn outcome(
     request: &CallRequest,
     line: ResultLine,

@@ -138,7 +138,6 @@ impl CallOutcome {
         self.error.as_ref().and_then(|error| error.kind)
     }
 
-    /// Returns the same outcome as the answer to another call.
     #[must_use]
     fn in_answer_to(mut self, request: &CallRequest) -> Self {
         let parts = self.parts.iter_mut();

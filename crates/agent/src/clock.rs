@@ -32,7 +32,6 @@ pub(super) fn span(duration: Duration) -> String {
     }
 }
 
-/// Returns milliseconds, as all of the formats have durations.
 pub(super) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

@@ -2,7 +2,6 @@
 
 use gemini_tools_core::message::{Content, Part};
 
-/// Returns true if the model has to speak next.
 pub(super) fn is_unanswered(messages: &[Content]) -> bool {
     messages.last().is_some_and(|last| last.role != "model")
 }

@@ -20,7 +20,6 @@ pub(super) const CALL_TIME: Duration = Duration::from_secs(600);
 /// The reason why a program was ended whose supervisor is gone.
 pub(super) const UNWATCHED: &str = "the process that watched over it was killed";
 
-/// A command that may be any program.
 #[derive(Debug)]
 pub(super) struct ExternalCommand {
     pub(super) path: PathBuf,
@@ -36,7 +35,6 @@ impl ExternalCommand {
         }
     }
 
-    /// Makes a call.
     pub(super) fn call(
         &self,
         name: &str,
@@ -83,7 +81,6 @@ impl ExternalCommand {
     }
 }
 
-/// Returns the outcome of a call that was ended.
 pub(super) fn not_ended(
     request: &CallRequest,
     why: StopReason,
@@ -127,7 +124,6 @@ fn outcome(request: &CallRequest, ended: &ProgramRun, cancel: &Cancellation) -> 
     }
 }
 
-/// Returns the outcome of a call that has answered with a response of its own.
 fn response_outcome(request: &CallRequest, answer: FunctionResponse) -> CallOutcome {
     let (text, error) = program_output::message_of(&answer);
     let response = match &error {

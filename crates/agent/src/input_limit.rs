@@ -18,7 +18,6 @@ const LIMITS: [(&str, u64); 8] = [
     ("gemma", 131_072),
 ];
 
-/// Returns the limit of the model of this name.
 pub(super) fn by_name(model: &str) -> u64 {
     let name = model.rsplit('/').next().unwrap_or(model);
     let known = LIMITS.iter().find(|(start, _)| name.starts_with(start));

@@ -50,7 +50,6 @@ impl KeptSessions {
         newest.map(|(path, _)| path)
     }
 
-    /// Returns the files, and when each was written to.
     fn all(&self) -> Vec<(PathBuf, SystemTime)> {
         let entries = fs::read_dir(&self.directory)
             .into_iter()

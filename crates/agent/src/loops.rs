@@ -15,13 +15,11 @@ const WINDOW_CHARS: usize = 6_000;
 /// Shorter texts are repeated in tables and lists, too.
 const SHORTEST_PERIOD_CHARS: usize = 20;
 
-/// Longer ones are not noticed.
 const LONGEST_PERIOD_CHARS: usize = WINDOW_CHARS / SAME_TEXTS;
 
 /// Number of new characters after which the text is looked at again.
 const STEP_CHARS: usize = 500;
 
-/// The calls of a session.
 #[derive(Debug, Clone, Default)]
 pub(super) struct CallLoop {
     last: Option<u64>,
@@ -41,7 +39,6 @@ impl CallLoop {
     }
 }
 
-/// The text of a turn.
 #[derive(Debug, Clone, Default)]
 pub(super) struct TextLoop {
     tail: Vec<char>,

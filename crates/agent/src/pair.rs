@@ -164,7 +164,6 @@ impl Pair {
         Ok(pair)
     }
 
-    /// Adds what a discovery command has printed.
     fn add(&mut self, command: &str, printed: &[u8], is_own: bool) -> Result<(), String> {
         let (tools, notes) = read_declarations(printed, is_own).map_err(|reason| {
             format!("What the discovery command {command} printed can't be used: {reason}")
@@ -306,7 +305,6 @@ impl ForeignCommands {
 }
 
 impl OwnCommands {
-    /// Returns the words of the discovery command.
     fn discovery(&self) -> Vec<String> {
         let program = self.directory.join("get_tools").display().to_string();
         let mut words = vec![program];
@@ -327,7 +325,6 @@ impl OwnCommands {
     }
 }
 
-/// Runs a discovery command.
 fn run_discovery(
     words: &[String],
     environment: &[(String, String)],
@@ -392,7 +389,6 @@ fn read_declarations(
     Ok((tools.collect(), notes.collect()))
 }
 
-/// Returns the outcome of a failure of the commands themselves.
 pub(super) fn broken(request: &CallRequest, message: impl Into<String>) -> CallOutcome {
     CallOutcome::failure(request, ErrorKind::DiscoveredToolExecutionError, message)
 }

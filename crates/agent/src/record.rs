@@ -226,7 +226,6 @@ impl SessionRecord {
     }
 }
 
-/// Opens a file that one process at a time writes to.
 pub(crate) fn open(path: &Path, flags: OFlags) -> io::Result<File> {
     // A FIFO without a reader would let the session wait.
     let flags = flags | OFlags::NONBLOCK | OFlags::NOCTTY;
@@ -263,7 +262,6 @@ impl StoredSession {
         }
     }
 
-    /// Takes in a line of the session's file.
     fn take(&mut self, line: Line) -> Result<(), String> {
         match line {
             Line::Session { version, .. } if version != VERSION => {

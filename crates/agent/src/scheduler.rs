@@ -23,14 +23,12 @@ use std::sync::{Mutex, PoisonError};
 /// The answer to a call that is not made, as nothing more is to happen.
 const NOT_BEGUN: &str = "The call was cancelled before it began.";
 
-/// A receiver of events.
 pub(super) type Notify<'a> = dyn FnMut(&SessionEvent<'_>) + Send + 'a;
 
 /// The scheduler of a turn's calls.
 pub(super) struct Scheduler<'a> {
     /// Runs those that may run.
     pub(super) runner: Runner<'a>,
-    /// The gate that they pass.
     pub(super) gate: &'a Gate,
     /// Asks the user; `None` where that is not possible.
     pub(super) asker: &'a mut Option<TerminalPrompt>,
@@ -39,7 +37,6 @@ pub(super) struct Scheduler<'a> {
     pub(super) describes: bool,
 }
 
-/// The calls of a turn that are over.
 #[derive(Debug)]
 pub(super) struct FinishedCalls {
     /// Calls in the order of the model, each over.
@@ -49,7 +46,6 @@ pub(super) struct FinishedCalls {
 }
 
 impl Scheduler<'_> {
-    /// Runs calls to their ends.
     pub(super) fn run(&mut self, requests: Vec<CallRequest>) -> FinishedCalls {
         let pair = self.runner.pair;
         let mut calls: Vec<ToolCall> = requests
@@ -194,7 +190,6 @@ impl Scheduler<'_> {
     }
 }
 
-/// Returns a call of which nothing is known but its request and its tool.
 fn new_call(pair: &Pair, mut request: CallRequest) -> ToolCall {
     let tool = pair.get(&request.name);
     if let Some(tool) = tool {
@@ -210,7 +205,6 @@ fn new_call(pair: &Pair, mut request: CallRequest) -> ToolCall {
     }
 }
 
-/// A call before the gate.
 struct GatedToolCall<'c, 'a> {
     call: &'c mut ToolCall,
     tool: &'a DiscoveredTool,
@@ -296,7 +290,6 @@ fn proposed_lines(explanation: &Explanation) -> DiffStat {
 /// The part of a scheduler that a thread needs to run a call.
 #[derive(Clone, Copy)]
 pub(super) struct Runner<'a> {
-    /// The tools.
     pub(super) pair: &'a Pair,
     /// Receives events.
     pub(super) notify: &'a Mutex<&'a mut Notify<'a>>,
@@ -307,7 +300,6 @@ pub(super) struct Runner<'a> {
 }
 
 impl Runner<'_> {
-    /// Checks that there is such a tool, and its arguments by its schema.
     fn validate(&self, call: &ToolCall) -> Result<(), Box<CallOutcome>> {
         let request = &call.request;
         let fail = |kind, message: String| Box::new(CallOutcome::failure(request, kind, message));
@@ -387,7 +379,6 @@ impl Runner<'_> {
         self.advance(call, CallState::Done(outcome));
     }
 
-    /// Ends a call that does not run.
     fn refuse(&self, call: &mut ToolCall, kind: ErrorKind, why: &str) {
         let outcome = CallOutcome::failure(&call.request, kind, why);
         self.advance(call, CallState::Done(outcome));

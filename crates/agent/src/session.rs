@@ -247,7 +247,6 @@ impl<'a> AgentSession<'a> {
         }
     }
 
-    /// Ends the session with a turn without calls.
     fn end(&mut self, turn: Turn) -> Result<String, SessionError> {
         match turn.finish.as_deref() {
             Some("MAX_TOKENS") => {
@@ -267,7 +266,6 @@ impl<'a> AgentSession<'a> {
         Ok(turn.text)
     }
 
-    /// Answers all calls of a turn by one message.
     fn answer(&mut self, done: &FinishedCalls) -> Result<(), SessionError> {
         self.record_turns(&done.calls)?;
         let outcomes = done.calls.iter().filter_map(ToolCall::outcome);
@@ -302,7 +300,6 @@ impl<'a> AgentSession<'a> {
         written.map_err(SessionError::failed)
     }
 
-    /// Asks the model for its next turn.
     fn ask(&mut self) -> Result<Turn, SessionError> {
         self.turns += 1;
         if self.config.max_turns.is_some_and(|max| self.turns > max) {
@@ -360,7 +357,6 @@ impl<'a> AgentSession<'a> {
         .run(requests)
     }
 
-    /// Adds a message.
     fn keep(&mut self, content: Content) {
         // The prompt tokens of a turn are known from its answer.
         let prompt_tokens = (content.role == "model").then_some(self.last_prompt_tokens);

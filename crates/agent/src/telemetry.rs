@@ -65,7 +65,6 @@ pub struct Telemetry {
     now: Clock,
 }
 
-/// Returns a length as JavaScript counts it.
 fn length(text: &str) -> usize {
     text.encode_utf16().count()
 }
@@ -111,7 +110,6 @@ impl Telemetry {
         }
     }
 
-    /// Writes an event with these fields.
     fn write(&mut self, time: SystemTime, name: &str, mut fields: Value) {
         let Some(file) = &self.file else {
             return;

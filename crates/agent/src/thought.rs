@@ -40,7 +40,6 @@ impl Thought {
         }
     }
 
-    /// Returns true if nothing was thought.
     pub(super) fn is_empty(&self) -> bool {
         self.subject.is_empty() && self.description.is_empty()
     }

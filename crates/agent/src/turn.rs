@@ -16,7 +16,6 @@ use std::time::Instant;
 /// Gemini CLI.
 const MAX_TRIES: u32 = 3;
 
-/// Maximum calls of a turn.
 pub(super) const MAX_CALLS: usize = 1_000;
 
 /// The answer of a model in one turn.
@@ -56,7 +55,6 @@ impl Turn {
         }
     }
 
-    /// Adds a piece of the answer.
     fn add(&mut self, piece: &GenerateContentResponse, notify: &dyn Fn(&SessionEvent<'_>)) {
         for part in piece.parts() {
             if part.thought == Some(true) {
@@ -111,7 +109,6 @@ impl Turn {
     }
 }
 
-/// Returns an id for a call that the model has given none.
 fn generate_id(name: &str) -> String {
     use std::hash::{BuildHasher, RandomState};
     let number = RandomState::new().hash_one(name);
@@ -144,7 +141,6 @@ pub(super) fn ask(
     }
 }
 
-/// Asks for one answer.
 fn ask_once(
     client: &mut GeminiClient,
     model: &str,

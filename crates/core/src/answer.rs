@@ -17,7 +17,6 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// The text where there is none.
 const SUCCEEDED: &str = "Tool execution succeeded.";
 
 /// The printed form of a result.
@@ -90,7 +89,6 @@ impl Answer<'_> {
         self.failure().map_or(0, |(_, kind)| kind.exit_status())
     }
 
-    /// Returns true if the text for people ends in a diff.
     fn is_diff(&self) -> bool {
         matches!(
             &self.outcome,
@@ -358,7 +356,6 @@ impl Answer<'_> {
         remarks
     }
 
-    /// Returns the `response` object, and the media that belong to it.
     fn response(&self) -> (Value, Vec<Part>) {
         if let Some((message, kind)) = self.failure() {
             return (json!({ "error": message, "errorType": kind }), Vec::new());
@@ -424,7 +421,6 @@ impl Answer<'_> {
     }
 }
 
-/// Appends the line of a place that has this path.
 fn push_place(
     out: &mut String,
     path: &Path,
@@ -549,7 +545,6 @@ fn with_line_feed(mut text: String) -> String {
     text
 }
 
-/// Returns the texts of some parts, with a line in the place of each that is media.
 fn host_text(parts: &[Part]) -> String {
     let texts: Vec<String> = parts.iter().filter_map(host_line).collect();
     if texts.is_empty() {
@@ -593,7 +588,6 @@ fn processed(part: &Part) -> String {
     format!("Binary content of type {mime} was processed.")
 }
 
-/// Returns the text of the content, with a line for each part that is media.
 fn text_of(content: &LlmContent) -> String {
     let text = |part: Part| part.text.clone().unwrap_or_else(|| processed(&part));
     let texts: Vec<String> = content.to_parts().into_iter().map(text).collect();
@@ -655,7 +649,6 @@ struct DataWithPlaces<'a> {
     locations: &'a [FoundPlace],
 }
 
-/// Counts the bytes that are written to it.
 #[derive(Default)]
 struct ByteCount(usize);
 

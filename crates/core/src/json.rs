@@ -106,7 +106,6 @@ pub fn check_message(text: &[u8]) -> Result<(), JsonError> {
     Ok(())
 }
 
-/// Returns the length of the strings that are media by their names.
 fn media_bytes(text: &[u8]) -> usize {
     let (mut bytes, mut rest) = (0, text);
     let mut is_media = false;
@@ -141,7 +140,6 @@ fn values_bytes(text: &[u8]) -> usize {
     bytes
 }
 
-/// Returns the text after a string that has begun.
 fn behind_string(mut text: &[u8]) -> &[u8] {
     while let Some(at) = memchr::memchr2(b'"', b'\\', text) {
         if text[at] == b'"' {
@@ -175,7 +173,6 @@ fn without_lone_surrogates(text: &[u8]) -> Option<Vec<u8>> {
     repaired
 }
 
-/// Returns the code unit of an escape at a place.
 fn unit(text: &[u8], at: usize) -> Option<u16> {
     let digits = text.get(at..at + 6)?.strip_prefix(b"\\u")?;
     let digits = std::str::from_utf8(digits).ok()?;

@@ -7,7 +7,6 @@ use crate::text::hex;
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 
-/// Length of the hash in a shortened name.
 pub(crate) const HASH_CHARS: usize = 8;
 
 /// A way to write tools.

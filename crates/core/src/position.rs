@@ -67,7 +67,6 @@ impl<'a> LineIndex<'a> {
         }
     }
 
-    /// Returns the number of characters that begin before a byte.
     fn characters_before(&self, at: usize) -> usize {
         let block = at / BLOCK_BYTES;
         let Some(count) = self.counts.get(block) else {
@@ -151,7 +150,6 @@ impl Node {
         items.get(index).map(|node| (node.at, node))
     }
 
-    /// Returns the value that a JSON pointer leads to.
     fn pointer(&self, pointer: &str) -> Option<&Node> {
         let mut tokens = pointer.split('/');
         if tokens.next() != Some("") {
@@ -231,7 +229,6 @@ impl Search<'_> {
         }
     }
 
-    /// Returns the target of the reference in a value.
     pub(crate) fn target<'n>(&'n self, node: &Node) -> Option<&'n Node> {
         let NodeKind::Target(target) = &node.get("$ref")?.1.kind else {
             return None;

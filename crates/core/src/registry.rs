@@ -143,8 +143,6 @@ impl ToolRegistry {
         all.find(|tool| is_mapped(tool.name(), name))
     }
 
-    /// Returns the tools that are registered, and those of the sources that have none of their
-    /// names.
     fn all(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
         let later = self.sources.iter().flat_map(|source| source.0.iter());
         let later = later.filter(|tool| !self.tools.contains_key(tool.name()));

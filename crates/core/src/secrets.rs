@@ -9,7 +9,6 @@ const HIDDEN: &str = "***";
 /// The shortest value of a variable that is looked for: a shorter one would be found everywhere.
 const SHORTEST_BYTES: usize = 8;
 
-/// Names with these words are those of credentials.
 const WORDS: [&str; 10] = [
     "TOKEN",
     "SECRET",
@@ -139,7 +138,6 @@ pub fn is_secret(name: &str, value: &str) -> bool {
     !is_harmless && (NAMES.contains(&name.as_str()) || WORDS.iter().any(|word| name.contains(word)))
 }
 
-/// Returns true for an address with user and password.
 fn has_password(value: &str) -> bool {
     value.split_once("://").is_some_and(|(_, rest)| {
         let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();

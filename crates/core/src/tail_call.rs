@@ -11,7 +11,6 @@ use crate::tool::{
 use serde_json::Value;
 use std::sync::Arc;
 
-/// The longest chain of tail calls.
 const MAX_TAIL_CALLS: usize = 10;
 
 /// Makes a call of `tool`, and the tail calls that its results ask for: `find` finds their tools by name. `judge` is

@@ -60,7 +60,6 @@ pub fn show_name(name: &[u8]) -> Cow<'_, str> {
     shown.into()
 }
 
-/// Appends a byte as [`show_name`] shows one that is not UTF-8.
 fn push_odd_byte(shown: &mut String, byte: u8) {
     shown.push_str(&format!("\\x{{{byte:02x}}}"));
 }
@@ -306,7 +305,6 @@ pub fn collation_key(name: &[u8]) -> Vec<u8> {
     key
 }
 
-/// Returns the letter under an accent, for the letters of Latin-1.
 fn base_letter(c: char) -> char {
     match c {
         'À'..='Å' | 'à'..='å' => 'a',

@@ -57,7 +57,6 @@ pub(super) fn find(text: &str) -> Result<Option<String>, String> {
     Ok(block)
 }
 
-/// Returns the sign of the comments in which a block begins in this line.
 fn opening(line: &str) -> Option<&'static str> {
     let is_opening = |rest: &str| {
         let rest = rest.trim().strip_prefix("///");
@@ -73,13 +72,11 @@ fn unmarked<'a>(sign: &str, line: &'a str) -> Option<&'a str> {
     Some(rest.strip_prefix(' ').unwrap_or(rest))
 }
 
-/// Returns the first line of the block's text, counted from 1.
 pub(super) fn first_line(text: &str) -> usize {
     let at = text.lines().position(|line| opening(line).is_some());
     at.map_or(1, |at| at + 2)
 }
 
-/// Returns the number of characters before the text of a line in the block.
 pub(super) fn margin(text: &str, line: &str) -> usize {
     let sign = text.lines().find_map(opening);
     let rest = sign.and_then(|sign| unmarked(sign, line));

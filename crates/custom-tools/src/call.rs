@@ -43,7 +43,6 @@ const MAX_VARIABLE_BYTES: usize = 100_000;
 pub(super) struct CustomTool {
     listed: ToolEntry,
     tool_env: ToolEnv,
-    /// The description and the schema.
     declared: OnceLock<(String, Schema)>,
 }
 
@@ -231,7 +230,6 @@ impl Call {
         line
     }
 
-    /// Returns the result of a program that has ended.
     fn report(
         &self,
         mut streams: Streams<'_>,
@@ -370,7 +368,6 @@ impl ToolInvocation for Call {
     }
 }
 
-/// Returns a failure with its message for the model and for people.
 pub(super) fn failed(message: String, kind: ErrorKind) -> ToolResult {
     let mut result = ToolResult::text(message.as_str()).with_display(message.clone());
     result.error = Some(ResultError {
@@ -407,7 +404,6 @@ fn end_of(text: &str) -> String {
     )
 }
 
-/// Returns the variable in which a script finds a parameter.
 pub(super) fn variable_of(parameter: &str) -> String {
     let name = with_underscores(parameter, false).replace('-', "_");
     format!("PARAM_{}", name.to_ascii_uppercase())

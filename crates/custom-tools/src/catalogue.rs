@@ -88,7 +88,6 @@ struct Catalogue {
     entries: BTreeMap<PathBuf, Entry>,
 }
 
-/// The tools of a directory.
 #[derive(Debug, Default)]
 pub(super) struct Scan {
     pub(super) tools: Vec<ToolEntry>,
@@ -103,7 +102,6 @@ pub(super) struct Fault {
     pub(super) text: String,
 }
 
-/// Lists the tools of a directory; `cache` is the file of its catalogue.
 pub(super) fn scan(
     directory: &Path,
     owner: FileOwner<'_>,

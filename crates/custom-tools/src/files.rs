@@ -10,7 +10,6 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Returns true if any user may execute a file.
 pub(super) fn is_executable(file: &Path, owner: FileOwner<'_>) -> bool {
     owner.stat(file).is_ok_and(|stat| may_be_executed(&stat))
 }

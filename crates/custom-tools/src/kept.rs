@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::time::SystemTime;
 
-/// The version of the files' content.
 const VERSION: &str = concat!("6 ", env!("CARGO_PKG_VERSION"));
 
 /// Maximum bytes of a file; one with more is broken.
@@ -22,7 +21,6 @@ struct KeptFile<T> {
     content: T,
 }
 
-/// Reads the content of a file, and the time at which it was written.
 pub(super) fn read<T: DeserializeOwned>(file: &Path) -> Option<(T, SystemTime)> {
     let text = FileOwner::Users.beginning(file, MAX_KEPT_BYTES).ok()??;
     let written = Stamp::from_path(file)?.modified();

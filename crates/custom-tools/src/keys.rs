@@ -122,7 +122,6 @@ pub(super) struct KeyFault {
 }
 
 impl Keys {
-    /// Reads TOML.
     pub(super) fn parse(toml: &str) -> Result<Self, KeyFault> {
         let table = DeTable::parse(toml).map_err(|e| KeyFault {
             key: String::new(),

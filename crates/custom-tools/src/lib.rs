@@ -104,7 +104,6 @@ const MAX_MANIFEST_BYTES: u64 = 1024 * 1024;
 /// The directories of custom tools, as they count here.
 #[derive(Debug, Clone)]
 pub struct Custom {
-    /// The user's.
     user: Option<PathBuf>,
     /// The project's, where it is trusted.
     project: Option<PathBuf>,
@@ -153,7 +152,6 @@ impl Custom {
         }
     }
 
-    /// Returns the owner of one of these files or directories.
     fn owner_of(&self, path: &Path) -> FileOwner<'_> {
         FileOwner::by_location(path, self.home.as_deref(), &self.root)
     }
@@ -208,7 +206,6 @@ impl Custom {
         (owners.tools, pairs)
     }
 
-    /// Returns the tools of pairs whose names are not `taken`.
     fn of_pairs(
         &self,
         files: &[PathBuf],
@@ -315,7 +312,6 @@ struct Owners {
 }
 
 impl Owners {
-    /// Takes a tool in as the `owner` of its name, or notes who has the name.
     fn claim(&mut self, tool: ToolEntry, owner: &'static str, notes: &mut Vec<String>) {
         if builtin::find(&tool.name).is_some() {
             notes.push(clash(&tool, "a built-in tool"));
@@ -402,7 +398,6 @@ pub fn explain_missing(tool_env: &ToolEnv, name: &str, error: ToolError) -> Tool
     error.with_hint(hint.trim())
 }
 
-/// Returns the owner of a tool's file.
 fn owner_of<'a>(file: &Path, tool_env: &'a ToolEnv) -> FileOwner<'a> {
     let workspace = &tool_env.workspace;
     FileOwner::by_location(file, workspace.home(), workspace.root())

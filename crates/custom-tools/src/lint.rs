@@ -29,7 +29,6 @@ pub struct Lint {
     pub files: usize,
     /// The number of MCP servers that were looked at.
     pub servers: usize,
-    /// The owner of each name.
     names: BTreeMap<String, String>,
 }
 
@@ -157,7 +156,6 @@ fn unlisted(directory: &Path, owner: FileOwner<'_>, listed: &[OsString]) -> Vec<
 /// The part of a file in a directory of tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FileRole {
-    /// A tool, or a faulty file.
     Tool,
     /// A pointer to a pair of commands.
     Pair,
@@ -183,7 +181,6 @@ impl Lint {
         }
     }
 
-    /// Looks at the files of a directory. Returns those that point to pairs.
     fn look_into<'a>(
         &mut self,
         directory: &Path,
@@ -226,7 +223,6 @@ impl Lint {
         pairs
     }
 
-    /// Looks at a file.
     fn look_at<'a>(
         &mut self,
         path: &Path,

@@ -29,7 +29,6 @@ const NOT_OF_SCRIPTS: &str = "command script args discovery_command call_command
 const NOT_OF_PAIRS: &str = "\
     display_name params parameters command script args stdin output success_statuses streaming";
 
-/// The definition of a file.
 #[derive(Debug)]
 pub(super) enum Definition {
     Tool(Box<Manifest>),
@@ -50,7 +49,6 @@ pub(super) struct RunSettings {
     pub(super) sandbox: Option<SandboxMode>,
 }
 
-/// A tool of a manifest.
 #[derive(Debug)]
 pub(super) struct Manifest {
     pub(super) declared: ToolDeclaration,
@@ -66,7 +64,6 @@ pub(super) struct Manifest {
     pub(super) running: RunSettings,
 }
 
-/// The program of a tool.
 #[derive(Debug)]
 pub(super) enum Action {
     Command(Template),
@@ -238,7 +235,6 @@ fn refuse(report: &mut Report<'_>, keys: &Keys, refused: &str, message: &str) {
     }
 }
 
-/// Compiles a tool's declaration.
 fn declare(report: &mut Report<'_>, keys: &Keys, schema: &Value) -> Option<ToolDeclaration> {
     if keys.description.trim().is_empty() {
         let message = "It is missing: say what the tool does and when to use it, for the model.";

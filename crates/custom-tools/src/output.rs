@@ -154,7 +154,6 @@ fn read_content(content: Value) -> Result<LlmContent, String> {
     }
 }
 
-/// Reads a part by its key or by its type.
 fn read_part(part: Value, place: &str) -> Result<Part, String> {
     let wrong = |reason: String| format!("\"{place}\" can't be used: {reason}.");
     if !part.is_object() {
@@ -197,7 +196,6 @@ fn read_part(part: Value, place: &str) -> Result<Part, String> {
     Ok(Part::inline_data(media.mime_type, media.data))
 }
 
-/// Returns the media of a data URL.
 fn from_data_url(url: &str) -> Option<Blob> {
     let scheme = url.get(..5)?;
     let (head, data) = url[5..].split_once(',')?;

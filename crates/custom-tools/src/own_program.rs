@@ -53,8 +53,6 @@ fn name_of(names: &[&'static str], path: &Path) -> Option<&'static str> {
     names.iter().copied().find(|own| name == *own)
 }
 
-/// Returns true if the launchers of `checkout` build `own`: in the checkout, or where cargo is told
-/// to.
 fn is_built_in(checkout: &Path, own: &Path) -> bool {
     let chosen = std::env::var_os("CARGO_TARGET_DIR").filter(|chosen| !chosen.is_empty());
     let target = chosen.and_then(|chosen| checkout.join(chosen).canonicalize().ok());

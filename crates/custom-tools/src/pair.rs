@@ -38,7 +38,6 @@ use std::time::{Duration, SystemTime};
 /// start us again, such as a wrapper of `get_tools`, would otherwise go on without end.
 const RUNNING: &str = "GEMINI_TOOLS_PAIRS";
 
-/// Time limit of a discovery command.
 const DISCOVERY_TIME: Duration = Duration::from_secs(10);
 
 /// Maximum bytes of declarations; more are refused, as by Gemini CLI.
@@ -66,7 +65,6 @@ pub(super) fn is_above(file: &Path) -> bool {
     files.any(|above| above == file.as_os_str().as_bytes())
 }
 
-/// Returns [`RUNNING`] for the programs of the pair in `file`.
 fn running_with(file: &Path) -> OsString {
     let mut running = std::env::var_os(RUNNING).unwrap_or_default();
     if !running.is_empty() {
@@ -176,7 +174,6 @@ fn words_of(words: &[String], file: &Path, tool_env: &ToolEnv) -> Vec<OsString> 
     words.iter().map(with_places).collect()
 }
 
-/// Runs a discovery command and reads its declarations.
 fn declarations(file: &Path, pair: &Pair, tool_env: &ToolEnv) -> Result<Discovery, String> {
     let mut running = pair.running.clone();
     running.timeout = running.timeout.min(DISCOVERY_TIME);
@@ -221,7 +218,6 @@ fn declarations(file: &Path, pair: &Pair, tool_env: &ToolEnv) -> Result<Discover
     })
 }
 
-/// Runs one of the commands of a pair.
 fn run(
     file: &Path,
     command: &[String],
@@ -260,7 +256,6 @@ struct Call {
     tool_env: ToolEnv,
 }
 
-/// Prepares a call of a tool of a pair.
 pub(super) fn call(
     pair: Pair,
     args: Value,
@@ -363,7 +358,6 @@ fn broken(message: String) -> ToolResult {
     super::call::failed(message, ErrorKind::DiscoveredToolExecutionError)
 }
 
-/// Returns the answer of a command that answers as ours do.
 fn unwrapped(answer: FunctionResponse) -> ToolResult {
     let (text, error) = program_output::message_of(&answer);
     let mut result = ToolResult::text(text.as_str()).with_display(text.clone());
@@ -392,7 +386,6 @@ pub(super) fn errors(file: &Path, discovered: &Discovery) -> Vec<String> {
     failure.chain(texts).collect()
 }
 
-/// Returns the file that keeps the outcome of a pair.
 pub(super) fn cache_of(file: &Path, directory: &Path) -> PathBuf {
     let stem = file.file_stem().unwrap_or(OsStr::new("pair"));
     let mut name = OsString::from("tool-pair-");

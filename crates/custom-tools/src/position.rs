@@ -19,12 +19,10 @@ impl<'a> Source<'a> {
         Self { text, is_manifest }
     }
 
-    /// Returns the place in the file of a byte of its TOML.
     pub(super) fn position(&self, toml: &str, at: usize) -> Position {
         self.outside(LineIndex::new(toml).position(at))
     }
 
-    /// Returns the place in the file of one in its TOML.
     fn outside(&self, inside: Position) -> Position {
         if self.is_manifest {
             return inside;
@@ -37,7 +35,6 @@ impl<'a> Source<'a> {
         )
     }
 
-    /// Returns the place where its TOML begins.
     fn start(&self) -> Position {
         self.outside(Position::START)
     }

@@ -14,7 +14,6 @@ use jsonc_parser::{CollectOptions, ParseOptions, ast, parse_to_ast};
 use serde_json::Value;
 use std::path::Path;
 
-/// The longest name that the API takes.
 const LONGEST_API_NAME: usize = 63;
 
 impl Lint {
@@ -55,7 +54,6 @@ fn check_list(text: &str) -> (Vec<Diagnostic>, usize) {
     (vec![finding], 0)
 }
 
-/// Checks the items of a list, whose values are at these places.
 fn check_items(items: Vec<Value>, top: &Node) -> (Vec<Diagnostic>, usize) {
     let (mut all, mut tools) = (Vec::new(), 0);
     let mut names = Names::new(LONGEST_API_NAME);
@@ -111,7 +109,6 @@ fn find(top: &Node, path: &[Step], key: &str) -> Option<Position> {
     Some(nearest(&search, declaration, &schema, key).unwrap_or(own))
 }
 
-/// Returns the places of the values in a text that is valid JSON.
 fn places(text: &str) -> Node {
     let parsed = parse_to_ast(text, &CollectOptions::default(), &ParseOptions::default());
     let top = parsed.ok().and_then(|parsed| parsed.value);

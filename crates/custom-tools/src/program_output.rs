@@ -50,7 +50,6 @@ pub fn message_of(answer: &FunctionResponse) -> (String, Option<ResultError>) {
     (message.clone(), Some(ResultError { message, kind }))
 }
 
-/// Parses an output that is one JSON object with a `functionResponse`.
 fn unwrap(stdout: &str) -> Option<FunctionResponse> {
     let text = stdout.trim();
     if !text.starts_with('{') {

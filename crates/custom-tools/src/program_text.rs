@@ -72,13 +72,11 @@ pub(super) fn run_argument(shape: &Shape<'_>, is_free: impl Fn(&str) -> bool) ->
     (!unknown.unresolved.is_empty() && !is_expected()).then_some(first)
 }
 
-/// Returns the element of the first mark in a text.
 fn marked_element(text: &str) -> Option<usize> {
     let (_, rest) = text.split_once(MARK)?;
     rest.split('_').next()?.parse().ok()
 }
 
-/// Returns the element whose argument a command runs.
 fn run_word(command: &Command) -> Option<usize> {
     let words = command.words.iter();
     let words: Vec<&str> = words.map(|word| word.as_deref().unwrap_or("$")).collect();
@@ -102,7 +100,6 @@ fn run_among(words: &[&str]) -> Option<usize> {
     }
 }
 
-/// Returns the name of a program without its version.
 fn program(name: &str) -> &str {
     let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     let is_versioned = !bare.is_empty();
@@ -169,7 +166,6 @@ fn is_code_flag(name: &str, word: &str) -> bool {
     is_long || is_short && letters.ends_with(['c', 'e', 'E', 'p', 'r'])
 }
 
-/// Returns true if the word behind an option belongs to it.
 fn takes_value(name: &str, word: &str) -> bool {
     if TEXT_PROGRAMS.contains(&name) {
         return matches!(

@@ -12,13 +12,11 @@ pub(super) struct Report<'a> {
 }
 
 impl Report<'_> {
-    /// Adds a fault, for which the tool is left out.
     pub(super) fn fault(&mut self, key: &str, message: impl Into<String>) {
         let finding = Diagnostic::error("manifest", self.tool, key, message);
         self.findings.push(finding.in_file(self.file));
     }
 
-    /// Adds a warning.
     pub(super) fn warn(&mut self, code: &'static str, key: &str, message: impl Into<String>) {
         let finding = Diagnostic::warning(code, self.tool, key, message);
         self.findings.push(finding.in_file(self.file));

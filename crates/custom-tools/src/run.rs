@@ -28,12 +28,10 @@ const MAX_STDERR_BYTES: usize = MAX_WHOLE_BYTES / 4;
 /// Maximum bytes of the end of standard error that are shown.
 const TAIL_BYTES: usize = 4 * 1024;
 
-/// A program to start.
 #[derive(Debug)]
 pub(super) struct Program<'a> {
     /// The tool's name.
     pub(super) tool: &'a str,
-    /// The file that defines it.
     pub(super) file: &'a Path,
     pub(super) words: &'a [OsString],
     pub(super) environment: &'a [(OsString, OsString)],
@@ -42,7 +40,6 @@ pub(super) struct Program<'a> {
     pub(super) tool_env: &'a ToolEnv,
 }
 
-/// Returns the directory of a tool's programs.
 pub(super) fn working_directory(
     running: &RunSettings,
     tool_env: &ToolEnv,
@@ -172,7 +169,6 @@ impl Program<'_> {
     }
 }
 
-/// The end of a stream.
 #[derive(Debug, Default)]
 pub(super) struct Tail {
     kept: Vec<u8>,
@@ -189,7 +185,6 @@ impl Tail {
         }
     }
 
-    /// Returns all bytes that were kept, as they came.
     pub(super) fn raw(&self) -> &[u8] {
         &self.kept
     }

@@ -21,7 +21,6 @@ use serde_json::{Map, Value};
 use std::ffi::OsString;
 use std::path::Path;
 
-/// A part of an element.
 #[derive(Debug, Clone, PartialEq)]
 enum Piece {
     Text(String),
@@ -31,11 +30,9 @@ enum Piece {
     Root,
 }
 
-/// An element.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Word(Vec<Piece>);
 
-/// A command with places.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Template(Vec<Element<Word>>);
 
@@ -80,7 +77,6 @@ impl Bindings<'_> {
 }
 
 impl Template {
-    /// Reads the elements of `key`; `parameters` are the names that places may have.
     pub(super) fn read(
         report: &mut Report<'_>,
         key: &str,
@@ -146,7 +142,6 @@ impl Template {
         None
     }
 
-    /// Returns the parameters that have a place.
     pub(super) fn parameters(&self) -> impl Iterator<Item = &str> {
         self.0.iter().flat_map(Element::words).flat_map(|word| {
             word.0.iter().filter_map(|piece| match piece {
@@ -278,7 +273,6 @@ impl Word {
         Some(kind(bare.to_owned()))
     }
 
-    /// Returns true if no argument of a call is part of it.
     fn is_fixed(&self) -> bool {
         let is_fixed = |p: &Piece| !matches!(p, Piece::Parameter(_) | Piece::Condition(_));
         self.0.iter().all(is_fixed)
@@ -314,7 +308,6 @@ impl Word {
         pieces.collect()
     }
 
-    /// Returns its text without its places.
     fn text(&self) -> String {
         let text = |p: &Piece| match p {
             Piece::Text(text) => text.clone(),
@@ -367,7 +360,6 @@ impl Word {
     }
 }
 
-/// Returns a value as one argument.
 pub(super) fn text_of(name: &str, value: &Value) -> Result<String, ToolError> {
     let text = match value {
         Value::String(text) => text.clone(),

@@ -59,7 +59,6 @@ impl Declarations {
         findings.filter(|finding| finding.severity == Severity::Error)
     }
 
-    /// Returns true if the files of the command are as they were.
     pub(super) fn is_current(&self, connect: &Connect) -> bool {
         self.files == files(connect)
     }
@@ -104,7 +103,6 @@ fn is_script(argument: &str) -> bool {
     ending.is_some_and(|ending| ENDINGS.contains(&ending))
 }
 
-/// Returns the path of a server's file.
 pub(super) fn path(home: Option<&Path>, server: &str, connect: &Connect) -> Option<PathBuf> {
     let own = std::env::var_os("XDG_CACHE_HOME")
         .map(PathBuf::from)

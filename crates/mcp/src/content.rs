@@ -7,7 +7,6 @@ use serde_json::Value;
 /// The type of a resource that does not say what it is.
 const UNKNOWN_TYPE: &str = "application/octet-stream";
 
-/// Returns the result of a call of the tool `name`, as it is called on its server.
 pub(super) fn result(name: &str, answer: &Value) -> ToolResult {
     let mut parts = Vec::new();
     let mut shown = Vec::new();
@@ -38,7 +37,6 @@ pub(super) fn result(name: &str, answer: &Value) -> ToolResult {
     }
 }
 
-/// Returns the result of reading resources: `contents`, as MCP has it.
 pub(super) fn resource(uri: &str, answer: &Value) -> ToolResult {
     let blocks: Vec<Value> = answer["contents"]
         .as_array()
@@ -103,7 +101,6 @@ fn push(name: &str, block: &Value, parts: &mut Vec<PartOrText>, shown: &mut Vec<
     }
 }
 
-/// Returns the message of a tool that has failed.
 fn message(name: &str, parts: &[PartOrText]) -> String {
     let texts: Vec<&str> = parts
         .iter()

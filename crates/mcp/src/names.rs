@@ -6,7 +6,6 @@
 
 use gemini_tools_core::names::{api_name, is_mapped, may_be_mapped, with_underscores};
 
-/// The longest name.
 pub(super) const MAX_CHARS: usize = 47;
 
 /// Text that stands for the middle of a long name.
@@ -30,12 +29,10 @@ fn cut(name: String) -> String {
     format!("{}{GAP}{}", &name[..HEAD], &name[name.len() - tail..])
 }
 
-/// Returns the name of a server's tool.
 pub(super) fn qualified(server: &str, tool: &str) -> String {
     cut(api_name(&format!("{server}{BETWEEN}{tool}")))
 }
 
-/// Returns true if a tool of this server may have this name.
 pub(super) fn may_be_of(name: &str, server: &str) -> bool {
     let own = qualified(server, "");
     if may_be_mapped(name) && name.starts_with(&own.replace('.', "_")) {
@@ -64,7 +61,6 @@ fn their_prefix(server: &str) -> String {
     }
 }
 
-/// Returns Gemini CLI 0.61's name for the tool of a server in its own settings.
 pub(super) fn gemini_cli_name(server: &str, tool: &str) -> String {
     let name = format!("{}{}", their_prefix(server), with_underscores(tool, true));
     if name.len() <= 63 {

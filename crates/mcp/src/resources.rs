@@ -32,12 +32,10 @@ const READ: Spec = Spec {
     schema: r#"{"type":"object","required":["uri"],"properties":{"uri":{"type":"string","minLength":1,"description":"The URI of the resource."},"serverName":{"type":"string","description":"The server that has it, where several have one of this URI."}}}"#,
 };
 
-/// Returns true if a name is that of a resource tool.
 pub(super) fn is_resource_tool(name: &str) -> bool {
     name == LIST.name || name == READ.name
 }
 
-/// Returns the declarations of both tools.
 pub(super) fn declarations() -> Vec<McpDeclaration> {
     [LIST, READ]
         .iter()
@@ -57,7 +55,6 @@ pub(super) fn declarations() -> Vec<McpDeclaration> {
         .collect()
 }
 
-/// Returns the tool of this name.
 pub(super) fn tool(mcp: &Arc<Mcp>, name: &str) -> Option<Arc<dyn Tool>> {
     let Spec {
         name,
@@ -88,7 +85,6 @@ struct Params {
     server_name: Option<String>,
 }
 
-/// Finds the servers that are asked: the one of this name, or all that have resources.
 fn find_servers(mcp: &Mcp, name: Option<&str>, cx: &Context) -> Result<Vec<usize>, ToolError> {
     let Some(name) = name else {
         return mcp.with_resources(cx);
@@ -162,7 +158,6 @@ fn read(mcp: &Mcp, uri: &str, servers: &[usize], cx: &Context) -> Result<ToolRes
     }))
 }
 
-/// Returns the line for a resource or a template of resources.
 fn line(server: &str, item: &Value, key: &str) -> String {
     let fields = [key, "name", "mimeType", "description"];
     let shown: Vec<String> = fields

@@ -16,7 +16,6 @@ pub(super) const CALL_SECS: u64 = 600;
 /// The longest that a server may take to say which tools it has.
 const DISCOVERY_SECS: u64 = 30;
 
-/// A server that may be asked.
 #[derive(Debug)]
 pub(super) struct Server {
     /// The server's name in the settings.
@@ -131,7 +130,6 @@ fn command_server(line: &str) -> Option<McpServer> {
     })
 }
 
-/// Returns the way to reach a server.
 fn connect(server: &McpServer, root: &Path, roots: &[PathBuf]) -> Connect {
     let cwd = server.cwd.as_deref().unwrap_or(Path::new(""));
     let is_remote = server.url.is_some() || server.http_url.is_some();

@@ -242,7 +242,6 @@ impl Mcp {
         Some(known)
     }
 
-    /// Returns the servers of which something is known without asking, with their declarations.
     fn known_servers(&self) -> impl Iterator<Item = (usize, &Server, Arc<Declarations>)> {
         let servers = self.servers.iter().enumerate();
         servers.filter_map(|(at, server)| Some((at, server, self.cached(at)?)))
@@ -453,7 +452,6 @@ impl Mcp {
         )))
     }
 
-    /// Calls a tool of a server as it was declared when the policy judged the call.
     pub(super) fn call(
         &self,
         at: usize,
@@ -613,7 +611,6 @@ impl Mcp {
         }
     }
 
-    /// Returns the servers that have resources; those of which that is not known are asked.
     pub(super) fn with_resources(&self, cx: &Context) -> Result<Vec<usize>, ToolError> {
         let mut found = Vec::new();
         let mut last = None;

@@ -38,7 +38,6 @@ fn says_it_only_reads(call: &PolicyCall<'_>) -> bool {
     call.server.is_some() && hint == Some(&serde_json::Value::Bool(true))
 }
 
-/// Returns true if a plan can be made with the tool.
 pub(super) fn is_for_plans(call: &PolicyCall<'_>) -> bool {
     only_looks(call) && !NOT_FOR_PLANS.contains(&call.name)
         || call.kind == Kind::Fetch
@@ -83,7 +82,6 @@ pub(super) fn verdict(asked: Inquiry<'_>, edits_are_agreed: bool) -> Verdict {
     )
 }
 
-/// Asks where there is a user to ask, and else denies.
 pub(super) fn ask(asked: Inquiry<'_>, priority: u16, rule: &str) -> Verdict {
     let need = format!("{} needs the user's approval", asked.call.name);
     let (decision, reason) = if asked.interactive {

@@ -165,14 +165,11 @@ const KEYS: [&str; 16] = [
     "comment",
 ];
 
-/// The values that `decision` may have.
 const DECISIONS: &str = "\"allow\", \"ask_user\" or \"deny\"";
 
-/// The values that `priority` may have.
 const PRIORITIES: &str = "a whole number from 0 to 999";
 
 impl Keys {
-    /// Takes in the value of a key; the error says which values it may have.
     fn take(&mut self, key: &str, value: &Value) -> Result<(), &'static str> {
         let flag = value.as_bool().ok_or("true or false");
         let rule = &mut self.rule;
@@ -202,7 +199,6 @@ impl Keys {
     }
 }
 
-/// Returns the name of a key in today's spelling.
 fn today(name: &str) -> &str {
     match name {
         "allow_redirection" => "allowRedirection",
@@ -216,7 +212,6 @@ fn text_of(value: &Value) -> Result<String, &'static str> {
     text.map(str::to_owned).ok_or("a string that is not empty")
 }
 
-/// Returns the texts of a list, or the one text in its place.
 fn texts(value: &Value) -> Result<Vec<String>, &'static str> {
     let items = match value {
         Value::Array(items) => items.as_slice(),
@@ -241,7 +236,6 @@ fn priority(value: &Value) -> Option<u16> {
     is_valid.then_some(number as u16)
 }
 
-/// A reader of one rule.
 struct RuleReader<'a> {
     path: &'a Path,
     tier: Tier,
@@ -335,7 +329,6 @@ impl RuleReader<'_> {
         self.faults.push(Fault { at, text });
     }
 
-    /// Returns the place of a key; that of the rule where the key is missing.
     fn place_of(&self, entries: &[Entry], key: &str) -> Position {
         let entry = entries.iter().find(|entry| today(&entry.name) == key);
         entry.map_or(self.start, |entry| entry.at)
@@ -370,7 +363,6 @@ impl RuleReader<'_> {
         keys
     }
 
-    /// Adds the tools of a rule that names none.
     fn add_tools(&mut self, keys: &mut Keys, entries: &[Entry]) {
         if !keys.rule.tools.is_empty() {
             return;
@@ -409,7 +401,6 @@ impl RuleReader<'_> {
         }
     }
 
-    /// Reports each fault, and what becomes of the rule.
     fn report(&self, how: &str, read: &mut FileRules) {
         let faults = self.faults.iter();
         let faults =
@@ -491,7 +482,6 @@ fn first_word(regex: &str) -> Option<String> {
     (ends && !word.is_empty() && is_within_group(regex)).then(|| word.to_owned())
 }
 
-/// Returns true if each `|` is in a group.
 fn is_within_group(regex: &str) -> bool {
     let mut depth = 0_usize;
     let mut chars = regex.chars();
@@ -509,7 +499,6 @@ fn is_within_group(regex: &str) -> bool {
     true
 }
 
-/// Returns a rule in one line.
 fn summary(number: usize, entries: &[Entry]) -> String {
     let mut text = format!("rule {number}");
     let mut gap = ": ";

@@ -232,7 +232,6 @@ fn opened(path: &Path) -> PathBuf {
     path
 }
 
-/// Returns true for the name of a guarded file, or of a file below a guarded directory.
 fn has_guarded_name(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let ending = path.extension().unwrap_or_default().to_string_lossy();

@@ -279,7 +279,6 @@ const HOST_TOOLS: &str = "\
 const ANSWER_PRIORITY: u16 = 950;
 
 impl Policy {
-    /// Puts the rules in order.
     fn sort(&mut self) {
         self.rules
             .sort_by_key(|rule| std::cmp::Reverse((rule.tier, rule.priority)));
@@ -368,7 +367,6 @@ impl Policy {
         self.rules.iter().any(|rule| !rule.annotations.is_empty())
     }
 
-    /// Returns an inquiry in the mode that counts where `mode` is wanted.
     fn inquiry<'a>(&self, call: &'a PolicyCall<'a>, mode: Mode, interactive: bool) -> Inquiry<'a> {
         let is_forbidden = mode == Mode::Yolo && self.forbids_yolo;
         Inquiry {
@@ -413,7 +411,6 @@ impl Policy {
         }
     }
 
-    /// Returns the first rule that fits.
     fn first(&self, subject: &RuleSubject<'_>) -> Option<&Rule> {
         self.rules.iter().find(|rule| {
             rule.is_active(subject.asked)
@@ -566,7 +563,6 @@ impl Rule {
         }
     }
 
-    /// Returns the verdict of the rule on a call.
     fn verdict(&self, call: &PolicyCall<'_>) -> Verdict {
         let source = &self.source;
         let reason = match (self.decision, &source.faults, &source.file) {

@@ -30,12 +30,10 @@ pub struct Rule {
     pub(super) allows_redirection: bool,
     /// The rule is for calls of subagents, of which there are none here.
     pub(super) is_for_subagent: bool,
-    /// The message for the model.
     pub(super) message: Option<String>,
     pub(super) source: Source,
 }
 
-/// The place of a rule.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Source {
     pub(super) file: Option<PathBuf>,
@@ -49,10 +47,8 @@ pub(super) struct Source {
     pub(super) is_kept_answer: bool,
 }
 
-/// A condition on the arguments.
 #[derive(Debug, Clone, Default)]
 pub(super) enum Condition {
-    /// Anything.
     #[default]
     None,
     /// A command that begins with one of these.
@@ -69,12 +65,9 @@ pub(super) struct Pattern {
     pub(super) about: PatternTarget,
 }
 
-/// The text that a pattern is compared with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum PatternTarget {
-    /// Any arguments.
     Arguments,
-    /// The command of a shell.
     Commands,
     /// A command that must begin with this word.
     CommandsOf(String),
@@ -129,7 +122,6 @@ impl Rule {
             && !self.is_for_subagent
     }
 
-    /// Returns true if the rule is for the call's tool.
     pub(super) fn is_for(&self, call: &PolicyCall<'_>) -> bool {
         let server = match (&self.server, call.server) {
             (None, _) => true,
@@ -199,19 +191,16 @@ impl Rule {
         }
     }
 
-    /// Returns true if the rule is for commands that begin with a prefix.
     pub(super) fn is_by_prefix(&self) -> bool {
         matches!(self.condition, Condition::Prefixes(_))
     }
 
-    /// Returns true if the rule looks at arguments.
     pub(super) fn is_conditional(&self) -> bool {
         !matches!(self.condition, Condition::None)
     }
 }
 
 impl Entry {
-    /// Returns true if the entry is for the tool, whatever its arguments.
     pub(super) fn is_for(&self, call: &PolicyCall<'_>) -> bool {
         self.tool == call.name || call.aliases.contains(&&*self.tool)
     }
@@ -347,7 +336,6 @@ pub(super) fn is_odd_wildcard(name: &str, has_server: bool) -> bool {
     has_server || !name.strip_prefix("mcp_").is_some_and(known)
 }
 
-/// Returns a name as it is shown to a model.
 pub(super) fn sanitized(name: &str) -> String {
     let is_fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ':');
     name.chars()

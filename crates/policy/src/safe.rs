@@ -65,12 +65,10 @@ fn is_expanded(understood: &str) -> bool {
     })
 }
 
-/// Returns true if a name is in a list of names with blanks between them.
 fn is_among(name: &str, list: &str) -> bool {
     list.split(' ').any(|known| known == name)
 }
 
-/// Returns true for a command of git that only looks.
 fn is_safe_git(args: &[&str], leaves: &dyn Fn(&str) -> bool) -> bool {
     let is_paged = |arg: &&&str| matches!(**arg, "--no-pager" | "-P");
     let args = &args[args.iter().take_while(is_paged).count()..];

@@ -38,7 +38,6 @@ const SHELL: [&str; 2] = ["run_shell_command", "ShellTool"];
 /// The arguments that say in which directory a line runs.
 pub(super) const DIRECTORY: [&str; 2] = ["dir_path", "directory"];
 
-/// Returns the line that a call runs.
 pub(super) fn line_of<'a>(call: &PolicyCall<'a>) -> Option<&'a str> {
     let is_shell = call.server.is_none() && is_shell(call.name);
     let line = is_shell.then(|| call.args.get("command").and_then(Value::as_str));
@@ -196,7 +195,6 @@ impl Policy {
     }
 }
 
-/// Returns the command of a line that is nothing else.
 fn single_command<'a>(line: &str, analysis: &'a Analysis) -> Option<&'a Command> {
     let [command] = analysis.commands.as_slice() else {
         return None;
@@ -231,7 +229,6 @@ fn ask_if_not_understood(asked: Inquiry<'_>, rule: Option<&Rule>, verdict: Verdi
     }
 }
 
-/// Returns the verdict on a call that a rule allows and that needs approval all the same.
 fn ask(call: &PolicyCall<'_>, allowed: Verdict, rule: &str) -> Verdict {
     Verdict {
         decision: Decision::AskUser,
@@ -242,7 +239,6 @@ fn ask(call: &PolicyCall<'_>, allowed: Verdict, rule: &str) -> Verdict {
     }
 }
 
-/// Adds to the reason of a verdict which part of the line it is about.
 fn about(verdict: Verdict, part: &str, is_unknown: bool) -> Verdict {
     let part = part.trim();
     let end = part

@@ -186,7 +186,6 @@ impl Policy {
         }
     }
 
-    /// Adds a file, or all files in a directory.
     fn add_path(&mut self, path: &Path, tier: Tier, must_exist: bool) {
         match files_in(path, FileOwner::Users) {
             Ok(files) => self.add_files(&files, FileOwner::Users, tier, true),
@@ -247,7 +246,6 @@ impl Policy {
     }
 }
 
-/// Returns the policy files in a directory, sorted by name.
 fn files_in(directory: &Path, owner: FileOwner<'_>) -> std::io::Result<Vec<PathBuf>> {
     let names = owner.names(directory)?.into_iter();
     let mut files: Vec<PathBuf> = names.map(|name| directory.join(name)).collect();
@@ -256,7 +254,6 @@ fn files_in(directory: &Path, owner: FileOwner<'_>) -> std::io::Result<Vec<PathB
     Ok(files)
 }
 
-/// Returns the text of a policy file.
 fn read(path: &Path, owner: FileOwner<'_>) -> std::io::Result<String> {
     let opened = owner.open_regular(path)?;
     let opened = opened.ok_or_else(|| Error::from(ErrorKind::NotFound))?;

@@ -13,7 +13,6 @@ const MAX_PATTERN_CHARS: usize = 2048;
 /// The edge of a word of ASCII.
 const BOUNDARY: &str = "(?:(?<=[0-9A-Za-z_])(?![0-9A-Za-z_])|(?<![0-9A-Za-z_])(?=[0-9A-Za-z_]))";
 
-/// Any other place.
 const NO_BOUNDARY: &str = "(?:(?<=[0-9A-Za-z_])(?=[0-9A-Za-z_])|(?<![0-9A-Za-z_])(?![0-9A-Za-z_]))";
 
 /// Arguments as JSON with sorted keys; the outermost pairs stand between NUL characters, by
@@ -62,12 +61,10 @@ fn value(value_: &Value, out: &mut String) {
     }
 }
 
-/// Returns a string of JSON.
 pub(super) fn quoted(text: &str) -> String {
     Value::from(text).to_string()
 }
 
-/// Returns a number as JavaScript prints it: all are floats there.
 fn number(n: &Number) -> String {
     match n.as_f64() {
         Some(0.0) => "0".to_owned(),
@@ -171,7 +168,6 @@ fn escape(next: char, in_class: bool, out: &mut String) {
     }
 }
 
-/// Returns true if what follows a brace makes it a count.
 fn counts(rest: &str) -> bool {
     rest.split_once('}').is_some_and(|(inner, _)| {
         inner.starts_with(|c: char| c.is_ascii_digit())

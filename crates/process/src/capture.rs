@@ -258,7 +258,6 @@ fn format_of(start: &[u8]) -> &'static str {
     infer::get(start).map_or("unknown type", |kind| kind.mime_type())
 }
 
-/// The text of the output, for each reader.
 struct OutputTexts {
     terminal: TerminalEmulator,
     plain: Ends,
@@ -302,7 +301,6 @@ impl OutputTexts {
         }
     }
 
-    /// Ends the text: adds the line that has not ended.
     fn finish(&mut self) {
         let (plain, condensed) = (&mut self.plain, &mut self.condensed);
         self.terminal.finish_line(&mut |text| {
@@ -344,7 +342,6 @@ impl WholeOutput<'_> {
         }
     }
 
-    /// Returns true if all that came is there.
     fn is_in_memory(&self) -> bool {
         self.bytes == self.memory.len() as u64
     }

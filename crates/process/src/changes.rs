@@ -54,7 +54,6 @@ impl ChangeWatch {
     }
 }
 
-/// The supervisor's part of a watch.
 #[derive(Debug)]
 pub(crate) struct SupervisorWatch {
     /// The socket from which the listener comes.
@@ -62,7 +61,6 @@ pub(crate) struct SupervisorWatch {
     changes: Arc<Mutex<CommandChanges>>,
 }
 
-/// The command's part of a watch.
 #[derive(Clone, Copy)]
 pub(crate) struct CommandWatch<'a> {
     watch: &'a ChangeWatch,
@@ -152,7 +150,6 @@ fn attend(listener: &Listener, changes: &Mutex<CommandChanges>) {
     }
 }
 
-/// Keeps what a call is about to change.
 fn keep(notice: &Notice, locator: &mut Locator, changes: &mut CommandChanges) {
     let Some(call) = calls::find(notice.call) else {
         return;

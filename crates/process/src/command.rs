@@ -165,7 +165,6 @@ pub struct ProgramCommand<'a> {
     pub changes: Option<&'a ChangeWatch>,
 }
 
-/// Returns the environment of a command that runs in `path`.
 pub(super) fn variables(path: &Path) -> Variables {
     let mut variables: Variables = std::env::vars_os().collect();
     variables.remove(OsStr::new(SERVE_TOKEN));
@@ -179,7 +178,6 @@ pub(super) fn variables(path: &Path) -> Variables {
     variables
 }
 
-/// Variables of an environment, by their names.
 type Variables = BTreeMap<OsString, OsString>;
 
 pub use crate::program::{find_program, is_program};
@@ -220,7 +218,6 @@ pub(super) fn end_rest(supervised: &SupervisedProgram, capture: &mut dyn OutputS
     Supervision::new(supervised, capture, &|_| {}).end_all(StopReason::Cancelled);
 }
 
-/// A stream of a command.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stream {
     Output,
@@ -338,7 +335,6 @@ impl<'a> Supervision<'a> {
         }
     }
 
-    /// Returns the end of a command that has ended by itself.
     fn done(&mut self, ending: ProcessEnd, took: Duration, has_survivors: bool) -> CommandOutcome {
         self.drain();
         CommandOutcome::Done {
@@ -375,7 +371,6 @@ impl<'a> Supervision<'a> {
         }
     }
 
-    /// Takes in a piece of a stream, or notes that it has ended.
     fn read(&mut self, stream: Stream, fd: &OwnedFd) {
         match self.buffer.read(fd) {
             Err(Errno::AGAIN) => {}
@@ -445,7 +440,6 @@ impl<'a> Supervision<'a> {
         self.end_without_supervisor(why, &watched)
     }
 
-    /// Ends the session of a command whose supervisor was killed.
     fn end_unwatched(&mut self) -> CommandOutcome {
         let session = tree::of_session(self.watched.leader);
         self.end_without_supervisor(StopReason::Unwatched, &session)

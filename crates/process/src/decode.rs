@@ -98,7 +98,6 @@ impl OutputDecoder {
         }
     }
 
-    /// Returns the text of a line, and its encoding if that is an older one.
     fn text<'l>(&self, line: &'l [u8]) -> (Cow<'l, str>, Option<Encoding>) {
         if let Ok(text) = std::str::from_utf8(line) {
             return (text.into(), None);

@@ -100,7 +100,6 @@ impl JobFiles {
         let _ = self.log.append(bytes);
     }
 
-    /// Adds the end of a process to the record, if the job was left with it.
     pub(crate) fn record_end(&mut self, process: i32, status: ExitStatus) {
         if self.processes.contains(&process) {
             let line = EndingLine {

@@ -55,7 +55,6 @@ pub fn make_room(directory: &Path) {
     }
 }
 
-/// A kept answer, or a job with its log.
 struct StoredAnswer {
     changed: SystemTime,
     /// The size, in bytes.
@@ -134,7 +133,6 @@ impl StoredAnswer {
         Self::new(vec![path], false)
     }
 
-    /// Returns the log of a job in the background, with its record.
     fn log(job: &Job) -> Option<Self> {
         let files = vec![job.log.with_extension("json"), job.log.clone()];
         Self::new(files, job.is_running())

@@ -189,7 +189,6 @@ impl<R: LineReply> LineClient<R> {
 }
 
 impl<R> RunningProgram<R> {
-    /// Closes the channel of a request.
     fn forget(&self, id: u64) {
         if let Some(waiting) = lock(&self.waiting).as_mut() {
             waiting.remove(&id);

@@ -9,7 +9,6 @@ use std::path::Path;
 /// The output that a log keeps, in bytes: its beginning.
 pub const MAX_BYTES: u64 = 256 * 1024 * 1024;
 
-/// The last line of a full log.
 const FULL: &[u8] = b"\n[The log is full: it keeps the first 256 MiB of the output.]\n";
 
 /// Makes a new file, for its owner only, that is added to.

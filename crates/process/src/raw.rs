@@ -38,7 +38,6 @@ use std::ptr;
 /// The largest number of a signal that hosts are known to ignore and children to inherit so.
 const SIGNALS: c_int = 31;
 
-/// Returns the error of the last system call.
 pub(crate) fn last() -> Errno {
     Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)
 }
@@ -60,7 +59,6 @@ pub(crate) fn fork(child: impl FnOnce() -> i32) -> Result<i32, Errno> {
     }
 }
 
-/// Returns true if this process ignores a signal.
 pub(crate) fn is_ignored(signal: i32) -> bool {
     // SAFETY: without a new action the call only writes the present one into `action`.
     unsafe {
@@ -70,7 +68,6 @@ pub(crate) fn is_ignored(signal: i32) -> bool {
     }
 }
 
-/// Gives a signal its default action.
 pub(crate) fn reset_signal(signal: Signal) {
     // SAFETY: the default action needs no handler.
     unsafe { libc::signal(signal.as_raw(), libc::SIG_DFL) };

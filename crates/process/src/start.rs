@@ -69,7 +69,6 @@ impl ProgramCommand<'_> {
     }
 }
 
-/// Starts a program. Gives what is written to for it to read, too.
 pub(super) fn start_piped(program: &Program<'_>) -> io::Result<(SupervisedProgram, OwnedFd)> {
     let path = program::to_execute(program.name, program.environment, program.directory);
     let path = path.ok_or(Errno::NOENT)?;

@@ -38,7 +38,6 @@ pub enum SupervisorEvent {
     Lost,
 }
 
-/// A program to be started.
 pub(crate) struct Start<'a> {
     /// The file of the program. A relative path counts from the directory.
     pub program: &'a Path,

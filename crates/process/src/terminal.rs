@@ -37,7 +37,6 @@ pub fn excerpt(bytes: &[u8]) -> String {
 #[derive(Debug, Default)]
 pub struct TerminalEmulator {
     state: State,
-    /// The line so far.
     line: Vec<char>,
     /// The column of the next character in it.
     column: usize,

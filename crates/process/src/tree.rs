@@ -27,7 +27,6 @@ const PAUSE: Duration = Duration::from_millis(4);
 /// are given up.
 const GIVE_UP: Duration = Duration::from_secs(10);
 
-/// The state of a process.
 #[derive(Debug, Clone, Copy)]
 struct Stat {
     identity: Identity,

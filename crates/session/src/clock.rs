@@ -19,7 +19,6 @@ use std::time::{Duration, Instant};
 /// who takes no answer can't hold it up.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Answers for a call that does not.
 type LastWord = Box<dyn FnOnce(ToolError) + Send>;
 
 /// Watches over calls. By default it ticks only while there are some.
@@ -35,7 +34,6 @@ struct Calls {
     ticks: bool,
 }
 
-/// A call that has not been answered.
 struct WatchedCall {
     number: u64,
     cancel: Cancellation,

@@ -499,7 +499,6 @@ fn parent() -> Option<(i32, Option<String>)> {
     Some((pid, Some(name.trim_end().to_owned())))
 }
 
-/// A call before the gate.
 struct SessionCall<'a> {
     tool: &'a dyn Tool,
     args: &'a mut Value,
@@ -578,7 +577,6 @@ impl GatedCall for SessionCall<'_> {
     }
 }
 
-/// Returns a tool's call as rules see it.
 fn call_of<'a>(tool: &'a dyn Tool, args: &'a Map<String, Value>) -> PolicyCall<'a> {
     let info = tool.info();
     PolicyCall {

@@ -73,7 +73,6 @@ pub(crate) enum Variables {
 /// The ways to have a host ask about nothing.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Unasked {
-    /// A key of the entry.
     pub(crate) key: &'static str,
     /// The variable with which the two commands of Gemini CLI are used and not asked about.
     pub(crate) variable: &'static str,
@@ -293,7 +292,6 @@ impl Host {
         HOSTS.iter().find(|host| host.name == name)
     }
 
-    /// Returns the file of settings that has the servers.
     pub(crate) fn file(&self, home: &Path, root: &Path, scope: SetupScope) -> PathBuf {
         match scope {
             SetupScope::Project => root.join(self.project_file),
@@ -305,7 +303,6 @@ impl Host {
         }
     }
 
-    /// Returns the directory of skills that the host reads.
     pub(crate) fn skills(&self, home: &Path, root: &Path, scope: SetupScope) -> PathBuf {
         let [users, projects] = self.skills;
         match scope {
@@ -371,7 +368,6 @@ impl Host {
     }
 }
 
-/// Returns the owner of a file of settings: a project's is the user's where it is the home.
 pub(crate) fn owner<'a>(is_projects: bool, home: &'a Path, root: &'a Path) -> FileOwner<'a> {
     if is_projects && home != root {
         let home = Some(home);
@@ -389,7 +385,6 @@ fn is_own(entry: &Value) -> bool {
             .is_some_and(|args| args.iter().any(is_it))
 }
 
-/// Returns true if a command is `serve_tools`, by whatever path.
 pub(crate) fn is_server(command: &str) -> bool {
     let name = Path::new(command).file_stem();
     name.is_some_and(|name| name == "serve_tools")

@@ -3,7 +3,6 @@
 use gemini_tools_settings::settings::{jsonc, strict_jsonc};
 use serde_json::Value;
 
-/// The syntax that a host reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Syntax {
     /// JSON and nothing else.
@@ -12,7 +11,6 @@ pub(crate) enum Syntax {
     Comments,
     /// JSON with comments and commas after the last value.
     Lenient,
-    /// TOML.
     Toml,
 }
 

@@ -47,7 +47,6 @@ impl Limits {
         self.exceeded.set(self.exceeded.get().or(Some(limit)));
     }
 
-    /// Returns the limit that was exceeded first.
     pub(super) fn exceeded(&self) -> Option<&'static str> {
         self.exceeded.get()
     }

@@ -14,7 +14,6 @@ const EVALUATING: &str = "\
 const OPTIONS: &str = "\
     braceexpand errexit errtrace functrace noclobber noglob nounset pipefail verbose xtrace";
 
-/// Adds what a builtin evaluates as unresolved.
 pub(super) fn resolve(walk: &mut Walk<'_>, name: &str, rest: &[Word], text: &str) {
     let is_understood = match name {
         "printf" => is_plain_printf(rest),
@@ -47,7 +46,6 @@ pub(super) fn is_setting(letters: &str, name: Option<&Word>) -> bool {
     letters.bytes().all(|b| b"CETabefhmuvx".contains(&b)) && (setting.is_none() || is_named())
 }
 
-/// Returns true if a word may become one that begins with a dash.
 fn may_be_option(word: &Word) -> bool {
     if let Some(value) = &word.value {
         return value.starts_with('-') || word.is_expanded;
@@ -148,7 +146,6 @@ fn is_plain_test(rest: &[Word]) -> bool {
     is_plain && rest.iter().all(|word| word.is_single)
 }
 
-/// Returns true if all words of `set` are settings, up to `--`.
 fn is_plain_set(rest: &[Word]) -> bool {
     let mut words = rest.iter();
     while let Some(word) = words.next() {

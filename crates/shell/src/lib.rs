@@ -55,7 +55,6 @@
 //! `run_shell_command` shows and runs. This crate works on text only, and knows no files, rules or
 //! settings.
 
-/// The examples of the README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
@@ -99,7 +98,6 @@ pub struct Analysis {
     pub redirects: bool,
     /// The first construct that is not plain shell.
     pub not_plain: Option<NotPlain>,
-    /// The line as it was understood.
     understood: Option<String>,
 }
 
@@ -146,7 +144,6 @@ pub fn analyse(line: &str) -> Analysis {
 }
 
 impl Analysis {
-    /// Makes the analysis of a line of which nothing is known.
     fn not_plain(line: &str, not_plain: NotPlain) -> Self {
         Self {
             unresolved: vec![excerpt(line)],
@@ -308,7 +305,6 @@ fn excerpt(text: &str) -> String {
     }
 }
 
-/// A walk over one script.
 struct Walk<'a> {
     source: &'a str,
     /// The number of scripts around it.
@@ -326,7 +322,6 @@ impl Walk<'_> {
         }
     }
 
-    /// Adds a script within this one.
     fn nested(&mut self, script: &str) {
         let depth = self.depth + 1;
         let is_read = depth <= MAX_SCRIPTS

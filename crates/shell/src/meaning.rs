@@ -118,7 +118,6 @@ impl Walk<'_> {
         }
     }
 
-    /// Adds a word as a text outside of commands.
     fn text(&mut self, word: &plain::Word) {
         let text = word.literal().unwrap_or_else(|| word.text.clone());
         if !text.is_empty() && self.budget.take(1, text.len()).is_some() {
@@ -152,7 +151,6 @@ impl Walk<'_> {
     }
 }
 
-/// Returns what is known of a word.
 fn word_of(word: &plain::Word) -> Word {
     let has_list = has_list(word);
     let has_pattern = |piece: &Piece| match piece {
@@ -175,7 +173,6 @@ fn word_of(word: &plain::Word) -> Word {
     }
 }
 
-/// Returns the known beginning of a word, and true if that is all of it.
 fn beginning_of(pieces: &[Piece]) -> (String, bool) {
     let mut known = String::new();
     for piece in pieces {
@@ -221,19 +218,16 @@ fn is_single(piece: &Piece) -> bool {
     }
 }
 
-/// Returns true if a variable is a number by itself.
 fn is_number(variable: &Variable) -> bool {
     let is_special = || matches!(variable.name.as_str(), "#" | "?" | "$" | "!");
     variable.operation.is_none() && (variable.is_length || is_special())
 }
 
-/// Returns true if a list in braces may hold options.
 fn may_hold_options(word: &Word) -> bool {
     let text = word.written.replace(['"', '\'', '\\'], "");
     word.is_expanded && (text.contains("{-") || text.contains(",-"))
 }
 
-/// Returns true if a word may hold a list in braces.
 fn has_list(word: &plain::Word) -> bool {
     let bare = |piece: &Piece| match piece {
         Piece::Bare(text) => Some(text.clone()),

@@ -17,12 +17,10 @@ pub(super) struct Wrapper {
     pub(super) takes_assignments: bool,
 }
 
-/// The words of a wrapper.
 pub(super) struct Arguments<'w> {
     /// The options, by letter or name, with the values that are known.
     pub(super) options: Vec<(String, Option<String>)>,
     pub(super) assignments: Vec<&'w Word>,
-    /// The words behind all of that.
     pub(super) command: &'w [Word],
 }
 
@@ -60,7 +58,6 @@ impl<'w> Arguments<'w> {
         Some(parsed)
     }
 
-    /// Returns true if one of these options is given.
     pub(super) fn has(&self, names: &[&str]) -> bool {
         let mut given = self.options.iter();
         given.any(|(name, _)| names.contains(&name.as_str()))
@@ -104,7 +101,6 @@ impl<'w> Arguments<'w> {
         Some(())
     }
 
-    /// Takes the next word as the value of an option.
     #[expect(clippy::option_option, reason = "missing, or not known")]
     fn next_value(&mut self) -> Option<Option<String>> {
         let (word, behind) = self.command.split_first()?;

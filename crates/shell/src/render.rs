@@ -11,13 +11,11 @@ use super::plain::{
 };
 use std::fmt::{Display, Formatter, Result, Write};
 
-/// Returns the texts of some things, with `between` between them.
 fn joined(things: &[impl Display], between: &str) -> String {
     let texts: Vec<String> = things.iter().map(ToString::to_string).collect();
     texts.join(between)
 }
 
-/// Returns the text of words, each behind a blank.
 fn spaced(words: &[Word]) -> String {
     words
         .iter()
@@ -158,7 +156,6 @@ impl Display for Piece {
     }
 }
 
-/// Writes pieces within double quotes.
 fn double(inner: &[Piece], f: &mut Formatter<'_>) -> Result {
     let is_beyond_ascii = |piece: &Piece| matches!(piece, Piece::Quoted(text) if !text.is_ascii());
     if inner.iter().any(is_beyond_ascii) {

@@ -18,7 +18,6 @@ const READ_BY_BASH: &str = "\
     CDPATH ENV EXECIGNORE FCEDIT GLOBIGNORE HISTCMD HISTFILE HOME IFS INPUTRC LINENO OLDPWD OPTIND \
     POSIXLY_CORRECT PPID PROMPT_COMMAND PS0 PS1 PS2 PS4 PWD RANDOM SECONDS SHELLOPTS SRANDOM";
 
-/// Returns true if bash reads or finds something else by a variable.
 pub(super) fn is_read_by_bash(name: &str) -> bool {
     name.starts_with("BASH") || is_among(name, READ_BY_BASH)
 }

@@ -1,13 +1,11 @@
 //! Words of bash without their quotes.
 
-/// A word of a command.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Word {
     /// The text without quotes; `None` where it can't be known before the line runs.
     pub(super) value: Option<String>,
     /// The known beginning, without quotes: all of it where that is known.
     pub(super) known: String,
-    /// The text as it is written.
     pub(super) written: String,
     /// True if bash makes exactly one word of it.
     pub(super) is_single: bool,
@@ -16,18 +14,15 @@ pub(super) struct Word {
 }
 
 impl Word {
-    /// Returns true if the word is this text.
     pub(super) fn is(&self, text: &str) -> bool {
         self.value.as_deref() == Some(text)
     }
 
-    /// Returns true if the word is one of these texts.
     pub(super) fn is_one_of(&self, texts: &[&str]) -> bool {
         texts.iter().any(|text| self.is(text))
     }
 }
 
-/// Returns true if a name is in a list of names with blanks between them.
 pub(super) fn is_among(name: &str, list: &str) -> bool {
     list.split(' ').any(|known| known == name)
 }

@@ -150,12 +150,10 @@ pub(super) fn resolve(walk: &mut Walk<'_>, words: &[Word], text: &str, depth: us
     }
 }
 
-/// Resolves the command that another one runs.
 fn run(walk: &mut Walk<'_>, words: &[Word], depth: usize) {
     resolve(walk, words, &joined(words), depth + 1);
 }
 
-/// Returns true if a word is an option whose value is a command.
 fn names_program(program: &str, word: &Word) -> bool {
     let known = word.known.as_str();
     let name = known.split_once('=').map_or(known, |(name, _)| name);
@@ -164,7 +162,6 @@ fn names_program(program: &str, word: &Word) -> bool {
     is_among(name, RUN_BY_OPTION) || own.is_some_and(|(_, own)| own.split(' ').any(begins))
 }
 
-/// Returns true if one of these letters may be among those of an option.
 fn has_letter(word: &Word, letters: &[char]) -> bool {
     let cluster = word
         .known
@@ -173,7 +170,6 @@ fn has_letter(word: &Word, letters: &[char]) -> bool {
     cluster.is_some_and(|cluster| cluster.contains(letters) || word.value.is_none())
 }
 
-/// Returns true if a word of `fd` may be an option by which it starts programs.
 fn may_start_programs(word: &Word) -> bool {
     has_letter(word, &['x', 'X']) || word.value.is_none() && !word.is_single
 }
@@ -184,7 +180,6 @@ fn asks_for_help(rest: &[Word]) -> bool {
     !rest.is_empty() && rest.iter().all(is_help)
 }
 
-/// Returns the name by which a program is known here.
 fn program(name: &str) -> &str {
     let name = base(name);
     match name {
@@ -248,7 +243,6 @@ fn may_hide_actions(rest: &[Word]) -> bool {
     })
 }
 
-/// Adds what `find` runs for the files that it finds.
 fn run_by_find(walk: &mut Walk<'_>, rest: &[Word], text: &str, depth: usize) {
     if may_hide_actions(rest) {
         walk.unresolved(text);
@@ -282,7 +276,6 @@ fn with_input(arguments: &Arguments<'_>) -> Option<Vec<Word>> {
     Some(words)
 }
 
-/// Adds what a wrapper runs.
 fn run_wrapped(walk: &mut Walk<'_>, wrapper: &Wrapper, rest: &[Word], text: &str, depth: usize) {
     let arguments = Arguments::parse(rest, wrapper);
     // What `env -S` splits has escapes of its own.
@@ -309,7 +302,6 @@ fn run_wrapped(walk: &mut Walk<'_>, wrapper: &Wrapper, rest: &[Word], text: &str
     }
 }
 
-/// Returns words as they are written.
 fn joined(words: &[Word]) -> String {
     let texts = words.iter().map(|w| w.written.as_str());
     let texts: Vec<&str> = texts.filter(|text| !text.is_empty()).collect();
@@ -332,7 +324,6 @@ fn run_text(walk: &mut Walk<'_>, words: &[Word]) {
     }
 }
 
-/// Adds a word as a script.
 fn run_script(walk: &mut Walk<'_>, word: Option<&Word>) {
     match word.map(|word| word.value.as_deref().ok_or(word)) {
         None | Some(Ok("" | "-" | "-l" | "-p")) => {}
@@ -341,7 +332,6 @@ fn run_script(walk: &mut Walk<'_>, word: Option<&Word>) {
     }
 }
 
-/// Adds what a shell runs.
 fn run_by_shell(walk: &mut Walk<'_>, rest: &[Word], text: &str) {
     let mut words = rest;
     let mut takes_script = false;

@@ -109,7 +109,6 @@ fn keep_attributes(from: &File, to: &File) -> Result<(), (String, Errno)> {
     Ok(())
 }
 
-/// Returns true if an attribute says who may do what.
 fn is_access_list(name: &[u8]) -> bool {
     name.starts_with(b"system.")
 }
@@ -127,7 +126,6 @@ fn must_be_kept(name: &[u8]) -> bool {
     prefixes.iter().any(|prefix| name.starts_with(prefix)) && name != b"security.capability"
 }
 
-/// Returns the names of all attributes of a file, each with a NUL.
 fn attributes(file: &File) -> Result<Vec<u8>, Errno> {
     match grown(|buffer| rustix::fs::flistxattr(file, buffer)) {
         Err(Errno::NOTSUP | Errno::NOSYS) => Ok(Vec::new()),

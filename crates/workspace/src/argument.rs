@@ -171,7 +171,6 @@ impl Workspace {
         is_possible && place().is_some_and(|place| self.has_entry(&place))
     }
 
-    /// Returns true if there is an entry at a place; one that is a link is not followed.
     fn has_entry(&self, place: &WorkspacePath) -> bool {
         let Some(above) = place.parent() else {
             return true;
@@ -320,7 +319,6 @@ fn unquoted(text: &str) -> Option<&str> {
     pairs.find_map(|pair| inner(*pair).filter(|inner| !inner.contains([pair.0, pair.1])))
 }
 
-/// Takes the scheme of an address off, and its colon.
 fn strip_scheme<'a>(text: &'a str, scheme: &str) -> Option<&'a str> {
     let (start, rest) = text.split_once(':')?;
     start.eq_ignore_ascii_case(scheme).then_some(rest)
@@ -369,7 +367,6 @@ fn foreign_beginning(text: &str, head: &str) -> Option<&'static str> {
     is_variable.then_some("begins with a variable, which is not expanded")
 }
 
-/// Returns true for a path of a Windows network share.
 fn is_share(text: &str) -> bool {
     text.strip_prefix("\\\\")
         .is_some_and(|rest| rest.contains('\\'))
@@ -391,7 +388,6 @@ fn refused(text: &str, what: &str) -> ToolError {
     ToolError::invalid(format!("The path {shown} {what}.")).with_hint(hint)
 }
 
-/// Returns true if a path ends as only that of a directory may.
 pub(super) fn names_directory(path: &Path) -> bool {
     let bytes = path.as_os_str().as_bytes();
     bytes == b"."

@@ -360,7 +360,6 @@ impl Replacement {
         self.applied(old, 0, &self.matches)
     }
 
-    /// Replaces these places in a part of the file that begins at `begin`.
     fn applied(&self, old: &[u8], begin: u64, places: &[Match]) -> Vec<u8> {
         let mut new = Vec::with_capacity(old.len());
         let mut at = 0;

@@ -198,7 +198,6 @@ impl RegularFile {
     }
 }
 
-/// Opens what a path leads to beneath `root`.
 fn beneath(root: &Path, path: &Path, flags: OFlags) -> Result<OwnedFd, ResolveError> {
     let rel = path.strip_prefix(root).map_err(|_| ResolveError::Escapes)?;
     let said = |e: &io::Error| ResolveError::System(Errno::from_io_error(e).unwrap_or(Errno::IO));

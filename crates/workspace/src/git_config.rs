@@ -15,7 +15,6 @@ use std::sync::{Arc, OnceLock};
 pub(super) struct UsersRules(OnceLock<Option<Arc<RuleFile>>>);
 
 impl UsersRules {
-    /// Returns the rules, where there are any.
     pub(super) fn get(&self) -> Option<&Arc<RuleFile>> {
         let read = || {
             let path = excludes_file(&|name| std::env::var_os(name))?;

@@ -254,7 +254,6 @@ impl Level {
         })
     }
 
-    /// Returns the verdict of the deepest file that has one.
     fn verdict(
         mut level: Option<&Level>,
         path: &[u8],

@@ -14,7 +14,6 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Seek};
 
-/// Returns true if no file can take the place of this one.
 pub(super) fn is_needed(entry: &Entry, current: &OpenFile) -> bool {
     let user = geteuid();
     let is_sticky = fstat(&entry.dir).is_ok_and(|dir| {
@@ -75,7 +74,6 @@ impl InPlace {
     }
 }
 
-/// Makes the content of a file that of another.
 fn copy(from: &File, to: &mut File) -> io::Result<()> {
     let mut from = from;
     from.rewind()?;

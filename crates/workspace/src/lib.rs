@@ -76,7 +76,6 @@
 //! - On a file system without locks, two writers find out about each other only at the end.
 //! - On macOS this was never tried on a real machine.
 
-/// The examples of the README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
@@ -222,7 +221,6 @@ impl Workspace {
         Ok(workspace)
     }
 
-    /// Returns a workspace of one open directory, whose path has no links.
     fn with_root(path: PathBuf, dir: OwnedFd, read_only: bool) -> Self {
         let root = Root {
             written: path.clone(),
@@ -404,7 +402,6 @@ impl Workspace {
         best.map(|(root, rest)| WorkspacePath::new(root, rest.to_owned(), absolute.to_owned()))
     }
 
-    /// Returns the error for a path outside of all roots.
     fn outside(&self, argument: &str) -> ToolError {
         let roots: Vec<_> = self.roots().map(|p| p.display().to_string()).collect();
         let mut hint = format!("Use a path below {}.", roots.join(" or "));
@@ -487,7 +484,6 @@ impl Workspace {
             .map_err(|e| Self::path_error(e, place))
     }
 
-    /// Returns an error of the system as an error of the contract that names the path.
     pub(crate) fn path_error(error: resolve::ResolveError, place: &WorkspacePath) -> ToolError {
         let path = place.path().display();
         match error {

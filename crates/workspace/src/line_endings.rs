@@ -37,7 +37,6 @@ pub fn fitted(text: &str, place: Range<usize>, new: &str) -> String {
     }
 }
 
-/// Returns the lines of a text, each with its line end; the last one has none.
 fn lines(text: &str) -> impl Iterator<Item = (&str, Option<LineEnding>)> {
     let mut rest = Some(text);
     std::iter::from_fn(move || {

@@ -350,7 +350,6 @@ impl Collector {
     }
 }
 
-/// Returns the bytes after the line feed of this number, from 1; none if there are fewer.
 fn after_newlines(bytes: &[u8], n: u64) -> &[u8] {
     let nth = usize::try_from(n - 1).unwrap_or(usize::MAX);
     let last = memchr::memchr_iter(b'\n', bytes).nth(nth);

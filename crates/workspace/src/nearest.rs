@@ -276,7 +276,6 @@ fn likeness_of_names(wanted: &[u8], name: &[u8], compares: bool) -> Option<f64> 
     (steps <= most).then(|| 0.95 * (1.0 - steps as f64 / length as f64))
 }
 
-/// Returns a name as a person reads it, also one in an older encoding.
 fn read_name(name: &[u8]) -> Cow<'_, str> {
     let older = std::str::from_utf8(name)
         .is_err()
@@ -296,7 +295,6 @@ fn plain(name: &str) -> String {
         .collect()
 }
 
-/// Returns a name without its ending.
 fn stem(name: &str) -> &str {
     match name.rsplit_once('.') {
         Some((stem, _)) if !stem.is_empty() => stem,

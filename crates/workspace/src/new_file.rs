@@ -37,7 +37,6 @@ pub(super) enum PlacementError {
     Changed,
     /// The old file can't be moved to the journal.
     Unmovable,
-    /// An error of the operating system.
     System(Errno),
 }
 
@@ -78,7 +77,6 @@ impl<'a> NewFile<'a> {
         }
     }
 
-    /// Returns `None`: all files have names here.
     #[cfg(not(target_os = "linux"))]
     #[expect(clippy::unnecessary_wraps, reason = "as on Linux")]
     pub(super) fn nameless(_: BorrowedFd<'a>, _: Mode) -> Result<Option<Self>, Errno> {
@@ -103,7 +101,6 @@ impl<'a> NewFile<'a> {
         })
     }
 
-    /// Gives a nameless file a name that no other file may have.
     fn link(&self, dir: BorrowedFd<'_>, name: &OsStr) -> Result<(), Errno> {
         let path = format!("/proc/self/fd/{}", self.file.as_raw_fd());
         linkat(CWD, path, dir, name, AtFlags::SYMLINK_FOLLOW)
@@ -239,7 +236,6 @@ pub(super) fn remove(
     Err(failure)
 }
 
-/// Returns true if two looks saw the same file.
 pub(super) fn is_same_file(one: &Stat, other: &Stat) -> bool {
     (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino)
 }

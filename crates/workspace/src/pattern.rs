@@ -40,7 +40,6 @@ const CACHE_BYTES: usize = 1024 * 1024;
 /// Maximum number of groups `!(…)` in a pattern: the expression of each holds those behind it.
 const MAX_NEGATIONS: usize = 8;
 
-/// Returns the error for a pattern, or several together, that are too large.
 fn too_large(pattern: &str) -> ToolError {
     let beginning: String = pattern.chars().take(80).collect();
     ToolError::invalid(format!(
@@ -48,7 +47,6 @@ fn too_large(pattern: &str) -> ToolError {
     ))
 }
 
-/// The place of the star in a simple pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Star {
     None,
@@ -67,7 +65,6 @@ struct SimplePattern {
 }
 
 impl SimplePattern {
-    /// Returns `None` if the pattern is not as simple.
     fn new(pattern: &str, is_for_names: bool, ignore_case: bool) -> Option<Self> {
         let before = pattern.strip_prefix('*').filter(|rest| !rest.contains('/'));
         let behind = pattern.strip_suffix('*');
@@ -113,11 +110,8 @@ impl SimplePattern {
 #[derive(Debug, Clone, Default)]
 pub struct PatternSet {
     simple: Vec<SimplePattern>,
-    /// The other patterns for whole paths.
     paths: Option<Regex>,
-    /// The other patterns for names.
     names: Option<Regex>,
-    /// The directories that patterns begin with.
     directories: Option<Regex>,
     /// True if a pattern may match in any directory.
     enters_all: bool,
@@ -158,7 +152,6 @@ impl PatternSet {
         )
     }
 
-    /// Expands braces, and compiles what `add` makes of each alternative.
     fn compile<P: AsRef<str>>(
         patterns: impl IntoIterator<Item = P>,
         ignore_case: bool,
@@ -205,7 +198,6 @@ fn is_match(regex: Option<&Regex>, path: &[u8]) -> bool {
     })
 }
 
-/// A set of patterns in the making.
 #[derive(Default)]
 struct Builder {
     set: PatternSet,
@@ -216,7 +208,6 @@ struct Builder {
 }
 
 impl Builder {
-    /// Adds a pattern for names.
     fn add_name(&mut self, pattern: &str) -> Result<(), ToolError> {
         self.set.enters_all = true;
         match SimplePattern::new(pattern, true, self.ignore_case) {
@@ -226,7 +217,6 @@ impl Builder {
         Ok(())
     }
 
-    /// Adds a pattern for whole paths.
     fn add_path(&mut self, pattern: &str) -> Result<(), ToolError> {
         let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
         if let Some(name) = pattern.strip_prefix("**/")
@@ -278,7 +268,6 @@ impl Builder {
         Ok(self.set)
     }
 
-    /// Compiles an expression that matches what one of these matches.
     fn compile(&self, alternatives: &[String]) -> Result<Option<Regex>, ToolError> {
         if alternatives.is_empty() {
             return Ok(None);
@@ -298,7 +287,6 @@ impl Builder {
     }
 }
 
-/// Translates a component of a pattern into a regular expression.
 fn translate(component: &str) -> Result<String, ToolError> {
     let chars: Vec<char> = component.chars().collect();
     if component.matches("!(").count() > MAX_NEGATIONS {
@@ -453,7 +441,6 @@ fn class(chars: &[char], start: usize) -> Option<(String, usize)> {
     Some((expression, i + 1))
 }
 
-/// The names of classes between brackets, each `[:name:]`.
 const NAMED_CLASSES: [&str; 12] = [
     "alpha", "digit", "alnum", "upper", "lower", "space", "blank", "cntrl", "graph", "print",
     "punct", "xdigit",

@@ -38,14 +38,12 @@ impl WorkspacePath {
         }
     }
 
-    /// Returns the same place, where only a directory may be if `is_directory` is true.
     #[must_use]
     pub(super) fn named_as_directory(mut self, is_directory: bool) -> Self {
         self.is_directory = is_directory;
         self
     }
 
-    /// Returns true if only a directory may be there.
     pub(super) fn is_directory(&self) -> bool {
         self.is_directory
     }
@@ -60,7 +58,6 @@ impl WorkspacePath {
         &self.rel
     }
 
-    /// Returns true for the root itself.
     pub(super) fn is_root(&self) -> bool {
         self.rel.as_os_str().is_empty()
     }
@@ -112,7 +109,6 @@ pub struct Entry {
 }
 
 impl Workspace {
-    /// Opens what a place leads to.
     pub(super) fn open_beneath(
         &self,
         place: &WorkspacePath,
@@ -274,7 +270,6 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// Goes on from a root, with this path first.
     fn restart(&mut self, root: usize, path: &Path) -> Result<(), ResolveError> {
         let dir = rustix::io::fcntl_dupfd_cloexec(&self.workspace.roots[root].dir, 0)?;
         self.root = root;

@@ -54,7 +54,6 @@ pub(super) struct IgnoreFilesSeen {
 }
 
 impl IgnoreFilesSeen {
-    /// Takes note of a name, if it matters.
     pub(super) fn note(&mut self, name: &[u8]) {
         match name {
             b".git" => self.git = true,
@@ -380,7 +379,6 @@ fn open_directory(dir: BorrowedFd<'_>, path: &Path) -> Option<OwnedFd> {
     rustix::fs::openat(dir, path, flags, Mode::empty()).ok()
 }
 
-/// Reads the only line of a small file.
 fn line_of(file: File) -> Option<String> {
     if !file.metadata().ok()?.is_file() {
         return None;
@@ -390,7 +388,6 @@ fn line_of(file: File) -> Option<String> {
     Some(text.trim_end_matches(['\r', '\n']).to_owned())
 }
 
-/// Reads the rules of a file that is not a link.
 fn read_rules_at(dir: BorrowedFd<'_>, path: &Path) -> Option<RuleFile> {
     read_rules(open(dir, path, OFlags::NOFOLLOW)?)
 }

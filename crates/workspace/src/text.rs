@@ -22,9 +22,7 @@ pub struct Encoding {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
-    /// An encoding of the WHATWG Encoding Standard.
     Standard(&'static encoding_rs::Encoding),
-    /// UTF-32, which that standard does not have.
     Utf32(ByteOrder),
 }
 
@@ -196,7 +194,6 @@ pub fn older_spellings(text: &str) -> impl Iterator<Item = Vec<u8>> {
     all.filter_map(|(bytes, _, unmappable)| (!unmappable).then(|| bytes.into_owned()))
 }
 
-/// The encodings that [`detect`] finds by statistics.
 static OLDER: [&encoding_rs::Encoding; 24] = [
     encoding_rs::WINDOWS_1252,
     encoding_rs::WINDOWS_1250,
@@ -243,7 +240,6 @@ pub enum LineEnding {
 }
 
 impl LineEnding {
-    /// Returns the line end that a text begins with.
     pub(super) fn at_start(text: &str) -> Self {
         if text.starts_with("\r\n") {
             LineEnding::Crlf

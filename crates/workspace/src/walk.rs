@@ -146,7 +146,6 @@ pub struct WalkReport {
     pub node_modules: usize,
 }
 
-/// The outcome of a walk besides files.
 #[derive(Default)]
 struct Outcome {
     report: WalkReport,
@@ -155,13 +154,11 @@ struct Outcome {
 }
 
 enum Task {
-    /// A directory to be listed.
     Directory(Directory),
     /// Some of the files of a directory, to be visited.
     Files(Arc<Files>, Range<usize>),
 }
 
-/// A directory to be listed.
 struct Directory {
     /// The path below the root, with a final slash; empty for the root.
     path: Vec<u8>,
@@ -174,7 +171,6 @@ struct Files {
     /// The directory's path.
     path: Vec<u8>,
     dir: OwnedFd,
-    /// The names, each with its NUL.
     names: Vec<u8>,
     /// The offset of each name, the file's type, and the reason to leave it out.
     entries: Vec<(usize, FileType, Option<IgnoreSource>)>,
@@ -191,7 +187,6 @@ struct Queue {
 
 struct SharedWalk<'a> {
     workspace: &'a Workspace,
-    /// The start of the walk.
     place: &'a WorkspacePath,
     root: BorrowedFd<'a>,
     users: &'a UsersRules,
@@ -268,7 +263,6 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 impl SharedWalk<'_> {
-    /// Walks from the first directory on, with helpers where there is enough to do.
     fn work<V: Visitor>(&self, first: Directory, make: &(impl Fn() -> V + Sync)) -> Vec<V> {
         std::thread::scope(|threads| {
             let mut helpers = Vec::new();
@@ -324,7 +318,6 @@ impl SharedWalk<'_> {
         }
     }
 
-    /// Ends the walk for all workers.
     fn stop(&self) {
         lock(&self.queue).stopped = true;
         self.wake.notify_all();
@@ -368,7 +361,6 @@ impl<'a, V: Visitor> Worker<'a, V> {
         }
     }
 
-    /// Works until no worker has anything to do.
     fn work(mut self) -> V {
         while self.step() {}
         self.visitor.finish();
@@ -614,13 +606,11 @@ impl<'a, V: Visitor> Worker<'a, V> {
 }
 
 impl SharedWalk<'_> {
-    /// Returns true if `.geminiignore` closes the target of a link.
     fn is_closed(&self, below: &[u8]) -> bool {
         let below = Path::new(OsStr::from_bytes(below));
         self.workspace.is_gemini_ignored(&self.place.join(below))
     }
 
-    /// Takes one from the budget for ignored entries.
     fn may_count_ignored(&self) -> bool {
         let take = |left: usize| left.checked_sub(1);
         let left = &self.ignored_left;
@@ -662,10 +652,8 @@ fn open_without_links(root: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, Errn
     open_by_steps(root, Path::new(OsStr::from_bytes(path)), flags)
 }
 
-/// The entries of a directory.
 #[derive(Default)]
 struct Entries {
-    /// The names, each with its NUL.
     names: Vec<u8>,
     /// The offset of each name, and the entry's type.
     types: Vec<(usize, FileType)>,
@@ -737,7 +725,6 @@ impl Workspace {
         real_path(&open).and_then(|path| self.beneath(&path))
     }
 
-    /// Resolves the links on the way of a directory.
     fn real_directory(&self, place: &WorkspacePath) -> Result<WorkspacePath, ToolError> {
         let dir = self.open_dir(place)?;
         if open_without_links(self.roots[place.root].dir.as_fd(), &slashed(place)).is_ok() {
@@ -756,7 +743,6 @@ fn slashed(place: &WorkspacePath) -> Vec<u8> {
     path
 }
 
-/// Returns the real path of an open file or directory.
 pub(super) fn real_path(dir: &OwnedFd) -> Option<PathBuf> {
     #[cfg(target_os = "linux")]
     {

@@ -160,7 +160,6 @@ fn open_present(
     }))
 }
 
-/// Returns true if the file is still the one by that name.
 fn is_at(entry: &Entry, name: &OsStr, stat: &Stat) -> bool {
     statat(&entry.dir, name, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|now| is_same_file(&now, stat))
 }
@@ -274,7 +273,6 @@ impl Target {
         }))
     }
 
-    /// Returns the error of a directory that takes no new file.
     fn making_error(&self, errno: Errno, path: &Path) -> Option<ToolError> {
         let reason = match errno {
             _ if self.current.is_some() => return None,
@@ -322,7 +320,6 @@ impl Target {
         file.sync_data().map_err(fail)
     }
 
-    /// Puts a finished file where it belongs.
     fn put(&self, new: &NewFile<'_>) -> Result<Option<String>, PlacementError> {
         if self.recorded.is_some() {
             // The next writer of this file waits, and so its change is recorded after this one.
@@ -338,7 +335,6 @@ impl Target {
         })
     }
 
-    /// Makes a change, and has it recorded.
     fn change(
         &self,
         new: Option<&File>,
@@ -361,7 +357,6 @@ impl Target {
         }
     }
 
-    /// Fails if the file is not as it was when it was locked.
     fn check_unchanged(&self, current: &OpenFile) -> Result<(), PlacementError> {
         let times = |stat: &Stat| (stat.st_ctime, stat.st_ctime_nsec);
         let now = statat(&self.entry.dir, self.name(), AtFlags::SYMLINK_NOFOLLOW);

@@ -28,7 +28,6 @@ const CHUNK: usize = 64 * 1024;
 /// Maximum calls that wait in memory: reading goes on when half of them have been begun.
 const MAX_WAITING: usize = 1024;
 
-/// A line of input.
 enum Request {
     /// A call in our format.
     Own(BatchCall),
@@ -45,7 +44,6 @@ impl Request {
     }
 }
 
-/// A call in our format.
 struct BatchCall {
     id: Option<String>,
     name: String,
@@ -134,9 +132,7 @@ struct Batch {
     opened: CallContext,
     cancel: Cancellation,
     queue: Mutex<Queue>,
-    /// Wakes a worker.
     has_work: Condvar,
-    /// Wakes the reader.
     may_read_on: Condvar,
     has_failed: AtomicBool,
 }
@@ -254,7 +250,6 @@ impl Batch {
         }
     }
 
-    /// Sees to it that a worker takes what waits.
     fn start<'a>(self: &'a Arc<Self>, mut queue: MutexGuard<'a, Queue>) {
         let wanted = queue.running + queue.waiting.len();
         let most = gemini_tools::workspace::processors().min(MAX_PARALLEL_CALLS);
@@ -319,7 +314,6 @@ impl Batch {
         }
     }
 
-    /// Goes on without a worker whose call was given up.
     fn do_without_worker(self: &Arc<Self>) {
         let mut queue = self.lock();
         queue.workers = queue.workers.saturating_sub(1);
@@ -440,7 +434,6 @@ impl Batch {
         self.write(&answer.to_json_with(form, more));
     }
 
-    /// Writes a line. One that can't be written is a failure of the batch.
     fn write(&self, line: &[u8]) {
         if print_json(line, 0) != 0 {
             self.has_failed.store(true, Ordering::Relaxed);

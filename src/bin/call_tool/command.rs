@@ -52,7 +52,6 @@ by colons), GEMINI_TOOLS_MODEL, GEMINI_TOOLS_FETCH_ALLOW (hosts for web_fetch th
 (name servers), GEMINI_API_KEY and the other credentials of Gemini CLI, https_proxy and no_proxy, GEMINI_CLI_HOME \
 (instead of the home directory), NO_COLOR and CLICOLOR_FORCE. The manual page says more.";
 
-/// Parses a span such as `10m`, in milliseconds.
 fn span(text: &str) -> Result<u64, String> {
     let complaint = || {
         format!("{text:?} is not a span of time; give a number and s, m, h, d or w, such as 10m.")
@@ -228,7 +227,6 @@ pub(crate) struct CallToolOptions {
     pub(crate) prune_history: bool,
 }
 
-/// Returns the command line of `call_tool`.
 pub(crate) fn command() -> clap::Command {
     CallToolOptions::command()
 }

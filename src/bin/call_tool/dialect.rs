@@ -41,7 +41,6 @@ pub(crate) fn run(
     print_json(&to_line(&value), status)
 }
 
-/// The registry and the options of the calls.
 #[derive(Clone)]
 pub(crate) struct CallContext {
     pub(crate) options: &'static CallToolOptions,

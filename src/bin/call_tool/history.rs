@@ -19,7 +19,6 @@ use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Lists the journal, or takes back what is in it.
 pub(crate) fn run(options: &CallToolOptions, cancel: &Cancellation) -> u8 {
     match answer(options, cancel) {
         Ok(status) => status,
@@ -391,7 +390,6 @@ struct EntryJson<'a> {
     not_kept: Option<&'a str>,
 }
 
-/// Returns a file before or after a change as JSON.
 fn state_json(state: &FileState) -> Value {
     json!({ "bytes": state.stamp.size(), "mode": format!("{:04o}", state.mode) })
 }

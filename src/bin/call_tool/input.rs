@@ -66,7 +66,6 @@ pub(crate) fn read_input(cancel: &Cancellation) -> Result<Vec<u8>, ToolError> {
     read_stdin(cancel)
 }
 
-/// Reads standard input to its end.
 fn read_stdin(cancel: &Cancellation) -> Result<Vec<u8>, ToolError> {
     let stdin = rustix::stdio::stdin();
     let failed = |e: rustix::io::Errno| {

@@ -31,7 +31,6 @@ impl LiveText {
     }
 }
 
-/// Writes text to the terminal.
 pub(crate) fn write(text: &str) {
     print(text.as_bytes(), Medium::Text);
 }
@@ -41,7 +40,6 @@ pub(crate) fn print_line(output: OutputUpdate) {
     print_json(&to_line(&line(output)), 0);
 }
 
-/// Returns the JSON of a piece of output.
 pub(crate) fn line(output: OutputUpdate) -> Value {
     match output {
         OutputUpdate::Text(text) => json!({ "type": "output", "text": text }),

@@ -129,7 +129,6 @@ fn person(options: &CallToolOptions, cancel: &Cancellation) -> Option<SharedProm
     Some(SharedPrompt::new(Box::new(terminal)))
 }
 
-/// Returns the options of calls that the command line asks for.
 fn call_options<'a>(
     options: &CallToolOptions,
     person: Option<&'a SharedPrompt>,
@@ -219,7 +218,6 @@ fn shows_colours(options: &CallToolOptions) -> bool {
     options.colours.shows_on(is_stdout_terminal())
 }
 
-/// The output of a call.
 struct Message {
     text: Vec<u8>,
     medium: Medium,
@@ -291,7 +289,6 @@ impl Message {
         }
     }
 
-    /// Returns the exit status of the process.
     fn exit_status(&self, options: &CallToolOptions, is_written: bool) -> u8 {
         match is_written {
             true => self.status,
@@ -342,7 +339,6 @@ impl Message {
     }
 }
 
-/// Returns the explanation of a call, if one was asked for and is there.
 fn explanation<'a>(options: &CallToolOptions, answer: &'a Answer<'_>) -> Option<&'a str> {
     match &answer.outcome {
         Ok(result) if options.explain => match &result.llm_content {

@@ -102,7 +102,6 @@ impl CallToolOptions {
         }
     }
 
-    /// Returns what is wrong with options that parse one by one.
     fn conflict(&self) -> Option<String> {
         if self.is_about_journal() {
             let is_known = matches!(self.form, None | Some(Form::Text | Form::Part));
@@ -124,7 +123,6 @@ impl CallToolOptions {
         })
     }
 
-    /// Returns the rules that calls are judged by.
     pub(crate) fn rules(&self) -> PolicyOptions {
         PolicyOptions {
             approval: self.approval_mode,
@@ -151,7 +149,6 @@ fn parse() -> Result<CallToolOptions, u8> {
     })
 }
 
-/// Returns true if only the tool's name is missing.
 fn is_without_name(error: &clap::Error) -> bool {
     let missing = error.get(ContextKind::InvalidArg);
     error.kind() == ErrorKind::MissingRequiredArgument
@@ -177,7 +174,6 @@ fn unusable(error: &clap::Error) -> String {
     )
 }
 
-/// Returns true if the called tool is a built-in one that knows this argument.
 fn is_argument_of_built_in(key: &str) -> bool {
     let mut names = args_os().skip(1).filter_map(|word| word.into_string().ok());
     names.any(|name| builtin::find(&name).is_some_and(|tool| tool.knows_argument(key)))

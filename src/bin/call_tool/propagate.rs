@@ -8,7 +8,6 @@ use gemini_tools::session::Session;
 use gemini_tools::tool::{Context, ErrorKind, ToolError};
 use serde_json::Value;
 
-/// The flag, as it is typed.
 pub(crate) const FLAG: &str = "--propagate-status";
 
 /// The status of what is not the command's own failure: 126 and 127 are for commands that could
@@ -18,7 +17,6 @@ pub(crate) const OURS: u8 = 125;
 /// The status of a command whose own is larger than a process can end with.
 const TOO_LARGE: u8 = 255;
 
-/// Refuses a tool that runs no command.
 pub(crate) fn check_tool(
     options: &CallToolOptions,
     session: &Session,
@@ -42,7 +40,6 @@ pub(crate) fn check_tool(
     .with_hint("Use it with run_shell_command, or with a program of your own that is a tool."))
 }
 
-/// Returns the exit status for an answer that has `status` without `--propagate-status`.
 pub(crate) fn status(options: &CallToolOptions, answer: &Answer<'_>, status: u8) -> u8 {
     if !options.propagate_status {
         return status;

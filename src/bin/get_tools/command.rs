@@ -12,7 +12,6 @@ use gemini_tools::hosts::HOSTS;
 use gemini_tools::start::colours;
 use std::path::PathBuf;
 
-/// Formats of declarations.
 pub(crate) const FORMATS: [&str; 7] = [
     "gemini",
     "openai",
@@ -108,7 +107,6 @@ condition; DO_NOT_TRUST in that file counts before the variable.
 
 Exit status: 0 done (--status: trusted), 1 not (--status: not trusted), 2 unusable arguments, or no user to ask.";
 
-/// Returns the names of all hosts.
 fn host_names() -> PossibleValuesParser {
     let others = HOSTS.iter().map(|host| host.name);
     PossibleValuesParser::new(std::iter::once("gemini").chain(others))
@@ -309,7 +307,6 @@ pub(crate) struct DoctorOptions {
     pub(crate) tries: Vec<String>,
 }
 
-/// Returns the command line of `get_tools`.
 pub(crate) fn command() -> clap::Command {
     GetToolsOptions::command()
 }

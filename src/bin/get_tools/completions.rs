@@ -6,7 +6,6 @@
 
 use crate::print::{fail, print};
 
-/// The completions of one command.
 struct Completions {
     command: &'static str,
     bash: &'static str,
@@ -25,10 +24,8 @@ macro_rules! completions {
     };
 }
 
-/// The completions of all commands.
 static ALL: &[Completions] = &completions!("get_tools", "call_tool", "run_agent", "serve_tools");
 
-/// Prints those of a command, or of all.
 pub(crate) fn run(shell: &str, command: Option<&str>) -> u8 {
     let wanted = |one: &&Completions| command.is_none_or(|name| name == one.command);
     let text: String = ALL

@@ -23,7 +23,6 @@ const VARIABLES: [&str; 6] = [
     "GEMINI_RESTRICTED_MODE",
 ];
 
-/// Everything there is to say.
 struct Report {
     root: PathBuf,
     settings: Settings,
@@ -38,7 +37,6 @@ struct Report {
     lines: RefCell<SettingsLines>,
 }
 
-/// Prints it.
 pub(crate) fn run(as_json: bool, policies: &[String]) -> u8 {
     let root = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
     // With variables put in: the paths of policy files may have some.
@@ -99,7 +97,6 @@ impl Report {
         self.lines.borrow_mut().line_of(file, key)
     }
 
-    /// Returns advice about the trust of the project.
     fn advice(&self) -> Option<&'static str> {
         use gemini_tools::trust::{Distrust, Trust, TrustedBy};
         match &*self.settings.trust {
@@ -197,7 +194,6 @@ impl Report {
         text
     }
 
-    /// Returns the file that a note is about.
     fn scope_of(&self, note: &Diagnostic) -> Scope {
         let file = note.place.file();
         let of_it = self

@@ -94,7 +94,6 @@ enum Choice {
     Quit,
 }
 
-/// Asks about a change until there is an answer.
 fn ask_about(number: usize, count: usize) -> Choice {
     let question = format!("Make this change ({number} of {count})? [y/N/a/q/?]");
     loop {

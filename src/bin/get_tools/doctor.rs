@@ -92,7 +92,6 @@ fn text(report: &DoctorReport, style: Style) -> String {
     text
 }
 
-/// Returns a finding with what to do about it.
 fn described(finding: &Diagnostic, style: Style) -> String {
     let name = finding.severity.name();
     let (mark, name) = match finding.severity {

@@ -11,7 +11,6 @@ use gemini_tools::tool::{Kind, parameters};
 use serde_json::Value;
 use std::io::IsTerminal;
 
-/// The format of declarations.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
     Dialect(Dialect),
@@ -37,7 +36,6 @@ impl Format {
         }
     }
 
-    /// Returns the format of a name that the command line takes.
     pub(crate) fn from_name(name: &str) -> Self {
         match name {
             "markdown" => Format::Markdown,
@@ -47,7 +45,6 @@ impl Format {
         }
     }
 
-    /// Returns true if a program reads the format.
     pub(crate) fn is_json(self) -> bool {
         matches!(self, Format::Dialect(_))
     }
@@ -152,7 +149,6 @@ fn markdown(list: &[GeminiDeclaration]) -> String {
     text
 }
 
-/// Returns what a list says of a tool.
 fn summary(declared: &GeminiDeclaration) -> String {
     one_line(&builtin::summary(&declared.name, &declared.description))
 }

@@ -26,7 +26,6 @@ pub(crate) fn run(options: &InitOptions) -> u8 {
     }
 }
 
-/// The reason why `init` stops.
 enum Stop {
     Reason(String),
     /// The reason has been said already.
@@ -85,7 +84,6 @@ fn try_run(options: &InitOptions) -> Result<u8, Stop> {
     Ok(print_done(options, &done(&before, &home, &root)))
 }
 
-/// Refuses options that mean something for Gemini CLI only.
 fn refuse_options_of_gemini(options: &InitOptions, host: &Host) -> Result<(), Stop> {
     for (id, is_set) in [
         ("allow", options.allow.is_some()),
@@ -103,7 +101,6 @@ fn refuse_options_of_gemini(options: &InitOptions, host: &Host) -> Result<(), St
     Ok(())
 }
 
-/// Says why there is nothing to change.
 fn nothing_to_do(options: &InitOptions, plan: &SetupPlan) -> Result<u8, Stop> {
     let text = match (options.undo, plan.knows_nothing()) {
         (true, true) => "There is nothing to undo here.\n".to_owned(),
@@ -232,7 +229,6 @@ fn notes(plan: &SetupPlan) -> String {
     plan.notes.iter().map(note).collect()
 }
 
-/// The state of the project before the change.
 struct ProjectBefore {
     scope: SetupScope,
     trust: Trust,
@@ -297,7 +293,6 @@ impl ProjectBefore {
     }
 }
 
-/// Returns true if `home` lies in `root`.
 fn is_above(root: &Path, home: &Path) -> bool {
     let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     real(home).starts_with(real(root))
@@ -311,7 +306,6 @@ fn directory(root: &Path) -> Option<PathBuf> {
     own_directory()
 }
 
-/// The directory of our executables, or of their launchers.
 fn own_directory() -> Option<PathBuf> {
     let own = std::env::current_exe().ok()?;
     let directory = own.parent()?;
@@ -339,7 +333,6 @@ fn tools(home: &Path, root: &Path) -> Vec<(String, Kind)> {
     tools
 }
 
-/// Returns the text of a change for a person.
 fn change_text(change: &FileChange, style: Style) -> String {
     let what = match (&change.before, &change.after) {
         (None, _) => "new",
@@ -373,7 +366,6 @@ fn change_text(change: &FileChange, style: Style) -> String {
     text + "\n"
 }
 
-/// Prints what is told after a change.
 fn print_done(options: &InitOptions, text: &str) -> u8 {
     if options.undo {
         return print(b"Undone.\n");

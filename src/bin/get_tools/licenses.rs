@@ -8,7 +8,6 @@ use std::path::PathBuf;
 /// Beside the directory of the executables, in every package.
 const PLACE: &str = "share/doc/gemini-tools/THIRD-PARTY-LICENSES.txt";
 
-/// Prints them; the exit status is 1 where they are not there.
 pub(crate) fn run() -> u8 {
     let Some(file) = file() else {
         let reason = "Can't find the licences, because the path of this executable is unknown.";

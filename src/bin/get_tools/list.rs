@@ -24,7 +24,6 @@ use std::io::IsTerminal;
 const NAMES_IN_QWEN: [(&str, &str); 2] =
     [("replace", "edit"), ("search_file_content", "grep_search")];
 
-/// Prints the declarations.
 pub(crate) fn run(options: &GetToolsOptions) -> u8 {
     try_run(options).unwrap_or_else(|status| status)
 }
@@ -122,7 +121,6 @@ fn patterns(option: &str, globs: Option<&[String]>) -> Result<Option<PatternSet>
         .map_err(|e| fail(2, &format!("--{option}: {e}")))
 }
 
-/// The tools to print.
 struct Selection<'a> {
     options: &'a GetToolsOptions,
     only: Option<PatternSet>,

@@ -6,12 +6,10 @@ use gemini_tools::start;
 use std::io::IsTerminal;
 use std::path::Path;
 
-/// Prints a message to standard error.
 pub(crate) fn warn(message: &str) {
     start::warn(&format!("get_tools: {message}"));
 }
 
-/// Prints the reason of a failure to standard error, and returns the exit status.
 pub(crate) fn fail(status: u8, reason: &str) -> u8 {
     warn(reason);
     status

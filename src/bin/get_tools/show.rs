@@ -6,7 +6,6 @@ use gemini_tools::start::help_width;
 use gemini_tools::text::visible;
 use gemini_tools::tool::{Cancellation, Context, ToolError, help};
 
-/// Prints the help for a tool.
 pub(crate) fn run(name: &str) -> u8 {
     match tool_help(name) {
         Ok(text) => print(text.as_bytes()),

@@ -3,7 +3,6 @@
 use gemini_tools::colours::ColourChoice;
 use std::io::IsTerminal;
 
-/// The style of text for people.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Style {
     has_colours: bool,

@@ -16,7 +16,6 @@ pub(crate) struct Column {
 }
 
 impl Column {
-    /// Makes a column that is as wide as its widest text.
     pub(crate) fn new(heading: &'static str, look: Option<Look>, cells: Vec<String>) -> Self {
         let widest = cells.iter().map(|cell| cell.width()).max();
         let width = widest.unwrap_or_default().max(heading.len());

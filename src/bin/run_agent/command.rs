@@ -35,7 +35,6 @@ Environment: GEMINI_API_KEY and the other credentials of Gemini CLI, GEMINI_MODE
 GEMINI_WRITE_SYSTEM_MD, GEMINI_TOOLS_SANDBOX, GEMINI_CLI_TRUST_WORKSPACE (as --trust), GEMINI_TELEMETRY_OUTFILE, \
 GEMINI_TELEMETRY_LOG_PROMPTS, and those of call_tool. The manual page says more.";
 
-/// Parses a time limit, in seconds.
 fn seconds(text: &str) -> Result<Duration, &'static str> {
     let secs = text.parse().unwrap_or_default();
     match Duration::try_from_secs_f64(secs) {

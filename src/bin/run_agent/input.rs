@@ -14,7 +14,6 @@ use std::path::Path;
 /// Maximum size of standard input, in bytes; more is refused, as by Gemini CLI.
 const MAX_BYTES: usize = 8 * 1024 * 1024;
 
-/// The prompt of the user.
 #[derive(Debug)]
 pub(crate) struct Prompt {
     /// Whole text: standard input first, if it is not a terminal, then the command line.
@@ -23,7 +22,6 @@ pub(crate) struct Prompt {
     pub(crate) written: String,
 }
 
-/// Reads the prompt.
 pub(crate) fn prompt(
     options: &RunAgentOptions,
     cancel: &Cancellation,
@@ -45,7 +43,6 @@ pub(crate) fn prompt(
     Ok(Prompt { text, written })
 }
 
-/// Returns true for a file that is standard input, by whatever name.
 fn is_standard_input(path: &Path) -> bool {
     let identity = |meta: std::fs::Metadata| (meta.dev(), meta.ino());
     let named = std::fs::metadata(path).map(identity).ok();

@@ -45,7 +45,6 @@ fn run() -> u8 {
     }
 }
 
-/// Runs the session and returns its exit status.
 fn work(options: &RunAgentOptions, signals: &Arc<Signals>) -> Result<u8, SessionError> {
     let cancel = signals.cancellation();
     let fail = |error: SessionError| {

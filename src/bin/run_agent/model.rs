@@ -12,10 +12,8 @@ use gemini_tools::tool::Cancellation;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Stands for standard input as the script.
 pub(crate) const STANDARD_INPUT: &str = "-";
 
-/// The model of a run.
 pub(crate) struct Model {
     pub(crate) client: GeminiClient,
     pub(crate) name: String,
@@ -54,7 +52,6 @@ pub(crate) fn script(
     script.map(Some).map_err(|e| bad_input(visible(&e)))
 }
 
-/// Returns the prompt: as given, or that of the script.
 pub(crate) fn prompt(given: Prompt, script: Option<&ModelScript>) -> Prompt {
     let scripted = script.and_then(|script| script.prompt.as_ref());
     match scripted {

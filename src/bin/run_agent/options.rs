@@ -25,7 +25,6 @@ impl RunAgentOptions {
         parts.join("\n\n")
     }
 
-    /// Returns the mode in which calls are asked about.
     pub(crate) fn approval(&self) -> ApprovalMode {
         let yolo = self.yolo.then_some(ApprovalMode::Yolo);
         yolo.or(self.approval_mode).unwrap_or_default()

@@ -33,10 +33,8 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The model that Gemini CLI asks by default.
 const DEFAULT_MODEL: &str = "gemini-2.5-pro";
 
-/// The sandbox of shell commands by default.
 const DEFAULT_SANDBOX: &str = "workspace-write";
 
 /// The variable by which `get_tools` lists the tools of MCP servers; `0` leaves them aside here.
@@ -94,7 +92,6 @@ impl<'a> Setup<'a> {
         })
     }
 
-    /// Asks the commands for their tools.
     pub(crate) fn pair(&self, cancel: &Cancellation) -> Result<Pair, SessionError> {
         let gate = self.gate();
         if let Some(obstacle) = gate.obstacle() {
@@ -293,7 +290,6 @@ impl<'a> Setup<'a> {
         self.project.gate(&self.workspace, &rules)
     }
 
-    /// Returns an error if there is nothing at a path of the workspace.
     fn found(&self, path: &str) -> Result<(), ToolError> {
         let workspace = &self.workspace;
         let place = workspace.locate(path)?;
@@ -365,7 +361,6 @@ impl<'a> Setup<'a> {
         Ok(at_paths::message_parts(text, &read))
     }
 
-    /// Returns the name of the model; `scripted` is that of the script.
     pub(crate) fn model(&self, scripted: Option<String>) -> String {
         let chosen = || std::env::var("GEMINI_MODEL").ok().filter(|m| !m.is_empty());
         let given = self.options.model.clone().or(scripted);
@@ -382,7 +377,6 @@ impl<'a> Setup<'a> {
             .map_err(|e| SessionError::failed(e.to_string()))
     }
 
-    /// Returns the directories of the run with their names in scripts.
     pub(crate) fn places(&self) -> ScriptPlaces {
         let given = std::env::var_os("PWD").map(PathBuf::from);
         let root = self.workspace.root();
@@ -392,7 +386,6 @@ impl<'a> Setup<'a> {
         ScriptPlaces::new(root, given.as_deref(), self.project.home.as_deref())
     }
 
-    /// Makes the session, or takes up the one that the options name.
     pub(crate) fn session<'p>(
         &self,
         pair: &'p Pair,
@@ -443,7 +436,6 @@ impl<'a> Setup<'a> {
         Ok(AgentSession::new(parts, config, kept.stored))
     }
 
-    /// Returns the file of the session to go on with, if the options want that.
     fn resumed_file(&self, kept: Option<&KeptSessions>) -> Result<Option<PathBuf>, SessionError> {
         if !self.options.continues {
             return Ok(self.options.resume.clone());
@@ -459,7 +451,6 @@ impl<'a> Setup<'a> {
         Ok(Some(newest))
     }
 
-    /// Opens the file of the session, and reads it where the session goes on.
     fn session_file(&self, model: &str) -> Result<SessionFile, SessionError> {
         let options = self.options;
         let named = options.session.as_ref().or(options.resume.as_ref());
@@ -509,7 +500,6 @@ struct SessionFile {
     go_on: Option<String>,
 }
 
-/// Quotes a path as a word for a shell.
 fn quoted(path: &Path) -> String {
     let text = visible(&path.to_string_lossy()).into_owned();
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '_' | '-');
@@ -537,7 +527,6 @@ fn uses_servers(options: &RunAgentOptions) -> bool {
     !options.no_mcp && variables::value(MCP_VARIABLE).is_none_or(|value| value != "0")
 }
 
-/// Returns the directory of this executable and its siblings.
 fn own_directory() -> Result<PathBuf, SessionError> {
     let own = std::env::current_exe().map_err(|e| {
         SessionError::failed(format!("The path of run_agent can't be found out: {e}."))

@@ -127,7 +127,6 @@ pub(crate) fn describes(options: &RunAgentOptions) -> bool {
     is_watched(options) || options.report.is_some()
 }
 
-/// Returns the observer that writes to standard output.
 fn answer(options: &RunAgentOptions) -> Box<dyn Observer> {
     let is_terminal = stdout().is_terminal();
     let out = ReportingStdout {
@@ -141,7 +140,6 @@ fn answer(options: &RunAgentOptions) -> Box<dyn Observer> {
     }
 }
 
-/// Returns true if a terminal gets colours.
 fn is_styled() -> bool {
     !is_dumb() && ColourChoice::Auto.shows_on(true)
 }
@@ -178,7 +176,6 @@ pub(crate) fn expectations(options: &RunAgentOptions, player: Option<&ScriptPlay
     }
 }
 
-/// Names the calls that the rules have refused, where the terminal has not shown each of them.
 pub(crate) fn refused(options: &RunAgentOptions, refused: &[(String, CallRefusal)]) {
     let lines = [
         (

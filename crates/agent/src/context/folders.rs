@@ -14,13 +14,10 @@ use std::path::Path;
 /// Maximum files and directories that are shown in all.
 const MAX_ENTRIES: usize = 200;
 
-/// Directories that are shown but not entered.
 const NOT_ENTERED: [&[u8]; 3] = [b"node_modules", b".git", b"dist"];
 
-/// Stands for what is not shown.
 const MORE: &str = "...";
 
-/// Lists what the directories of a workspace hold.
 pub(super) fn structure(workspace: &Workspace) -> String {
     let mut text = format!(
         "What is there, up to {MAX_ENTRIES} files and directories; \"{MORE}\" stands for what is \
@@ -78,7 +75,6 @@ fn list(workspace: &Workspace, root: &WorkspacePath, limit: usize) -> Vec<String
     lines
 }
 
-/// Returns the entries of a directory that are shown, files first.
 fn shown_entries(
     workspace: &Workspace,
     directory: &WorkspacePath,

@@ -18,7 +18,6 @@ use std::io::Read;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// The name where the settings give none.
 const DEFAULT_NAME: &str = "GEMINI.md";
 
 /// Maximum bytes taken of one file.
@@ -70,7 +69,6 @@ struct MemoryReader<'a> {
 }
 
 impl MemoryReader<'_> {
-    /// Returns the names that stay in their directory.
     fn valid_names(&mut self, wanted: &[String]) -> Vec<String> {
         let is_plain = |name: &&String| {
             !name.contains('\0') && Path::new(name).file_name() == Some(OsStr::new(name))
@@ -85,7 +83,6 @@ impl MemoryReader<'_> {
         }
     }
 
-    /// Adds the user's own files.
     fn add_users(&mut self, workspace: &Workspace, names: &[String]) {
         let Some(home) = workspace.home() else {
             return;
@@ -101,7 +98,6 @@ impl MemoryReader<'_> {
         }
     }
 
-    /// Adds the project's files.
     fn add_projects(&mut self, workspace: &Workspace, names: &[String]) {
         let project = Workspace::reading(workspace.project_root())
             .or_else(|_| Workspace::reading(workspace.root()));
@@ -128,7 +124,6 @@ impl MemoryReader<'_> {
         }
     }
 
-    /// Adds a file with what it imports from `workspace`.
     fn add(&mut self, workspace: &Workspace, path: &Path, open: Result<OpenFile, ToolError>) {
         let missing = [ErrorKind::FileNotFound, ErrorKind::PathIsNotADirectory];
         let open = match open {
@@ -241,7 +236,6 @@ impl MemoryReader<'_> {
         out
     }
 
-    /// Returns the text of an imported file.
     fn import(
         &mut self,
         workspace: &Workspace,
@@ -314,7 +308,6 @@ fn imports(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// Returns the parts of a Markdown text that are code, in order.
 fn code_ranges(text: &str) -> Vec<Range<usize>> {
     let events = Parser::new(text).into_offset_iter();
     let code = events
@@ -322,7 +315,6 @@ fn code_ranges(text: &str) -> Vec<Range<usize>> {
     code.map(|(_, range)| range).collect()
 }
 
-/// Returns the relative path from one absolute path to another.
 fn relative(from: &Path, to: &Path) -> PathBuf {
     let shared = from.ancestors().find(|dir| to.starts_with(dir));
     let shared = shared.unwrap_or(Path::new("/"));

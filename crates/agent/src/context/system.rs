@@ -64,7 +64,6 @@ fn build(
     Ok(prompt)
 }
 
-/// A file that one of the variables names.
 enum PromptFile {
     /// [`PROJECTS`]. What a project puts there leads nowhere else.
     Projects,
@@ -118,7 +117,6 @@ impl PromptFile {
     }
 }
 
-/// Returns the path that a value names; `~` is the home directory.
 fn user_path(value: &OsStr, workspace: &Workspace) -> PathBuf {
     let path = Path::new(value.to_str().map_or(value, |text| OsStr::new(text.trim())));
     match (path.strip_prefix("~"), workspace.home()) {
@@ -127,7 +125,6 @@ fn user_path(value: &OsStr, workspace: &Workspace) -> PathBuf {
     }
 }
 
-/// Reads a system prompt.
 fn read(path: &Path, open: Result<OpenFile, String>) -> Result<String, String> {
     let unusable = |why: String| {
         let path = path.display();

@@ -18,7 +18,6 @@ const MAX_LINES: usize = 200;
 /// Maximum characters of an answer that are shown.
 const SHOWN_CHARS: usize = 1000;
 
-/// Time for the search of the smallest difference.
 const DIFF_TIME: Duration = Duration::from_secs(2);
 
 /// The expectations of one call's answer.
@@ -38,7 +37,6 @@ pub struct Expectation {
     lacks: Vec<String>,
 }
 
-/// Reads a text, or several.
 fn texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged, expecting = "a text, or a list of texts")]
@@ -131,7 +129,6 @@ impl Expectation {
     }
 }
 
-/// An answer as it is compared.
 struct Answer {
     state: CallEnd,
     error_type: Option<String>,
@@ -139,7 +136,6 @@ struct Answer {
 }
 
 impl Answer {
-    /// Returns nothing for a call that is not over.
     fn new(call: &ToolCall) -> Option<Self> {
         let outcome = call.outcome()?;
         let kind = outcome.error.as_ref().and_then(|error| error.kind);

@@ -33,7 +33,6 @@ use std::path::Path;
 /// Maximum bytes of a file that is played.
 const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Maximum repetitions of a turn.
 const MAX_REPEAT: u32 = 1000;
 
 /// A chunk of a stream that is not JSON.

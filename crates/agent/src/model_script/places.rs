@@ -13,7 +13,6 @@ use std::sync::LazyLock;
 const WORKSPACE: &str = "{{workspace}}";
 const HOME: &str = "{{home}}";
 
-/// The names, and those that stand for themselves.
 #[expect(clippy::unwrap_used, reason = "a constant, which a test compiles")]
 static NAME: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"\{\{(=*)(workspace|home)\}\}").unwrap());
@@ -81,7 +80,6 @@ impl ScriptPlaces {
     }
 }
 
-/// Replaces a path where it ends: `/a/b` is not in `/a/bc`.
 fn replaced(text: &str, path: &str, name: &str) -> String {
     let mut own = String::with_capacity(text.len());
     let mut rest = text;
@@ -108,7 +106,6 @@ fn replaced(text: &str, path: &str, name: &str) -> String {
     own
 }
 
-/// Changes each text of a document.
 fn each_text(value: &mut Value, change: &dyn Fn(&str) -> String) {
     match value {
         Value::String(text) => *text = change(text),
@@ -118,7 +115,6 @@ fn each_text(value: &mut Value, change: &dyn Fn(&str) -> String) {
     }
 }
 
-/// Changes each text of an object.
 pub(super) fn each_text_of(fields: &mut Map<String, Value>, change: &dyn Fn(&str) -> String) {
     fields
         .values_mut()

@@ -129,7 +129,6 @@ impl ScriptPlayer {
 }
 
 impl State {
-    /// Returns the next answer.
     fn next(&mut self, method: ApiMethod) -> Result<PlayedAnswer, ApiError> {
         let turn = match method {
             ApiMethod::StreamGenerateContent => self.left.pop_front(),

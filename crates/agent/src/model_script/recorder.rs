@@ -17,7 +17,6 @@ use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The first line of a recorded script.
 const HEADER: &str = "# Recorded by run_agent --record, for run_agent --model-script.";
 
 /// The status of a token that has expired.
@@ -30,7 +29,6 @@ pub struct Recorder {
     path: PathBuf,
     places: ScriptPlaces,
     secrets: Secrets,
-    /// The turn that the model is at.
     current: Turn,
     /// Turns that are over and not yet written.
     pending: Vec<Turn>,

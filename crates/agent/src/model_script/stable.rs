@@ -55,7 +55,6 @@ static RULES: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
     .collect()
 });
 
-/// Returns a text in which texts of those sorts have their names.
 pub(super) fn stable(text: &str) -> String {
     let mut own = text.to_owned();
     for (rule, name) in &*RULES {

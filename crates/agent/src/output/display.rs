@@ -8,10 +8,8 @@ use serde_json::Value;
 /// Maximum items of a list that are shown.
 const MAX_ITEMS: usize = 200;
 
-/// A display that is made ready.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Shown {
-    /// Markdown.
     Markdown(String),
     /// Text as it is: lines of a terminal.
     Plain(String),
@@ -21,17 +19,14 @@ pub(crate) enum Shown {
     Steps(Steps),
 }
 
-/// Steps with their states.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Steps {
-    /// Who takes them, where that is said.
     pub(crate) title: String,
     pub(crate) items: Vec<Step>,
     /// What came of them, in Markdown.
     pub(crate) result: String,
 }
 
-/// A step.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Step {
     /// In the words of the tool, such as `in_progress`.
@@ -40,7 +35,6 @@ pub(crate) struct Step {
 }
 
 impl Step {
-    /// Returns the sign of the state.
     pub(crate) fn mark(&self) -> char {
         match self.state.as_str() {
             "completed" | "success" => '✓',
@@ -53,7 +47,6 @@ impl Step {
 }
 
 impl Steps {
-    /// Returns the lines for a terminal, of which there are at most `most`.
     pub(crate) fn lines(&self, most: usize) -> Vec<String> {
         let step = |step: &Step| format!("{} {}", step.mark(), step.text);
         let title = Some(self.title.clone()).filter(|title| !title.is_empty());
@@ -110,7 +103,6 @@ fn sub_agent(value: &Value) -> Option<Steps> {
     })
 }
 
-/// Reads steps, whose text is the first of `keys` that there is.
 fn items(steps: &[Value], keys: &[&str]) -> Vec<Step> {
     let text = |step: &Value| {
         let text = keys.iter().find_map(|key| step[*key].as_str());

@@ -24,7 +24,6 @@ pub fn one_line(text: &str) -> String {
         .collect()
 }
 
-/// Returns the sign in the place of a character.
 fn sign(c: char) -> Option<char> {
     Some(match c {
         '\n' | '\t' => c,

@@ -7,7 +7,6 @@ use serde_json::json;
 use std::fmt;
 use std::io::Write;
 
-/// Maximum warnings kept.
 const MAX_WARNINGS: usize = 100;
 
 /// Writes the last thing that the model has said, with the statistics and the error.

@@ -15,7 +15,6 @@ use std::io::Write;
 /// Minimum columns for the name of what is waited for.
 const LABEL_COLUMNS: usize = 10;
 
-/// Columns that are left for the last news.
 const NEWS_COLUMNS: usize = 24;
 
 /// Shows what is waited for, below what other observers write.
@@ -59,7 +58,6 @@ impl<W: Write> StatusOutput<W> {
         }
     }
 
-    /// Waits for the model, whose last thought has this subject.
     fn wait_for_model(&mut self, subject: &str) {
         self.status = Some((self.model.clone(), one_line(subject)));
     }

@@ -7,7 +7,6 @@ use gemini_tools_core::tool::TokenCounts;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// Returns `stats` of the JSON output.
 pub(crate) fn metrics(stats: &Stats) -> Value {
     let tools = &stats.tools;
     json!({

@@ -200,7 +200,6 @@ impl<W: Write> ProgressOutput<W> {
     }
 }
 
-/// Returns the file that a call has changed, by the name in its arguments.
 fn changed_file(call: &ToolCall) -> Option<String> {
     call.outcome()?.diff.as_ref()?;
     let mut paths = ["file_path", "absolute_path", "path"].iter();
@@ -230,12 +229,10 @@ fn result_lines(call: &ToolCall) -> Vec<String> {
     lines.into_iter().map(str::to_owned).collect()
 }
 
-/// Returns the last line that is not blank.
 pub(super) fn last_line(text: &str) -> Option<&str> {
     text.lines().rev().find(|line| !line.trim().is_empty())
 }
 
-/// Returns the command of a call, or its description.
 pub(super) fn call_label(call: &ToolCall) -> String {
     if bare_name(&call.request.name) == "run_shell_command"
         && let Some(Value::String(command)) = call.request.args.get("command")
@@ -245,7 +242,6 @@ pub(super) fn call_label(call: &ToolCall) -> String {
     one_line(&call.summary())
 }
 
-/// Returns a message for a person, after a label.
 fn labelled(label: &str, text: &str) -> String {
     format!("{label}: {}", super::escape_controls(text.trim()))
 }

@@ -30,7 +30,6 @@ impl<W: Write> StreamJsonOutput<W> {
         }
     }
 
-    /// Writes a line of this type; `fields` is an object.
     fn write(&mut self, kind: &str, fields: &Value) {
         // The type comes first, for readers.
         let mut line = format!(r#"{{"type":"{kind}","timestamp":"{}""#, iso((self.now)()));

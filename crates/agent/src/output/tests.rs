@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 use std::io::{self, Write};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// A clock that does not advance.
 pub(crate) fn still() -> SystemTime {
     UNIX_EPOCH + Duration::from_millis(1_769_846_950_123)
 }
@@ -32,7 +31,6 @@ fn moved(mut call: ToolCall, states: impl IntoIterator<Item = CallState>) -> Too
     call
 }
 
-/// A call that has just begun.
 pub(crate) fn begun(name: &str, args: Value) -> ToolCall {
     ToolCall {
         request: request(name, args),
@@ -41,7 +39,6 @@ pub(crate) fn begun(name: &str, args: Value) -> ToolCall {
     }
 }
 
-/// A call that has come to this.
 pub(crate) fn done(name: &str, args: Value, outcome: CallOutcome) -> ToolCall {
     let mut call = begun(name, args);
     call.decision = Some(ToolCallDecision::AutoAccept);
@@ -55,13 +52,11 @@ pub(crate) fn done(name: &str, args: Value, outcome: CallOutcome) -> ToolCall {
     )
 }
 
-/// A call that has failed.
 pub(crate) fn failed(name: &str, args: Value, why: &str) -> ToolCall {
     let outcome = CallOutcome::failure(&request(name, args.clone()), ErrorKind::FileNotFound, why);
     moved(begun(name, args), [CallState::Done(outcome)])
 }
 
-/// A call that a person has rejected.
 pub(crate) fn refused(name: &str, args: Value) -> ToolCall {
     let why = "The user declined this call.";
     let outcome = CallOutcome::failure(&request(name, args.clone()), ErrorKind::Cancelled, why);
@@ -70,7 +65,6 @@ pub(crate) fn refused(name: &str, args: Value) -> ToolCall {
     moved(call, [CallState::Done(outcome)])
 }
 
-/// A call's result of this text.
 pub(crate) fn text(text: &str) -> CallOutcome {
     CallOutcome {
         text: text.to_owned(),
@@ -78,7 +72,6 @@ pub(crate) fn text(text: &str) -> CallOutcome {
     }
 }
 
-/// An edit's result.
 pub(crate) fn edit() -> CallOutcome {
     CallOutcome {
         text: "Edited.".to_owned(),
@@ -103,7 +96,6 @@ pub(crate) fn usage() -> TokenCounts {
     }
 }
 
-/// A turn that was answered.
 pub(crate) fn answered_turn() -> Turn {
     Turn {
         usage: Some(usage()),
@@ -132,7 +124,6 @@ pub(crate) fn turn(turn: u32) -> SessionEvent<'static> {
     }
 }
 
-/// A request that was answered.
 pub(crate) fn model_call() -> ModelCall {
     ModelCall {
         model: "gemini-x".to_owned(),
@@ -142,7 +133,6 @@ pub(crate) fn model_call() -> ModelCall {
     }
 }
 
-/// A request that was refused for now.
 pub(crate) fn refused_call() -> ModelCall {
     ModelCall {
         model: "gemini-x".to_owned(),

@@ -77,7 +77,6 @@ impl HtmlReport {
         }
     }
 
-    /// Adds an entry of this type, if there is room.
     fn add(&mut self, kind: &str, fields: impl FnOnce(&mut Self) -> Value) {
         if self.left_bytes < ENTRY_BYTES {
             self.left_out += 1;
@@ -173,7 +172,6 @@ impl HtmlReport {
         }
     }
 
-    /// Returns the page.
     fn page(&self, error: Option<&SessionError>, stats: &Stats) -> String {
         let journal_session = self.journal_session.as_ref();
         let undo = journal_session
@@ -213,7 +211,6 @@ impl HtmlReport {
     }
 }
 
-/// Puts a page in place, all or nothing.
 fn write(path: &Path, page: &str) -> Result<(), ToolError> {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let (workspace, place) = Workspace::for_user_file(&path)?;

@@ -44,7 +44,6 @@ fn page(events: &[SessionEvent<'_>]) -> String {
     std::fs::read_to_string(path).expect("a page")
 }
 
-/// The session that the page holds.
 fn session(page: &str) -> Value {
     let (_, rest) = page.split_once("id=\"session\">").expect("a session");
     let (session, _) = rest.split_once("</script>").expect("its end");
@@ -167,7 +166,6 @@ fn an_error_is_on_the_page() {
     assert!(page.contains("There is no credential for the Gemini API."));
 }
 
-/// A call with this text in all of its parts.
 fn hostile_call(hostile: &str) -> ToolCall {
     let mut call = begun(hostile, json!({hostile: hostile, "l": [hostile]}));
     call.description = Some(hostile.to_owned());

@@ -18,7 +18,6 @@ use std::path::Path;
 
 thread_local!(static WARNINGS: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) });
 
-/// Writes telemetry; returns the warnings.
 fn record(path: &Path, has_prompts: bool, events: &[SessionEvent<'_>]) -> Vec<String> {
     WARNINGS.take();
     let config = TelemetryConfig {
@@ -41,7 +40,6 @@ fn lines(path: &Path) -> Vec<Value> {
     text.lines().map(line).collect()
 }
 
-/// The two requests of these tests took a second.
 fn a_second_before(mut line: Value) -> Value {
     line["event.timestamp"] = "2026-01-31T08:09:09.123Z".into();
     line

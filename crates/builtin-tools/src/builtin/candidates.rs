@@ -75,7 +75,6 @@ pub(super) fn repeated_bytes(
     all
 }
 
-/// A part of the expression.
 #[derive(Debug, Default, Clone)]
 struct Piece {
     text: String,
@@ -83,7 +82,6 @@ struct Piece {
     worth: usize,
 }
 
-/// A place in the pattern.
 #[derive(Debug, Clone, Copy)]
 struct Place {
     /// Nothing of the expression is before it.
@@ -111,7 +109,6 @@ impl Place {
     };
 }
 
-/// A group of the pattern.
 #[derive(Debug)]
 struct Group<'e> {
     body: &'e Expr,
@@ -268,7 +265,6 @@ impl<'e> Writer<'e> {
         }
     }
 
-    /// Returns what a group may be, and a reference to it then.
     fn choices(&mut self, group: usize) -> Option<Vec<(Piece, Piece)>> {
         let Group {
             body, reference, ..
@@ -393,7 +389,6 @@ impl<'e> Writer<'e> {
         })
     }
 
-    /// Writes what follows each other.
     fn write_all(&mut self, items: &'e [Expr], place: Place) -> Option<Piece> {
         let mut whole = Piece::default();
         // What is looked at ahead may say more than what comes after it.
@@ -449,7 +444,6 @@ impl<'e> Writer<'e> {
         }
     }
 
-    /// Writes a reference to a group.
     fn copy(&mut self, group: usize, ignores_case: bool) -> Option<Piece> {
         match &self.chosen {
             Some(chosen) if chosen.group == group => return Some(chosen.copy.clone()),
@@ -520,7 +514,6 @@ impl<'e> Writer<'e> {
         }
     }
 
-    /// Returns the characters that an expression for one character takes.
     fn class(&self, expr: &Expr) -> Option<Class> {
         let (text, ignores_case) = match expr {
             Expr::Any { .. } => ("(?s:.)", false),
@@ -637,7 +630,6 @@ impl Class {
         })
     }
 
-    /// Matches one byte of a character of the class.
     fn bytes(&self) -> Piece {
         let wide = if self.is_wide { WIDE } else { "" };
         Piece {

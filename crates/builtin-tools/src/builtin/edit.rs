@@ -28,10 +28,8 @@ const MAX_DECODED_BYTES: u64 = 4 * 1024 * 1024;
 /// Maximum bytes of a text that near misses are looked for.
 const NEAREST_TEXT_BYTES: usize = 64 * 1024;
 
-/// Line numbers that a message lists.
 const LISTED_LINES: usize = 50;
 
-/// The arguments of an edit.
 pub(super) struct Edit {
     pub(super) workspace: Arc<Workspace>,
     pub(super) place: WorkspacePath,
@@ -39,7 +37,6 @@ pub(super) struct Edit {
     pub(super) new: String,
 }
 
-/// An edit that is ready to be written.
 pub(super) enum Plan {
     Create,
     Replace {
@@ -126,7 +123,6 @@ impl Edit {
         Ok(Some(subject))
     }
 
-    /// Checks that a new text has no placeholders that the file does not have.
     pub(super) fn check_new(
         &self,
         new: &str,
@@ -141,7 +137,6 @@ impl Edit {
         })
     }
 
-    /// Reads a whole file.
     pub(super) fn whole(&self, current: &OpenFile) -> Result<Vec<u8>, ToolError> {
         beginning(current, usize::MAX).map_err(|e| self.io_error(&e))
     }
@@ -158,7 +153,6 @@ impl Edit {
         })
     }
 
-    /// Plans to put the new text into literal places.
     pub(super) fn literal_plan(
         &self,
         subject: Subject<'_>,
@@ -190,7 +184,6 @@ impl Edit {
         self.plan(subject, replacement, note.to_owned(), None)
     }
 
-    /// Plans to write a replacement.
     pub(super) fn plan(
         &self,
         Subject { current, encoding }: Subject<'_>,
@@ -280,7 +273,6 @@ impl Edit {
         self.unmappable(encoding, c, "new_string", ErrorKind::EditPreparationFailure)
     }
 
-    /// Returns true if a text that is not in a file literally is compared with it.
     pub(super) fn is_comparable(current: &OpenFile, text: &str) -> bool {
         current.size() <= MAX_DECODED_BYTES && text.len() <= NEAREST_TEXT_BYTES
     }
@@ -294,7 +286,6 @@ impl Edit {
         self.missed(message, subject)
     }
 
-    /// Returns an error that goes on with the nearest places.
     pub(super) fn missed(&self, mut message: String, subject: Subject<'_>) -> ToolError {
         let current = subject.current;
         // What .geminiignore closes to reading is not shown by way of a miss either.
@@ -397,7 +388,6 @@ impl Edit {
         ))
     }
 
-    /// Writes what was planned, and returns the answer.
     pub(super) fn carry_out(
         &self,
         plan: Plan,
@@ -483,7 +473,6 @@ impl Edit {
     }
 }
 
-/// Lists line numbers, the first of them if there are many.
 pub(super) fn line_list(lines: impl ExactSizeIterator<Item = u64>) -> String {
     let more = lines.len().saturating_sub(LISTED_LINES);
     let mut list: Vec<String> = lines
@@ -496,7 +485,6 @@ pub(super) fn line_list(lines: impl ExactSizeIterator<Item = u64>) -> String {
     list.join(", ")
 }
 
-/// Shortens a text to one line for a description.
 fn brief(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default().trim();
     let short: String = line.chars().take(40).collect();

@@ -10,7 +10,6 @@
 
 use gemini_tools_core::text::with_deceptive;
 
-/// A fact, fit for the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Fact {
     /// Fact on a single line, otherwise as given.
@@ -62,7 +61,6 @@ fn one_line(text: &str) -> String {
     out.trim().to_owned()
 }
 
-/// Takes the markup's force off one line.
 fn neutralise_markup(line: &str) -> String {
     let line = single_backticks(line);
     let mut out = String::with_capacity(line.len() + 8);

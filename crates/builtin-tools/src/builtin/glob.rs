@@ -175,13 +175,11 @@ fn without_detours(pattern: &str) -> Option<String> {
     Some(parts.join("/") + end)
 }
 
-/// Returns the rest of an absolute pattern below a directory.
 fn below<'a>(pattern: &'a str, place: &WorkspacePath) -> Option<&'a str> {
     let rest = pattern.strip_prefix(place.path().to_str()?)?;
     rest.strip_prefix('/')
 }
 
-/// A file that matches.
 struct GlobMatch<'a> {
     /// Nanoseconds; only for files changed within a day, else `None`.
     changed: Option<i128>,
@@ -314,7 +312,6 @@ impl ToolInvocation for Call {
 }
 
 impl Call {
-    /// Takes a name with brackets or braces as it is if it exists.
     fn prefer_literal_name(&mut self) {
         if !self.pattern.contains(['[', '{', '?', '*', '(']) {
             return;
@@ -332,7 +329,6 @@ impl Call {
         }
     }
 
-    /// Returns the answer with the hits of all workers.
     fn answer(&self, finders: Vec<Finder<'_>>, report: &WalkReport, cx: &Context) -> ToolResult {
         let git = finders.iter().map(|f| f.git).sum();
         let gemini = finders.iter().map(|f| f.gemini).sum();

@@ -116,7 +116,6 @@ fn line(job: &Job, now: u64) -> String {
     )
 }
 
-/// Returns `running`, or how a process of a job ended.
 pub(super) fn state(job: &Job, pid: i32) -> String {
     if job.living.iter().any(|p| p.pid == pid) {
         return "running".to_owned();

@@ -164,7 +164,6 @@ impl ToolInvocation for Call {
 }
 
 impl Call {
-    /// Returns the place of an entry.
     fn place(&self, entry: &DirectoryEntry) -> FoundPlace {
         let directory = self.place.path().as_os_str().as_bytes();
         let end: &[u8] = if entry.is_dir { b"/" } else { b"" };

@@ -5,10 +5,8 @@
 
 use super::fact::Fact;
 
-/// The heading of the section, of level 2.
 const HEADING: &str = "## Gemini Added Memories";
 
-/// A line of the file.
 struct Line<'a> {
     /// The line without its end.
     text: &'a [u8],
@@ -88,7 +86,6 @@ fn is_heading(text: &[u8]) -> bool {
     text.trim_ascii_end() == HEADING.as_bytes()
 }
 
-/// Returns true for a heading of level 1 or 2.
 fn ends_section(text: &[u8]) -> bool {
     text.starts_with(b"# ") || text.starts_with(b"## ")
 }

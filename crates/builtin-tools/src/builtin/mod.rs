@@ -178,7 +178,6 @@ impl ToolEnv {
         self
     }
 
-    /// Does a task by the network, for the user of the workspace.
     fn ask_network(&self, task: &WebTask, cx: &Context) -> Result<WebAnswer, ToolError> {
         self.network.run(task, self.workspace.home(), cx)
     }
@@ -190,7 +189,6 @@ impl ToolEnv {
     }
 }
 
-/// Parses the arguments of a call, which `build` makes of them.
 fn make_call<P: DeserializeOwned, C: ToolInvocation + 'static>(
     build: fn(P, &ToolEnv) -> Result<C, ToolError>,
     args: Args,
@@ -256,12 +254,10 @@ impl BuiltinTool {
         )
     }
 
-    /// Returns the JSON Schema of the arguments, as compact JSON.
     fn schema(&self) -> &'static str {
         self.generated("").unwrap_or("{}")
     }
 
-    /// Returns the arguments that are understood but not declared.
     fn undeclared(&self) -> Vec<ExtraArgument> {
         let text = self.generated(UNDECLARED).unwrap_or("{}");
         let arguments: BTreeMap<&str, ExtraArgument> =
@@ -324,7 +320,6 @@ fn register_tool(
     })
 }
 
-/// A built-in tool in its environment.
 struct BoundTool {
     tool: &'static BuiltinTool,
     schema: Schema,
@@ -394,7 +389,6 @@ fn ask_about_edit(title: String, path: &Path, diff: FileDiff, new: &str) -> Conf
     })
 }
 
-/// Returns an answer with a path in it.
 fn about_path(before: &str, path: &Path, after: &str) -> NamedText {
     let mut text = NamedText::default();
     text.push_str(before);
@@ -403,7 +397,6 @@ fn about_path(before: &str, path: &Path, after: &str) -> NamedText {
     text
 }
 
-/// Returns the origin of a tool's change, for the journal.
 fn origin(tool: &BuiltinTool, cx: &Context) -> ChangeOrigin {
     ChangeOrigin {
         tool: tool.name.to_owned(),
@@ -480,7 +473,6 @@ mod tests {
         }
     }
 
-    /// Takes the parameters out of a schema that are not declared.
     fn take_undeclared(schema: &mut Value) -> Map<String, Value> {
         let mut undeclared = Map::new();
         let properties = schema["properties"].as_object_mut().expect("an object");

@@ -9,7 +9,6 @@ use std::collections::HashSet;
 use std::io::Read;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Names that are told.
 const SHOWN: usize = 3;
 
 /// Bytes that all workers read.
@@ -60,7 +59,6 @@ impl Wanted {
         })
     }
 
-    /// Returns true if nothing more is to be read.
     pub(super) fn is_done(&self) -> bool {
         self.room.load(Ordering::Relaxed) == 0
     }
@@ -106,7 +104,6 @@ fn plain(word: &str) -> String {
     letters.flat_map(char::to_lowercase).collect()
 }
 
-/// The nearest names that a worker has found.
 pub(super) struct NearNames<'a> {
     wanted: &'a Wanted,
     /// How much the plain form differs, how much the name itself does, and the name.
@@ -125,7 +122,6 @@ impl<'a> NearNames<'a> {
         }
     }
 
-    /// Looks at the names of a file. One that can't be read has none.
     pub(super) fn read(&mut self, file: impl Read) {
         let room = self.wanted.room.load(Ordering::Relaxed).min(FILE_BYTES);
         let mut buffer = std::mem::take(&mut self.buffer);
@@ -174,7 +170,6 @@ impl<'a> NearNames<'a> {
         }
     }
 
-    /// Returns what all workers have found, the nearest first.
     pub(super) fn nearest(workers: Vec<Self>) -> Vec<String> {
         let all = workers.into_iter().flat_map(|worker| worker.nearest);
         let all: BTreeSet<_> = all.collect();

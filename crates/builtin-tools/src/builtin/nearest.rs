@@ -17,7 +17,6 @@ use std::borrow::Cow;
 use std::io;
 use std::ops::Range;
 
-/// Places that a message shows.
 const SHOWN: usize = 3;
 
 /// Lines of a place that a message shows; of a longer one it shows what differs.
@@ -26,7 +25,6 @@ const SHOWN_LINES: usize = 40;
 /// Characters of each line that a message shows.
 const SHOWN_CHARS: usize = 2_000;
 
-/// Differences that are told in words.
 const TOLD: usize = 3;
 
 /// The beginning of a text that is searched for, in bytes.
@@ -38,7 +36,6 @@ const NEAR_PART: usize = 3;
 /// A shorter text is near to everything.
 const MIN_BYTES: usize = 3;
 
-/// Pieces in which a file is read.
 const PIECE_BYTES: u64 = 1024 * 1024;
 
 /// A file up to this size is held as a whole.
@@ -94,7 +91,6 @@ pub(super) fn nearest(source: &Source<'_>, old: &str) -> io::Result<Vec<String>>
     Ok(shown)
 }
 
-/// Counts the line feeds before a byte.
 fn count_lines(source: &Source<'_>, end: u64) -> io::Result<usize> {
     let (mut at, mut count) = (0, 0);
     while at < end {
@@ -174,7 +170,6 @@ fn approximate(source: &Source<'_>, wanted: &str) -> io::Result<Vec<Range<u64>>>
     Ok(places)
 }
 
-/// Widens a place to whole words, and to the indentation of a text that has some.
 fn whole_words(text: &[u8], place: Range<usize>, wanted: &str) -> Range<usize> {
     let is_word = |at: usize| {
         text.get(at)
@@ -257,7 +252,6 @@ fn unique(text: &str, place: Range<usize>) -> (Range<u64>, String) {
     (start as u64..end as u64, text[start..end].to_owned())
 }
 
-/// Describes a place: its lines, what differs, and its text.
 fn describe(line: usize, text: &str, old: &str, reading: Option<Reading>) -> String {
     let text = text.replace("\r\n", "\n");
     let lines: Vec<&str> = text.trim_end_matches('\n').split('\n').collect();
@@ -287,7 +281,6 @@ fn describe(line: usize, text: &str, old: &str, reading: Option<Reading>) -> Str
     format!("{place}, {why}:\n{fence}\n{}\n{fence}", shown.join("\n"))
 }
 
-/// Returns the lines that differ, with the marks of a diff.
 fn marked(wanted: &[&str], lines: &[&str]) -> Vec<String> {
     let mut out = Vec::new();
     for op in diff_lines(Algorithm::Patience, wanted, lines, None) {

@@ -55,7 +55,6 @@ fn facts(tool: &BuiltinTool) -> String {
     facts
 }
 
-/// Returns all of a tool's page that comes from the code.
 fn page(tool: &BuiltinTool) -> String {
     let BuiltinTool { name, usage, .. } = tool;
     let examples = usage.examples.join("\n");
@@ -117,7 +116,6 @@ fn page(tool: &BuiltinTool) -> String {
     page
 }
 
-/// Returns the table of all tools.
 fn overview() -> String {
     let mut page =
         "# The tools\n\n| Tool | Kind | Required | Optional |\n|---|---|---|---|\n".to_owned();

@@ -63,7 +63,6 @@ pub(super) const MAX_CHARS: u64 = 10_000;
 /// each place.
 const LIGHT_CHARS: u64 = 400;
 
-/// A compiled pattern.
 #[derive(Debug)]
 pub(super) struct Query {
     /// Decides about a line.
@@ -134,7 +133,6 @@ impl Backtracking {
         halvings.map_or(0, |log| log as usize + 1)
     }
 
-    /// The expression with a limit of steps.
     fn regex(&self, halvings: usize) -> Result<&fancy_regex::Regex, String> {
         let halvings = halvings.min(self.regexes.len() - 1);
         let regex = &self.regexes[halvings];
@@ -201,7 +199,6 @@ impl Query {
         Ok(query)
     }
 
-    /// Compiles a pattern for the linear engine.
     fn linear(pattern: &str, ignore_case: bool) -> Result<Self, ToolError> {
         let characters = characters_of(pattern, ignore_case);
         if characters > MAX_CHARS {
@@ -235,7 +232,6 @@ impl Query {
         })
     }
 
-    /// Compiles a pattern for the backtracking engine.
     fn backtracking(pattern: &str, ignore_case: bool) -> Result<Self, ToolError> {
         let engine = Backtracking {
             pattern: pattern.to_owned(),
@@ -259,7 +255,6 @@ impl Query {
         matches!(self.engine, Engine::Backtracking(_))
     }
 
-    /// Returns the line as the expression sees it.
     fn line<'l>(&self, line: &'l [u8]) -> &'l [u8] {
         match line.strip_suffix(b"\r") {
             Some(rest) if !self.keeps_return => rest,
@@ -280,7 +275,6 @@ impl Query {
         }
     }
 
-    /// Returns the first match from a place on.
     fn find_from(&self, line: &[u8], from: usize) -> Result<Option<Match>, String> {
         match &self.engine {
             Engine::Linear(matcher) => Ok(matcher.find_at(line, from).unwrap_or_default()),
@@ -333,7 +327,6 @@ impl LineMatcher<'_> {
             .map_or(Ok(false), |except| except.is_match(line))
     }
 
-    /// Counts a line that is given up.
     pub(super) fn give_up(&self) {
         self.given_up.set(self.given_up.get() + 1);
     }
@@ -403,7 +396,6 @@ fn finder_of(expressions: Vec<String>) -> Option<RegexMatcher> {
     finders.find(|finder| !finder.is_match(b"").unwrap_or(true))
 }
 
-/// Returns the first place from `at` on that is not inside of a character.
 fn char_boundary(text: &[u8], at: usize) -> usize {
     let rest = text.get(at..).unwrap_or_default();
     at + rest.iter().take_while(|byte| **byte & 0xc0 == 0x80).count()
@@ -440,7 +432,6 @@ fn with_returns(pattern: &str) -> String {
     written
 }
 
-/// Counts classes with a letter.
 fn check_classes(pattern: &str) -> Result<(), ToolError> {
     let mut count = 0;
     let mut bytes = pattern.bytes();
@@ -504,7 +495,6 @@ fn escape_braces(pattern: &str) -> Option<String> {
     None
 }
 
-/// Returns true if a pattern itself asks for a carriage return.
 fn asks_for_carriage_return(pattern: &str) -> bool {
     let hex = ["\\x0d", "\\x{d}", "\\x{0d}", "\\u000d", "\\u{d}", "\\u{0d}"];
     let lower = pattern.to_ascii_lowercase();

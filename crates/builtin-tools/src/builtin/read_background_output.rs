@@ -266,7 +266,6 @@ impl<'a> Window<'a> {
         })
     }
 
-    /// Takes in what is there by now.
     fn read(&mut self, cancel: &Cancellation) -> Result<(), ToolError> {
         let mut buffer = vec![0; CHUNK_BYTES];
         loop {
@@ -329,7 +328,6 @@ impl<'a> Window<'a> {
         format!("{}{}{held}", self.partial, self.terminal.unfinished())
     }
 
-    /// Returns true if a line matches what is waited for.
     fn matches(&self, line: &str) -> bool {
         let pattern = self.call.pattern.as_ref();
         pattern.is_some_and(|(_, query)| query.is_match(line.as_bytes()).unwrap_or(false))
@@ -339,7 +337,6 @@ impl<'a> Window<'a> {
         self.matched.is_some() || self.matches(&self.unfinished())
     }
 
-    /// Ends the reading.
     fn finish(&mut self) {
         let terminal = &mut self.terminal;
         let partial = &mut self.partial;

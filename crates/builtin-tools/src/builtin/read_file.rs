@@ -324,7 +324,6 @@ pub(super) fn read_decoded(
     }
 }
 
-/// The content of a file.
 pub(super) enum FileContent {
     Empty,
     Media(Box<Part>),

@@ -24,7 +24,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Patterns that are left out by default.
 const DEFAULT_EXCLUDES: &[&str] = &[
     "**/{node_modules,.git,bower_components,.svn,.hg}/**",
     "**/{dist,build,target,coverage,out,__pycache__,.venv,venv,.cache,.next}/**",
@@ -38,7 +37,6 @@ const DEFAULT_EXCLUDES: &[&str] = &[
 /// Files that one call looks at, the first in the order of their paths.
 const MAX_FILES: usize = 20_000;
 
-/// Skipped files that an answer names.
 const NAMED_SKIPS: usize = 50;
 
 /// Everything that is fixed about the tool.
@@ -168,7 +166,6 @@ impl Selection {
 #[derive(Default)]
 struct SkipList {
     named: BTreeMap<String, Cow<'static, str>>,
-    /// Number of all files.
     count: usize,
 }
 
@@ -182,7 +179,6 @@ impl SkipList {
         }
     }
 
-    /// Returns the lines about them; empty if there are none.
     fn note(&self) -> String {
         let mut note = String::new();
         if self.count > 0 {
@@ -304,7 +300,6 @@ impl Call {
         self.workspace.display_name(place).into_owned()
     }
 
-    /// Adds a file that was asked for by its own path.
     fn add_named(&self, selection: &mut Selection, place: WorkspacePath) -> Result<(), ToolError> {
         if let Some(reason) = self.excluded(&place) {
             selection.skipped.insert(self.display(&place), reason);
@@ -330,7 +325,6 @@ impl Call {
         Ok(())
     }
 
-    /// Adds the files of a directory that match. Returns the reason if there are none.
     fn add_matching(
         &self,
         selection: &mut Selection,
@@ -441,7 +435,6 @@ impl Call {
     }
 }
 
-/// The room that is left in an answer.
 struct Room {
     chars: usize,
     media_bytes: u64,

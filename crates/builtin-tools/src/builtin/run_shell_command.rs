@@ -101,7 +101,6 @@ struct Call {
     tool_env: ToolEnv,
     command: String,
     description: Option<String>,
-    /// As the caller named it.
     directory: Option<String>,
     place: WorkspacePath,
     limits: CommandLimits,
@@ -445,7 +444,6 @@ impl Report<'_> {
         result
     }
 
-    /// Returns a line for a person if there was no output.
     fn summary(&self) -> String {
         match self.ending {
             Some(ProcessEnd::Code(0)) => String::new(),
@@ -457,14 +455,12 @@ impl Report<'_> {
         }
     }
 
-    /// Returns the lines before the output, and the word that it follows.
     fn before_output(&self) -> String {
         let directory = self.call.directory.as_deref().unwrap_or("(root)");
         let command = &self.call.command;
         format!("Command: {command}\nDirectory: {directory}\nOutput: ")
     }
 
-    /// Returns the lines that models know, in their order.
     fn lines(&self, output: &str) -> String {
         let mut text = self.before_output() + or_empty(output);
         for (label, value) in self.after_output() {
@@ -493,7 +489,6 @@ impl Report<'_> {
         text
     }
 
-    /// Returns the labels after the output with their values.
     fn after_output(&self) -> [(&'static str, Option<String>); 5] {
         let (code, signal) = match self.ending {
             Some(ProcessEnd::Code(code)) => (Some(code.to_string()), None),
@@ -537,7 +532,6 @@ impl Report<'_> {
     }
 }
 
-/// Returns a command's output, or the word for none.
 fn or_empty(output: &str) -> &str {
     if output.is_empty() { "(empty)" } else { output }
 }

@@ -153,7 +153,6 @@ fn path_of(
     Ok(directory.join(name))
 }
 
-/// Returns true if a name stays in its directory.
 fn is_file_name(name: &str) -> bool {
     !name.contains('\0') && Path::new(name).file_name().is_some_and(|last| last == name)
 }
@@ -245,7 +244,6 @@ impl Call {
     }
 }
 
-/// Decodes the file as Gemini CLI does.
 fn decode(file: &[u8]) -> Cow<'_, str> {
     encoding_rs::UTF_8.decode_with_bom_removal(file).0
 }

@@ -18,7 +18,6 @@ pub(super) struct SearchScope {
 }
 
 impl SearchScope {
-    /// Returns the places as they are shown to a person.
     pub(super) fn describe(&self) -> String {
         let names = self
             .places
@@ -61,7 +60,6 @@ impl SearchScope {
     }
 }
 
-/// Decides about `node_modules`, given the patterns and the path to search.
 pub(super) fn node_modules<'a>(
     patterns: impl IntoIterator<Item = &'a str>,
     path: Option<&str>,
@@ -123,7 +121,6 @@ pub(super) fn require_directory(
     }
 }
 
-/// Returns a note on what ignore rules left out, or nothing.
 pub(super) fn ignored_note(git: usize, gemini: usize) -> String {
     let part = |n: usize, who: &str| (n > 0).then(|| format!("{n} {who}-ignored"));
     let parts = [part(git, "git"), part(gemini, "gemini")];
@@ -131,7 +128,6 @@ pub(super) fn ignored_note(git: usize, gemini: usize) -> String {
     parts.join(", ")
 }
 
-/// Returns a note that directories called `node_modules` were left out, if any were.
 pub(super) fn node_modules_note(report: &WalkReport) -> Option<String> {
     let directories = super::counted(report.node_modules, "node_modules directory");
     (report.node_modules > 0).then(|| format!("{directories} left out"))

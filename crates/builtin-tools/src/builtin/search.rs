@@ -48,12 +48,10 @@ const LINE_BYTES: usize = 64;
 /// A shown line is cut around its match beyond this, in characters.
 const LINE_CHARS: usize = 2_000;
 
-/// A line that is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ShownLine {
     /// From 1.
     pub(super) number: u64,
-    /// True for a match, false for context.
     pub(super) is_match: bool,
     /// The line without its end, cut where it is long.
     pub(super) text: Box<str>,
@@ -63,7 +61,6 @@ pub(super) struct ShownLine {
     pub(super) end_column: Option<u64>,
 }
 
-/// The matches of one file.
 #[derive(Debug, Default)]
 pub(super) struct Hits {
     /// Matching lines, also those that are not kept.
@@ -80,7 +77,6 @@ pub(super) struct Hits {
     pub(super) unsearched: Option<String>,
 }
 
-/// A request for the matches of each file.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SearchRequest {
     /// Context lines before a match.
@@ -192,7 +188,6 @@ impl<'a> FileSearcher<'a> {
         hits
     }
 
-    /// Searches a file of which `start` has been read.
     fn search_from(&mut self, start: &[u8], file: &File) -> Result<Option<Hits>, Failure> {
         // With the standard library's this is a fifth of the instructions of a search.
         let is_utf8 = simdutf8::basic::from_utf8(start).is_ok();

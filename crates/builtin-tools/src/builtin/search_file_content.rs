@@ -138,7 +138,6 @@ struct Call {
     /// Files and directories to leave out: patterns from behind an exclamation mark.
     exclude: PatternSet,
     filter: Option<String>,
-    /// Only files are named.
     names_only: bool,
     request: SearchRequest,
     /// The most matching lines of the answer.
@@ -207,7 +206,6 @@ fn with_literal_hint(error: ToolError, pattern: &str) -> ToolError {
     }
 }
 
-/// Returns the places to search, and true if that is a single file.
 fn places(
     workspace: &Workspace,
     path: Option<&str>,
@@ -277,7 +275,6 @@ fn context_lines(name: &str, value: Option<f64>) -> Result<Option<u64>, ToolErro
     }
 }
 
-/// The results of all workers.
 #[derive(Default)]
 struct Results {
     /// The files with matches, by their names: relative to the first root where they lie below it,
@@ -294,7 +291,6 @@ struct Results {
     unreadable: usize,
     /// The first of them by name, with the reason.
     unreadable_examples: BTreeMap<Vec<u8>, String>,
-    /// There was a file to search.
     has_searched: bool,
     /// The error that ends the call.
     failed: Option<ToolError>,
@@ -342,7 +338,6 @@ impl Results {
         Some(last.0)
     }
 
-    /// Appends notes on files that are not shown or were not searched.
     fn push_left_out(&self, text: &mut NamedText) {
         if self.binaries > 0 {
             let files = super::counted(self.binaries, "binary file");
@@ -366,7 +361,6 @@ impl Results {
     }
 }
 
-/// Returns the number of matches of a file; one where only names are given.
 fn count_of(hits: Option<&Hits>) -> u64 {
     hits.map_or(1, |hits| hits.count)
 }
@@ -477,7 +471,6 @@ fn open_found(found: &WalkEntry<'_>) -> std::io::Result<File> {
     Ok(File::from(file))
 }
 
-/// Looks for names in the files that were searched.
 struct NameFinder<'a> {
     call: &'a Call,
     wanted: &'a Wanted,
@@ -565,7 +558,6 @@ impl Call {
             && !self.exclude.matches(path, name_at)
     }
 
-    /// Returns the names in the searched files that are nearest to those of the pattern.
     fn nearest_names(&self, cx: &Context) -> Result<Vec<String>, ToolError> {
         let Some(wanted) = Wanted::new(&self.pattern, self.is_fixed) else {
             return Ok(Vec::new());
@@ -594,7 +586,6 @@ impl Call {
         }
     }
 
-    /// Searches the one file that `path` names.
     fn search_file(&self, kept: &Mutex<Results>, cx: &Context) -> Result<(), ToolError> {
         let SearchScope {
             workspace, places, ..
@@ -608,7 +599,6 @@ impl Call {
         Ok(())
     }
 
-    /// Returns the answer with the results of all workers.
     fn answer(
         &self,
         mut kept: Results,
@@ -667,7 +657,6 @@ impl Call {
         result
     }
 
-    /// Returns what is shown of the files, within the limits.
     fn show(&self, kept: &mut Results, cx: &Context) -> ShownMatches {
         let (most, room) = self.room();
         let mut shown = ShownMatches {
@@ -694,7 +683,6 @@ impl Call {
         shown
     }
 
-    /// Returns the first line of the answer.
     fn headline(&self, matches: u64, is_cut: bool, cx: &Context) -> NamedText {
         let pattern = &self.pattern;
         let noun = match matches {
@@ -738,7 +726,6 @@ struct ShownMatches {
     locations: Vec<FoundPlace>,
     /// Something is left out.
     is_cut: bool,
-    /// Matches of one file are left out.
     is_cut_in_file: bool,
 }
 

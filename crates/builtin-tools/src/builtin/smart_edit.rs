@@ -106,7 +106,6 @@ fn build(params: Params, tool_env: &ToolEnv) -> Result<Call, ToolError> {
 }
 
 impl Call {
-    /// Plans the edit by edit matching alone.
     fn plan(&self, target: &Target, cx: &Context) -> Result<Plan, ToolError> {
         match self.edit.subject(target)? {
             None => Ok(Plan::Create),
@@ -141,7 +140,6 @@ impl Call {
         self.inexact_plan(subject, old, new, cx)
     }
 
-    /// Finds a text that is not there literally.
     fn inexact_plan(
         &self,
         subject: Subject<'_>,
@@ -167,7 +165,6 @@ impl Call {
         }
     }
 
-    /// Returns the error for a text that is not there literally.
     fn refused(&self, refusal: &Refusal, subject: Subject<'_>) -> ToolError {
         let path = self.edit.path();
         let described = |reading: &Option<Reading>| reading.map_or("", Reading::describe);

@@ -18,7 +18,6 @@ use gemini_tools_settings::settings::Settings;
 use serde::Deserialize;
 use url::Url;
 
-/// As many addresses as the API takes.
 const MAX_ADDRESSES: usize = 20;
 
 /// Maximum characters of a prompt in a description.

@@ -72,7 +72,6 @@ fn build(params: Params, ToolEnv { workspace, .. }: &ToolEnv) -> Result<Call, To
     })
 }
 
-/// The content to write, and its purpose.
 struct Plan {
     bytes: Vec<u8>,
     encoding: Encoding,

@@ -73,7 +73,6 @@ pub(super) fn layout(texts: &Texts<'_>) -> Result<Layout, &'static str> {
 }
 
 impl Texts<'_> {
-    /// Compares the new text with the old one as the file indents it.
     fn ops_with_files_indentation(&self) -> Vec<DiffOp> {
         let mut old: Vec<String> = self.old.iter().map(|&line| line.to_owned()).collect();
         for pair in self.pairs {
@@ -263,7 +262,6 @@ impl<'t> Layouts<'t> {
         self.lines.iter().all(is_right).then_some(indents)
     }
 
-    /// Returns a new line's indentation as it is written.
     fn written_indent(&self, at: usize) -> &'t str {
         indentation(self.texts.new[at])
     }
@@ -518,7 +516,6 @@ impl<'a> Rule<'a> {
     }
 }
 
-/// Returns the number of units in an indentation that consists of them.
 pub(super) fn levels(indent: &str, unit: &str) -> Option<usize> {
     let n = indent.len() / unit.len();
     (unit.repeat(n) == indent).then_some(n)
@@ -555,7 +552,6 @@ pub(crate) fn unit_of<'t>(lines: impl IntoIterator<Item = &'t str>) -> Option<St
     }
 }
 
-/// Returns the common beginning of all indentations.
 fn common_indentation<'t>(mut all: impl Iterator<Item = &'t str>) -> &'t str {
     let first = all.next().unwrap_or_default();
     all.fold(first, |common, indent| {
@@ -564,7 +560,6 @@ fn common_indentation<'t>(mut all: impl Iterator<Item = &'t str>) -> &'t str {
     })
 }
 
-/// Returns the character by which a line opens a block, if it does.
 fn opening(line: &str) -> Option<char> {
     let code = line.split(" #").next().unwrap_or(line);
     let code = code.split(" //").next().unwrap_or(code).trim_end();
@@ -595,7 +590,6 @@ fn goes_on(line: &str) -> bool {
     marks.iter().any(|mark| line.starts_with(mark)) || line.starts_with([')', ']', '}'])
 }
 
-/// Returns true if the next line goes on with the expression of a line.
 fn is_unfinished(line: &str) -> bool {
     let marks = ["&&", "||", "=", "\\", " +", " -", "|", "?", " and", " or"];
     marks.iter().any(|mark| line.trim_end().ends_with(mark))

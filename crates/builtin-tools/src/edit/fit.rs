@@ -69,7 +69,6 @@ impl Rank {
 /// The place of a line of the old text in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LinePlace {
-    /// A line that reads the same.
     Same(usize),
     /// A line that stays, and is nearly the same.
     Near(usize),
@@ -88,7 +87,6 @@ impl LinePlace {
     }
 }
 
-/// A place that fits.
 #[derive(Debug, Clone)]
 pub(super) struct Fit<'t> {
     /// The texts, with the rest of the lines that they are a part of.
@@ -120,7 +118,6 @@ struct Level {
     lines: Vec<u32>,
 }
 
-/// A file that is searched.
 pub(super) struct Haystack<'a> {
     pub(super) file: &'a FileLines<'a>,
     /// The numbers of the lines that are not blank.
@@ -129,7 +126,6 @@ pub(super) struct Haystack<'a> {
     loose: OnceCell<Level>,
 }
 
-/// The lines of an old text.
 struct Old<'t> {
     /// Without the blanks at their ends.
     lines: Vec<&'t str>,
@@ -198,7 +194,6 @@ impl<'a> Haystack<'a> {
         }
     }
 
-    /// Returns the places that fit at a rank.
     pub(super) fn fits<'t>(&self, texts: &'t Texts, rank: Rank) -> Vec<Fit<'t>> {
         if rank == Rank::Part {
             return self.parts(texts);
@@ -421,7 +416,6 @@ impl<'a> Haystack<'a> {
                 .all(|other| *other == there || self::likeness(&wanted, other) < likeness)
     }
 
-    /// Returns false if a line with other blanks stands for one that the file has as it is.
     fn is_nearest(&self, line: &str, there: usize) -> bool {
         let own = self.strict.number(line, Blanks::Kept);
         own.is_none_or(|own| own == self.strict.lines[there])
@@ -513,14 +507,12 @@ impl<'a> Haystack<'a> {
         fits
     }
 
-    /// Returns the bytes of a place.
     pub(super) fn place(&self, fit: &Fit<'_>) -> Range<usize> {
         let [first, last] = [fit.first_line(), fit.last_line()].map(|line| self.file.range(line));
         let end = last.start + self.file.line(fit.last_line()).len();
         first.start + fit.around.0..end - fit.around.1
     }
 
-    /// Returns the line at which the new text is, indented as it is there.
     pub(super) fn line_of_literal_new(&self, texts: &Texts) -> Option<usize> {
         let before = &texts.old;
         let texts = Texts {
@@ -539,7 +531,6 @@ impl<'a> Haystack<'a> {
         there.next().map(Fit::first_line)
     }
 
-    /// Returns the line at which the new text is in the file as a whole.
     pub(super) fn line_of_new(&self, texts: &Texts) -> Option<usize> {
         let texts = Texts {
             old: texts.new.clone(),
@@ -585,7 +576,6 @@ fn likeness(one: &str, other: &str) -> f64 {
     strsim::normalized_levenshtein(one, other)
 }
 
-/// Returns where in a line a text in its form is.
 fn places_in(line: &str, wanted: &str) -> Vec<Range<usize>> {
     let chars = form(line, Blanks::Kept);
     let text: String = chars.iter().map(|char| char.c).collect();

@@ -14,7 +14,6 @@ pub(super) struct FormChar {
 }
 
 impl FormChar {
-    /// Returns the first byte in the text.
     pub(super) fn start(self) -> usize {
         self.start as usize
     }
@@ -110,7 +109,6 @@ pub(super) fn key(line: &str, blanks: Blanks) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Returns the form of a text as a text.
 pub(super) fn form_text(text: &str, blanks: Blanks) -> String {
     form(text, blanks).into_iter().map(|char| char.c).collect()
 }

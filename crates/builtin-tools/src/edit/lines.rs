@@ -2,10 +2,8 @@
 
 use std::ops::Range;
 
-/// The text of a file by lines.
 #[derive(Debug)]
 pub(super) struct FileLines<'a> {
-    /// Whole text.
     pub(super) text: &'a str,
     /// Range of each line, without its line end.
     lines: Vec<Range<usize>>,
@@ -28,22 +26,18 @@ impl<'a> FileLines<'a> {
         self.lines.len()
     }
 
-    /// Returns the number of the line that a byte is in.
     pub(super) fn line_of(&self, byte: usize) -> usize {
         self.lines.partition_point(|line| line.start <= byte) - 1
     }
 
-    /// Returns the range of a line without its line end.
     pub(super) fn range(&self, line: usize) -> Range<usize> {
         self.lines[line].clone()
     }
 
-    /// Returns a line without its line end.
     pub(super) fn whole(&self, line: usize) -> &'a str {
         &self.text[self.range(line)]
     }
 
-    /// Returns a line without the blanks at its end.
     pub(super) fn line(&self, line: usize) -> &'a str {
         trim_end(self.whole(line))
     }
@@ -68,19 +62,16 @@ impl<'a> FileLines<'a> {
             .unwrap_or("\n")
     }
 
-    /// Returns the byte after a line's end.
     pub(super) fn end(&self, line: usize) -> usize {
         let next = self.lines.get(line + 1);
         next.map_or(self.text.len(), |next| next.start)
     }
 
-    /// Counts the blank lines directly before a line.
     pub(super) fn blank_before(&self, line: usize) -> usize {
         let is_blank = |line: &usize| self.line(*line).is_empty();
         (0..line).rev().take_while(is_blank).count()
     }
 
-    /// Counts the blank lines directly after a line.
     pub(super) fn blank_after(&self, line: usize) -> usize {
         let is_blank = |line: &usize| self.line(*line).is_empty();
         (line + 1..self.len()).take_while(is_blank).count()
@@ -125,18 +116,15 @@ impl<'a> ModelLines<'a> {
         }
     }
 
-    /// Returns the lines without the blanks at their ends.
     pub(super) fn trimmed(&self) -> Vec<&'a str> {
         self.lines.iter().map(|line| trim_end(line)).collect()
     }
 }
 
-/// Returns a line without the blanks at its end.
 pub(super) fn trim_end(line: &str) -> &str {
     line.trim_end_matches(['\r', ' ', '\t'])
 }
 
-/// Returns a line's indentation.
 pub(super) fn indentation(line: &str) -> &str {
     &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
 }

@@ -276,7 +276,6 @@ pub(crate) fn apply_inexactly(text: &str, old: &str, new: &str) -> Result<Edited
     Err(Refusal::NotFound)
 }
 
-/// Returns the places that an old text fits, at the strictest rank at which there are some.
 pub(crate) fn fitting_places(text: &str, old: &str) -> Vec<(Range<usize>, Reading)> {
     let file = FileLines::new(text);
     let haystack = Haystack::new(&file);

@@ -61,7 +61,6 @@ pub(super) fn pairs(text: &str, old: &str, new: &str) -> Vec<Texts> {
     pairs
 }
 
-/// Returns true for a blank that looks like a space and is none.
 pub(super) fn is_other_blank(c: char) -> bool {
     c.is_whitespace() && !c.is_ascii() && !matches!(c, '\u{85}' | '\u{2028}' | '\u{2029}')
 }
@@ -80,7 +79,6 @@ fn without_fence(text: &str) -> Option<String> {
 
 const MIXED: &str = "its new lines have escapes that the old ones do not have";
 
-/// Takes one level of backslashes off both texts.
 fn without_backslashes(old: &str, new: &str) -> Option<Texts> {
     let plain_old = unescape(old);
     if plain_old == old {

@@ -30,7 +30,6 @@ const OTHER_BLANKS: &str = "the file has other blanks at the ends of lines than 
 const TWO_ENDS: &str =
     "the file's lines end in two ways there, so the ends of new lines are not clear";
 
-/// Makes the new content of a place.
 pub(super) fn write(
     haystack: &Haystack<'_>,
     texts: &Texts,
@@ -79,7 +78,6 @@ impl From<&'static str> for Fault {
     }
 }
 
-/// A line of the new content.
 struct Line {
     text: String,
     /// Its line end, empty for the last line of a file.
@@ -305,7 +303,6 @@ impl<'a> Writer<'a> {
         })
     }
 
-    /// The same at its end.
     fn more_at_end(&self) -> impl Iterator<Item = &[&'a str]> {
         let (old, new) = (&self.old_lines, &self.new_lines);
         let ends = (1..new.len()).filter(|at| Some(&new[at - 1]) == old.last());
@@ -485,7 +482,6 @@ impl<'a> Writer<'a> {
         ends.any(|end| Some(end) != first)
     }
 
-    /// Returns the blanks at the end of a new line.
     fn tail(&self, op: &DiffOp, at: usize, is_blank: bool) -> Result<&'a str, Fault> {
         let own = tail(self.new.lines[at]);
         // Blanks of a blank line may be those that the old text has on others.
@@ -679,7 +675,6 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Returns the blanks at the end of a line.
 fn tail(line: &str) -> &str {
     &line[trim_end(line).len()..]
 }
@@ -699,7 +694,6 @@ struct Spelling {
 }
 
 impl Spelling {
-    /// Learns from a line of the old text, and that line of the file.
     fn learn(&mut self, old: &str, there: &str) {
         let [old_form, there_form] = [old, there].map(|text| form(text, Blanks::Dropped));
         if old_form.len() != there_form.len() {
@@ -745,7 +739,6 @@ impl Spelling {
         }
     }
 
-    /// Returns a new word as the file spells it.
     fn spelled(&self, word: &str) -> Result<String, Fault> {
         let one = |part: &str| match self.files.get(part) {
             Some(files) if files.len() > 1 => Err(Fault::Unclear(TWO_SPELLINGS)),
@@ -832,12 +825,10 @@ fn words(form: &[FormChar], may_cut: impl Fn(usize) -> bool) -> Vec<Range<usize>
     words
 }
 
-/// Returns the text of a word.
 fn source<'t>(text: &'t str, form: &[FormChar], word: &Range<usize>) -> &'t str {
     &text[form[word.start].start()..form[word.end - 1].end()]
 }
 
-/// Returns the text between a word and the one before it.
 fn before<'t>(text: &'t str, form: &[FormChar], word: &Range<usize>) -> &'t str {
     let end = form[word.start].start();
     let start = word.start.checked_sub(1).map_or(0, |at| form[at].end());

@@ -76,7 +76,6 @@ impl Names {
         Ok(name)
     }
 
-    /// Returns the name with the characters that the API takes.
     fn plain(&self, original: &str) -> String {
         let mut name = api_name(original);
         if !self.has_servers {
@@ -87,7 +86,6 @@ impl Names {
         name
     }
 
-    /// Returns the reason for which a name can't stay as it is.
     fn reason(&self, original: &str) -> String {
         if original.len() <= self.longest && api_name(original) == original {
             return "__ stands between the names of an MCP server and its tool".to_owned();

@@ -15,7 +15,6 @@ const MAX_SCHEMAS: usize = 20_000;
 /// Maximum schemas that are each within the next.
 const MAX_DEPTH: usize = 48;
 
-/// The types of JSON Schema.
 const TYPES: [&str; 7] = [
     "string", "number", "boolean", "object", "array", "null", "integer",
 ];
@@ -311,7 +310,6 @@ impl SchemaRepair<'_> {
         }
     }
 
-    /// Adds the type where it is certain.
     fn add_type(&mut self, map: &mut Map<String, Value>, place: &str) {
         if map.contains_key("type") {
             return;
@@ -326,7 +324,6 @@ impl SchemaRepair<'_> {
         map.insert("type".to_owned(), certain);
     }
 
-    /// Gives branches without a type the one beside their combiner.
     fn type_branches(&mut self, map: &mut Map<String, Value>, place: &str) {
         let Some(own) = map.get("type").cloned() else {
             return;
@@ -434,7 +431,6 @@ fn is_untyped(map: &Map<String, Value>) -> bool {
     !has("type") && !COMBINERS.into_iter().any(has)
 }
 
-/// Returns what is left of a schema within itself.
 fn cut(schema: &Value) -> Value {
     let kept = ["type", "description"].into_iter();
     let kept = kept.filter_map(|key| Some((key.to_owned(), schema.get(key)?.clone())));
@@ -445,7 +441,6 @@ fn cut(schema: &Value) -> Value {
     Value::Object(left)
 }
 
-/// Returns a value as a message shows it.
 fn excerpt(value: &Value) -> String {
     match value {
         Value::Object(_) => "an object".to_owned(),
@@ -453,7 +448,6 @@ fn excerpt(value: &Value) -> String {
     }
 }
 
-/// Returns the place of `key` within a place. The empty name is one, too.
 fn within(place: &str, key: &str) -> String {
     let key = if key.is_empty() { "\"\"" } else { key };
     match place {
@@ -462,7 +456,6 @@ fn within(place: &str, key: &str) -> String {
     }
 }
 
-/// Returns a place as a finding names it.
 fn display_place(place: &str) -> &str {
     if place.is_empty() { "schema" } else { place }
 }
@@ -481,7 +474,6 @@ pub fn json_type(name: &str) -> Option<&'static str> {
     })
 }
 
-/// Returns the types of some values, as `type` has them.
 fn types_of(values: &[Value]) -> Value {
     let mut types: Vec<&str> = values.iter().map(type_of).collect();
     types.sort_unstable();

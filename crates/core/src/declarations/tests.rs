@@ -42,7 +42,6 @@ fn assert_typed(schema: &Value) {
     }
 }
 
-/// Returns the repaired schema of one parameter.
 fn repaired(parameter: &Value) -> (Value, Vec<Cow<'static, str>>) {
     let declaration = json!({"name": "t", "description": "d",
         "parametersJsonSchema": {"type": "object", "properties": {"x": parameter}}});
@@ -50,7 +49,6 @@ fn repaired(parameter: &Value) -> (Value, Vec<Cow<'static, str>>) {
     (schema["properties"]["x"].take(), rules)
 }
 
-/// Returns the declaration of a value of any type.
 fn anything() -> Value {
     let types = ["string", "number", "boolean", "object", "array", "null"];
     json!({"anyOf": types.map(|name| json!({"type": name}))})

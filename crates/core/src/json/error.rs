@@ -44,7 +44,6 @@ impl JsonError {
         }
     }
 
-    /// Makes an error about a document as a whole.
     pub(crate) fn whole(message: impl Into<String>) -> Self {
         Self {
             place: None,
@@ -86,7 +85,6 @@ fn offset(text: &[u8], error: &serde_json::Error) -> usize {
     (start + error.column()).saturating_sub(1).min(text.len())
 }
 
-/// Returns the line and the column of an offset, in characters.
 fn place(text: &[u8], offset: usize) -> (usize, usize) {
     let before = &text[..offset];
     let start = memchr::memrchr(b'\n', before).map_or(0, |at| at + 1);

@@ -127,7 +127,6 @@ fn write_whole(value: &mut Value) {
     }
 }
 
-/// Puts the defaults of a schema where nothing was given.
 fn fill(schema: &Value, map: &mut Map<String, Value>) {
     let properties = schema.get("properties").and_then(Value::as_object);
     for (key, property) in properties.into_iter().flatten() {

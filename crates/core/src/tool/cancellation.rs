@@ -34,7 +34,6 @@ pub struct Cancellation {
     limit: Option<TimeLimit>,
     /// A descriptor that becomes readable when the caller is gone.
     caller: Option<Arc<OwnedFd>>,
-    /// The course of this one call.
     course: Arc<Mutex<Course>>,
 }
 
@@ -197,7 +196,6 @@ impl Cancellation {
         }
     }
 
-    /// Returns the time limit if it was reached.
     fn passed_limit(&self) -> Option<TimeLimit> {
         let now = Instant::now();
         let limit = self.limit.filter(|limit| now >= limit.at)?;
@@ -308,7 +306,6 @@ impl Drop for WaitGuard<'_> {
 pub struct GracePeriod {
     /// The moment since when the call has been interrupted and waits for nothing else.
     alone: Option<Instant>,
-    /// The moment of the interruption.
     interrupted: Option<Instant>,
 }
 

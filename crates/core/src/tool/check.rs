@@ -79,7 +79,6 @@ struct Checker<'a> {
     targets: HashMap<&'a str, Option<&'a Value>>,
 }
 
-/// Returns the name of an argument for a message.
 fn name(path: &str) -> String {
     if path.is_empty() {
         "The arguments".to_owned()
@@ -142,7 +141,6 @@ fn repeated(items: &[Value]) -> Option<&Value> {
     items.iter().find(|item| !seen.insert(item.to_string()))
 }
 
-/// Returns the schemas for the first places of a list, and the one for all others.
 fn tuple(schema: &Map<String, Value>) -> (&[Value], Option<&Value>) {
     match (schema.get("prefixItems"), schema.get("items")) {
         (Some(Value::Array(first)), rest) => (first, rest),
@@ -157,7 +155,6 @@ impl<'a> Checker<'a> {
         Err(format!("{} {what}.", name(&self.path)))
     }
 
-    /// Checks a member or an element of the value.
     fn within(&mut self, step: &str, schema: &'a Value, value: &Value) -> Result<(), String> {
         let before = self.path.len();
         if !self.path.is_empty() && !step.starts_with('[') {
@@ -330,7 +327,6 @@ impl<'a> Checker<'a> {
         self.check_properties(schema, members)
     }
 
-    /// Returns the place of a member of the value.
     fn inner(&self, key: &str) -> String {
         if self.path.is_empty() {
             key.to_owned()

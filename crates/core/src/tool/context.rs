@@ -104,7 +104,6 @@ impl Context {
         }
     }
 
-    /// Returns the same context, with the line of shell that was judged.
     pub(crate) fn with_line(&self, line: String) -> Self {
         Self {
             line: Some(line),

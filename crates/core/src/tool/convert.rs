@@ -44,13 +44,11 @@ impl Schema {
     }
 }
 
-/// Returns true if there is a `null` or a text, or what may hold one.
 fn may_need_it(members: &Map<String, Value>) -> bool {
     let is_plain = |value: &Value| matches!(value, Value::Number(_) | Value::Bool(_));
     !members.values().all(is_plain)
 }
 
-/// Converts arguments. `own` gives the declared name of one, and the schema of one that is not declared.
 fn convert_by(
     schema: &Schema,
     members: &mut Map<String, Value>,

@@ -13,7 +13,6 @@ const INDENT: usize = 6;
 /// The narrowest text, in characters.
 const NARROWEST: usize = 40;
 
-/// The exit statuses of `call_tool`.
 const STATUSES: &str = "Exit status: 0 done, 1 the tool failed, 2 unknown tool or unusable \
     arguments, 3 refused by policy, 124 out of time, 130 and 143 interrupted.";
 
@@ -75,7 +74,6 @@ pub fn help(tool: &dyn Tool, width: usize) -> String {
     page.text
 }
 
-/// Returns the kind, names and origin of a tool.
 fn about(info: &ToolInfo<'_>, file: Option<&Path>) -> String {
     let kind = serde_json::to_value(info.kind).unwrap_or_default();
     let mut about = format!("Kind: {}.", kind.as_str().unwrap_or_default());
@@ -93,7 +91,6 @@ fn about(info: &ToolInfo<'_>, file: Option<&Path>) -> String {
     about
 }
 
-/// Returns a call of the tool as it is typed.
 fn synopsis(tool: &dyn Tool) -> String {
     let name = tool.name();
     let schema = tool.parameters();
@@ -141,7 +138,6 @@ fn made_examples(tool: &dyn Tool) -> Vec<String> {
     vec![typed, format!("echo {json} | call_tool {name}")]
 }
 
-/// Returns `text` as one word of a shell.
 pub(super) fn quoted(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | '/');
     if !text.is_empty() && text.chars().all(plain) {
@@ -150,7 +146,6 @@ pub(super) fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }
 
-/// Returns a value that a parameter may have.
 pub(super) fn sample(schema: &Value) -> Value {
     if let Some(default) = schema.get("default") {
         return default.clone();
@@ -208,7 +203,6 @@ impl Page {
         self.item(&parameter.name, &kind, parameter.description);
     }
 
-    /// Adds a name with its type, and its meaning below it.
     fn item(&mut self, name: &str, kind: &str, meaning: &str) {
         let head = format!("  {}  {}", visible(name), visible(kind));
         self.text.push_str(head.trim_end());

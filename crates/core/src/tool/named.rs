@@ -105,7 +105,6 @@ impl NamedText {
         self.look_from(start, look);
     }
 
-    /// Gives the text from this byte on a look.
     fn look_from(&mut self, start: usize, look: Look) {
         if let Some(looks) = &mut self.looks {
             looks.push((start..self.text.len(), look));
@@ -160,7 +159,6 @@ impl NamedText {
         }
     }
 
-    /// Returns the text, the names in it, and the looks of its pieces.
     pub(crate) fn into_parts(self) -> (String, OddNames, Vec<PlacedLook>) {
         (self.text, self.odd, self.looks.unwrap_or_default())
     }

@@ -190,7 +190,6 @@ impl LlmContent {
         };
     }
 
-    /// Returns the texts, to be changed.
     pub(crate) fn texts_mut(&mut self) -> Vec<&mut String> {
         match self {
             Self::Text(text) => vec![text],

@@ -134,7 +134,6 @@ fn simplify(value: &mut Value) {
     }
 }
 
-/// Returns a short description of a JSON value for messages.
 pub(super) fn describe(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),

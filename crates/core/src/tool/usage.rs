@@ -123,7 +123,6 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// Returns all names, each with the one to write.
     pub(super) fn spellings(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
         let usage = self.tool.usage();
         let declared = self.declared.clone().unwrap_or_default();
@@ -147,7 +146,6 @@ impl<'a> Names<'a> {
             .collect()
     }
 
-    /// Returns the required parameters that were not given, under any name.
     pub(super) fn missing(&self, args: &Map<String, Value>) -> Vec<&'a str> {
         let is_given = |name: &&str| {
             let mut spellings = self.spellings().filter(|(_, own)| own == name);
@@ -179,7 +177,6 @@ impl<'a> Names<'a> {
             .copied()
     }
 
-    /// Returns the name in the schema of an argument that is spelled `name`.
     pub(super) fn own<'n>(&self, name: &'n str) -> &'n str
     where
         'a: 'n,
@@ -201,7 +198,6 @@ impl<'a> Names<'a> {
         })
     }
 
-    /// Returns the list of all arguments, for a hint.
     pub(super) fn list(&self) -> String {
         let required = required(self.tool.parameters());
         let others = self.spellings().map(|(_, own)| own);
@@ -253,7 +249,6 @@ fn takes_none(schema: &Schema) -> bool {
     schema["properties"].as_object().is_some_and(has_none) && collect(schema, &mut Vec::new())
 }
 
-/// Returns the names of required arguments.
 fn required(schema: &Schema) -> Vec<&str> {
     let list = schema.value()["required"].as_array();
     list.into_iter()

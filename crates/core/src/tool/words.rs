@@ -102,7 +102,6 @@ fn could_be_name(key: &str) -> bool {
         && chars.all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'))
 }
 
-/// The arguments that the words so far have given.
 struct TypedArguments<'a> {
     tool: &'a dyn Tool,
     names: &'a Names<'a>,
@@ -156,7 +155,6 @@ impl TypedArguments<'_> {
         Ok(())
     }
 
-    /// Gives bare values to the parameter that they are for.
     fn place(&mut self, bare: &[&str]) -> Result<(), ToolError> {
         let own = self.tool.name();
         let names = self.names;

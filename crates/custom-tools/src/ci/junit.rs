@@ -49,7 +49,6 @@ pub fn junit(report: &CheckReport) -> String {
     out
 }
 
-/// Returns the case of an issue, whose class is its file, or the suite.
 fn case_of(suite: &str, issue: &Diagnostic) -> String {
     let file = issue.place.file().map(|file| show_path(file).into_owned());
     let class = file.as_deref().map_or(suite.to_owned(), escaped);

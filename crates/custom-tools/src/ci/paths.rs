@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 /// The variable with the directory that a job of GitHub Actions has checked the repository out to.
 const GITHUB_WORKSPACE: &str = "GITHUB_WORKSPACE";
 
-/// Makes paths those of the repository.
 pub(super) struct RepositoryPaths<'a> {
     /// The directory that relative paths count from.
     root: &'a Path,

@@ -10,7 +10,6 @@ use serde::ser::{Serialize, Serializer};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 
-/// The schema that the document follows.
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 
 /// Makes the document, to be written.
@@ -72,7 +71,6 @@ impl Serialize for Results<'_> {
     }
 }
 
-/// Returns the result for an issue.
 fn result(issue: &Diagnostic, rule_index: usize) -> Value {
     let mut result = json!({
         "level": match issue.severity {

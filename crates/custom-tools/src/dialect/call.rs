@@ -29,7 +29,6 @@ pub struct DialectRequest {
     is_list: bool,
 }
 
-/// The shape of the answer to a call.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Shape {
     /// A message with the role `tool`.
@@ -114,7 +113,6 @@ impl DialectRequest {
         }
     }
 
-    /// Makes a request of one call.
     fn one(call: DialectCall, shape: Shape) -> Self {
         Self {
             calls: vec![call],
@@ -123,7 +121,6 @@ impl DialectRequest {
         }
     }
 
-    /// Makes a request of several calls; `none` is the error if there are none.
     fn several(calls: Vec<DialectCall>, shape: Shape, none: String) -> Result<Self, String> {
         if calls.is_empty() {
             return Err(none);

@@ -12,7 +12,6 @@ const IMAGES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"]
 
 const PDF: &str = "application/pdf";
 
-/// Returns the text of a failure where there is no other sign of one.
 fn failure(answer: &Answer<'_>) -> Option<String> {
     answer
         .failure()
@@ -56,7 +55,6 @@ pub(super) fn for_responses(answer: &Answer<'_>) -> Value {
     items.collect()
 }
 
-/// Returns a block `tool_result`.
 pub(super) fn tool_result(id: &str, answer: &Answer<'_>) -> Value {
     if let Some((message, _)) = answer.failure() {
         return json!({"type": "tool_result", "tool_use_id": id, "is_error": true,
@@ -81,7 +79,6 @@ pub(super) fn tool_result(id: &str, answer: &Answer<'_>) -> Value {
     json!({"type": "tool_result", "tool_use_id": id, "content": blocks})
 }
 
-/// Returns the text of a part, or a sentence about one that has no place.
 fn text_of(part: &Part, why: &str) -> String {
     match (&part.text, &part.inline_data) {
         (Some(text), _) => text.clone(),

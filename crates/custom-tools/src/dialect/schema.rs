@@ -45,7 +45,6 @@ pub(super) fn fitted(dialect: Dialect, schema: &Value) -> Option<Value> {
     (fitted != *schema).then_some(fitted)
 }
 
-/// Returns true if a schema names a type.
 fn is_of(node: &Map<String, Value>, name: &str) -> bool {
     match node.get("type") {
         Some(Value::String(own)) => own == name,
@@ -85,7 +84,6 @@ fn flatten(schema: &mut Value) {
     }
 }
 
-/// Calls `f` with every schema in a schema.
 fn each_node(schema: &mut Value, f: &mut impl FnMut(&mut Map<String, Value>)) {
     let Some(node) = schema.as_object_mut() else {
         return;
@@ -112,7 +110,6 @@ fn each_node(schema: &mut Value, f: &mut impl FnMut(&mut Map<String, Value>)) {
     }
 }
 
-/// Returns true if Anthropic takes the name of a property.
 fn takes_key(key: &str) -> bool {
     (1..=LONGEST_KEY).contains(&key.len())
         && key

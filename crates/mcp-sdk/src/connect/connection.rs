@@ -70,14 +70,12 @@ pub(super) struct Connection {
 pub(super) struct WaitLimit {
     /// The id of the request, under which progress is reported.
     pub(super) id: u64,
-    /// The time limit.
     pub(super) deadline: Instant,
     /// Becomes true when the caller no longer waits.
     pub(super) given_up: watch::Receiver<bool>,
 }
 
 impl WaitLimit {
-    /// Waits for either.
     pub(super) async fn over(&mut self) -> FailureKind {
         let deadline = self.deadline;
         match timeout_at(deadline, self.given_up.wait_for(|given_up| *given_up)).await {
@@ -88,7 +86,6 @@ impl WaitLimit {
 }
 
 impl Connection {
-    /// Connects and greets.
     pub(super) async fn open(
         connect: &Connect,
         handler: Handler,
@@ -216,7 +213,6 @@ impl Connection {
             .unwrap_or_default()
     }
 
-    /// Asks the server.
     pub(super) async fn ask(
         &self,
         request: ServerRequest,
@@ -319,7 +315,6 @@ impl Connection {
         Ok(json!({ "resources": resources, "templates": templates, "notes": notes }))
     }
 
-    /// Fetches all pages of a list.
     async fn pages(
         &self,
         method: &str,
@@ -364,7 +359,6 @@ impl Connection {
         }
     }
 
-    /// Sends a request, and returns its answer as it came.
     async fn request(
         &self,
         method: &str,

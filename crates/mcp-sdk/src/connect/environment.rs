@@ -10,7 +10,6 @@ use gemini_tools_core::secrets::is_secret;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
-/// Variables that are handed on.
 const NAMES: [&str; 32] = [
     "ALL_PROXY",
     "COLORTERM",
@@ -66,7 +65,6 @@ const PREFIXES: [&str; 16] = [
     "XDG_",
 ];
 
-/// Returns the environment of a server that is configured with `own`.
 pub(super) fn server_environment(own: &BTreeMap<String, String>) -> BTreeMap<OsString, OsString> {
     let mut all: BTreeMap<OsString, OsString> = std::env::vars_os()
         .filter(|(name, value)| {

@@ -34,7 +34,6 @@ impl Handler {
         }
     }
 
-    /// Returns the directories that the server is told of.
     fn roots(&self) -> ListRootsResult {
         let urls = self
             .roots

@@ -12,13 +12,10 @@ use std::error::Error;
 use std::time::Duration;
 use url::{Host, Url};
 
-/// Time limit for a connection.
 const CONNECT_SECS: u64 = 20;
 
-/// The most redirects of one request.
 const MAX_REDIRECTS: usize = 5;
 
-/// Returns the headers of a configuration.
 pub(super) fn headers(connect: &Connect) -> Result<HashMap<HeaderName, HeaderValue>, String> {
     let mut headers = HashMap::new();
     for (name, value) in &connect.headers {
@@ -32,7 +29,6 @@ pub(super) fn headers(connect: &Connect) -> Result<HashMap<HeaderName, HeaderVal
     Ok(headers)
 }
 
-/// Parses an address that can be asked.
 pub(super) fn address(text: &str) -> Result<Url, String> {
     let url = Url::parse(text).map_err(|e| format!("its address is not a valid URL: {e}"))?;
     match url.scheme() {
@@ -93,7 +89,6 @@ fn is_local(url: &Url) -> bool {
     }
 }
 
-/// Creates the transport of streamable HTTP.
 pub(super) fn streamable(
     connect: &Connect,
     url: &Url,

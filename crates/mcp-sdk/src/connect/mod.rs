@@ -108,7 +108,6 @@ fn send(message: &ClientMessage) {
     let _ = stdout.write_all(&line).and_then(|()| stdout.flush());
 }
 
-/// Returns the message that a request is not answered.
 fn failure(id: u64, message: &impl ToString) -> ClientMessage {
     ClientMessage::Failed {
         id,
@@ -117,7 +116,6 @@ fn failure(id: u64, message: &impl ToString) -> ClientMessage {
     }
 }
 
-/// A server that may be connected.
 struct Server {
     connect: Connect,
     handler: Handler,
@@ -140,7 +138,6 @@ impl Server {
         excerpt(line.trim_end_matches('.'), MAX_MESSAGE_CHARS).into_owned()
     }
 
-    /// Returns the connection; a new one if there is none, or if the server has ended.
     async fn connection(&self, until: &mut WaitLimit) -> Result<Arc<Connection>, Problem> {
         let mut slot = tokio::select! {
             slot = self.connection.lock() => slot,
@@ -291,7 +288,6 @@ impl Hub {
         }
     }
 
-    /// Ends all servers, side by side.
     async fn end(mut self) {
         for (_, cancel) in std::mem::take(&mut *lock(&self.running)) {
             cancel();

@@ -66,7 +66,6 @@ impl StrayOutputLog {
         f(&mut lock(&self.0))
     }
 
-    /// Returns true if standard error is complete.
     pub(super) fn is_complete(&self) -> bool {
         self.with(|said| said.is_complete)
     }

@@ -15,7 +15,6 @@ use tokio::sync::mpsc::Sender;
 /// to be read.
 const MAX_SHOWN_CHARS: usize = 50_000;
 
-/// The one field of the form.
 const FIELD: &str = "decision";
 
 const ONCE: &str = "allow once";
@@ -37,7 +36,6 @@ pub(super) struct Question {
     pub(super) answer: SyncSender<Option<ApprovalReply>>,
 }
 
-/// Returns true if a client's user can be asked.
 pub(super) fn is_possible(client: Option<&ClientCapabilities>) -> bool {
     let elicitation = client.and_then(|client| client.elicitation.as_ref());
     // A client that names no mode has forms.
@@ -90,7 +88,6 @@ impl Text {
         Ok(Self { message, always })
     }
 
-    /// Returns the question as a form.
     pub(super) fn form(self) -> Option<ElicitRequestParams> {
         let mut choices = vec![ONCE, NO];
         if self.always.is_some() {
@@ -124,7 +121,6 @@ impl Text {
     }
 }
 
-/// Asks; `None` where there is no answer.
 pub(super) async fn ask(peer: &Peer<RoleServer>, text: Text) -> Option<ApprovalReply> {
     let result = peer.create_elicitation(text.clone().form()?).await;
     result.ok().map(|result| text.reply(&result))

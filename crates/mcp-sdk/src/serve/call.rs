@@ -28,7 +28,6 @@ const LABELS_CHARS: usize = 1000;
 /// Characters by which Gemini CLI marks an answer before it cuts it to the length in the settings, which are ours as well.
 const TAG_CHARS: usize = 100;
 
-/// A call of a tool.
 pub(super) struct Call {
     pub(super) name: String,
     pub(super) args: Value,
@@ -89,7 +88,6 @@ impl AskMode {
 /// The response to a call, and the project where the client may have to be told of other tools.
 type Outcome = (CallToolResponse, Option<Arc<Project>>);
 
-/// Makes a call of a session.
 pub(super) async fn run(
     server: &Arc<Server>,
     call: Call,
@@ -157,7 +155,6 @@ pub(super) async fn attend<T: Send + 'static>(
     done.and_then(|done| done.map_err(crashed))
 }
 
-/// Makes the call, which takes as long as it takes.
 fn make(
     server: &Server,
     call: &Call,
@@ -201,7 +198,6 @@ fn make(
     Ok((result.into(), is_outdated.then_some(project)))
 }
 
-/// Ends a call when it is dropped.
 struct CancelOnDrop(Cancellation);
 
 impl Drop for CancelOnDrop {
@@ -222,7 +218,6 @@ struct RunningCall<'a> {
 }
 
 impl RunningCall<'_> {
-    /// Attends to the call until it is done, or has to be given up.
     async fn until<T>(
         &mut self,
         work: impl Future<Output = T>,

@@ -32,7 +32,6 @@ impl KnownTools {
         *lock(&self.0) = fingerprint.into();
     }
 
-    /// Notifies a client that knows other tools than the project's that they have changed.
     pub(super) async fn notify(
         &self,
         project: Arc<Project>,
@@ -53,7 +52,6 @@ impl KnownTools {
     }
 }
 
-/// Returns the fingerprint of the project's tools.
 fn fingerprint(project: &Project, audience: Audience, cancel: &Cancellation) -> u64 {
     let now = declare::fingerprint(&declare::client_tools(project, audience, cancel));
     project.declared.set(now);

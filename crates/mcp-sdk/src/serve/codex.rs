@@ -13,7 +13,6 @@ use std::sync::LazyLock;
 /// Bytes that Codex puts before an answer, at most.
 const HEAD_BYTES: usize = 100;
 
-/// Returns the sandbox that the user has chosen for Codex, if the call comes from there.
 pub(super) fn chosen_sandbox(meta: &RequestMetaObject) -> Option<SandboxMode> {
     static IS_CHOSEN: LazyLock<bool> =
         LazyLock::new(|| ancestors::all().any(|process| chooses_sandbox(&process.words())));

@@ -69,7 +69,6 @@ impl Connection {
         }
     }
 
-    /// Returns the client's roots; empty if it has none.
     async fn roots(&self, peer: &Peer<RoleServer>) -> Roots {
         let mut known = self.roots.lock().await;
         let roots = match known.now.take() {
@@ -180,7 +179,6 @@ impl Connection {
         done.unwrap_or_else(|e| Err(internal(&e)))
     }
 
-    /// Makes a call, or says what has to be asked first.
     async fn answer(
         &self,
         request: CallToolRequestParams,
@@ -221,12 +219,10 @@ impl Connection {
     }
 }
 
-/// Returns true if a client has to be asked by results.
 fn asks_by_results(context: &RequestContext<RoleServer>) -> bool {
     rounds::are_needed(context.protocol_version().as_ref())
 }
 
-/// Returns the name of this server.
 fn own() -> Implementation {
     Implementation::new("gemini-tools", env!("CARGO_PKG_VERSION"))
         .with_title("Gemini tools")

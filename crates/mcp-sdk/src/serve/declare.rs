@@ -33,7 +33,6 @@ pub(super) struct Audience {
     pub(super) host: Option<&'static ClientHost>,
 }
 
-/// Returns all tools that a client is told of, sorted by name.
 pub(super) fn client_tools(
     project: &Project,
     audience: Audience,
@@ -68,7 +67,6 @@ fn hints(tool: &str, host: &ClientHost) -> model::MetaObject {
     hints
 }
 
-/// Returns all tools of a registry, sorted by name.
 pub(super) fn registry_tools(registry: &ToolRegistry) -> Vec<model::Tool> {
     sorted(registry.iter(), &[])
 }
@@ -83,7 +81,6 @@ fn sorted<'a>(
     declared
 }
 
-/// Returns a number that differs if the declarations do.
 pub(super) fn fingerprint(tools: &[model::Tool]) -> u64 {
     let mut hasher = DefaultHasher::new();
     serde_json::to_string(tools)

@@ -16,7 +16,6 @@ pub(super) fn unknown_request(request: &CustomRequest) -> ErrorData {
     no_method(method)
 }
 
-/// Returns the error of a request whose method is not served.
 pub(super) fn no_method(method: &str) -> ErrorData {
     let message = format!("There is no method {method:?} here.");
     ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None)

@@ -40,10 +40,8 @@ use url::Host;
 /// Address that is listened at by default.
 pub const DEFAULT_ADDRESS: &str = "127.0.0.1:8808";
 
-/// The type of messages.
 const JSON: &str = "application/json";
 
-/// The one path.
 const PATH: &str = "/mcp";
 
 /// A shorter token can be guessed, in characters.
@@ -343,14 +341,12 @@ impl Http {
     }
 }
 
-/// Returns the value of a header that is there once.
 fn only(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
     let mut values = headers.get_all(name).iter();
     let value = values.next().filter(|_| values.next().is_none())?;
     value.to_str().ok()
 }
 
-/// Returns an answer after which the connection is closed.
 fn refused(status: StatusCode, message: impl Into<Bytes>) -> Answer {
     let mut answer = Response::new(Full::new(message.into()).boxed());
     *answer.status_mut() = status;

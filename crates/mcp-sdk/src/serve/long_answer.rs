@@ -71,7 +71,6 @@ fn cut(text: &str, limit: AnswerLimit, keep: KeepText<'_>) -> String {
     format!("{}{before}{note}\n{}", &text[..start], &text[end..])
 }
 
-/// Returns the first of these characters that has no room any more.
 fn within(
     mut chars: impl Iterator<Item = (usize, char)>,
     mut room: AnswerLimit,
@@ -90,7 +89,6 @@ fn newlines(text: &str) -> usize {
     text.bytes().filter(|byte| *byte == b'\n').count()
 }
 
-/// Returns the note in the place of the bytes from `start` to `end`.
 fn note(text: &str, start: usize, end: usize, file: Option<&str>) -> String {
     let (first, last) = (newlines(&text[..start]), newlines(&text[..end]));
     let bytes = end.saturating_sub(start);
@@ -116,7 +114,6 @@ mod tests {
 
     const UNITS: [SizeUnit; 3] = [SizeUnit::Bytes, SizeUnit::Utf16, SizeUnit::JsonUtf16];
 
-    /// Returns a text that was kept within `size`.
     fn limited(text: &str, size: usize, unit: SizeUnit, file: Option<&str>) -> String {
         let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
         let keep = |_: &str| file.map(PathBuf::from);

@@ -132,7 +132,6 @@ pub fn registry(registry: ToolRegistry, info: ServerInfo, log: fn(&str)) -> u8 {
     run_until_end(runtime, attended, server::end(&clock))
 }
 
-/// Builds the runtime that clients are attended on.
 fn runtime() -> io::Result<Runtime> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()

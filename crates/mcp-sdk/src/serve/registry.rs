@@ -43,7 +43,6 @@ impl ServerInfo {
     }
 }
 
-/// The connection of the one client.
 pub(super) struct RegistryConnection {
     registry: Arc<ToolRegistry>,
     info: ServerInfo,

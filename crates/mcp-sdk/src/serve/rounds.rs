@@ -19,7 +19,6 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::sync::{Arc, Mutex};
 
-/// The name of the question for the roots.
 const ROOTS: &str = "roots";
 
 /// Returns true if a client that speaks this version is asked by results.
@@ -30,7 +29,6 @@ pub(super) fn are_needed(version: Option<&ProtocolVersion>) -> bool {
 /// The answers of a client, in this round and before.
 #[derive(Debug, Default)]
 pub(super) struct Answers {
-    /// The addresses of its roots.
     pub(super) roots: Option<Vec<String>>,
     replies: InputResponses,
 }
@@ -79,7 +77,6 @@ impl Answers {
         serde_json::to_string(&RequestState { roots }).ok()
     }
 
-    /// Returns an asker that answers a call's questions with the recorded answers.
     pub(super) fn asker(&self, open: &OpenQuestion, is_alone: bool) -> RecordedAnswers {
         RecordedAnswers {
             replies: self.replies.clone(),
@@ -88,7 +85,6 @@ impl Answers {
         }
     }
 
-    /// Returns the result that asks what is still open.
     pub(super) fn question(&self, open: &OpenQuestion) -> Option<InputRequiredResult> {
         let (name, text) = open.take()?;
         let request = InputRequest::Elicitation(ElicitRequest::new(text.form()?));
@@ -97,7 +93,6 @@ impl Answers {
     }
 }
 
-/// Returns the result that asks for the roots.
 #[expect(deprecated, reason = "clients have roots as long as they have them")]
 pub(super) fn roots_wanted() -> InputRequiredResult {
     let request = InputRequest::ListRoots(rmcp::model::ListRootsRequest::default());
@@ -119,7 +114,6 @@ impl OpenQuestion {
     }
 }
 
-/// Answers by what a client has said.
 #[derive(Debug)]
 pub(super) struct RecordedAnswers {
     replies: InputResponses,

@@ -27,7 +27,6 @@ pub(super) struct Server {
 /// The client's host, Gemini CLI where it is not known, and the roots.
 type Key = (&'static ClientHost, Vec<PathBuf>);
 
-/// A project as it was when it was opened.
 pub(super) struct Project {
     pub(super) session: Session,
     watched: WatchedFiles,
@@ -37,7 +36,6 @@ pub(super) struct Project {
 }
 
 impl Project {
-    /// Returns true if the tools have this fingerprint, and no MCP server has announced others.
     pub(super) fn is_known_as(&self, fingerprint: u64) -> bool {
         let is_settled = !self.session.servers_have_changed();
         is_settled && self.declared.get() == Some(fingerprint)
@@ -131,7 +129,6 @@ impl Server {
         })
     }
 
-    /// Ends all calls and closes all projects.
     pub(super) async fn end(&self) {
         end(&self.clock).await;
         lock(&self.projects).clear();

@@ -67,7 +67,6 @@ pub(super) async fn serve(
     status
 }
 
-/// Requests that have not been answered.
 type RequestIds = Arc<Mutex<HashSet<RequestId>>>;
 
 /// The standard streams as the SDK sees them.
@@ -146,7 +145,6 @@ impl Stdio {
         None
     }
 
-    /// Keeps account of what has to be answered.
     fn admit(
         &mut self,
         message: RxJsonRpcMessage<RoleServer>,
@@ -181,7 +179,6 @@ impl Stdio {
         self.has_begun.then_some(message)
     }
 
-    /// Takes a request on, or says why not, and whose answer that is.
     fn begin(&self, id: &RequestId) -> Result<(), (ErrorData, Option<RequestId>)> {
         let mut pending = lock(&self.pending);
         if pending.contains(id) {

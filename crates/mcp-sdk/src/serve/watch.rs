@@ -20,7 +20,6 @@ pub(super) struct WatchedFiles {
 }
 
 impl WatchedFiles {
-    /// Lists the files of the project in `root`.
     pub(super) fn new(project: &Project, rules: &PolicyOptions) -> Self {
         let (home, root) = (project.home.as_deref(), &*project.root);
         let settings = &project.settings;

@@ -26,7 +26,6 @@ pub fn cited(response: &GenerateContentResponse) -> String {
     text
 }
 
-/// Returns one line for each source.
 fn source_list(grounding: &GroundingMetadata) -> String {
     let lines: Vec<String> = grounding
         .grounding_chunks
@@ -45,7 +44,6 @@ fn source_list(grounding: &GroundingMetadata) -> String {
     lines.join("\n")
 }
 
-/// Returns the sources for each place of the text, by place; each source once, in the order given.
 fn places(
     parts: &[Part],
     text: &str,

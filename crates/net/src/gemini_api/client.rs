@@ -38,7 +38,6 @@ const MAX_ANSWER_BYTES: usize = gemini_tools_core::json::MAX_WITH_MEDIA_BYTES;
 /// Maximum bytes of an error that are read.
 const MAX_ERROR_BYTES: usize = 256 * 1024;
 
-/// Pieces in which a stream is read.
 const PIECE_BYTES: usize = 16 * 1024;
 
 /// Interval at which a wait checks for the end of the call.
@@ -98,7 +97,6 @@ impl ResponseTotals {
         }
     }
 
-    /// Returns the request for the statistics.
     fn to_call(&self, asked: &str, took: Duration, error: Option<&ApiError>) -> ModelCall {
         ModelCall {
             model: self.model.as_deref().unwrap_or(asked).to_owned(),
@@ -168,7 +166,6 @@ impl GeminiClient {
         without(text, self.secret())
     }
 
-    /// Returns the credential; empty where there is none.
     fn secret(&self) -> &str {
         self.credentials
             .as_ref()
@@ -365,7 +362,6 @@ impl GeminiClient {
         read(&mut self.post(&url, &body, cancel)?, is_wrapped)
     }
 
-    /// Asks Code Assist which project it has for the user.
     fn code_assist_project(
         &mut self,
         model: &str,
@@ -407,7 +403,6 @@ impl GeminiClient {
         Ok(project.to_owned())
     }
 
-    /// Sends a request with a body of JSON.
     fn post(
         &mut self,
         url: &Url,
@@ -426,7 +421,6 @@ impl GeminiClient {
     }
 }
 
-/// Reads a whole answer.
 fn whole(answer: &mut Response<'_>, model: &str) -> Result<Vec<u8>, ApiError> {
     if answer.status != 200 {
         return Err(refused(answer, model));
@@ -441,7 +435,6 @@ fn whole(answer: &mut Response<'_>, model: &str) -> Result<Vec<u8>, ApiError> {
     Ok(bytes)
 }
 
-/// Reads an answer in pieces.
 fn read_stream(
     answer: &mut Response<'_>,
     model: &str,
@@ -475,7 +468,6 @@ fn read_stream(
     }
 }
 
-/// Makes an error of an answer that is not a success.
 fn refused(answer: &mut Response<'_>, model: &str) -> ApiError {
     let body = match answer.body.read_up_to(MAX_ERROR_BYTES) {
         Ok((body, _)) => body,
@@ -486,7 +478,6 @@ fn refused(answer: &mut Response<'_>, model: &str) -> ApiError {
     ApiError::from_answer(answer.status, answer.header("retry-after"), &body, model)
 }
 
-/// Parses JSON.
 fn document(data: &[u8]) -> Result<Value, ApiError> {
     json::read(data).map_err(|e| ApiError::unreadable(&e.to_string(), data))
 }

@@ -15,13 +15,11 @@ use std::fmt;
 use std::path::Path;
 use url::Url;
 
-/// The public endpoint.
 const GEMINI: &str = "https://generativelanguage.googleapis.com";
 
 /// The endpoint of Vertex AI without a region.
 const VERTEX: &str = "https://aiplatform.googleapis.com";
 
-/// The endpoint of Code Assist.
 const CODE_ASSIST: &str = "https://cloudcode-pa.googleapis.com";
 
 /// Maximum bytes of a file that are read.
@@ -56,7 +54,6 @@ pub struct Credentials {
     service: Service,
     /// The API key or the access token that the service takes.
     pub(super) token: AccessToken,
-    /// The base address.
     base: Url,
     /// The project that requests are counted for, where it is another one.
     quota_project: Option<String>,
@@ -188,12 +185,10 @@ impl Credentials {
         }
     }
 
-    /// Returns true for Code Assist, which wraps requests and responses.
     pub(super) fn is_code_assist(&self) -> bool {
         matches!(self.service, Service::CodeAssist { .. })
     }
 
-    /// Returns the cloud project that the user has named for Code Assist.
     pub(super) fn code_assist_project(&self) -> Option<&str> {
         match &self.service {
             Service::CodeAssist { project } => project.as_deref(),
@@ -201,7 +196,6 @@ impl Credentials {
         }
     }
 
-    /// Returns the headers that authenticate a request.
     pub(super) fn headers(&self) -> Vec<(&'static str, String)> {
         let token = self.token.expose();
         let mut headers = vec![match &self.service {
@@ -250,7 +244,6 @@ impl Credentials {
     }
 }
 
-/// Returns the name of a model without a prefix.
 fn model_name(model: &str) -> Result<&str, ApiError> {
     let name = model.strip_prefix("models/").unwrap_or(model);
     let is_name = name.chars().any(|c| c != '.')
@@ -311,7 +304,6 @@ fn vertex(vars: &Variables<'_>, home: Option<&Path>) -> Result<Credentials, ApiE
     })
 }
 
-/// Returns the name of a project or a place that a variable has, or else `other`.
 fn named(
     vars: &Variables<'_>,
     variable: &str,

@@ -24,15 +24,12 @@ const PLATFORMS: [&str; 3] = ["K_SERVICE", "FUNCTION_TARGET", "GAE_ENV"];
 /// File in which Linux has the name of the machine's maker.
 const PRODUCT: &str = "/sys/class/dmi/id/product_name";
 
-/// The variable that names a file.
 const FILE: &str = "GOOGLE_APPLICATION_CREDENTIALS";
 
-/// Application Default Credentials.
 #[derive(Debug, Default)]
 pub(super) struct DefaultCredentials {
     /// The access token; `None` where there are no credentials.
     pub(super) token: Option<AccessToken>,
-    /// The project that the file is of.
     pub(super) project: Option<String>,
     /// The project that requests are counted for.
     pub(super) quota_project: Option<String>,
@@ -107,7 +104,6 @@ fn metadata(vars: &Variables<'_>) -> Result<Option<TokenSource>, ApiError> {
     Ok(Some(TokenSource::Metadata(base)))
 }
 
-/// Reads a file of credentials.
 fn read(path: &Path, vars: &Variables<'_>) -> Result<DefaultCredentials, ApiError> {
     let unusable = |why: String| {
         let path = path.display();

@@ -121,7 +121,6 @@ impl ApiError {
         }
     }
 
-    /// Adds advice to the user.
     #[must_use]
     pub(super) fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
@@ -340,7 +339,6 @@ fn readable(words: &str) -> String {
     one_line(&words)
 }
 
-/// Returns the beginning of an answer that is not JSON, as one line.
 fn first_line(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(&body[..body.len().min(4096)]);
     excerpt(&one_line(&text), SHOWN_CHARS).into_owned()

@@ -63,7 +63,6 @@ struct SubjectFormat {
 }
 
 impl ExternalAccount {
-    /// Requests a token of Google's.
     pub(super) fn fetch(&self, client: &mut TokenClient<'_>) -> Result<Value, ApiError> {
         let subject = self.credential_source.read(client)?;
         let token_type = "urn:ietf:params:oauth:token-type:access_token";
@@ -99,7 +98,6 @@ impl ExternalAccount {
 }
 
 impl SubjectSource {
-    /// Reads the other provider's token.
     fn read(&self, client: &mut TokenClient<'_>) -> Result<SecretText, ApiError> {
         let (text, place) = match (&self.file, &self.url) {
             (Some(path), _) => {
@@ -133,7 +131,6 @@ impl SubjectSource {
         Ok(SecretText::new(token))
     }
 
-    /// Fetches the text at an address.
     fn fetch_text(&self, url: &Url, client: &mut TokenClient<'_>) -> Result<String, ApiError> {
         let headers = self.headers.iter().map(|(n, v)| (&**n, v.clone()));
         let request = HttpRequest::get(url, headers.collect());

@@ -50,7 +50,6 @@ pub struct PlayedAnswer {
 pub type AnswerSource = Box<dyn FnMut(ApiMethod) -> Result<PlayedAnswer, ApiError> + Send>;
 
 impl PlayedAnswer {
-    /// Returns the answer as if it had come from a server.
     pub(super) fn into_response(self) -> Response<'static> {
         let mut headers = HeaderMap::new();
         // What no header can hold is no time either.
@@ -61,7 +60,6 @@ impl PlayedAnswer {
     }
 }
 
-/// Returns a text in which a credential does not show.
 pub(super) fn without(text: &str, secret: &str) -> String {
     if secret.len() > NO_SECRET_BYTES {
         text.replace(secret, HIDDEN)

@@ -3,10 +3,8 @@
 use std::hash::{BuildHasher, RandomState};
 use std::time::{Duration, SystemTime};
 
-/// Number of attempts in all.
 const ATTEMPTS: u32 = 5;
 
-/// The wait after the first attempt.
 pub(super) const FIRST_WAIT: Duration = Duration::from_millis(500);
 
 /// The longest wait. A server that asks for a longer one gets no further request.
@@ -36,7 +34,6 @@ fn chance() -> f64 {
     (bits >> 11) as f64 / (1_u64 << 53) as f64
 }
 
-/// Parses `Retry-After`: seconds, or a date.
 pub(super) fn retry_after(value: &str, now: SystemTime) -> Option<Duration> {
     let value = value.trim();
     if let Ok(secs) = value.parse::<f64>() {

@@ -78,7 +78,6 @@ impl Events {
         Ok(())
     }
 
-    /// Takes a whole line; a blank one completes an event.
     fn end_line(&mut self) -> Option<Event> {
         let mut line = std::mem::take(&mut self.line);
         if !std::mem::replace(&mut self.is_past_mark, true) && line.starts_with(b"\xEF\xBB\xBF") {

@@ -120,7 +120,6 @@ impl ResponseStream {
         Ok(())
     }
 
-    /// Hands on a response.
     fn take(
         &mut self,
         piece: GenerateContentResponse,
@@ -134,7 +133,6 @@ impl ResponseStream {
     }
 }
 
-/// Returns true for a response that says more than that the stream goes on.
 fn has_content(piece: &GenerateContentResponse) -> bool {
     let is_empty = |part: &Part| {
         let rest = Part {

@@ -50,7 +50,6 @@ pub(super) struct AccessToken {
     pub(super) login_file: Option<PathBuf>,
 }
 
-/// A token, and its end where that is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct IssuedToken {
     pub(super) token: SecretText,
@@ -95,7 +94,6 @@ pub(super) struct ServiceAccount {
 }
 
 impl AccessToken {
-    /// Returns a token or a key as the user has given it.
     pub(super) fn fixed(token: String) -> Self {
         Self {
             current: Some(IssuedToken {
@@ -106,7 +104,6 @@ impl AccessToken {
         }
     }
 
-    /// Returns a token that is requested when it is needed.
     pub(super) fn from_source(source: TokenSource) -> Self {
         Self {
             source: Some(source),
@@ -119,7 +116,6 @@ impl AccessToken {
         self.current.as_ref().map_or("", |i| i.token.expose())
     }
 
-    /// Requests a token if there is none, or if it ends soon.
     pub(super) fn prepare(
         &mut self,
         http: &mut HttpClient,
@@ -260,7 +256,6 @@ impl ServiceAccount {
     }
 }
 
-/// A client of token servers.
 pub(super) struct TokenClient<'a> {
     pub(super) http: &'a mut HttpClient,
     pub(super) cancel: &'a Cancellation,
@@ -292,7 +287,6 @@ impl TokenClient<'_> {
         with_token(named, url)
     }
 
-    /// Exchanges a form for a token.
     pub(super) fn exchange(
         &mut self,
         url: &Url,
@@ -337,12 +331,10 @@ impl TokenClient<'_> {
     }
 }
 
-/// Returns the token in an answer; empty where there is none.
 pub(super) fn access_token(answer: &Value) -> &str {
     answer["access_token"].as_str().unwrap_or_default().trim()
 }
 
-/// Returns an answer if there is a token in it.
 fn with_token(answer: Value, url: &Url) -> Result<Value, ApiError> {
     if !access_token(&answer).is_empty() {
         return Ok(answer);
@@ -375,7 +367,6 @@ fn refused(status: u16, host: &str, answer: &Value) -> ApiError {
     ApiError::new(kind, message.replace("..", "."))
 }
 
-/// Adds what to do about a credential that was refused.
 pub(super) fn refused_with(error: ApiError, hint: &str) -> ApiError {
     match error.kind {
         ApiErrorKind::BadCredential | ApiErrorKind::Forbidden => error.with_hint(hint),

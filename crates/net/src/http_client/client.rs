@@ -52,9 +52,7 @@ pub(crate) struct HttpTimeouts {
     pub(crate) answer: Duration,
 }
 
-/// An HTTP request.
 pub(crate) struct HttpRequest<'a> {
-    /// The method.
     pub(crate) method: Method,
     /// The address: `http` or `https`.
     pub(crate) url: &'a Url,
@@ -65,7 +63,6 @@ pub(crate) struct HttpRequest<'a> {
 }
 
 impl<'a> HttpRequest<'a> {
-    /// Returns a request for what is at an address.
     pub(crate) fn get(url: &'a Url, headers: Vec<(&'a str, String)>) -> Self {
         Self {
             method: Method::GET,
@@ -225,15 +222,12 @@ impl Peer<'_> {
 
 /// An answer whose body is still to be read.
 pub(crate) struct Response<'c> {
-    /// The status.
     pub(crate) status: u16,
     headers: HeaderMap,
-    /// The content.
     pub(crate) body: Body<'c>,
 }
 
 impl Response<'_> {
-    /// Creates an answer that no server has given.
     pub(crate) fn from_memory(status: u16, headers: HeaderMap, body: Vec<u8>) -> Self {
         let body = Body {
             reader: Some(Box::new(Cursor::new(body))),
@@ -357,7 +351,6 @@ impl<'c> Body<'c> {
     }
 }
 
-/// A body as it is sent.
 struct Raw<'c> {
     peer: Peer<'c>,
     body: Incoming,
@@ -388,7 +381,6 @@ impl Read for Raw<'_> {
     }
 }
 
-/// Returns the library's error as ours.
 fn explain(error: &(dyn Error + 'static), host: &str) -> NetError {
     if let Some(own) = find::<NetError>(error) {
         return own.clone();

@@ -24,7 +24,6 @@ use tokio::time::timeout;
 use tower::{Service, service_fn};
 use url::Url;
 
-/// Addresses of one name that are tried.
 const MAX_ADDRESSES: usize = 8;
 
 /// The connector that opens the TCP connection of a request.
@@ -90,7 +89,6 @@ impl Dial {
         })
     }
 
-    /// Returns the judged addresses of the host of an address.
     async fn addresses(&self, uri: &Uri) -> Result<Vec<SocketAddr>, NetError> {
         let (url, host, port) = parse(uri)?;
         let known = url.host().and_then(|host| known_addresses(&host));
@@ -154,7 +152,6 @@ impl Dial {
     }
 }
 
-/// Asks an HTTP proxy for a connection to `target`.
 async fn open_tunnel(stream: TcpStream, proxy: &Proxy, target: &str) -> Result<TcpStream, String> {
     let words = |e: hyper::Error| e.to_string();
     let handshake = hyper::client::conn::http1::handshake::<_, Empty<Bytes>>(TokioIo::new(stream));
@@ -178,7 +175,6 @@ async fn open_tunnel(stream: TcpStream, proxy: &Proxy, target: &str) -> Result<T
     }
 }
 
-/// Asks a SOCKS 5 proxy for a connection to `target`.
 async fn open_by_socks(
     stream: TcpStream,
     proxy: &Proxy,

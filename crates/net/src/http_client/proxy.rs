@@ -4,7 +4,6 @@ use super::NetError;
 use http::Uri;
 use hyper_util::client::proxy::matcher::{Intercept, Matcher};
 
-/// The variables that name a proxy.
 const VARIABLES: [&str; 6] = [
     "https_proxy",
     "HTTPS_PROXY",
@@ -14,14 +13,12 @@ const VARIABLES: [&str; 6] = [
     "ALL_PROXY",
 ];
 
-/// A proxy.
 pub(super) struct Proxy {
     pub(super) intercept: Intercept,
     /// The address, with a port.
     pub(super) uri: Uri,
     /// Host and port, for messages.
     pub(super) name: String,
-    /// True for SOCKS 5, false for HTTP.
     pub(super) is_socks: bool,
 }
 

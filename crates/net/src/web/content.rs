@@ -17,7 +17,6 @@ const MAX_TIME: Duration = Duration::from_secs(20);
 /// one.
 const STACK_BYTES: usize = 64 * 1024 * 1024;
 
-/// The type of PDF documents.
 pub(super) const PDF: &str = "application/pdf";
 
 /// A page of at least this many bytes with less text than [`SHELL_TEXT_CHARS`] is the shell of
@@ -27,7 +26,6 @@ const SHELL_PAGE_BYTES: usize = 2_000;
 /// See [`SHELL_PAGE_BYTES`].
 const SHELL_TEXT_CHARS: usize = 200;
 
-/// The content of an address.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum WebContent {
     /// Text: markdown for a page, else as it came.
@@ -41,14 +39,10 @@ pub(super) enum WebContent {
     },
 }
 
-/// Text of a page.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct PageText {
-    /// The page's title, where it has one.
     pub(super) title: Option<String>,
-    /// The text.
     pub(super) body: String,
-    /// Notes for the reader.
     pub(super) notes: Vec<String>,
 }
 
@@ -102,7 +96,6 @@ fn media(page: &Page, media_type: String, what: &str) -> Result<WebContent, Stri
     })
 }
 
-/// Returns the type that the server names, or a guess if it names none or any.
 fn effective_type(page: &Page) -> String {
     let named = page.media_type.as_str();
     if !matches!(

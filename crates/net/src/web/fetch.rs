@@ -17,7 +17,6 @@ const TIMEOUTS: HttpTimeouts = HttpTimeouts {
 /// Bytes that are read of an answer that is no success: the reason is at its beginning.
 const FAILURE_BYTES: usize = 64 * 1024;
 
-/// Time limit for a page with its redirects.
 const PAGE_TIME: Duration = Duration::from_secs(40);
 
 /// Number of redirects that are followed.
@@ -27,7 +26,6 @@ const MAX_HOPS: usize = 10;
 const ACCEPT: &str = "text/markdown, text/html;q=0.9, application/xhtml+xml;q=0.9, \
     text/plain;q=0.8, application/json;q=0.8, */*;q=0.5";
 
-/// A page, or another document.
 #[derive(Debug)]
 pub(super) struct Page {
     /// Address of the document, after redirects.
@@ -67,7 +65,6 @@ fn max_bytes(media_type: &str) -> usize {
     }
 }
 
-/// Gets what is at an address, but no more than `share` bytes of it.
 pub(super) fn fetch(
     url: &Url,
     policy: &AddressPolicy,
@@ -179,7 +176,6 @@ fn failure(error: NetError, url: &Url, limit: Duration) -> FetchError {
     }
 }
 
-/// Parses a `Content-Type` into type and charset.
 fn parse_type(header: &str) -> (String, Option<String>) {
     let mut parts = header.split(';');
     let media_type = parts.next().unwrap_or_default().trim().to_ascii_lowercase();

@@ -46,7 +46,6 @@ const UNCLOSED: &[&str] = &[
     "source", "tbody", "td", "tfoot", "th", "thead", "tr", "track", "use", "wbr",
 ];
 
-/// Turns a page into markdown.
 pub(super) fn to_markdown(source: &str, url: &Url) -> PageText {
     let document = Document::from(source);
     let title = document.select("title").first().text();

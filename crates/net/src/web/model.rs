@@ -10,10 +10,8 @@ use std::path::Path;
 /// Model of Gemini CLI's own tools.
 const DEFAULT_MODEL: &str = "gemini-2.5-flash";
 
-/// The variable that names another model.
 const MODEL_VARIABLE: &str = "GEMINI_TOOLS_MODEL";
 
-/// A model, and the way to it.
 pub(super) struct Model {
     client: GeminiClient,
     name: String,
@@ -32,7 +30,6 @@ impl Model {
         }))
     }
 
-    /// Finds the model; it is an error if there is no credential.
     pub(super) fn require(home: Option<&Path>) -> Result<Self, ApiError> {
         Self::find(home)?.ok_or_else(ApiError::no_credential)
     }
@@ -48,7 +45,6 @@ impl Model {
         self.send(instruction, prompt, tools, deterministic(), cx)
     }
 
-    /// Asks for JSON by a schema.
     pub(super) fn ask_json(
         &mut self,
         instruction: &str,

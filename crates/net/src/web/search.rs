@@ -6,12 +6,10 @@ use gemini_tools_core::tool::{Context, ErrorKind, ToolError, ToolResult};
 use serde_json::Value;
 use std::path::Path;
 
-/// System instruction of the model.
 const INSTRUCTION: &str = "You answer for a program that needs facts from the web. Search, then \
     answer the query completely and precisely, in plain text. Say what the pages say; where they \
     contradict each other, say so. If nothing was found, say that.";
 
-/// Answers a query.
 pub(super) fn search(
     query: &str,
     home: Option<&Path>,

@@ -280,7 +280,6 @@ impl Gate {
     }
 }
 
-/// The outcome of the rules for a call.
 enum ByRules {
     Passes(Pass),
     Asks(Verdict),

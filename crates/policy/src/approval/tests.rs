@@ -21,7 +21,6 @@ struct ScriptedCall {
     cancel: Cancellation,
     /// Number of questions to the person.
     questions: usize,
-    /// Number of explanations.
     explanations: usize,
     /// True if the call is cancelled while the person is asked.
     ends_meanwhile: bool,

@@ -18,7 +18,6 @@ const CONFIGURATIONS: &str = "\
 /// The directory of own tools, below the same.
 const TOOLS: &str = ".gemini/tools";
 
-/// Keys of what is started, in lower case.
 const KEYS: &str = "\
     apikeyhelper args callcommand call_command command discoverycommand discovery_command hooks notify \
     servercommand statusline toolcallcommand tooldiscoverycommand";
@@ -26,7 +25,6 @@ const KEYS: &str = "\
 /// A larger configuration is not looked at, in bytes.
 const MAX_BYTES: u64 = 1024 * 1024;
 
-/// Files that a directory is started by.
 const ENTRY_POINTS: [&str; 3] = ["index", "__main__", "main"];
 
 /// Returns the ends of the paths that configurations of the project and the user start.
@@ -46,7 +44,6 @@ pub(super) fn programs(root: &Path, home: Option<&Path>) -> Vec<PathBuf> {
     ends.filter(|end| !end.as_os_str().is_empty()).collect()
 }
 
-/// Returns true if one of the `programs` is the file at this path.
 pub(super) fn starts(programs: &[PathBuf], real: &Path, root: &Path) -> bool {
     // That is text for a model, which names of programs are often in.
     let is_text = real.extension() == Some(OsStr::new("md"));
@@ -76,7 +73,6 @@ fn configurations(base: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Adds the words of all that a file starts.
 fn add_words(file: &Path, owner: FileOwner<'_>, words: &mut Vec<String>) {
     let Ok(Some(bytes)) = owner.beginning(file, MAX_BYTES) else {
         return;
@@ -109,13 +105,11 @@ fn collect(value: &Value, is_started: bool, found: &mut Vec<String>) {
     }
 }
 
-/// Returns the words of a line of a command.
 pub(super) fn words(line: &str) -> impl Iterator<Item = &str> {
     let parts = line.split(|c: char| c.is_whitespace() || "\"'`;|&()<>=,:!".contains(c));
     parts.filter(|part| !part.is_empty())
 }
 
-/// Returns a word as the end of a path: without variables and dots.
 pub(super) fn end(word: &str) -> PathBuf {
     let is_name = |part: &Component<'_>| match part {
         Component::Normal(name) => !name.to_string_lossy().starts_with(['$', '~', '%', '{']),

@@ -28,7 +28,6 @@ pub(super) struct Grammar {
     pub(super) operands: &'static str,
 }
 
-/// An option's value.
 #[derive(Clone, Copy)]
 enum Value {
     None,
@@ -38,7 +37,6 @@ enum Value {
     Attached(&'static str),
 }
 
-/// Arguments as far as they are read.
 struct Reader<'a> {
     grammar: &'a Grammar,
     left: std::slice::Iter<'a, &'a str>,
@@ -102,7 +100,6 @@ impl Grammar {
         reader.are_operands(&args[..paths])
     }
 
-    /// Returns the value of the option of this name.
     fn option(&self, name: &str) -> Option<Value> {
         let entries = self.options.iter().flat_map(|list| list.split_whitespace());
         entries.into_iter().find_map(|entry| {
@@ -118,7 +115,6 @@ impl Grammar {
 }
 
 impl Reader<'_> {
-    /// Reads a word of options.
     fn word(&mut self, arg: &str) -> Option<()> {
         if self.is_behind_operand && (self.leaves)(arg) {
             return None;
@@ -129,7 +125,6 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads `--name` or `--name=value`.
     fn long(&mut self, arg: &str) -> Option<()> {
         let (name, attached) = match arg.split_once('=') {
             Some((name, value)) => (name, Some(value)),
@@ -143,7 +138,6 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads the letters of a word.
     fn cluster(&mut self, letters: &str) -> Option<()> {
         if letters.bytes().all(|b| b.is_ascii_digit()) && self.grammar.option("-NUMBER").is_some() {
             return Some(());
@@ -160,7 +154,6 @@ impl Reader<'_> {
         Some(())
     }
 
-    /// Reads the next word as a value.
     fn next_word(&mut self, kind: &'static str) -> Option<()> {
         let value = self.left.next()?;
         let leaves = self.is_behind_operand && (self.leaves)(value);
@@ -172,7 +165,6 @@ impl Reader<'_> {
         self.is_of(kind, value).then_some(())
     }
 
-    /// Returns true if these are operands of the program.
     fn are_operands(&self, operands: &[&str]) -> bool {
         let mut kinds = self.grammar.operands.split_whitespace();
         if self.has_first {

@@ -81,7 +81,6 @@ pub(super) const GIT: [Grammar; 5] = [
     },
 ];
 
-/// All other programs.
 pub(super) const PROGRAMS: [Grammar; 25] = [
     Grammar {
         name: "base64",

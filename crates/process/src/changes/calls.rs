@@ -19,7 +19,6 @@ pub(super) struct Call {
     pub(super) targets: &'static [CallPath],
 }
 
-/// A path that a call names.
 #[derive(Clone, Copy)]
 pub(super) struct CallPath {
     /// The argument with the directory that a relative path starts from; `None` for the working directory.
@@ -128,7 +127,6 @@ const CALLS: &[Call] = &[
     call(libc::SYS_chmod, &[target(None, 0, Access::Mode)]),
 ];
 
-/// Returns the call of a number, if it may change files.
 pub(super) fn find(number: i64) -> Option<&'static Call> {
     CALLS.iter().find(|call| call.number == number)
 }

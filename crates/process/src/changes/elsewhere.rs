@@ -8,11 +8,9 @@ use rustix::io::Errno;
 #[derive(Debug)]
 pub enum ChangeWatch {}
 
-/// The supervisor's part of a watch.
 #[derive(Debug)]
 pub(crate) enum SupervisorWatch {}
 
-/// The command's part of a watch.
 #[derive(Clone, Copy)]
 pub(crate) struct CommandWatch<'a>(&'a ChangeWatch);
 

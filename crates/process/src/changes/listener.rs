@@ -23,7 +23,6 @@ const PAGE_BYTES: usize = 4096;
 #[derive(Debug)]
 pub(super) struct Notice {
     id: u64,
-    /// The thread that makes the call.
     pub(super) thread: u32,
     pub(super) call: i64,
     pub(super) arguments: [u64; 6],
@@ -47,7 +46,6 @@ pub(super) fn install(filter: &[sock_filter]) -> Result<OwnedFd, Errno> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Sends a listener to the supervisor, or the error in its place.
 pub(super) fn send(socket: BorrowedFd<'_>, listener: &Result<OwnedFd, Errno>) {
     let error = listener.as_ref().err().map_or(0, |e| e.raw_os_error());
     let bytes = error.to_ne_bytes();
@@ -135,7 +133,6 @@ impl Listener {
         ready[0].revents().contains(PollFlags::HUP)
     }
 
-    /// Lets the call go on as it is.
     pub(super) fn go_on(&self, notice: &Notice) {
         let answer = libc::seccomp_notif_resp {
             id: notice.id,

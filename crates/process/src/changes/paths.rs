@@ -65,7 +65,6 @@ impl Locator {
         Ok(path)
     }
 
-    /// Notes that the directories above a path have no links in their paths.
     fn note(&mut self, path: &Path, is_content: bool) {
         if !is_content && self.plain.contains(path) {
             // A link may take its place.
@@ -147,7 +146,6 @@ fn open(path: &Path, flags: OFlags) -> Option<OwnedFd> {
     openat(CWD, path, flags, Mode::empty()).ok()
 }
 
-/// Returns the path of an open file, if it has one.
 fn path_of(file: &OwnedFd) -> Option<PathBuf> {
     let link = format!("/proc/self/fd/{}", file.as_raw_fd());
     std::fs::read_link(link)

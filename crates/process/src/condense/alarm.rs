@@ -48,7 +48,6 @@ fn lower_case(word: &[u8]) -> ([u8; MAX_WORD_BYTES], usize) {
     (lower, length)
 }
 
-/// Returns true for a word that reports something.
 fn is_alarm_word(word: &[u8]) -> bool {
     static WORDS: LazyLock<BTreeSet<&[u8]>> = LazyLock::new(|| {
         "abort aborted aborting assertion cannot conflict conflicts critical crashed denied err \
@@ -107,7 +106,6 @@ fn goes_on(after: &[u8]) -> bool {
     }
 }
 
-/// Returns true if a word is counted, and there are none: `0 failed`, `no errors`, `Errors: 0`.
 fn is_counted_zero(line: &[u8], start: usize, end: usize) -> bool {
     let is_part = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b',' | b'_');
     let none_before = match &line[..start] {

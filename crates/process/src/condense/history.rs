@@ -20,20 +20,17 @@ pub(super) struct History {
     positions: Vec<u64>,
 }
 
-/// Returns the hash of a line.
 pub(super) fn hash(text: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     text.hash(&mut hasher);
     hasher.finish()
 }
 
-/// Returns the place of a hash in the table of positions.
 fn place(hash: u64) -> usize {
     hash as usize % PLACES
 }
 
 impl History {
-    /// Remembers a line that is shown.
     pub(super) fn add(&mut self, hash: u64, number: u64) {
         self.positions.resize(PLACES, u64::MAX);
         self.positions[place(hash)] = self.end();
@@ -56,7 +53,6 @@ impl History {
         (found == hash).then_some(position)
     }
 
-    /// Returns the hash and the number in the output of the line at a position.
     pub(super) fn line(&self, position: u64) -> Option<(u64, u64)> {
         let at = position.checked_sub(self.first)?;
         self.lines.get(usize::try_from(at).ok()?).copied()

@@ -51,7 +51,6 @@ pub(crate) fn is_worth_it(condensed: usize, whole: usize) -> bool {
     whole >= MIN_CHARS && condensed < whole / 5 * 4
 }
 
-/// Output that is condensed as it comes in.
 #[derive(Debug, Default)]
 pub(crate) struct Condenser {
     /// The last lines, which have not been looked at, and before them `done` bytes that have.
@@ -77,12 +76,10 @@ pub(crate) struct Condenser {
 struct AfterAlarm {
     /// The number of lines after it that may still belong to it.
     left: usize,
-    /// The indentation of the report.
     indent: usize,
 }
 
 impl AfterAlarm {
-    /// Takes a line that reports an error.
     fn begin(&mut self, text: &str) {
         (self.left, self.indent) = (DEEPER_LINES, indent(text));
     }
@@ -125,7 +122,6 @@ impl Default for Traits {
 }
 
 impl Condenser {
-    /// Condenses output whose first line has this number.
     pub(crate) fn new(number: u64) -> Self {
         Self {
             number,
@@ -133,7 +129,6 @@ impl Condenser {
         }
     }
 
-    /// Takes a piece of output, and gives to `out` what it comes to.
     pub(crate) fn push(&mut self, text: &str, out: &mut impl FnMut(&str)) {
         for piece in text.split_inclusive('\n') {
             self.end.push_str(piece);
@@ -153,12 +148,10 @@ impl Condenser {
         out(&self.end[self.done..]);
     }
 
-    /// Returns the number of lines that were left out.
     pub(crate) fn left_out_lines(&self) -> u64 {
         self.run.left_out_lines
     }
 
-    /// Looks at the first line that waits.
     fn take_line(&mut self, out: &mut impl FnMut(&str)) {
         let Some(size) = self.sizes.pop_front() else {
             return;

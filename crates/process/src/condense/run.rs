@@ -18,7 +18,6 @@ const MAX_HELD: (usize, usize) = (64, 64 * 1024);
 /// The reason for which lines may be left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RunKind {
-    /// Each is like one that is shown.
     Like,
     /// They are a block that is shown.
     Again,
@@ -73,12 +72,10 @@ impl Run {
         }
     }
 
-    /// Returns true if a line is shown already.
     pub(super) fn is_known(&self, line: &Line<'_>) -> bool {
         self.shown.position(line.hash).is_some()
     }
 
-    /// Shows a line.
     pub(super) fn show(&mut self, line: &Line<'_>, out: &mut impl FnMut(&str)) {
         self.shown.add(line.hash, line.number);
         out(line.text);

@@ -18,7 +18,6 @@ const MAX_UNIT_BYTES: usize = 3;
 /// Longest rate after a number (`MiB/s`), in bytes.
 const MAX_RATE_BYTES: usize = 6;
 
-/// The shape of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
     /// A report with these words: other lines of this shape say the same of other things.
@@ -35,7 +34,6 @@ pub(super) enum Shape {
 enum Token<'a> {
     /// Punctuation alone.
     Mark,
-    /// A word of the language.
     Word(&'a str),
     /// The first word, which says what is done with the next one.
     Verb,
@@ -50,7 +48,6 @@ enum Token<'a> {
 }
 
 impl Shape {
-    /// Returns the shape of a line.
     pub(super) fn new(whole: &str) -> Self {
         let is_indented = whole.starts_with([' ', '\t']);
         let line = whole.trim();

@@ -1,7 +1,6 @@
 use super::{Condenser, END_LINES, alarm::is_alarm, shape::Shape};
 use proptest::prelude::{Just, ProptestConfig, Strategy, prop_oneof, proptest};
 
-/// Condenses a text that comes in pieces of this size.
 fn condensed(text: &str, piece: usize) -> (String, u64) {
     let mut condenser = Condenser::new(1);
     let mut all = String::new();
@@ -189,7 +188,6 @@ fn a_shape_is_the_words_without_what_differs() {
     assert_eq!(Shape::new("  ------ ...\n"), Shape::Rule);
 }
 
-/// Lines of a log, with errors among them.
 fn line() -> impl Strategy<Value = String> {
     prop_oneof![
         8 => (0..99_u32).prop_map(|n| format!("Downloading package-{n} {n}.1 kB from http://host/{n}")),

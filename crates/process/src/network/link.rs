@@ -291,7 +291,6 @@ fn command() -> io::Result<Command> {
     Ok(command)
 }
 
-/// Returns the line of a message.
 fn line(ask: &Ask) -> Vec<u8> {
     // Maps with keys that are strings can always be written.
     let mut line = serde_json::to_vec(ask).unwrap_or_default();

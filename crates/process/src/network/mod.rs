@@ -51,7 +51,6 @@ use wire::{WebAnswer, WebTask};
 /// description. Both sides must have the same; which commit each was built from does not matter.
 #[must_use]
 pub fn protocol() -> String {
-    /// Computes FNV-1a, when this is compiled.
     const fn checksum(text: &[u8]) -> u32 {
         let mut sum = 0x811c_9dc5_u32;
         let mut i = 0;

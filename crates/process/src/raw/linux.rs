@@ -21,7 +21,6 @@ pub(crate) fn pipe() -> Result<(OwnedFd, OwnedFd), Errno> {
     rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
 }
 
-/// Makes room for `bytes` in a pipe, where that is allowed.
 pub(crate) fn widen(pipe: impl AsFd, bytes: usize) {
     // Without it there are only more changes between writer and reader.
     let _ = rustix::pipe::fcntl_setpipe_size(pipe, bytes);
@@ -38,7 +37,6 @@ pub(crate) fn socket_pair() -> Result<(OwnedFd, OwnedFd), Errno> {
     rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)
 }
 
-/// Sends one message.
 pub(crate) fn send(socket: impl AsFd, message: &[u8]) -> Result<(), Errno> {
     rustix::net::send(socket, message, SendFlags::NOSIGNAL).map(drop)
 }
@@ -118,7 +116,6 @@ pub fn without_sigpipe<T>(write: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Returns the next signal, if one has come.
 pub(crate) fn next_signal(fd: &OwnedFd) -> Option<i32> {
     const SIZE: usize = size_of::<libc::signalfd_siginfo>();
     let mut buffer = [0_u8; SIZE];
@@ -154,7 +151,6 @@ pub(crate) fn install_filter(filter: &[sock_filter], flags: c_ulong) -> Result<c
     }
 }
 
-/// Closes the descriptors of these numbers.
 pub(super) fn close_range(from: c_int, to: c_int) {
     if from > to || try_close_range(from, to, 0).is_ok() {
         return;
@@ -165,7 +161,6 @@ pub(super) fn close_range(from: c_int, to: c_int) {
     }
 }
 
-/// Starts the program and waits until it is there.
 pub(super) fn start(program: &mut PreparedProgram<'_>) -> Result<i32, Errno> {
     // Its pages are touched by use only.
     let mut stack = Vec::<u8>::with_capacity(STACK_BYTES);

@@ -37,7 +37,6 @@ fn keep_private(fd: impl AsFd) -> Result<(), Errno> {
     rustix::io::fcntl_setfd(fd, FdFlags::CLOEXEC)
 }
 
-/// Does nothing: the kernel widens pipes as they fill.
 pub(crate) fn widen(_pipe: impl AsFd, _bytes: usize) {}
 
 /// Returns a file without a name that no program inherits, in the directory for temporary ones.
@@ -58,7 +57,6 @@ pub(crate) fn socket_pair() -> Result<(OwnedFd, OwnedFd), Errno> {
     Ok(pair)
 }
 
-/// Sends one message.
 pub(crate) fn send(socket: impl AsFd, message: &[u8]) -> Result<(), Errno> {
     let length = u32::try_from(message.len()).map_err(|_| Errno::MSGSIZE)?;
     let frame = [&length.to_ne_bytes(), message].concat();
@@ -123,7 +121,6 @@ pub(crate) fn watch_process(pid: Pid) -> Result<OwnedFd, Errno> {
     queue(vec![EventFilter::Proc { pid, flags: events }])
 }
 
-/// Returns a queue of events that no program inherits.
 fn queue(filters: Vec<EventFilter>) -> Result<OwnedFd, Errno> {
     let queue = kqueue()?;
     keep_private(&queue)?;
@@ -157,7 +154,6 @@ pub(crate) fn signals_as_descriptor(signals: &[c_int]) -> Result<OwnedFd, Errno>
     queue(filters)
 }
 
-/// Returns the next signal, if one has come.
 pub(crate) fn next_signal(fd: &OwnedFd) -> Option<i32> {
     let at_once = Timespec::default();
     let mut events: Vec<Event> = Vec::with_capacity(1);
@@ -211,7 +207,6 @@ pub fn without_sigpipe<T>(write: impl FnOnce() -> T) -> T {
     write()
 }
 
-/// Closes the descriptors of these numbers.
 pub(super) fn close_range(from: c_int, to: c_int) {
     // SAFETY: has no preconditions.
     let limit = unsafe { libc::getdtablesize() }.clamp(256, MAX_DESCRIPTORS);

@@ -337,7 +337,6 @@ fn domain(family: i32) -> u64 {
     u64::from(family.unsigned_abs())
 }
 
-/// Returns rules that refuse these calls whatever their arguments.
 fn always(calls: &[i64]) -> Rules {
     calls.iter().map(|&call| (call, Vec::new())).collect()
 }

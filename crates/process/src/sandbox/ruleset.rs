@@ -116,7 +116,6 @@ fn allow(
     ruleset.add_rule(PathBeneath::new(opened, allowed))
 }
 
-/// Returns a device, if it is there and is one.
 fn open_device(path: &Path) -> Option<OwnedFd> {
     let opened = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()?;
     let stat = rustix::fs::fstat(&opened).ok()?;

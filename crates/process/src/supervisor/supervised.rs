@@ -140,7 +140,6 @@ pub struct SupervisedProgram {
     pending_event: Cell<Option<SupervisorEvent>>,
     /// The number of times that it was found stopped.
     stopped: Cell<u32>,
-    /// True if it has been reaped.
     is_reaped: Cell<bool>,
     /// The numbers of changes that were recorded.
     changes: Cell<ChangeCounts>,
@@ -279,7 +278,6 @@ impl SupervisedProgram {
         Some(event)
     }
 
-    /// Keeps what was said out of turn for [`SupervisedProgram::next_event`].
     fn keep(&self, event: SupervisorEvent) {
         let kept = match (self.pending_event.take(), event) {
             (Some(SupervisorEvent::Ended { status, .. }), SupervisorEvent::AllGone { .. }) => {
@@ -325,7 +323,6 @@ impl SupervisedProgram {
         self.stopped.get() > MAX_STOPS
     }
 
-    /// Returns the next message, for which the supervisor is waited for.
     fn wait_for_message(&self) -> Result<(u8, [i32; 2]), Errno> {
         let until = Instant::now() + ANSWER_TIMEOUT;
         let pause = Timespec::try_from(STOP_CHECK_INTERVAL).unwrap_or_default();
@@ -425,7 +422,6 @@ fn send(socket: BorrowedFd<'_>, kind: u8, numbers: [i32; 2]) -> Result<(), Errno
     raw::send(socket, &encode(kind, numbers))
 }
 
-/// Reads the number at the beginning of some bytes, or 0.
 fn number(bytes: &[u8]) -> i32 {
     bytes.first_chunk().map_or(0, |b| i32::from_ne_bytes(*b))
 }
@@ -528,7 +524,6 @@ impl Supervisor {
         }
     }
 
-    /// Records what the command has changed so far.
     fn record_changes(&self) {
         if let Some(watch) = &self.watch {
             let ChangeCounts { changed, lost } = watch.record();
@@ -537,7 +532,6 @@ impl Supervisor {
         }
     }
 
-    /// Returns the session of the command, or `0` before it has begun.
     fn session(&self) -> i32 {
         self.leader.map_or(0, Pid::as_raw_pid)
     }
@@ -574,7 +568,6 @@ impl Supervisor {
         self.reap().or_else(|| self.listen())
     }
 
-    /// Reaps children that have ended.
     fn reap(&mut self) -> Option<i32> {
         let before = self.status;
         let all_gone = tree::reap(|pid, status| self.note(pid, status))

@@ -12,7 +12,6 @@ pub(crate) fn orphans(_session: i32) -> Vec<Identity> {
     Vec::new()
 }
 
-/// Sends a signal to a process, if it still is the one that is meant.
 pub(super) fn signal(process: Identity, pid: Pid, signal: Signal) {
     // A descriptor of the process can't be taken over by a later one.
     let Ok(fd) = rustix::process::pidfd_open(pid, PidfdFlags::empty()) else {
@@ -30,7 +29,6 @@ pub fn boot_id() -> String {
     id.trim().to_owned()
 }
 
-/// Returns all processes that can be seen.
 pub(super) fn all() -> Vec<Stat> {
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());

@@ -30,7 +30,6 @@ pub(crate) fn orphans(session: i32) -> Vec<Identity> {
     of_session(session)
 }
 
-/// Sends a signal to a process, if it still is the one that is meant.
 pub(super) fn signal(process: Identity, pid: Pid, signal: Signal) {
     if process.is_alive() {
         // It may have ended in between, which is as good.
@@ -59,7 +58,6 @@ pub fn boot_id() -> String {
     text.to_string_lossy().into_owned()
 }
 
-/// Returns all processes that can be seen.
 pub(super) fn all() -> Vec<Stat> {
     // SAFETY: without a buffer the call only says how many there are.
     let count = unsafe { libc::proc_listallpids(ptr::null_mut(), 0) };

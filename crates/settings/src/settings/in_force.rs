@@ -42,7 +42,6 @@ impl Settings {
         all
     }
 
-    /// Returns the value of a key, which each of some files sets.
     fn value_in_force<'v>(&self, key: &str, mut values: impl Iterator<Item = &'v Value>) -> Value {
         // Of these not all that is written counts.
         if key == keys::MCP_ALLOWED.name {

@@ -12,7 +12,6 @@ macro_rules! keys {
     ($($name:ident = $key:literal $(since $old:literal)?, $rule:expr;)*) => {
         $(pub(super) const $name: Key = Key { name: $key, old: keys!(@old $($old)?), rule: $rule };)*
 
-        /// Every key.
         pub(super) const ALL: &[Key] = &[$($name),*];
     };
     (@old) => { None };
@@ -81,7 +80,6 @@ pub(super) fn old_name(key: &str) -> Option<&'static str> {
 }
 
 impl Reader<'_> {
-    /// Takes everything from the file.
     pub(super) fn read_all(&mut self, home: Option<&Path>) {
         self.read_lists();
         self.read_commands();
@@ -250,7 +248,6 @@ impl Reader<'_> {
     }
 }
 
-/// Returns a whole number, also one that is written with a point.
 fn whole(value: &Value) -> Option<i64> {
     let float = || value.as_f64().filter(|n| n.fract() == 0.0);
     value.as_i64().or_else(|| float().map(|n| n as i64))
@@ -260,7 +257,6 @@ fn saturated(n: u64) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
 }
 
-/// Returns paths, of which those that begin with `~/` are in the home directory.
 fn in_home(paths: Vec<String>, home: Option<&Path>) -> Vec<PathBuf> {
     let in_home = |path: String| match (path.strip_prefix("~/"), home) {
         (Some(rest), Some(home)) => home.join(rest),
@@ -280,7 +276,6 @@ fn first_name(value: &Value) -> Option<&str> {
     }
 }
 
-/// Returns the names in a string or a list that are not blank.
 fn all_names(value: &Value) -> Vec<&str> {
     let names = match value {
         Value::Array(names) => names.as_slice(),
@@ -290,7 +285,6 @@ fn all_names(value: &Value) -> Vec<&str> {
     names.filter(|name| !name.is_empty()).collect()
 }
 
-/// Returns true if a name has no directory and the ending of markdown.
 fn is_markdown_name(name: &str) -> bool {
     let has_ending = Path::new(name)
         .extension()

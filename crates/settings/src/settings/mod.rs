@@ -134,7 +134,6 @@ pub struct PerFile<T> {
 }
 
 impl<T> PerFile<Option<T>> {
-    /// Returns the values of the files, the user's first.
     fn values(&self) -> impl Iterator<Item = &T> {
         self.users.iter().chain(&self.projects)
     }

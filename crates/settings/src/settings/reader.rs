@@ -6,7 +6,6 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// A key that is read.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Key {
     /// The key's name, with dots.
@@ -46,7 +45,6 @@ pub(super) enum Rule {
 }
 
 impl Rule {
-    /// Returns the amount that a limit leaves.
     fn allows(self, limit: Option<i64>) -> u64 {
         match (self, limit) {
             (Self::Limit { is_none, .. }, Some(n)) if !is_none(n) => u64::try_from(n).unwrap_or(0),
@@ -101,7 +99,6 @@ impl<'a> Reader<'a> {
         names.try_fold(self.file, |value, name| value.get(name))
     }
 
-    /// Returns true if a name with dots has a value.
     pub(super) fn says(&self, name: &str) -> bool {
         self.at(name).is_some_and(|value| !value.is_null())
     }
@@ -148,7 +145,6 @@ impl<'a> Reader<'a> {
         });
     }
 
-    /// Puts a value, if there is one, in the place of all others.
     pub(super) fn set<T>(
         &mut self,
         key: Key,
@@ -161,7 +157,6 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Adds a list, if there is one, to those of other files.
     pub(super) fn extend<T>(
         &mut self,
         key: Key,
@@ -174,7 +169,6 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Switches something on that no other file switches off.
     pub(super) fn switch_on(&mut self, key: Key, field: fn(&mut Settings) -> &mut bool) {
         if self.flag(key) == Some(true) {
             *field(self.into) = true;
@@ -182,13 +176,11 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Notes a value of the wrong type.
     pub(super) fn wrong(&mut self, key: &str, expected: &str, value: &Value) {
         let what = format!("{expected} is expected, not {}", kind_of(value));
         self.leave_out("settings-value", key, &what);
     }
 
-    /// Returns the value as `read` reads it; one that it can't read is noted.
     pub(super) fn typed<T>(
         &mut self,
         key: Key,
@@ -211,13 +203,11 @@ impl<'a> Reader<'a> {
         self.typed(key, "true or false", Value::as_bool)
     }
 
-    /// Returns a number of things, from nothing on.
     pub(super) fn count(&mut self, key: Key) -> Option<u32> {
         let count = |value: &Value| u32::try_from(value.as_u64()?).ok();
         self.typed(key, "a whole number, not negative", count)
     }
 
-    /// Returns a limit that counts: `now` is the one of the files before.
     pub(super) fn limit(
         &mut self,
         key: Key,

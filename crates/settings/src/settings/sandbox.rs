@@ -88,13 +88,11 @@ fn not_understood(what: &str) -> ToolError {
     ToolError::denied(format!("{what}. The command was not run.")).with_hint(hint)
 }
 
-/// Returns the mode that `tools.commandSandbox` names.
 fn mode_of(value: &Value) -> Result<SandboxMode, ToolError> {
     let mode = value.as_str().and_then(SandboxMode::from_name);
     mode.ok_or_else(|| not_understood(&format!("{} is {value}", super::keys::SANDBOX.name)))
 }
 
-/// Returns the mode that makes up for the container that `tools.sandbox` asks for.
 fn mode_of_host(value: &Value, is_contained: bool) -> Result<SandboxMode, ToolError> {
     match value {
         Value::Bool(false) | Value::Null => Ok(SandboxMode::Off),

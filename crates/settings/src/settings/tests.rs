@@ -229,7 +229,6 @@ fn a_restriction_that_cannot_be_understood_is_a_problem_and_other_values_are_not
     );
 }
 
-/// Loads the files of a project that is not trusted.
 fn said(files: &[(Scope, &Value)]) -> Settings {
     let mut settings = Settings {
         trust: ProjectTrust::known(Trust::Untrusted(Distrust::Unknown)),
@@ -305,7 +304,6 @@ fn name_every_field(settings: &Settings) {
     } = mcp;
 }
 
-/// Returns the fields by which settings allow more than others.
 fn wider(after: &Settings, before: &Settings) -> Vec<&'static str> {
     name_every_field(after);
     let all = [
@@ -446,7 +444,6 @@ fn values() -> Vec<Value> {
     ]
 }
 
-/// Returns a file with one key, by its name of now or of old.
 fn with_key(file: &mut Value, key: usize, is_old: bool, value: &Value) {
     let key = keys::ALL[key];
     let name = key.old.filter(|_| is_old).unwrap_or(key.name);

@@ -218,7 +218,6 @@ impl<'a> Scan<'a> {
         texts.collect::<Result<_, _>>().map_err(|_| Errno::ILSEQ)
     }
 
-    /// Returns the hash of a file, and what `stat` says of the file that was read.
     fn hash(&mut self, path: &str) -> Result<(String, Stat), Errno> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
         let opened = owner(self.root).open(&self.root.join(path), flags);
@@ -237,7 +236,6 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// Returns the state of a link itself.
 fn of_link(target: &[u8]) -> String {
     format!("link {}", show_name(target))
 }

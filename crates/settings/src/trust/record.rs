@@ -61,7 +61,6 @@ impl TrustRecord {
         Self::load_from(&Self::path(home, root), root)
     }
 
-    /// Reads a record of the project in `root` from a file.
     pub(super) fn load_from(path: &Path, root: &Path) -> Result<Option<Self>, TrustRecordError> {
         let Some(record) = Self::read(path)? else {
             return Ok(None);

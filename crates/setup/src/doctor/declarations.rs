@@ -10,7 +10,6 @@ use serde_json::Value;
 const PAIR: &str =
     "Fix the declaration, or name the pair in .gemini/tools, where get_tools repairs it.";
 
-/// The names of the tools that are declared.
 #[derive(Debug, Default)]
 pub(super) struct DeclaredNames {
     pub(super) names: Vec<String>,
@@ -18,7 +17,6 @@ pub(super) struct DeclaredNames {
     pub(super) ours: Vec<String>,
 }
 
-/// Looks at each declaration.
 pub(super) fn check(text: &[u8], report: &mut DoctorReport) -> DeclaredNames {
     let Ok(outcome) = declaration::read(text, &mut Names::new(Names::LONGEST)) else {
         // It was read before.
@@ -42,7 +40,6 @@ pub(super) fn check(text: &[u8], report: &mut DoctorReport) -> DeclaredNames {
     }
 }
 
-/// Returns the names of the declarations that are those of our built-in tools.
 fn ours(items: &[Value]) -> Vec<String> {
     let own = builtin::TOOLS.iter();
     let own = own.filter_map(|tool| serde_json::from_str(&tool.declaration(false)).ok());

@@ -23,9 +23,7 @@ const GRACE: Duration = Duration::from_secs(2);
 /// Maximum lines of a server that wait to be looked at.
 const MAX_WAITING_LINES: usize = 1024;
 
-/// The answers of a server.
 pub(super) struct ServerAnswers {
-    /// The number of its tools.
     pub(super) tools: usize,
     /// The harmless call that was made: its tool, and the error.
     pub(super) call: Option<(&'static str, Option<String>)>,
@@ -81,7 +79,6 @@ fn lines_of(stream: Option<OwnedFd>) -> Receiver<Vec<u8>> {
     receiver
 }
 
-/// A talk with a server.
 struct Talk {
     input: Option<File>,
     lines: Receiver<Vec<u8>>,

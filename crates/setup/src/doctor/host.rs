@@ -16,7 +16,6 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-/// A file of settings, as a host reads it.
 struct SettingsFile {
     path: PathBuf,
     scope: SetupScope,
@@ -98,7 +97,6 @@ impl HostFiles {
         self.host.unasked.is_some() && file.value["tools"]["discoveryCommand"].is_string()
     }
 
-    /// Returns true for Gemini CLI.
     pub(super) fn is_gemini(&self) -> bool {
         self.host.name == GEMINI.name
     }
@@ -183,7 +181,6 @@ impl HostFiles {
         }
     }
 
-    /// Starts the server as the host does, and reports what is wrong with it.
     fn check_server(
         &self,
         setup: &Setup<'_>,

@@ -93,7 +93,6 @@ impl DoctorReport {
         self.facts.push(Fact { name, text, state });
     }
 
-    /// Reports an error of `about`: what is wrong, why that matters, and what helps.
     fn error(
         &mut self,
         code: &'static str,
@@ -106,7 +105,6 @@ impl DoctorReport {
         self.findings.push(finding);
     }
 
-    /// Reports a warning, as [`Self::error`] an error.
     fn warn(
         &mut self,
         code: &'static str,
@@ -126,7 +124,6 @@ impl DoctorReport {
     }
 }
 
-/// Makes an error: what is wrong, why that matters, and what helps.
 fn fault(
     code: &'static str,
     what: impl Into<String>,
@@ -149,7 +146,6 @@ fn trust_remedy(setup: &Setup<'_>) -> String {
     }
 }
 
-/// The subject of all checks.
 struct Setup<'a> {
     home: Option<&'a Path>,
     root: &'a Path,
@@ -159,7 +155,6 @@ struct Setup<'a> {
     is_for_others: bool,
 }
 
-/// The commands that the settings name.
 struct Commands {
     discovery: CommandText,
     call: CommandText,

@@ -95,7 +95,6 @@ pub(super) fn run(
     Err(fault("hangs", what, why, help))
 }
 
-/// Returns how a program has ended where that was no success.
 pub(super) fn failure(seen: &ProgramRun) -> Option<String> {
     match seen.ending {
         Ok(ProcessEnd::Code(0)) => None,

@@ -42,7 +42,6 @@ pub(super) fn check(setup: &Setup<'_>, report: &mut DoctorReport) {
     }
 }
 
-/// Reports a variable that restricts calls and does not reach them.
 fn check_variable(name: &'static str, report: &mut DoctorReport) {
     let found = variables::values(name);
     // In GitHub's workflows Gemini CLI hands on few variables, as seen in 0.61. Where processes show

@@ -8,7 +8,6 @@ use gemini_tools_settings::trust::{Trust, TrustedBy, gemini_cli_trusts};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// A command, and the file that names it.
 #[derive(Clone)]
 pub(super) struct CommandText {
     /// The command as it is written, for people: what a variable holds may be a secret.
@@ -17,7 +16,6 @@ pub(super) struct CommandText {
 }
 
 impl CommandText {
-    /// Returns the command with the values of variables.
     pub(super) fn expanded(&self) -> String {
         expanded(&self.text)
     }
@@ -82,7 +80,6 @@ pub(super) fn check(setup: &Setup<'_>, report: &mut DoctorReport) -> Option<Comm
     None
 }
 
-/// Lists the settings files, in the order in which they count.
 fn settings_files(setup: &Setup<'_>) -> impl Iterator<Item = (Scope, PathBuf)> {
     let Setup { home, root, .. } = *setup;
     Scope::ALL

@@ -104,7 +104,6 @@ pub(super) fn read(path: &Path, owner: FileOwner<'_>) -> Result<Option<String>, 
     Ok(Some(text))
 }
 
-/// Returns the error that a file is a link to nothing, if it is.
 pub(super) fn dangling(path: &Path) -> Option<InitError> {
     let target = fs::read_link(path).ok().filter(|_| !path.exists())?;
     let target = gemini_tools_core::text::show_path(&target);
@@ -132,7 +131,6 @@ pub(super) fn real(path: &Path) -> Result<PathBuf, InitError> {
     })
 }
 
-/// The project that files are to be in.
 #[derive(Debug, Clone)]
 pub(super) struct Project {
     root: PathBuf,
@@ -158,7 +156,6 @@ impl Project {
         })
     }
 
-    /// Returns the owner of a file, which says how it is read.
     pub(super) fn owner_of(&self, path: &Path) -> FileOwner<'_> {
         owner(path.starts_with(&self.own), &self.home, &self.written)
     }
@@ -218,7 +215,6 @@ impl FileChange {
         !matches!(self.edit, Some(Edit::Line(_)))
     }
 
-    /// Checks that the file is as it was.
     pub(super) fn check(&self, owner: FileOwner<'_>) -> Result<(), InitError> {
         if read(&self.path, owner)? == self.before && real(&self.path)? == self.real {
             return Ok(());
@@ -244,7 +240,6 @@ impl FileChange {
     }
 }
 
-/// Writes a copy of a file, with the permissions that the file has.
 pub(super) fn copy(from: &Path, to: &Path, text: &str) -> io::Result<()> {
     let permissions = Some(fs::metadata(from)?.permissions());
     atomic_file::put(to, text.as_bytes(), 0o600, permissions, true)

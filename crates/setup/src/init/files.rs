@@ -67,16 +67,13 @@ const KEYS: [(&[&str], bool); 4] = [
     (&["toolCallCommand"], true),
 ];
 
-/// The commands that settings name.
 pub(super) struct SettingsCommands(Value);
 
 impl SettingsCommands {
-    /// Reads the commands of a settings file; none if it is not JSON.
     pub(super) fn read(settings: &str) -> Self {
         Self(jsonc(settings).unwrap_or_default())
     }
 
-    /// Lists the commands, each with its key and true for one for calls.
     pub(super) fn all(&self) -> impl Iterator<Item = (String, bool, &str)> {
         KEYS.into_iter().filter_map(|(key, is_call)| {
             let value = key.iter().fold(&self.0, |value, name| &value[*name]);
@@ -84,7 +81,6 @@ impl SettingsCommands {
         })
     }
 
-    /// Returns the discovery command and the call command that count.
     pub(super) fn in_force(&self) -> [Option<&str>; 2] {
         let first = |calls| self.all().find(|(_, is_call, _)| *is_call == calls);
         [false, true].map(|calls| first(calls).map(|(_, _, text)| text))

@@ -33,12 +33,10 @@ pub(super) fn edit(text: &str, sets: &[&Set]) -> Result<String, String> {
     Ok(format!("{mark}{after}"))
 }
 
-/// Returns a text without its byte order mark.
 pub(super) fn without_mark(text: &str) -> &str {
     text.strip_prefix(MARK).unwrap_or(text)
 }
 
-/// Puts a value into the text, and makes the objects above it.
 fn put(top: &CstObject, at: &[String], value: CstInputValue) -> Result<(), String> {
     let (key, above) = at.split_last().ok_or("there is no key")?;
     let mut object = top.clone();
@@ -54,7 +52,6 @@ fn put(top: &CstObject, at: &[String], value: CstInputValue) -> Result<(), Strin
     Ok(())
 }
 
-/// Takes a key out, with the objects that are empty without it.
 fn take_out(object: &CstObject, at: &[String]) {
     let Some((first, rest)) = at.split_first() else {
         return;

@@ -269,7 +269,6 @@ impl SetupPlan {
         self.write(purpose, path, after, "its rules apply")
     }
 
-    /// Writes the skill beneath a directory of skills.
     fn write_skill(&mut self, directory: &Path) -> Result<(), InitError> {
         let path = directory.join("gemini-tools/SKILL.md");
         let text = Some(SKILL.to_owned());
@@ -400,7 +399,6 @@ impl SetupPlan {
             .extend(declined.into_iter().map(|change| change.path));
     }
 
-    /// Plans the way back of a file.
     fn restore(&mut self, file: &WrittenFile) -> Result<(), InitError> {
         let path = &file.path;
         let backup = match &file.backup {
@@ -439,7 +437,6 @@ impl SetupPlan {
         self.change(Purpose::Undo, path.clone(), Some(now), after, edit)
     }
 
-    /// Notes that a file stays as it is, with the difference to what was there before.
     fn note_edited(&mut self, file: &WrittenFile, now: &str, before: Option<&str>) {
         let path = show_path(&file.path);
         let note = match (&file.backup, before) {
@@ -485,7 +482,6 @@ impl SetupPlan {
         Ok(())
     }
 
-    /// Writes the record, and the copies of what is there.
     fn record_changes(&self) -> Result<(), InitError> {
         let mut record = self.record.clone();
         record.add_made(&change::missing(&self.record_path));

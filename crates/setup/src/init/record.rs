@@ -12,7 +12,6 @@ use std::path::{Path, PathBuf};
 
 const VERSION: u32 = 3;
 
-/// The ending of the name of a backup.
 const BACKUP: &str = ".before-init";
 
 /// The files that were written for a project, or for all projects of the user.
@@ -56,14 +55,12 @@ pub(super) enum Edit {
 }
 
 impl Edit {
-    /// Returns true if a copy of the file is kept besides.
     fn keeps_copy(&self) -> bool {
         matches!(self, Self::Entry(_))
     }
 }
 
 impl WrittenFile {
-    /// Returns true if a text is what was written last.
     pub(super) fn is_as_written(&self, text: &str) -> bool {
         self.sha256 == hash(text.as_bytes())
     }
@@ -123,7 +120,6 @@ impl Record {
         write(&real(path)?, &(text + "\n"), 0o644).map_err(|e| InitError::new(path, e))
     }
 
-    /// Finds what was written to a path.
     pub(super) fn file(&self, path: &Path) -> Option<&WrittenFile> {
         self.files.iter().find(|file| file.path == path)
     }
@@ -133,7 +129,6 @@ impl Record {
         self.file(path).is_some_and(|file| file.is_as_written(text))
     }
 
-    /// Adds directories that are to be made.
     pub(super) fn add_made(&mut self, directories: &[PathBuf]) {
         for directory in directories {
             if !self.made.contains(directory) {
@@ -179,7 +174,6 @@ impl Record {
     }
 }
 
-/// Returns the path of the copy of a file.
 pub(super) fn backup_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(BACKUP);

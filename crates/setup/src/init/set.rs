@@ -14,7 +14,6 @@ pub(super) struct Set {
 }
 
 impl Set {
-    /// Makes a value for a key, or takes the key out where there is none.
     pub(super) fn new<K: AsRef<str>>(at: &[K], value: Option<Value>) -> Self {
         Self {
             at: at.iter().map(|key| key.as_ref().to_owned()).collect(),
@@ -22,7 +21,6 @@ impl Set {
         }
     }
 
-    /// Returns true if the key has that value in a document.
     fn is_done(&self, document: &Value) -> bool {
         let now = self
             .at

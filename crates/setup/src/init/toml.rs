@@ -27,7 +27,6 @@ pub(super) fn edit(text: &str, sets: &[&Set]) -> Result<String, String> {
     Ok(after)
 }
 
-/// Puts a value in, and makes the tables above it, which have no line of their own.
 fn put(top: &mut dyn TableLike, above: &[String], key: &str, value: &Value) -> Result<(), String> {
     let Some((first, rest)) = above.split_first() else {
         match top.get_mut(key) {
@@ -52,7 +51,6 @@ fn put(top: &mut dyn TableLike, above: &[String], key: &str, value: &Value) -> R
     put(next, rest, key, value)
 }
 
-/// Takes a key out, with the tables that are empty without it.
 fn take_out(top: &mut dyn TableLike, above: &[String], key: &str) {
     let Some((first, rest)) = above.split_first() else {
         top.remove(key);

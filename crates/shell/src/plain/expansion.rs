@@ -9,7 +9,6 @@ const OPERATORS: [&str; 15] = [
 ];
 
 impl Parser<'_> {
-    /// Parses the rest of `${…}`.
     pub(super) fn braces(&mut self, is_quoted: bool) -> Option<Variable> {
         let is_mark_alone = self.raw(1) == Some(b'}');
         // Indirection.
@@ -66,7 +65,6 @@ impl Parser<'_> {
         (!text.is_empty()).then_some(text)
     }
 
-    /// Parses what follows the operator in `${…}`, with the brace that ends it.
     fn operands(&mut self, is_quoted: bool) -> Option<Vec<Piece>> {
         let mut operands: Vec<Piece> = Vec::new();
         loop {
@@ -103,7 +101,6 @@ impl Parser<'_> {
         }
     }
 
-    /// Parses the rest of `[…]`: `@`, `*` or a number.
     fn subscript(&mut self) -> Option<String> {
         let rest = &self.text[self.at..self.end];
         let (subscript, _) = rest.split_once(']')?;

@@ -7,7 +7,6 @@ use std::rc::Rc;
 
 /// A here-document whose text begins on the next line.
 pub(super) struct Heredoc {
-    /// The place for the text.
     pub(super) text: Rc<OnceCell<Word>>,
     pub(super) delimiter: String,
     pub(super) is_quoted: bool,
@@ -18,12 +17,10 @@ pub(super) struct Heredoc {
 /// text is more than plain shell at that place.
 pub(super) struct Parser<'a> {
     pub(super) text: &'a str,
-    /// The end of what is read.
     pub(super) end: usize,
     pub(super) at: usize,
     pub(super) depth: usize,
     pub(super) budget: &'a Limits,
-    /// True if there was a here-document.
     pub(super) has_document: bool,
     /// The here-documents that the next line begins with.
     pub(super) pending: Vec<Heredoc>,
@@ -55,12 +52,10 @@ impl<'a> Parser<'a> {
         self.budget.take(1, 0)
     }
 
-    /// Ends a level of nesting.
     pub(super) fn leave(&mut self) {
         self.depth -= 1;
     }
 
-    /// Returns the byte so far ahead, whatever it is.
     pub(super) fn raw(&self, ahead: usize) -> Option<u8> {
         let at = self.at + ahead;
         (at < self.end).then(|| self.text.as_bytes()[at])
@@ -74,7 +69,6 @@ impl<'a> Parser<'a> {
         self.raw(0)
     }
 
-    /// Returns true if a text is next.
     pub(super) fn starts_with(&mut self, text: &str) -> bool {
         self.peek();
         self.text[self.at..self.end].starts_with(text)
@@ -89,7 +83,6 @@ impl<'a> Parser<'a> {
         found
     }
 
-    /// Skips blanks and a comment.
     pub(super) fn blanks(&mut self) {
         loop {
             match self.peek() {
@@ -128,7 +121,6 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Parses the lines up to the delimiter of a here-document.
     fn document(&mut self, heredoc: &Heredoc) -> Option<Word> {
         let mut body = String::new();
         loop {
@@ -183,7 +175,6 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// Parses a list of commands up to one of these words, or to what ends every list.
     pub(super) fn script(&mut self, ends: &[&str]) -> Option<Script> {
         self.enter()?;
         let mut items = Vec::new();
@@ -223,7 +214,6 @@ impl<'a> Parser<'a> {
             || ends.iter().any(|end| self.is_at_word(end))
     }
 
-    /// Returns true if this word is next, whole and not quoted.
     fn is_at_word(&mut self, word: &str) -> bool {
         self.starts_with(word) && {
             let next = self.raw(word.len());
@@ -246,7 +236,6 @@ impl<'a> Parser<'a> {
         self.take_word(word).then_some(())
     }
 
-    /// Parses pipelines that are joined by `&&` and `||`.
     fn item(&mut self) -> Option<Item> {
         let first = self.pipeline()?;
         let mut more = Vec::new();
@@ -268,7 +257,6 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// Parses commands that are joined by `|`.
     fn pipeline(&mut self) -> Option<Pipeline> {
         let is_timed = self.take_word("time");
         if is_timed {
@@ -306,7 +294,6 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// Parses a command with its redirections.
     fn stage(&mut self) -> Option<Stage> {
         self.blanks();
         self.enter()?;
@@ -320,7 +307,6 @@ impl<'a> Parser<'a> {
         Some(Stage { command, redirects })
     }
 
-    /// Parses a command; of a simple one with its redirections.
     fn command(&mut self) -> Option<(Command, Vec<Redirect>)> {
         let compound = |command| Some((command, Vec::new()));
         if self.starts_with("((") {
@@ -362,7 +348,6 @@ impl<'a> Parser<'a> {
         self.simple()
     }
 
-    /// Parses the rest of `if`.
     fn conditional(&mut self) -> Option<Command> {
         let mut arms = Vec::new();
         loop {
@@ -383,7 +368,6 @@ impl<'a> Parser<'a> {
         Some(Command::If { arms, otherwise })
     }
 
-    /// Parses the body of a loop.
     fn do_group(&mut self) -> Option<Script> {
         self.lines()?;
         self.expect_word("do")?;
@@ -392,7 +376,6 @@ impl<'a> Parser<'a> {
         Some(body)
     }
 
-    /// Parses the rest of `for`.
     fn for_loop(&mut self) -> Option<Command> {
         self.blanks();
         let variable = self.name()?;
@@ -418,7 +401,6 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// Parses the rest of `case`.
     fn case(&mut self) -> Option<Command> {
         self.blanks();
         let word = self.word()?;
@@ -454,7 +436,6 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Parses assignments, words and redirections.
     fn simple(&mut self) -> Option<(Command, Vec<Redirect>)> {
         let mut assignments = Vec::new();
         let mut words: Vec<Word> = Vec::new();
@@ -489,7 +470,6 @@ impl<'a> Parser<'a> {
         Some((command, redirects))
     }
 
-    /// Parses the next assignment or word of a simple command.
     fn part(&mut self, assignments: &mut Vec<Assignment>, words: &mut Vec<Word>) -> Option<()> {
         if words.is_empty()
             && let Some(assignment) = self.assignment()?

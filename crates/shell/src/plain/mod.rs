@@ -27,13 +27,11 @@ pub(super) const RESERVED: [&str; 22] = [
     "function", "if", "in", "select", "then", "time", "until", "while", "{", "}",
 ];
 
-/// A list of commands.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Script {
     pub(super) items: Vec<Item>,
 }
 
-/// Pipelines that are joined by `&&` and `||`.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Item {
     pub(super) first: Pipeline,
@@ -42,7 +40,6 @@ pub(super) struct Item {
     pub(super) is_background: bool,
 }
 
-/// Commands that are joined by `|`.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Pipeline {
     pub(super) is_negated: bool,
@@ -51,14 +48,12 @@ pub(super) struct Pipeline {
     pub(super) stages: Vec<Stage>,
 }
 
-/// A command with its redirections.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Stage {
     pub(super) command: Command,
     pub(super) redirects: Vec<Redirect>,
 }
 
-/// A simple or compound command.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Command {
     Simple {
@@ -91,7 +86,6 @@ pub(super) enum Command {
     Test(Vec<Word>),
 }
 
-/// `NAME=` with its value.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Assignment {
     pub(super) name: String,
@@ -99,14 +93,12 @@ pub(super) struct Assignment {
     pub(super) value: Value,
 }
 
-/// A value that is assigned.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Value {
     Word(Word),
     List(Vec<Word>),
 }
 
-/// A redirection.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Redirect {
     pub(super) descriptor: Option<String>,
@@ -114,7 +106,6 @@ pub(super) struct Redirect {
     pub(super) target: RedirectTarget,
 }
 
-/// The file or text of a redirection.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum RedirectTarget {
     Word(Word),
@@ -122,15 +113,12 @@ pub(super) enum RedirectTarget {
     Document(Rc<OnceCell<Word>>),
 }
 
-/// A word of a command.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Word {
     pub(super) pieces: Vec<Piece>,
-    /// The text as it is written.
     pub(super) text: String,
 }
 
-/// A part of a word.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Piece {
     /// Not quoted, of characters that stand for themselves, for patterns, for lists in braces or
@@ -150,7 +138,6 @@ pub(super) enum Piece {
     },
 }
 
-/// `$name` or `${…}`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Variable {
     pub(super) name: String,
@@ -284,13 +271,11 @@ fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-/// Returns true if a text is a variable's name.
 pub(super) fn is_name(text: &str) -> bool {
     text.bytes().next().is_some_and(is_name_start) && text.bytes().all(is_name_byte)
 }
 
 impl Word {
-    /// Returns the text, where the word is all bare.
     pub(super) fn bare(&self) -> Option<&str> {
         match self.pieces.as_slice() {
             [Piece::Bare(text)] => Some(text),
@@ -298,7 +283,6 @@ impl Word {
         }
     }
 
-    /// Returns true if a character is in it, quoted or not.
     fn has(&self, c: char) -> bool {
         self.pieces.iter().any(|piece| match piece {
             Piece::Bare(text) | Piece::Quoted(text) => text.contains(c),

@@ -27,7 +27,6 @@ impl Parser<'_> {
         }
     }
 
-    /// Parses an operand of these.
     fn term(&mut self, parts: &mut Vec<Word>) -> Option<()> {
         self.budget.take(1, 0)?;
         self.lines()?;
@@ -62,7 +61,6 @@ impl Parser<'_> {
     }
 }
 
-/// Returns an operator as a word.
 fn operator(text: &str) -> Word {
     Word {
         pieces: vec![Piece::Bare(text.to_owned())],

@@ -13,7 +13,6 @@ const OPERATORS: [&str; 12] = [
 ];
 
 impl<'a> Parser<'a> {
-    /// Parses `NAME=` or `NAME+=` and what follows; takes nothing where it is none.
     #[expect(clippy::option_option, reason = "refused, or another word")]
     pub(super) fn assignment(&mut self) -> Option<Option<Assignment>> {
         let start = self.at;
@@ -52,7 +51,6 @@ impl<'a> Parser<'a> {
         }))
     }
 
-    /// Parses the rest of `(…)` in an assignment.
     fn list(&mut self) -> Option<Vec<Word>> {
         let mut words = Vec::new();
         loop {
@@ -69,7 +67,6 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Parses the name of a variable.
     pub(super) fn name(&mut self) -> Option<String> {
         let mut name = String::new();
         while let Some(byte) = self.peek() {
@@ -87,7 +84,6 @@ impl<'a> Parser<'a> {
         (!name.is_empty()).then_some(name)
     }
 
-    /// Parses a redirection; takes nothing where there is none.
     #[expect(clippy::option_option, reason = "refused, or something else")]
     pub(super) fn redirect(&mut self) -> Option<Option<Redirect>> {
         let start = self.at;
@@ -127,7 +123,6 @@ impl<'a> Parser<'a> {
         }))
     }
 
-    /// Parses the word behind `<<`, which ends a here-document.
     fn delimiter(&mut self, strips_tabs: bool) -> Option<RedirectTarget> {
         let word = self.word()?;
         let is_quoted = word.pieces.iter().any(|p| matches!(p, Piece::Quoted(_)));
@@ -147,7 +142,6 @@ impl<'a> Parser<'a> {
         Some(RedirectTarget::Document(text))
     }
 
-    /// Parses a word.
     pub(super) fn word(&mut self) -> Option<Word> {
         self.word_or_nothing()
             .filter(|word| !word.pieces.is_empty())
@@ -181,7 +175,6 @@ impl<'a> Parser<'a> {
         Some(Word { pieces, text })
     }
 
-    /// Parses the next piece of a word, which begins with this byte.
     fn piece(&mut self, byte: u8, pieces: &mut Vec<Piece>) -> Option<()> {
         match byte {
             b'\'' => {
@@ -223,7 +216,6 @@ impl<'a> Parser<'a> {
         Some(())
     }
 
-    /// Takes the next character, whatever it is.
     fn character(&mut self) -> Option<&'a str> {
         let rest = &self.text[self.at..self.end];
         let length = rest.chars().next()?.len_utf8();
@@ -237,7 +229,6 @@ impl<'a> Parser<'a> {
         self.outer_heredoc_pending || !self.pending.is_empty()
     }
 
-    /// Parses the text of `"…"`, or of a document where nothing ends it.
     pub(super) fn double(&mut self, end: Option<u8>) -> Option<Vec<Piece>> {
         let mut pieces = Vec::new();
         loop {
@@ -360,14 +351,12 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Returns true if a text names a descriptor: `1`, `2-`, `-`.
 fn is_descriptor(text: &str) -> bool {
     let digits = text.strip_suffix('-').unwrap_or(text);
     let is_short = text == "-" || (1..4).contains(&digits.len());
     is_short && digits.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// Adds quoted text to the pieces of a word.
 fn push_text(pieces: &mut Vec<Piece>, text: &str) {
     match pieces.last_mut() {
         Some(Piece::Quoted(last)) => last.push_str(text),

@@ -101,7 +101,6 @@ impl Needle {
         *known == at
     }
 
-    /// Counts the line feeds in a piece.
     fn count_lines(&self, text: &[u8]) -> u64 {
         if self.newline.len() == 1 {
             count_newlines(text)

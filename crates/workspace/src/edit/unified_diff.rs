@@ -144,17 +144,14 @@ impl Replacement {
     }
 }
 
-/// Returns the number of lines of a text.
 fn line_count(text: &[u8]) -> u64 {
     count_newlines(text) + 1
 }
 
-/// Returns true if a text is compared line by line.
 fn is_shown(text: &[u8]) -> bool {
     text.len() <= SHOWN_BYTES && count_newlines(text) <= SHOWN_LINES
 }
 
-/// Returns the line of a diff for a change that it does not show.
 fn unshown(removed: u64, added: u64) -> String {
     format!("… a change of {removed} lines to {added} lines, too long to be shown\n")
 }
@@ -164,7 +161,6 @@ fn lines_of(text: &str) -> Vec<&str> {
     text.split_inclusive('\n').collect()
 }
 
-/// The lines of both texts.
 type BothLines<'a> = (&'a [&'a str], &'a [&'a str]);
 
 /// Adds a hunk. The texts begin after `before` lines of the old and the new file.
@@ -204,7 +200,6 @@ fn push_hunk(
     }
 }
 
-/// Counts the lines that were added and removed.
 fn count_changes(stat: &mut DiffStat, ops: &[DiffOp]) {
     for op in ops.iter().filter(|op| !matches!(op, DiffOp::Equal { .. })) {
         stat.ai_added_lines += op.new_range().len() as u64;

@@ -3,7 +3,6 @@
 //! They are ours rather than those of `globset`, because ignore files with a hundred patterns come
 //! before every first answer: compiling those to automata costs more than searching a small folder.
 
-/// An element of a pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Token {
     Byte(u8),
@@ -21,7 +20,6 @@ enum Token {
 }
 
 impl Token {
-    /// Returns true if a token for one byte matches this one.
     fn matches(&self, byte: u8) -> bool {
         byte != b'/'
             && match self {
@@ -48,7 +46,6 @@ enum Form {
     General(Vec<Token>),
 }
 
-/// A compiled pattern.
 #[derive(Debug, Clone)]
 pub(super) struct RulePattern {
     form: Form,
@@ -78,7 +75,6 @@ impl RulePattern {
         })
     }
 
-    /// Returns true if a path matches; `name_at` is the offset of its last component.
     #[inline]
     pub(super) fn matches(&self, path: &[u8], name_at: usize) -> bool {
         let text = if self.is_for_names {
@@ -99,7 +95,6 @@ impl RulePattern {
         }
     }
 
-    /// Returns the memory that grows with the pattern, in bytes.
     pub(super) fn size(&self) -> usize {
         let of_token = |token: &Token| match token {
             Token::Class { ranges, .. } => size_of::<Token>() + size_of_val(ranges.as_slice()),
@@ -131,7 +126,6 @@ impl RulePattern {
     }
 }
 
-/// Returns the text of tokens that have no choice.
 fn literal(tokens: &[Token]) -> Option<Vec<u8>> {
     let byte = |token: &Token| match token {
         Token::Byte(byte) => Some(*byte),

@@ -32,7 +32,6 @@ pub struct ChangeOrigin {
     pub is_users_file: bool,
 }
 
-/// A change that the journal is to record.
 #[derive(Debug)]
 pub(crate) struct PendingChange {
     pub(super) journal: Arc<Journal>,
@@ -44,7 +43,6 @@ pub(crate) struct PendingChange {
 }
 
 impl PendingChange {
-    /// Returns `None` if the workspace has no journal.
     pub(crate) fn new(
         workspace: &Workspace,
         place: &WorkspacePath,
@@ -83,7 +81,6 @@ pub(crate) struct Backup {
     pub(super) is_excluded: bool,
     /// True if something may be over the limits when the change is made.
     pub(super) is_prune_due: bool,
-    /// True if the change was made.
     pub(super) is_made: Cell<bool>,
 }
 

@@ -41,7 +41,6 @@ pub struct ChangeCounts {
     pub lost: u32,
 }
 
-/// The state of a path before the command.
 #[derive(Debug)]
 struct OriginalState {
     id: String,
@@ -54,7 +53,6 @@ struct OriginalState {
 }
 
 impl OriginalState {
-    /// Returns true if nothing was to be kept yet.
     fn is_untouched(&self) -> bool {
         self.kept == OldContent::default()
     }
@@ -70,10 +68,8 @@ struct LinkedFile {
     left: Option<FileState>,
 }
 
-/// The entries if an undo makes the changes.
 #[derive(Debug, Default)]
 pub(super) struct UndoOrigin {
-    /// The id of the undo.
     pub(super) call: String,
     /// The ids of the changes that are taken back at each path, newest first.
     pub(super) undoes: HashMap<PathBuf, Vec<String>>,
@@ -151,7 +147,6 @@ impl CommandChanges {
         }
     }
 
-    /// Removes all that is kept.
     pub(super) fn abandon(self) {
         for before in self.before.values() {
             self.discard(before);
@@ -314,7 +309,6 @@ impl CommandChanges {
         }
     }
 
-    /// Keeps the content of a file.
     fn keep(&mut self, path: &Path, stat: Stat, access: Access, id: &str) -> OldContent {
         let lost = |reason: &str| OldContent::Lost(reason.to_owned());
         let size = u64::try_from(stat.st_size).unwrap_or(0);
@@ -346,7 +340,6 @@ impl CommandChanges {
         kept
     }
 
-    /// Removes what is kept of a path.
     fn discard(&self, before: &OriginalState) {
         if let (OldContent::Moved | OldContent::Copied, Some(hour)) = (&before.kept, &self.hour) {
             let _ = unlinkat(&hour.dir, &*before.id, AtFlags::empty());

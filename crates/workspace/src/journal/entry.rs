@@ -20,7 +20,6 @@ impl ContentStamp {
         self.2
     }
 
-    /// Returns the device and the inode.
     pub(super) fn file(self) -> (u64, u64) {
         (self.0, self.1)
     }
@@ -91,7 +90,6 @@ pub enum OldContent {
     Lost(String),
 }
 
-/// None, as where there was no file.
 impl Default for OldContent {
     fn default() -> Self {
         Self::Lost(String::new())

@@ -137,7 +137,6 @@ pub(crate) fn state(file: &File, stat: &Stat) -> FileState {
     state
 }
 
-/// Returns the state of a file without its digest.
 pub(super) fn stamped(stat: &Stat) -> FileState {
     FileState {
         stamp: ContentStamp::from(stat),
@@ -151,7 +150,6 @@ pub(super) fn stamped(stat: &Stat) -> FileState {
 }
 
 impl Journal {
-    /// Returns an entry that says whose change of a path it is, and nothing of the change.
     pub(super) fn entry(&self, id: String, at: u64, path: &Path) -> JournalEntry {
         let caller = self.caller();
         let bytes = path.as_os_str().as_bytes();
@@ -225,7 +223,6 @@ impl Journal {
     }
 }
 
-/// Copies the old file into the journal.
 pub(super) fn copy(old: &OpenFile, dir: &OwnedFd, name: &str) -> OldContent {
     let lost = |reason: &str| OldContent::Lost(reason.to_owned());
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;

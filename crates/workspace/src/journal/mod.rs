@@ -97,7 +97,6 @@ impl Limits {
 }
 
 impl Default for Limits {
-    /// Returns a week and 256 MiB.
     fn default() -> Self {
         Self::new(7, 256)
     }

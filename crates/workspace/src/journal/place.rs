@@ -12,7 +12,6 @@ use std::fs::File;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-/// The name of the log of an hour.
 pub(crate) const LOG: &str = "log";
 
 /// The time that one directory covers, in milliseconds.
@@ -21,7 +20,6 @@ pub(crate) const HOUR_MILLIS: u64 = 60 * 60 * 1000;
 /// The files that hide it from git, from other programs' searches, and from our tools.
 const IGNORE: [&str; 3] = [".gitignore", ".ignore", ".geminiignore"];
 
-/// Returns the journal's directory below a home directory.
 pub(crate) fn journal(home: &Path) -> PathBuf {
     home.join(".gemini/tools_journal")
 }
@@ -112,7 +110,6 @@ pub(crate) fn make(path: &Path) -> Result<OwnedFd, Errno> {
     Ok(dir)
 }
 
-/// Opens a file for reading: a regular one, and not a link.
 pub(crate) fn open_file(dir: impl AsFd, path: impl Arg) -> Result<File, Errno> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = fs::openat(dir, path, flags, Mode::empty())?;
@@ -132,7 +129,6 @@ pub(crate) fn hours(dir: &OwnedFd) -> Result<Vec<u64>, Errno> {
     Ok(hours)
 }
 
-/// Lists the names in a directory of the journal.
 pub(crate) fn names(dir: &OwnedFd) -> Result<Vec<String>, Errno> {
     let mut names = Vec::new();
     for entry in fs::Dir::read_from(dir)? {

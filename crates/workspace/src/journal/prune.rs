@@ -43,7 +43,6 @@ impl Journal {
     }
 }
 
-/// A file of the journal.
 struct KeptFile {
     /// The path below the journal.
     name: String,
@@ -53,7 +52,6 @@ struct KeptFile {
     is_log: bool,
 }
 
-/// Lists the files of an hour.
 fn files(dir: &OwnedFd, hour: u64) -> Vec<KeptFile> {
     let Ok(Some(opened)) = place::open_hour(dir, hour) else {
         return Vec::new();

@@ -11,7 +11,6 @@ use std::collections::HashMap;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// The rules for the files of one directory.
 #[derive(Debug)]
 struct DirectoryRules {
     rules: IgnoreRules,
@@ -32,7 +31,6 @@ pub(super) struct ChangeScope {
     directories: HashMap<PathBuf, DirectoryRules>,
 }
 
-/// A path whose changes are kept.
 pub(super) struct CoveredPath {
     /// The path below its root.
     pub(super) rel: PathBuf,
@@ -81,7 +79,6 @@ impl ChangeScope {
         node::look_plain(workspace, &place)
     }
 
-    /// Returns the workspace, which is opened the first time.
     fn workspace(&mut self) -> Option<&Workspace> {
         if self.workspace.is_none()
             && let Some((first, more)) = self.roots.split_first()
@@ -105,7 +102,6 @@ impl ChangeScope {
             .or_else(|| directory.rules.ignored(rel.as_bytes(), name_at, is_dir))
     }
 
-    /// Reads the rules for the directory of a place.
     fn read_rules(&mut self, place: &WorkspacePath) -> DirectoryRules {
         let above = place.parent().filter(|above| !above.is_root());
         let ignored = above.and_then(|above| self.ignored(&above, true));

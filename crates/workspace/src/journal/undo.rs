@@ -145,7 +145,6 @@ fn kept(history: &History) -> HashMap<ContentStamp, Vec<usize>> {
     kept
 }
 
-/// Maps each file that an undo has written to the file whose content it has.
 fn restored(history: &History) -> HashMap<ContentStamp, ContentStamp> {
     let pair = |undo: &JournalEntry| {
         let oldest = history.entry(undo.undoes.last()?)?;
@@ -156,7 +155,6 @@ fn restored(history: &History) -> HashMap<ContentStamp, ContentStamp> {
     history.entries.iter().filter_map(pair).collect()
 }
 
-/// An undo at work.
 struct Run<'a> {
     undo: &'a Undo<'a>,
     journal: PathBuf,
@@ -167,7 +165,6 @@ struct Run<'a> {
     kept: HashMap<ContentStamp, Vec<usize>>,
 }
 
-/// A file and the workspace that it is in.
 struct LocatedFile<'a> {
     /// The workspace of a memory file of the user.
     own: Option<Workspace>,
@@ -284,7 +281,6 @@ impl Run<'_> {
             && oldest.is_some_and(|oldest| self.is_same(oldest.before.as_ref(), current))
     }
 
-    /// Returns the entries that follow each other from what is there now, and refuses the others.
     fn steps<'s>(
         &'s self,
         chosen: &[usize],
@@ -317,7 +313,6 @@ impl Run<'_> {
         steps
     }
 
-    /// Returns true if two states have the same content.
     fn is_same(&self, one: Option<&FileState>, other: Option<&FileState>) -> bool {
         let (one, other) = match (one, other) {
             (None, None) => return true,
@@ -345,7 +340,6 @@ impl Run<'_> {
         stamp
     }
 
-    /// Returns the path of the old content in the journal.
     fn backup(&self, entry: &JournalEntry) -> PathBuf {
         self.journal.join(entry.hour.to_string()).join(&entry.id)
     }
@@ -401,7 +395,6 @@ impl Run<'_> {
         format!("--- {name}\n+++ {name}\nThe content is large, or is not UTF-8 text.\n")
     }
 
-    /// Returns the origin of the undo of some entries.
     fn origin(&self, located: &LocatedFile<'_>, undone: &[usize], id: &str) -> ChangeOrigin {
         let undone = undone.iter().map(|index| self.entry(*index));
         ChangeOrigin {
@@ -455,7 +448,6 @@ impl Run<'_> {
     }
 }
 
-/// Returns true if a component of a path is a link.
 fn is_behind_link(workspace: &Workspace, place: &WorkspacePath) -> bool {
     let mut places = std::iter::successors(Some(place.clone()), WorkspacePath::parent);
     places.any(|place| {

@@ -70,7 +70,6 @@ fn next_braces(text: &str) -> Option<(usize, usize, Vec<String>)> {
     None
 }
 
-/// Returns the place of the brace that closes the one at `start`, and those of the commas between.
 fn closing_brace(bytes: &[u8], start: usize) -> Option<(usize, Vec<usize>)> {
     let mut depth = 0;
     let mut commas = Vec::new();

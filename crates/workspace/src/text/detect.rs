@@ -80,7 +80,6 @@ fn is_damage(rest: &[u8]) -> bool {
     }
 }
 
-/// Returns a sample of UTF-8 without a last character that its end has cut.
 fn without_cut_character(sample: &[u8]) -> &[u8] {
     let is_cut = |at: &usize| {
         let error = std::str::from_utf8(&sample[*at..]).err();
@@ -121,7 +120,6 @@ impl Evidence {
         evidence
     }
 
-    /// Returns true if the text is UTF-8 rather than what its statistics say.
     fn is_for_utf8(&self, guess: &'static encoding_rs::Encoding) -> bool {
         // In these a sequence would be a capital letter and a symbol, which no word has.
         let has_no_sequences =
@@ -176,7 +174,6 @@ pub fn declared(bytes: &[u8]) -> Option<&'static encoding_rs::Encoding> {
     })
 }
 
-/// Returns the value of the first `key=` of a tag, with or without quotes.
 fn value_of<'a>(tag: &'a str, key: &str) -> Option<&'a str> {
     let rest = &tag[tag.find(key)? + key.len()..];
     let value = rest.trim_start().strip_prefix('=')?.trim_start();
@@ -185,7 +182,6 @@ fn value_of<'a>(tag: &'a str, key: &str) -> Option<&'a str> {
     Some(&value[..end])
 }
 
-/// Returns true if bytes are text in an older encoding.
 fn holds(encoding: &'static encoding_rs::Encoding, bytes: &[u8], whole: bool) -> bool {
     if encoding == encoding_rs::UTF_8 {
         return false;

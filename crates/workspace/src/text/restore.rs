@@ -29,7 +29,6 @@ pub enum Unwritable {
     Unclear(usize),
 }
 
-/// A line of the old content.
 struct OldLine<'a> {
     bytes: &'a [u8],
     shown: String,
@@ -81,7 +80,6 @@ impl Encoding {
         places.filter(is_shown).collect()
     }
 
-    /// Returns the bytes of each U+FFFD in what bytes are decoded to.
     fn replaced(self, bytes: &[u8]) -> Vec<Vec<u8>> {
         let Form::Standard(standard) = self.form else {
             let units = bytes.chunks(4);
@@ -108,7 +106,6 @@ impl Encoding {
         }
     }
 
-    /// Returns lines with their line feeds.
     fn lines(self, content: &[u8]) -> impl Iterator<Item = &[u8]> {
         let feed = self.encode("\n").unwrap_or_default();
         let units = content.chunks(self.unit()).enumerate();

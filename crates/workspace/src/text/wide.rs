@@ -11,7 +11,6 @@ const MIN_CHARACTERS: usize = 10;
 /// Minimum characters of one that is mostly Chinese or Korean: a third of all numbers is such a character.
 const MIN_IDEOGRAPHS: usize = 16;
 
-/// The order of the bytes of one code unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ByteOrder {
     Little,
@@ -27,7 +26,6 @@ impl ByteOrder {
         }
     }
 
-    /// Decodes UTF-32. What is no character becomes U+FFFD.
     pub(super) fn decode(self, bytes: &[u8]) -> impl Iterator<Item = char> {
         bytes.chunks(4).map(move |unit| {
             let unit = <[u8; 4]>::try_from(unit).ok();
@@ -90,7 +88,6 @@ pub(super) fn unmarked(sample: &[u8], whole: bool) -> Option<Encoding> {
     })
 }
 
-/// Returns a sample without a code unit that its end has cut.
 fn cut(sample: &[u8], unit: usize, whole: bool) -> &[u8] {
     let rest = if whole { 0 } else { sample.len() % unit };
     &sample[..sample.len() - rest]
@@ -108,7 +105,6 @@ fn without_half(sample: &[u8], encoding: Encoding, whole: bool) -> &[u8] {
     &sample[..sample.len() - if is_half { 2 } else { 0 }]
 }
 
-/// Returns true for a character that no text has.
 fn is_odd(c: char) -> bool {
     (c.is_control() && !matches!(c, '\t' | '\n' | '\r' | '\u{c}' | '\u{1b}' | '\u{85}'))
         || matches!(c, '\u{fffd}' | '\u{e000}'..='\u{f8ff}' | '\u{f0000}'..)

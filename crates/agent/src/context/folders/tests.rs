@@ -2,7 +2,6 @@ use super::super::tests::Place;
 use super::structure;
 use std::os::unix::fs::symlink;
 
-/// The list of the project, without what is before it.
 fn listed(place: &Place) -> Vec<String> {
     let text = structure(&place.workspace("", &[]));
     let root = format!("\n\n{}/\n", place.root.display());

@@ -21,7 +21,6 @@ fn text(place: &Place, file: &str) -> String {
     text.expect("one file").to_owned()
 }
 
-/// The names of the files that are in the memory, in order.
 fn files(memory: &Memory) -> Vec<&str> {
     let lines = memory.text.lines();
     lines

@@ -6,7 +6,6 @@ use serde_json::json;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 
-/// The bytes that were written to a terminal.
 #[derive(Clone, Debug, Default)]
 struct Terminal(Arc<Mutex<Vec<u8>>>);
 

@@ -8,7 +8,6 @@ use crate::stats::Stats;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// The lines, without the parts that all of them have.
 fn shown(events: &[SessionEvent<'_>]) -> Vec<String> {
     let mut out = Vec::new();
     let mut observer = StreamJsonOutput {

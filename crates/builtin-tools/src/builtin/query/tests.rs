@@ -160,7 +160,6 @@ impl Random {
     }
 }
 
-/// Returns the numbers of the lines that match.
 fn lines(query: &Query, text: &[u8]) -> Vec<u64> {
     let matcher = LineMatcher {
         query,

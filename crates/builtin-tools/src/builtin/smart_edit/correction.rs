@@ -124,7 +124,6 @@ impl Call {
     }
 }
 
-/// Returns the error of an edit that a model could not correct.
 fn uncorrected(miss: ToolError, why: &str) -> ToolError {
     let message = format!("{}\nA model was asked to correct it, {why}", miss.message);
     ToolError { message, ..miss }

@@ -44,7 +44,6 @@ fn cases() -> [(Value, Value, Value); 8] {
     ]
 }
 
-/// Returns the cases about references.
 fn more_cases() -> [(Value, Value, Value); 6] {
     let text = json!({"type": "string"});
     [

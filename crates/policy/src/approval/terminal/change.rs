@@ -10,12 +10,10 @@ use std::time::{Duration, Instant};
 /// After this the rest of a comparison is coarse.
 const DIFF_TIME: Duration = Duration::from_millis(500);
 
-/// The text for the editor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Proposal {
     /// A name that tells the editor what it is.
     pub(super) name: String,
-    /// The text.
     pub(super) text: String,
     form: Form,
 }
@@ -25,12 +23,12 @@ enum Form {
     /// The argument `content`.
     Content,
     /// The file as it will be, which was this before.
-    Whole { original: String },
-    /// The arguments as JSON.
+    Whole {
+        original: String,
+    },
     Arguments,
 }
 
-/// The result of an edit.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum EditOutcome {
     /// Another call.
@@ -56,7 +54,6 @@ fn changed_lines(proposed: &str, edited: &str) -> (u64, u64) {
     })
 }
 
-/// Returns the part of a call that can be changed.
 pub(super) fn proposal(question: &ApprovalQuestion<'_>) -> Proposal {
     if let Some(ConfirmationDetails::Edit {
         file_name,
@@ -92,7 +89,6 @@ pub(super) fn proposal(question: &ApprovalQuestion<'_>) -> Proposal {
 }
 
 impl Proposal {
-    /// Returns the call that yields the edited text.
     pub(super) fn applied(&self, question: &ApprovalQuestion<'_>, edited: &str) -> EditOutcome {
         if edited == self.text {
             return EditOutcome::Unchanged("Nothing was changed.");

@@ -16,7 +16,6 @@ const MAX_NAME_CHARS: usize = 60;
 /// The editor where nothing names another.
 pub(super) const USUAL: &str = "vi";
 
-/// Returns the editor that the environment names.
 pub(super) fn from_environment() -> OsString {
     ["VISUAL", "EDITOR"]
         .iter()
@@ -25,7 +24,6 @@ pub(super) fn from_environment() -> OsString {
         .unwrap_or_else(|| USUAL.into())
 }
 
-/// A text while it is edited.
 #[derive(Debug)]
 pub(super) struct Draft {
     file: PathBuf,
@@ -35,7 +33,6 @@ pub(super) struct Draft {
 }
 
 impl Draft {
-    /// Writes a text to a new file, whose name ends as `name` does.
     pub(super) fn new(name: &str, text: &str) -> io::Result<Self> {
         // Only the user can look into it.
         let directory = tempfile::Builder::new()
@@ -56,7 +53,6 @@ impl Draft {
         })
     }
 
-    /// Starts the editor and waits for its end.
     pub(super) fn edit(&self, editor: &OsStr, tty: &Tty) -> io::Result<ExitStatus> {
         // An editor that dies leaves the terminal as it was using it.
         let _kept = tty.keep()?;
@@ -68,7 +64,6 @@ impl Draft {
             .status()
     }
 
-    /// Returns the text as it is now.
     pub(super) fn text(&self) -> io::Result<String> {
         std::fs::read_to_string(&self.file)
     }

@@ -76,7 +76,6 @@ impl TerminalPrompt {
         }
     }
 
-    /// Prints a line about what has happened.
     fn print_line(&self, text: &str) -> io::Result<()> {
         self.tty.write(&format!(
             "  {}\n",
@@ -114,7 +113,6 @@ impl TerminalPrompt {
         }
     }
 
-    /// Says why a call stays as it is.
     fn give_up(&self, why: &str) -> io::Result<Option<ApprovalReply>> {
         self.print_line(why).map(|()| None)
     }

@@ -39,9 +39,7 @@ const MAX_BLANKS: usize = 80;
 /// Maximum blank lines shown in a row; more are shown by their number.
 const MAX_BLANK_LINES: usize = 10;
 
-/// The text that is shown, as it grows.
 pub(super) struct PromptPage {
-    /// For the terminal.
     pub(super) text: String,
     /// True if something was left out.
     pub(super) is_cut: bool,
@@ -253,7 +251,6 @@ pub(super) fn escape_controls(text: &str, colours: bool) -> String {
     out
 }
 
-/// Returns true if a character takes place and shows nothing.
 fn is_blank(c: char) -> bool {
     matches!(c, '\t' | '\u{2800}') || c.is_whitespace() && !is_deceptive(c)
 }
@@ -291,7 +288,6 @@ pub(super) fn offers_server(question: &ApprovalQuestion<'_>) -> bool {
     is_mcp && !question.explanation.is_for_once
 }
 
-/// Returns the line of keys.
 pub(super) fn keys(question: &ApprovalQuestion<'_>, is_cut: bool) -> String {
     let mut line = "[y]es".to_owned();
     let always = always(question);

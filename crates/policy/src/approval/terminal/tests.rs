@@ -114,7 +114,6 @@ impl Person {
     }
 }
 
-/// Returns a new terminal and the person at it.
 fn seat() -> (Person, File) {
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
     grantpt(&master).expect("granted");
@@ -154,7 +153,6 @@ fn asked(
     reply
 }
 
-/// Answers a question by keys alone.
 fn answered(confirmation: Option<ConfirmationDetails>, keys: &[u8]) -> Option<ApprovalReply> {
     answered_of("t", confirmation, keys)
 }
@@ -175,7 +173,6 @@ fn answered_of(
     )
 }
 
-/// Returns an editor that does as the lines of shell say; `$1` is the file.
 fn editor(dir: &Path, lines: &str) -> String {
     let path = dir.join("my editor");
     std::fs::write(&path, format!("#!/bin/sh\n{lines}\n")).expect("written");

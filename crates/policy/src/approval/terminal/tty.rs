@@ -4,7 +4,6 @@ use super::TerminalPrompt;
 use gemini_tools_process::tty::WAIT;
 use std::io;
 
-/// A key that a person has pressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum KeyPress<T> {
     /// A key that means something.

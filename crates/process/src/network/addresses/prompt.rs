@@ -56,7 +56,6 @@ pub fn find(text: &str) -> ExtractedUrls {
     found
 }
 
-/// Returns where addresses are, in order.
 fn spans(text: &str) -> Vec<Range<usize>> {
     let mut spans = Vec::new();
     let mut start = 0;

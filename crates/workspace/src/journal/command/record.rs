@@ -67,7 +67,6 @@ impl CommandChanges {
         }
     }
 
-    /// Returns true if the command has changed what a path names.
     fn is_changed(
         &mut self,
         path: &Path,
@@ -168,7 +167,6 @@ fn make_private(dir: &OwnedFd, id: &str) {
     }
 }
 
-/// Returns true for what git keeps its objects in.
 fn is_git_object(path: &Path) -> bool {
     let mut names = path.iter();
     names.any(|name| name == ".git") && names.any(|name| name == "objects")

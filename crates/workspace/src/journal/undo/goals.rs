@@ -68,7 +68,6 @@ impl Whole<'_, '_> {
         }))
     }
 
-    /// Makes the goal of a path whose changes all follow each other.
     fn goal(&self, undone: &[usize], now: Option<FileState>) -> Goal {
         let run = self.run;
         let index = undone[undone.len() - 1];
@@ -211,7 +210,6 @@ impl Whole<'_, '_> {
         self.goals.shared = shared;
     }
 
-    /// Returns true if a directory has names that no goal is about.
     fn has_strangers(&self, place: &WorkspacePath) -> Result<bool, Errno> {
         let dir = self.workspace().open_parent(place)?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;

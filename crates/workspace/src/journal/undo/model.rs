@@ -17,7 +17,6 @@ enum Node {
     File(FileKey),
 }
 
-/// A file, whatever its names.
 #[derive(Debug, Clone)]
 struct File {
     mode: u32,
@@ -40,7 +39,6 @@ pub(super) struct Model {
 }
 
 impl Model {
-    /// Makes the model of what is there now.
     pub(super) fn new(goals: &Goals) -> Self {
         let mut model = Self::default();
         for (path, goal) in &goals.by_path {

@@ -12,14 +12,11 @@ use std::path::{Path, PathBuf};
 /// The reason for which a directory can't go.
 pub(super) const SHARED: &str = "has files that came later, or that git ignores";
 
-/// The goal for a path.
 #[derive(Debug)]
 pub(super) struct Goal {
     pub(super) now: Option<FileState>,
     pub(super) then: Option<FileState>,
-    /// The mode that it is to have.
     pub(super) mode: u32,
-    /// True if commands have changed the mode.
     pub(super) is_mode_changed: bool,
     /// True if the content that is there is that of `then`.
     pub(super) has_content: bool,
@@ -36,7 +33,6 @@ pub(super) struct Goal {
 }
 
 impl Goal {
-    /// Makes the goal of a node that goes for an entry.
     pub(super) fn removal(now: FileState, oldest: usize) -> Self {
         Self {
             now: Some(now),
@@ -63,7 +59,6 @@ pub(super) struct Goals {
     pub(super) shared: HashSet<PathBuf>,
 }
 
-/// A step of an undo.
 #[derive(Debug)]
 pub(super) enum Step {
     /// Gives a file a second name, aside.
@@ -75,21 +70,34 @@ pub(super) enum Step {
     /// Makes a symbolic link.
     Symlink(PathBuf, Vec<u8>),
     /// Makes a file with a content of the journal.
-    Create { path: PathBuf, source: usize },
+    Create {
+        path: PathBuf,
+        source: usize,
+    },
     /// Puts a new file in the place of another one.
-    Replace { path: PathBuf, source: usize },
+    Replace {
+        path: PathBuf,
+        source: usize,
+    },
     /// Writes the content of a file that has other names.
-    Rewrite { path: PathBuf, source: usize },
+    Rewrite {
+        path: PathBuf,
+        source: usize,
+    },
     /// Makes another name of the file at `from`.
-    Link { path: PathBuf, from: PathBuf },
+    Link {
+        path: PathBuf,
+        from: PathBuf,
+    },
     /// Makes a name of a file that was put aside.
-    LinkAside { path: PathBuf, index: usize },
-    /// Sets the mode.
+    LinkAside {
+        path: PathBuf,
+        index: usize,
+    },
     Mode(PathBuf, u32),
 }
 
 impl Step {
-    /// Returns the path that the step changes.
     pub(super) fn path(&self) -> &Path {
         match self {
             Self::Aside(path)
@@ -130,7 +138,6 @@ struct Planner {
 
 /// The questions of a plan about files.
 pub(super) trait Files {
-    /// Returns the stamp that stands for a content: that of the file that had it first.
     fn original(&self, stamp: ContentStamp) -> ContentStamp;
     /// Finds a name, which no goal is about, of a file or of what an undo has made for it.
     fn find_name(&self, file: (u64, u64)) -> Option<(PathBuf, FileState)>;
@@ -164,7 +171,6 @@ pub(super) fn plan(goals: &mut Goals, files: &dyn Files) -> Result<Vec<Step>, Ve
     planner.finish(goals)
 }
 
-/// The files that are there now.
 struct Present {
     /// The paths at which there is a content that does not stay there, by its stamp.
     leaving: HashMap<ContentStamp, Vec<PathBuf>>,
@@ -192,7 +198,6 @@ impl Present {
         Self { leaving, names }
     }
 
-    /// Returns a path at which the file of a class is now.
     fn holder(
         &self,
         goals: &mut Goals,
@@ -243,7 +248,6 @@ impl Goals {
     }
 }
 
-/// Sorts the files that are to be there into classes, and numbers them.
 fn classes(goals: &mut Goals) -> Vec<Class> {
     let file = |goal: &Goal| {
         Some(
@@ -293,7 +297,6 @@ fn classes(goals: &mut Goals) -> Vec<Class> {
 }
 
 impl Class {
-    /// Returns the entry that has kept the content.
     fn source(&self, goals: &Goals) -> Option<usize> {
         self.paths
             .iter()
@@ -308,7 +311,6 @@ impl Class {
 }
 
 impl Planner {
-    /// Plans a class whose file is at a path, and returns the mode that the file will have.
     fn plan_held(
         &mut self,
         goals: &Goals,
@@ -435,7 +437,6 @@ impl Planner {
         }
     }
 
-    /// Plans directories and links.
     fn plan_nodes(&mut self, goals: &mut Goals) {
         for (path, goal) in &goals.by_path {
             let Some(then) = &goal.then else { continue };

@@ -89,7 +89,6 @@ impl Whole<'_, '_> {
         content.ok_or_else(|| "is not in the journal any more".to_owned())
     }
 
-    /// Takes a step.
     fn take(&self, step: &Step, aside: &mut Vec<AsideName>) -> Result<(), String> {
         let place = self.place(step.path())?;
         let dir = self.workspace().open_parent(&place).map_err(failed)?;
@@ -149,7 +148,6 @@ impl Whole<'_, '_> {
         Ok(())
     }
 
-    /// Writes an old content over that of a file.
     fn write(&self, file: &mut File, source: usize) -> Result<(), String> {
         let source = self.content(source)?;
         let mut copy = || {
@@ -160,7 +158,6 @@ impl Whole<'_, '_> {
         copy().map_err(failed)
     }
 
-    /// Removes what is at a path, if it is what was there when the plan was made.
     fn remove(&self, path: &Path, dir: &OwnedFd, name: &OsStr) -> Result<(), String> {
         let planned = self
             .goals
@@ -187,7 +184,6 @@ impl Whole<'_, '_> {
         unlinkat(dir, name, flags).map_err(failed)
     }
 
-    /// Compares what is there with the goals.
     fn verify(&self) -> Result<(), Obstacle> {
         let mut files = HashMap::new();
         for (path, goal) in &self.goals.by_path {
@@ -234,7 +230,6 @@ impl Whole<'_, '_> {
     }
 }
 
-/// Compares the contents of two files.
 fn is_equal(one: &File, other: &File) -> io::Result<bool> {
     let (mut one_block, mut other_block) = (vec![0; BLOCK_BYTES], vec![0; BLOCK_BYTES]);
     let size = one.metadata()?.len();

@@ -29,7 +29,6 @@ pub(super) struct Whole<'r, 'a> {
 }
 
 impl Run<'_> {
-    /// Takes back the chosen entries of all paths, which are given in their order.
     pub(super) fn whole(
         &self,
         order: &[PathBuf],
@@ -201,7 +200,6 @@ impl Whole<'_, '_> {
         reason.unwrap_or_else(|| "was not kept".to_owned())
     }
 
-    /// Notes what changes at each path.
     fn describe(&mut self) {
         for (path, goal) in &self.goals.by_path {
             let Some(outcome) = self.outcomes.get_mut(path) else {
@@ -227,7 +225,6 @@ impl Whole<'_, '_> {
         }
     }
 
-    /// Keeps what the steps take away.
     fn keep(
         &self,
         steps: &[Step],

@@ -167,7 +167,6 @@ const URLS: &[&str] = &[
     "https://a.example/x_(y)",
 ];
 
-/// Returns what is asked for one address.
 fn asked(url: &str) -> Url {
     let mut url = Url::parse(url).expect(url);
     url.set_fragment(None);

@@ -59,7 +59,6 @@ const NOT_PUBLIC: &[&str] = &[
     "ff0e::1",
 ];
 
-/// Their neighbours, among others.
 const PUBLIC: &[&str] = &[
     "1.0.0.0",
     "1.1.1.1",
