@@ -33,7 +33,6 @@ pub use confinement::{changes, sandbox, undo_note};
 #[cfg(feature = "full")]
 pub use save_memory::memory_files;
 
-#[cfg(feature = "full")]
 use gemini_tools_core::client_host::ClientHost;
 use gemini_tools_core::registry::ToolRegistry;
 use gemini_tools_core::text::{counted, first_sentence};

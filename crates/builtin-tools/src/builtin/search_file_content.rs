@@ -620,7 +620,10 @@ impl Call {
         }
         if !nearest.is_empty() {
             let names: Vec<String> = nearest.iter().map(|name| format!("`{name}`")).collect();
-            note(format!("Names like it in these files: {}.", names.join(", ")));
+            note(format!(
+                "Names like it in these files: {}.",
+                names.join(", ")
+            ));
         }
         if is_cut {
             note("Narrow the search to see other matches.".to_owned());
