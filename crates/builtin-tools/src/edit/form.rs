@@ -171,11 +171,9 @@ pub(super) fn without_line_numbers(old: &str, new: &str) -> Option<(String, Stri
     let mark = |line| {
         let (_, rest) = split_line_number(line)?;
         let number = &line[..line.len() - rest.len()];
-        Some(
-            number
-                .trim_start()
-                .replace(|c: char| c.is_ascii_digit(), ""),
-        )
+        // A blank line has lost the blank behind its number.
+        let mark = number.trim_start().trim_end_matches(' ');
+        Some(mark.replace(|c: char| c.is_ascii_digit(), ""))
     };
     let marks = |text| {
         let lines = str::split(text, '\n').filter(|line| !line.trim().is_empty());
@@ -235,5 +233,6 @@ mod tests {
         assert_eq!(both("7: 50\ta\n8: 52\tb").as_deref(), Some("50\ta\n52\tb"));
         assert_eq!(both("50\ta\n52\tb").as_deref(), Some("50\ta\n52\tb"));
         assert_eq!(both("7: 50\ta\n52\tb"), None);
+        assert_eq!(both("7: 50\ta\n8:\n9: b").as_deref(), Some("50\ta\n\nb"));
     }
 }
