@@ -254,9 +254,10 @@ impl<'a> Haystack<'a> {
         fits
     }
 
-    /// Returns where each run begins, the first one at `start`; `None` if one is not there. They
-    /// are places in the list of lines that are not blank. Where a run is at several places behind
-    /// the one before, the first two are returned: what was left out is not clear then.
+    /// Returns the ways in which the runs may begin, the first one at `start`; none if one is not
+    /// there. The numbers are places in the list of lines that are not blank. Where a run is at
+    /// several places behind the one before, there is a way for the first two, since what was left
+    /// out is not clear then.
     fn starts(
         level: &Level,
         runs: &[Vec<Option<u32>>],
@@ -513,34 +514,30 @@ impl<'a> Haystack<'a> {
         first.start + fit.around.0..end - fit.around.1
     }
 
+    /// Returns the line at which the new text is with the very indentation that it has, if it has
+    /// lines that the old text does not have.
     pub(super) fn line_of_literal_new(&self, texts: &Texts) -> Option<usize> {
-        let before = &texts.old;
-        let texts = Texts {
-            old: texts.new.clone(),
-            ..texts.clone()
-        };
-        let old = self.old(&texts);
+        let wanted = texts.to_new();
+        let old = self.old(&wanted);
         // Lines that stay, without those that go, may be at many places.
-        let adds = texts.new.lines().any(|line| !before.contains(line.trim()));
+        let is_added = |line: &str| !texts.old.contains(line.trim());
         let lines = old.runs.iter().flatten().count();
-        if !adds || lines < 2 || lines == 2 && old.characters() < MIN_ANCHOR_CHARS {
+        let says_enough = lines > 2 || lines == 2 && old.characters() >= MIN_ANCHOR_CHARS;
+        if !says_enough || !texts.new.lines().any(is_added) {
             return None;
         }
-        let fits = self.fits(&texts, Rank::Strict);
+        let fits = self.fits(&wanted, Rank::Strict);
         let mut there = fits.iter().filter(|fit| self.has_same_blanks(fit, &old));
         there.next().map(Fit::first_line)
     }
 
+    /// Returns the line at which the new text is, however it is indented.
     pub(super) fn line_of_new(&self, texts: &Texts) -> Option<usize> {
-        let texts = Texts {
-            old: texts.new.clone(),
-            ..texts.clone()
-        };
-        let old = self.old(&texts);
-        if old.characters() < MIN_ANCHOR_CHARS {
+        let wanted = texts.to_new();
+        if self.old(&wanted).characters() < MIN_ANCHOR_CHARS {
             return None;
         }
-        let fits = self.fits(&texts, Rank::Loose);
+        let fits = self.fits(&wanted, Rank::Loose);
         fits.first().map(Fit::first_line)
     }
 }

@@ -27,6 +27,14 @@ impl Texts {
             doubtful: Vec::new(),
         }
     }
+
+    /// Returns the texts by which a file is searched for the new one.
+    pub(super) fn to_new(&self) -> Self {
+        Self {
+            old: self.new.clone(),
+            ..self.clone()
+        }
+    }
 }
 
 /// Returns the texts under each reading that has something to take off.
