@@ -77,7 +77,8 @@ pub use gemini_tools_builtin_tools::{builtin, edit};
 pub use gemini_tools_core::declarations as declaration;
 pub use gemini_tools_core::registry::ToolRegistry;
 pub use gemini_tools_core::{
-    answer, colours, diagnostic, json, message, parallel, registry, text, tool, variables, version,
+    answer, colours, diagnostic, json, message, parallel, registry, tail_call, text, tool,
+    variables, version,
 };
 #[cfg(feature = "session")]
 pub use gemini_tools_custom_tools as custom;

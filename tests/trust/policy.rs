@@ -789,3 +789,24 @@ fn no_name_is_harmless_that_the_project_may_have_given_to_another_program() {
     let variables = [("PATH", &*path), ("GEMINI_TOOLS_ROOTS", &roots)];
     assert_eq!(decision_with(&ws, "cat x", &variables), "ask_user");
 }
+
+/// Bash and the rules might read an odd line differently. What the rules have allowed is written anew so that there is
+/// one reading, and that line is what bash gets; without a rule there was nothing to read, and the line is as it came.
+#[test]
+#[cfg(target_os = "linux")]
+fn the_line_that_was_judged_is_the_one_that_bash_gets() {
+    let line = "./show   one; ./show \"t\"wo";
+    let allowed = "[[rule]]\ntoolName = \"run_shell_command\"\ncommandPrefix = \"./show\"\ndecision = \"allow\"\npriority = 10\n";
+    for (rules, ran) in [
+        (allowed, "-- ./show one; ./show 't'wo;"),
+        ("", "-- ./show   one;"),
+    ] {
+        let ws = users(rules)
+            .file("show", "tr '\\0' ' ' </proc/$PPID/cmdline\n")
+            .mode("show", 0o755);
+        let call = ws.tool("run_shell_command").unwatched();
+        let answer = call.arguments(&json!({"command": line})).run();
+        let shown = answer.text();
+        assert!(shown.contains(ran), "{shown}");
+    }
+}

@@ -7,7 +7,7 @@
 use crate::colours::{self, Look};
 use crate::message::{Content, Part};
 use crate::text::{harmless_lines, line_name};
-use crate::tool::{Display, ErrorKind, FoundPlace, LlmContent, ToolError, ToolResult};
+use crate::tool::{Display, ErrorKind, FoundPlace, LlmContent, ResultView, ToolError, ToolResult};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
@@ -114,14 +114,14 @@ impl Answer<'_> {
         let (Some(limit), Ok(result)) = (limit, &mut self.outcome) else {
             return;
         };
-        if result.is_limited {
+        if result.view.is_limited {
             return;
         }
         for text in result.llm_content.texts_mut() {
             limit_text(text, limit, keep);
         }
         if let LlmContent::Text(text) = &result.llm_content {
-            result.odd_names.keep_within(text.len());
+            result.view.odd_names.keep_within(text.len());
         }
     }
 
@@ -180,7 +180,11 @@ impl Answer<'_> {
                 harmless_lines(&inner.unwrap_or(e).to_string())
             }
             Ok(ToolResult {
-                text_for_people: Some(text),
+                view:
+                    ResultView {
+                        text_for_people: Some(text),
+                        ..
+                    },
                 ..
             }) => text.clone(),
             Ok(result) => lines_of(result),
@@ -190,7 +194,7 @@ impl Answer<'_> {
 
     /// Returns the text without labels that say nothing, if the result has one.
     fn short_text(&self) -> Option<&str> {
-        self.outcome.as_ref().ok()?.short_text.as_deref()
+        self.outcome.as_ref().ok()?.view.short_text.as_deref()
     }
 
     /// Returns the text for a host that passes on what a command prints: the `output` or `error` of
@@ -200,11 +204,11 @@ impl Answer<'_> {
         let mut text = match (self.short_text(), self.failure(), &self.outcome) {
             (Some(text), ..) => text.to_owned(),
             (None, Some((message, _)), _) => message,
-            (None, None, Ok(result)) => match &result.text_for_people {
+            (None, None, Ok(result)) => match &result.view.text_for_people {
                 Some(text) => text.clone(),
                 None if self.is_diff() => lines_of(result),
                 None => match &result.llm_content {
-                    LlmContent::Text(text) => result.odd_names.replace_in(text).into_owned(),
+                    LlmContent::Text(text) => result.view.odd_names.replace_in(text).into_owned(),
                     content => host_text(&content.to_parts()),
                 },
             },
@@ -247,14 +251,20 @@ impl Answer<'_> {
         let Ok(result) = &self.outcome else {
             return self.to_text();
         };
-        if let Some(text) = result.terminal_text.as_ref().filter(|_| has_colours) {
+        if let Some(text) = result.view.terminal_text.as_ref().filter(|_| has_colours) {
             return format!("{}\n", text.trim_end_matches('\n'));
         }
-        if let (LlmContent::Text(text), false, None) =
-            (&result.llm_content, self.is_diff(), &result.text_for_people)
-        {
-            let looks = if has_colours { &*result.looks } else { &[] };
-            return with_line_feed(result.odd_names.terminal_text(text, looks));
+        if let (LlmContent::Text(text), false, None) = (
+            &result.llm_content,
+            self.is_diff(),
+            &result.view.text_for_people,
+        ) {
+            let looks = if has_colours {
+                &*result.view.looks
+            } else {
+                &[]
+            };
+            return with_line_feed(result.view.odd_names.terminal_text(text, looks));
         }
         let text = harmless_lines(&self.to_text());
         if has_colours && self.is_diff() {
@@ -278,7 +288,7 @@ impl Answer<'_> {
             return self.to_text();
         };
         if let (LlmContent::Text(text), Some(place)) =
-            (&result.llm_content, result.command_output.clone())
+            (&result.llm_content, result.view.command_output.clone())
             && let Some(output) = text.get(place)
         {
             let mut output = if is_terminal {
@@ -465,7 +475,7 @@ fn lines_of(result: &ToolResult) -> String {
         (_, Display::FileDiff(diff)) if !diff.file_diff.is_empty() => {
             let content = text_of(&result.llm_content);
             let is_in_it = content.contains(diff.file_diff.trim_end());
-            let content = result.odd_names.replace_in(&content);
+            let content = result.view.odd_names.replace_in(&content);
             // Some answers show the diff to a model as well.
             if is_in_it {
                 content.into_owned()
@@ -473,7 +483,7 @@ fn lines_of(result: &ToolResult) -> String {
                 format!("{content}\n{}", diff.file_diff)
             }
         }
-        (LlmContent::Text(text), _) => result.odd_names.replace_in(text).into_owned(),
+        (LlmContent::Text(text), _) => result.view.odd_names.replace_in(text).into_owned(),
         (content, _) => text_of(content),
     }
 }
@@ -520,7 +530,7 @@ pub fn after_live(result: &ToolResult, shown: &str) -> Option<String> {
         return None;
     };
     let whole = || (result.error.is_none()).then_some(0..text.len());
-    let place = result.command_output.clone().or_else(whole)?;
+    let place = result.view.command_output.clone().or_else(whole)?;
     let output = text.get(place.clone())?;
     let shown = shown.trim_start_matches(['\n', ' ', '\t']);
     let rest = match output.strip_prefix(shown) {

@@ -1,6 +1,6 @@
 //! Every tool by name: registering, looking up, listing, running.
 
-use crate::tail_call;
+use crate::tail_call::{self, TailCalls};
 use crate::tool::{Args, Context, ErrorKind, Tool, ToolError, ToolInvocation, ToolResult};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -242,15 +242,15 @@ impl ToolRegistry {
         let mut is_tail_call = false;
         self.execute_judged(name, args, cx, |tool, args| {
             if std::mem::replace(&mut is_tail_call, true) {
-                tail_call::refuse_unasked(tool, args, cx)?;
+                return tail_call::unasked(tool, args, cx);
             }
-            Ok(None)
+            tail_call::unjudged(tool, args, cx)
         })
     }
 
     /// Makes a call as [`ToolRegistry::execute`] does, but asks `judge` about it before it is made, and about each tail
-    /// call. `judge` may return the line of shell that it has judged, which runs in the place of the one that was given:
-    /// the same commands, written so that bash can read them in one way only.
+    /// call. `judge` returns the call that it has judged, built by [`crate::tool::build`], and that is what runs. If it
+    /// has judged a line of shell, it gives it to the call by [`ToolInvocation::set_line`].
     ///
     /// # Errors
     ///
@@ -260,13 +260,13 @@ impl ToolRegistry {
         name: &str,
         args: Value,
         cx: &Context,
-        judge: impl FnMut(&dyn Tool, &mut Value) -> Result<Option<String>, ToolError>,
+        judge: impl FnMut(&dyn Tool, Value) -> Result<Box<dyn ToolInvocation>, ToolError>,
     ) -> Result<ToolResult, ToolError> {
         let find = |name: &str| match self.find(name) {
             Some(tool) => Ok(Arc::clone(tool)),
             None => Err(self.missing(name, &Others::default())),
         };
-        tail_call::execute(find(name)?, args, cx, find, judge)
+        tail_call::execute(find(name)?, args, cx, TailCalls::Make, find, judge)
     }
 }
 

@@ -5,16 +5,29 @@
 //! another process, gets the request instead and refuses what [`refuse_change`] and [`refuse_more`] refuse.
 
 use crate::tool::{
-    Args, Confirmation, Context, TailCalls, Tool, ToolError, ToolResult, build, catch, convert,
-    validate_build_execute,
+    Args, Confirmation, Context, Tool, ToolError, ToolInvocation, ToolResult, build, catch, convert,
 };
 use serde_json::Value;
 use std::sync::Arc;
 
 const MAX_TAIL_CALLS: usize = 10;
 
+/// The treatment of the calls that results ask for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum TailCalls {
+    /// They are made.
+    #[default]
+    Make,
+    /// They are made if nobody need be asked. The caller makes the call again from its beginning once a person has
+    /// replied, and what came before a tail call would happen twice.
+    MakeUnasked,
+    /// They are returned as [`ToolResult::tail_tool_call_request`]: the caller judges and makes them.
+    Return,
+}
+
 /// Makes a call of `tool`, and the tail calls that its results ask for: `find` finds their tools by name. `judge` is
-/// asked before each call; it may change the arguments, and return the line of shell that runs.
+/// asked before each call, and returns what runs: it has built that call from the arguments that it has judged, so
+/// that no other arguments, and no other line of shell, can run than those.
 ///
 /// # Errors
 ///
@@ -24,21 +37,21 @@ pub fn execute(
     mut tool: Arc<dyn Tool>,
     mut args: Value,
     cx: &Context,
+    treatment: TailCalls,
     find: impl Fn(&str) -> Result<Arc<dyn Tool>, ToolError>,
-    mut judge: impl FnMut(&dyn Tool, &mut Value) -> Result<Option<String>, ToolError>,
+    mut judge: impl FnMut(&dyn Tool, Value) -> Result<Box<dyn ToolInvocation>, ToolError>,
 ) -> Result<ToolResult, ToolError> {
     let mut made = 0;
     loop {
-        // What is judged is what runs.
         convert(&*tool, &mut args);
-        let own = judge(&*tool, &mut args)?.map(|line| cx.with_line(line));
-        let mut result = validate_build_execute(&*tool, args, own.as_ref().unwrap_or(cx))?;
+        let call = judge(&*tool, args)?;
+        let mut result = catch(tool.name(), || call.run(cx))?;
         let next = match result.tail_tool_call_request.take() {
             // A failure is the model's to see, as by Gemini CLI.
             Some(next) if result.error.is_none() => next,
             _ => return Ok(result),
         };
-        if cx.tail_calls == TailCalls::Return {
+        if treatment == TailCalls::Return {
             result.tail_tool_call_request = Some(next);
             return Ok(result);
         }
@@ -78,17 +91,34 @@ pub fn refuse_change(asking: (&str, bool), wanted: (&str, bool)) -> Result<(), T
     .with_hint("Call that tool itself if its call is wanted."))
 }
 
-/// Refuses a tail call that a person would have to agree to, where there is none to ask.
+/// Builds a call that nobody has judged, whatever it does.
+///
+/// # Errors
+///
+/// What is wrong with the arguments.
+pub(crate) fn unjudged(
+    tool: &dyn Tool,
+    args: Value,
+    cx: &Context,
+) -> Result<Box<dyn ToolInvocation>, ToolError> {
+    let args = Args::from_value(args)?;
+    catch(tool.name(), || build(tool, args, cx))
+}
+
+/// Builds a call, if no person would have to agree to it.
 ///
 /// # Errors
 ///
 /// `policy_violation`; what is wrong with the arguments.
-pub(crate) fn refuse_unasked(tool: &dyn Tool, args: &Value, cx: &Context) -> Result<(), ToolError> {
+pub(crate) fn unasked(
+    tool: &dyn Tool,
+    args: Value,
+    cx: &Context,
+) -> Result<Box<dyn ToolInvocation>, ToolError> {
     let name = tool.name();
-    let args = Args::from_value(args.clone())?;
-    let asked = catch(name, || build(tool, args, cx)?.confirmation(cx))?;
-    let message = match asked {
-        Confirmation::NotNeeded => return Ok(()),
+    let call = unjudged(tool, args, cx)?;
+    let message = match catch(name, || call.confirmation(cx))? {
+        Confirmation::NotNeeded => return Ok(call),
         Confirmation::Forbidden(reason) => reason,
         Confirmation::Ask(_) => format!(
             "A tool asked for a call of {name}, which needs approval, and nobody can be asked. That call was not made."

@@ -294,8 +294,8 @@ fn text_result(captured: CapturedOutput, errors: String) -> ToolResult {
         text => text,
     };
     let mut result = ToolResult::text(text.as_str()).with_display(text);
-    result.terminal_text = captured.coloured.filter(|c| !c.trim().is_empty());
-    result.is_limited = true;
+    result.view.terminal_text = captured.coloured.filter(|c| !c.trim().is_empty());
+    result.view.is_limited = true;
     if let Some(file) = captured.file {
         result = result.with_data("outputFile", show_path(&file).into_owned());
     }
@@ -339,14 +339,14 @@ impl ToolInvocation for Call {
     }
 
     fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
-        let limit = cx.limit_chars.unwrap_or(UNLIMITED_CHARS);
+        let limit = cx.view.limit_chars.unwrap_or(UNLIMITED_CHARS);
         let is_live = self.manifest.streaming && cx.wants_output();
         let workspace = &self.tool_env.workspace;
         let text = (self.manifest.output == Output::Text).then(|| {
             Capture::new(limit, cx.wants_display, is_live, || {
                 kept_answers::new_file(&workspace.overflow_dir()?, self.name())
             })
-            .condensed(cx.condenses)
+            .condensed(cx.view.condenses)
         });
         let mut streams = Streams::new(text, is_live);
         let program = Program {

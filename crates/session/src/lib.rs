@@ -17,11 +17,11 @@ use gemini_tools_core::answer::to_line;
 use gemini_tools_core::client_host::ClientHost;
 use gemini_tools_core::diagnostic::Diagnostic;
 use gemini_tools_core::registry::ToolRegistry;
-use gemini_tools_core::tail_call;
+use gemini_tools_core::tail_call::{self, TailCalls};
 use gemini_tools_core::text::visible;
 use gemini_tools_core::tool::{
-    self, Args, Cancellation, Confirmation, Context, ErrorKind, ResultError, ServerTool, TailCalls,
-    Tool, ToolError, ToolInvocation, ToolResult, seconds_of,
+    self, Args, Cancellation, Confirmation, Context, ErrorKind, ResultError, ServerTool, Tool,
+    ToolError, ToolInvocation, ToolResult, seconds_of,
 };
 use gemini_tools_core::variables;
 use gemini_tools_custom_tools as custom;
@@ -73,6 +73,8 @@ pub struct CallOptions<'a> {
     pub id: Option<&'a str>,
     /// The reader of the answer.
     pub reader: Reader,
+    /// The treatment of the calls that results ask for.
+    pub tail_calls: TailCalls,
     /// Tells a person of faults of MCP servers.
     pub tell: Option<fn(&str)>,
 }
@@ -336,9 +338,10 @@ impl Session {
         let watch = (!only_reads).then(|| TrustWatch::begin(trust)).flatten();
         let mut person = options.person;
         let find = |name: &str| self.find(name, cx);
-        let outcome = tail_call::execute(tool, args, cx, find, |tool, args| {
+        let treatment = options.tail_calls;
+        let outcome = tail_call::execute(tool, args, cx, treatment, find, |tool, args| {
             let passed = self.pass_gate(tool, args, cx, person);
-            if cx.tail_calls == TailCalls::MakeUnasked {
+            if treatment == TailCalls::MakeUnasked {
                 person = None;
             }
             passed
@@ -359,23 +362,29 @@ impl Session {
         jobs.is_some_and(|jobs| jobs.list().iter().any(Job::is_running))
     }
 
-    /// Lets a call pass, with what a person has made of its arguments, or says why not.
+    /// Builds a call that may run, of what the rules or a person have made of it, or says why it may not.
     fn pass_gate(
         &self,
         tool: &dyn Tool,
-        args: &mut Value,
+        mut args: Value,
         cx: &Context,
         person: Option<&SharedPrompt>,
-    ) -> Result<Option<String>, ToolError> {
+    ) -> Result<Box<dyn ToolInvocation>, ToolError> {
         let mut asked = SessionCall {
             tool,
-            args,
+            args: &mut args,
             none: Map::new(),
             cx,
             person,
         };
         match self.gate.pass(&mut asked) {
-            Ok(Pass { line, .. }) => Ok(line),
+            Ok(Pass { line, .. }) => {
+                let mut call = asked.build()?;
+                if let Some(line) = line {
+                    call.set_line(line);
+                }
+                Ok(call)
+            }
             Err(GateError::Denied(verdict)) => Err(verdict.to_error()),
             Err(refusal) => {
                 if matches!(refusal, GateError::Cancelled) {
@@ -443,7 +452,7 @@ impl Session {
         let line = to_line(&explanation);
         let mut result = ToolResult::text(String::from_utf8_lossy(&line));
         // A document of JSON can't be cut.
-        result.is_limited = true;
+        result.view.is_limited = true;
         result.error = denial.map(|message| ResultError {
             message,
             kind: Some(ErrorKind::PolicyViolation),

@@ -26,7 +26,7 @@ impl Session {
         options: CallOptions<'a>,
         cx: &mut Context,
     ) -> Answer<'a> {
-        cx.call_id = options.id.map(str::to_owned);
+        cx.view.call_id = options.id.map(str::to_owned);
         let prepared = self.prepare(options.reader, cx);
         let outcome = prepared.and_then(|()| self.call(name, args, options, cx));
         if let Some(tell) = options.tell {
@@ -35,18 +35,18 @@ impl Session {
         let id = options.id;
         let mut answer = Answer { name, id, outcome };
         if let Reader::Model = options.reader {
-            answer.limit(cx.limit_chars, &|text| self.tool_env.keep(name, text));
+            answer.limit(cx.view.limit_chars, &|text| self.tool_env.keep(name, text));
         }
         answer
     }
 
     fn prepare(&self, reader: Reader, cx: &mut Context) -> Result<(), ToolError> {
-        cx.limit_chars = match reader {
+        cx.view.limit_chars = match reader {
             Reader::Person => return Ok(()),
             Reader::Host(limit) => limit,
             Reader::Model => self.tool_env.settings.limit_chars(),
         };
-        cx.condenses = switch_of("GEMINI_TOOLS_CONDENSE")?.unwrap_or(true);
+        cx.view.condenses = switch_of("GEMINI_TOOLS_CONDENSE")?.unwrap_or(true);
         Ok(())
     }
 }

@@ -15,7 +15,8 @@ use gemini_tools::parallel::MAX_PARALLEL_CALLS;
 use gemini_tools::process::{ReadBuffer, wait_for_stdin};
 use gemini_tools::session::{CallOptions, Clock, with_time_limit};
 use gemini_tools::start::signal_status;
-use gemini_tools::tool::{Cancellation, Context, ResultPlaces, TailCalls, ToolError};
+use gemini_tools::tail_call::TailCalls;
+use gemini_tools::tool::{Cancellation, Context, ResultPlaces, ToolError};
 use rustix::io::Errno;
 use serde_json::{Map, Value, json};
 use std::collections::VecDeque;
@@ -346,10 +347,7 @@ impl Batch {
         let mut cx = Context::new(with_time_limit(&self.cancel), form == Form::Result);
         let number = self.watch(&request, form, &cx.cancel);
         if form == Form::Result {
-            cx.places = ResultPlaces::Matches;
-        }
-        if request.returns_tail_call {
-            cx.tail_calls = TailCalls::Return;
+            cx.view.places = ResultPlaces::Matches;
         }
         if self.opened.options.stream {
             let (id, clock) = (request.id.clone(), Arc::clone(&self.opened.clock));
@@ -368,6 +366,10 @@ impl Batch {
         let options = CallOptions {
             judged: request.annotations.as_ref(),
             id: request.id.as_deref(),
+            tail_calls: match request.returns_tail_call {
+                true => TailCalls::Return,
+                false => TailCalls::Make,
+            },
             ..call_options(self.opened.options, self.opened.person.as_deref())
         };
         let answer = self.opened.run(&request.name, args, options, &mut cx);

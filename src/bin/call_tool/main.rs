@@ -164,13 +164,13 @@ fn answer(options: &'static CallToolOptions, cancel: &Cancellation, clock: &Arc<
     let form = options.form.unwrap_or_default();
     let wants_display = matches!(form, Form::Result | Form::Host) || form.is_for_people();
     let mut cx = Context::new(cancel.clone(), wants_display);
-    cx.places = match form {
+    cx.view.places = match form {
         _ if options.report.is_some() => ResultPlaces::Matches,
         Form::Result => ResultPlaces::Matches,
         Form::Lines => ResultPlaces::Items,
         _ => ResultPlaces::Unwanted,
     };
-    cx.wants_looks = form == Form::Text && shows_colours(options);
+    cx.view.wants_looks = form == Form::Text && shows_colours(options);
     if options.stream {
         cx = cx.with_live_output(live::print_line);
     }

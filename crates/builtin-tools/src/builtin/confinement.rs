@@ -93,7 +93,7 @@ pub fn sandbox(
         .with_hint("Fix that file, or set GEMINI_TOOLS_SANDBOX."));
     }
     let mode = settings.sandbox.mode(&chosen, is_contained)?;
-    let mode = mode.max(own.max(cx.least_sandbox).unwrap_or_default());
+    let mode = mode.max(own.max(cx.view.least_sandbox).unwrap_or_default());
     let allowed = settings.sandbox.allowed_paths.iter();
     let writable = workspace
         .written_roots()

@@ -348,7 +348,7 @@ impl Call {
                 text.push_looking("/", Look::Path);
             }
             text.push_name(path);
-            if cx.places == ResultPlaces::Items {
+            if cx.view.places == ResultPlaces::Items {
                 let path = place.path().join(OsStr::from_bytes(path));
                 places.push(FoundPlace::file(path.as_os_str().as_bytes()));
             }
@@ -357,7 +357,7 @@ impl Call {
         let mut result = ToolResult::named(text)
             .with_display(format!("Found {}", super::counted(hits.len(), "file")))
             .with_data("files", hits.len());
-        result.locations = (cx.places == ResultPlaces::Items).then_some(places);
+        result.locations = (cx.view.places == ResultPlaces::Items).then_some(places);
         result
     }
 

@@ -155,7 +155,7 @@ impl ToolInvocation for Call {
         let mut result = ToolResult::named(text)
             .with_display(summary)
             .with_data("entries", shown.len());
-        if cx.places == ResultPlaces::Items {
+        if cx.view.places == ResultPlaces::Items {
             let entries = shown.iter().map(|entry| self.place(entry));
             result.locations = Some(entries.collect());
         }

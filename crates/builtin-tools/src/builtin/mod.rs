@@ -399,7 +399,7 @@ fn about_path(before: &str, path: &Path, after: &str) -> NamedText {
 fn origin(tool: &BuiltinTool, cx: &Context) -> ChangeOrigin {
     ChangeOrigin {
         tool: tool.name.to_owned(),
-        call: cx.call_id.clone(),
+        call: cx.view.call_id.clone(),
         ..ChangeOrigin::default()
     }
 }

@@ -149,7 +149,7 @@ impl ToolInvocation for Call {
             job = find(self.jobs.as_ref(), self.pid)?;
         }
         window.finish();
-        Ok(self.report(&job, &window, started.elapsed(), cx.condenses))
+        Ok(self.report(&job, &window, started.elapsed(), cx.view.condenses))
     }
 }
 

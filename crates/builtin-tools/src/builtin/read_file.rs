@@ -258,7 +258,7 @@ impl Call {
         if let Some(total) = window.total {
             result = result.with_data("totalLines", total);
         }
-        result.is_limited = true;
+        result.view.is_limited = true;
         Ok(result)
     }
 }

@@ -528,11 +528,11 @@ impl Call {
         };
         let mut result = ToolResult {
             llm_content,
-            is_limited: true,
             ..ToolResult::default()
         }
         .with_display(format!("Read {}", counted(read, "file")))
         .with_data("files", read);
+        result.view.is_limited = true;
         if skipped.count > 0 {
             let named = skipped.named.iter();
             let named = named.map(|(path, reason)| (path.clone(), reason.as_ref().into()));

@@ -100,6 +100,8 @@ pub(super) struct Params {
 struct Call {
     tool_env: ToolEnv,
     command: String,
+    /// The line that runs: `command`, or what was judged of it.
+    line: String,
     description: Option<String>,
     directory: Option<String>,
     place: WorkspacePath,
@@ -138,6 +140,7 @@ fn build(params: Params, tool_env: &ToolEnv) -> Result<Call, ToolError> {
     };
     Ok(Call {
         tool_env: tool_env.clone(),
+        line: params.command.clone(),
         command: params.command,
         description: params.description.filter(|d| !d.trim().is_empty()),
         directory: params.directory.filter(|d| !d.trim().is_empty()),
@@ -186,6 +189,10 @@ impl ToolInvocation for Call {
         }))
     }
 
+    fn set_line(&mut self, line: String) {
+        self.line = line;
+    }
+
     fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
         let workspace = &self.tool_env.workspace;
         // Where jobs are kept takes a hash, which most calls have no need of.
@@ -204,17 +211,17 @@ impl ToolInvocation for Call {
         let programs = || analyse(&self.command).root_commands();
         let changes = changes(&self.tool_env, TOOL.name, &self.command, programs)?;
         let command = ShellCommand {
-            line: cx.line.as_deref().unwrap_or(&self.command),
+            line: &self.line,
             directory: directory.as_fd(),
             path: self.place.path(),
             sandbox: sandbox.as_ref(),
             changes: changes.as_ref(),
         };
-        let limit = cx.limit_chars.unwrap_or(UNLIMITED_CHARS);
+        let limit = cx.view.limit_chars.unwrap_or(UNLIMITED_CHARS);
         let mut capture = Capture::new(limit, cx.wants_display, cx.wants_output(), || {
             kept_answers::new_file(&workspace.overflow_dir()?, TOOL.name)
         })
-        .condensed(cx.condenses && !self.is_raw);
+        .condensed(cx.view.condenses && !self.is_raw);
         let acting = cx.cancel.acting()?;
         let supervised = command.start().map_err(|e| self.not_started(&e))?;
         drop(acting);
@@ -415,9 +422,9 @@ impl Report<'_> {
         let short = self.short_lines(&captured.text);
         let mut result = ToolResult::text(text.as_str()).with_data("bytes", captured.bytes);
         let start = self.before_output().len();
-        result.command_output = Some(start..start + captured.text.len());
+        result.view.command_output = Some(start..start + captured.text.len());
         if let Some(coloured) = &captured.coloured {
-            result.terminal_text = Some(self.lines(coloured.trim_end()));
+            result.view.terminal_text = Some(self.lines(coloured.trim_end()));
         }
         let display = match (&self.error, captured.text.is_empty()) {
             (_, false) => captured.coloured.unwrap_or(captured.text),
@@ -425,8 +432,8 @@ impl Report<'_> {
             (None, true) => self.summary(),
         };
         result.return_display = display.into();
-        result.is_limited = true;
-        result.short_text = Some(short);
+        result.view.is_limited = true;
+        result.view.short_text = Some(short);
         match self.ending {
             Some(ProcessEnd::Code(code)) => result = result.with_data("exitCode", code),
             Some(ProcessEnd::Signal(signal)) => result = result.with_data("signal", signal),

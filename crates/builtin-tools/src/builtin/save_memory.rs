@@ -293,9 +293,9 @@ impl ToolInvocation for Call {
             .with_display(Display::Markdown(message.clone()))
             .with_data("added", is_new)
             .with_data("path", show_path(&self.path));
-        result.text_for_people = Some(message);
+        result.view.text_for_people = Some(message);
         // Cut anywhere it would not be JSON any more.
-        result.is_limited = true;
+        result.view.is_limited = true;
         Ok(result)
     }
 }

@@ -519,7 +519,7 @@ impl ToolInvocation for Call {
     }
 
     fn run(mut self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
-        self.request.columns = cx.places != ResultPlaces::Unwanted;
+        self.request.columns = cx.view.places != ResultPlaces::Unwanted;
         let kept = Mutex::default();
         let report = if self.single {
             self.search_file(&kept, cx)?;

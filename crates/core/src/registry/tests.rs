@@ -99,9 +99,9 @@ fn a_tail_call_that_needs_approval_is_made_only_where_each_is_judged() {
     // What the caller itself wants is the caller's decision.
     registry.execute("writes", json!({}), &cx).expect("made");
     let mut judged = Vec::new();
-    let made = registry.execute_judged("asks", json!({}), &cx, |tool, _| {
+    let made = registry.execute_judged("asks", json!({}), &cx, |tool, args| {
         judged.push(tool.name().to_owned());
-        Ok(None)
+        crate::tool::build(tool, Args::from_value(args)?, &cx)
     });
     assert_eq!(
         made.expect("made").llm_content,

@@ -27,19 +27,6 @@ pub enum ResultPlaces {
     Items,
 }
 
-/// The treatment of the calls that results ask for ([`crate::tail_call`]).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum TailCalls {
-    /// They are made.
-    #[default]
-    Make,
-    /// They are made if nobody need be asked. The caller makes the call again from its beginning once a person has
-    /// replied, and what came before a tail call would happen twice.
-    MakeUnasked,
-    /// They are returned as [`super::ToolResult::tail_tool_call_request`]: the caller judges and makes them.
-    Return,
-}
-
 /// The way of a call to its caller: cancellation, live output, and what the answer should have.
 #[derive(Clone)]
 pub struct Context {
@@ -48,6 +35,14 @@ pub struct Context {
     /// Set if [`super::ToolResult::return_display`] will be looked at; otherwise tools leave it
     /// empty where it costs time.
     pub wants_display: bool,
+    /// What built-in tools are told of the reader of the answer. A tool of a program does not need it.
+    pub view: CallView,
+    output: Option<Arc<dyn Fn(OutputUpdate) + Send + Sync>>,
+}
+
+/// What our own tools are told of a call's reader and host. By default a program reads the answer: nothing is left out.
+#[derive(Debug, Clone, Default)]
+pub struct CallView {
     /// The places that the result is to have.
     pub places: ResultPlaces,
     /// Set if the text is for a terminal with colours; see [`super::named`].
@@ -56,32 +51,15 @@ pub struct Context {
     pub limit_chars: Option<usize>,
     /// Set if a model reads the answer, so that what a command prints is condensed.
     pub condenses: bool,
-    /// The line of shell that was judged, in the place of the one that the arguments hold.
-    pub line: Option<String>,
-    /// The call's id, where the caller has given it one.
+    /// The call's id, where the caller has given it one: the journal of changes keeps it.
     pub call_id: Option<String>,
     /// The sandbox that the host keeps its own commands in: commands of this call get none that is weaker.
     pub least_sandbox: Option<SandboxMode>,
-    /// The treatment of tail calls.
-    pub tail_calls: TailCalls,
-    output: Option<Arc<dyn Fn(OutputUpdate) + Send + Sync>>,
 }
 
 impl Default for Context {
     fn default() -> Self {
-        Self {
-            cancel: Cancellation::default(),
-            wants_display: true,
-            places: ResultPlaces::Unwanted,
-            wants_looks: false,
-            limit_chars: None,
-            condenses: false,
-            line: None,
-            call_id: None,
-            least_sandbox: None,
-            tail_calls: TailCalls::Make,
-            output: None,
-        }
+        Self::new(Cancellation::default(), true)
     }
 }
 
@@ -100,14 +78,8 @@ impl Context {
         Self {
             cancel,
             wants_display,
-            ..Self::default()
-        }
-    }
-
-    pub(crate) fn with_line(&self, line: String) -> Self {
-        Self {
-            line: Some(line),
-            ..self.clone()
+            view: CallView::default(),
+            output: None,
         }
     }
 

@@ -31,7 +31,7 @@ pub use cancellation::{
     ActGuard, Cancellation, GracePeriod, Interruption, TICK, TimeLimit, WaitGuard,
 };
 pub use confirmation::{ApprovalMode, Confirmation, ConfirmationDetails};
-pub use context::{Context, OutputUpdate, ResultPlaces, TailCalls, seconds_of, switch_of};
+pub use context::{CallView, Context, OutputUpdate, ResultPlaces, seconds_of, switch_of};
 pub use convert::convert;
 pub use error::{ErrorKind, ToolError};
 pub use execute::{build, catch, validate_build_execute};
@@ -41,7 +41,7 @@ pub use kind::Kind;
 pub use model_call::{ModelCall, ModelCallError, TokenCounts};
 pub use parameters::{Parameter, kind_of_parameter, parameters};
 pub use result::{
-    DiffStat, Display, FileDiff, FoundPlace, LlmContent, PartOrText, ResultError,
+    DiffStat, Display, FileDiff, FoundPlace, LlmContent, PartOrText, ResultError, ResultView,
     TailToolCallRequest, ToolResult,
 };
 pub use sandbox_mode::SandboxMode;
@@ -199,6 +199,10 @@ pub trait ToolInvocation: Send {
     ///
     /// What would make the call fail, where preparing the details meets it.
     fn confirmation(&self, cx: &Context) -> Result<Confirmation, ToolError>;
+
+    /// Sets the line of shell that runs in the place of the one in the arguments: the same commands, written by who has
+    /// judged them so that bash can read them in one way only. Calls that run no such line ignore it.
+    fn set_line(&mut self, _line: String) {}
 
     /// Runs the call to its end; `cx` carries cancellation and live output.
     ///

@@ -3,7 +3,7 @@
 //! A program that reads JSON is given each name as it is. In a text for a person or a pipe a name
 //! must neither break its line nor command the terminal, so that the places of names that would
 //! are kept, with what is shown there instead. A terminal shows names, numbers of lines and matches
-//! in colours, where [`Context::wants_looks`](super::Context::wants_looks) asks for their places.
+//! in colours, where [`CallView::wants_looks`](super::CallView::wants_looks) asks for their places.
 
 use super::Context;
 use crate::colours::Look;
@@ -88,7 +88,7 @@ impl NamedText {
     /// Makes an empty text for the answer to a call.
     pub fn answering(cx: &Context) -> Self {
         Self {
-            looks: cx.wants_looks.then(Vec::new),
+            looks: cx.view.wants_looks.then(Vec::new),
             ..Self::default()
         }
     }
@@ -194,7 +194,7 @@ mod tests {
     #[test]
     fn a_terminal_shows_looks_and_nothing_that_commands_it() {
         let mut cx = Context::new(Cancellation::default(), false);
-        cx.wants_looks = true;
+        cx.view.wants_looks = true;
         let mut body = NamedText::answering(&cx);
         body.push_name(b"a\nb");
         body.push_str(":");

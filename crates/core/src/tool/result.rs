@@ -27,32 +27,33 @@ pub struct ToolResult {
     /// Another tool that runs at once; its result takes this one's place.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tail_tool_call_request: Option<TailToolCallRequest>,
-    /// The tool has kept its text within bounds that its caller chose, so that the general
-    /// limit of answers does not apply.
-    #[serde(skip)]
-    pub is_limited: bool,
     /// Places that a search has found, or a tool lists, which are among the data as `locations`:
     /// apart, because a value of JSON would take ten times as much. Or what a tool lists; see
     /// [`ResultPlaces`](super::ResultPlaces).
     #[serde(skip)]
     pub locations: Option<Vec<FoundPlace>>,
-    /// Text with colours, for a terminal that has them.
+    /// What our own forms of an answer show beside or instead of the text. A tool of a program leaves it as it is.
     #[serde(skip)]
+    pub view: ResultView,
+}
+
+/// The parts of a result that only the forms in which we print an answer know: most of them serve one tool.
+#[derive(Debug, Clone, Default)]
+pub struct ResultView {
+    /// The tool has kept its text within bounds that its caller chose, so that the general
+    /// limit of answers does not apply.
+    pub is_limited: bool,
+    /// Text with colours, for a terminal that has them.
     pub terminal_text: Option<String>,
     /// The place of a command's output in the text, which says more of the command.
-    #[serde(skip)]
     pub command_output: Option<Range<usize>>,
     /// Text without the labels that say nothing, for the forms that do without them.
-    #[serde(skip)]
     pub short_text: Option<String>,
     /// Text for people, if the content is in a notation for models.
-    #[serde(skip)]
     pub text_for_people: Option<String>,
     /// Names in the text that are shown otherwise where it is printed as lines.
-    #[serde(skip)]
     pub odd_names: OddNames,
     /// Looks of the text's pieces on a terminal, if they were asked for.
-    #[serde(skip)]
     pub looks: Vec<PlacedLook>,
 }
 
@@ -68,11 +69,10 @@ impl ToolResult {
     /// Makes a result of a text with names of files.
     pub fn named(text: NamedText) -> Self {
         let (text, odd_names, looks) = text.into_parts();
-        Self {
-            odd_names,
-            looks,
-            ..Self::text(text)
-        }
+        let mut result = Self::text(text);
+        result.view.odd_names = odd_names;
+        result.view.looks = looks;
+        result
     }
 
     /// Sets what people see.

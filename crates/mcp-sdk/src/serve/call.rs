@@ -6,10 +6,9 @@ use super::server::{Project, Server};
 use super::{content, long_answer};
 use crate::lock;
 use gemini_tools_core::client_host::{AnswerLimit, ClientHost, SizeUnit};
+use gemini_tools_core::tail_call::TailCalls;
 use gemini_tools_core::tool::SandboxMode;
-use gemini_tools_core::tool::{
-    Cancellation, Context, ErrorKind, OutputUpdate, TailCalls, ToolError,
-};
+use gemini_tools_core::tool::{Cancellation, Context, ErrorKind, OutputUpdate, ToolError};
 use gemini_tools_session::{CallOptions, Clock, Reader, SharedPrompt, with_time_limit};
 use rmcp::RoleServer;
 use rmcp::model::{CallToolResponse, ProgressNotificationParam, ProgressToken};
@@ -169,15 +168,16 @@ fn make(
     let client_limit = call.client_limit(of_settings);
     let of_client = client_limit.map(|limit| limit.size);
     let of_client = of_client.filter(|size| of_settings.is_none_or(|chars| *size < chars));
-    cx.least_sandbox = call.least_sandbox;
-    if matches!(call.asking, AskMode::ByResults(_)) {
-        cx.tail_calls = TailCalls::MakeUnasked;
-    }
+    cx.view.least_sandbox = call.least_sandbox;
     let options = CallOptions {
         person: person.as_ref(),
         reader: match of_client {
             Some(size) => Reader::Host(Some(size.saturating_sub(LABELS_CHARS))),
             None => Reader::Model,
+        },
+        tail_calls: match &call.asking {
+            AskMode::ByResults(_) => TailCalls::MakeUnasked,
+            _ => TailCalls::Make,
         },
         tell: Some(server.options.log),
         ..CallOptions::default()
