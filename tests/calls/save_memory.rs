@@ -1,5 +1,5 @@
 //! `save_memory`: one line per fact in the user's own file, whatever the fact, the file and the links on the way;
-//! nothing else changes. Many writers at once are in [`crate::save_memory_writers`].
+//! nothing else changes. Many writers at once are in [`super::save_memory_writers`].
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use super::save_memory::{FILE, HEADING, at_home, file_of, memories, message, save};
 use crate::harness::{Answer, Running, Workspace};
-use crate::save_memory::{FILE, HEADING, at_home, file_of, memories, message, save};
 
 /// As many as the project promises.
 const WRITERS: usize = 50;

@@ -20,16 +20,21 @@ fn every_file_of_every_test_binary_is_declared() {
     let tests = harness::checkout().join("tests");
     for directory in fs::read_dir(tests).expect("the tests") {
         let directory = directory.expect("an entry").path();
-        let main = fs::read_to_string(directory.join("main.rs")).unwrap_or_default();
+        let root = ["main.rs", "mod.rs"].map(|name| directory.join(name));
+        let Some(root) = root.into_iter().find(|root| root.is_file()) else {
+            continue;
+        };
+        let declared = fs::read_to_string(&root).expect("its text");
         for file in fs::read_dir(directory).expect("a directory") {
             let path = file.expect("an entry").path();
             let name = path.file_stem().expect("a name").to_string_lossy();
-            let is_module = path.extension().is_some_and(|e| e == "rs") && name != "main";
-            let is_declared = main.contains(&format!("\nmod {name};\n"));
+            let is_module = path.extension().is_some_and(|e| e == "rs") && path != root;
+            let is_declared = declared.contains(&format!("\nmod {name};\n"));
             assert!(
                 !is_module || is_declared,
-                "{}: not in main.rs",
-                path.display()
+                "{}: not in {}",
+                path.display(),
+                root.display()
             );
         }
     }

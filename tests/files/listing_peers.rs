@@ -6,9 +6,9 @@ use std::fs::File;
 use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
 
+use super::peers::{Names, difference, names, on_disk, output, peer, peers, split, tree};
 use crate::harness::random::{Random, seeds};
 use crate::harness::{Workspace, trials};
-use crate::peers::{Names, difference, names, on_disk, output, peer, peers, split, tree};
 
 /// Components of patterns.
 const PIECES: [&str; 22] = [

@@ -8,9 +8,9 @@ use std::process::Command;
 use encoding_rs::Encoding;
 use serde_json::{Value, json};
 
+use super::peers::{names, on_disk, output, peer, tree};
 use crate::harness::random::{Random, seeds};
 use crate::harness::{Workspace, skipped, trials};
-use crate::peers::{names, on_disk, output, peer, tree};
 
 /// A longer line is cut, in characters.
 const LINE_CHARS: usize = 2_000;

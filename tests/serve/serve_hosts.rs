@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::serve::{greeted_by, text};
+use super::served::{greeted_by, text};
 use crate::harness::Workspace;
 use crate::harness::client::{Server, greeting};
 

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
+use super::sarif::check_json;
 use crate::harness::tree::Tree;
 use crate::harness::{Answer, Call, Workspace, executable, place_executable};
-use crate::sarif::check_json;
 
 /// The hosts, and their files in the home directory and the project.
 const HOSTS: [(&str, &str, &str); 6] = [

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
+use super::sarif::{check_junit, check_sarif};
 use crate::harness::{Answer, Workspace};
-use crate::sarif::{check_junit, check_sarif};
 
 fn lint(ws: &Workspace, args: &[&str]) -> Answer {
     ws.get_tools(&["lint"]).flags(args).run()

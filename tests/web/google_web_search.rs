@@ -1,5 +1,5 @@
 //! `google_web_search`: the request is Gemini CLI's on each way in, the credential comes from the user alone, and the
-//! answer has its sources where they belong. Faults on the way are in [`crate::gemini_api`].
+//! answer has its sources where they belong. Faults on the way are in [`super::gemini_api`].
 
 use std::fs;
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! `web_fetch` without a credential: what comes from an address, as text for a model, as media, or as an error that
-//! says what is wrong. Who may be asked is in [`crate::web_fetch_addresses`], what it may cost in
-//! [`crate::web_fetch_limits`], and what a model makes of it in [`crate::web_fetch_model`].
+//! says what is wrong. Who may be asked is in [`super::web_fetch_addresses`], what it may cost in
+//! [`super::web_fetch_limits`], and what a model makes of it in [`crate::web_fetch_model`].
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

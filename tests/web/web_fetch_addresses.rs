@@ -1,5 +1,5 @@
 //! `web_fetch` reaches nothing but public addresses: the corpus of spellings, blocks, schemes and redirects by which a
-//! page or a model could lead it elsewhere. What names resolve to is in [`crate::web_fetch_names`].
+//! page or a model could lead it elsewhere. What names resolve to is in [`super::web_fetch_names`].
 //!
 //! "Refused" is checked from the other side as well: a canary that listens on every address of this machine must not
 //! see a single connection. `{port}` in an address is the canary's.

@@ -51,8 +51,7 @@ struct BatchCall {
     args: Value,
     /// Annotations of the tool's MCP server when the caller judged the call.
     annotations: Option<Map<String, Value>>,
-    /// True if the caller judges and makes tail calls itself.
-    returns_tail_call: bool,
+    tail_calls: TailCalls,
 }
 
 impl BatchCall {
@@ -78,9 +77,9 @@ impl BatchCall {
                 return Err((id, wrong));
             }
         };
-        let returns_tail_call = match take("returnTailCall") {
-            Value::Null => false,
-            Value::Bool(returns) => returns,
+        let tail_calls = match take("returnTailCall") {
+            Value::Null | Value::Bool(false) => TailCalls::Make,
+            Value::Bool(true) => TailCalls::Return,
             other => {
                 let wrong = format!("\"returnTailCall\" must be true or false, but it is {other}");
                 return Err((id, wrong));
@@ -97,7 +96,7 @@ impl BatchCall {
                 name,
                 args,
                 annotations,
-                returns_tail_call,
+                tail_calls,
             }),
             (other, _) => {
                 let wrong = format!("\"name\" must be a string, but it is {other}");
@@ -366,10 +365,7 @@ impl Batch {
         let options = CallOptions {
             judged: request.annotations.as_ref(),
             id: request.id.as_deref(),
-            tail_calls: match request.returns_tail_call {
-                true => TailCalls::Return,
-                false => TailCalls::Make,
-            },
+            tail_calls: request.tail_calls,
             ..call_options(self.opened.options, self.opened.person.as_deref())
         };
         let answer = self.opened.run(&request.name, args, options, &mut cx);

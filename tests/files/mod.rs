@@ -1,7 +1,5 @@
 //! Tools that read, find and change files, and what no path and no race gets at.
 
-use gemini_tools_test_harness as harness;
-
 mod durability;
 mod encodings;
 mod glob;

@@ -1,7 +1,5 @@
 //! Who may do what: settings, rules, trust, and what is said beforehand.
 
-use gemini_tools_test_harness as harness;
-
 mod explain;
 mod guarded_files;
 mod host_environment;
@@ -9,5 +7,5 @@ mod policy;
 mod policy_cases;
 mod settings;
 mod tail_calls;
-mod trust;
+mod trusted;
 mod untrusted;

@@ -1,7 +1,5 @@
 //! What is installed and set up, what is declared, and the formats of others.
 
-use gemini_tools_test_harness as harness;
-
 mod dialects;
 mod doctor;
 mod formats;

@@ -1,7 +1,5 @@
 //! `run_agent`: the turns of a model, its end, its terminal and its report.
 
-use gemini_tools_test_harness as harness;
-
 mod ci_example;
 mod gemini_stream;
 mod google_credentials;

@@ -1,7 +1,5 @@
 //! Commands: how they are read, run, kept in the background, confined and ended.
 
-use gemini_tools_test_harness as harness;
-
 mod background;
 mod commands;
 mod condense;

@@ -1,7 +1,5 @@
 //! What holds for every call: arguments, answers, ways to call, time and memory.
 
-use gemini_tools_test_harness as harness;
-
 mod answers;
 mod arguments;
 mod batch;

@@ -1,7 +1,5 @@
 //! Tools that reach the web, and the way to the Gemini API.
 
-use gemini_tools_test_harness as harness;
-
 mod gemini_api;
 mod google_web_search;
 mod web_fetch;
