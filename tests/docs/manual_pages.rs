@@ -4,14 +4,13 @@
 //! an option of a subcommand (`lint --mcp`), and last `SECTIONS`, those after the options.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::Path;
 
 use clap::{Arg, Command};
 use clap_mangen::Man;
 
 use crate::command_lines::{all, in_checkout, read};
-use crate::harness::{Workspace, skipped};
+use crate::harness::{Workspace, hold_generated, skipped};
 
 /// What a person has written for a page, by its place there.
 struct Prose(BTreeMap<String, String>);
@@ -49,7 +48,7 @@ fn page(command: &Command) -> String {
     let about = command.get_about().expect("what it does").to_string();
     let (first, rest) = about.split_at(1);
     let mut page = format!(
-        ".\\\" UPDATE_MANUAL_PAGES=1 cargo test --test docs manual_pages writes this page.\n\
+        ".\\\" scripts/generate writes this page.\n\
          .TH {} 1 \"\" \"gemini-tools {}\" \"User Commands\"\n.ad l\n\
          .SH NAME\n{name} \\- {}{}\n.SH SYNOPSIS\n{}",
         name.to_uppercase(),
@@ -220,17 +219,11 @@ fn values(argument: &Arg, written: &str) -> String {
 }
 
 #[test]
-fn manual_pages_are_current() {
+fn generated_manual_pages_are_current() {
     for command in all() {
         let file = format!("man/{}.1", command.get_name());
         let wanted = page(&command);
-        if std::env::var_os("UPDATE_MANUAL_PAGES").is_some() {
-            fs::write(in_checkout(&file), &wanted).expect("written");
-        }
-        assert!(
-            read(&file) == wanted,
-            "{file} is not current: UPDATE_MANUAL_PAGES=1 cargo test --test docs manual_pages writes it anew"
-        );
+        hold_generated(&file, &wanted);
     }
 }
 

@@ -52,23 +52,6 @@ fn it_is_short() {
     }
 }
 
-/// A page of the book has the parameters of each; `crates/builtin-tools/src/builtin/pages_tests.rs` writes them.
-#[test]
-fn table_has_every_tool_and_no_other() {
-    let readme = readme();
-    let mut rows: Vec<&str> = readme
-        .text()
-        .lines()
-        .filter(|line| line.starts_with("| [`"))
-        .collect();
-    for name in tools() {
-        let start = format!("| [`{name}`](docs/tools/{name}.md) | ");
-        let row = rows.iter().position(|row| row.starts_with(&start));
-        rows.remove(row.unwrap_or_else(|| panic!("{name} has no row in the README's table")));
-    }
-    assert_eq!(rows, [""; 0]);
-}
-
 #[test]
 fn policy_rule_lists_every_tool() {
     let page = Page::read("docs/gemini-cli.md");

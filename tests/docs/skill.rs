@@ -1,10 +1,9 @@
 //! The skill for hosts: its form, its tables, which are those of the book, and its examples, which are run.
 
-use std::fs;
-
 use regex::Regex;
 
-use crate::harness::page::{Page, in_checkout};
+use crate::harness::hold_generated;
+use crate::harness::page::Page;
 
 const SKILL: &str = "crates/setup/src/init/SKILL.md";
 
@@ -31,10 +30,9 @@ fn its_examples_print_what_it_says() {
     assert_eq!(Page::read(SKILL).run_examples(), 2);
 }
 
-/// `<!-- PAGE: CELL -->` stands above the table of that page whose head begins with that cell. `UPDATE_SKILL=1` writes
-/// the tables.
+/// `<!-- PAGE: CELL -->` stands above the table of that page whose head begins with that cell.
 #[test]
-fn its_tables_are_those_of_the_book() {
+fn generated_tables_are_those_of_the_book() {
     let skill = Page::read(SKILL);
     let mark = Regex::new(r"^<!-- (\S+): (.+) -->$").expect("a pattern");
     let mut expected = String::new();
@@ -50,13 +48,7 @@ fn its_tables_are_those_of_the_book() {
         tables += 1;
     }
     assert_eq!(tables, 4);
-    if std::env::var_os("UPDATE_SKILL").is_some() {
-        return fs::write(in_checkout(SKILL), expected).expect("written");
-    }
-    assert!(
-        skill.text() == expected,
-        "UPDATE_SKILL=1 cargo test --test docs skill writes the tables of {SKILL}:\n{expected}"
-    );
+    hold_generated(SKILL, &expected);
 }
 
 /// A table of a page, without links, which would lead nowhere elsewhere.

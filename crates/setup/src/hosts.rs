@@ -394,6 +394,7 @@ pub(crate) fn is_server(command: &str) -> bool {
 mod tests {
     use super::{GEMINI, HOSTS, Host};
     use gemini_tools_core::client_host::ClientHost;
+    use gemini_tools_test_harness::{checkout, hold_generated};
 
     /// The sizes are to the thousand, with room for what the host adds.
     #[test]
@@ -421,11 +422,11 @@ mod tests {
         }
     }
 
-    /// The table in the book, a row for each host. `UPDATE_HOSTS=1` writes it.
+    /// The table in the book, a row for each host.
     #[test]
-    fn the_book_has_the_same_facts() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/other-hosts.md");
-        let page = std::fs::read_to_string(path).expect("the page");
+    fn generated_facts_are_in_the_book() {
+        const PAGE: &str = "docs/other-hosts.md";
+        let page = std::fs::read_to_string(checkout().join(PAGE)).expect("the page");
         let rows = HOSTS.iter().chain([&GEMINI]).map(|host| {
             let facts = host.facts.all().map(|(_, text)| text).join(" | ");
             format!("| {} ({}) | {facts} |", host.title, host.seen)
@@ -435,13 +436,6 @@ mod tests {
         let (before, rest) = page.split_once(head).expect("the table");
         let (_, after) = rest.split_once("\n\n").expect("its end");
         let expected = format!("{before}{head}{}\n\n{after}", rows.join("\n"));
-        if std::env::var_os("UPDATE_HOSTS").is_some() {
-            return std::fs::write(path, &expected).expect("written");
-        }
-        assert!(
-            page == expected,
-            "UPDATE_HOSTS=1 writes the table:\n{}",
-            rows.join("\n")
-        );
+        hold_generated(PAGE, &expected);
     }
 }

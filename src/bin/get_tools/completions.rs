@@ -1,7 +1,7 @@
 //! `get_tools completions`: what shells complete of our command lines.
 //!
 //! The texts are generated from the command lines by a test, which fails where they are not
-//! current (`UPDATE_COMPLETIONS=1 cargo test --test docs command_lines` writes them anew), so
+//! current (`scripts/generate` writes them anew), so
 //! that no generator is part of an executable.
 
 use crate::print::{fail, print};

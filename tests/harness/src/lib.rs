@@ -602,6 +602,22 @@ pub fn checkout() -> &'static Path {
     harness.ancestors().nth(2).expect("the checkout")
 }
 
+/// Holds a file of the checkout that is made from the code: it has this text. `scripts/generate` sets the variable by
+/// which the file is written instead.
+#[track_caller]
+pub fn hold_generated(file: &str, wanted: &str) {
+    let path = checkout().join(file);
+    let present = fs::read_to_string(&path).unwrap_or_default();
+    if present == wanted {
+        return;
+    }
+    assert!(
+        std::env::var_os("GENERATE").is_some(),
+        "{file} is not current: scripts/generate writes it anew"
+    );
+    fs::write(&path, wanted).unwrap_or_else(|e| panic!("{file}: {e}"));
+}
+
 /// By how much the tests that try something very often do more of it: `GEMINI_TOOLS_TRIALS`, where 1 is a tenth of
 /// what is meant to be tried before a release, and 10 is all of it.
 pub fn trials() -> u32 {

@@ -3,8 +3,8 @@
 //! A tool's file holds everything about it: the names, the description and the help (`TOOL`), the
 //! arguments (`Params`), and the checked call (`Call`). The JSON Schemas of the arguments are
 //! generated from `Params` into `schemas.json`, so that a call need not make them; a test checks
-//! that they are current (`UPDATE_DECLARATIONS=1 cargo test --workspace --lib declarations`
-//! writes them anew).
+//! that they are current, and `scripts/generate`
+//! writes them anew.
 
 #![expect(
     clippy::needless_pass_by_value,
@@ -430,6 +430,7 @@ mod tests {
         Context, TOOLS, ToolEnv, ToolRegistry, UNDECLARED, Workspace, example, generated_schemas,
         json, register_tool,
     };
+    use gemini_tools_test_harness::hold_generated;
     use serde_json::{Map, Value};
     use std::sync::Arc;
 
@@ -490,7 +491,7 @@ mod tests {
     }
 
     #[test]
-    fn declarations_are_those_that_the_parameters_give() {
+    fn generated_declarations_are_those_of_the_parameters() {
         let mut lines = Vec::new();
         for (tool, (name, schema)) in TOOLS.iter().zip(generated_schemas()) {
             assert_eq!(tool.name, name, "a tool has the name of its file");
@@ -510,16 +511,7 @@ mod tests {
             }
         }
         let text = format!("{{\n{}\n}}\n", lines.join(",\n"));
-        if std::env::var_os("UPDATE_DECLARATIONS").is_some() {
-            let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/builtin/schemas.json");
-            std::fs::write(path, &text).expect("written");
-        } else {
-            assert_eq!(
-                super::SCHEMAS,
-                text,
-                "UPDATE_DECLARATIONS=1 cargo test --workspace --lib declarations"
-            );
-        }
+        hold_generated("crates/builtin-tools/src/builtin/schemas.json", &text);
     }
 
     #[test]

@@ -1,18 +1,19 @@
 //! The pages about the built-in tools in `docs/tools`: all that can be told from the code is
 //! there as the code has it. What follows the mark is written by hand.
 //!
-//! `UPDATE_TOOL_PAGES=1 cargo test --workspace --lib tool_pages` writes it anew. The errors are those of
+//! `scripts/generate` writes it anew, with the lists of the tools elsewhere. The errors are those of
 //! `tests/errors/cases.jsonl`, each of which `tests/docs/book.rs` provokes.
 
 use super::{BuiltinTool, TOOLS, web_fetch};
 use gemini_tools_core::tool::{kind_of_parameter, parameters};
+use gemini_tools_test_harness::hold_generated;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Last line of the generated part.
-const MARK: &str = "<!-- Generated up to here: UPDATE_TOOL_PAGES=1, see CONTRIBUTING.md. -->";
+const MARK: &str = "<!-- Generated up to here by scripts/generate. -->";
 
 fn cell(text: &str) -> String {
     text.replace('|', "\\|").replace('<', "&lt;")
@@ -169,23 +170,68 @@ fn hold(file: &str, generated: &str) {
     let by_hand = present
         .split_once(&format!("{MARK}\n"))
         .map_or("", |(_, by_hand)| by_hand);
-    let wanted = format!("{generated}{by_hand}");
-    if std::env::var_os("UPDATE_TOOL_PAGES").is_some() {
-        fs::write(&path, &wanted).expect("written");
-    }
-    let present = fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        present == wanted,
-        "{file} is not current: UPDATE_TOOL_PAGES=1 cargo test --workspace --lib tool_pages writes it anew"
-    );
+    hold_generated(file, &format!("{generated}{by_hand}"));
+}
+
+/// Holds a list of a file that has a line for each tool. A line that begins as `line_of` says stays as it was written;
+/// a tool without one gets that line, which for a table ends with the tool's summary.
+fn hold_list(
+    file: &str,
+    is_line: impl Fn(&str) -> bool,
+    line_of: impl Fn(&BuiltinTool) -> (String, String),
+) {
+    let present = fs::read_to_string(in_checkout(file)).expect(file);
+    let mut lines: Vec<&str> = present.lines().collect();
+    let start = lines.iter().position(|line| is_line(line)).expect("a list");
+    let count = lines[start..]
+        .iter()
+        .take_while(|line| is_line(line))
+        .count();
+    let rows = TOOLS.iter().map(|tool| {
+        let (begin, rest) = line_of(tool);
+        let known = lines[start..start + count]
+            .iter()
+            .find(|line| line.starts_with(&begin));
+        known.map_or_else(|| format!("{begin}{rest}"), |line| (*line).to_owned())
+    });
+    let rows: Vec<String> = rows.collect();
+    lines.splice(start..start + count, rows.iter().map(String::as_str));
+    hold_generated(file, &(lines.join("\n") + "\n"));
 }
 
 #[test]
-fn tool_pages_are_current() {
+fn generated_tool_pages_are_current() {
     for tool in TOOLS {
         hold(&format!("docs/tools/{}.md", tool.name), &page(tool));
     }
     hold("docs/tools/index.md", &overview());
+}
+
+#[test]
+fn generated_lists_have_every_tool_and_no_other() {
+    hold_list(
+        "README.md",
+        |line| line.starts_with("| [`"),
+        |tool| {
+            let begin = format!("| [`{0}`](docs/tools/{0}.md) | ", tool.name);
+            (begin, format!("{} |", tool.summary))
+        },
+    );
+    hold_list(
+        "docs/SUMMARY.md",
+        |line| line.starts_with("  - [") && line.contains("](tools/"),
+        |tool| (format!("  - [{0}](tools/{0}.md)", tool.name), String::new()),
+    );
+    // What Plan Mode of an extension denies: all that changes something.
+    let file = "packaging/extension/policies/plan-mode.toml";
+    let present = fs::read_to_string(in_checkout(file)).expect("the rules");
+    let changing = TOOLS.iter().filter(|tool| !tool.info.kind.is_read_only());
+    let changing: Vec<String> = changing.map(|tool| format!("{:?}", tool.name)).collect();
+    let lines = present.lines().map(|line| match line.split_once(" = [") {
+        Some(("toolName", _)) => format!("toolName = [{}]\n", changing.join(", ")),
+        _ => format!("{line}\n"),
+    });
+    hold_generated(file, &lines.collect::<String>());
 }
 
 #[test]
