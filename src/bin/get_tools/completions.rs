@@ -1,8 +1,8 @@
-//! `get_tools completions`: what shells complete of our command lines.
+//! `get_tools completions`: completion scripts for shells.
 //!
-//! The texts are generated from the command lines by a test, which fails where they are not
-//! current (`UPDATE_COMPLETIONS=1 cargo test --test docs command_lines` writes them anew), so
-//! that no generator is part of an executable.
+//! The scripts are generated from the command lines by a test, which fails if they are out of date
+//! (`UPDATE_COMPLETIONS=1 cargo test --test docs command_lines` writes them). No generator is
+//! therefore part of an executable.
 
 use crate::print::{fail, print};
 
