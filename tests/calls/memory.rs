@@ -1,5 +1,5 @@
 //! Every call fits: each input that was once the worst for some tool is answered within 64 MiB, or refused with an error
-//! that names the limit. That is said of the executables that users have: `scripts/check` runs the tests with those,
+//! that names the limit. That is said of the executables that users have: `scripts/check --full` runs the tests with those,
 //! while `cargo test` leaves these out.
 
 use serde_json::{Value, json};

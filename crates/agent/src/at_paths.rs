@@ -1,6 +1,7 @@
-//! `@path` in a prompt: which files are meant, and the message with their contents.
+//! Finds the `@path` words of a prompt, and builds the message that carries the contents of those
+//! files.
 //!
-//! Reading them is `read_many_files`' work.
+//! Reading the files is left to the tool `read_many_files`.
 
 use gemini_tools_core::message::Part;
 use gemini_tools_core::tool::LlmContent;
@@ -8,23 +9,22 @@ use regex::Regex;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-/// Ends a sentence, or what is in parentheses, rather than a path.
 const PUNCTUATION: [char; 7] = [',', '.', ';', ':', '!', '?', ')'];
 
 /// A file or directory that a prompt names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AtPath {
-    /// Without the `@`, and without the backslashes that protect characters.
+    /// The path without the `@`, with escaped characters unescaped.
     pub path: String,
-    /// The place in the prompt, in bytes, with the `@`.
+    /// The byte range of the word in the prompt, including the `@`.
     pub range: Range<usize>,
 }
 
 /// Finds the paths that a prompt names.
 ///
-/// An `@` begins one at the start or after white space. It reaches to the next white space; a
-/// backslash protects white space and other characters, as in a shell. Punctuation at its end is
-/// the sentence's.
+/// An `@` marks a path if it is at the start or after white space. The path extends to the next
+/// white space; a backslash escapes white space and other characters, as in a shell. Punctuation at
+/// its end is not part of it, but of the sentence.
 pub fn find(prompt: &str) -> Vec<AtPath> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -37,7 +37,7 @@ pub fn find(prompt: &str) -> Vec<AtPath> {
         }
         let rest = &prompt[at..];
         let raw = without_punctuation(&rest[..end_of_path(rest)]);
-        // A dot alone is a sentence's; the whole project is asked for by `@./`.
+        // A lone `@.` is the end of a sentence; `@./` means the whole project.
         if raw.is_empty() {
             continue;
         }
@@ -50,8 +50,9 @@ pub fn find(prompt: &str) -> Vec<AtPath> {
     found
 }
 
-/// Returns true if a word after an `@` can hardly mean anything but a file: it begins as paths do, or its
-/// last part has an ending. Names of people and of packages (`@types/node`) don't.
+/// Returns true if a word after an `@` is most likely a path, so that it is worth a warning if
+/// there is no such file: it begins as paths do, or its last component has an extension. Names of
+/// people and of packages (`@types/node`) don't.
 pub fn looks_like_path(word: &str) -> bool {
     let begins = ["/", "./", "../", "~/"];
     let name = word.rsplit('/').next().unwrap_or_default();
@@ -62,7 +63,6 @@ pub fn looks_like_path(word: &str) -> bool {
     begins.iter().any(|start| word.starts_with(start)) || is_hidden || has_ending
 }
 
-/// Returns the bytes up to white space that no backslash protects.
 fn end_of_path(rest: &str) -> usize {
     let mut is_protected = false;
     for (i, c) in rest.char_indices() {
@@ -89,8 +89,8 @@ pub(crate) fn without_punctuation(path: &str) -> &str {
     rest
 }
 
-/// Takes the backslashes off that protect a character. Before a letter or a digit a backslash
-/// protects nothing and belongs to the name.
+/// Removes the backslashes that escape a character. As in a shell's word, a backslash before a
+/// letter or digit escapes nothing here and stays part of the name.
 fn unescaped(raw: &str) -> String {
     let mut path = String::with_capacity(raw.len());
     let mut chars = raw.chars().peekable();
@@ -106,11 +106,11 @@ fn unescaped(raw: &str) -> String {
     path
 }
 
-/// Returns the parts of the user's message: the prompt, then what `read_many_files` has answered for
-/// the paths in it.
+/// Returns the parts of the user's message: the prompt, followed by the contents of the files it
+/// mentions, as `read_many_files` has returned them.
 ///
-/// The shape is that of Gemini CLI 0.8: a part that begins the contents, then for each file a
-/// part that names it and one with its text; media and remarks stay parts of their own.
+/// The layout is Gemini CLI 0.8's: a part that announces the contents, then two parts for each
+/// file, its name and its text. Images and notes are parts of their own.
 pub fn message_parts(prompt: &str, read: &LlmContent) -> Vec<Part> {
     let mut contents = Vec::new();
     for part in read.to_parts() {
@@ -127,16 +127,17 @@ pub fn message_parts(prompt: &str, read: &LlmContent) -> Vec<Part> {
     parts
 }
 
-/// The line that begins a file: it names an absolute path, an empty line follows, and one precedes it
-/// but for the first.
+/// Matches the line that `read_many_files` writes before each file. The match ends with a blank
+/// line; that a blank line precedes it (except for the first file) is checked by the caller,
+/// because a file's own text may contain such a line.
 #[expect(clippy::unwrap_used, reason = "a constant, which a test compiles")]
 static FILE_HEADER: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"(?m)^--- (/.*) ---\n\n").unwrap());
 
-/// The line after the last file.
 const TAIL: &str = "--- End of content ---";
 
-/// Takes an answer apart into files and remarks.
+/// Splits the text of `read_many_files` into one part per file and one for each remark. The model
+/// must see where a file begins, so each file gets a part with its name first.
 fn push_text(parts: &mut Vec<Part>, text: &str) {
     let (body, tail) = match text.strip_suffix(TAIL) {
         Some(body) => (body, Some(Part::text(format!("\n{TAIL}")))),

@@ -1,4 +1,5 @@
-//! Our own call command, kept running: `call_tool --batch --stream` costs no process a call.
+//! Runs calls through one long-lived `call_tool --batch --stream`, so that a call does not cost a
+//! process.
 
 use super::call::{CallOutcome, CallRequest};
 use super::external_commands::{CALL_TIME, ExternalCommand, not_ended};
@@ -22,20 +23,19 @@ use std::process::Command;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-/// Bytes that an id adds to a call at most.
 const MAX_ID_BYTES: usize = 64;
 
-/// Time that the command has to end its calls when it is asked to.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// `call_tool`, started at the first call, and again where it has ended.
+/// A client of `call_tool`. The process is started by the first call, and started again by the next
+/// call if it has exited.
 #[derive(Debug)]
 pub(super) struct BatchClient {
     call_tool: ExternalCommand,
     client: LineClient<BatchLine>,
 }
 
-/// A line of `call_tool --batch --stream`.
+/// A line of output of `call_tool --batch --stream`: a result, a piece of output or a model call.
 #[derive(Debug, Deserialize)]
 #[serde(transparent)]
 struct BatchLine(Value);
@@ -55,7 +55,6 @@ impl LineReply for BatchLine {
     fn note(self, (): &mut ()) {}
 }
 
-/// The answer that `call_tool --output result` prints.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ResultLine {
@@ -97,8 +96,9 @@ impl BatchClient {
         }))
     }
 
-    /// Makes a call and waits for its answer; `judged` has the annotations by which the call was
-    /// judged, if it was judged by those of an MCP server.
+    /// Runs a call and waits for its result. `judged` holds the annotations that the policy relied
+    /// on when it allowed a call of an MCP tool; `call_tool` refuses the call if the server
+    /// declares others by now.
     pub(super) fn call(
         &self,
         name: &str,
@@ -112,7 +112,7 @@ impl BatchClient {
             call["annotations"] = json!(judged);
         }
         let call = call.to_string();
-        // The id is added below.
+        // The id is not in `call` yet, so room is left for it.
         if call.len() > MAX_BYTES - MAX_ID_BYTES {
             let message = format!(
                 "The call of {name} has {} bytes; a call may have up to {MAX_BYTES}. Make it in \
@@ -129,7 +129,8 @@ impl BatchClient {
         let broken = |message: String| Box::new(broken(request, message));
         let (_, receiver) = sent.map_err(|e| broken(format!("{e}.")))?;
         let line = wait(&receiver, cancel, news, || {
-            // All calls of a session are cancelled together.
+            // Ending the process ends all its calls. That is right, because a session's calls are
+            // only ever cancelled together.
             if let Some(running) = self.client.take() {
                 running.terminate(GRACE);
             }
@@ -153,7 +154,7 @@ impl BatchClient {
         command
             .args(["--batch", "--stream", "--output", "result"])
             .envs(self.call_tool.environment.iter().map(|(k, v)| (k, v)))
-            // A signal of the terminal is ours to pass on.
+            // A group of its own, so that Ctrl-C in the terminal reaches only us; we pass it on.
             .process_group(0);
         command
     }
@@ -202,7 +203,8 @@ impl BatchClient {
 
 impl Drop for BatchClient {
     fn drop(&mut self) {
-        // Its input ends, and so does it: what it has left in the background on purpose stays.
+        // Closing its input makes it exit. Commands that it has left in the background on purpose
+        // keep running.
         let running = self.client.take();
         if let Some(identity) = running.and_then(|running| running.close(GRACE)) {
             identity.signal(Signal::KILL);
@@ -210,7 +212,6 @@ impl Drop for BatchClient {
     }
 }
 
-/// Reads an explanation that `call_tool --explain` has printed.
 fn explanation(mut value: Value) -> Result<Explanation, JsonError> {
     let mut take = |key: &str| value.get_mut(key).map(Value::take).unwrap_or_default();
     let locations = json::from_value(take("locations")).unwrap_or_default();
@@ -227,8 +228,12 @@ fn explanation(mut value: Value) -> Result<Explanation, JsonError> {
     })
 }
 
-/// Waits for the answer to a call; `end` ends the command where the call is cancelled. The error is
-/// the interruption, or nothing if the command has ended.
+/// Waits for the result of a call, and passes output that arrives before it to `news`. When the
+/// call is cancelled, `end` is called once and the result is awaited for a grace period.
+///
+/// # Errors
+///
+/// Returns the interruption, or `None` if `call_tool` exited without a result.
 fn wait(
     receiver: &Receiver<BatchLine>,
     cancel: &Cancellation,
@@ -253,7 +258,7 @@ fn wait(
         }
         if let Some(why) = cancel.interruption() {
             end();
-            // Its last line, such as the output of a command, is still on its way.
+            // The result is still on its way, with the command's output so far.
             let until = Instant::now() + GRACE;
             let left = || until.saturating_duration_since(Instant::now());
             while let Ok(BatchLine(line)) = receiver.recv_timeout(left()) {
@@ -292,7 +297,7 @@ pub(super) fn outcome(
     let diff = diff.filter(|diff| !diff.is_empty()).map(str::to_owned);
     let diff_stat = line.return_display.get("diffStat");
     let diff_stat = diff_stat.and_then(|stat| serde_json::from_value(stat.clone()).ok());
-    // A person is shown a diff once.
+    // The diff is shown from `diff`, and must not be shown a second time.
     let display = match serde_json::from_value(line.return_display) {
         Ok(Display::FileDiff(_)) | Err(_) => Display::default(),
         Ok(display) => display,
@@ -309,9 +314,9 @@ pub(super) fn outcome(
     (outcome, line.tail_tool_call_request)
 }
 
-/// Returns the status or the signal of a command of `run_shell_command` that has failed. Its data has the
-/// exit status; a signal is only in the text, in the last line that begins so: what a command prints
-/// comes before.
+/// Returns the exit status or signal of a failed shell command. The status is in the call's data; a
+/// signal is only in the text. The last line that matches is used, because the command's own output
+/// comes before it and may contain the same words.
 fn command_failure(request: &CallRequest, data: &Value, text: &str) -> Option<String> {
     if bare_name(&request.name) != "run_shell_command" {
         return None;

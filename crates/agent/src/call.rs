@@ -10,10 +10,9 @@ use serde_json::{Map, Value};
 use std::fmt;
 use std::time::{Duration, Instant};
 
-/// Maximum characters of arguments that replace a description.
 const SUMMARY_CHARS: usize = 100;
 
-/// A call that a model wants.
+/// A call that the model has requested.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct CallRequest {
     /// The model's id of the call, or a generated one.
@@ -27,33 +26,33 @@ pub struct CallRequest {
 /// The state of a call.
 #[derive(Debug, Clone, Default)]
 pub enum CallState {
-    /// The call's arguments are looked at.
+    /// The arguments are being validated.
     #[default]
     Validating,
-    /// The user must agree.
+    /// The user is being asked.
     AwaitingApproval,
-    /// The call may run.
+    /// The call is approved and waits for its turn.
     Scheduled,
-    /// The call runs.
+    /// The call is running.
     Executing,
-    /// The call is over.
+    /// The call has ended, whether or not it has run.
     Done(CallOutcome),
 }
 
-/// The end of a call.
+/// How a call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CallEnd {
-    /// The call is done.
+    /// The tool has succeeded.
     Success,
-    /// The call has failed, or may not run.
+    /// The tool has failed, or the call was not allowed.
     Error,
-    /// The user has declined, or the call was ended.
+    /// The user has declined the call or cancelled it.
     Cancelled,
 }
 
 impl CallEnd {
-    /// Returns the name that other hosts give the end.
+    /// Returns the name that other hosts use in JSON.
     pub fn name(self) -> &'static str {
         match self {
             CallEnd::Success => "success",
@@ -66,11 +65,11 @@ impl CallEnd {
 /// The outcome of a call.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct CallOutcome {
-    /// For the model: the function's response, and media beside it.
+    /// What the model receives: the function's response, and media beside it.
     pub parts: Vec<Part>,
     /// The text of the parts, for people.
     pub text: String,
-    /// A unified diff, where the call has changed a file.
+    /// A unified diff, if the call has changed a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,
     /// Lines that were added and removed.
@@ -79,12 +78,12 @@ pub struct CallOutcome {
     /// The reason of a failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ResultError>,
-    /// Display for people (`returnDisplay`), but for a diff. A session that goes on shows nothing of
-    /// what came before, so the file of a session has none of this.
+    /// What people are shown (`returnDisplay`), unless it is a diff. It is not stored in the
+    /// session file, because a resumed session does not show earlier calls again.
     #[serde(skip)]
     pub display: Display,
-    /// The status or the signal of a command that has failed, such as `exit 2`: the call itself is
-    /// done, and the model reads the status in its answer.
+    /// The exit status or signal of a shell command that has failed, such as `exit 2`. It is not an
+    /// error of the call: the tool has done its work, and the model reads the status in the result.
     #[serde(skip)]
     pub command_failure: Option<String>,
 }
@@ -99,7 +98,7 @@ impl CallOutcome {
         }
     }
 
-    /// Returns the outcome of a call that was ended.
+    /// Returns the outcome of a call that was cancelled or has run out of time.
     pub fn interrupted(request: &CallRequest, why: Interruption) -> Self {
         let (kind, message) = match why {
             Interruption::Cancelled(_) => (
@@ -133,7 +132,7 @@ impl CallOutcome {
         }
     }
 
-    /// Returns the error's sort; `None` where there is no error.
+    /// Returns the kind of the error; `None` without an error.
     pub fn kind(&self) -> Option<ErrorKind> {
         self.error.as_ref().and_then(|error| error.kind)
     }
@@ -148,7 +147,7 @@ impl CallOutcome {
         self
     }
 
-    /// Adds a note to what the model is told.
+    /// Appends a note to the result that the model receives.
     pub fn add_note(&mut self, note: &str) {
         let response = self
             .parts
@@ -170,21 +169,21 @@ impl CallOutcome {
     }
 }
 
-/// A decision that a call may run, or may not.
+/// Who has decided about a call, and how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolCallDecision {
-    /// A person has said yes.
+    /// A person has approved the call.
     Accept,
-    /// A person, or the rules, have said no.
+    /// A person or the policy has refused the call.
     Reject,
-    /// A person has changed it first.
+    /// A person has approved the call after changing its arguments.
     Modify,
-    /// The rules have said yes.
+    /// The policy has approved the call.
     AutoAccept,
 }
 
-/// The reason why the rules have refused a call.
+/// Why the policy has refused a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CallRefusal {
     /// The call needs approval, and no user could be asked.
@@ -196,41 +195,43 @@ pub enum CallRefusal {
 /// A call of a session.
 #[derive(Debug, Clone, Default)]
 pub struct ToolCall {
-    /// The request; the arguments as they are after a person's changes.
+    /// The request. If a person has changed the arguments, these are the changed ones.
     pub request: CallRequest,
     /// The tool's kind; `None` where there is no such tool.
     pub kind: Option<Kind>,
     /// The MCP server that the tool comes from, by its name in the settings.
     pub server: Option<String>,
-    /// The names of the arguments that the tool needs, in the order in which it declares them.
+    /// The names of the required arguments, in the order in which the tool declares them.
     pub argument_order: Vec<String>,
-    /// A description of what the call does, where it is known.
+    /// The tool's description of what this call does, if it has been asked for.
     pub description: Option<String>,
-    /// The decision, where one was needed.
+    /// The decision, once there is one.
     pub decision: Option<ToolCallDecision>,
-    /// The reason why the rules have refused it, where they have.
+    /// Why the policy has refused the call, if it has.
     pub refusal: Option<CallRefusal>,
-    /// Lines of the model's proposal and of the person who has changed it, where one has.
+    /// How many of the changed lines are the model's and how many the user's, if the user has
+    /// edited the proposal.
     pub shares: Option<DiffStat>,
-    /// The arguments of the model, where a person has changed them.
+    /// The model's own arguments, if a person has changed them.
     pub proposed: Option<Map<String, Value>>,
-    /// The time that it ran.
+    /// How long the call ran.
     pub duration: Duration,
-    /// The call that its tool has asked for, and that takes its place.
+    /// The call that this call's tool has asked for in its result. It runs next, and its result
+    /// becomes the answer to the model.
     pub(super) tail_call: Option<TailToolCallRequest>,
-    /// The call of the model that is answered by this one, if it is a tail call.
+    /// For a tail call, the model's call that its result answers.
     pub takes_place_of: Option<CallRequest>,
     pub(super) state: CallState,
     pub(super) started: Option<Instant>,
 }
 
 impl ToolCall {
-    /// Returns its state.
+    /// Returns the current state.
     pub fn state(&self) -> &CallState {
         &self.state
     }
 
-    /// Returns its outcome, where it is over.
+    /// Returns the outcome if the call has ended.
     pub fn outcome(&self) -> Option<&CallOutcome> {
         match &self.state {
             CallState::Done(outcome) => Some(outcome),
@@ -238,16 +239,16 @@ impl ToolCall {
         }
     }
 
-    /// Returns the outcome as the answer to the model's call; `None` while another call is to take the place of this
-    /// one.
+    /// Returns the result as the answer to the model's call, under the id and name that the model
+    /// used. Returns `None` while a tail call is still to run.
     pub(super) fn answer(&self) -> Option<CallOutcome> {
         let outcome = self.outcome().filter(|_| self.tail_call.is_none())?;
         let answered = self.takes_place_of.as_ref().unwrap_or(&self.request);
         Some(outcome.clone().in_answer_to(answered))
     }
 
-    /// Returns the arguments in the order in which the tool declares them, and of others the shortest
-    /// first: a path tells more than the content of a file.
+    /// Returns the arguments in the order in which the tool declares them, then the others by
+    /// length. In a summary, a short path says more than the content of a file.
     pub fn ordered_args(&self) -> Vec<(&String, &Value)> {
         let order = &self.argument_order;
         let place = |name: &String| order.iter().position(|declared| declared == name);
@@ -274,7 +275,7 @@ impl ToolCall {
         excerpt(&text, SUMMARY_CHARS).into_owned()
     }
 
-    /// Moves the call on, and measures how long it runs.
+    /// Sets the state, and measures how long the call runs.
     pub fn move_to(&mut self, next: CallState) {
         match (&next, self.started) {
             (CallState::Executing, _) => self.started = Some(Instant::now()),
@@ -285,9 +286,11 @@ impl ToolCall {
     }
 }
 
-/// Returns a note for the model about a person's changes to the arguments of a call.
+/// Returns a note that tells the model how a person changed a call's arguments, or `None` if
+/// nothing changed. Without it the model would believe that its own arguments were used.
 pub(super) fn changes(proposed: &Map<String, Value>, args: &Map<String, Value>) -> Option<String> {
-    // An edit is changed as the whole file, of which the model needs no copy.
+    // When a person changes an edit, its arguments become the old and the new text of the whole
+    // file. The model does not need the old one again.
     const KNOWN: &str = "old_string";
     const MAX_KNOWN_CHARS: usize = 200;
 

@@ -3,16 +3,15 @@
 use chrono::{DateTime, Local, SecondsFormat, Utc};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// A source of the time; tests have a still one.
+/// Returns the current time. Tests use one that always returns the same time.
 pub(super) type Clock = fn() -> SystemTime;
 
-/// Formats a time in UTC with milliseconds, as JavaScript writes it: `2026-01-31T08:09:10.123Z`. Times
-/// before 1970 are shown as its beginning.
+/// Formats a time as JavaScript's `toISOString` does, such as `2026-01-31T08:09:10.123Z`. Times
+/// before 1970 are shown as the start of 1970.
 pub(super) fn iso(time: SystemTime) -> String {
     DateTime::<Utc>::from(time.max(UNIX_EPOCH)).to_rfc3339_opts(SecondsFormat::Millis, true)
 }
 
-/// Returns today's date by the user's own clock, such as `Monday, September 29, 2025`.
 pub(super) fn today() -> String {
     long_form(&Local::now())
 }
@@ -21,7 +20,6 @@ fn long_form(time: &DateTime<Local>) -> String {
     time.format("%A, %B %-d, %Y").to_string()
 }
 
-/// Formats a span for people: `12ms`, `1.2s`, `2m 05s`, `1h 02m`.
 pub(super) fn span(duration: Duration) -> String {
     let secs = duration.as_secs();
     match secs {

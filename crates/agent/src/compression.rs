@@ -1,4 +1,4 @@
-//! Shortening a conversation when the context window fills.
+//! Replaces the older part of a conversation by a summary when the context window fills.
 
 use super::conversation::split;
 use super::event::{SessionError, SessionEvent};
@@ -7,13 +7,12 @@ use super::record::Line;
 use super::session::{AgentSession, Parts};
 use gemini_tools_net::gemini_api::{Attempt, Content, GenerateContentRequest, Part};
 
-/// Share of the model's room from which on the history is shortened, as by Gemini CLI.
+/// The history is compressed when a prompt uses this share of the model's input tokens. The value
+/// is Gemini CLI's.
 const COMPRESSED_FROM: f64 = 0.7;
 
-/// The share of the history that then stays as it is, as by Gemini CLI.
 const KEPT_SHARE: f64 = 0.3;
 
-/// The instruction of the model that shortens a history.
 const SUMMARY_INSTRUCTION: &str = "You shorten the history of a working session, so that it can \
     go on without it. Write down all that is needed for that and nothing else: what the user \
     wants and has decided, what is known about the project, which files were read, made or \
@@ -23,21 +22,25 @@ const SUMMARY_INSTRUCTION: &str = "You shorten the history of a working session,
 
 const SUMMARY_PROMPT: &str = "Write the summary of everything above now.";
 
-/// The model's answer to a summary: an observed fact of Gemini CLI's wire.
+/// The history must alternate between user and model, so this stands as the model's reply to the
+/// summary. The wording is Gemini CLI's.
 const SUMMARY_ACKNOWLEDGEMENT: &str = "Got it. Thanks for the additional context!";
 
-/// The state of a session's shortening.
 #[derive(Debug, Default)]
 pub(super) struct CompressionState {
-    /// Number of tokens that the model takes in, once it was asked for.
     input_limit: Option<u64>,
-    /// Number of tokens before which shortening is not tried again, because it has not helped.
+    /// Compression is not tried again before a prompt has this many tokens. Set after each attempt,
+    /// so that one that did not help is not repeated in every turn.
     not_before: u64,
 }
 
 impl AgentSession<'_> {
-    /// Shortens the history when the context window fills: the older part becomes a summary by the
-    /// model, if that is shorter.
+    /// Compresses the history if the context window is nearly full: the model summarizes the older
+    /// part, and the summary takes its place if that needs fewer tokens.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error only if the session was cancelled; a failed summary is a warning.
     pub(super) fn compress(&mut self) -> Result<(), SessionError> {
         let from = self.last_prompt_tokens;
         let is_full = |limit: u64| from >= (limit as f64 * COMPRESSED_FROM) as u64;
@@ -45,9 +48,9 @@ impl AgentSession<'_> {
         if !may_be_full || !is_full(self.input_limit()) {
             return Ok(());
         }
-        // Until then it has grown again.
+        // Try again when the prompt has grown by a tenth.
         self.compression.not_before = from + from / 10;
-        // The last message is a question that is still open.
+        // The last message has not been answered yet, so it must stay.
         let messages = &self.conversation;
         let before = &messages[..messages.len().saturating_sub(1)];
         let Some(at) = split(before, KEPT_SHARE) else {
@@ -59,7 +62,8 @@ impl AgentSession<'_> {
         };
         let said = format!("What was said and done so far:\n\n{summary}");
         let mut shorter = vec![Content::user(said)];
-        // A turn of the model that comes next is its answer.
+        // The summary is a message of the user, so the model must reply before the user speaks
+        // again.
         if tail[0].role == "user" {
             let acknowledgement = vec![Part::text(SUMMARY_ACKNOWLEDGEMENT)];
             shorter.push(Content::new("model", acknowledgement));
@@ -82,7 +86,6 @@ impl AgentSession<'_> {
         Ok(())
     }
 
-    /// Asks the model for a summary of messages; returns nothing if it can't.
     fn summarize(&mut self, mut contents: Vec<Content>) -> Result<Option<String>, SessionError> {
         contents.push(Content::user(SUMMARY_PROMPT));
         let request = GenerateContentRequest {
@@ -109,7 +112,6 @@ impl AgentSession<'_> {
         }
     }
 
-    /// Returns the number of tokens that the model takes in: by the API, or by its name.
     fn input_limit(&mut self) -> u64 {
         let model = &self.config.model;
         let Parts { client, cancel, .. } = &mut self.parts;

@@ -1,9 +1,9 @@
 //! The context of a model before the prompt: the system prompt, the memory of the user and the
 //! project, and where it works.
 //!
-//! The order on the wire is that of Gemini CLI 0.8: the memory is at the end of the system
-//! prompt, the environment is the first message of the user, which the model is made to have
-//! answered with [`ACKNOWLEDGEMENT`].
+//! The order of the parts is Gemini CLI 0.8's: the memory is at the end of the system prompt; the
+//! environment is the first message of the user, and [`ACKNOWLEDGEMENT`] is put there as the
+//! model's reply to it.
 
 mod folders;
 mod memory;
@@ -35,7 +35,8 @@ pub fn environment_message(workspace: &Workspace) -> String {
     )
 }
 
-/// Returns the system's name as in Gemini CLI, which has it from node.
+/// Returns the operating system's name as node.js has it, since that is what Gemini CLI tells the
+/// model.
 fn platform() -> &'static str {
     match std::env::consts::OS {
         "macos" => "darwin",
@@ -43,8 +44,8 @@ fn platform() -> &'static str {
     }
 }
 
-/// Returns a path on one line, whatever characters its names hold: a name must not look like lines
-/// of ours.
+/// Formats a path on a single line. A directory's name may contain line breaks, and must not be
+/// able to pass for a line of this message.
 fn line_of(path: &Path) -> String {
     visible(&show_path(path)).into_owned()
 }

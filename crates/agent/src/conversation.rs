@@ -6,8 +6,8 @@ pub(super) fn is_unanswered(messages: &[Content]) -> bool {
     messages.last().is_some_and(|last| last.role != "model")
 }
 
-/// Returns the messages that the API takes: turns of the model without content are left out, with
-/// all that the model said in the same turn, as by Gemini CLI.
+/// Filters the messages for the API, which refuses empty ones. If any message of the model in a
+/// turn is empty, the whole turn is left out; this is how Gemini CLI does it.
 pub(super) fn curated(messages: &[Content]) -> impl Iterator<Item = &Content> {
     let is_models = |message: &Content| message.role == "model";
     let turns = messages.chunk_by(move |a, b| is_models(a) && is_models(b));
@@ -15,9 +15,10 @@ pub(super) fn curated(messages: &[Content]) -> impl Iterator<Item = &Content> {
     kept.flatten()
 }
 
-/// Returns the place to cut a conversation so that about `share` of its characters stay: before a question
-/// of the user, or before a turn of the model, so that no call loses its answer. Returns `None` if only
-/// the beginning is such a place.
+/// Chooses where to cut a conversation, so that the part after the cut has about `share` of the
+/// characters. The cut is before a prompt of the user or before a turn of the model, never between
+/// a call and its result, which the API would refuse. Returns `None` if no such place exists after
+/// the start.
 pub(super) fn split(contents: &[Content], share: f64) -> Option<usize> {
     let size = |content| serde_json::to_string(content).map_or(0, |json| json.len());
     let sizes: Vec<usize> = contents.iter().map(size).collect();
@@ -38,7 +39,7 @@ pub(super) fn split(contents: &[Content], share: f64) -> Option<usize> {
         }
         behind -= sizes[i];
     }
-    // All of it may go where no call is open.
+    // Everything may be cut off, unless the last message is a call without its result.
     let has_open_calls = |last: &Content| {
         last.role == "model" && last.parts.iter().any(|p| p.function_call.is_some())
     };

@@ -9,7 +9,7 @@ use gemini_tools_net::gemini_api::ApiError;
 use std::fmt;
 use std::time::Duration;
 
-/// Something that has happened.
+/// Something that has happened in a session.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum SessionEvent<'a> {
@@ -22,14 +22,14 @@ pub enum SessionEvent<'a> {
     },
     /// The prompt of the user.
     Prompt {
-        /// The id under which the telemetry has it.
+        /// The prompt's id, under which telemetry files its requests.
         id: &'a str,
-        /// As it was given, without the files that it names.
+        /// The prompt as typed, without the contents of files it mentions.
         text: &'a str,
     },
     /// A model is about to be asked.
     Request {
-        /// The prompt that it is for.
+        /// The id of the prompt that the request serves.
         prompt_id: &'a str,
         /// The request's number in the session, from 1.
         turn: u32,
@@ -42,57 +42,57 @@ pub enum SessionEvent<'a> {
     AttemptFailed {
         /// The reason.
         error: &'a ApiError,
-        /// Time until the request is sent again, if it is sent after a wait.
+        /// How long the client waits before it sends the request again; `None` if it gives up.
         wait: Option<Duration>,
     },
     /// A request to a model was made, in a turn or beside it, and by the agent or by a tool.
     ModelCall(&'a ModelCall),
-    /// The text of this turn is discarded: the model is asked again.
+    /// The text of this turn is discarded and the model is asked again, for this reason.
     Retry(&'a str),
     /// The model's turn is over.
     Response {
         /// The turn.
         turn: &'a Turn,
-        /// The time that it took.
+        /// How long the model took to answer.
         duration: Duration,
     },
-    /// A call has moved on.
+    /// The state of a call has changed.
     Call(&'a ToolCall),
     /// New output of a call that runs.
     Live {
         /// The call's id.
         id: &'a str,
-        /// The new text.
+        /// Only what is new since the last such event.
         text: &'a str,
     },
     /// The history was shortened.
     Compressed {
-        /// Tokens before.
+        /// Prompt tokens before compression.
         from: u64,
-        /// Tokens now.
+        /// Prompt tokens after compression.
         to: u64,
     },
-    /// Something that the user should know, but that ends nothing.
+    /// Something the user should know, but that does not end the session.
     Warning(&'a str),
     /// The session is over.
     Ended {
-        /// The reason, where it is not a success.
+        /// The reason for the end; `None` if the model was done.
         error: Option<&'a SessionError>,
         /// The statistics.
         stats: &'a Stats,
     },
 }
 
-/// The reason why a session ended before the model was done.
+/// Why a session ended before the model was done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionError {
     /// The problem, and what to do.
     pub message: String,
-    /// The sort of end.
+    /// The kind of end, which decides the exit status.
     pub kind: SessionErrorKind,
 }
 
-/// The sorts of ends, which the exit status tells apart.
+/// The kinds of ends that the exit status distinguishes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SessionErrorKind {
     /// Something failed: the API, the commands, the disk.
@@ -103,7 +103,7 @@ pub enum SessionErrorKind {
     TurnLimit,
     /// The time is used up.
     TimeLimit,
-    /// The model says or does the same again and again.
+    /// The model has repeated itself.
     Loop,
     /// The user or the caller has ended it.
     Cancelled,
@@ -112,13 +112,13 @@ pub enum SessionErrorKind {
 }
 
 impl SessionError {
-    /// Makes an error of this sort.
+    /// Creates an error of a kind.
     pub fn new(kind: SessionErrorKind, message: impl Into<String>) -> Self {
         let message = message.into();
         Self { message, kind }
     }
 
-    /// Makes an error about something that failed.
+    /// Creates an error of the kind [`SessionErrorKind::Failed`].
     pub fn failed(message: impl Into<String>) -> Self {
         Self::new(SessionErrorKind::Failed, message)
     }
@@ -139,7 +139,8 @@ impl From<Interruption> for SessionError {
 }
 
 impl SessionErrorKind {
-    /// Returns the exit status and the name, as Gemini CLI has them where it has such an end.
+    /// Returns the exit status and the name in JSON output. Both are Gemini CLI's for the ends that
+    /// it has too, so that scripts written for it keep working.
     fn status_and_name(self) -> (u8, &'static str) {
         match self {
             SessionErrorKind::Failed => (1, "Error"),
@@ -163,8 +164,9 @@ impl SessionErrorKind {
     }
 }
 
-/// Shows or records what happens. Calls of one session come one at a time.
+/// Receives the events of a session, to show or record them. Events are delivered one at a time.
 pub trait Observer: fmt::Debug + Send {
-    /// Takes an event in. What can't be shown is lost: nothing here may stop a session.
+    /// Handles an event. Errors must be dealt with here: a full disk or a closed terminal must not
+    /// stop the session.
     fn take(&mut self, event: &SessionEvent<'_>);
 }

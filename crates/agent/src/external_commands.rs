@@ -1,4 +1,5 @@
-//! Commands of any origin: one process a call, started and judged as Gemini CLI does it.
+//! Runs discovery and call commands that are not ours: one process per call, judged by Gemini CLI's
+//! rules.
 
 use super::call::{CallOutcome, CallRequest};
 use super::pair::broken;
@@ -14,16 +15,15 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Time that a call may take by default.
 pub(super) const CALL_TIME: Duration = Duration::from_secs(600);
 
-/// The reason why a program was ended whose supervisor is gone.
+/// The reason given when the process that supervises a command was killed, so that the command had
+/// to be killed too.
 pub(super) const UNWATCHED: &str = "the process that watched over it was killed";
 
 #[derive(Debug)]
 pub(super) struct ExternalCommand {
     pub(super) path: PathBuf,
-    /// The variables besides those of this process.
     pub(super) environment: Vec<(String, String)>,
 }
 
@@ -45,15 +45,15 @@ impl ExternalCommand {
         match self.run(&[name.to_owned()], &input, CALL_TIME, cancel) {
             Ok(ended) => outcome(request, &ended, cancel),
             Err(e) => {
-                // The form that the model knows from other failures.
+                // The same form as for a command that has failed.
                 let error = format!("Error: spawn {} {e}", self.path.display());
                 broken(request, program_output::not_started(&error))
             }
         }
     }
 
-    /// Runs the program as Gemini CLI does, which waits until its pipes are closed and leaves alone
-    /// what goes on after that.
+    /// Runs the program until its output pipes are closed, as Gemini CLI does. Background processes
+    /// that have detached from the pipes are left running.
     pub(super) fn run(
         &self,
         arguments: &[String],
@@ -100,7 +100,8 @@ pub(super) fn not_ended(
     CallOutcome::interrupted(request, interruption)
 }
 
-/// Returns the outcome of a call, by Gemini CLI's rules.
+/// Judges a finished command as Gemini CLI does. For example, output on standard error makes the
+/// call a failure even with exit status 0.
 fn outcome(request: &CallRequest, ended: &ProgramRun, cancel: &Cancellation) -> CallOutcome {
     let ending = match ended.ending {
         Ok(ending) => ending,
@@ -136,8 +137,8 @@ fn response_outcome(request: &CallRequest, answer: FunctionResponse) -> CallOutc
     }
 }
 
-/// Returns the outcome of a call that is done. People see the first line in which something is: such a
-/// command has no other words for them.
+/// Returns the result of a successful call. People are shown its first line that is not blank,
+/// since such a command has no separate text for them.
 fn success(request: &CallRequest, text: String, response: Value, more: Vec<Part>) -> CallOutcome {
     let mut parts = vec![Part::function_response(
         Some(&request.id),

@@ -1,12 +1,13 @@
-//! The number of tokens that a model takes in, for APIs that don't say it.
+//! Guesses a model's input limit from its name, for APIs that do not report it.
 
-/// The smallest limit of a model that calls tools; a prompt far below it fits any model.
+/// The smallest limit of any model that supports tool calls. A prompt well below it can't fill a
+/// model's window, so the real limit need not be looked up.
 pub(super) const SMALLEST: u64 = 32_768;
 
-/// The limit of Gemini's models that are not listed below.
 const USUAL: u64 = 1_048_576;
 
-/// Beginnings of names with their limits, by Google's list of models; the first that fits counts.
+/// Prefixes of model names with their input limits in tokens, from Google's list of models. The
+/// first match wins.
 const LIMITS: [(&str, u64); 8] = [
     ("gemini-1.0", 32_768),
     ("gemini-pro", 32_768),

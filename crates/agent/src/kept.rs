@@ -1,8 +1,9 @@
-//! Sessions that are kept without being asked for, so that the next run can go on with one.
+//! Keeps sessions for a week, so that the next run can resume one even if the user did not ask
+//! for a session file.
 //!
-//! They are where Gemini CLI keeps a project's temporary files, in a directory of our own beside
-//! its `chats`: `~/.gemini/tmp/<SHA-256 of the root's path>/agent-sessions/`, for their owner's
-//! eyes only. Each is a file as [`super::record`] writes it, and stays for a week.
+//! They are stored in `~/.gemini/tmp/<SHA-256 of the root's path>/agent-sessions/`, next to the
+//! `chats` in which Gemini CLI stores its own, and readable by their owner only. Each is a file as
+//! written by [`super::record`].
 
 use gemini_tools_workspace::files::make_private;
 use gemini_tools_workspace::overflow;
@@ -11,24 +12,23 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// The time that a session is kept after its last line.
 const KEEP: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
-/// The sessions of one directory.
+/// The saved sessions of one project.
 #[derive(Debug, Clone)]
 pub struct KeptSessions {
     directory: PathBuf,
 }
 
 impl KeptSessions {
-    /// Names the sessions of the project at `root`, below a home directory.
+    /// Refers to the sessions of the project at `root`. `home` is the user's home directory.
     pub fn new(home: &Path, root: &Path) -> Self {
         let directory = overflow::project(home, root).join("agent-sessions");
         Self { directory }
     }
 
-    /// Makes room for a session with this id, and removes those that are too old. Gives the path
-    /// of its file, which is not there yet.
+    /// Creates the directory, deletes sessions that are too old, and returns the path for a new
+    /// session's file, which does not exist yet.
     ///
     /// # Errors
     ///
@@ -37,14 +37,14 @@ impl KeptSessions {
         make_private(&self.directory)?;
         for (path, changed) in self.all() {
             if changed.elapsed().is_ok_and(|age| age > KEEP) {
-                // What can't be removed now is tried the next time.
+                // A file that can't be deleted now is tried again by the next session.
                 let _ = fs::remove_file(path);
             }
         }
         Ok(self.directory.join(format!("{id}.jsonl")))
     }
 
-    /// Returns the file of the session that was written to last.
+    /// Returns the file of the session that was active last.
     pub fn newest(&self) -> Option<PathBuf> {
         let newest = self.all().into_iter().max_by_key(|(_, changed)| *changed);
         newest.map(|(path, _)| path)

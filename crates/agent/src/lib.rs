@@ -1,12 +1,14 @@
-//! The agent: a host that hands a model the tools of two commands.
+//! The agent: asks a model, runs the tool calls that it makes through two commands, and sends back
+//! the results.
 //!
-//! [`pair`] knows the commands, [`turn`] asks the model, `scheduler` runs those of its calls that
-//! pass the [gate](gemini_tools_policy::approval), [`session`] goes on until the model is done,
-//! and every [`event`] goes to those who show or record it: those of [`output`], [`telemetry`] and
-//! [`report`]. A [`model_script`] takes the model's place. Nothing here prints.
+//! [`pair`] finds the tools and runs the commands, [`turn`] asks the model, `scheduler` runs those
+//! of its calls that pass the [gate](gemini_tools_policy::approval), and [`session`] repeats this
+//! until the model is done. Observers of its [`event`]s show or record the session: [`output`],
+//! [`telemetry`] and [`report`]. A [`model_script`] can take the model's place. Nothing here
+//! prints.
 //!
-//! Making a call, within its limits, is up to `call_tool` or the program in its place, and speaking
-//! to the API up to `gemini-tools-net`.
+//! Running a tool within its limits is up to `call_tool` or another call command, and talking to
+//! the API up to `gemini-tools-net`.
 //!
 //! # Example
 //!

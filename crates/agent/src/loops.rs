@@ -1,23 +1,22 @@
-//! Detection of a model that repeats itself.
+//! Detects a model that repeats itself, so that it does not use up the user's quota.
 
 use super::call::CallRequest;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
-/// Number of equal calls in a row that is a loop, as for Gemini CLI.
+/// This many identical calls in a row count as a loop. The value is Gemini CLI's.
 const SAME_CALLS: u32 = 5;
 
-/// Number of equal texts in a row that is a loop.
 const SAME_TEXTS: usize = 10;
 
-/// Maximum characters of the text's end that are looked at.
 const WINDOW_CHARS: usize = 6_000;
 
-/// Shorter texts are repeated in tables and lists, too.
+/// Passages shorter than this repeat legitimately, in tables and lists.
 const SHORTEST_PERIOD_CHARS: usize = 20;
 
 const LONGEST_PERIOD_CHARS: usize = WINDOW_CHARS / SAME_TEXTS;
 
-/// Number of new characters after which the text is looked at again.
+/// The search runs once per this many new characters, since it compares the text with itself at
+/// every possible distance.
 const STEP_CHARS: usize = 500;
 
 #[derive(Debug, Clone, Default)]
@@ -27,7 +26,6 @@ pub(super) struct CallLoop {
 }
 
 impl CallLoop {
-    /// Takes a call in. Returns true if it is the same again and again.
     pub(super) fn grows(&mut self, request: &CallRequest) -> bool {
         let hasher = BuildHasherDefault::<DefaultHasher>::new();
         let call = hasher.hash_one((&request.name, &request.args));
@@ -46,7 +44,6 @@ pub(super) struct TextLoop {
 }
 
 impl TextLoop {
-    /// Takes more text in. Returns true if its end is the same again and again.
     pub(super) fn grows(&mut self, text: &str) -> bool {
         let before = self.tail.len();
         self.tail.extend(text.chars());
@@ -65,10 +62,11 @@ impl TextLoop {
             return false;
         };
         let end = &self.tail[start..];
-        // Rulers and blank space are not statements.
+        // A line of dashes or blank space may repeat: a third of the passage must be letters or
+        // digits.
         end[..period].iter().filter(|c| c.is_alphanumeric()).count() * 3 > period
             && end[period..].iter().zip(end).all(|(a, b)| a == b)
-            // A shorter period would be a table of one word.
+            // A repetition with a shorter period is a table of the same word.
             && !(1..SHORTEST_PERIOD_CHARS).any(|p| end[p..].iter().zip(end).all(|(a, b)| a == b))
     }
 }

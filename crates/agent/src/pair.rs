@@ -1,11 +1,12 @@
-//! The tools of a session: what the commands declare, and calls of it.
+//! The tools of a session, discovered by running commands, and calls of them.
 //!
 //! # How it works
 //!
-//! Up to two pairs of commands are asked, ours first. A call goes to the call command of the pair
-//! that has declared its tool. What a foreign pair declares never takes the place of a tool of
-//! ours: of the same name, the model knows it with the prefix that Gemini CLI 0.61 puts before
-//! every discovered tool, and rules know it by that name too.
+//! A session uses up to two pairs of discovery and call commands: ours, which is asked first, and
+//! one of any origin. A call goes to the call command of the pair that declared its tool. A foreign
+//! pair must not be able to replace one of our tools: if it declares the same name, the model is
+//! given the name with the prefix `discovered_tool_`, which Gemini CLI 0.61 puts before every
+//! discovered tool, and policy rules see that name as well.
 
 use super::batch_client::{BatchClient, outcome};
 use super::call::{CallOutcome, CallRequest};
@@ -27,34 +28,34 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Maximum size of declarations, in bytes; more are refused, as by Gemini CLI.
+/// Larger output of a discovery command is refused. The limit is Gemini CLI's.
 const MAX_DECLARATIONS_BYTES: usize = 10 * 1024 * 1024;
 
-/// Maximum characters of a tool's name, as the API takes it.
+/// The API's limit for the name of a function.
 const MAX_NAME_CHARS: usize = 63;
 
-/// Time that a discovery command may take.
 const DISCOVERY_TIME: Duration = Duration::from_secs(60);
 
 /// A tool that the discovery command has declared.
 #[derive(Debug, Clone)]
 pub struct DiscoveredTool {
-    /// The name by which the model knows it.
+    /// The name that the model uses.
     pub name: String,
-    /// The name by which the call command knows it.
+    /// The name that the call command expects.
     pub original: String,
-    /// For the model.
+    /// The description for the model.
     pub description: String,
     /// The schema of its arguments.
     pub schema: Schema,
-    /// The effect on the world; `Other` where the declaration does not say.
+    /// The kind of effect; `Other` if the declaration does not say.
     pub kind: Kind,
-    /// The MCP server that it comes from. Only our own commands are believed in that.
+    /// The MCP server that provides the tool. Taken only from our own commands, since policy rules
+    /// trust it.
     pub mcp: Option<ServerOrigin>,
     /// Set for a built-in tool of our own commands.
     pub is_built_in: bool,
-    /// Set if our own commands have declared it: they can say beforehand what a call would do, and
-    /// understand more arguments than they declare.
+    /// Set if our own commands have declared the tool. They can explain a call before it runs, and
+    /// accept more spellings of arguments than they declare.
     pub is_own: bool,
 }
 
@@ -68,14 +69,14 @@ impl DiscoveredTool {
         })
     }
 
-    /// Returns the arguments that it needs, in the order in which they are declared.
+    /// Returns the required arguments, in the order of the declaration.
     pub fn needed(&self) -> Vec<String> {
         let needed = self.schema.value()["required"].as_array();
         let names = needed.into_iter().flatten().filter_map(Value::as_str);
         names.map(str::to_owned).collect()
     }
 
-    /// Returns a call of it, as rules know it.
+    /// Returns a call of the tool in the form that policy rules match.
     pub fn to_call<'a>(&'a self, args: &'a Map<String, Value>) -> PolicyCall<'a> {
         let mcp = self.mcp.as_ref();
         let server = mcp.map(|mcp| ServerTool {
@@ -87,13 +88,14 @@ impl DiscoveredTool {
             is_built_in: self.is_built_in,
             server: server.or_else(|| ServerTool::from_name(&self.name)),
             annotations: mcp.and_then(|mcp| mcp.annotations.as_ref()),
-            // A stranger's tool may have the name of one of ours: rules for either restrict it.
+            // A foreign tool may have the name of a built-in one. Restrictions of either then apply
+            // to it.
             ..PolicyCall::by_name(&self.name, args)
         }
     }
 }
 
-/// The commands of a session: at least one pair, or there are no tools.
+/// The commands of a session. Without any there are no tools.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Commands {
     /// Ours.
@@ -116,9 +118,9 @@ pub struct OwnCommands {
 /// A pair of commands of any origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForeignCommands {
-    /// Prints the declarations: a line of words.
+    /// The command that prints the declarations, split into words as by a shell.
     pub discovery: String,
-    /// Runs a call: the path of a program.
+    /// The path of the program that runs a call.
     pub call: String,
 }
 
@@ -133,11 +135,12 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// Asks the discovery commands. `environment` is added to that of all commands.
+    /// Runs the discovery commands. `environment` is added to that of all commands.
     ///
     /// # Errors
     ///
-    /// Returns a message if one can't be started, fails, or prints something else.
+    /// Returns a message if a command can't be started, fails, or prints something other than
+    /// declarations.
     pub fn discover(
         commands: &Commands,
         environment: &[(String, String)],
@@ -199,12 +202,12 @@ impl Pair {
         &self.tools
     }
 
-    /// Leaves only some of the tools.
+    /// Removes the tools for which `keep` is false.
     pub fn retain(&mut self, keep: impl FnMut(&DiscoveredTool) -> bool) {
         self.tools.retain(keep);
     }
 
-    /// Finds a tool by its name, also with the prefix that Gemini CLI 0.61 puts before it.
+    /// Finds a tool by its name, with or without the prefix that Gemini CLI 0.61 adds.
     pub fn get(&self, name: &str) -> Option<&DiscoveredTool> {
         let exact = |name: &str| self.tools.iter().find(|tool| tool.name == name);
         exact(name).or_else(|| exact(bare_name(name)))
@@ -227,7 +230,7 @@ impl Pair {
                 None => Err(Box::new(no_command(request))),
             };
         }
-        // Only the user who has set it up knows what it does.
+        // Nothing is known about a foreign tool's effect, so the user is asked.
         Ok(Explanation {
             description: request.to_string(),
             locations: Vec::new(),
@@ -240,8 +243,8 @@ impl Pair {
         })
     }
 
-    /// Reads files for a prompt by `read_many_files` of `call_tool`. The program at `call_tool` is asked
-    /// where our own tools are not those of the session.
+    /// Reads the files that a prompt mentions, with the tool `read_many_files`. If the session does
+    /// not use our own tools, the program at `call_tool` is started for it.
     ///
     /// # Errors
     ///
@@ -260,9 +263,9 @@ impl Pair {
         BatchClient::new(call_tool).read_files(paths, cancel)
     }
 
-    /// Runs a call, and returns the tail call that it asks for, which is not made: `news` gets what it says before its
-    /// answer. `by_annotations` is whether it was judged by
-    /// what an MCP server had declared: then it is not made where the server now says otherwise.
+    /// Runs a call, and passes output that arrives while it runs to `news`. A tail call that the
+    /// tool asks for is returned, not run. With `by_annotations`, the policy has relied on an MCP
+    /// server's annotations, and the call fails if the server has changed them since.
     pub fn run(
         &self,
         tool: &DiscoveredTool,
@@ -309,7 +312,8 @@ impl OwnCommands {
         let program = self.directory.join("get_tools").display().to_string();
         let mut words = vec![program];
         let own = self.arguments.iter();
-        // A user's own settings may name them for Gemini CLI.
+        // Settings made for Gemini CLI may contain `--mcp`. Whether MCP servers are used is decided
+        // below.
         let own = own.filter(|word| *word != "--mcp").cloned();
         words.extend(own);
         for (flag, is_wanted) in [
@@ -360,17 +364,20 @@ fn run_discovery(
     ))
 }
 
-/// Returns the outcome of a call whose tool no pair has declared. [`Pair::get`] finds none such.
+/// The error for a tool of a pair that the session does not have. It should not happen, because
+/// [`Pair::get`] only returns tools of existing pairs.
 fn no_command(request: &CallRequest) -> CallOutcome {
     broken(request, "There is no command for this call.")
 }
 
-/// Returns the tools, and notes about what was left out or fixed.
+/// Parses the output of a discovery command into tools, and notes about those left out or
+/// corrected. Kind and server origin are only believed if `is_own`: they decide what runs without
+/// approval.
 fn read_declarations(
     text: &[u8],
     is_own: bool,
 ) -> Result<(Vec<DiscoveredTool>, Vec<String>), String> {
-    // The agent puts nothing before a name.
+    // The agent adds no prefix to names, so all of the API's limit is available.
     let outcome = declaration::read(text, &mut Names::new(MAX_NAME_CHARS))?;
     let tools = outcome.tools.into_iter().map(|tool| DiscoveredTool {
         schema: tool.arguments(),

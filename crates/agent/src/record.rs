@@ -1,8 +1,8 @@
-//! A session in a file, line by line, so that it can go on after any end.
+//! A session's file, from which it can be resumed after it was interrupted in any way.
 //!
-//! The calls of a turn are written before any of them runs, and each again when it is over. A
-//! process that goes on from the file therefore knows which calls may have had an effect without an
-//! answer; these are not made again.
+//! The file has one JSON value per line. The calls of a turn are written before any of them runs,
+//! and each result when its call has ended. A process that resumes the session therefore knows
+//! which calls may have taken effect without leaving a result, and does not repeat them.
 
 use super::call::{CallOutcome, CallRequest};
 use gemini_tools_core::message::Content;
@@ -14,11 +14,10 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The version of the file's form.
 const VERSION: u32 = 1;
 
-/// Number of tries to lock a file, and the pause between them. A process that was killed holds it
-/// until it is gone, and so does a child of its that has just been made.
+/// How often, and with what pause, locking a file is retried. After a crash the lock is briefly
+/// held by the dying process, or by a child that was forked but has not yet called exec.
 const LOCK_TRIES: u32 = 40;
 const LOCK_PAUSE: Duration = Duration::from_millis(25);
 
@@ -26,9 +25,9 @@ const LOCK_PAUSE: Duration = Duration::from_millis(25);
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Line {
-    /// The first one.
+    /// The start of the file.
     Session {
-        /// Version of the file's form.
+        /// The version of the file's format.
         version: u32,
         /// The session's id.
         id: String,
@@ -37,51 +36,50 @@ pub enum Line {
     },
     /// A message of the history.
     Content {
-        /// The message.
+        /// A prompt, an answer of the model, or the results of calls.
         content: Content,
-        /// For a turn of the model, the tokens of the prompt that it answers.
+        /// For a message of the model, the number of tokens of the prompt it answers.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         prompt_tokens: Option<u64>,
     },
-    /// The calls of the message before, which run from now on.
+    /// The calls of the preceding message, which are about to run.
     Calls {
-        /// With the ids that they have here.
+        /// The calls, with the ids that their results refer to.
         requests: Vec<CallRequest>,
     },
-    /// A call is over.
+    /// A call has ended.
     Done {
-        /// The call.
+        /// The call's id.
         id: String,
         /// The outcome of the call.
         outcome: CallOutcome,
     },
-    /// The history is now this.
+    /// The history was replaced, by compression.
     History {
-        /// Messages of the session.
+        /// The new history.
         contents: Vec<Content>,
-        /// Tokens of a prompt with them.
+        /// The number of tokens of a prompt with this history.
         #[serde(default)]
         prompt_tokens: u64,
     },
 }
 
-/// A file that a session is written to.
+/// The file to which a session is written.
 #[derive(Debug)]
 pub struct SessionRecord {
     file: File,
     path: PathBuf,
-    /// The length of all whole lines.
+    /// The length in bytes of the complete lines. A line that was written only in part is truncated
+    /// to it.
     whole: u64,
-    /// A line could not be written: no other is.
     is_broken: bool,
-    /// The reason, until the caller has been told.
     failure: Option<io::Error>,
-    /// Set to let the session go on without the file where that can't be written. The file is removed
-    /// then: what follows the gap would be done again by a process that goes on from it.
+    /// Set if the session should go on when the file can't be written. The file is then deleted,
+    /// because a process that resumed from it would repeat what is missing.
     pub best_effort: bool,
 }
 
-/// The session of a file.
+/// A session as read from its file.
 #[derive(Debug, Default)]
 pub struct StoredSession {
     /// The session's id.
@@ -90,21 +88,21 @@ pub struct StoredSession {
     pub contents: Vec<Content>,
     /// Calls of the last message that are not answered yet.
     pub open: Vec<OpenCall>,
-    /// Tokens of the last prompt; 0 where they are not known.
+    /// The number of tokens of the last prompt; 0 if unknown.
     pub prompt_tokens: u64,
 }
 
-/// A call that has no answer in the history.
+/// A call whose result is not in the history.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OpenCall {
     /// The request.
     pub request: CallRequest,
-    /// The outcome of a call that was over.
+    /// The outcome, if the call had ended.
     pub outcome: Option<CallOutcome>,
 }
 
 impl SessionRecord {
-    /// Begins a new file, for its owner's eyes only.
+    /// Creates a file that only its owner can read, and writes the first line.
     ///
     /// # Errors
     ///
@@ -121,13 +119,13 @@ impl SessionRecord {
         Ok(own)
     }
 
-    /// Reads a file, and goes on writing to it. In an empty one, whose session was killed before it
-    /// began, a session with this id begins.
+    /// Reads a file, and opens it for further lines. If it is empty, because the session was killed
+    /// before it began, a session with this id is started.
     ///
     /// # Errors
     ///
-    /// Returns a message if it can't be read, or is not a session. A last line that was cut off is
-    /// taken away.
+    /// Returns a message if the file can't be read or is not a session. An incomplete last line is
+    /// not an error; it is removed.
     pub fn resume(path: &Path, id: &str, model: &str) -> Result<(Self, StoredSession), String> {
         let file = open(path, OFlags::RDWR | OFlags::APPEND | OFlags::CLOEXEC);
         let file = file.map_err(|e| fail(path, &e))?;
@@ -186,8 +184,9 @@ impl SessionRecord {
         self.check()
     }
 
-    /// Adds a line, in one write. A failure is returned by [`SessionRecord::check`]; then no more is
-    /// written, for a line behind a gap would mislead the process that goes on.
+    /// Appends a line, in a single write. A failure is reported by [`SessionRecord::check`], and
+    /// nothing is written after it: a line after a gap would mislead the process that resumes the
+    /// session.
     pub fn write(&mut self, line: &Line) {
         if self.is_broken {
             return;
@@ -204,7 +203,7 @@ impl SessionRecord {
             Err(e) => {
                 self.is_broken = true;
                 self.failure = Some(e);
-                // What is there of the line is cut off when the session goes on, at the latest.
+                // If this fails too, the partial line is cut off when the session is resumed.
                 let _ = self.file.set_len(self.whole);
                 if self.best_effort {
                     let _ = std::fs::remove_file(&self.path);
@@ -227,15 +226,15 @@ impl SessionRecord {
 }
 
 pub(crate) fn open(path: &Path, flags: OFlags) -> io::Result<File> {
-    // A FIFO without a reader would let the session wait.
+    // Opening a FIFO without a reader would block.
     let flags = flags | OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = rustix::fs::open(path, flags, Mode::from_raw_mode(0o600))?;
     let file = File::from(file);
     if !file.metadata().is_ok_and(|meta| meta.is_file()) {
         return Err(io::Error::other("it is not a regular file"));
     }
-    // Two that go on from one file would make the same calls. The lock ends with its process,
-    // however that ends; a file system without locks is not a reason to refuse.
+    // Two processes that resume the same file would repeat the same calls. The lock is released
+    // when the process ends, however it does. A file system without locks is not a reason to fail.
     let is_taken =
         || flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK);
     for _ in 0..LOCK_TRIES {
@@ -254,7 +253,7 @@ fn fail(path: &Path, reason: &dyn std::fmt::Display) -> String {
 }
 
 impl StoredSession {
-    /// Makes a session that begins.
+    /// Creates an empty session.
     pub fn new(id: &str) -> Self {
         Self {
             id: id.to_owned(),
@@ -304,8 +303,8 @@ impl StoredSession {
         Ok(())
     }
 
-    /// Drops the model's last message if its calls were not written: nothing has acted on
-    /// it, and the model is asked again.
+    /// Removes the model's last message if it contains calls but no record of them follows. The
+    /// process stopped before any of them could run, so the model is asked again.
     fn drop_unrecorded_calls(&mut self) {
         let has_calls = |content: &Content| content.parts.iter().any(|p| p.function_call.is_some());
         let is_unrecorded = |last: &mut Content| last.role == "model" && has_calls(last);

@@ -1,5 +1,5 @@
-//! Running the calls of one turn: looked at first, agreed to, then those that only read side by
-//! side, and all others alone and in order.
+//! Runs the calls of one turn: all are validated, then approved, then run. Calls that only read run
+//! concurrently; any other call runs alone, in the model's order.
 
 use super::call::{
     CallOutcome, CallRefusal, CallRequest, CallState, ToolCall, ToolCallDecision, changes,
@@ -20,28 +20,22 @@ use gemini_tools_policy::approval::{
 use gemini_tools_policy::{Decision, PolicyCall};
 use std::sync::{Mutex, PoisonError};
 
-/// The answer to a call that is not made, as nothing more is to happen.
 const NOT_BEGUN: &str = "The call was cancelled before it began.";
 
 pub(super) type Notify<'a> = dyn FnMut(&SessionEvent<'_>) + Send + 'a;
 
-/// The scheduler of a turn's calls.
 pub(super) struct Scheduler<'a> {
-    /// Runs those that may run.
     pub(super) runner: Runner<'a>,
     pub(super) gate: &'a Gate,
-    /// Asks the user; `None` where that is not possible.
     pub(super) asker: &'a mut Option<TerminalPrompt>,
-    /// Set if calls of built-in tools are described in words although no user is asked about them,
-    /// because they are shown or reported.
+    /// Set if calls that need no approval get a description anyway, because progress output or a
+    /// report shows it. Each costs a question to `call_tool`.
     pub(super) describes: bool,
 }
 
 #[derive(Debug)]
 pub(super) struct FinishedCalls {
-    /// Calls in the order of the model, each over.
     pub(super) calls: Vec<ToolCall>,
-    /// Set if a person wants nothing more to happen.
     pub(super) is_stopped: bool,
 }
 
@@ -52,7 +46,7 @@ impl Scheduler<'_> {
             .into_iter()
             .map(|request| new_call(pair, request))
             .collect();
-        // No call runs before all have been looked at.
+        // Validate all calls before any of them runs.
         for call in &mut calls {
             self.runner.notify(&SessionEvent::Call(call));
             if let Err(outcome) = self.runner.validate(call) {
@@ -74,8 +68,10 @@ impl Scheduler<'_> {
         FinishedCalls { calls, is_stopped }
     }
 
-    /// Makes the call that a finished one asks for, as if the model had: looked at, agreed to, shown and counted under
-    /// its own name. Its answer becomes that of the first. Returns true if a person wants nothing more to happen.
+    /// Runs the tail call that a finished call asks for, and those that it asks for in turn. Each
+    /// is validated, approved, shown and counted under its own name, as if the model had made it;
+    /// otherwise a tool could start another one past the policy. The last result becomes that of
+    /// `first`. Returns true if a person has chosen to stop the session.
     fn make_tail_calls(&mut self, first: &mut ToolCall, mut is_stopped: bool) -> bool {
         let runner = self.runner;
         let mut asking = first.request.name.clone();
@@ -108,7 +104,8 @@ impl Scheduler<'_> {
         is_stopped
     }
 
-    /// Asks whether a call may run. Returns true if a person wants nothing more to happen.
+    /// Decides whether a call may run, by policy and by asking the user. Returns true if a person
+    /// has chosen to stop the session.
     fn approve(&mut self, call: &mut ToolCall, is_stopped: bool) -> bool {
         let runner = self.runner;
         if is_stopped {
@@ -156,8 +153,8 @@ impl Scheduler<'_> {
         stops
     }
 
-    /// Describes a call that no user was asked about. One that can't be described is shown by its
-    /// arguments.
+    /// Adds a description to a call that no user was asked about, for progress output and reports.
+    /// A failure is ignored: the call is then shown by its arguments.
     fn describe(&self, tool: &DiscoveredTool, call: &mut ToolCall) {
         if self.describes && tool.is_built_in && call.description.is_none() {
             let runner = self.runner;
@@ -166,8 +163,9 @@ impl Scheduler<'_> {
         }
     }
 
-    /// Returns the reason why the rules have refused a call; `None` where it was something else. Where no user can be
-    /// asked, the policy denies what it would ask about.
+    /// Returns why the policy refused a call, or `None` if something else did. Without a terminal
+    /// the policy denies what it would otherwise ask about; a denial counts as `NoUser` if it would
+    /// have been a question.
     fn by_rules<E>(
         &self,
         tool: &DiscoveredTool,
@@ -210,7 +208,8 @@ struct GatedToolCall<'c, 'a> {
     tool: &'a DiscoveredTool,
     runner: Runner<'a>,
     asker: &'c mut Option<TerminalPrompt>,
-    /// Lines of the proposal that was shown last.
+    /// The size of the diff that was last shown to the user. If the user edits the proposal, it
+    /// tells the model's lines from the user's.
     proposed: DiffStat,
 }
 
@@ -231,7 +230,8 @@ impl GatedCall for GatedToolCall<'_, '_> {
 
     fn validate(&self) -> Result<(), Box<CallOutcome>> {
         let Runner { pair, cancel, .. } = self.runner;
-        // What others know of their arguments is in their schema, which was looked at.
+        // A foreign tool's arguments were checked against its schema; nothing more is known about
+        // them.
         if !self.tool.is_own {
             return Ok(());
         }
@@ -274,7 +274,6 @@ impl GatedCall for GatedToolCall<'_, '_> {
     }
 }
 
-/// Counts the lines that a model's own proposal adds and removes, as its diff has them.
 fn proposed_lines(explanation: &Explanation) -> DiffStat {
     let mut stat = DiffStat::default();
     if let Some(ConfirmationDetails::Edit { file_diff, .. }) = &explanation.confirmation {
@@ -287,15 +286,14 @@ fn proposed_lines(explanation: &Explanation) -> DiffStat {
     stat
 }
 
-/// The part of a scheduler that a thread needs to run a call.
 #[derive(Clone, Copy)]
 pub(super) struct Runner<'a> {
     pub(super) pair: &'a Pair,
-    /// Receives events.
+    /// Receives events. Locked, since calls on several threads report to it.
     pub(super) notify: &'a Mutex<&'a mut Notify<'a>>,
-    /// Ends all calls.
     pub(super) cancel: &'a Cancellation,
-    /// Set if calls are judged by annotations of MCP servers.
+    /// Set if the policy relies on annotations of MCP tools, so that a call must fail if they have
+    /// changed.
     pub(super) by_annotations: bool,
 }
 
@@ -310,7 +308,7 @@ impl Runner<'_> {
             ));
         };
         let arguments = serde_json::Value::Object(request.args.clone());
-        // Names that only the tool itself knows are its business: it understands more than it
+        // Our own tools check their arguments themselves, since they accept more than their schema
         // declares.
         match tool.schema.validate(&arguments) {
             Ok(()) => Ok(()),
@@ -319,8 +317,8 @@ impl Runner<'_> {
         }
     }
 
-    /// Refuses the tail call after `made` others if the tool that asks for it says that it only reads, and this one may
-    /// change something.
+    /// Refuses a tail call if too many came before it, or if it may change something although the
+    /// tool that asks for it is declared read-only.
     fn refuse_tail_call(
         &self,
         asking: &str,
@@ -330,7 +328,7 @@ impl Runner<'_> {
         let wanted = &call.request.name;
         let only_reads = |name: &str| {
             let tool = self.pair.get(name);
-            // Where there is no such tool, that is said.
+            // A missing tool is reported as such later.
             tool.is_none_or(|tool| tool.kind.is_read_only())
         };
         tail_call::refuse_more(made, wanted)
@@ -346,7 +344,6 @@ impl Runner<'_> {
         format!("There is no tool {name}. {}", hint(&near, names()))
     }
 
-    /// Runs calls that may run: several only where all of them just read.
     fn execute(&self, calls: &mut [ToolCall]) {
         let waiting = calls.iter_mut();
         let waiting = waiting.filter(|call| matches!(call.state(), CallState::Scheduled));
@@ -372,7 +369,7 @@ impl Runner<'_> {
         let by = self.by_annotations;
         let (mut outcome, tail_call) = self.pair.run(tool, by, &call.request, self.cancel, &news);
         call.tail_call = tail_call;
-        // The tool can't know that not all of it is the model's.
+        // The tool attributes all lines to the model; the user's share is only known here.
         if let (Some(stat), Some(shares)) = (&mut outcome.diff_stat, call.shares) {
             *stat = shares;
         }
@@ -385,7 +382,8 @@ impl Runner<'_> {
     }
 
     fn advance(&self, call: &mut ToolCall, mut next: CallState) {
-        // A call that a person has refused was made with no arguments at all.
+        // Not for a call that the user has changed and then refused: it has not run with any
+        // arguments.
         if let CallState::Done(outcome) = &mut next
             && call.decision == Some(ToolCallDecision::Modify)
             && let Some(proposed) = &call.proposed

@@ -1,4 +1,5 @@
-//! A session: the model is asked, its calls are run and answered, until it is done.
+//! The agent's loop: ask the model, run its calls, send the results back, until it makes no more
+//! calls.
 
 use super::call::{CallOutcome, CallRequest, ToolCall};
 use super::compression::CompressionState;
@@ -28,17 +29,18 @@ pub struct SessionConfig {
     pub model: String,
     /// The system prompt.
     pub system: String,
-    /// Messages sent before the history: the environment, and the model's acknowledgement.
+    /// Messages that precede the history in each request: the environment, and the model's
+    /// acknowledgement.
     pub context: Vec<Content>,
-    /// The parameters of its answers, in the API's form.
+    /// The generation parameters, in the API's form.
     pub generation: Value,
-    /// The most turns; no limit where nothing is said.
+    /// The maximum number of turns; `None` for no limit.
     pub max_turns: Option<u32>,
-    /// Set if calls are described in words, because they are shown or reported.
+    /// Set if calls are to have descriptions even if nobody is asked about them.
     pub describes: bool,
 }
 
-/// A session at work.
+/// A running session.
 #[derive(Debug)]
 pub struct AgentSession<'a> {
     pub(super) parts: Parts<'a>,
@@ -55,7 +57,7 @@ pub struct AgentSession<'a> {
     pub(super) compression: CompressionState,
 }
 
-/// The parts of a session.
+/// What a session needs from its caller.
 #[derive(Debug)]
 pub struct Parts<'a> {
     /// The client that asks the model.
@@ -66,29 +68,30 @@ pub struct Parts<'a> {
     pub gate: Gate,
     /// Asks the user about calls; `None` where that is not possible.
     pub asker: Option<TerminalPrompt>,
-    /// The receivers of events.
+    /// Where events go.
     pub listeners: Listeners,
-    /// The script that is played in the model's place; `client` then has its answers.
+    /// The script that replaces the model; `client` then plays it.
     pub player: Option<ScriptPlayer>,
     /// Cancels the whole session.
     pub cancel: Cancellation,
 }
 
-/// The receivers of a session's events.
+/// Where a session's events go.
 #[derive(Debug, Default)]
 pub struct Listeners {
     /// The observers that show or record the session.
     pub observers: Vec<Box<dyn Observer>>,
     /// The file of the session.
     pub record: Option<SessionRecord>,
-    /// The script that is recorded of the run.
+    /// Records the run as a script, if asked for.
     pub recorder: Option<Recorder>,
     /// The statistics so far.
     pub stats: Stats,
 }
 
 impl Listeners {
-    /// Counts an event, writes finished calls to the session's file, and passes it on.
+    /// Counts an event in the statistics, writes results to the session file, and forwards it to
+    /// the observers.
     pub(super) fn take(&mut self, event: &SessionEvent<'_>) {
         match event {
             SessionEvent::ModelCall(call) => self.stats.count_model_call(call),
@@ -113,14 +116,13 @@ impl Listeners {
     }
 }
 
-/// Returns true if a message ends with the user's words, after answers of tools or without them.
 fn is_prompt(content: &Content) -> bool {
     let last = content.parts.last();
     content.role == "user" && last.is_some_and(|part| part.function_response.is_none())
 }
 
 impl<'a> AgentSession<'a> {
-    /// Makes a session that goes on with what is stored of it.
+    /// Creates a session, which continues `stored`.
     pub fn new(parts: Parts<'a>, config: SessionConfig, stored: StoredSession) -> Self {
         let prompts = stored.contents.iter().filter(|c| is_prompt(c)).count();
         let declarations = parts.pair.tools().iter().map(DiscoveredTool::to_json);
@@ -146,7 +148,7 @@ impl<'a> AgentSession<'a> {
         }
     }
 
-    /// Returns true if the session can go on without a word of the user.
+    /// Returns true if the session can continue without a new prompt.
     pub fn is_unfinished(&self) -> bool {
         !self.open.is_empty() || is_unanswered(&self.conversation)
     }
@@ -156,9 +158,9 @@ impl<'a> AgentSession<'a> {
         &self.parts.listeners.stats
     }
 
-    /// Goes on until the model is done; returns the text of its last turn. `text` is the user's, and
-    /// `prompt` the message with the files that it names; both are empty where the session just goes
-    /// on.
+    /// Runs until the model makes no more calls, and returns the text of its last turn. `text` is
+    /// what the user has typed, and `prompt` the message made of it, with the contents of mentioned
+    /// files. Both are empty to continue an interrupted session.
     ///
     /// # Errors
     ///
@@ -189,7 +191,7 @@ impl<'a> AgentSession<'a> {
     }
 
     fn begin_prompt(&mut self, text: &str) {
-        // A session that just goes on is still at the last one.
+        // A session resumed without a new prompt is still at the last one.
         self.prompts = (self.prompts + usize::from(!text.is_empty())).max(1);
         self.prompt_id = format!("{}########{}", self.id, self.prompts);
         self.parts.client.set_prompt(&self.id, &self.prompt_id);
@@ -289,8 +291,6 @@ impl<'a> AgentSession<'a> {
         }
     }
 
-    /// Writes the turns that are over into the recorded script, with the answers to the calls of the
-    /// last one.
     fn record_turns(&mut self, answered: &[ToolCall]) -> Result<(), SessionError> {
         let Some(recorder) = &mut self.parts.listeners.recorder else {
             return Ok(());
@@ -358,7 +358,7 @@ impl<'a> AgentSession<'a> {
     }
 
     fn keep(&mut self, content: Content) {
-        // The prompt tokens of a turn are known from its answer.
+        // The API reports a prompt's tokens with the model's answer.
         let prompt_tokens = (content.role == "model").then_some(self.last_prompt_tokens);
         self.write(&Line::Content {
             content: content.clone(),
@@ -377,7 +377,6 @@ impl<'a> AgentSession<'a> {
         self.parts.listeners.take(event);
     }
 
-    /// Returns an error if the session must not go on.
     fn check(&mut self) -> Result<(), SessionError> {
         self.check_record()?;
         match self.parts.cancel.interruption() {
@@ -405,8 +404,8 @@ impl<'a> AgentSession<'a> {
     }
 }
 
-/// Returns the answer to a call that was open when the session was broken off. It is not made
-/// again: it may have had an effect.
+/// Returns the answer to a call that had no result when the session was interrupted. The call is
+/// not repeated, because it may already have taken effect; the model is told to look.
 fn answer_of_open_call(call: OpenCall) -> Vec<Part> {
     let outcome = call.outcome.unwrap_or_else(|| {
         CallOutcome::failure(
@@ -419,7 +418,6 @@ fn answer_of_open_call(call: OpenCall) -> Vec<Part> {
     outcome.parts
 }
 
-/// Returns the error of a session that a person has ended, with or without a signal.
 fn cancelled() -> SessionError {
     Interruption::Cancelled(0).into()
 }

@@ -8,11 +8,11 @@ use std::time::Duration;
 /// The statistics of a session.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Stats {
-    /// By model.
+    /// Requests, by model.
     pub models: BTreeMap<String, ModelStats>,
     /// Counts of all tools together.
     pub tools: ToolStats,
-    /// By tool.
+    /// Counts by tool.
     pub by_name: BTreeMap<String, ToolStats>,
     /// Calls that the rules have refused: the tool's name, and why.
     pub refused: Vec<(String, CallRefusal)>,
@@ -23,28 +23,28 @@ pub struct Stats {
 /// The requests to a model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ModelStats {
-    /// Requests that were sent: turns, and what the agent and its tools ask besides.
+    /// All requests, including those beside turns that the agent or its tools make.
     pub requests: u64,
-    /// Requests that came to nothing.
+    /// Requests that failed.
     pub errors: u64,
-    /// The time that all of them took.
+    /// The total time.
     pub latency: Duration,
-    /// The tokens of all of them.
+    /// The total of tokens.
     pub tokens: TokenCounts,
 }
 
-/// The calls of a tool, or of all.
+/// Statistics of the calls of one tool, or of all tools.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ToolStats {
     /// Number of calls of the tool.
     pub calls: u64,
-    /// Calls that were done.
+    /// Calls that succeeded.
     pub successes: u64,
     /// Calls that failed or were cancelled.
     pub failures: u64,
-    /// Calls among those that were done whose command has failed.
+    /// Successful calls of a shell command that itself has failed.
     pub failed_commands: u64,
-    /// The time that they ran.
+    /// The total running time.
     pub duration: Duration,
     /// The number of calls by decision.
     pub decisions: BTreeMap<ToolCallDecision, u64>,

@@ -1,7 +1,7 @@
-//! Events of a session as lines of JSON in a file, where the user wants that.
+//! Telemetry: a session's events as lines of JSON in a file, if the user asks for it.
 //!
-//! Names of events and fields are those of Gemini CLI's telemetry. Texts of prompts and files are
-//! written only where that is asked for, too.
+//! The names of events and fields are Gemini CLI's. Prompts, arguments and output are only included
+//! if the user has asked for that as well.
 
 use super::call::ToolCall;
 use super::clock::{Clock, iso, millis};
@@ -22,14 +22,13 @@ pub const FILE_VARIABLE: &str = "GEMINI_TELEMETRY_OUTFILE";
 /// The variable that allows prompts and arguments in it.
 pub const PROMPTS_VARIABLE: &str = "GEMINI_TELEMETRY_LOG_PROMPTS";
 
-/// The variable that turns it off again.
 const ENABLED_VARIABLE: &str = "GEMINI_TELEMETRY_ENABLED";
 
-/// Maximum characters of an error's first line that are written where arguments are not: an
-/// error may hold what a command has printed.
+/// Without permission to log arguments, only this many characters of an error's first line are
+/// written, because an error may quote a command's output.
 const ERROR_CHARS: usize = 200;
 
-/// The telemetry that the user wants.
+/// The user's choice of telemetry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TelemetryConfig {
     /// The file.
@@ -39,7 +38,7 @@ pub struct TelemetryConfig {
 }
 
 impl TelemetryConfig {
-    /// Reads the environment; returns nothing where no telemetry is wanted.
+    /// Reads the configuration from environment variables; `None` if telemetry is off.
     pub fn read(variable: impl Fn(&str) -> Option<OsString>) -> Option<Self> {
         let is = |name: &str, values: [&str; 2]| {
             variable(name).is_some_and(|value| values.iter().any(|v| value == *v))
@@ -53,7 +52,7 @@ impl TelemetryConfig {
     }
 }
 
-/// Writes events to a file. Where that fails, `warn` is told once.
+/// Writes events to a file. The first failure is reported to `warn`.
 #[derive(Debug)]
 pub struct Telemetry {
     config: TelemetryConfig,
@@ -69,8 +68,7 @@ fn length(text: &str) -> usize {
     text.encode_utf16().count()
 }
 
-/// Opens the file for appending. A pipe without a reader, and a device that is not ready, are
-/// errors, and are not waited for.
+/// Opens the file for appending. It never blocks: a FIFO without a reader is an error instead.
 fn open(path: &Path) -> io::Result<File> {
     let flags = OFlags::WRONLY
         | OFlags::APPEND
@@ -83,7 +81,7 @@ fn open(path: &Path) -> io::Result<File> {
 }
 
 impl Telemetry {
-    /// Opens the file, which is made for its owner only where there is none.
+    /// Opens the file. A new file is readable by its owner only.
     pub fn new(config: TelemetryConfig, warn: fn(&str)) -> Self {
         let mut own = Self {
             file: None,
@@ -121,15 +119,16 @@ impl Telemetry {
             fields.retain(|_, value| !value.is_null());
         }
         let line = format!("{fields}\n");
-        // At once, so that lines of several sessions in one file stay whole.
+        // In a single write, so that several sessions can append to one file without mixing their
+        // lines.
         match retry_on_intr(|| rustix::io::write(file, line.as_bytes())) {
             Ok(n) if n == line.len() => {}
-            // What follows would be in the rest of a line.
+            // The line was written in part. Further lines would continue it.
             Ok(_) => {
                 self.file = None;
                 self.trouble(&Errno::NOSPC.into());
             }
-            // A pipe is full, but may be read on.
+            // The pipe is full. Its reader may catch up, so later lines are still tried.
             Err(Errno::AGAIN) => self.trouble(&Errno::AGAIN.into()),
             Err(e) => {
                 self.file = None;

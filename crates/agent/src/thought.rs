@@ -1,11 +1,10 @@
-//! Thoughts of a model.
+//! The model's thoughts, as the API streams them: a subject in bold type, then the text.
 //!
 //! The API sends a thought as a part of a stream: a subject in bold type, then what there is to say
 //! of it.
 
 use std::fmt;
 
-/// The mark around a subject.
 const BOLD: &str = "**";
 
 /// A thought, read as Gemini CLI reads it: what is between the first two `**` is the subject.

@@ -1,4 +1,4 @@
-//! A turn of a model, which is asked again if its answer can't be used.
+//! One turn of the model. It is asked again if its answer is unusable.
 
 use super::call::CallRequest;
 use super::event::SessionEvent;
@@ -12,35 +12,36 @@ use std::cell::RefCell;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-/// Maximum times that a turn is asked for while the model says nothing that can be used, as by
-/// Gemini CLI.
+/// How often the model is asked in one turn if its answers are empty or malformed. The value is
+/// Gemini CLI's.
 const MAX_TRIES: u32 = 3;
 
 pub(super) const MAX_CALLS: usize = 1_000;
 
-/// The answer of a model in one turn.
+/// The model's answer in one turn.
 #[derive(Debug, Clone, Default)]
 pub struct Turn {
-    /// For the history: without thoughts, texts that follow each other as one.
+    /// The parts for the history: thoughts are omitted, and consecutive texts joined.
     pub parts: Vec<Part>,
-    /// The calls that it wants.
+    /// The requested calls.
     pub calls: Vec<CallRequest>,
     /// The turn's text.
     pub text: String,
-    /// The reason why it stopped, or why the prompt was blocked.
+    /// The reason why the model stopped, or why the prompt was blocked.
     pub finish: Option<String>,
-    /// The reason why there is no answer, where it was held back.
+    /// Why the answer was withheld, if it was.
     pub refusal: Option<String>,
     /// The tokens of the request and of the answer.
     pub usage: Option<TokenCounts>,
-    /// Set if the text repeats itself, so that the rest was not read.
+    /// Set if the text repeats itself. The rest was not read.
     pub is_loop: bool,
-    /// Set if there were more calls than a turn may have, so that the rest was not read.
+    /// Set if there were more calls than a turn may have. The rest was not read.
     pub has_too_many_calls: bool,
 }
 
 impl Turn {
-    /// Returns the reason to ask again, if the answer can't be used and the next may be better.
+    /// Returns why the answer is unusable, if asking again may help. A refusal or a loop would only
+    /// repeat itself.
     fn retry_reason(&self) -> Option<&'static str> {
         if self.refusal.is_some() || self.is_loop {
             return None;
@@ -87,11 +88,12 @@ impl Turn {
         let blocked = || feedback.and_then(|feedback| feedback.block_reason.clone());
         let finish = piece.finish_reason().map(str::to_owned);
         self.finish = finish.or_else(blocked).or(self.finish.take());
-        // The tokens may be told in any piece, and the last that tells them knows best.
+        // Any piece may report token counts; the last report is the complete one.
         self.usage = piece.usage_metadata.or(self.usage.take());
     }
 
-    /// Adds a part to those for the history. An empty one would make the API refuse it.
+    /// Appends a part to the history. Empty parts are skipped, because the API would refuse the
+    /// next request; consecutive texts are joined.
     fn keep(&mut self, part: &Part) {
         let is_plain = |part: &Part| {
             let text = part.text.as_deref();
@@ -115,11 +117,11 @@ fn generate_id(name: &str) -> String {
     format!("{name}-{number:016x}")
 }
 
-/// Asks until there is a turn that can be used, or trying makes no sense any more.
+/// Asks the model for a turn, and again if the answer is unusable, up to [`MAX_TRIES`] times.
 ///
 /// # Errors
 ///
-/// Returns the error of the API.
+/// Returns the API's error.
 pub(super) fn ask(
     client: &mut GeminiClient,
     model: &str,
@@ -127,7 +129,7 @@ pub(super) fn ask(
     cancel: &Cancellation,
     notify: &mut dyn FnMut(&SessionEvent<'_>),
 ) -> Result<Turn, ApiError> {
-    // Pieces and attempts have one receiver.
+    // Both closures below need `notify`.
     let notify = RefCell::new(notify);
     let notify = |event: &SessionEvent<'_>| (notify.borrow_mut())(event);
     let mut tries = 0;

@@ -7,19 +7,17 @@
 //! # ///
 //! ```
 //!
-//! It is read and never run. The comments may be `#`, `//`, `--` or `;`.
+//! The block is read and never run. The comment markers may be `#`, `//`, `--` or `;`.
 
-/// The comments of the languages that scripts are written in.
 const COMMENTS: [&str; 4] = ["#", "//", "--", ";"];
 
-/// The opening of a block, behind the sign of a comment.
 const OPENING: &str = "/// tool";
 
-/// Finds the block in a text and returns its TOML, without the comment signs.
+/// Finds the block and returns its TOML, without the comment markers.
 ///
 /// # Errors
 ///
-/// Returns a sentence about a second block, or about one without an end.
+/// Returns a message if there are two blocks, or if the block is not closed.
 pub(super) fn find(text: &str) -> Result<Option<String>, String> {
     let mut lines = text.lines().enumerate();
     let mut block: Option<String> = None;
@@ -66,7 +64,6 @@ fn opening(line: &str) -> Option<&'static str> {
     signs.find(|sign| line.strip_prefix(sign).is_some_and(is_opening))
 }
 
-/// Returns a line of a block without the sign; `None` if it has none.
 fn unmarked<'a>(sign: &str, line: &'a str) -> Option<&'a str> {
     let rest = line.strip_prefix(sign)?;
     Some(rest.strip_prefix(' ').unwrap_or(rest))
@@ -83,10 +80,9 @@ pub(super) fn margin(text: &str, line: &str) -> usize {
     rest.map_or(0, |rest| line.chars().count() - rest.chars().count())
 }
 
-/// Finds the line, counted from 1, that looks like the beginning of a block and is not: behind the
-/// sign of another comment, or not at the beginning of its line.
+/// Returns the number of a line, from 1, that was probably meant to open a block but does not: it
+/// uses another comment marker, or is indented.
 pub(super) fn near_miss(text: &str) -> Option<usize> {
-    /// Maximum bytes before it.
     const LONGEST_BYTES: usize = 12;
     let is_near = |line: &str| {
         let before = line.trim_end().strip_suffix(OPENING);
@@ -99,7 +95,8 @@ pub(super) fn near_miss(text: &str) -> Option<usize> {
     text.lines().position(is_near).map(|at| at + 1)
 }
 
-/// Returns the program and arguments of a script's first line.
+/// Parses the `#!` line of a script. Like the kernel, it passes everything after the program as one
+/// argument.
 pub(super) fn interpreter(text: &str) -> Option<Vec<String>> {
     let line = text.strip_prefix("#!")?.lines().next()?.trim();
     let (program, rest) = line.split_once([' ', '\t']).unwrap_or((line, ""));
@@ -108,7 +105,7 @@ pub(super) fn interpreter(text: &str) -> Option<Vec<String>> {
     }
     let rest = rest.trim();
     let mut words = vec![program.to_owned()];
-    // As the kernel has it: one argument at most.
+    // Like the kernel, pass the rest of the line as a single argument.
     if !rest.is_empty() {
         words.push(rest.to_owned());
     }

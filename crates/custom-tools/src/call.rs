@@ -1,4 +1,4 @@
-//! A custom tool, and a checked call of one that a manifest or a script defines.
+//! A custom tool, and a validated call of one that is defined by a manifest or a script.
 
 use super::catalogue::{ToolEntry, definition};
 use super::files::is_executable;
@@ -27,18 +27,15 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// Maximum characters of output if the caller does not limit the answer.
 const UNLIMITED_CHARS: usize = 1_000_000;
 
-/// Maximum characters of a failed program's output in an error.
 const FAILURE_CHARS: usize = 4_000;
 
-/// Maximum bytes of a value that is put into the environment: the kernel takes 128 KiB for one
-/// variable.
+/// A longer value is not put into an environment variable. Linux allows 128 KiB for one.
 const MAX_VARIABLE_BYTES: usize = 100_000;
 
-/// A tool of a file: of a manifest, of a script, or of a pair that the file points to. Its
-/// declaration is only taken apart when it is needed.
+/// A tool that a file defines: a manifest, a script, or a pair that the file points to. Its
+/// declaration is parsed only when it is needed.
 #[derive(Debug)]
 pub(super) struct CustomTool {
     listed: ToolEntry,
@@ -86,7 +83,7 @@ impl Tool for CustomTool {
                 let call = Call::new(*manifest, args, listed, &self.tool_env)?;
                 Ok(Box::new(call))
             }
-            // As they came: the command is another program, and knows its own defaults.
+            // Defaults are not filled in, because the other program knows its own.
             Definition::Pair(pair) => {
                 let args = Value::Object(args.as_map().clone());
                 self.parameters().validate(&args)?;
@@ -116,7 +113,7 @@ impl CustomTool {
         })
     }
 
-    /// Reads the file as it is now: it may have changed since it was listed.
+    /// Reads the tool's file again, since it may have changed after it was listed.
     fn definition(&self) -> Result<Definition, ToolError> {
         let file = &self.listed.file;
         let owner = super::owner_of(file, &self.tool_env);
@@ -143,7 +140,6 @@ struct Call {
     words: Vec<OsString>,
     environment: Vec<(OsString, OsString)>,
     input: Vec<u8>,
-    /// The tool's file.
     file: PathBuf,
 }
 
@@ -212,7 +208,8 @@ impl Call {
         &self.manifest.declared.name
     }
 
-    /// Returns the command as a shell would want it; of a script its text.
+    /// Formats the command as a shell would accept it, for the user to approve; for a script,
+    /// returns its text.
     fn command_line(&self) -> String {
         let args = Value::Object(self.args.clone());
         if let Action::Script(script, _) = &self.manifest.action {
@@ -221,7 +218,7 @@ impl Call {
         let input = String::from_utf8_lossy(&self.input);
         let has_input = self.manifest.stdin != Stdin::Nothing;
         let mut line = shell_line(&self.words, has_input.then_some(&*input));
-        // They are in the environment.
+        // The arguments are in the environment, so they are shown as a comment.
         if matches!(self.manifest.action, Action::File(_))
             && self.manifest.stdin != Stdin::Arguments
         {
@@ -259,7 +256,7 @@ impl Call {
                 && let Ok(result) = output::tool_result(&streams.whole)
                 && result.error.is_some()
             {
-                // The result itself has the reason.
+                // The printed result contains the error.
                 return Ok(result);
             }
             let how = ending.map_or_else(|| "no ending".to_owned(), |ending| ending.to_string());
@@ -286,8 +283,8 @@ impl Call {
     }
 }
 
-/// Returns the result of a program that prints text; if it prints none, of its standard error, where
-/// many programs tell people what others print.
+/// Returns the result of a program that prints text. If it prints nothing, standard error is used,
+/// since many programs write there what others write to standard output.
 fn text_result(captured: CapturedOutput, errors: String) -> ToolResult {
     let text = match captured.text {
         text if text.is_empty() => errors,
@@ -377,7 +374,6 @@ pub(super) fn failed(message: String, kind: ErrorKind) -> ToolResult {
     result
 }
 
-/// Adds the ends of what a program has printed to a message.
 fn with_streams(message: &str, errors: &str, output: &str) -> String {
     let mut text = message.to_owned();
     for (title, stream) in [("Standard error", errors), ("Standard output", output)] {

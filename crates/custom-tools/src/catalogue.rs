@@ -1,13 +1,14 @@
-//! The declarations of the files of a directory of tools, kept from one process to the next.
+//! Caches what the files of a tools directory declare.
 //!
-//! Twenty manifests would cost a call three milliseconds. So [`scan`] keeps an entry for each file
-//! in a catalogue in the project's temporary directory: its name, its stamp, and what it is. An
-//! entry is used if the file's stamp (size, times, inode) is the same, and the file was at rest
-//! when the catalogue was written. A file that had changed just before could change again without a
-//! new time, so it is read again, as git does it for its index.
+//! Parsing twenty manifests would add three milliseconds to each call. [`scan`] therefore stores an
+//! entry per file in a catalogue in the project's temporary directory: its name, its time stamp,
+//! and what it declares. An entry is valid if the file's stamp (size, times, inode) is unchanged,
+//! and the file had not changed shortly before the catalogue was written. A file that had could
+//! change again within the clock's resolution without a new stamp, so it is read again; git treats
+//! its index in the same way.
 //!
-//! The directory without its catalogue gives the same tools. The order of files is fixed, so that
-//! of two files for one tool the manifest counts, and then the first by name.
+//! Without the catalogue the result is the same. The order of the files is fixed: if two define the
+//! same tool, a manifest wins, then the first by name.
 
 use super::files;
 use super::kept;
@@ -23,26 +24,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// A tool as it is listed, without its file being read.
+/// What is known of a tool without reading its file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct ToolEntry {
     pub(super) name: String,
-    /// The name by which its own command knows it.
     pub(super) original: String,
     pub(super) display_name: String,
     pub(super) kind: Kind,
     pub(super) read_only: bool,
     pub(super) streaming: bool,
     pub(super) file: PathBuf,
-    /// The schema that arguments are checked against, as compact JSON, if the declaration's does
-    /// not have all of it.
+    /// The full schema as compact JSON, if the declared one had to be simplified.
     pub(super) whole: Option<String>,
-    /// The declaration, as compact JSON.
     pub(super) json: String,
 }
 
 impl ToolEntry {
-    /// Returns the entry of a tool by its own name, without live output.
     pub(super) fn new(
         declared: &ToolDeclaration,
         file: &Path,
@@ -63,25 +60,22 @@ impl ToolEntry {
     }
 }
 
-/// The nature of a file.
 #[derive(Debug, Serialize, Deserialize)]
 enum State {
-    /// A file that lies beside the tools.
+    /// A file that is not a tool, such as a module that a tool imports.
     Other,
     Tool(ToolEntry),
     Pair,
-    /// A file that would be a tool, but for this fault.
+    /// A file that is meant to be a tool but has an error, with the message.
     Faulty(String),
 }
 
-/// A file of a directory.
 #[derive(Debug, Serialize, Deserialize)]
 struct Entry {
     stamp: String,
     state: State,
 }
 
-/// The files of a directory by name.
 #[derive(Debug, Serialize, Deserialize)]
 struct Catalogue {
     directory: PathBuf,
@@ -95,7 +89,6 @@ pub(super) struct Scan {
     pub(super) faults: Vec<Fault>,
 }
 
-/// A fault of a file that would be a tool.
 #[derive(Debug)]
 pub(super) struct Fault {
     pub(super) file: PathBuf,
@@ -151,7 +144,6 @@ pub(super) fn scan(
     collect(catalogue)
 }
 
-/// Returns the tools of the files. Of two files for one name the manifest counts, then the first.
 fn collect(catalogue: Catalogue) -> Scan {
     let mut scan = Scan::default();
     let is_manifest = |(name, _): &(PathBuf, Entry)| name.extension().is_some_and(|e| e == "toml");
@@ -177,7 +169,8 @@ fn collect(catalogue: Catalogue) -> Scan {
     scan
 }
 
-/// Reads the definition in a file of a directory of tools, with its findings; `None` if it has none.
+/// Reads the definition in a file, and warnings about it. Returns `None` if the file does not
+/// define a tool.
 pub(super) fn definition(
     path: &Path,
     owner: FileOwner<'_>,
@@ -208,7 +201,7 @@ pub(super) fn definition(
     let text = match String::from_utf8(bytes) {
         Ok(text) => text,
         Err(_) if is_manifest => return refusal("It is not text in UTF-8.".to_owned()),
-        // A binary, or a script whose text is cut within a character.
+        // A binary file, or a script that was cut within a character.
         Err(e) => String::from_utf8_lossy(e.as_bytes()).into_owned(),
     };
     manifest::read(&name, path, &text, is_executable)

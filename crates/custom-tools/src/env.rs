@@ -1,12 +1,16 @@
-//! The variables of a tool's programs.
+//! The environment variables of a tool's programs.
 
 use gemini_tools_core::tool::ToolError;
 use gemini_tools_settings::settings::reference;
 use std::ffi::OsString;
 use std::path::Path;
 
-/// Replaces `$NAME`, `${NAME}` and `${NAME:-otherwise}` in the variables of a tool's file; `$$` is
-/// a dollar sign.
+/// Expands `$NAME`, `${NAME}` and `${NAME:-default}` in the variables that a tool's file sets; `$$`
+/// is a dollar sign.
+///
+/// # Errors
+///
+/// Returns an error if a variable is not set and has no default.
 pub(super) fn expanded(env: &[(String, String)]) -> Result<Vec<(OsString, OsString)>, ToolError> {
     env.iter()
         .map(|(name, text)| Ok((name.into(), expand(name, text)?)))
@@ -43,7 +47,6 @@ fn expand(variable: &str, text: &str) -> Result<OsString, ToolError> {
     Ok(out)
 }
 
-/// Returns the variables that tell every program of a tool where it is.
 pub(super) fn places(name: &str, directory: &Path, root: &Path) -> [(OsString, OsString); 3] {
     [
         ("GEMINI_TOOL_NAME".into(), name.into()),

@@ -1,4 +1,4 @@
-//! The files of a directory of tools: what is known of them without reading.
+//! Lists a tools directory, without reading the files.
 
 use gemini_tools_core::text::show_path;
 use gemini_tools_process::program::may_be_executed;
@@ -14,19 +14,18 @@ pub(super) fn is_executable(file: &Path, owner: FileOwner<'_>) -> bool {
     owner.stat(file).is_ok_and(|stat| may_be_executed(&stat))
 }
 
-/// A regular file of a directory of tools.
 pub(super) struct ListedFile {
     pub(super) name: OsString,
     pub(super) stamp: Stamp,
     pub(super) is_executable: bool,
 }
 
-/// Lists the regular files of a directory that may be tools, sorted by name. Links are followed; a
-/// project's as long as they stay in it.
+/// Lists the regular files that may be tools, sorted by name. Links are followed; those in a
+/// project only if they stay within it.
 ///
 /// # Errors
 ///
-/// Returns a sentence if a link on the way to the directory leads out of the project.
+/// Returns a message if the directory's own path leads out of the project.
 pub(super) fn list(directory: &Path, owner: FileOwner<'_>) -> Result<Vec<ListedFile>, String> {
     let dir = match owner.open(directory, OFlags::RDONLY | OFlags::DIRECTORY) {
         Err(ResolveError::Escapes) => return Err(format!("{}: {LEADS_OUT}", show_path(directory))),
@@ -39,7 +38,7 @@ pub(super) fn list(directory: &Path, owner: FileOwner<'_>) -> Result<Vec<ListedF
     let mut files = Vec::new();
     for entry in entries.flatten() {
         let name = entry.file_name().to_bytes();
-        // Hidden files, and those that editors keep of an older text.
+        // Skip hidden files, and backups made by editors.
         let is_hidden = name.starts_with(b".") || name.ends_with(b"~");
         if is_hidden || entry.file_type() == FileType::Directory {
             continue;

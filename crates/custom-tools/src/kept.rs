@@ -1,6 +1,7 @@
-//! Files that keep declarations from one process to the next.
+//! Cache files.
 //!
-//! Such a file is only a shortcut: one that is broken, or of another version, counts as none.
+//! A cache file that is malformed or of another version is ignored: everything in it can be
+//! computed again.
 
 use gemini_tools_workspace::atomic_file;
 use gemini_tools_workspace::file_owner::FileOwner;
@@ -12,7 +13,6 @@ use std::time::SystemTime;
 
 const VERSION: &str = concat!("6 ", env!("CARGO_PKG_VERSION"));
 
-/// Maximum bytes of a file; one with more is broken.
 const MAX_KEPT_BYTES: u64 = 64 * 1024 * 1024;
 
 #[derive(Serialize, Deserialize)]
@@ -28,7 +28,8 @@ pub(super) fn read<T: DeserializeOwned>(file: &Path) -> Option<(T, SystemTime)> 
     (kept.version == VERSION).then_some((kept.content, written))
 }
 
-/// Writes a file, whole or not at all. A content with a path that is not UTF-8 is not kept.
+/// Writes a cache file atomically. Errors are ignored, and so is content with a path that is not
+/// UTF-8.
 pub(super) fn write<T: Serialize>(file: &Path, content: &T) {
     let version = VERSION.to_owned();
     if let Ok(text) = serde_json::to_vec(&KeptFile { version, content }) {

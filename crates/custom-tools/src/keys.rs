@@ -1,4 +1,4 @@
-//! The keys of a tool's file, in a manifest or in the block of a script.
+//! The keys of a tool's file: of a manifest, or of the block in a script.
 
 use super::report::nearest_name;
 use gemini_tools_core::tool::Kind;
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use toml::de::{DeTable, Deserializer};
 
-/// The keys of a tool's file. Which of them go together is checked by their reader.
+/// The keys of a tool's file, as parsed. Which ones may be combined is checked later.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Keys {
@@ -33,12 +33,11 @@ pub(super) struct Keys {
     #[serde(default)]
     pub(super) env: BTreeMap<String, Scalar>,
     pub(super) sandbox: Option<String>,
-    /// The names of the keys that are there.
     #[serde(skip)]
     pub(super) written: Vec<String>,
 }
 
-/// A parameter in the short form, which is written as the JSON Schema of its values.
+/// A parameter in the short form. It serializes as the JSON Schema of its values.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, rename_all(serialize = "camelCase"))]
 pub(super) struct Parameter {
@@ -65,7 +64,7 @@ pub(super) struct Parameter {
     properties: Option<Map<String, Value>>,
 }
 
-/// The elements of a list: their type, or their schema.
+/// The schema of a list's elements, or just their type.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(untagged, expecting = "a type in quotes, or a schema")]
 pub(super) enum Items {
@@ -78,7 +77,8 @@ fn type_only<S: serde::Serializer>(name: &str, serializer: S) -> Result<S::Ok, S
     serializer.collect_map([("type", name)])
 }
 
-/// An element of a command: a word, or several that are left out together.
+/// A word of a command, or several words that are omitted together if a parameter in them is
+/// missing.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(untagged, expecting = "a word in quotes, or a list of such words")]
 pub(super) enum Element<W> {
@@ -86,7 +86,6 @@ pub(super) enum Element<W> {
     Group(Vec<W>),
 }
 
-/// A command of a pair.
 #[derive(Debug, Deserialize)]
 #[serde(untagged, expecting = "a command line in quotes, or a list of words")]
 pub(super) enum CommandLine {
@@ -94,7 +93,6 @@ pub(super) enum CommandLine {
     Words(Vec<String>),
 }
 
-/// The value of a variable.
 #[derive(Debug, Deserialize)]
 #[serde(untagged, expecting = "a text or a number")]
 pub(super) enum Scalar {
@@ -102,7 +100,6 @@ pub(super) enum Scalar {
     Number(Number),
 }
 
-/// The form of what a program prints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Output {
@@ -111,13 +108,10 @@ pub(super) enum Output {
     ToolResult,
 }
 
-/// A fault for which keys can't be read.
 #[derive(Debug)]
 pub(super) struct KeyFault {
-    /// The key's path; empty if it is not known.
     pub(super) key: String,
     pub(super) message: String,
-    /// The bytes of the TOML that are meant.
     pub(super) span: Option<Range<usize>>,
 }
 

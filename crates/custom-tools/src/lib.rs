@@ -1,18 +1,17 @@
-//! Tools that a project or its user adds: a file for each.
+//! Custom tools, which a project or its user adds as files.
 //!
-//! A file is a manifest (`NAME.toml`), a script that holds a block of comments with the same
-//! keys, or a pointer to a foreign pair of commands. They are in `~/.gemini/tools` and in the
-//! project's `.gemini/tools`, which counts only where the project is trusted. Where two have
-//! one name, the built-in tool counts, then the user's, then the project's, then those of
-//! pairs in the order of their files; the other is left out and reported.
+//! A file is a manifest (`NAME.toml`), a script with the same keys in a block of comments, or a
+//! pointer to a foreign pair of commands. The files are in `~/.gemini/tools` and in the project's
+//! `.gemini/tools`, which counts only if the project is trusted. If two tools have the same name,
+//! the built-in one wins, then the user's, then the project's, then those of pairs in the order of
+//! their files; the other is left out and reported.
 //!
-//! Nothing of this is touched for a built-in tool's call. What the files declare is kept in
-//! the `catalogue`. Whether a command of a pair is one of these executables is told by
-//! [`own_program`].
+//! A call of a built-in tool reads none of these files. What they declare is cached (`catalogue`).
+//! Whether a pair's command is one of our own executables is determined by [`own_program`].
 //!
-//! [`Lint`] has findings about these files and about printed lists of declarations, [`dialect`]
-//! writes declarations, calls and results as other hosts and APIs do, and [`ci`] writes findings in
-//! the formats of CI services.
+//! [`Lint`] checks these files and printed lists of declarations, [`dialect`] converts
+//! declarations, calls and results to the formats of other hosts and APIs, and [`ci`] formats
+//! findings for CI services.
 //!
 //! `gemini-tools-settings` decides about trust, and `gemini-tools-process` runs programs.
 //!
@@ -85,7 +84,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Reads a tool's file with this text; `None` if it is none.
+/// Parses the text of a tool's file; `None` if it defines no tool.
 #[cfg(fuzzing)]
 pub fn read_file(
     file: &Path,
@@ -95,40 +94,37 @@ pub fn read_file(
     Some(outcome.map(drop))
 }
 
-/// Maximum bytes of a script that are read to find out whether it is a tool.
 const MAX_BLOCK_BYTES: u64 = 32 * 1024;
 
-/// A larger manifest is refused, in bytes.
 const MAX_MANIFEST_BYTES: u64 = 1024 * 1024;
 
-/// The directories of custom tools, as they count here.
+/// The directories of custom tools that are in force for a project.
 #[derive(Debug, Clone)]
 pub struct Custom {
     user: Option<PathBuf>,
-    /// The project's, where it is trusted.
     project: Option<PathBuf>,
-    /// The project's, where it is not, and what to do to have it.
+    /// The project's directory if it is not trusted, and what the user can do about it.
     left_out: Option<(PathBuf, String)>,
-    /// The directory for the declarations of pairs.
     cache: Option<PathBuf>,
     home: Option<PathBuf>,
     root: PathBuf,
 }
 
-/// The declarations of tools, and notes about those that are left out.
+/// Declarations of tools, and notes about omitted ones.
 #[derive(Debug, Default)]
 pub struct Declarations {
     /// The declarations as compact JSON, sorted by name.
     pub list: Vec<String>,
-    /// The names of all tools, wanted or not: no tool that counts less may have them.
+    /// The names of all tools, including those that were filtered out: a tool of lower precedence
+    /// must not take them.
     pub names: Vec<String>,
-    /// The reasons for which tools are left out, for a person.
+    /// Why tools were omitted, for the user.
     pub notes: Vec<String>,
 }
 
 impl Custom {
-    /// Finds the directories of tools for the project in `root`, an absolute path; `home` is the
-    /// user's home directory. `trust` is only asked if the project has tools.
+    /// Finds the tools directories for the project in `root`, an absolute path. `home` is the
+    /// user's home directory. `trust` is only determined if the project has such a directory.
     pub fn open(home: Option<&Path>, root: &Path, trust: &ProjectTrust) -> Self {
         let users = home.map(|home| home.join(".gemini/tools"));
         let projects = root.join(".gemini/tools");
@@ -162,13 +158,12 @@ impl Custom {
         Self::open(workspace.home(), workspace.root(), trust)
     }
 
-    /// Returns the note that the project's tools are left out, and what to do about it.
+    /// Returns a note if the project's tools are omitted, with what the user can do about it.
     pub fn untrusted(&self) -> Option<String> {
         let finding = self.untrusted_finding()?;
         Some(format!("{} {}", finding.message, finding.help))
     }
 
-    /// Returns the finding that the project's tools are left out.
     fn untrusted_finding(&self) -> Option<Diagnostic> {
         let (dir, remedy) = self.left_out.as_ref()?;
         let message = format!(
@@ -192,8 +187,8 @@ impl Custom {
         })
     }
 
-    /// Returns the tools of manifests and scripts in the order in which they count, and the files
-    /// of pairs.
+    /// Returns the tools of manifests and scripts, in the order of precedence, and the files that
+    /// point to pairs.
     fn singles(&self, refresh: bool, notes: &mut Vec<String>) -> (Vec<ToolEntry>, Vec<PathBuf>) {
         let (mut owners, mut pairs) = (Owners::default(), Vec::new());
         for scan in self.scan(refresh) {
@@ -228,8 +223,9 @@ impl Custom {
         owners.tools
     }
 
-    /// Returns the declarations of each pair, kept ones or those that its command prints, all at
-    /// once. A pair by whose command this process was started is skipped.
+    /// Returns the declarations of each pair, from the cache or by running its command; several
+    /// commands run at once. A pair that has started this process is skipped, because running its
+    /// command could go on for ever.
     fn discovered(
         &self,
         files: &[PathBuf],
@@ -257,8 +253,8 @@ impl Custom {
             .collect()
     }
 
-    /// Returns the declarations of all tools that `keep` wants by name and kind, each as compact
-    /// JSON; `with_kinds` adds each tool's kind. `refresh` asks everything anew.
+    /// Returns the declarations of all tools for which `keep` is true, as compact JSON;
+    /// `with_kinds` adds each tool's kind. `refresh` ignores all caches.
     pub fn declarations(
         &self,
         mut keep: impl FnMut(&str, Kind) -> bool,
@@ -287,7 +283,8 @@ impl Custom {
         Declarations { list, names, notes }
     }
 
-    /// Returns the name and the kind of each tool that is known without running a command.
+    /// Returns the name and the kind of each tool, as far as they are known without running a
+    /// command.
     pub fn kinds(&self) -> Vec<(String, Kind)> {
         let mut kinds = Vec::new();
         let note = |name: &str, kind| {
@@ -303,11 +300,11 @@ impl Custom {
     }
 }
 
-/// The tools that have a name of their own.
+/// The tools found so far, each with a unique name.
 #[derive(Default)]
 struct Owners {
     tools: Vec<ToolEntry>,
-    /// The owner of each name, for a note to another.
+    /// Who has each name, for a message to the next tool of that name.
     names: BTreeMap<String, &'static str>,
 }
 
@@ -324,8 +321,8 @@ impl Owners {
     }
 }
 
-/// Returns the sources of a registry once it has no tool of its own by a name: the tools with files
-/// first, and only then those of pairs, whose commands may have to be asked.
+/// Returns the sources that a registry asks, in this order, for a tool that it does not have: first
+/// the tools with files of their own, then those of pairs, whose commands may have to be run.
 pub fn sources(tool_env: &ToolEnv) -> [Source; 2] {
     [false, true].map(|is_of_pairs| {
         let tool_env = tool_env.clone();
@@ -344,8 +341,8 @@ pub fn sources(tool_env: &ToolEnv) -> [Source; 2] {
     })
 }
 
-/// Returns the error for a tool that is missing, with the reason if it is known: its file is at
-/// fault, or its project is not trusted.
+/// Extends the error for a missing tool by the reason if there is one: its file has an error, or
+/// its project is not trusted.
 pub fn explain_missing(tool_env: &ToolEnv, name: &str, error: ToolError) -> ToolError {
     if error.kind != ErrorKind::ToolNotRegistered {
         return error;
@@ -379,7 +376,7 @@ pub fn explain_missing(tool_env: &ToolEnv, name: &str, error: ToolError) -> Tool
     if let Some(fault) = faults.iter().find(|fault| is_named(&fault.file)) {
         return ToolError::failed(format!("The tool {name} can't be used. {}", fault.text));
     }
-    // Which tools a pair has is not known where it does not say so. It has just been asked.
+    // If a pair's discovery has just failed, it may be the one that has the tool.
     let cache = custom.cache.as_deref();
     let has_failed = |file: &PathBuf| cache.is_some_and(|dir| pair::has_failed(file, dir));
     let silent = pairs.into_iter().filter(has_failed);
@@ -403,7 +400,6 @@ fn owner_of<'a>(file: &Path, tool_env: &'a ToolEnv) -> FileOwner<'a> {
     FileOwner::by_location(file, workspace.home(), workspace.root())
 }
 
-/// Returns the note that another tool has a tool's name.
 fn clash(tool: &ToolEntry, owner: &str) -> String {
     format!(
         "{}: {}: It is left out, because {owner} has its name; rename it.",
@@ -412,7 +408,6 @@ fn clash(tool: &ToolEntry, owner: &str) -> String {
     )
 }
 
-/// Returns the sentence that tells a person how to have the tools of an untrusted project.
 fn remedy(trust: &ProjectTrust, home: Option<&Path>) -> String {
     let obstacle = trust.obstacle(home);
     obstacle.map_or_else(

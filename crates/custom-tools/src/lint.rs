@@ -1,4 +1,4 @@
-//! Findings about the tools of a project and of its user.
+//! Checks the custom tools of a project and its user.
 
 use super::catalogue::definition;
 use super::files::ListedFile;
@@ -18,22 +18,22 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The findings about tools, and the number of what was looked at.
+/// Findings about tools, and counts of what was checked.
 #[derive(Debug, Default)]
 pub struct Lint {
-    /// Faults, warnings and repairs, by file.
+    /// Errors, warnings and repairs, by file.
     pub findings: Vec<Diagnostic>,
-    /// The number of tools that can be used.
+    /// The number of usable tools.
     pub tools: usize,
-    /// The number of files that were looked at.
+    /// The number of files that were checked.
     pub files: usize,
-    /// The number of MCP servers that were looked at.
+    /// The number of MCP servers that were checked.
     pub servers: usize,
     names: BTreeMap<String, String>,
 }
 
 impl Lint {
-    /// Returns one line for a person.
+    /// Returns a one-line summary.
     pub fn summary(&self) -> String {
         let of = |severity: Severity| {
             let all = self.findings.iter().filter(|f| f.severity == severity);
@@ -53,18 +53,18 @@ impl Lint {
         )
     }
 
-    /// Returns true if a tool is left out.
+    /// Returns true if there are errors, each of which means that a tool is left out.
     pub fn has_errors(&self) -> bool {
         self.findings.iter().any(|f| f.severity == Severity::Error)
     }
 }
 
-/// Checks the tools of files and of pairs that can be called in the project in `root`, an absolute
-/// path, and reports MCP servers that are left out. `home` is the user's home directory.
+/// Checks all custom tools of the project in `root`, an absolute path, and reports MCP servers that
+/// are left out. `home` is the user's home directory.
 ///
 /// # Errors
 ///
-/// Returns an error if the workspace can't be opened that pairs are asked in.
+/// Returns an error if the workspace for running the commands of pairs can't be opened.
 pub fn lint_tools(
     settings: &Settings,
     home: Option<&Path>,
@@ -95,10 +95,9 @@ pub fn lint_tools(
     Ok(lint)
 }
 
-/// Checks the files, and returns those of pairs that may be asked.
 fn look(custom: &Custom) -> (Lint, Vec<PathBuf>) {
     let mut lint = Lint::default();
-    // A project's files are read whether it is trusted or not: nothing of them runs.
+    // An untrusted project's files are checked as well, since nothing of them is run.
     let left_out = custom.left_out.as_ref().map(|(directory, _)| directory);
     let mut pairs = Vec::new();
     for (directory, origin) in [
@@ -116,7 +115,7 @@ fn look(custom: &Custom) -> (Lint, Vec<PathBuf>) {
     (lint, pairs)
 }
 
-/// Returns the finding that a script, or a file that looks as if it were to be a tool, is none.
+/// Finding: a script, or a file that looks like a tool, has no `/// tool` block.
 fn no_block(path: &Path, owner: FileOwner<'_>, is_program: bool) -> Option<Diagnostic> {
     let text = owner.beginning(path, MAX_BLOCK_BYTES).ok()??;
     let text = String::from_utf8_lossy(&text);
@@ -134,8 +133,7 @@ fn no_block(path: &Path, owner: FileOwner<'_>, is_program: bool) -> Option<Diagn
     Some(finding)
 }
 
-/// Returns the findings that something is called like a manifest and is not among the files that
-/// are `listed`.
+/// Finds entries named like a manifest that are not among the `listed` files, such as broken links.
 fn unlisted(directory: &Path, owner: FileOwner<'_>, listed: &[OsString]) -> Vec<Diagnostic> {
     let mut names = owner.names(directory).unwrap_or_default();
     names.retain(|name| {
@@ -153,19 +151,16 @@ fn unlisted(directory: &Path, owner: FileOwner<'_>, listed: &[OsString]) -> Vec<
     names.into_iter().map(finding).collect()
 }
 
-/// The part of a file in a directory of tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FileRole {
     Tool,
-    /// A pointer to a pair of commands.
     Pair,
-    /// A file that lies beside the tools.
     Other,
 }
 
 impl Lint {
-    /// Looks at a file that is a tool, or at the tools that lie in a directory. Nothing is run.
-    /// The path is relative to `root`, the project's directory; `home` is the user's.
+    /// Checks a tool's file, or all tools in a directory. Nothing is run. The path is relative to
+    /// `root`, the project's directory; `home` is the user's home directory.
     pub fn take_path(&mut self, path: &Path, home: Option<&Path>, root: &Path) {
         let path = root.join(path);
         let owner_of = |path: &Path| FileOwner::by_location(path, home, root);
@@ -175,7 +170,7 @@ impl Lint {
             let owner = owner_of(&path);
             let is_executable = files::is_executable(&path, owner);
             if self.look_at(&path, "the file", &owner_of, is_executable) == FileRole::Other {
-                // Who names a file means it to be a tool.
+                // A file that the user names is meant to be a tool.
                 self.findings.extend(no_block(&path, owner, true));
             }
         }
@@ -265,13 +260,13 @@ impl Lint {
             let owner = format!("the pair of {}", file.display());
             self.claim(&tool.name, owner, |finding| finding.in_file(file));
         }
-        // What a command prints has no lines of any file.
+        // Findings about a command's output have no position; that of the command is used.
         let findings = &mut self.findings[before..];
         position::put(file, owner, Some("discovery_command"), findings);
     }
 
-    /// Takes the findings about MCP servers, and their tools, each with its server's name. They count
-    /// less than all that were taken before.
+    /// Adds findings about MCP servers, and their tools, each with its server's name. These tools
+    /// have lower precedence than all added before.
     pub fn take_servers(
         &mut self,
         servers: usize,
@@ -286,7 +281,8 @@ impl Lint {
         }
     }
 
-    /// Takes a name, or tells who has it; `place` says where the tool comes from.
+    /// Reserves a tool's name, or reports which tool has it already. `place` adds the tool's origin
+    /// to the finding.
     fn claim(&mut self, name: &str, owner: String, place: impl Fn(Diagnostic) -> Diagnostic) {
         let other = if builtin::find(name).is_some() {
             Some("a built-in tool".to_owned())

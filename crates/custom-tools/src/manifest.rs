@@ -1,4 +1,5 @@
-//! The definition in a tool's file: a tool of a manifest or a script, or a pair of commands.
+//! Reads a definition in a tool's file: of a tool, in a manifest or a script, or of a pair of
+//! commands.
 
 use super::call::variable_of;
 use super::keys::{CommandLine, Keys, Output, Scalar};
@@ -16,16 +17,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-/// The time limit of a tool whose file has none.
 const DEFAULT_TIMEOUT_SECS: f64 = 120.0;
 
-/// The longest time limit.
 const MAX_TIMEOUT_SECS: f64 = 3600.0;
 
-/// Keys that a script with a block can't have.
 const NOT_OF_SCRIPTS: &str = "command script args discovery_command call_command";
 
-/// Keys that a pair can't have.
 const NOT_OF_PAIRS: &str = "\
     display_name params parameters command script args stdin output success_statuses streaming";
 
@@ -35,16 +32,15 @@ pub(super) enum Definition {
     Pair(Box<Pair>),
 }
 
-/// A definition with warnings, or the findings for which there is none.
+/// A definition with warnings, or the findings if there are errors.
 pub(super) type Outcome = Result<(Definition, Vec<Diagnostic>), Vec<Diagnostic>>;
 
-/// The environment and the limits of programs, whatever the tool.
+/// How programs are run, for tools and pairs alike.
 #[derive(Debug, Clone)]
 pub(super) struct RunSettings {
     pub(super) timeout: Duration,
-    /// The directory, beneath the project's root.
     pub(super) cwd: Option<String>,
-    /// The variables. `$NAME` in their values is expanded when the program starts.
+    /// Environment variables. `$NAME` in a value is expanded when the program starts.
     pub(super) env: Vec<(String, String)>,
     pub(super) sandbox: Option<SandboxMode>,
 }
@@ -58,7 +54,6 @@ pub(super) struct Manifest {
     pub(super) action: Action,
     pub(super) stdin: Stdin,
     pub(super) output: Output,
-    /// The exit statuses that count as success.
     pub(super) success: Vec<i32>,
     pub(super) streaming: bool,
     pub(super) running: RunSettings,
@@ -67,13 +62,12 @@ pub(super) struct Manifest {
 #[derive(Debug)]
 pub(super) enum Action {
     Command(Template),
-    /// A text for bash, and its `$1` and so on.
     Script(String, Template),
-    /// The file itself, with these words before its path: none if it is executable.
+    /// The file itself is run, with these words before its path; there are none if it is
+    /// executable.
     File(Vec<String>),
 }
 
-/// The standard input of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Stdin {
     Arguments,
@@ -81,19 +75,18 @@ pub(super) enum Stdin {
     Parameter(String),
 }
 
-/// Two commands of another program.
 #[derive(Debug)]
 pub(super) struct Pair {
     pub(super) discovery: Vec<String>,
     pub(super) call: Vec<String>,
-    /// The kind of tools that declare none.
+    /// The kind of tools whose declarations have none.
     pub(super) kind: Option<Kind>,
     pub(super) read_only: bool,
     pub(super) running: RunSettings,
 }
 
-/// Reads a file of a directory of tools; `None` if it is none: a text beside the tools, a module
-/// that they use. The findings beside a definition are warnings.
+/// Reads a file of a tools directory. Returns `None` if it defines nothing: a text, or a module
+/// that a tool imports.
 pub(super) fn read(name: &str, file: &Path, text: &str, is_executable: bool) -> Option<Outcome> {
     let is_manifest = file.extension().is_some_and(|e| e == "toml");
     let mut report = Report {
@@ -142,7 +135,7 @@ pub(super) fn read(name: &str, file: &Path, text: &str, is_executable: bool) -> 
     })
 }
 
-/// Returns the words before the path of a script, by which it is started.
+/// Returns the words that start a script and precede its path; none if it is executable.
 fn interpreter(report: &mut Report<'_>, text: &str, is_executable: bool) -> Vec<String> {
     if is_executable {
         return Vec::new();
@@ -226,7 +219,6 @@ fn read_tool(report: &mut Report<'_>, mut keys: Keys, file: Option<Action>) -> O
     })
 }
 
-/// Reports keys that are there and must not be.
 fn refuse(report: &mut Report<'_>, keys: &Keys, refused: &str, message: &str) {
     for key in refused.split(' ') {
         if keys.written.iter().any(|written| written == key) {
@@ -246,7 +238,7 @@ fn declare(report: &mut Report<'_>, keys: &Keys, schema: &Value) -> Option<ToolD
         "displayName": keys.display_name,
     });
     let compiled = compile(&declaration, &mut Names::new(63), &mut repairs);
-    // A name that would have to be another, and a description that is missing, are faults here.
+    // These two repairs are reported as errors elsewhere.
     repairs.retain(|repair| !matches!(&*repair.code, "name" | "no-description"));
     let (declared, fault) = match compiled {
         Ok(declared) => (Some(declared), None),
@@ -397,7 +389,7 @@ fn read_env(report: &mut Report<'_>, env: BTreeMap<String, Scalar>) -> Vec<(Stri
     variables
 }
 
-/// Reports parameters that would be one variable: they arrive in the environment as well.
+/// Reports parameters whose names differ, but whose environment variables would be the same.
 fn check_variables(report: &mut Report<'_>, names: &[String]) {
     for (i, name) in names.iter().enumerate() {
         let variable = variable_of(name);

@@ -1,4 +1,4 @@
-//! The structured output of a tool's program: JSON, or a whole result.
+//! Parses structured output of a tool's program: JSON, or a complete result.
 
 use super::report::nearest_name;
 use base64::Engine;
@@ -11,7 +11,6 @@ use gemini_tools_core::tool::{
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-/// A whole result, as the tools API has it.
 #[derive(Deserialize)]
 #[serde(
     deny_unknown_fields,
@@ -34,7 +33,6 @@ struct ReportedError {
     kind: Option<String>,
 }
 
-/// A part by its one key.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 enum KeyedPart {
@@ -50,7 +48,7 @@ struct FileData {
     file_uri: String,
 }
 
-/// A part by its type, the form in Gemini CLI's documentation of tools.
+/// A part in the form that Gemini CLI's documentation of tools has, with its type in `type`.
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase", deny_unknown_fields)]
 enum TypedPart {
@@ -67,7 +65,7 @@ struct Media {
     url: String,
 }
 
-/// Returns the result of a program that prints JSON: the text for the model, and the value as data.
+/// Converts JSON output to a result: the text goes to the model, and the value becomes the data.
 pub(super) fn of_json(stdout: &[u8]) -> Result<ToolResult, String> {
     let (text, value) = parse(stdout)?;
     let mut result = ToolResult::text(text);
@@ -88,7 +86,6 @@ fn parse(stdout: &[u8]) -> Result<(&str, Value), String> {
     Ok((text, value))
 }
 
-/// Returns the whole result that a program has printed: parts, display, error, data, tail call.
 pub(super) fn tool_result(stdout: &[u8]) -> Result<ToolResult, String> {
     let (_, value) = parse(stdout)?;
     let whole: WholeResult = json::from_value(value).map_err(|e| {
@@ -130,8 +127,8 @@ pub(super) fn tool_result(stdout: &[u8]) -> Result<ToolResult, String> {
     })
 }
 
-/// Returns the type of error of a name, `FILE_NOT_FOUND` as well as `file_not_found`. One that is not
-/// known is a failure like others: the tool's own message must not be lost for it.
+/// Parses the name of an error kind, in upper or lower case. An unknown one counts as a general
+/// failure, so that the tool's message is not lost.
 fn error_kind(name: &str) -> ErrorKind {
     let name = Value::from(name.to_ascii_lowercase());
     ErrorKind::deserialize(name).unwrap_or(ErrorKind::ExecutionFailed)
@@ -208,7 +205,8 @@ fn from_data_url(url: &str) -> Option<Blob> {
     })
 }
 
-/// Reads a display; its keys say which it is, so that an error is about that one.
+/// Parses a display. Its keys decide which type is tried, so that an error message is about that
+/// one.
 fn read_display(display: Value) -> Result<Display, String> {
     match display {
         Value::String(text) => Ok(Display::Markdown(text)),

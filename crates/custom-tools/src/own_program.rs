@@ -1,19 +1,20 @@
-//! Recognition of these executables among programs that settings name.
+//! Recognises our own executables among the programs that settings name.
 
 use gemini_tools_process::command::find_program;
 use std::env::consts::EXE_SUFFIX;
 use std::ffi::OsStr;
 use std::path::Path;
 
-/// Returns true if `program`, as a command that runs in `root` names it, is `get_tools` or
-/// `call_tool` of this installation: beside the running executable, or a launcher of the checkout
-/// that it was built in. Others' programs may have the same names: Gemini CLI's documentation uses
-/// them. A bare name that is not found is taken for ours: it may be on the `PATH` elsewhere.
+/// Returns true if `program`, as named by a command that runs in `root`, is `get_tools` or
+/// `call_tool` of this installation: next to the running executable, or a launcher in the checkout
+/// from which it was built. Other programs may have the same names, which Gemini CLI's
+/// documentation uses as examples. A bare name that is not found is assumed to be ours, since it
+/// may be on the `PATH` elsewhere.
 pub fn is_this_installation(program: &str, root: &Path) -> bool {
     own_name(program, root).is_some()
 }
 
-/// Returns `get_tools` or `call_tool`, whichever the program is; `None` if it is another program.
+/// Returns which of `get_tools` and `call_tool` the program is; `None` if it is neither.
 pub fn own_name(program: &str, root: &Path) -> Option<&'static str> {
     own_among(&["get_tools", "call_tool"], program, root)
 }
@@ -38,8 +39,9 @@ fn own_among(names: &[&'static str], program: &str, root: &Path) -> Option<&'sta
     (file.is_file() && file.parent().is_some_and(is_own_directory)).then_some(name)
 }
 
-/// Returns true if the names of both executables lead to them on the `PATH`, in `root` and
-/// everywhere else: a relative entry of the `PATH` is another directory in each one.
+/// Returns true if the names of both executables are found on the `PATH` and lead to them in any
+/// directory, not only in `root`. A relative entry of the `PATH` would mean another directory in
+/// each.
 pub fn are_on_path(root: &Path) -> bool {
     ["get_tools", "call_tool"].into_iter().all(|name| {
         let found = find_program(OsStr::new(name));
@@ -59,7 +61,6 @@ fn is_built_in(checkout: &Path, own: &Path) -> bool {
     own.starts_with(checkout) || target.is_some_and(|target| own.starts_with(target))
 }
 
-/// Returns true if a directory, given without links, has the executables or their launchers.
 fn is_own_directory(directory: &Path) -> bool {
     let own = std::env::current_exe().and_then(|own| own.canonicalize());
     let Ok(own) = own else {

@@ -1,10 +1,10 @@
-//! Foreign pairs of commands, one that prints declarations and one that runs calls: their
-//! declarations repaired and kept, their calls made and judged as Gemini CLI does it, but that
-//! one which ends with 0 has succeeded whatever is on its standard error.
+//! Foreign pairs of commands, one that prints declarations and one that runs calls. Declarations
+//! are repaired and cached. Results are judged as Gemini CLI does, except that a call with exit
+//! status 0 has succeeded even if it writes to standard error.
 //!
-//! Discovery runs when what is kept is stale: if the pointer to the pair has changed, or a file
-//! that a word of its commands names. What else the declarations depend on is not known;
-//! `get_tools --refresh` asks anew.
+//! Discovery runs if the cache is stale: if the file that points to the pair has changed, or a file
+//! named by a word of its commands. Other dependencies are not known; `get_tools --refresh` always
+//! asks.
 
 use super::catalogue::{ToolEntry, definition};
 use super::manifest::{Definition, Pair};
@@ -34,31 +34,28 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// The files of the pairs whose commands run above this process, each in a line: commands that
-/// start us again, such as a wrapper of `get_tools`, would otherwise go on without end.
+/// Names the files of all pairs whose commands are ancestors of this process, one per line. Without
+/// it, a pair whose command starts us, such as a wrapper of `get_tools`, would recurse without end.
 const RUNNING: &str = "GEMINI_TOOLS_PAIRS";
 
 const DISCOVERY_TIME: Duration = Duration::from_secs(10);
 
-/// Maximum bytes of declarations; more are refused, as by Gemini CLI.
 const MAX_DECLARATION_BYTES: usize = 10 * 1024 * 1024;
 
-/// A discovery that has failed is not tried again for so long: a host that starts often must
+/// A failed discovery is not repeated for this many seconds, so that a host that starts often does
 /// not wait for it each time.
 const FAILURE_SECS: u64 = 60;
 
-/// The outcome of a discovery.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct Discovery {
     pub(super) tools: Vec<ToolEntry>,
-    /// The reason for which there are no tools.
     pub(super) failure: Option<String>,
-    /// The repairs, and the reasons for which tools are left out. They are not kept.
+    /// Repairs, and the reasons why tools were left out. They are not cached.
     #[serde(skip)]
     pub(super) findings: Vec<Diagnostic>,
 }
 
-/// Returns true if this process was started, in whatever way, by a command of the pair in `file`.
+/// Returns true if this process was started, directly or not, by a command of the pair in `file`.
 pub(super) fn is_above(file: &Path) -> bool {
     let running = std::env::var_os(RUNNING).unwrap_or_default();
     let mut files = running.as_bytes().split(|b| *b == b'\n');
@@ -74,17 +71,16 @@ fn running_with(file: &Path) -> OsString {
     running
 }
 
-/// The outcome of a discovery as it is kept.
 #[derive(Serialize, Deserialize)]
 struct KeptPair {
-    /// The files on which it depends, each with its stamp if it is there.
+    /// The files on which the outcome depends, with their time stamps; `None` if the file did not
+    /// exist.
     watched: Vec<(PathBuf, Option<String>)>,
     outcome: Discovery,
-    /// The second until which it counts, if it is a failure.
+    /// For a failure, the time, in seconds since 1970, until which it is valid.
     until: Option<u64>,
 }
 
-/// Reads the kept outcome of a pair, unless it is stale.
 pub(super) fn read_kept(cache: &Path) -> Option<Discovery> {
     let (pair, written): (KeptPair, _) = kept::read(cache)?;
     let is_same = |(path, stamp): &(PathBuf, Option<String>)| {
@@ -92,14 +88,14 @@ pub(super) fn read_kept(cache: &Path) -> Option<Discovery> {
         let is_racy = now.is_some_and(|stamp| stamp.time_until_stable(written).is_some());
         !is_racy && now.map(Stamp::to_text) == *stamp
     };
-    // A clock that was set back must not keep a failure for ever.
+    // If the clock was set back, the failure must not last for ever.
     let lasts = |until: u64| (until.saturating_sub(FAILURE_SECS)..until).contains(&now_secs());
     let is_fresh = pair.watched.iter().all(is_same) && pair.until.is_none_or(lasts);
     is_fresh.then_some(pair.outcome)
 }
 
-/// Returns true if the pair in `file` failed when it was asked last, by its outcome in the directory
-/// `caches`.
+/// Returns true if the last discovery of the pair in `file` failed. `caches` is the directory of
+/// the caches.
 pub(super) fn has_failed(file: &Path, caches: &Path) -> bool {
     let pair = kept::read(&cache_of(file, caches));
     pair.is_some_and(|(pair, _): (KeptPair, _)| pair.until.is_some())
@@ -111,7 +107,6 @@ fn now_secs() -> u64 {
         .map_or(0, |d| d.as_secs())
 }
 
-/// Asks the discovery command of the pair in `file`, and keeps what it says in `cache`.
 pub(super) fn discover(file: &Path, cache: Option<&Path>, tool_env: &ToolEnv) -> Discovery {
     let owner = super::owner_of(file, tool_env);
     let Some(Ok((Definition::Pair(pair), _))) = definition(file, owner, false) else {
@@ -120,7 +115,7 @@ pub(super) fn discover(file: &Path, cache: Option<&Path>, tool_env: &ToolEnv) ->
             ..Discovery::default()
         };
     };
-    // Before it runs: what changes meanwhile makes it stale.
+    // Taken before the command runs, so that a change meanwhile makes the cache stale.
     let watched = watched(file, &pair, tool_env);
     let outcome = declarations(file, &pair, tool_env);
     let outcome = outcome.unwrap_or_else(|reason| Discovery {
@@ -138,8 +133,7 @@ pub(super) fn discover(file: &Path, cache: Option<&Path>, tool_env: &ToolEnv) ->
     pair.outcome
 }
 
-/// Returns the files on which a pair's declarations are known to depend, each with its stamp if it
-/// is there.
+/// Returns the files that the declarations are known to depend on, with their time stamps.
 fn watched(file: &Path, pair: &Pair, tool_env: &ToolEnv) -> Vec<(PathBuf, Option<String>)> {
     let from = working_directory(&pair.running, tool_env).map_or_else(
         |_| tool_env.workspace.root().to_owned(),
@@ -197,7 +191,7 @@ fn declarations(file: &Path, pair: &Pair, tool_env: &ToolEnv) -> Result<Discover
     }
     let mut names = Names::new(Names::LONGEST).without_servers();
     let compiled = declaration::read(&printed.whole, &mut names).map_err(|reason| {
-        // Its standard error is only the reason if it prints nothing else.
+        // Standard error explains the failure only if standard output is empty.
         let printed = match excerpt(&printed.whole) {
             nothing if nothing.is_empty() => format!("nothing{stderr}"),
             printed => printed,
@@ -331,8 +325,8 @@ impl ToolInvocation for Call {
             )));
         }
         let ending = end.ending();
-        // A warning there makes a failure of a success for Gemini CLI: the commonest fault of
-        // pairs, from which these are to be kept.
+        // For Gemini CLI, a warning on standard error makes a successful call fail. This is the
+        // most common problem with pairs, and is avoided here.
         let stderr = if ending == Some(ProcessEnd::Code(0)) {
             &[]
         } else {
@@ -376,7 +370,6 @@ fn unwrapped(answer: FunctionResponse) -> ToolResult {
     result
 }
 
-/// Returns the failure of the pair in `file` and the errors among the findings, as texts.
 pub(super) fn errors(file: &Path, discovered: &Discovery) -> Vec<String> {
     let errors = discovered.findings.iter();
     let errors = errors.filter(|f| f.severity == Severity::Error);

@@ -1,4 +1,4 @@
-//! A tool's parameters: a JSON Schema, or the short form of one.
+//! A tool's parameters, as a JSON Schema or in the short form.
 
 use super::keys::{Keys, Parameter};
 use super::report::{Report, nearest};
@@ -9,7 +9,6 @@ use std::collections::BTreeMap;
 
 const TYPES: [&str; 6] = ["string", "integer", "number", "boolean", "array", "object"];
 
-/// Returns the JSON Schema of a tool's arguments.
 pub(super) fn schema(report: &mut Report<'_>, keys: &mut Keys) -> Value {
     match (keys.parameters.take(), keys.params.take()) {
         (Some(schema), None) => Value::Object(schema),
@@ -43,7 +42,7 @@ fn short_form(report: &mut Report<'_>, params: BTreeMap<String, Parameter>) -> V
     schema
 }
 
-/// Checks a parameter at a place. A faulty type becomes one that is not reported again.
+/// Checks a parameter. A wrong type is replaced by a valid one, so that it is reported only once.
 fn check(report: &mut Report<'_>, place: &str, parameter: &mut Parameter) {
     if parameter.description.is_none() {
         let message = "It has no description: a model can only guess what it is for.";
@@ -76,7 +75,6 @@ fn check(report: &mut Report<'_>, place: &str, parameter: &mut Parameter) {
     }
 }
 
-/// Reports defaults that the schema itself refuses, and patterns that are not valid.
 pub(super) fn check_defaults(report: &mut Report<'_>, schema: &Value) {
     let properties = schema["properties"].as_object().into_iter().flatten();
     for (name, property) in properties {

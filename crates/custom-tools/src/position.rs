@@ -1,4 +1,4 @@
-//! Lines and columns of findings in a tool's file.
+//! Finds the lines and columns of findings in a tool's file.
 
 use super::{MAX_MANIFEST_BYTES, block};
 use gemini_tools_core::diagnostic::Diagnostic;
@@ -8,7 +8,7 @@ use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// The text of a tool's file, whose TOML is all of it or is in comments.
+/// A tool's file, which is TOML or contains TOML in comments.
 pub(super) struct Source<'a> {
     text: &'a str,
     is_manifest: bool,
@@ -40,7 +40,8 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Sets the places of findings about a file: of `key`, or of each finding's own.
+/// Sets the positions of findings: that of `key` if given, otherwise that of each finding's own
+/// key.
 pub(super) fn put(
     file: &Path,
     owner: FileOwner<'_>,
@@ -69,7 +70,6 @@ pub(super) fn put(
     }
 }
 
-/// Finds the place of a key, or of something in the schema of the arguments.
 fn find(top: &Node, place: &str) -> Option<Position> {
     let step = |key: &str| [Step::Key(key.to_owned())];
     let schemas = ["params", "parameters"].map(|key| top.find(&step(key)));
@@ -77,8 +77,8 @@ fn find(top: &Node, place: &str) -> Option<Position> {
     nearest(&Search { roots: vec![top] }, top, &schemas, place)
 }
 
-/// Returns the place in a declaration, or in the `schemas` of its arguments, that a finding names, or of the nearest
-/// that is there.
+/// Returns the position of a finding's key in a declaration or in the `schemas` of its arguments.
+/// If the key is missing, its innermost parent counts.
 pub(super) fn nearest(
     search: &Search<'_>,
     declaration: &Node,

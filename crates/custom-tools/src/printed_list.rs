@@ -1,7 +1,7 @@
-//! A printed list of declarations, checked with the place of each finding.
+//! Checks a printed list of declarations, and finds the position of each finding.
 //!
-//! The list is what a discovery command prints; [`read`](gemini_tools_core::declarations::read) repairs it for use, and
-//! [`Lint::take_list`] reports it for its author, whose host may not repair it.
+//! [`read`](gemini_tools_core::declarations::read) repairs such a list in order to use it.
+//! [`Lint::take_list`] reports what is wrong to its author, whose host may not repair it.
 
 use super::lint::Lint;
 use super::position::nearest;
@@ -17,8 +17,8 @@ use std::path::Path;
 const LONGEST_API_NAME: usize = 63;
 
 impl Lint {
-    /// Looks at the text of a list of declarations, and at the tools that can be used as they are
-    /// printed; `file` is where the text was read.
+    /// Checks the text of a list of declarations. A tool counts as usable if it needs no repair.
+    /// `file` is where the text is from.
     pub fn take_list(&mut self, text: &str, file: Option<&Path>) {
         let (findings, tools) = check_list(text);
         self.files += 1;
@@ -31,8 +31,6 @@ impl Lint {
     }
 }
 
-/// Returns the findings about a list, in the order of their places, and the number of its usable
-/// tools.
 fn check_list(text: &str) -> (Vec<Diagnostic>, usize) {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let (message, place) = match serde_json::from_str(text) {
@@ -73,7 +71,7 @@ fn check_items(items: Vec<Value>, top: &Node) -> (Vec<Diagnostic>, usize) {
     (all, tools)
 }
 
-/// Adds the findings about one declaration as a host reads it that repairs nothing.
+/// Checks one declaration for a host that repairs nothing.
 fn check_declaration(declaration: &Value, names: &mut Names, findings: &mut Vec<Diagnostic>) {
     match compile(declaration, names, findings) {
         Ok(tool) if tool.name.len() > Names::LONGEST => {
@@ -90,14 +88,13 @@ fn check_declaration(declaration: &Value, names: &mut Names, findings: &mut Vec<
         Err(finding) => findings.push(finding),
     }
     for finding in findings {
-        // The API would refuse the declaration as it is.
+        // The API would reject this declaration.
         if matches!(&*finding.code, "name" | "untyped") {
             finding.severity = Severity::Error;
         }
     }
 }
 
-/// Returns the place of a key of the declaration at a path, or of the nearest that is there.
 fn find(top: &Node, path: &[Step], key: &str) -> Option<Position> {
     let (own, declaration) = top.find(path)?;
     let mut keys = SCHEMA_KEYS.iter();

@@ -1,5 +1,5 @@
-//! The outcome of a pair's call command, by Gemini CLI's rules: it has succeeded if the program
-//! exits with 0 and has written nothing to standard error.
+//! Judges the result of a call command by Gemini CLI's rules: it has succeeded if the program exits
+//! with 0 and writes nothing to standard error.
 
 use gemini_tools_core::message::FunctionResponse;
 use gemini_tools_core::tool::ResultError;
@@ -7,18 +7,18 @@ use gemini_tools_process::ending::ProcessEnd;
 use gemini_tools_process::signal_name;
 use serde_json::Value;
 
-/// The meaning of a program's output.
+/// What a program's output means.
 #[derive(Debug)]
 pub enum ParsedOutput {
-    /// A `functionResponse`, of success or of failure.
+    /// A `functionResponse`, whether of success or failure.
     Answer(Box<FunctionResponse>),
-    /// The output is the answer.
+    /// The output itself is the result.
     Text(String),
-    /// A failure for the model, as Gemini CLI words it.
+    /// A failure, in the form that Gemini CLI gives the model.
     Failure(String),
 }
 
-/// Parses the output of a program that has ended.
+/// Interprets the output of a program that has ended.
 pub fn parse(stdout: &[u8], stderr: &[u8], ending: Option<ProcessEnd>) -> ParsedOutput {
     let stdout = String::from_utf8_lossy(stdout);
     let is_silent = stderr.is_empty();
@@ -33,7 +33,7 @@ pub fn parse(stdout: &[u8], stderr: &[u8], ending: Option<ProcessEnd>) -> Parsed
     }
 }
 
-/// Returns an answer's text for the model, and its failure.
+/// Returns a response's text for the model, and the error if it is a failure.
 pub fn message_of(answer: &FunctionResponse) -> (String, Option<ResultError>) {
     let response = &answer.response;
     let text_at = |key: &str| response.get(key).and_then(Value::as_str).map(str::to_owned);
@@ -59,12 +59,12 @@ fn unwrap(stdout: &str) -> Option<FunctionResponse> {
     serde_json::from_value(value.get_mut("functionResponse")?.take()).ok()
 }
 
-/// Returns the failure of a program that could not be started.
+/// Formats the failure of a program that could not be started.
 pub fn not_started(error: &str) -> String {
     five_lines("", b"", error, None)
 }
 
-/// Returns the text of a failure, line for line as Gemini CLI has it.
+/// Formats a failure in five lines, exactly as Gemini CLI does, since models know that form.
 fn five_lines(stdout: &str, stderr: &[u8], error: &str, ending: Option<ProcessEnd>) -> String {
     let or = |text: &str, otherwise: &str| match text {
         "" => otherwise.to_owned(),

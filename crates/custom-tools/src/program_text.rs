@@ -1,23 +1,24 @@
-//! Finds arguments of a call that would become a program, or part of a program's text.
+//! Detects commands in which an argument of a call would be run as a program, or as part of a
+//! program's text.
 //!
-//! Owned here: the programs that take code among their words, and where. Which programs a command
-//! starts in turn (`timeout 5 wc`) is told by `gemini-tools-shell`.
+//! This module knows which programs take code among their arguments, and where.
+//! `gemini-tools-shell` knows which commands start others (`timeout 5 wc`).
 
 use super::words::Word;
 use gemini_tools_shell::{Command, analyse};
 
-/// The text that stands for a free argument in a command that is analysed, before the index of
-/// its element.
+/// Stands for an argument chosen by the model in the command line that is analysed, followed by the
+/// index of its element.
 const MARK: &str = "GEMINI_TOOLS_ARGUMENT_";
 
-/// Programs that run what their arguments hold in more ways than can be listed.
+/// Programs that can run their arguments in too many ways to be listed.
 const RUN_ANYTHING: [&str; 24] = [
     "at", "batch", "ed", "emacs", "ex", "expect", "gdb", "gmake", "lldb", "make", "mariadb",
     "mysql", "nvim", "parallel", "psql", "runuser", "script", "sqlite", "ssh", "su", "vi", "view",
     "vim", "watch",
 ];
 
-/// Programs whose first operand is a file with a program, where no option gives its text.
+/// Programs whose first operand is a script file, unless an option gives the script's text.
 const INTERPRETERS: [&str; 22] = [
     "ash",
     "bash",
@@ -43,14 +44,14 @@ const INTERPRETERS: [&str; 22] = [
     "zsh",
 ];
 
-/// Programs whose first operand is the text of a program, where no option gives it.
+/// Programs whose first operand is the text of a program, unless an option gives it.
 const TEXT_PROGRAMS: [&str; 6] = ["awk", "gawk", "gsed", "mawk", "nawk", "sed"];
 
-/// A command as it may become, each word with the index of its element.
+/// One form that a command may take: each word with the index of its element.
 pub(super) type Shape<'a> = Vec<(usize, &'a Word)>;
 
-/// Returns the index of the first element whose argument would be run; `is_free` says of a
-/// parameter whether a model chooses its text.
+/// Returns the index of the first element whose argument would be run. `is_free` returns true for a
+/// parameter whose text the model can choose.
 pub(super) fn run_argument(shape: &Shape<'_>, is_free: impl Fn(&str) -> bool) -> Option<usize> {
     let mark = |i: usize| format!("{MARK}{i}_");
     let line = |value: &dyn Fn(usize) -> String| {
@@ -65,7 +66,7 @@ pub(super) fn run_argument(shape: &Shape<'_>, is_free: impl Fn(&str) -> bool) ->
     if run.is_some() {
         return run;
     }
-    // What an interpreter is given as its text may be more than is understood.
+    // The code given to an interpreter need not be understood by the analysis.
     let is_script = |command: &Command| INTERPRETERS.contains(&program(command.root()));
     let is_expected = || marked.commands.iter().any(is_script) && !marked.unresolved.is_empty();
     let unknown = analyse(&line(&|_| "\"$x\"".to_owned()));
@@ -106,8 +107,8 @@ fn program(name: &str) -> &str {
     if is_versioned { bare } else { name }
 }
 
-/// Returns the element that is part of what an interpreter runs. What comes behind that is the
-/// program's own.
+/// Returns the element that is part of what an interpreter runs. Words after that are arguments of
+/// the script, and harmless.
 fn in_program(name: &str, words: &[&str]) -> Option<usize> {
     let takes_text = TEXT_PROGRAMS.contains(&name);
     let mut words = words.iter().copied().peekable();
@@ -150,7 +151,7 @@ fn in_program(name: &str, words: &[&str]) -> Option<usize> {
     None
 }
 
-/// Returns true if the word behind an option is code, or the file that holds it.
+/// Returns true if the word after an option is code, or a file with code.
 fn is_code_flag(name: &str, word: &str) -> bool {
     if TEXT_PROGRAMS.contains(&name) {
         let is_long = matches!(word, "--expression" | "--file" | "--source");

@@ -3,7 +3,6 @@
 use gemini_tools_core::diagnostic::Diagnostic;
 use std::path::Path;
 
-/// The findings about one file so far.
 #[derive(Debug)]
 pub(super) struct Report<'a> {
     pub(super) tool: &'a str,
@@ -23,8 +22,8 @@ impl Report<'_> {
     }
 }
 
-/// Returns ` Did you mean "X"?`, to follow a sentence, with the name that is nearest; empty if none
-/// is near.
+/// Returns ` Did you mean "X"?` for the most similar name, to be appended to a sentence; empty if
+/// none is similar.
 pub(super) fn nearest<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> String {
     let lower = name.to_lowercase().replace('-', "_");
     names
@@ -36,8 +35,8 @@ pub(super) fn nearest<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> S
         })
 }
 
-/// Returns [`nearest`] for a message of serde's: the first name in quotes is the one that it met,
-/// and those that it knows are in backticks.
+/// Returns [`nearest`] for an error message of serde, in which the first quoted name is the unknown
+/// one, and those in backticks are the known ones.
 pub(super) fn nearest_name(message: &str) -> String {
     let written = message.split(['`', '"']).nth(1).unwrap_or_default();
     let names = message.split('`').skip(1).step_by(2);

@@ -1,5 +1,4 @@
-//! Running the programs of tools: where, with what, within which limits, and taking in what
-//! they print.
+//! Runs the programs of tools, within limits, and collects their output.
 
 use super::manifest::RunSettings;
 use super::owner_of;
@@ -19,18 +18,16 @@ use rustix::fd::AsFd;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-/// Maximum bytes that are kept of what has to be read as a whole.
 pub(super) const MAX_WHOLE_BYTES: usize = 16 * 1024 * 1024;
 
-/// Maximum bytes of the end of standard error that are kept: it may be part of the answer.
+/// The most bytes kept of the end of standard error. It can be that much because it may become part
+/// of the answer.
 const MAX_STDERR_BYTES: usize = MAX_WHOLE_BYTES / 4;
 
-/// Maximum bytes of the end of standard error that are shown.
 const TAIL_BYTES: usize = 4 * 1024;
 
 #[derive(Debug)]
 pub(super) struct Program<'a> {
-    /// The tool's name.
     pub(super) tool: &'a str,
     pub(super) file: &'a Path,
     pub(super) words: &'a [OsString],
@@ -58,7 +55,6 @@ pub(super) fn working_directory(
     Ok(place)
 }
 
-/// Returns a command as a shell would want it, with its input.
 pub(super) fn shell_line(words: &[OsString], input: Option<&str>) -> String {
     let words: Vec<_> = words.iter().map(|w| show_path(Path::new(w))).collect();
     let line = shlex::try_join(words.iter().map(|word| &**word)).unwrap_or_default();
@@ -70,8 +66,8 @@ pub(super) fn shell_line(words: &[OsString], input: Option<&str>) -> String {
 }
 
 impl Program<'_> {
-    /// Runs it to its end; what it leaves behind is ended. Returns a line for the model, too, if some
-    /// of its changes can't be undone.
+    /// Runs the program, and ends what it has left running. The second value is a line for the
+    /// model if some of the changes can't be undone.
     pub(super) fn run(
         &self,
         sink: &mut dyn OutputSink,
@@ -116,15 +112,15 @@ impl Program<'_> {
             ..
         } = end
         {
-            // The answer need not wait for that.
+            // Processes left running are ended; the result is complete without them.
             watched.end_all(GRACE);
         }
         let undo = undo_note(&watched).map(|note| format!("Undo: {note}"));
         Ok((end, undo))
     }
 
-    /// Refuses a project's own program if the project has changed since it was trusted: files
-    /// beside the tool's own are as good as part of it.
+    /// Refuses to run a project's program if the project has changed since it was trusted. Not only
+    /// the tool's own file counts, because a program may use the files beside it.
     fn check_trust(&self) -> Result<(), ToolError> {
         if matches!(owner_of(self.file, self.tool_env), FileOwner::Users) {
             return Ok(());
@@ -189,7 +185,7 @@ impl Tail {
         &self.kept
     }
 
-    /// Returns the end as text, beginning with a whole line if some of it is left out.
+    /// Returns the end as text. If something is left out, it starts with a whole line.
     pub(super) fn text(&self) -> String {
         let from = self.kept.len().saturating_sub(TAIL_BYTES);
         let text = plain_text(&self.kept[from..]);
@@ -204,14 +200,13 @@ impl Tail {
     }
 }
 
-/// The output of a program: as text within limits, or whole up to one.
 pub(super) struct Streams<'a> {
     pub(super) text: Option<Capture<'a>>,
     pub(super) whole: Vec<u8>,
     pub(super) is_cut: bool,
     pub(super) errors: Tail,
     bytes: u64,
-    /// The part of standard error that was not shown yet.
+    /// Standard error that has not been shown yet; `None` if live output is off.
     live: Option<Vec<u8>>,
 }
 
@@ -269,7 +264,6 @@ impl OutputSink for Streams<'_> {
     }
 }
 
-/// Returns the reason for which a program was ended, as an error; `None` if it ended by itself.
 pub(super) fn interrupted(
     tool: &str,
     end: CommandOutcome,

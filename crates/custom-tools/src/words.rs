@@ -1,17 +1,17 @@
-//! A command as a vector of arguments with places for the arguments of a call.
+//! A command's words, with placeholders for the arguments of a call.
 //!
-//! `{name}` stands for a parameter; in one element it stays one argument, whatever it holds: no
-//! shell ever sees it. A list in a place gives an argument for each of its elements. `{{` and
-//! `}}` are braces. `{@dir}` is the directory of the tool's file, `{@root}` the project's.
+//! `{name}` is replaced by a parameter's value. Within an element it stays a single argument,
+//! whatever it contains, because no shell is involved. A list yields one argument per item. `{{`
+//! and `}}` stand for braces, `{@dir}` for the directory of the tool's file, and `{@root}` for the
+//! project's.
 //!
-//! An element whose parameter is missing is left out, and with an element that is nothing but
-//! the parameter the flag before it. A list in the command is left out as a whole if one of its
-//! parameters is missing; `{?name}` in one stands for nothing, but wants the
-//! parameter to be there and not to be `false`.
+//! An element whose parameter is missing is omitted; if it consists of the parameter only, the flag
+//! before it is omitted, too. A nested list is omitted as a whole if any of its parameters is
+//! missing. `{?name}` in it is replaced by nothing, but requires the parameter to be present and
+//! not `false`.
 //!
-//! A text that begins with `-` is not let into a place where a program would take it for one
-//! of its options: it may be after an element that is `--`, or behind other text as in
-//! `--file={name}`.
+//! A value that begins with `-` is rejected where a program would take it for an option. It is
+//! allowed after an element `--`, and after other text, as in `--file={name}`.
 
 use super::keys::Element;
 use super::program_text::run_argument;
@@ -36,19 +36,18 @@ pub(super) struct Word(Vec<Piece>);
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Template(Vec<Element<Word>>);
 
-/// The arguments and paths that places are filled with.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bindings<'a> {
     pub(super) args: &'a Map<String, Value>,
     pub(super) directory: &'a Path,
     pub(super) root: &'a Path,
-    /// True if a text that begins with `-` is refused where it could be an option.
+    /// Set if a value that begins with `-` is rejected where it could be taken for an option.
     pub(super) guards_options: bool,
 }
 
 impl Bindings<'_> {
-    /// Returns the texts of a parameter's values; `None` if it is missing. `may_be_option` is true
-    /// at a place where a program takes a text that begins with `-` for an option.
+    /// Returns a parameter's values as texts; `None` if it is missing. `may_be_option` is true
+    /// where a program would take a text that begins with `-` for an option.
     fn values(&self, name: &str, may_be_option: bool) -> Result<Option<Vec<String>>, ToolError> {
         let (values, is_text) = match self.args.get(name) {
             None | Some(Value::Null) => return Ok(None),
@@ -97,8 +96,8 @@ impl Template {
         Some(Self(template))
     }
 
-    /// Checks that a command's program is fixed, and that no argument of a call is run by it;
-    /// `properties` are the schemas of the parameters.
+    /// Checks that the program is fixed and does not run any argument of a call. `properties` are
+    /// the schemas of the parameters.
     pub(super) fn check_command(
         &self,
         report: &mut Report<'_>,
@@ -118,7 +117,7 @@ impl Template {
             }
         }
         let is_free = |name: &str| !is_closed(&properties[name]);
-        // With the groups, and without those that may be left out.
+        // Check the command both with all optional groups and without them.
         let shape = |has_groups: bool| {
             let elements = self.0.iter().enumerate();
             elements
@@ -151,7 +150,6 @@ impl Template {
         })
     }
 
-    /// Puts the arguments of a call in their places.
     pub(super) fn fill(&self, filling: Bindings<'_>) -> Result<Vec<OsString>, ToolError> {
         let mut out: Vec<OsString> = Vec::new();
         let mut options_over = false;
@@ -278,7 +276,6 @@ impl Word {
         self.0.iter().all(is_fixed)
     }
 
-    /// Returns true if it looks like an option whose value comes next.
     fn is_flag(&self) -> bool {
         let text = self.text();
         self.is_fixed()
@@ -288,8 +285,8 @@ impl Word {
             && !text.contains('=')
     }
 
-    /// Returns the word as a shell would have it, with `value` for each free argument and some
-    /// text for all else that a call fills in.
+    /// Formats the word for a shell, for analysis. Each argument that the model can choose freely
+    /// becomes `value`.
     pub(super) fn in_shell(&self, is_free: impl Fn(&str) -> bool, value: &str) -> String {
         let quoted = |text: &str| {
             let quoted = shlex::try_quote(text).unwrap_or_default();
@@ -316,7 +313,7 @@ impl Word {
         self.0.iter().map(text).collect()
     }
 
-    /// Returns the arguments that it becomes; `None` if a parameter is missing.
+    /// Returns the arguments that the word yields; `None` if a parameter is missing.
     fn fill(
         &self,
         filling: Bindings<'_>,
@@ -373,7 +370,8 @@ pub(super) fn text_of(name: &str, value: &Value) -> Result<String, ToolError> {
     Ok(text)
 }
 
-/// Returns true if a parameter's values are numbers, booleans or from a fixed list.
+/// Returns true if the values of a parameter are numbers, booleans or from a fixed list, so that
+/// the model can't choose a text.
 fn is_closed(schema: &Value) -> bool {
     match schema["type"].as_str() {
         _ if schema["enum"].is_array() || !schema["const"].is_null() => true,

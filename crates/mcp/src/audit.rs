@@ -1,4 +1,4 @@
-//! Findings about servers and their declarations, for `get_tools lint`.
+//! Checks MCP servers and their declarations, for `get_tools lint`.
 
 use super::session::Mcp;
 use gemini_tools_core::diagnostic::Diagnostic;
@@ -6,29 +6,30 @@ use gemini_tools_core::tool::Cancellation;
 use gemini_tools_settings::settings::Settings;
 use std::path::Path;
 
-/// The servers that are started for findings.
+/// Which servers a lint may start to ask for their declarations. Starting one runs a program or
+/// sends a request, so it is not done unasked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServersToAsk {
-    /// No server: what is kept has to do.
+    /// No server is asked; only cached declarations are checked.
     None,
-    /// The servers of which nothing is kept that still counts.
+    /// Servers without current declarations in the cache are asked.
     Unknown,
-    /// Findings about all servers; their declarations are accepted.
+    /// All servers are asked, and their declarations are accepted.
     All,
 }
 
-/// The findings about servers, and their tools.
+/// The result of checking servers.
 #[derive(Debug, Default)]
 pub struct ServerFindings {
     /// The findings.
     pub findings: Vec<Diagnostic>,
-    /// The number of servers that were looked at.
+    /// The number of servers that were checked.
     pub servers: usize,
-    /// The tools that can be used, each with its server's name.
+    /// The names of the usable tools, each with its server's name.
     pub tools: Vec<(String, String)>,
 }
 
-/// Checks the MCP servers of the project in `root`. `asks` names the servers that are started for
+/// Checks the MCP servers of the project in `root`. `asks` says which of them may be started for
 /// it; `home` is the user's home directory.
 pub fn lint_servers(
     settings: &Settings,
@@ -42,7 +43,6 @@ pub fn lint_servers(
 }
 
 impl Mcp {
-    /// Returns the findings about what the servers declare, where it is known or they may be asked.
     fn lint(&self, asks: ServersToAsk) -> ServerFindings {
         let cancel = &Cancellation::default();
         let from_settings = |note: String| Diagnostic::error("settings", "", "", note);
@@ -60,7 +60,7 @@ impl Mcp {
             let failure = failures.iter().find(|(failed, _)| *failed == at);
             self.lint_server(at, failure.map(|(_, reason)| reason.as_str()), &mut found);
         }
-        // Only a server whose tools were asked for just now has any.
+        // Notes about changes arise only for servers that were asked just now.
         let change = |note: String| Diagnostic::warning("changed", "", "", note);
         found
             .findings
@@ -68,7 +68,6 @@ impl Mcp {
         found
     }
 
-    /// Adds the findings about a server, and its tools that can be used.
     fn lint_server(&self, at: usize, failure: Option<&str>, found: &mut ServerFindings) {
         let ServerFindings {
             findings, tools, ..

@@ -1,5 +1,5 @@
-//! The declarations of a server, kept so that the next discovery starts nothing: one JSON document
-//! a server and configuration, in the user's cache directory.
+//! Caches what each server declares, so that a discovery need not start it: one JSON file per
+//! server and configuration, in the user's cache directory.
 
 use super::declare::DeclaredTool;
 use gemini_tools_core::diagnostic::{Diagnostic, Severity};
@@ -15,29 +15,22 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-/// The form of a file; others are not read.
 const FORM: u32 = 4;
 
-/// Maximum size of a cache, in bytes: a larger file is not one of ours, and does not parse when it
-/// is cut.
 const MAX_BYTES: u64 = 32 * 1024 * 1024;
 
-/// A server's declarations, known without asking it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Declarations {
     form: u32,
-    /// The server's tools, sorted by name.
     pub(super) tools: Vec<DeclaredTool>,
-    /// True if the server has resources.
     pub(super) has_resources: bool,
-    /// Findings about the declarations.
     pub(super) findings: Vec<Diagnostic>,
-    /// State of the files that the command names.
+    /// Time stamps of the server's program and script. If they differ, the server may have been
+    /// updated, and the cache no longer counts.
     files: String,
 }
 
 impl Declarations {
-    /// Makes an entry of an answer that has just come.
     pub(super) fn new(
         connect: &Connect,
         tools: Vec<DeclaredTool>,
@@ -53,7 +46,7 @@ impl Declarations {
         }
     }
 
-    /// Returns the reasons why tools are left out.
+    /// Returns the findings that exclude a tool; the others are only warnings.
     pub(super) fn errors(&self) -> impl Iterator<Item = &Diagnostic> {
         let findings = self.findings.iter();
         findings.filter(|finding| finding.severity == Severity::Error)
@@ -64,8 +57,8 @@ impl Declarations {
     }
 }
 
-/// Returns the state of the files that a command names: its program, and the script that this runs.
-/// A new version of a server declares other tools.
+/// Returns the time stamps of the program and of the script that it interprets, as text. A new
+/// version of either may declare other tools.
 fn files(connect: &Connect) -> String {
     let Some(command) = &connect.command else {
         return String::new();
@@ -93,8 +86,8 @@ fn files(connect: &Connect) -> String {
     looks.collect::<Vec<_>>().join(" ")
 }
 
-/// Returns true if an argument is the program of an interpreter. Other files may be what a server
-/// works on: a database changes with every call.
+/// Returns true if an argument is a script for an interpreter. Other arguments are not stamped:
+/// they may be data, such as a database, which changes with every call.
 fn is_script(argument: &str) -> bool {
     const ENDINGS: [&str; 11] = [
         "cjs", "jar", "js", "lua", "mjs", "php", "pl", "py", "rb", "sh", "ts",
@@ -117,14 +110,13 @@ pub(super) fn path(home: Option<&Path>, server: &str, connect: &Connect) -> Opti
     Some(base.join("gemini-tools/mcp").join(name))
 }
 
-/// Reads a file; returns `None` if it is missing or can't be used.
+/// Reads a cache file. Returns `None` if it is missing, malformed or of another version.
 pub(super) fn read(path: &Path) -> Option<Declarations> {
     let text = FileOwner::Users.beginning(path, MAX_BYTES).ok()??;
     let declarations = serde_json::from_slice::<Declarations>(&text).ok()?;
     (declarations.form == FORM).then_some(declarations)
 }
 
-/// Writes a file. If it can't be written, the next discovery asks again.
 pub(super) fn write(path: &Path, declarations: &Declarations) {
     if let Ok(text) = serde_json::to_vec(declarations) {
         write_cache(path, &text);

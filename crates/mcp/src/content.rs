@@ -1,10 +1,9 @@
-//! From the result of an MCP call to ours.
+//! Converts the result of an MCP call to the form of our tools.
 
 use gemini_tools_core::message::Part;
 use gemini_tools_core::tool::{ErrorKind, LlmContent, PartOrText, ResultError, ToolResult};
 use serde_json::Value;
 
-/// The type of a resource that does not say what it is.
 const UNKNOWN_TYPE: &str = "application/octet-stream";
 
 pub(super) fn result(name: &str, answer: &Value) -> ToolResult {

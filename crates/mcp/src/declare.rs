@@ -1,5 +1,5 @@
-//! From what a server says about its tools to what a model is told: names, and what is left
-//! out. Schemas and descriptions are judged as those of all others' tools are
+//! Converts a server's tool declarations to those that the model is given, and decides which are
+//! left out. Schemas and descriptions are checked as those of any tool are
 //! ([`gemini_tools_core::declarations`]).
 
 use super::names;
@@ -11,27 +11,27 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
-/// A tool of a server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct DeclaredTool {
-    /// The tool's name on the server.
     pub(super) original: String,
-    /// The tool's name for a model.
     pub(super) name: String,
-    /// Tells this declaration from every other.
+    /// A hash of what a model or a person relies on in the declaration. If it changes, a pinned
+    /// tool must be accepted again.
     pub(super) hash: String,
-    /// Annotations of the tool, as the server sent them.
     pub(super) annotations: Option<Map<String, Value>>,
-    /// Reason why the tool is not declared to a model: the declaration is not what was accepted.
+    /// Why the tool is withheld from the model, if it is: its declaration is not the accepted one.
     pub(super) held: Option<String>,
-    /// The declaration as compact JSON, without the closing brace; empty where it is held back.
+    /// The declaration as compact JSON, without the closing brace, so that the caller can append
+    /// fields; empty if the tool is withheld.
     pub(super) text: String,
-    /// Schema that arguments are checked against, as compact JSON; empty if it is the declared one.
+    /// The full schema, as compact JSON, if the declared one had to be simplified for the API;
+    /// otherwise empty.
     pub(super) whole: String,
 }
 
 impl DeclaredTool {
-    /// Returns true if the server says that calls of the tool change nothing.
+    /// Returns true if the server claims that the tool only reads. Whether that is believed depends
+    /// on the settings.
     pub(super) fn says_it_reads(&self) -> bool {
         let hint = self
             .annotations
@@ -41,8 +41,6 @@ impl DeclaredTool {
     }
 }
 
-/// Returns all tools of a server, sorted by name, and the findings about its declarations, left-out
-/// tools first.
 pub(super) fn declare(server: &str, tools: &[Value]) -> (Vec<DeclaredTool>, Vec<Diagnostic>) {
     let (mut declared, mut findings) = (BTreeMap::<String, DeclaredTool>::new(), Vec::new());
     for tool in tools {
@@ -104,7 +102,8 @@ fn declare_one(server: &str, tool: &Value) -> Result<(DeclaredTool, Vec<Diagnost
     Ok((declared, findings))
 }
 
-/// Returns the tool's fields that a model or a person goes by.
+/// Returns the declaration without fields that neither the model nor a person sees, so that a
+/// change of them is not taken for a new declaration.
 fn without_metadata(tool: &Value) -> Value {
     let mut tool = tool.clone();
     if let Some(map) = tool.as_object_mut() {

@@ -1,11 +1,11 @@
 //! Tools of MCP servers.
 //!
-//! The connections are held by an executable of their own, `serve_tools --connect`
-//! (`gemini-tools-mcp-sdk`), which alone has the official SDK in it: `call_tool` and
-//! `get_tools` start as fast as without. They resolve settings and trust, keep what servers have
-//! declared (`cache`), and talk with it over pipes ([`gemini_tools_process::network`]).
+//! Connections are opened by another executable, `serve_tools --connect` (`gemini-tools-mcp-sdk`),
+//! which alone links the official SDK, so that `call_tool` and `get_tools` start fast. This crate
+//! finds the servers in the settings, caches what they declare (`cache`), and talks to that
+//! executable over pipes ([`gemini_tools_process::network`]).
 //!
-//! Whether a call of theirs may run is decided above; serving our own tools is in
+//! Whether a call may run is decided by the policy. Serving our own tools over MCP is in
 //! `gemini-tools-mcp-sdk`.
 //!
 //! # Example

@@ -1,26 +1,23 @@
 //! The names under which a model knows the tools of MCP servers.
 //!
-//! `server__tool`, with `_` for every character that the API does not take. Gemini CLI 0.61 puts
-//! 16 characters before the name of a discovered tool, and the API takes 63: of a name of more
-//! than 47 the middle is left out.
+//! A tool is named `server__tool`, with `_` for characters that the API does not allow. The API
+//! allows 63 characters, and Gemini CLI 0.61 puts a prefix of 16 before a discovered tool's name,
+//! which leaves 47; the middle of a longer name is replaced.
 
 use gemini_tools_core::names::{api_name, is_mapped, may_be_mapped, with_underscores};
 
 pub(super) const MAX_CHARS: usize = 47;
 
-/// Text that stands for the middle of a long name.
 const GAP: &str = "___";
 
-/// Number of bytes that are kept of a long name's beginning; the end gets the rest.
 const HEAD: usize = 20;
 
-/// Separator between the server's name and the tool's.
 const BETWEEN: &str = "__";
 
-/// Prefix that Gemini CLI 0.61 itself gives the tools of MCP servers.
+/// The prefix that Gemini CLI 0.61 gives tools of the MCP servers that it has started itself.
 const THEIR_PREFIX: &str = "mcp_";
 
-/// Shortens a name if it is too long; it must be ASCII.
+/// Shortens a name to [`MAX_CHARS`]. The name must be ASCII, since it is cut at byte positions.
 fn cut(name: String) -> String {
     if name.len() <= MAX_CHARS {
         return name;
@@ -45,8 +42,8 @@ pub(super) fn may_be_of(name: &str, server: &str) -> bool {
         || name.len() == MAX_CHARS && name.get(..shared) == own.get(..shared)
 }
 
-/// Returns true if a name in the spelling of a model or a host means this tool: its qualified name,
-/// Gemini CLI 0.61's name for it, or that of another API.
+/// Returns true if `written` refers to this tool: by our name for it, by Gemini CLI 0.61's, or by
+/// ours as another API's naming rules transform it.
 pub(super) fn means(written: &str, server: &str, tool: &str) -> bool {
     let own = qualified(server, tool);
     written == own || written == gemini_cli_name(server, tool) || is_mapped(&own, written)

@@ -1,4 +1,4 @@
-//! The resources of MCP servers, as two tools.
+//! Two tools by which a model lists and reads the resources of MCP servers.
 
 use super::content;
 use super::session::{Mcp, McpDeclaration};
@@ -12,7 +12,6 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// The fixed facts about a resource tool.
 struct Spec {
     name: &'static str,
     description: &'static str,

@@ -7,38 +7,33 @@ use gemini_tools_settings::settings::{McpServer, McpSettings, SettingsLines};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The name of the server that `mcp.serverCommand` adds, as in Gemini CLI.
 const COMMAND_SERVER: &str = "mcp";
 
-/// Time limit of a call if none is set, as in Gemini CLI.
 pub(super) const CALL_SECS: u64 = 600;
 
-/// The longest that a server may take to say which tools it has.
+/// The longest that listing a server's tools may take, even if its `timeout` is longer. A discovery
+/// waits for all servers.
 const DISCOVERY_SECS: u64 = 30;
 
 #[derive(Debug)]
 pub(super) struct Server {
-    /// The server's name in the settings.
     pub(super) name: String,
     pub(super) connect: Connect,
     pub(super) settings: McpServer,
-    /// File that keeps the server's declarations.
     pub(super) cache: Option<PathBuf>,
-    /// File whose `mcpServers` has the server; `None` if it is that of `mcp.serverCommand`.
+    /// The settings file that names the server; `None` for the one from `mcp.serverCommand`.
     file: Option<PathBuf>,
     home: Option<PathBuf>,
     root: PathBuf,
 }
 
 impl Server {
-    /// Returns the time limit for listing the server's tools.
     pub(super) fn discovery_limit(&self) -> Duration {
         let most = Duration::from_secs(DISCOVERY_SECS);
         let own = self.settings.timeout_ms.map(Duration::from_millis);
         own.map_or(most, |own| own.min(most))
     }
 
-    /// Returns its key in the settings, and the file with its line, for people.
     pub(super) fn entry(&self) -> String {
         let Some(file) = &self.file else {
             return "mcp.serverCommand in the settings".to_owned();
@@ -55,8 +50,9 @@ impl Server {
         }
     }
 
-    /// Returns true if the settings let a tool of the server be used. Entries may restrict
-    /// arguments, as in `tool(args)`; Gemini CLI lets the tool be then, whatever they say.
+    /// Returns true if `includeTools` and `excludeTools` allow the tool. An entry may restrict
+    /// arguments, as in `tool(args)`; like Gemini CLI, this treats it as allowing the tool with any
+    /// arguments.
     pub(super) fn offers(&self, tool: &str) -> bool {
         let is = |entry: &String| entry == tool;
         let is_some_call = |entry: &String| {
@@ -72,7 +68,7 @@ impl Server {
                 .is_none_or(|list| list.iter().any(|entry| is(entry) || is_some_call(entry)))
     }
 
-    /// Returns the tools that its settings name as those to be used, and that it does not have.
+    /// Returns tools that `includeTools` names but the server does not have, probably misspelt.
     pub(super) fn missing(&self, has: impl Fn(&str) -> bool) -> impl Iterator<Item = &str> {
         let entries = self.settings.include_tools.iter().flatten();
         let tools = entries.map(|entry| entry.split_once('(').map_or(&**entry, |(name, _)| name));
@@ -80,8 +76,9 @@ impl Server {
     }
 }
 
-/// Returns the servers that the settings allow, sorted by name, and the errors of the others.
-/// Relative paths count from `root`; `roots` are what servers are told of.
+/// Returns the servers that the settings allow, sorted by name, and notes about those that can't be
+/// used. Relative paths are resolved against `root`; `roots` are the directories announced to the
+/// servers.
 pub(super) fn servers(
     settings: &McpSettings,
     home: Option<&Path>,
@@ -120,7 +117,6 @@ pub(super) fn servers(
     (servers, notes)
 }
 
-/// Returns the server that a line of words starts; `None` if it can't be read as words.
 fn command_server(line: &str) -> Option<McpServer> {
     let mut words = shlex::split(line).filter(|words| !words.is_empty())?;
     Some(McpServer {
@@ -134,7 +130,7 @@ fn connect(server: &McpServer, root: &Path, roots: &[PathBuf]) -> Connect {
     let cwd = server.cwd.as_deref().unwrap_or(Path::new(""));
     let is_remote = server.url.is_some() || server.http_url.is_some();
     Connect {
-        // As in Gemini CLI an address comes first.
+        // As in Gemini CLI, an address takes precedence over a command.
         command: server.command.clone().filter(|_| !is_remote),
         args: server.args.clone(),
         env: server.env.clone(),

@@ -1,27 +1,28 @@
-//! The servers of one process of ours: what they have declared, and calls of it.
+//! The MCP servers of one process: what they have declared, and calls to them.
 //!
 //! # How it works
 //!
-//! [`Mcp`] knows each server in up to three ways, from cheap to dear: from `State::known`, in
-//! memory; from the cache that an earlier process wrote, if the server's program and settings are
-//! the same since (`cached`); or by asking it (`refresh`), which starts it and writes the cache.
-//! [`Mcp::list`] asks only servers of which nothing is known, all at once, so that a discovery with
-//! a full cache starts no server. [`Mcp::find`] asks only a server whose tool a name may be.
+//! [`Mcp`] learns what a server declares in one of three ways, from cheap to expensive: from
+//! `State::known`, in memory; from the cache that an earlier process wrote, if the server's program
+//! and settings have not changed (`cached`); or by starting the server and asking it, which also
+//! writes the cache (`refresh`). [`Mcp::list`] asks only servers of which nothing is known, all at
+//! once, so that a discovery with a full cache starts none. [`Mcp::find`] asks only servers to
+//! which a name may belong.
 //!
-//! A call is stricter than a listing. Before the first call of a tool the server must have said to
-//! this very process what it declares (`fresh`), and again after it has said that its tools have
-//! changed. That is compared with what was accepted: where declarations are pinned, a tool that is
-//! new or different is held back until `get_tools --refresh` accepts it, and the old hash stays in
-//! the cache, so that asking again does not accept it. If the policy has judged a call by
-//! annotations, and the server says other ones by now, the call is not made.
+//! A call is stricter than a listing. Before the first call of a tool, the server must have
+//! declared its tools to this very process (`fresh`), and again after it has announced a change. If
+//! declarations are pinned, a tool that is new or differs from the accepted declaration is withheld
+//! until `get_tools --refresh` accepts it; the accepted hash stays in the cache, so that asking
+//! again does not accept the change. If the policy has judged a call by annotations and the server
+//! has changed them, the call fails.
 //!
-//! So a tool runs only if the settings offer it, it is not held back, and its annotations are those
-//! of the judgement. What goes wrong at one server is a note and leaves out that server's tools
-//! only.
+//! A tool thus runs only if the settings allow it, it is not withheld, and its annotations are
+//! those that were judged. A failure of one server becomes a note, and only that server's tools are
+//! missing.
 //!
-//! Left to others: connections, which are in another executable (`link`), the form of the cache
-//! (`cache`), repairing declarations (`declare`), names (`names`), and whether a call may run
-//! (`policy`).
+//! Other modules do the rest: connections are in another executable (`link`), the cache's format is
+//! in `cache`, checks of declarations in `declare`, names in `names`; the policy decides whether a
+//! call may run.
 
 use super::cache::{self, Declarations};
 use super::declare::{DeclaredTool, declare};
@@ -44,7 +45,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Time that is waited beyond a call's limit: the client keeps the time.
+/// How much longer than its limit a request is waited for. The process that holds the connection
+/// enforces the limit and reports which one was exceeded.
 const SPARE: Duration = Duration::from_secs(1);
 
 /// The MCP servers of the settings.
@@ -53,23 +55,23 @@ pub struct Mcp {
     pub(super) servers: Vec<Server>,
     link: Link,
     pin: bool,
-    /// True if calls are judged by the servers' annotations.
+    /// Set if the policy relies on annotations; see [`Mcp::heed_annotations`].
     heeds_annotations: AtomicBool,
     state: Mutex<State>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// Declarations, by the server's place in the list.
+    /// What is known of each server, by its index in `servers`.
     known: BTreeMap<usize, Arc<Declarations>>,
-    /// The servers that have said so to this very process.
+    /// Servers that this process has asked, so that their cache entry was confirmed.
     asked: BTreeSet<usize>,
-    /// The servers that have said since that they have others.
+    /// Servers that have announced a change of their tools since they were asked.
     changed: BTreeSet<usize>,
     notes: Vec<String>,
 }
 
-/// A tool of a server as `get_tools` prints it.
+/// A server's tool in the form that `get_tools` prints.
 #[derive(Debug, Clone, PartialEq)]
 pub struct McpDeclaration {
     /// The tool's name.
@@ -79,11 +81,11 @@ pub struct McpDeclaration {
     /// The server's name in the settings and the tool's own name there; `None` for the tools
     /// that read resources.
     pub origin: Option<(String, String)>,
-    /// The declaration as compact JSON, without the closing brace.
+    /// The declaration as compact JSON, without the closing brace, so that fields can be appended.
     pub text: String,
     /// Annotations of the tool, as the server sent them.
     pub annotations: Option<Map<String, Value>>,
-    /// True if a server that the user trusts says that calls change nothing.
+    /// True if the server says that the tool only reads, and the user trusts the server.
     pub is_read_only: bool,
 }
 
@@ -101,7 +103,7 @@ impl McpDeclaration {
             .to_owned()
     }
 
-    /// Returns the tool on its server; `None` for the tools that read resources.
+    /// Returns the server and the tool's name there; `None` for the tools that read resources.
     pub fn server(&self) -> Option<ServerTool<'_>> {
         let (name, tool) = self.origin.as_ref()?;
         Some(ServerTool { name, tool })
@@ -109,8 +111,9 @@ impl McpDeclaration {
 }
 
 impl Mcp {
-    /// Opens the servers of the settings; `None` if there are none. Relative paths count from
-    /// `root`; `roots` are the directories that servers are told of. Starts nothing.
+    /// Creates the object for the servers in the settings; `None` if there are none. Starts no
+    /// server. Relative paths are resolved against `root`; `roots` are the directories announced to
+    /// servers.
     pub fn open(
         settings: &Settings,
         home: Option<&Path>,
@@ -133,8 +136,8 @@ impl Mcp {
         }))
     }
 
-    /// Refuses calls from now on if their server says other annotations by then than those by which
-    /// they were judged.
+    /// From now on, fails a call if its tool's annotations have changed since the policy judged it
+    /// by them.
     pub fn heed_annotations(&self) {
         self.heeds_annotations.store(true, Ordering::Relaxed);
     }
@@ -143,13 +146,13 @@ impl Mcp {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the notes about tools that were left out since the last call.
+    /// Returns the notes about omitted tools since the last time, and clears them.
     pub fn take_notes(&self) -> Vec<String> {
         std::mem::take(&mut self.state().notes)
     }
 
-    /// Lists the tools of all servers, sorted by name; all servers that have to be asked are asked at
-    /// once. With `refresh` all are, and what they declare is accepted.
+    /// Lists the tools of all servers, sorted by name. Servers whose declarations are not known are
+    /// asked, all at once. With `refresh`, every server is asked, and what it declares is accepted.
     pub fn list(&self, refresh: bool, cancel: &Cancellation) -> Vec<McpDeclaration> {
         for (at, reason) in self.ask_all(refresh, cancel) {
             self.note(at, &format!("it has no tools: {reason}."));
@@ -157,7 +160,7 @@ impl Mcp {
         self.known()
     }
 
-    /// Lists the tools that are known of all servers, sorted by name; none is asked.
+    /// Lists the known tools of all servers, sorted by name, without asking any server.
     pub fn known(&self) -> Vec<McpDeclaration> {
         let mut list: BTreeMap<String, McpDeclaration> = BTreeMap::new();
         let mut has_resources = false;
@@ -198,8 +201,8 @@ impl Mcp {
         list
     }
 
-    /// Asks all servers at once of which nothing is known, or with `refresh` all there are;
-    /// gives those that did not answer, and why.
+    /// Asks several servers at once: all of them with `refresh`, otherwise those whose declarations
+    /// are not known. Returns the servers that failed to answer, with the reason.
     pub(super) fn ask_all(&self, refresh: bool, cancel: &Cancellation) -> Vec<(usize, String)> {
         self.poll_list_changed();
         let is_old = |at: usize| self.state().changed.contains(&at) || self.cached(at).is_none();
@@ -227,7 +230,6 @@ impl Mcp {
         self.state().notes.push(note);
     }
 
-    /// Returns the declarations of a server that are known without asking it.
     pub(super) fn cached(&self, at: usize) -> Option<Arc<Declarations>> {
         if let Some(known) = self.state().known.get(&at) {
             return Some(Arc::clone(known));
@@ -247,7 +249,8 @@ impl Mcp {
         servers.filter_map(|(at, server)| Some((at, server, self.cached(at)?)))
     }
 
-    /// Asks a server which tools it has, and keeps that.
+    /// Asks a server for its tools and stores the answer in memory and in the cache. With
+    /// `accepts`, changed declarations of pinned tools are accepted.
     fn refresh(
         &self,
         at: usize,
@@ -255,7 +258,7 @@ impl Mcp {
         cancel: &Cancellation,
     ) -> Result<Arc<Declarations>, Failure> {
         let server = &self.servers[at];
-        // What changes while it is asked is asked for again.
+        // Cleared first, so that a change announced during the request is not missed.
         self.state().changed.remove(&at);
         let question = Question {
             server: &server.name,
@@ -290,8 +293,9 @@ impl Mcp {
         Ok(known)
     }
 
-    /// Reports what has changed since a server was last asked; where declarations are pinned,
-    /// what has changed is held back.
+    /// Compares a server's declarations with the stored ones. Without pinning, changes are only
+    /// reported. With pinning, a changed or new tool is withheld, and the stored hash is kept, so
+    /// that the change is found again next time.
     fn compare(&self, at: usize, old: &Declarations, tools: &mut [DeclaredTool]) {
         for tool in tools {
             let before = old.tools.iter().find(|t| t.original == tool.original);
@@ -301,7 +305,7 @@ impl Mcp {
                 None => "it is new",
             };
             if self.pin {
-                // What was accepted is what later declarations are compared with.
+                // Keep the accepted hash, with which later declarations are compared.
                 tool.hash = before.map(|t| t.hash.clone()).unwrap_or_default();
                 tool.text = String::new();
                 let advice = "get_tools --refresh accepts it.";
@@ -312,7 +316,7 @@ impl Mcp {
         }
     }
 
-    /// Returns true if a call of this name is known to change nothing.
+    /// Returns true if a tool of this name is known to only read.
     pub fn is_read_only(&self, name: &str) -> bool {
         let name = bare_name(name);
         let mut servers = self.servers.iter().enumerate();
@@ -325,8 +329,8 @@ impl Mcp {
             })
     }
 
-    /// Returns the servers, and the tools that are known to be callable, each with its name on
-    /// the server.
+    /// Returns the names of the servers, and of the usable tools that are known, each with its own
+    /// name on the server.
     pub fn others(&self) -> Others {
         let tools = self.known_servers().flat_map(|(_, server, known)| {
             let usable = known
@@ -342,7 +346,6 @@ impl Mcp {
         }
     }
 
-    /// Finds the tool that has this name on its server, if only one of those that are known does.
     fn find_by_own_name(self: &Arc<Self>, name: &str) -> Result<Option<Arc<dyn Tool>>, ToolError> {
         let own_tool = |(at, server, known): (usize, &Server, Arc<Declarations>)| {
             let tool = known.tools.iter().find(|tool| tool.original == name)?;
@@ -363,12 +366,13 @@ impl Mcp {
         }
     }
 
-    /// Finds the tool of this name. Only a server whose tool it may be is asked, if what it has
-    /// declared is not known already. A name without a server's is looked for in what is known.
+    /// Finds a tool by name. If its declaration is not known, only servers to which the name may
+    /// belong are asked. A name without a server's prefix is only looked for among known tools.
     ///
     /// # Errors
     ///
-    /// Where the server can't be asked, does not have the tool, or must not be used.
+    /// Returns an error if the server can't be asked, does not have the tool, or the tool must not
+    /// be used.
     pub fn find(
         self: &Arc<Self>,
         name: &str,
@@ -466,7 +470,8 @@ impl Mcp {
         if let Some(declared) = declared {
             self.check_held(at, declared)?;
         }
-        // What was judged may be older than what the server has said since, also to other calls.
+        // The server may have declared something else since the policy judged the call, perhaps in
+        // answer to another call.
         let now = declared.and_then(|declared| declared.annotations.as_ref());
         if self.heeds_annotations.load(Ordering::Relaxed) && now != judged.annotations.as_ref() {
             return Err(says_something_else(&self.servers[at].name, tool)
@@ -477,8 +482,8 @@ impl Mcp {
         self.request(at, what, started, cx)
     }
 
-    /// Returns a server's declarations, and asks a server that has not been asked by this process
-    /// or has announced a change.
+    /// Returns a server's declarations as confirmed by this process. Asks the server if that has
+    /// not happened yet, or if it has announced a change.
     fn fresh(&self, at: usize, cx: &Context) -> Result<Arc<Declarations>, ToolError> {
         self.poll_list_changed();
         let has_just_said = self.state().asked.contains(&at);
@@ -490,7 +495,6 @@ impl Mcp {
         }
     }
 
-    /// Takes note of the servers that have announced other tools, so that they are asked again.
     fn poll_list_changed(&self) {
         let changed = self.link.take_changed();
         if !changed.is_empty() {
@@ -503,13 +507,12 @@ impl Mcp {
         }
     }
 
-    /// Returns true if a server has announced other tools than the known ones.
+    /// Returns true if a server has announced a change of its tools.
     pub fn has_changed(&self) -> bool {
         self.poll_list_changed();
         !self.state().changed.is_empty()
     }
 
-    /// Asks a server within the time that a call has.
     pub(super) fn request(
         &self,
         at: usize,
@@ -519,7 +522,8 @@ impl Mcp {
     ) -> Result<Value, ToolError> {
         let server = &self.servers[at];
         let own = server.settings.timeout_ms.map(Duration::from_millis);
-        // A limit that was not asked for makes way for the server's own.
+        // The default limit of a call gives way to the server's own limit; one that the caller has
+        // chosen does not.
         let of_call = match own {
             Some(_) => cx.cancel.chosen_limit(),
             None => cx.cancel.limit(),
@@ -555,8 +559,8 @@ impl Mcp {
             })
     }
 
-    /// Returns the error of a server that took longer than `own`, its limit, or than the call's
-    /// limit, which came first.
+    /// Returns the error for a request that took too long. The advice depends on which limit was
+    /// exceeded: the server's own, or the call's.
     fn out_of_time(
         &self,
         at: usize,
@@ -592,7 +596,7 @@ impl Mcp {
                     format!("The MCP server {server} did not answer in time."),
                 ),
             },
-            // A call's own failure of this kind is told before: this is a list that did not come.
+            // Time-outs of calls are reported by `request`. Here, listing the tools has timed out.
             FailureKind::TimedOut => {
                 self.out_of_time(at, self.servers[at].discovery_limit(), None, &message)
             }
@@ -632,7 +636,8 @@ impl Mcp {
     }
 }
 
-/// Returns the error for a call that was judged by other annotations than the server now declares.
+/// Returns the error for a call that the policy judged by annotations that the server has changed
+/// since.
 pub fn says_something_else(server: &str, tool: &str) -> ToolError {
     ToolError::denied(format!(
         "The MCP server {server} has changed its hints about what the tool {tool:?} does."
@@ -643,7 +648,6 @@ fn is_read_only(server: &Server, tool: &DeclaredTool) -> bool {
     server.settings.trust && tool.says_it_reads()
 }
 
-/// Finds the tool that is meant by a name as a model or a host writes it.
 fn find<'a>(known: &'a Declarations, server: &Server, name: &str) -> Option<&'a DeclaredTool> {
     known
         .tools

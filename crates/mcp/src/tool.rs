@@ -1,4 +1,4 @@
-//! A tool of an MCP server as one of ours.
+//! An MCP server's tool as an implementation of [`Tool`].
 
 use super::content;
 use super::declare::DeclaredTool;
@@ -12,12 +12,10 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
-/// Number of characters of the arguments in a description.
 const MAX_SHOWN_CHARS: usize = 200;
 
 pub(super) struct McpTool {
     mcp: Arc<Mcp>,
-    /// The server's place in the list.
     server: usize,
     declared: Arc<DeclaredTool>,
     display_name: String,
@@ -80,7 +78,7 @@ impl Tool for McpTool {
     }
 
     fn info(&self) -> ToolInfo<'_> {
-        // A server's own word counts only where the user trusts it.
+        // `is_read_only` is true only if the user trusts the server.
         let kind = if self.is_read_only {
             Kind::Read
         } else {
@@ -110,7 +108,8 @@ impl Tool for McpTool {
 struct Call {
     mcp: Arc<Mcp>,
     server: usize,
-    /// The tool, with the annotations by which the policy has judged the call.
+    /// The tool as it was when the policy judged the call, to be compared with what the server
+    /// declares when the call is made.
     declared: Arc<DeclaredTool>,
     arguments: Map<String, Value>,
 }

@@ -6,7 +6,8 @@
 //! | [`gemini_api`] | messages, credentials, requests and streams of the Gemini API, Vertex AI and Code Assist |
 //! | [`web`] | the tasks of built-in tools: pages, Google's search, and a model that corrects edits |
 //!
-//! `call_tool` and `get_tools` don't link this crate: `serve_tools --connect` does these tasks for them.
+//! `call_tool` and `get_tools` don't link this crate, which keeps them small: they run
+//! `serve_tools --connect` for these tasks.
 
 pub mod gemini_api;
 pub mod http_client;

@@ -1,8 +1,8 @@
-//! Files of variables that Gemini CLI reads at its start (`.env`).
+//! The `.env` files that Gemini CLI reads at its start.
 //!
-//! Gemini CLI (0.8.2 and 0.61) reads one file only: the first that it finds on the way from the
-//! project's root up, and then in the home directory. What it starts, `call_tool` for example,
-//! inherits what is in there, unless the environment has it already.
+//! Gemini CLI (0.8.2 and 0.61) reads only one: the first that it finds on the way from the
+//! project's root up, and then in the home directory. Processes that it starts, such as
+//! `call_tool`, inherit the variables in it, unless the environment has them already.
 
 pub use gemini_tools_core::variables::{parse as variables, user_file as of_user};
 use std::path::{Path, PathBuf};

@@ -2,12 +2,12 @@
 //!
 //! # What it owns
 //!
-//! - [`settings`]: what tools obey of the four `settings.json` files, in Gemini CLI's order, and
-//!   what a project may say in them;
-//! - [`env_file`]: the files of variables that Gemini CLI reads;
-//! - [`trust`]: whether what a project brings may run programs or move credentials.
+//! - [`settings`]: the settings that tools use, from the four `settings.json` files in Gemini CLI's
+//!   order, and what a project may set in them;
+//! - [`env_file`]: the `.env` files that Gemini CLI reads;
+//! - [`trust`]: whether a project's files may run programs or use credentials.
 //!
-//! What is done with a setting is up to the crates that obey it. Settings are written by
+//! What a setting does is up to the crates that use it. Settings are written by
 //! `gemini-tools-setup` only.
 //!
 //! # Example

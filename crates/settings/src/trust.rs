@@ -1,9 +1,9 @@
-//! Trust in a project: the permission for its files to run programs and to move credentials.
+//! Trust in a project: whether its files may run programs and use credentials.
 //!
-//! A cloned repository is not the user's word. Its tools, servers and commands count only
-//! where the user has said so: by the environment, by Gemini CLI's `trustedFolders.json`, or by
-//! our own record, which counts for what was looked at and no longer once that has changed.
-//! What is left out of an untrusted project is decided by those who would use it.
+//! A cloned repository does not speak for the user. Its tools, servers and commands count only if
+//! the user has said so: by an environment variable, by Gemini CLI's `trustedFolders.json`, or by
+//! our own record, which is valid only while the reviewed files are unchanged. What an untrusted
+//! project loses is decided by the code that would use it.
 
 mod fingerprint;
 mod folders;
@@ -25,58 +25,59 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-/// The permission of a project's files to run programs and to move credentials.
+/// Whether a project's files may run programs and use credentials.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Trust {
-    /// The project may.
+    /// They may.
     Trusted(TrustedBy),
-    /// The project may not.
+    /// They may not.
     Untrusted(Distrust),
 }
 
-/// The source of a project's trust.
+/// Why a project is trusted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TrustedBy {
     /// `GEMINI_CLI_TRUST_WORKSPACE`.
     Environment,
-    /// The caller, by an option of its command line.
+    /// The caller said so, by a command-line option.
     Caller,
     /// A rule for this directory in Gemini CLI's `trustedFolders.json`.
     Folder(PathBuf),
-    /// `get_tools trust`; nothing has changed since.
+    /// `get_tools trust` has recorded it, and nothing has changed since.
     Record,
     /// The project is the user's home directory: its `.gemini` is the user's own.
     Home,
 }
 
-/// The reason why a project is not trusted.
+/// Why a project is not trusted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Distrust {
-    /// No source says that the project is trusted.
+    /// Nothing says that it is trusted.
     Unknown,
-    /// This variable of the environment says that it is not.
+    /// This environment variable says that it is not trusted.
     Environment(&'static str),
     /// A rule for this directory in Gemini CLI's `trustedFolders.json` says that it is not.
     Folder(PathBuf),
-    /// The source of trust can't be read, for this reason.
+    /// A file that may say so can't be read, for this reason.
     Unreadable(String),
-    /// These files are not what they were when `get_tools trust` looked at them.
+    /// These files have changed since `get_tools trust` recorded them.
     Changed(Vec<String>),
-    /// A tool has changed these files of a folder that is trusted as a whole, and nobody has looked at them since.
+    /// The folder was trusted as a whole, but a tool has changed these files and the user has not
+    /// reviewed them since.
     ChangedByTool(Vec<String>),
 }
 
 impl Trust {
-    /// Judges the project in `root`; `home` is the user's home directory.
+    /// Determines the trust in the project in `root`. `home` is the user's home directory.
     ///
-    /// Costs two small files that mostly don't exist, and where there is a record a look into each
-    /// file that it holds.
+    /// This reads two small files that usually do not exist and, if there is a record, every file
+    /// that it covers.
     pub fn judge(home: Option<&Path>, root: &Path) -> Self {
         let environment = trust_by_environment();
         if let Some(Self::Untrusted(why)) = environment {
             return Self::Untrusted(why);
         }
-        // The kernel's own answer, without the links of the way here.
+        // The real path: trust must not depend on the link by which the project was reached.
         let root = match std::fs::canonicalize(root) {
             Ok(root) => root,
             Err(e) => {
@@ -109,8 +110,8 @@ impl Trust {
         }
     }
 
-    /// Takes trust away from a folder that is trusted as a whole if a tool has changed what it covers. `root` is without
-    /// links.
+    /// Revokes trust if a tool has changed any of the files that need it. This concerns trust that
+    /// was given to the folder as a whole, whatever its files contain. `root` must be canonical.
     fn unless_changed_by_tool(self, home: Option<&Path>, root: &Path) -> Self {
         let Some(home) = home.filter(|_| self.covers_changes()) else {
             return self;
@@ -122,7 +123,7 @@ impl Trust {
         }
     }
 
-    /// Returns true if the trust is in a folder as a whole, whatever its files hold.
+    /// Returns true if the trust was given to the folder and does not depend on its files' content.
     fn covers_changes(&self) -> bool {
         use TrustedBy::{Caller, Environment, Folder};
         matches!(self, Self::Trusted(Caller | Environment | Folder(_)))
@@ -134,8 +135,8 @@ impl Trust {
     }
 }
 
-/// Reads `GEMINI_RESTRICTED_MODE` and `GEMINI_CLI_TRUST_WORKSPACE`, as in Gemini CLI 0.61, but that a
-/// `1` is as good as `true` for the latter.
+/// Reads `GEMINI_RESTRICTED_MODE` and `GEMINI_CLI_TRUST_WORKSPACE` as Gemini CLI 0.61 does, except
+/// that the latter may also be `1`.
 fn trust_by_environment() -> Option<Trust> {
     let restricted = "GEMINI_RESTRICTED_MODE";
     let trust = "GEMINI_CLI_TRUST_WORKSPACE";
@@ -149,9 +150,9 @@ fn trust_by_environment() -> Option<Trust> {
     (said == "false").then_some(Trust::Untrusted(Distrust::Environment(trust)))
 }
 
-/// Returns true if Gemini CLI trusts `root`, an absolute path, by the environment and the user's
-/// own files alone. Our own record is nothing to it, and neither is that a directory is the user's
-/// home.
+/// Returns true if Gemini CLI trusts `root`, an absolute path, because of the environment or the
+/// user's files. It does not know our record of trust, and does not treat the home directory
+/// specially.
 pub fn gemini_cli_trusts(home: &Path, root: &Path) -> bool {
     let says = |name: &str, what: &str| std::env::var_os(name).is_some_and(|v| v == what);
     let trust = "GEMINI_CLI_TRUST_WORKSPACE";
@@ -214,8 +215,8 @@ fn write_changes(f: &mut fmt::Formatter<'_>, how: &str, files: &[String]) -> fmt
     }
 }
 
-/// The trust of one project, found out when it is asked for the first time: a project that
-/// brings nothing costs nothing. Clones share the answer.
+/// The trust in one project, determined when it is first needed, so that a project without files
+/// that need trust costs nothing. Clones share the result.
 #[derive(Debug, Clone, Default)]
 pub struct ProjectTrust {
     home: Option<PathBuf>,
@@ -224,7 +225,7 @@ pub struct ProjectTrust {
 }
 
 impl ProjectTrust {
-    /// Takes the project in `root`; `home` is the user's home directory.
+    /// Refers to the project in `root`. `home` is the user's home directory.
     pub fn new(home: Option<&Path>, root: &Path) -> Self {
         Self {
             home: home.map(Path::to_owned),
@@ -233,7 +234,7 @@ impl ProjectTrust {
         }
     }
 
-    /// Takes the project in `root`, which the caller trusts.
+    /// Refers to the project in `root`, which the caller trusts.
     pub fn by_caller(home: Option<&Path>, root: &Path) -> Self {
         let own = Self::new(home, root);
         own.known.get_or_init(|| own.of_caller());
@@ -245,7 +246,8 @@ impl ProjectTrust {
         Trust::Trusted(TrustedBy::Caller).unless_changed_by_tool(self.home.as_deref(), &root)
     }
 
-    /// Judges the project anew where it is trusted: calls may have changed its files since.
+    /// Determines the trust again if the project was trusted, since calls may have changed its
+    /// files.
     pub fn again(&self) -> Trust {
         match &**self {
             Trust::Trusted(TrustedBy::Caller) => self.of_caller(),
@@ -254,7 +256,7 @@ impl ProjectTrust {
         }
     }
 
-    /// Returns a trust that is known already.
+    /// Wraps a trust that is already known.
     pub fn known(trust: Trust) -> Self {
         Self {
             known: Arc::new(OnceLock::from(trust)),

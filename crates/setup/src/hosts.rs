@@ -1,9 +1,9 @@
-//! The hosts that take the tools over MCP: a row for each, with its files of settings, the entry that
-//! it needs, and its behaviour in the version in which it was seen.
+//! The hosts that take the tools over MCP. Each is a row of data: its settings files, the entry
+//! that it needs, and its behaviour in the version that was tried.
 //!
-//! They are data, so that a new host is a row here and its file in `tests/setup/hosts.d`, and so that
-//! no host can be treated in a way that the row does not show. `docs/other-hosts.md` has the same
-//! table. Of Gemini CLI only the MCP entry is here; its two commands are in [`crate::init`] and
+//! Because they are data, a new host is a row here and a file in `tests/setup/hosts.d`, and no host
+//! can be treated in a way that its row does not show. `docs/other-hosts.md` has the same table.
+//! For Gemini CLI only the MCP entry is here; its two commands are handled by [`crate::init`] and
 //! [`crate::doctor`].
 
 use crate::init::{SKILLS, SetupScope};
@@ -17,10 +17,8 @@ use serde_json::{Map, Value};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// The name of our entry in the settings of a host.
 pub(crate) const NAME: &str = "gemini-tools";
 
-/// The text of a fact of which the host's manual says nothing.
 pub(crate) const NOT_DOCUMENTED: &str = "undocumented";
 
 /// A host that takes the tools over MCP.
@@ -30,72 +28,62 @@ pub struct Host {
     pub name: &'static str,
     /// The name for people.
     pub title: &'static str,
-    /// The version in which the facts were seen, or the document that has them.
+    /// The version in which the facts were observed, or the document that states them.
     pub seen: &'static str,
-    /// The program that is on the `PATH` where the host is installed.
     pub(crate) program: &'static str,
     /// The scope of `get_tools init` unless the user chooses one.
     pub scope: SetupScope,
-    /// The user's file, beneath the home directory.
     pub(crate) user_file: &'static str,
-    /// The project's file, beneath its directory.
     pub(crate) project_file: &'static str,
-    /// The variable that names another directory for the user's files: with the path of the settings
-    /// beneath that, and with that of the skills where they move too.
+    /// An environment variable that moves the user's files to another directory: its name, the path
+    /// of the settings below that directory, and the path of the skills if these move, too.
     pub(crate) moved: Option<(&'static str, &'static str, Option<&'static str>)>,
-    /// The directories of skills, of the user and of a project.
     pub(crate) skills: [&'static str; 2],
-    /// The key of the servers in both files.
     pub(crate) servers: &'static str,
-    /// The syntax of both files.
     pub(crate) syntax: Syntax,
-    /// The keys that our entry needs besides `command`, as an object of JSON.
+    /// The keys that our entry needs besides `command`, as a JSON object.
     pub(crate) entry: &'static str,
-    /// The variables that a server gets without being named.
     pub(crate) variables: Variables,
-    /// The ways to have nothing asked about, for a host in whose mode for planning they count too.
+    /// How the user can switch off the host's questions, if that would affect its plan mode, too.
     pub(crate) unasked: Option<Unasked>,
     /// The behaviour.
     pub facts: HostFacts,
-    /// The first use, for a person who has set it up.
+    /// What a user should do first after the set-up.
     pub next: &'static str,
 }
 
-/// The variables that a host hands on to a server without being told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Variables {
     All,
     AllButKeys,
-    /// A few of the system's, and those that the entry lists under this key.
+    /// Only a few of the system's variables, and those that the entry lists under this key.
     Listed(&'static str),
 }
 
-/// The ways to have a host ask about nothing.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Unasked {
     pub(crate) key: &'static str,
-    /// The variable with which the two commands of Gemini CLI are used and not asked about.
+    /// A variable that makes the host run Gemini CLI's two commands without asking.
     pub(crate) variable: &'static str,
 }
 
 /// The behaviour of a host towards a server of tools.
 #[derive(Debug, Clone, Copy)]
 pub struct HostFacts {
-    /// The condition for the project's file.
+    /// When the host uses the project's settings file.
     pub trust: &'static str,
-    /// The calls about which it asks, on a terminal and without one.
+    /// Before which calls it asks the user, with and without a terminal.
     pub asks: &'static str,
-    /// The behaviour in the host's mode for planning.
+    /// What is allowed in the host's plan mode.
     pub plan: &'static str,
-    /// The effect of the host's sandbox on the server.
+    /// Whether the host's sandbox applies to the server.
     pub sandbox: &'static str,
-    /// The variables that the server gets.
+    /// Which environment variables the server gets.
     pub variables: &'static str,
-    /// The part of a long answer that the model gets, as [`ClientHost::answer_limit`] has it.
+    /// How much of a long answer the model gets, as [`ClientHost::answer_limit`] has it.
     pub answers: &'static str,
 }
 
-/// What most hosts have in common; of a behaviour that no manual tells, nothing is claimed.
 const USUAL: Host = Host {
     name: "",
     title: "",
@@ -122,7 +110,6 @@ const USUAL: Host = Host {
     next: "",
 };
 
-/// Gemini CLI, where an entry of its settings starts `serve_tools`.
 pub(crate) static GEMINI: Host = Host {
     name: "gemini",
     title: "Gemini CLI",
@@ -144,8 +131,8 @@ pub(crate) static GEMINI: Host = Host {
     ..USUAL
 };
 
-/// The hosts besides Gemini CLI, in the order in which they are listed. The last three were not tried:
-/// their manuals say what is here.
+/// The hosts other than Gemini CLI, in the order in which they are listed. The last three were not
+/// tried; their facts are from their manuals.
 pub static HOSTS: [Host; 6] = [
     Host {
         name: "qwen",
@@ -157,7 +144,7 @@ pub static HOSTS: [Host; 6] = [
         project_file: ".qwen/settings.json",
         moved: Some(("QWEN_HOME", "settings.json", None)),
         syntax: Syntax::Comments,
-        // Without it the model sees none of the tools until it searches for them.
+        // Without this key, the model sees none of the tools until it searches for them.
         entry: r#"{"alwaysLoadTools": true}"#,
         unasked: Some(Unasked {
             key: "trust",
@@ -314,15 +301,14 @@ impl Host {
         }
     }
 
-    /// Returns a path beneath the other directory that the host's variable names.
     fn moved(&self, rest: Option<&str>) -> Option<PathBuf> {
         let (variable, ..) = self.moved?;
         let directory = std::env::var_os(variable).filter(|value| !value.is_empty())?;
         Some(Path::new(&directory).join(rest?))
     }
 
-    /// Returns the keys that our entry needs besides `command`. A key for the web tools and all that
-    /// restricts is listed where the host hands on only what is.
+    /// Returns the keys that our entry needs besides `command`. If the host passes on only listed
+    /// variables, they list an API key for the web tools and every variable that restricts calls.
     pub(crate) fn needs(&self) -> Map<String, Value> {
         let mut needs: Map<String, Value> = serde_json::from_str(self.entry).unwrap_or_default();
         if let Variables::Listed(key) = self.variables {
@@ -335,7 +321,6 @@ impl Host {
         needs
     }
 
-    /// Returns true for a variable that the host hands on without being told.
     pub(crate) fn passes(&self, name: &str) -> bool {
         const FEW: [&str; 10] = [
             "HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER",
@@ -347,12 +332,11 @@ impl Host {
         }
     }
 
-    /// Returns true if the host puts the values of variables into texts.
     pub(crate) fn replaces_variables(&self) -> bool {
         self.syntax != Syntax::Toml
     }
 
-    /// Finds the entry of `serve_tools`, and its name.
+    /// Finds the entry that starts `serve_tools`, whatever its name.
     pub(crate) fn own_entry<'a>(&self, document: &'a Value) -> Option<(&'a str, &'a Value)> {
         let servers = document[self.servers].as_object()?;
         let named = servers.get_key_value(NAME).into_iter();
@@ -376,7 +360,6 @@ pub(crate) fn owner<'a>(is_projects: bool, home: &'a Path, root: &'a Path) -> Fi
     FileOwner::Users
 }
 
-/// Returns true if an entry starts `serve_tools`, also by way of another program.
 fn is_own(entry: &Value) -> bool {
     let is_it = |word: &Value| word.as_str().is_some_and(is_server);
     is_it(&entry["command"])
@@ -396,7 +379,6 @@ mod tests {
     use gemini_tools_core::client_host::ClientHost;
     use gemini_tools_test_harness::{checkout, hold_generated};
 
-    /// The sizes are to the thousand, with room for what the host adds.
     #[test]
     fn the_facts_name_the_limits_that_are_kept_to() {
         for (name, client, models) in [
@@ -422,7 +404,6 @@ mod tests {
         }
     }
 
-    /// The table in the book, a row for each host.
     #[test]
     fn generated_facts_are_in_the_book() {
         const PAGE: &str = "docs/other-hosts.md";

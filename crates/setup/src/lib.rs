@@ -2,13 +2,13 @@
 //!
 //! # What it owns
 //!
-//! - [`init`]: `get_tools init`, which puts the two commands into Gemini CLI's settings, or
-//!   `serve_tools` into those of another host, with all that they need, and takes all of that back;
-//! - [`doctor`]: `get_tools doctor`, which looks for what keeps a host from using them;
-//! - [`hosts`]: the files of the hosts that take the tools over MCP, and their behaviour.
+//! - [`init`]: `get_tools init`, which adds the two commands to Gemini CLI's settings, or
+//!   `serve_tools` to those of another host, and undoes that;
+//! - [`doctor`]: `get_tools doctor`, which finds out why a host can't use them;
+//! - [`hosts`]: the settings files of hosts that take the tools over MCP, and their behaviour.
 //!
-//! What settings, rules and tools mean is told by the crates that obey them. Asking the user, and
-//! printing, is up to `get_tools`.
+//! The meaning of settings, rules and tools is up to the crates that implement them. Asking the
+//! user, and printing, is up to `get_tools`.
 //!
 //! # Example
 //!

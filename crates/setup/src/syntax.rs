@@ -5,21 +5,20 @@ use serde_json::Value;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Syntax {
-    /// JSON and nothing else.
     Json,
-    /// JSON with comments, but without commas after the last value.
+    /// JSON with comments, but without trailing commas.
     Comments,
-    /// JSON with comments and commas after the last value.
+    /// JSON with comments and trailing commas.
     Lenient,
     Toml,
 }
 
 impl Syntax {
-    /// Reads a text as the host does. A blank text is null.
+    /// Parses a text as the host would. A blank text is null.
     ///
     /// # Errors
     ///
-    /// Returns the fault, and its line.
+    /// Returns the error with its line.
     pub(crate) fn value(self, text: &str) -> Result<Value, String> {
         match self {
             Self::Json if text.trim().is_empty() => Ok(Value::Null),
@@ -30,11 +29,6 @@ impl Syntax {
         }
     }
 
-    /// Checks that the host can read a text.
-    ///
-    /// # Errors
-    ///
-    /// Returns the fault, and the remedy.
     pub(crate) fn check(self, host: &str, text: &str) -> Result<(), String> {
         let takes = match self {
             Self::Json => "JSON without comments",

@@ -221,7 +221,6 @@ pub(crate) struct LintOptions {
     pub(crate) refresh: bool,
 }
 
-/// The form of the findings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LintFormat {
     Text,

@@ -1,5 +1,5 @@
-//! `get_tools complete`: what a shell offers while a call is being typed. The scripts in
-//! `completions/` ask for it at each tab: no server is asked, and what is wrong is left out.
+//! `get_tools complete`: what a shell offers as completions of a call. The scripts in
+//! `completions/` run it at each tab, so no server is asked, and errors are ignored.
 
 use crate::print::print;
 use gemini_tools::builtin::summary;
@@ -8,8 +8,6 @@ use gemini_tools::text::{first_sentence, visible};
 use gemini_tools::tool::{Cancellation, Context, ExtraArgument, parameters};
 use serde_json::Value;
 
-/// Prints a line for each tool, or for each argument of `tool`; with what it means after a tab
-/// where `describes`.
 pub(crate) fn run(tool: Option<&str>, describes: bool) -> u8 {
     let root = std::env::current_dir().unwrap_or_default();
     let Ok(session) = Session::open(&root, &[], &PolicyOptions::default()) else {
@@ -34,8 +32,8 @@ pub(crate) fn run(tool: Option<&str>, describes: bool) -> u8 {
     print(text.as_bytes())
 }
 
-/// Returns true if a word stands for itself in every shell: what is offered may be put on the command line as
-/// it is, and servers choose names.
+/// Returns true if a word needs no quoting in any shell. Completions are inserted as they are, and
+/// an MCP server chooses the names of its tools.
 fn is_plain(word: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || "_-.:=/@+".contains(c);
     word.chars().all(is_part) && !word.starts_with(['-', '=']) && visible(word) == word
@@ -72,7 +70,6 @@ fn arguments(session: &Session, name: &str) -> Vec<(String, String)> {
         .unwrap_or_default()
 }
 
-/// Returns the arguments of a schema with what follows them: `:=` for an object or a list of them, else `=`.
 fn schema_arguments(schema: &Value, undeclared: &[ExtraArgument]) -> Vec<(String, String)> {
     let word = |name: &str, kind: &str| {
         let is_json = kind.contains("object") || kind.starts_with("array of array");

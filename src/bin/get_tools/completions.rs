@@ -1,8 +1,7 @@
-//! `get_tools completions`: what shells complete of our command lines.
+//! `get_tools completions`: completion scripts for shells.
 //!
-//! The texts are generated from the command lines by a test, which fails where they are not
-//! current (`scripts/generate` writes them anew), so
-//! that no generator is part of an executable.
+//! `scripts/generate` writes the scripts from the command lines, and a test fails if they are out of date. No generator
+//! is therefore part of an executable.
 
 use crate::print::{fail, print};
 

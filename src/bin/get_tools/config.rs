@@ -1,4 +1,4 @@
-//! `get_tools config`: what is in force, where it comes from, and what is left out.
+//! `get_tools config`: the settings and rules in force, their sources, and what is ignored.
 
 use crate::print::print;
 use gemini_tools::diagnostic::Diagnostic;
@@ -13,7 +13,6 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Variables of Gemini CLI's that take the place of settings, none of them secret.
 const VARIABLES: [&str; 6] = [
     "GEMINI_CLI_HOME",
     "GEMINI_CLI_SYSTEM_DEFAULTS_PATH",
@@ -28,9 +27,7 @@ struct Report {
     settings: Settings,
     policy: Policy,
     in_force: Vec<EffectiveValue>,
-    /// Files of the project that can run something.
     brings: Vec<String>,
-    /// Reason why those files can't be listed.
     obstacle: Option<String>,
     variables: Vec<Variable>,
     files: BTreeMap<Scope, PathBuf>,
@@ -39,7 +36,7 @@ struct Report {
 
 pub(crate) fn run(as_json: bool, policies: &[String]) -> u8 {
     let root = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
-    // With variables put in: the paths of policy files may have some.
+    // Opened with variables expanded, since paths of policy files may contain them.
     let project = Project::open(&root);
     let mut policy = project.policy(&PolicyOptions {
         policy: policies.iter().map(PathBuf::from).collect(),

@@ -7,11 +7,15 @@ use std::io::{BufRead, IsTerminal, Read, Write};
 
 const NOTHING_DONE: &str = "Nothing was done.";
 
-/// Checks that the user can be asked, if `asks`; `Err` is the status to exit with. `otherwise` says
-/// what goes without being asked.
+/// Checks that a person can be asked, if `asks`. `otherwise` says how to proceed without a
+/// question.
+///
+/// # Errors
+///
+/// Returns the status to exit with.
 fn may_ask(otherwise: &str, asks: bool) -> Result<(), u8> {
     let has_terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
-    // Gemini CLI and run_agent set this for the commands of a model.
+    // Gemini CLI and run_agent set this for commands that a model runs.
     let is_for_model = std::env::var_os("GEMINI_CLI").is_some_and(|v| !v.is_empty());
     if !has_terminal && is_for_model {
         let reason = "A command of an agent can't agree to this; a person can, on a terminal.";
@@ -24,10 +28,9 @@ fn may_ask(otherwise: &str, asks: bool) -> Result<(), u8> {
     Ok(())
 }
 
-/// Asks, and reads the line that the user types; `None` at the end of the input.
 fn answer_to(question: &str) -> Option<String> {
     discard_typed_ahead();
-    // Where standard error is gone, there is no answer either.
+    // If the question can't be printed, there will be no answer either.
     let _ = write!(std::io::stderr(), "{question} ");
     let mut answer = String::new();
     let read = std::io::stdin().lock().take(100).read_line(&mut answer);
@@ -35,8 +38,11 @@ fn answer_to(question: &str) -> Option<String> {
         .then(|| answer.trim().to_lowercase())
 }
 
-/// Asks a person to confirm; `Err` is the status to exit with. `otherwise` says what goes without
-/// being asked.
+/// Asks for confirmation, if `asks`. `otherwise` says how to proceed without a question.
+///
+/// # Errors
+///
+/// Returns the status to exit with, unless the answer is yes.
 pub(crate) fn confirm(question: &str, otherwise: &str, asks: bool) -> Result<(), u8> {
     may_ask(otherwise, asks)?;
     if !asks
@@ -50,8 +56,12 @@ pub(crate) fn confirm(question: &str, otherwise: &str, asks: bool) -> Result<(),
     Err(fail(1, NOTHING_DONE))
 }
 
-/// Asks a person about each of several changes, which are shown one by one; `Err` is the status to
-/// exit with. `otherwise` says what goes without being asked.
+/// Shows changes one by one and asks about each. Returns an answer per change. Without a terminal
+/// all are shown before the error.
+///
+/// # Errors
+///
+/// Returns the status to exit with, if the user has agreed to none.
 pub(crate) fn choose(
     shown: &[String],
     otherwise: &str,
@@ -83,14 +93,11 @@ pub(crate) fn choose(
     Err(fail(1, NOTHING_DONE))
 }
 
-/// The user's answer to a change.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Choice {
     Yes,
     No,
-    /// Yes to this one and all that follow.
     All,
-    /// Nothing at all is to be done.
     Quit,
 }
 

@@ -11,7 +11,6 @@ use gemini_tools::session::Project;
 use gemini_tools::text::visible;
 use serde_json::Value;
 
-/// Prints what is wrong. Exits with 1 where there are errors.
 pub(crate) fn run(options: &DoctorOptions) -> u8 {
     let others = options.host.as_deref().filter(|host| *host != "gemini");
     if let (Some(host), false) = (others, options.tries.is_empty()) {
@@ -59,7 +58,6 @@ fn parse(text: &str) -> Result<Try, String> {
     }
 }
 
-/// Marks and colours are for people; a pipe gets words.
 fn text(report: &DoctorReport, style: Style) -> String {
     let mut text = String::new();
     for fact in &report.facts {

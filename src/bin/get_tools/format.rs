@@ -1,4 +1,4 @@
-//! `get_tools --format`: the declarations as other APIs and people want them.
+//! `get_tools --format`: the declarations in other formats, for APIs and people.
 
 use crate::command::GetToolsOptions;
 use crate::table::{Column, table};
@@ -15,7 +15,6 @@ use std::io::IsTerminal;
 pub(crate) enum Format {
     Dialect(Dialect),
     Markdown,
-    /// A line for each, as wide as the terminal.
     List,
     Names,
 }
@@ -27,7 +26,6 @@ impl Default for Format {
 }
 
 impl Format {
-    /// Returns the format if none was asked for: a person gets a list.
     pub(crate) fn for_stdout() -> Self {
         if std::io::stdout().is_terminal() {
             Format::List
@@ -53,13 +51,11 @@ impl Format {
         self == Format::default()
     }
 
-    /// Returns true if the format has a place for kinds, or has them anyway. The other APIs refuse
-    /// keys that they don't know.
+    /// Returns true if the format can contain kinds. Other APIs reject unknown keys.
     pub(crate) fn has_kinds(self) -> bool {
         !self.is_json() || self.is_gemini()
     }
 
-    /// Returns the text of all declarations, which come as `get_tools` prints them for Gemini.
     pub(crate) fn write(self, list: &[String], options: &GetToolsOptions) -> String {
         let declared = || {
             let read = |text: &String| serde_json::from_str::<GeminiDeclaration>(text).ok();
@@ -107,7 +103,6 @@ fn kind_of(declared: &GeminiDeclaration) -> String {
     name.as_str().unwrap_or_default().to_owned()
 }
 
-/// Returns a text from elsewhere on one line, with what can't be seen escaped.
 fn one_line(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     visible(&words.join(" ")).into_owned()
@@ -153,7 +148,6 @@ fn summary(declared: &GeminiDeclaration) -> String {
     one_line(&builtin::summary(&declared.name, &declared.description))
 }
 
-/// Returns a line for each tool: its name, its kind, and as much of its summary as there is room for.
 fn overview(list: &[GeminiDeclaration], options: &GetToolsOptions) -> String {
     let columns = [
         Column::new(

@@ -1,4 +1,4 @@
-//! `get_tools init`: sets a host up, after a person has seen what is to be changed.
+//! `get_tools init`: sets up a host, after the user has seen the changes.
 
 use crate::command::InitOptions;
 use crate::confirm::{choose, confirm};
@@ -18,7 +18,6 @@ use gemini_tools::trust::{self, Distrust, Fingerprint, ProjectTrust, Trust, Trus
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// Runs `get_tools init` and returns its exit status.
 pub(crate) fn run(options: &InitOptions) -> u8 {
     match try_run(options) {
         Ok(status) | Err(Stop::Status(status)) => status,
@@ -28,7 +27,7 @@ pub(crate) fn run(options: &InitOptions) -> u8 {
 
 enum Stop {
     Reason(String),
-    /// The reason has been said already.
+    /// The message has been printed; exit with this status.
     Status(u8),
 }
 
@@ -49,7 +48,7 @@ fn try_run(options: &InitOptions) -> Result<u8, Stop> {
             "the current directory can't be found ({e}); it may have been removed: change to another one"
         ))
     })?;
-    // Whose home is the project, their settings are the project's.
+    // In the home directory, the user's and the project's settings are the same.
     let scope = match Trust::judge(Some(&home), &root) {
         Trust::Trusted(TrustedBy::Home) => SetupScope::User,
         _ if options.user => SetupScope::User,
@@ -115,7 +114,6 @@ fn nothing_to_do(options: &InitOptions, plan: &SetupPlan) -> Result<u8, Stop> {
     Ok(print(text.as_bytes()))
 }
 
-/// Plans the entry of a host that takes the tools over MCP.
 fn planned_for_host(
     options: &InitOptions,
     host: &Host,
@@ -129,7 +127,7 @@ fn planned_for_host(
     let found = find_program(OsStr::new(name)).filter(|_| are_on_path(root));
     let server = match (found, scope) {
         (Some(_), SetupScope::Project) => PathBuf::from(name),
-        // An editor may be started with another PATH than a shell.
+        // An absolute path, because an editor's `PATH` may differ from the shell's.
         (Some(path), SetupScope::User) => path,
         (None, _) => own_directory().unwrap_or_default().join(name),
     };
@@ -149,7 +147,6 @@ fn planned_for_host(
     Ok(plan)
 }
 
-/// Warns that settings which others share name executables of this machine.
 fn named_directory(path: &Path, init: &str) -> String {
     format!(
         "The project's settings name executables in {}, which others who share the project don't have. \
@@ -179,7 +176,7 @@ fn planned(
         directory: directory.as_deref(),
         tools: &tools(place.home, place.root),
         trusts_folder: (options.trust || asks) && before.may_be_trusted(),
-        // Other projects of the user are concerned too: it is not done unasked.
+        // This affects all of the user's projects, so it is not done without asking.
         host_form: options.output.as_ref().map_or(asks, |form| form == "host"),
         has_skill: options.skill,
     })?;
@@ -194,7 +191,6 @@ fn planned(
     Ok(plan)
 }
 
-/// Shows the changes, and leaves in the plan what the user agrees to.
 fn agree(options: &InitOptions, plan: &mut SetupPlan) -> Result<(), u8> {
     let style = Style::for_stdout();
     let print = |text: &str| print(text.as_bytes());
@@ -218,8 +214,8 @@ fn agree(options: &InitOptions, plan: &mut SetupPlan) -> Result<(), u8> {
     Ok(())
 }
 
-/// Formats the notes of a plan. Lines after the first of a note are a diff.
 fn notes(plan: &SetupPlan) -> String {
+    // The first line of a note is prose; the others are a diff.
     let note = |note: &String| {
         let (first, diff) = note.split_once('\n').unwrap_or((note, ""));
         let diff = diff.lines().map(|line| format!("{}\n", visible(line)));
@@ -232,9 +228,9 @@ fn notes(plan: &SetupPlan) -> String {
 struct ProjectBefore {
     scope: SetupScope,
     trust: Trust,
-    /// True if the project holds the user's home, and so perhaps all of their other projects.
+    /// Set if the home directory is below the project. To trust the project would be to trust all
+    /// of the user's others.
     holds_home: bool,
-    /// Files of the project that Gemini CLI would obey.
     brings: Vec<String>,
 }
 
@@ -253,7 +249,7 @@ impl ProjectBefore {
         matches!(self.trust, Trust::Untrusted(Distrust::Unknown))
     }
 
-    /// Returns true if nothing of the project counts except this change.
+    /// Returns true if trusting the project enables nothing but this change.
     fn may_be_trusted(&self) -> bool {
         self.scope == SetupScope::Project
             && self.is_unknown()
@@ -261,8 +257,8 @@ impl ProjectBefore {
             && self.brings.is_empty()
     }
 
-    /// Tells why the project can't be trusted by the way; one that can is trusted by an answer or
-    /// by the command that [`done`] names.
+    /// Adds a note on why the project is not trusted as part of this. If it can be, the user is
+    /// asked, or [`done`] names the command.
     fn note(&self, plan: &mut SetupPlan) {
         let how = "then trust it, with get_tools trust and in Gemini CLI (/permissions; without a terminal GEMINI_CLI_TRUST_WORKSPACE=true).";
         let note = match (&self.trust, self.scope) {
@@ -282,7 +278,8 @@ impl ProjectBefore {
         plan.notes.push(note);
     }
 
-    /// Trusts a project again that was trusted before the change, which is the user's own.
+    /// Renews the record of trust after the change. The user has just agreed to it, but it would
+    /// otherwise count as a change by someone else.
     fn trust_again(&self, home: &Path, root: &Path) -> Result<(), Stop> {
         if !matches!(self.trust, Trust::Trusted(TrustedBy::Record)) {
             return Ok(());
@@ -298,7 +295,7 @@ fn is_above(root: &Path, home: &Path) -> bool {
     real(home).starts_with(real(root))
 }
 
-/// The directory of our executables; `None` where their names lead there.
+/// Returns the directory to name in settings; `None` if the executables are found on the `PATH`.
 fn directory(root: &Path) -> Option<PathBuf> {
     if are_on_path(root) {
         return None;
@@ -321,7 +318,8 @@ fn own_directory() -> Option<PathBuf> {
     Some(launchers.unwrap_or_else(|| directory.to_owned()))
 }
 
-/// Returns the built-in tools and the user's own by name, with what they do, but not the project's.
+/// Returns the names and kinds of the built-in tools and of the user's, but not of the project's,
+/// since rules apply to all projects.
 fn tools(home: &Path, root: &Path) -> Vec<(String, Kind)> {
     let built_in = builtin::TOOLS.iter();
     let mut tools: Vec<_> = built_in
@@ -346,7 +344,7 @@ fn change_text(change: &FileChange, style: Style) -> String {
     };
     text.push_str(&at_width(change.purpose.description(), "", style));
     let diff = change.diff();
-    // Of a file that is new, or goes, the lines that tell where a piece belongs tell nothing.
+    // For a new or removed file, the diff's header tells nothing.
     let is_whole = change.before.is_none() || change.after.is_none();
     let heads = if is_whole && change.shows_a_diff() {
         3
@@ -401,7 +399,6 @@ fn done(before: &ProjectBefore, home: &Path, root: &Path) -> String {
     )
 }
 
-/// Returns what is told after the change of a host's settings.
 fn done_for_host(host: &Host, scope: SetupScope) -> String {
     let Host { name, next, .. } = host;
     let option = match scope {

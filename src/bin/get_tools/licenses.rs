@@ -1,11 +1,10 @@
-//! `get_tools --licenses`: the licences of what is linked into the executables. The text is beside them and not in them:
-//! it is longer than most calls read.
+//! `get_tools --licenses`: the licences of everything linked into the executables. The text is in a
+//! file next to them and not in them, because it is long and seldom read.
 
 use crate::print::{fail, print};
 use gemini_tools::text::show_path;
 use std::path::PathBuf;
 
-/// Beside the directory of the executables, in every package.
 const PLACE: &str = "share/doc/gemini-tools/THIRD-PARTY-LICENSES.txt";
 
 pub(crate) fn run() -> u8 {

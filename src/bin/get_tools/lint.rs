@@ -1,5 +1,5 @@
-//! `get_tools lint`: the findings about the tools of the user, of the project and of MCP servers,
-//! or about tools and printed declarations in files.
+//! `get_tools lint`: checks the tools of the user, the project and MCP servers, or tools and
+//! printed declarations in files.
 
 use crate::command::{LintFormat, LintOptions};
 use crate::print::{fail, print};
@@ -15,13 +15,10 @@ use std::ffi::OsStr;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// Maximum size of a list of declarations, in bytes.
 const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Maximum bytes of a file that are read to find out its format.
 const MAX_BEGINNING_BYTES: u64 = 512;
 
-/// Prints the findings. Returns 1 if a tool is left out or refused.
 pub(crate) fn run(options: &LintOptions) -> u8 {
     let root = std::env::current_dir().unwrap_or_default();
     let asks = match (options.refresh, options.mcp) {
@@ -101,7 +98,6 @@ fn check_paths(paths: &[PathBuf], root: &Path) -> Result<Lint, String> {
     Ok(all)
 }
 
-/// Lists the files of a directory that are called like JSON, sorted by name.
 fn json_files(directory: &Path) -> Result<Vec<PathBuf>, String> {
     let failed = |e: std::io::Error| format!("{}: {e}", show_path(directory));
     let entries = std::fs::read_dir(directory).map_err(failed)?;
@@ -112,7 +108,6 @@ fn json_files(directory: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(files)
 }
 
-/// Returns true for a manifest or a script, and false for a list of declarations.
 fn is_tool_file(path: &Path) -> Result<bool, String> {
     let extension = path.extension().and_then(OsStr::to_str);
     match extension {

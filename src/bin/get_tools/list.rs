@@ -1,4 +1,4 @@
-//! The declarations.
+//! `get_tools`: prints the declarations of all tools.
 
 use crate::command::GetToolsOptions;
 use crate::format::Format;
@@ -19,8 +19,8 @@ use serde_json::json;
 use std::cell::RefCell;
 use std::io::IsTerminal;
 
-/// Names of tools that qwen-code 0.24 takes for old names of its own, and the names of those: a call
-/// by either runs its own tool, unless ours has the second name too.
+/// Names of our tools that qwen-code 0.24 takes for old names of its own tools, with the new ones.
+/// It runs its own tool when a model calls either, unless ours has the new name as well.
 const NAMES_IN_QWEN: [(&str, &str); 2] =
     [("replace", "edit"), ("search_file_content", "grep_search")];
 
@@ -28,7 +28,6 @@ pub(crate) fn run(options: &GetToolsOptions) -> u8 {
     try_run(options).unwrap_or_else(|status| status)
 }
 
-/// Prints the declarations; `Err` is the status of options that can't be used.
 fn try_run(options: &GetToolsOptions) -> Result<u8, u8> {
     let format = chosen_format(options)?;
     let only = patterns("only", options.only.as_deref())?;
@@ -55,7 +54,7 @@ fn try_run(options: &GetToolsOptions) -> Result<u8, u8> {
         mode: mode_from_env(),
         names: RefCell::default(),
     };
-    // Every other format is made from Gemini's, and says more of a tool than that.
+    // All other formats are derived from Gemini's, and show the kind.
     let with_kinds = options.kinds || !format.is_gemini();
     let mut list = built_in(&shown, format.is_gemini() && is_in_qwen(), with_kinds);
     let custom = Custom::open(home.as_deref(), &root, &settings.trust).declarations(
@@ -76,7 +75,6 @@ fn try_run(options: &GetToolsOptions) -> Result<u8, u8> {
     Ok(print(format.write(&list, options).as_bytes()))
 }
 
-/// Returns the declarations of the built-in tools, in qwen-code two of them twice.
 fn built_in(shown: &Selection<'_>, is_in_qwen: bool, with_kinds: bool) -> Vec<String> {
     let is_kept =
         |tool: &&&BuiltinTool| shown.keeps_ours(tool.name, tool.info.aliases, tool.info.kind);
@@ -92,8 +90,11 @@ fn built_in(shown: &Selection<'_>, is_in_qwen: bool, with_kinds: bool) -> Vec<St
     list
 }
 
-/// Returns the format that the options choose; `Err` is the status if another option does nothing in
-/// it.
+/// Returns the chosen format.
+///
+/// # Errors
+///
+/// Returns the status to exit with if another option has no effect in this format.
 fn chosen_format(options: &GetToolsOptions) -> Result<Format, u8> {
     let format = match &options.format {
         Some(name) => Format::from_name(name),
@@ -114,7 +115,6 @@ fn chosen_format(options: &GetToolsOptions) -> Result<Format, u8> {
     Ok(format)
 }
 
-/// Compiles the globs of an option; `Err` is the status if one is not valid.
 fn patterns(option: &str, globs: Option<&[String]>) -> Result<Option<PatternSet>, u8> {
     let set = globs.map(|globs| PatternSet::for_paths(globs, false));
     set.transpose()
@@ -127,13 +127,13 @@ struct Selection<'a> {
     exclude: PatternSet,
     policy: &'a Policy,
     mode: Mode,
-    /// The names of all tools that were looked at.
     names: RefCell<Vec<String>>,
 }
 
 impl Selection<'_> {
-    /// Says which globs of the command line fit no tool. Both versions of Gemini CLI that we test
-    /// with overlook what a discovery command says on standard error as long as it succeeds.
+    /// Warns of globs that match no tool. It is safe to do so in a pipe, too: both versions of
+    /// Gemini CLI that the tests use ignore the standard error of a discovery command that
+    /// succeeds.
     fn warn_of_globs(&self) {
         let names = self.names.borrow();
         let only = self.options.only.iter().flatten();
@@ -159,7 +159,7 @@ impl Selection<'_> {
         }
     }
 
-    /// Prints notes for a person, or for a caller that asks for them: a host would take them for a
+    /// Prints notes on a terminal, or if the caller asks for them. A host might take them for a
     /// failure.
     fn print_notes(&self, notes: &[String]) {
         if self.options.notes || std::io::stderr().is_terminal() {
@@ -194,7 +194,6 @@ fn is_set(variable: &str) -> bool {
     gemini_tools::variables::value(variable).is_some_and(|value| value != "0")
 }
 
-/// Adds the tools of MCP servers. What is wrong with some of them costs only those.
 fn add_mcp(
     list: &mut Vec<String>,
     shown: &Selection<'_>,

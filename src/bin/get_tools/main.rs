@@ -1,7 +1,7 @@
-//! `get_tools`: prints the declarations of all tools as a JSON array, or lists them; `get_tools config` and
-//! `get_tools trust`: what the settings say, and whether the project may say it; `get_tools
-//! lint`: what is wrong with custom tools, those of MCP servers, or declarations; `get_tools
-//! init` and `get_tools doctor`: setting up; `get_tools completions`: for shells.
+//! `get_tools`: prints the declarations of all tools as a JSON array, or lists them. Its
+//! subcommands: `config` shows the settings in force, and `trust` lets the user trust a project;
+//! `lint` checks custom tools, MCP servers and declarations; `init` and `doctor` set up a host and
+//! check it; `completions` is for shells.
 
 mod command;
 mod complete;
@@ -24,7 +24,8 @@ mod trust;
 use command::GetToolsOptions;
 use std::process::ExitCode;
 
-// The allocator of musl maps memory for each size of block, which takes a fifth of the time of a list.
+// musl's allocator maps memory for each size of block, which would take a fifth of the time of a
+// listing.
 #[cfg(target_env = "musl")]
 #[global_allocator]
 static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
@@ -34,7 +35,8 @@ fn main() -> ExitCode {
 }
 
 fn run() -> u8 {
-    // The host starts this without arguments and waits: then nothing is parsed.
+    // The host starts this without arguments and waits for it. In that case nothing needs to be
+    // parsed.
     if std::env::args_os().len() <= 1 {
         return list::run(&GetToolsOptions::default());
     }

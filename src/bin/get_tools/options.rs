@@ -1,4 +1,4 @@
-//! The options of `get_tools`, read from its command line, and the task that they ask for.
+//! Parses the command line of `get_tools`, and runs the task.
 
 use crate::command::{GetToolsOptions, Subtask, command};
 use crate::print::fail;
@@ -7,7 +7,6 @@ use clap::Parser;
 use gemini_tools::start::{refuse, write_status};
 use std::env::args_os;
 
-/// Runs the task of the command line and returns the exit status.
 pub(crate) fn run() -> u8 {
     if let Some(status) = complete() {
         return status;
@@ -40,8 +39,8 @@ pub(crate) fn run() -> u8 {
     }
 }
 
-/// Runs `get_tools complete [--describe] [--] [NAME]`, and returns the exit status; `None` where the
-/// command line is another. Only the completions of shells ask for it, so that no help lists it.
+/// Runs `get_tools complete [--describe] [--] [NAME]`; `None` for another command line. It is not a
+/// clap subcommand, because only shells' completions use it and no help should list it.
 fn complete() -> Option<u8> {
     let mut words = args_os().skip(1);
     if words.next()? != "complete" {
@@ -54,8 +53,8 @@ fn complete() -> Option<u8> {
     Some(complete::run(names.first().map(String::as_str), describes))
 }
 
-/// Does what a user wants who has typed something else than a subcommand: help, the list, or a
-/// tool.
+/// Interprets words that are not a subcommand: `help`, `list`, or the name of a tool. Returns the
+/// exit status, or `None` if they mean nothing.
 fn guess(words: &[String]) -> Option<u8> {
     let [first, rest @ ..] = words else {
         return None;

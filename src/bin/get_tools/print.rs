@@ -15,13 +15,13 @@ pub(crate) fn fail(status: u8, reason: &str) -> u8 {
     status
 }
 
-/// Writes everything at once to standard output, and returns the exit status.
 pub(crate) fn print(text: &[u8]) -> u8 {
     start::write_status("get_tools", write_text(text))
 }
 
-/// Shows a text about the project in `root` by the user's pager, if standard output and input are a terminal,
-/// and returns the exit status. Without a terminal or a pager it is printed.
+/// Shows a text with the user's pager, or prints it without a terminal or a pager. No program in
+/// `root`, the project that the text is about, is used as the pager: the text lets the user decide
+/// whether that project may run anything.
 pub(crate) fn page(root: &Path, text: &[u8]) -> u8 {
     let is_terminal = std::io::stdout().is_terminal() && std::io::stdin().is_terminal();
     match is_terminal.then(|| program::page(text, root)) {

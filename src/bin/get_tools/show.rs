@@ -13,7 +13,7 @@ pub(crate) fn run(name: &str) -> u8 {
     }
 }
 
-/// Returns the help for a tool.
+/// Returns the help for a tool, wrapped to the terminal's width.
 ///
 /// # Errors
 ///

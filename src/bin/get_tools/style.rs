@@ -1,4 +1,4 @@
-//! Colours and marks for people; a pipe gets words alone.
+//! Colours and marks, for people only.
 
 use gemini_tools::colours::ColourChoice;
 use std::io::IsTerminal;
@@ -6,13 +6,12 @@ use std::io::IsTerminal;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Style {
     has_colours: bool,
-    /// Set if marks may be put before words.
     pub(crate) has_marks: bool,
 }
 
 impl Style {
-    /// Returns the style for standard output: with marks on a terminal, and with colours where it has
-    /// them. `NO_COLOR` takes the colours away, `CLICOLOR_FORCE` gives both to a pipe too.
+    /// Returns the style for standard output: marks on a terminal, and colours if it supports them.
+    /// `NO_COLOR` switches colours off; `CLICOLOR_FORCE` switches both on in a pipe, too.
     pub(crate) fn for_stdout() -> Self {
         let is_terminal = std::io::stdout().is_terminal();
         let has_colours = ColourChoice::Auto.shows_on(is_terminal);

@@ -1,4 +1,4 @@
-//! Columns of text that fit a terminal.
+//! Tables and paragraphs that fit a terminal.
 
 use crate::style::Style;
 use gemini_tools::colours::Look;
@@ -6,12 +6,10 @@ use gemini_tools::output::width;
 use gemini_tools::text::{shortened, wrapped};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// A column: its heading, and a text for each row.
 pub(crate) struct Column {
     heading: &'static str,
     cells: Vec<String>,
     width: usize,
-    /// The colour of the texts, if there are colours.
     look: Option<Look>,
 }
 
@@ -28,8 +26,8 @@ impl Column {
     }
 }
 
-/// Writes the columns side by side, a line for each row, which ends where `width` characters are full: the
-/// last column gets what room there is.
+/// Formats the columns side by side. A row is cut at `width`, so that the last column gets the room
+/// that is left.
 pub(crate) fn table(all: &[Column], width: usize, has_colours: bool) -> String {
     let rows = all.first().map_or(0, |column| column.cells.len());
     let mut text = String::new();
@@ -60,8 +58,8 @@ pub(crate) fn table(all: &[Column], width: usize, has_colours: bool) -> String {
     text
 }
 
-/// Returns lines of text, each broken between words where a terminal is narrower, with `indent`
-/// before what goes on. A pipe gets the lines as they are.
+/// Wraps lines between words at the terminal's width; continuation lines are indented by `indent`.
+/// In a pipe lines are not wrapped.
 pub(crate) fn at_width(text: &str, indent: &str, style: Style) -> String {
     let mut out = String::new();
     for line in text.lines() {

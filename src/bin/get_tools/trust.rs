@@ -1,4 +1,4 @@
-//! `get_tools trust`: a person looks at what a project brings, and lets it run.
+//! `get_tools trust`: shows the user what a project brings, and lets it run.
 
 use crate::command::TrustOptions;
 use crate::confirm::confirm;
@@ -10,7 +10,6 @@ use gemini_tools::trust::{
 };
 use std::path::{Path, PathBuf};
 
-/// Shows, asks and writes down that the project is trusted, or does what the options ask for.
 pub(crate) fn run(options: &TrustOptions) -> u8 {
     let Some(home) = home() else {
         let reason = "There is no home directory to keep records in: HOME is not set.";
@@ -45,7 +44,7 @@ fn record(home: &Path, asks: bool) -> Result<u8, u8> {
         Trust::Trusted(TrustedBy::Home | TrustedBy::Record) => {
             return Ok(print(format!("{trust}\n").as_bytes()));
         }
-        // A record could not change that.
+        // These take precedence over a record.
         Trust::Untrusted(Distrust::Environment(_) | Distrust::Folder(_)) => {
             return Err(refused(&trust));
         }
@@ -75,7 +74,7 @@ fn record(home: &Path, asks: bool) -> Result<u8, u8> {
         return Err(fail(&format!("changed meanwhile, look again: {files}")));
     }
     save(home, &root, seen).map_err(|e| fail(&e.to_string()))?;
-    // Something else may still say otherwise, a list of folders that is broken for example.
+    // Another source, such as a malformed list of folders, may still take precedence.
     let trust = Trust::judge(Some(home), &root);
     if !trust.is_trusted() {
         return Err(refused(&trust));
@@ -83,7 +82,8 @@ fn record(home: &Path, asks: bool) -> Result<u8, u8> {
     Ok(print(b"Trusted, until one of these files changes.\n"))
 }
 
-/// Describes what the project brings: its files whole, and the settings that count once it is trusted.
+/// Describes what the project brings: its files, with their whole text, and the settings that would
+/// be in force.
 fn describe(home: &Path, root: &Path, trust: &Trust, seen: &Fingerprint) -> String {
     let mut text = format!("{} brings what can run:\n", visible(&show_path(root)));
     for file in seen.files() {
@@ -117,7 +117,6 @@ fn describe(home: &Path, root: &Path, trust: &Trust, seen: &Fingerprint) -> Stri
     text
 }
 
-/// Returns the whole text of a file, each line indented below its name.
 fn body(root: &Path, seen: &Fingerprint, file: &str) -> String {
     let text = match seen.content(root, file) {
         Err(reason) => format!("(not read: {reason})"),
@@ -155,7 +154,7 @@ fn print_list(home: &Path) -> u8 {
 
 fn take_back(home: &Path, dir: &Path) -> u8 {
     let root = std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned());
-    // Where the directory is gone, nothing else takes a slash off its end.
+    // A trailing slash must be removed here, since a missing directory can't be canonicalized.
     let root: PathBuf = root.components().collect();
     match remove(home, &root) {
         Err(e) => fail(1, &visible(&e.to_string())),

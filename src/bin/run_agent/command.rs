@@ -43,7 +43,6 @@ fn seconds(text: &str) -> Result<Duration, &'static str> {
     }
 }
 
-/// The form in which a session is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OutputFormat {
     Text,

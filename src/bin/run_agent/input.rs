@@ -11,14 +11,14 @@ use std::io::IsTerminal;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Maximum size of standard input, in bytes; more is refused, as by Gemini CLI.
 const MAX_BYTES: usize = 8 * 1024 * 1024;
 
 #[derive(Debug)]
 pub(crate) struct Prompt {
-    /// Whole text: standard input first, if it is not a terminal, then the command line.
+    /// Standard input, if it is not a terminal, followed by the prompt of the command line.
     pub(crate) text: String,
-    /// The part on the command line, which a person has written for this session.
+    /// The prompt of the command line alone. Only in this must an `@path` exist: text from a pipe
+    /// may contain such words by chance.
     pub(crate) written: String,
 }
 
@@ -51,7 +51,7 @@ fn is_standard_input(path: &Path) -> bool {
         || own.is_some_and(|own| named == Some((own.st_dev, own.st_ino)))
 }
 
-/// Reads standard input to its end. The program that writes it may do so for ever.
+/// Reads standard input to its end, or until the session is cancelled: its writer may never finish.
 fn piped(cancel: &Cancellation) -> Result<Vec<u8>, SessionError> {
     let stdin = rustix::stdio::stdin();
     let mut bytes = Vec::new();
@@ -63,7 +63,7 @@ fn piped(cancel: &Cancellation) -> Result<Vec<u8>, SessionError> {
             return Err(why.into());
         }
         match buffer.read(stdin) {
-            // nohup leaves a descriptor that can only be written to: there is nothing to read.
+            // `nohup` leaves a write-only descriptor: there is nothing to read.
             Ok([]) | Err(Errno::BADF) => return Ok(bytes),
             Ok(piece) => bytes.extend_from_slice(piece),
             Err(Errno::AGAIN) => {}

@@ -1,4 +1,4 @@
-//! `run_agent`: has a model do what a prompt says, with the tools of two commands.
+//! `run_agent`: lets a model carry out a prompt with the tools of a discovery and a call command.
 
 mod command;
 mod input;
@@ -16,8 +16,8 @@ use gemini_tools::tool::Cancellation;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-/// The exit status by which `--fail-on-refusal` says that the rules have refused calls, as `call_tool` has
-/// it for one.
+/// The exit status with `--fail-on-refusal` if the policy has refused calls. `call_tool` has the
+/// same for one.
 const REFUSED: u8 = 3;
 
 fn main() -> ExitCode {
@@ -48,7 +48,7 @@ fn run() -> u8 {
 fn work(options: &RunAgentOptions, signals: &Arc<Signals>) -> Result<u8, SessionError> {
     let cancel = signals.cancellation();
     let fail = |error: SessionError| {
-        // Whatever it was that failed then, it was ended.
+        // After a cancellation, other failures are only consequences of it.
         let error = cancel.interruption().map_or(error, SessionError::from);
         show::failed_early(options, &error);
         error

@@ -1,4 +1,4 @@
-//! The model, or the script in its place, and the script that is recorded of the run.
+//! Sets up the model, or the script that is played in its place, and the recording of a script.
 
 use crate::bad_input;
 use crate::input::Prompt;
@@ -21,7 +21,6 @@ pub(crate) struct Model {
     pub(crate) player: Option<ScriptPlayer>,
 }
 
-/// Reads the script that takes the model's place, where one is named.
 pub(crate) fn script(
     setup: &Setup<'_>,
     cancel: &Cancellation,
@@ -39,7 +38,7 @@ pub(crate) fn script(
         ));
     }
     let (path, places) = (path.clone(), setup.places());
-    // A pipe may be written to for ever, or not at all.
+    // Reading a pipe may never end, so it must be cancellable.
     let read = Arc::<Clock>::default().attend(cancel, move || {
         Ok(if path == Path::new(STANDARD_INPUT) {
             let name = Path::new("standard input");
@@ -64,8 +63,7 @@ pub(crate) fn prompt(given: Prompt, script: Option<&ModelScript>) -> Prompt {
 }
 
 impl Model {
-    /// Opens the way to the model, or begins to play the script. `prompt` is for the script that is
-    /// recorded.
+    /// Creates the client, or starts to play the script. `prompt` is only used by a recording.
     pub(crate) fn new(
         setup: &Setup<'_>,
         script: Option<ModelScript>,
@@ -76,7 +74,7 @@ impl Model {
             None => (setup.client()?, setup.model(None), None),
             Some(script) => {
                 let name = setup.model(script.model.clone());
-                // What is recorded has the answers of today.
+                // While recording, the answers of today replace the expectations.
                 let player = ScriptPlayer::new(script, setup.places(), record.is_none());
                 (player.client(), name, Some(player))
             }

@@ -1,20 +1,22 @@
-//! The options of `run_agent`, read from its command line.
+//! Parses the command line of `run_agent`.
 
 pub(crate) use crate::command::{OutputFormat, RunAgentOptions};
 use clap::Parser;
 use gemini_tools::start::refuse;
 use gemini_tools::tool::ApprovalMode;
 
-/// The exit status of a command line that can't be used, as Gemini CLI has it.
 const BAD_INPUT: u8 = 42;
 
-/// Reads the command line; `Err` is the status to exit with.
+/// Parses the command line.
+///
+/// # Errors
+///
+/// Returns the status to exit with; a message, or the help, has been printed.
 pub(crate) fn options() -> Result<RunAgentOptions, u8> {
     RunAgentOptions::try_parse().map_err(|e| refuse("run_agent", &e, BAD_INPUT))
 }
 
 impl RunAgentOptions {
-    /// Returns the prompt of the command line: that of the option, then the words.
     pub(crate) fn written_prompt(&self) -> String {
         let words = self.words.join(" ");
         let parts = self.prompt.iter().chain(Some(&words));

@@ -1,4 +1,4 @@
-//! From options, settings and environment to a session.
+//! Builds a session from options, settings and environment.
 
 use crate::input::Prompt;
 use crate::model::Model;
@@ -37,10 +37,9 @@ const DEFAULT_MODEL: &str = "gemini-2.5-pro";
 
 const DEFAULT_SANDBOX: &str = "workspace-write";
 
-/// The variable by which `get_tools` lists the tools of MCP servers; `0` leaves them aside here.
+/// With `0`, the tools of MCP servers are not used. `get_tools` reads the same variable.
 const MCP_VARIABLE: &str = "GEMINI_TOOLS_MCP";
 
-/// The options, the settings and the workspace of a session.
 pub(crate) struct Setup<'a> {
     pub(crate) options: &'a RunAgentOptions,
     id: String,
@@ -68,7 +67,7 @@ impl<'a> Setup<'a> {
                 warn(&visible(&note.text()));
             }
         }
-        // As by Gemini CLI, the others are worked in all the same.
+        // As in Gemini CLI, a bad directory does not prevent the use of the others.
         for path in &options.include {
             if let Err(e) = std::fs::read_dir(path) {
                 warn(&format!(
@@ -112,8 +111,9 @@ impl<'a> Setup<'a> {
         Ok(pair)
     }
 
-    /// Refuses names in `--allowed-tools` that no tool has: what they were meant to allow would be
-    /// refused one call at a time. A server of the settings may not have answered just now.
+    /// Refuses a name in `--allowed-tools` that no tool has. Otherwise the calls that it was meant
+    /// to allow would be refused one by one. A missing tool of an MCP server is only a warning,
+    /// since the server may be down.
     fn check_allowed(&self, pair: &Pair) -> Result<(), SessionError> {
         let none = Map::new();
         for entry in &self.options.allowed {
@@ -153,8 +153,8 @@ impl<'a> Setup<'a> {
         Ok(())
     }
 
-    /// Returns the commands of the tools: a pair that the options or the settings name, and ours beside it,
-    /// as Gemini CLI has its own tools beside discovered ones.
+    /// Returns the commands of the session: the pair that options or settings name, and ours in
+    /// addition, as Gemini CLI has its own tools in addition to discovered ones.
     fn commands(&self) -> Result<Commands, SessionError> {
         let own = |arguments: Vec<String>| {
             own_directory().map(|directory| OwnCommands {
@@ -178,7 +178,7 @@ impl<'a> Setup<'a> {
                 });
             }
         };
-        // Our own commands, where a pair names them, would come twice.
+        // If the pair consists of our own commands, the tools would be listed twice.
         let words = foreign.words().map_err(SessionError::failed)?;
         let root = self.workspace.root();
         let is_own = |program: &str, name| own_name(program, root) == Some(name);
@@ -196,7 +196,6 @@ impl<'a> Setup<'a> {
         })
     }
 
-    /// Returns the pair that the options name, or else the settings.
     fn foreign(&self) -> Result<Option<ForeignCommands>, SessionError> {
         if let (Some(discovery), Some(call)) = (&self.options.discovery, &self.options.call) {
             return Ok(Some(ForeignCommands {
@@ -226,13 +225,11 @@ impl<'a> Setup<'a> {
         }
     }
 
-    /// Returns the session by which the changes of this run are listed, if they are kept.
     pub(crate) fn journal_session(&self) -> Option<&str> {
         let is_kept = self.project.settings.undo.enabled && self.project.home.is_some();
         is_kept.then_some(self.id.as_str())
     }
 
-    /// Returns variables that both commands get besides the environment.
     fn environment(&self) -> Vec<(String, String)> {
         let options = self.options;
         let mut added = Vec::new();
@@ -296,13 +293,13 @@ impl<'a> Setup<'a> {
         workspace.stat(&place).map(drop)
     }
 
-    /// Asks whether another path was meant by one where nothing is.
     fn nearest(&self, path: &str) -> Option<String> {
         let place = self.workspace.locate(path).ok()?;
         self.workspace.nearest_question(&place)
     }
 
-    /// Refuses a path in the prompt where nothing is; what need not be meant as one is only told.
+    /// Refuses a path in the prompt that does not exist. A word that may not be meant as a path
+    /// only causes a warning.
     fn check_named(&self, path: &str) -> Result<(), SessionError> {
         let Err(e) = self.found(path) else {
             return Ok(());
@@ -329,7 +326,6 @@ impl<'a> Setup<'a> {
         )))
     }
 
-    /// Returns the user's message: the prompt, and the files that it names.
     pub(crate) fn message(
         &self,
         pair: &Pair,
@@ -343,7 +339,7 @@ impl<'a> Setup<'a> {
         for at in at_paths::find(&prompt.written) {
             self.check_named(&at.path)?;
         }
-        // In a text from a pipe, a word after an @ that is not a file is just a word.
+        // Text from a pipe may contain `@` words that are not files; these are ignored.
         let paths: BTreeSet<String> = at_paths::find(text)
             .into_iter()
             .map(|at| at.path)
@@ -370,7 +366,6 @@ impl<'a> Setup<'a> {
             .unwrap_or_else(|| DEFAULT_MODEL.to_owned())
     }
 
-    /// Makes a client of the API with the user's credential.
     pub(crate) fn client(&self) -> Result<GeminiClient, SessionError> {
         GeminiClient::from_environment(self.project.home.as_deref())
             .and_then(|client| client.ok_or_else(ApiError::no_credential))
@@ -380,7 +375,7 @@ impl<'a> Setup<'a> {
     pub(crate) fn places(&self) -> ScriptPlaces {
         let given = std::env::var_os("PWD").map(PathBuf::from);
         let root = self.workspace.root();
-        // The shell's word for the directory counts where it is one.
+        // `PWD` may be a path with links. It is used only if it names this directory.
         let given = given
             .filter(|given| std::fs::canonicalize(given).is_ok_and(|real| real.as_path() == root));
         ScriptPlaces::new(root, given.as_deref(), self.project.home.as_deref())
@@ -476,9 +471,9 @@ impl<'a> Setup<'a> {
             file = Some(SessionRecord::create(path, &self.id, model).map_err(bad_input)?);
         } else if let Some(kept) = kept
             && !options.no_session
-            // The session of a script is not what --continue should go on with.
+            // `--continue` should not resume the session of a script.
             && options.model_script.is_none()
-            // It was not asked to be kept: without a place for it, it is as good.
+            // The user did not ask for a file, so a failure is ignored.
             && let Ok(path) = kept.make(&self.id)
             && let Ok(mut record) = SessionRecord::create(&path, &self.id, model)
         {
@@ -493,7 +488,6 @@ impl<'a> Setup<'a> {
     }
 }
 
-/// The file of a session with what is stored there, and the command by which it goes on.
 struct SessionFile {
     file: Option<SessionRecord>,
     stored: StoredSession,
@@ -509,20 +503,18 @@ fn quoted(path: &Path) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }
 
-/// Returns true if a stream leads to a person. Pipes and files beside it are a person's, as in
-/// `git diff | run_agent`; who has taken all three is a program.
+/// Returns true if a person may be watching. One of the streams may be redirected, as in
+/// `git diff | run_agent`; if all three are, the caller is a program.
 fn is_person_there() -> bool {
     std::io::stdin().is_terminal()
         || std::io::stdout().is_terminal()
         || std::io::stderr().is_terminal()
 }
 
-/// Opens the terminal on which a person can be asked.
 fn terminal() -> Option<TerminalPrompt> {
     TerminalPrompt::open().filter(|_| is_person_there())
 }
 
-/// Returns true if the MCP servers of the settings have tools in this session.
 fn uses_servers(options: &RunAgentOptions) -> bool {
     !options.no_mcp && variables::value(MCP_VARIABLE).is_none_or(|value| value != "0")
 }
@@ -544,7 +536,6 @@ fn own_directory() -> Result<PathBuf, SessionError> {
     Ok(directory)
 }
 
-/// Returns the directories to work in besides the current one and those of the settings.
 fn more_roots(options: &RunAgentOptions) -> Vec<PathBuf> {
     roots_from_env()
         .into_iter()
@@ -552,7 +543,8 @@ fn more_roots(options: &RunAgentOptions) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Returns the parameters of Gemini CLI: of 0.8.2 for models up to 2.5, of 0.61.0 for later ones.
+/// Returns Gemini CLI's generation parameters: those of 0.8.2 for models up to 2.5, and those of
+/// 0.61.0 for later ones.
 fn generation(model: &str) -> Value {
     let name = model.strip_prefix("models/").unwrap_or(model);
     let mut config = deterministic();

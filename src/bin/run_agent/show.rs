@@ -1,4 +1,4 @@
-//! The observers of a session, and messages beside it.
+//! The observers that show a session, and messages after it.
 
 use crate::options::{OutputFormat, RunAgentOptions};
 use crate::warn;
@@ -19,13 +19,10 @@ use std::collections::HashSet;
 use std::io::{self, ErrorKind, IsTerminal, Stdout, Write, stderr, stdout};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The width of a terminal that does not say its own.
 const COLUMNS: usize = 80;
 
-/// Set once output or report could not be written.
 static IS_INCOMPLETE: AtomicBool = AtomicBool::new(false);
 
-/// Returns true if output or report could not be written, about which there was a warning.
 pub(crate) fn is_incomplete() -> bool {
     IS_INCOMPLETE.load(Ordering::Relaxed)
 }
@@ -35,11 +32,10 @@ fn unwritten(message: &str) {
     warn(message);
 }
 
-/// Standard output that reports its failures, but for a reader who is gone.
+/// Standard output that reports write errors, except when the reader has exited.
 #[derive(Debug)]
 struct ReportingStdout {
     out: Stdout,
-    /// True if lines of JSON are written to a terminal.
     shows_json: bool,
 }
 
@@ -59,15 +55,15 @@ impl Write for ReportingStdout {
     }
 }
 
-/// Reports a failure of standard output. It happens once: observers write nothing after it.
 fn report_unwritten(error: &io::Error) {
+    // Observers write nothing after a failure, so this is reported once.
     if !matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::Interrupted) {
         unwritten(&format!("Can't write to standard output: {error}"));
     }
 }
 
-/// Returns the observers that show or record the session. What shows it is first: it ends its line before
-/// another writes to the same terminal.
+/// Returns the observers of the session. The one for standard output comes first, since it must end
+/// its line before another writes to the same terminal.
 pub(crate) fn observers(
     options: &RunAgentOptions,
     go_on: Option<String>,
@@ -80,7 +76,7 @@ pub(crate) fn observers(
     } else {
         Box::new(NotesOutput::new(stderr()))
     });
-    // A script uses no tokens that could be counted.
+    // A run with a script uses no tokens, so it is not counted.
     let telemetry = TelemetryConfig::read(|name| std::env::var_os(name));
     if let Some(config) = telemetry.filter(|_| options.model_script.is_none()) {
         observers.push(Box::new(Telemetry::new(config, warn)));
@@ -98,7 +94,8 @@ pub(crate) fn observers(
     observers
 }
 
-/// Notices what a foreign pair of commands changes of the files that need trust. Our own commands do that themselves.
+/// Detects changes that a foreign pair of commands makes to files that need trust. Our own commands
+/// do so themselves.
 #[derive(Debug)]
 pub(crate) struct TrustObserver(pub(crate) TrustWatch);
 
@@ -115,14 +112,13 @@ impl Observer for TrustObserver {
     }
 }
 
-/// Returns true if a line may be drawn anew and erased. The terminal of a CI job is a file that is read
-/// later.
+/// Returns true if a status line can be redrawn. The output of a CI job is stored and read later,
+/// where it would not be erased.
 fn is_live() -> bool {
     let is_ci = std::env::var_os("CI").is_some_and(|ci| !ci.is_empty() && ci != "false");
     !is_dumb() && !is_ci
 }
 
-/// Returns true if calls are shown or reported, in words where there are some.
 pub(crate) fn describes(options: &RunAgentOptions) -> bool {
     is_watched(options) || options.report.is_some()
 }
@@ -144,7 +140,6 @@ fn is_styled() -> bool {
     !is_dumb() && ColourChoice::Auto.shows_on(true)
 }
 
-/// Returns true if the terminal obeys no escape sequences.
 fn is_dumb() -> bool {
     std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb")
 }
@@ -157,18 +152,16 @@ fn columns() -> usize {
         .unwrap_or(COLUMNS)
 }
 
-/// Tells a person how to take back what the session has changed.
 pub(crate) fn undo(stats: &Stats, journal_session: Option<&str>) {
     if let Some(session) = journal_session
         && stats.has_changed_files()
         && stderr().is_terminal()
     {
-        // As short as the other lines: it must fit into 80 columns.
+        // Must fit into 80 columns.
         let _ = writeln!(stderr(), "Undo with: call_tool --undo --session {session}");
     }
 }
 
-/// Says how many expectations of a model script a run has met that has passed.
 pub(crate) fn expectations(options: &RunAgentOptions, player: Option<&ScriptPlayer>) {
     let met = player.map_or(0, ScriptPlayer::expectations_met);
     if met > 0 && options.format == OutputFormat::Text {
@@ -199,12 +192,10 @@ pub(crate) fn refused(options: &RunAgentOptions, refused: &[(String, CallRefusal
     }
 }
 
-/// Returns true if a person sees the calls on standard error.
 fn is_watched(options: &RunAgentOptions) -> bool {
     stderr().is_terminal() && options.format == OutputFormat::Text
 }
 
-/// Tells why there was no session, in the form that was asked for.
 pub(crate) fn failed_early(options: &RunAgentOptions, error: &SessionError) {
     let ended = SessionEvent::Ended {
         error: Some(error),

@@ -1,4 +1,4 @@
-//! The list of files and directories that the model is shown.
+//! The tree of files and directories that is shown to the model at the start of a session.
 
 use super::line_of;
 use gemini_tools_core::text::{collation_key, visible};
@@ -11,7 +11,6 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Maximum files and directories that are shown in all.
 const MAX_ENTRIES: usize = 200;
 
 const NOT_ENTERED: [&[u8]; 3] = [b"node_modules", b".git", b"dist"];
@@ -26,7 +25,7 @@ pub(super) fn structure(workspace: &Workspace) -> String {
     let roots = workspace.root_places();
     let mut left = MAX_ENTRIES;
     for (i, root) in roots.iter().enumerate() {
-        // What one root does not need is for the next ones.
+        // The share that a small root does not use goes to the roots after it.
         let lines = list(workspace, root, left / (roots.len() - i));
         left = left.saturating_sub(lines.len());
         let name = line_of(root.path());
@@ -39,7 +38,8 @@ pub(super) fn structure(workspace: &Workspace) -> String {
     text
 }
 
-/// Returns the paths below a root, the nearest to it first, up to so many.
+/// Lists up to `limit` paths below a root, breadth first, so that the cut falls on the deepest
+/// ones.
 fn list(workspace: &Workspace, root: &WorkspacePath, limit: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut queue = VecDeque::from([root.clone()]);
@@ -82,11 +82,11 @@ fn shown_entries(
 ) -> Vec<DirectoryEntry> {
     entries.retain(|e| match e.ignored {
         None => true,
-        // That there is a `target` or `build` is worth knowing.
+        // It is worth knowing that there is a `target` or `build` directory.
         Some(IgnoreSource::Git) => e.is_dir,
         Some(IgnoreSource::Gemini) => false,
     });
-    // A listing has no repository's own directory.
+    // `list_dir` leaves `.git` out, but the model should know that this is a repository.
     let git = child(directory, b".git");
     if entries.iter().all(|e| e.name != b".git") && workspace.file_type(&git).is_ok() {
         entries.push(DirectoryEntry {

@@ -1,10 +1,10 @@
 //! The memory: `GEMINI.md` files of the user and of the project, with what they import.
 //!
-//! They come from the general to the particular: the user's first, then those from the
-//! project's root down to the current directory. The text has the form that Gemini CLI gives it. A
-//! project's file comes from the project only, whatever links say; the user's own file may be a
-//! link, as such files often are. `@path` puts another file's text in its place, and a file that is
-//! not imported leaves a comment with the reason.
+//! The order is from the general to the specific: the user's file first, then those from the
+//! project's root down to the current directory. Later text can refine earlier text. The layout is
+//! Gemini CLI's. A project's file is read only from within the project, so that a link in it can't
+//! make the model read another file; the user's own file may be a link, as such files often are.
+//! `@path` is replaced by that file's text; if it can't be read, by a comment with the reason.
 
 use crate::at_paths::without_punctuation;
 use gemini_tools_core::text::visible;
@@ -20,21 +20,18 @@ use std::path::{Path, PathBuf};
 
 const DEFAULT_NAME: &str = "GEMINI.md";
 
-/// Maximum bytes taken of one file.
 const MAX_FILE_BYTES: usize = 256 * 1024;
 
-/// Maximum bytes taken in all.
 const MAX_TOTAL_BYTES: usize = 1024 * 1024;
 
-/// Maximum number of files that import each other in a row.
 const MAX_DEPTH: usize = 5;
 
 /// The memory: texts of the user and the project for the model.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Memory {
-    /// For the system prompt; empty where there is none.
+    /// The text for the system prompt; empty without memory files.
     pub text: String,
-    /// Problems, for people: files that were left out. The text has them too.
+    /// Messages about files that were left out. The text mentions them, too.
     pub problems: Vec<String>,
 }
 
@@ -54,15 +51,14 @@ pub fn memory(workspace: &Workspace, names: &[String]) -> Memory {
     reader.finish()
 }
 
-/// The system's identity of a file, whatever name leads to it.
+/// Device and inode number. Two names of one file, such as a link and its target, share them.
 type FileId = (i128, i128);
 
 struct MemoryReader<'a> {
     cwd: &'a Path,
     left_bytes: usize,
-    /// Number of files and imports for which there was no room any more.
     left_out: usize,
-    /// Files that are in the text; one may go by several names.
+    /// The files already included, so that a file reachable by two names is not included twice.
     seen: HashSet<FileId>,
     blocks: Vec<String>,
     problems: Vec<String>,
@@ -167,7 +163,8 @@ impl MemoryReader<'_> {
         ));
     }
 
-    /// Reads a file. If it is too long, returns its beginning with a comment.
+    /// Reads a file as text. A file over the limit is cut at a line's end and gets a comment that
+    /// says so.
     fn read(&mut self, open: &OpenFile) -> Result<String, String> {
         let limit = self.left_bytes.min(MAX_FILE_BYTES);
         let mut bytes = Vec::new();
@@ -201,8 +198,9 @@ impl MemoryReader<'_> {
         self.left_bytes = self.left_bytes.saturating_sub(bytes);
     }
 
-    /// Returns the text of a file in `dir` with all that it imports. `chain` has the file and those
-    /// that have led to it.
+    /// Replaces each import in `text` by the imported text, recursively. Relative paths are
+    /// resolved against `dir`, the importing file's directory. `chain` lists the files being
+    /// expanded, so that a cycle is detected.
     fn expand(
         &mut self,
         workspace: &Workspace,
@@ -222,11 +220,11 @@ impl MemoryReader<'_> {
                 Ok(text) => format!(
                     "<!-- Imported from: {path} -->\n{text}\n<!-- End of import from: {path} -->"
                 ),
-                // A word, such as the name of a person, that does not name a file.
+                // A word after `@` that is not a path, such as a person's name.
                 Err(_) if !path.contains(['/', '.']) => continue,
                 Err(reason) => format!("<!-- Import failed: {path} - {reason} -->"),
             };
-            // The imported text has taken its room already; the comment is short.
+            // The imported text was counted when it was read. This is for the comments around it.
             self.take(2 * path.len() + 60);
             out.push_str(&text[end..at.start]);
             out.push_str(&replacement);
@@ -280,11 +278,12 @@ impl MemoryReader<'_> {
 }
 
 fn file_id(open: &OpenFile) -> FileId {
-    // Systems differ in how wide these are.
+    // The types of these fields differ between systems.
     (open.stat.st_dev.into(), open.stat.st_ino.into())
 }
 
-/// Returns the imports of a text with their `@`: at its start or after white space, and in no code.
+/// Finds the imports in a text, as ranges that include the `@`. An import starts the text or
+/// follows white space; those inside code spans and code blocks are not imports.
 fn imports(text: &str) -> Vec<Range<usize>> {
     let mut code = code_ranges(text).into_iter().peekable();
     let mut found = Vec::new();

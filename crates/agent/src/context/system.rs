@@ -1,4 +1,5 @@
-//! The system prompt: ours, or the file that `GEMINI_SYSTEM_MD` names; `GEMINI_WRITE_SYSTEM_MD` has it written.
+//! The system prompt: the built-in one, or a file named by `GEMINI_SYSTEM_MD`.
+//! `GEMINI_WRITE_SYSTEM_MD` exports the built-in one, as a start for such a file.
 
 use super::{line_of, platform};
 use crate::clock;
@@ -9,13 +10,12 @@ use std::ffi::OsStr;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-/// Our rules. What changes from run to run is said after them.
+/// The built-in prompt. Text that differs from run to run, such as the date, is appended later, so
+/// that an exported copy does not contain it.
 const RULES: &str = include_str!("system.md");
 
-/// The file of the project, below the first root.
 const PROJECTS: &str = ".gemini/system.md";
 
-/// Maximum size of a system prompt, in bytes.
 const MAX_BYTES: u64 = 1024 * 1024;
 
 /// Returns the system prompt with the memory at its end.
@@ -65,9 +65,9 @@ fn build(
 }
 
 enum PromptFile {
-    /// [`PROJECTS`]. What a project puts there leads nowhere else.
+    /// The project's `.gemini/system.md`. It is opened within the workspace, so a link in an
+    /// untrusted project can't lead to a file outside.
     Projects,
-    /// A file of the user's choice.
     Other(PathBuf),
 }
 

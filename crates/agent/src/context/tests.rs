@@ -2,12 +2,11 @@ use super::{environment_message, line_of, platform};
 use gemini_tools_workspace::Workspace;
 use std::path::{Path, PathBuf};
 
-/// A home directory with a project in it, both empty.
+/// A temporary home directory that contains an empty project.
 pub(super) struct Place {
     _dir: tempfile::TempDir,
     pub(super) home: PathBuf,
     pub(super) root: PathBuf,
-    /// Names of memory files.
     pub(super) names: Vec<String>,
 }
 
@@ -26,7 +25,6 @@ impl Place {
         }
     }
 
-    /// Writes a file below the home directory.
     pub(super) fn write(&self, path: &str, text: impl AsRef<[u8]>) {
         let path = self.home.join(path);
         let dir = path.parent().expect("below home");
@@ -34,7 +32,6 @@ impl Place {
         std::fs::write(path, text).expect("written");
     }
 
-    /// Opens the workspace of an agent that runs in a directory below the project's root.
     pub(super) fn workspace(&self, cwd: &str, more: &[&Path]) -> Workspace {
         let cwd = match cwd {
             "" => self.root.clone(),

@@ -1,4 +1,4 @@
-//! The answer that a script expects of a tool.
+//! What a script expects a call to answer, and how a different answer is reported.
 
 use super::places::ScriptPlaces;
 use super::stable::stable;
@@ -12,15 +12,13 @@ use sha2::{Digest, Sha256};
 use similar::TextDiff;
 use std::time::Duration;
 
-/// Maximum lines of a difference that are shown.
 const MAX_LINES: usize = 200;
 
-/// Maximum characters of an answer that are shown.
 const SHOWN_CHARS: usize = 1000;
 
 const DIFF_TIME: Duration = Duration::from_secs(2);
 
-/// The expectations of one call's answer.
+/// What one call is expected to answer. Absent fields are not compared.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Expectation {
@@ -28,7 +26,6 @@ pub struct Expectation {
     state: Option<CallEnd>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error_type: Option<String>,
-    /// The whole answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     answer: Option<String>,
     #[serde(deserialize_with = "texts", skip_serializing_if = "Vec::is_empty")]
@@ -51,8 +48,6 @@ fn texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::E
 }
 
 impl Expectation {
-    /// Returns the expectation that this answer, as it is now, comes again; `hide` takes the
-    /// credential of the run out of it.
     pub(super) fn of_answer(
         call: &ToolCall,
         places: &ScriptPlaces,
@@ -68,14 +63,12 @@ impl Expectation {
         })
     }
 
-    /// Changes each text in which a place of a machine may be named by its path.
     pub(super) fn change_texts(&mut self, change: &dyn Fn(&str) -> String) {
         for text in self.contains.iter_mut().chain(&mut self.lacks) {
             *text = change(text);
         }
     }
 
-    /// Returns a message if a call was answered otherwise.
     pub(super) fn mismatch(
         &self,
         call: &ToolCall,
@@ -88,7 +81,7 @@ impl Expectation {
             let kind =
                 |kind: Option<&str>| kind.map_or_else(String::new, |kind| format!(" ({kind})"));
             let state = self.state.unwrap_or(answer.state);
-            // An error of any type will do where none is named.
+            // An expected error without a type matches any type.
             let came = answer
                 .error_type
                 .as_deref()
@@ -148,7 +141,8 @@ impl Answer {
     }
 }
 
-/// Returns a part as text: media by their type, size and hash.
+/// Returns the text of a part. Images and other media are represented by type, size and hash, so
+/// that they can be compared without filling the report.
 fn part_text(part: &Part) -> String {
     let part = serde_json::to_value(part).unwrap_or_default();
     if let Some(data) = part["inlineData"]["data"].as_str() {
@@ -171,16 +165,14 @@ fn part_text(part: &Part) -> String {
     texts.join("\n")
 }
 
-/// Returns a text without what differs from run to run or from machine to machine.
 fn comparable(text: &str, places: &ScriptPlaces, secrets: &Secrets) -> String {
     stable(&secrets.hidden(&places.named(text)))
 }
 
-/// Returns the difference of two texts as `diff -u` has it.
 fn unified(wanted: &str, came: &str) -> String {
     let lines = |text| str::split(text, '\n').collect::<Vec<_>>();
     let (mut old, mut new) = (lines(wanted), lines(came));
-    // A newline at the end is shown where only one of them has it.
+    // A final newline is only of interest if just one of the texts has it.
     if old.last() == Some(&"") && new.last() == Some(&"") {
         old.pop();
         new.pop();

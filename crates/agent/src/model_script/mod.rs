@@ -1,13 +1,13 @@
-//! Turns of a model in a file, which take the model's place in a run.
+//! Recorded or hand-written answers of a model, which are played in its place.
 //!
-//! A script is YAML, and so JSON too: a list of turns, each the answer of the API to one request: text
-//! and calls, or a fault. A call may say what its tool is expected to answer. A [`Recorder`] writes
-//! such a file of a run with a model, a [`ScriptPlayer`] plays one. The tools run as in any run, and pass
-//! the same gate.
+//! A script is a YAML (or JSON) file with a list of turns. Each turn is the API's answer to one
+//! request: text and calls, or a fault. A call may state what its tool is expected to answer. A
+//! [`Recorder`] writes such a file during a run with a real model, and a [`ScriptPlayer`] plays
+//! one. The tools really run, and pass the same gate as in any run.
 //!
-//! The answers go in where bytes of the API would (`gemini-tools-net`), so that refusals,
-//! streams that are cut and text that is not JSON take the code path of real ones. [`places`] makes
-//! a file one for every machine.
+//! A script provides the bytes of HTTP responses (in `gemini-tools-net`), not parsed messages, so
+//! that refusals, broken streams and malformed JSON run through the same code as real ones.
+//! [`places`] makes a file independent of the machine.
 
 mod expectation;
 pub mod places;
@@ -30,27 +30,24 @@ use std::fmt;
 use std::io::Read;
 use std::path::Path;
 
-/// Maximum bytes of a file that is played.
 const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
 
 const MAX_REPEAT: u32 = 1000;
 
-/// A chunk of a stream that is not JSON.
 const MALFORMED: &str = r#"{"candidates": [{"content": "#;
 
-/// The turns of a file.
+/// A parsed script.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ModelScript {
-    /// Path of the file, as it is shown.
+    /// The path of the file, for messages.
     pub name: String,
-    /// The model that the run names, where no option says otherwise.
+    /// The model's name, unless an option gives another.
     pub model: Option<String>,
-    /// The prompt, where none is given.
+    /// The prompt, unless the caller gives one.
     pub prompt: Option<String>,
     turns: Vec<Turn>,
 }
 
-/// The content of a file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -59,7 +56,6 @@ struct File {
     turns: Vec<Spanned<Turn>>,
 }
 
-/// An answer of the API to one request.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Turn {
@@ -83,7 +79,6 @@ struct Turn {
     repeat: Option<u32>,
 }
 
-/// A call of a turn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Call {
@@ -94,20 +89,16 @@ struct Call {
     expect: Option<Expectation>,
 }
 
-/// A fault of the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Fault {
-    /// The stream ends before the model has finished.
     Cut,
-    /// A chunk of the stream is not JSON.
     Malformed,
-    /// No answer comes.
     Unreachable,
 }
 
 impl ModelScript {
-    /// Reads a script, with the directories of this machine in the place of their names.
+    /// Reads a script, and replaces placeholders by the directories of this machine.
     ///
     /// # Errors
     ///
@@ -117,7 +108,7 @@ impl ModelScript {
         Self::read_from(path, file, places)
     }
 
-    /// Reads a script from a file that is open, a pipe too. Its name is for messages.
+    /// Reads a script from an open file or pipe. `name` is for messages only.
     ///
     /// # Errors
     ///
@@ -153,7 +144,7 @@ fn read_text(path: &Path, source: impl Read) -> Result<String, String> {
 }
 
 fn parse(path: &Path, text: &str) -> Result<ModelScript, String> {
-    // As in YAML 1.2, and as people mean it: `no` is a text.
+    // As in YAML 1.2, `no` is a string and not a boolean.
     let options = serde_saphyr::options! { strict_booleans: true };
     let file = serde_saphyr::from_str_with_options(text, options);
     let file: File = file.map_err(|e| explain(path, &e))?;
@@ -179,18 +170,17 @@ fn parse(path: &Path, text: &str) -> Result<ModelScript, String> {
     })
 }
 
-/// Returns a message about a file that can't be read or written.
 fn fail(path: &Path, reason: &dyn fmt::Display) -> String {
     format!("The model script {}: {reason}.", path.display())
 }
 
-/// Returns a message about a mistake in a file, and about its line where one is known.
 fn content(path: &Path, line: Option<u64>, reason: &str) -> String {
     let line = line.map_or_else(String::new, |line| format!(", line {line}"));
     format!("{}{line}: {reason}", path.display())
 }
 
-/// Turns an error of the YAML library into ours: the line, the mistake, and the nearest spelling.
+/// Rephrases an error of the YAML library: names the line, what is wrong, and the key or value that
+/// was probably meant.
 fn explain(path: &Path, error: &Error) -> String {
     let error = error.without_snippet();
     let place = error.location().filter(|place| place.line() > 0);
@@ -220,7 +210,7 @@ fn explain(path: &Path, error: &Error) -> String {
         }
         error => {
             let text = error.to_string();
-            // The library names the line as well.
+            // The library's message also names the line, which is added below.
             let text = text.lines().next().unwrap_or_default();
             let text = text.split(" at line ").next().unwrap_or(text);
             let text = text.trim_end_matches('.');
@@ -231,7 +221,6 @@ fn explain(path: &Path, error: &Error) -> String {
 }
 
 impl Turn {
-    /// Returns a message if keys don't go together.
     fn contradiction(&self) -> Option<String> {
         let speaks = self.text.is_some() || self.thought.is_some() || !self.calls.is_empty();
         if let Some(status) = self.status {
@@ -271,7 +260,8 @@ impl Turn {
         is_wrong.then(|| format!("repeat is a number from 1 to {MAX_REPEAT}."))
     }
 
-    /// Changes the texts that name places of a machine. Whole answers are compared by the names.
+    /// Applies `change` to each text that may contain a path. Expected answers are left alone: they
+    /// are compared with the placeholders still in them.
     fn change_texts(&mut self, change: &dyn Fn(&str) -> String) {
         for text in [&mut self.thought, &mut self.text, &mut self.message] {
             *text = text.as_deref().map(change);
@@ -284,8 +274,12 @@ impl Turn {
         }
     }
 
-    /// Returns the answer that the turn stands for, or the error where none comes. `calls` counts
-    /// the calls of the script, for their ids.
+    /// Builds the API's response for this turn. `calls` numbers the calls of the whole script; the
+    /// ids that the model's calls get are derived from it.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the turn stands for an API that can't be reached.
     fn answer(&self, calls: &mut usize) -> Result<PlayedAnswer, ApiError> {
         if self.fault == Some(Fault::Unreachable) {
             return Err(ApiError::unreached("by the model script"));

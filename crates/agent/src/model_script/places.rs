@@ -1,9 +1,9 @@
-//! Paths that differ from machine to machine, as names that don't.
+//! Replaces paths that differ between machines by placeholders.
 //!
-//! In a recorded script the project's directory is `{{workspace}}` and the user's `{{home}}`, so that it
-//! can be played in another checkout, and names no user. Where a text has such a name
-//! of its own, an equals sign is put into it for each time that it is written down:
-//! `{{=workspace}}` is the text `{{workspace}}`.
+//! In a recorded script, the project's directory is `{{workspace}}` and the home directory
+//! `{{home}}`. The script can thus be played in another checkout, and does not reveal the user's
+//! name. If a text itself contains such a placeholder, an equals sign is inserted each time it is
+//! recorded: `{{=workspace}}` stands for the text `{{workspace}}`.
 
 use regex::{Captures, Regex};
 use serde_json::{Map, Value};
@@ -17,22 +17,23 @@ const HOME: &str = "{{home}}";
 static NAME: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"\{\{(=*)(workspace|home)\}\}").unwrap());
 
-/// The directories of a run, with their names.
+/// The directories of a run, with their placeholders.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ScriptPlaces {
-    /// Paths with their names: one inside of another comes first.
+    /// The paths to replace, with their placeholders. Longer paths come first: a project inside the
+    /// home directory must be recognised before the home directory is.
     paths: Vec<(String, &'static str)>,
     workspace: Option<String>,
     home: Option<String>,
 }
 
 impl ScriptPlaces {
-    /// Names the project's directory and the user's. `given` is the project's as the caller has named
-    /// it, where that may be by a link.
+    /// Sets the project's and the user's directory. `given` is the project's path as the caller
+    /// wrote it, which may lead through a link.
     pub fn new(workspace: &Path, given: Option<&Path>, home: Option<&Path>) -> Self {
         let text = |path: &Path| {
             let text = path.to_str()?.trim_end_matches('/');
-            // The root of the file system would be found in every path.
+            // `/` would match in every path.
             (text.len() > 1).then(|| text.to_owned())
         };
         let real: Option<PathBuf> = home.and_then(|home| std::fs::canonicalize(home).ok());
@@ -46,7 +47,7 @@ impl ScriptPlaces {
         .filter_map(|(path, name)| Some((text(path?)?, name)))
         .collect();
         paths.sort_by_key(|(path, _)| std::cmp::Reverse(path.len()));
-        // The first of two that are the same is the project's.
+        // If home and project are the same directory, the project's placeholder is kept.
         paths.dedup_by(|b, a| a.0 == b.0);
         Self {
             paths,
@@ -55,7 +56,7 @@ impl ScriptPlaces {
         }
     }
 
-    /// Returns a text with names in the place of paths.
+    /// Replaces paths by placeholders.
     pub fn named(&self, text: &str) -> String {
         let mut own = NAME.replace_all(text, "{{=$1$2}}").into_owned();
         for (path, name) in &self.paths {
@@ -64,7 +65,7 @@ impl ScriptPlaces {
         own
     }
 
-    /// Returns a text with paths in the place of names. A place that this machine has not stays a name.
+    /// Replaces placeholders by paths. One without a directory on this machine is left as it is.
     pub fn found(&self, text: &str) -> String {
         let path = |name: &Captures<'_>| {
             if let Some(fewer) = name[1].strip_prefix('=') {

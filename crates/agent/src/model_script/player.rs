@@ -1,4 +1,4 @@
-//! A run whose model is played.
+//! Plays a script in the place of a model, and checks the answers of tools against it.
 
 use super::places::ScriptPlaces;
 use super::{Call, ModelScript, Turn};
@@ -10,10 +10,9 @@ use gemini_tools_net::gemini_api::{ApiError, ApiMethod, GeminiClient, PlayedAnsw
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Maximum characters of a call that are shown.
 const SHOWN_CHARS: usize = 400;
 
-/// A script that is being played. Clones are at the same turn.
+/// A script that is being played. Clones share the position.
 #[derive(Debug, Clone)]
 pub struct ScriptPlayer(Arc<Mutex<State>>);
 
@@ -21,24 +20,20 @@ pub struct ScriptPlayer(Arc<Mutex<State>>);
 struct State {
     name: String,
     left: VecDeque<Turn>,
-    /// The number of turns that were played.
     played: usize,
-    /// The calls of the last turn.
     calls: Vec<Call>,
-    /// The number of calls in the turns that were played.
     calls_sent: usize,
-    /// The number of calls before those of the last turn.
+    /// The number of calls before those of the last turn, so that a message can number a call
+    /// within the script.
     calls_before: usize,
-    /// The number of expectations that were met.
     met: usize,
     places: ScriptPlaces,
     secrets: Secrets,
-    /// Set if answers of tools are compared with the expectations.
     checks: bool,
 }
 
 impl ScriptPlayer {
-    /// Plays a script at these places. Without `checks`, expectations don't count.
+    /// Starts a script. Without `checks`, its expectations are ignored.
     pub fn new(script: ModelScript, places: ScriptPlaces, checks: bool) -> Self {
         Self(Arc::new(Mutex::new(State {
             name: script.name,
@@ -54,13 +49,13 @@ impl ScriptPlayer {
         })))
     }
 
-    /// Returns a client that gets the turns as answers.
+    /// Returns a client whose requests are answered from the script.
     pub fn client(&self) -> GeminiClient {
         let own = self.clone();
         GeminiClient::played(Box::new(move |method| own.state().next(method)))
     }
 
-    /// Compares the answers of tools with the expectations.
+    /// Compares the results of calls with the script's expectations.
     ///
     /// # Errors
     ///

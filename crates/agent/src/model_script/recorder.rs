@@ -1,7 +1,7 @@
-//! Writes a script of a run, turn by turn.
+//! Records a run as a script, turn by turn.
 //!
-//! Each turn is a line, in one write, once its calls are answered: a run that is killed leaves whole
-//! turns.
+//! A turn is written as one line, in a single write, after its calls have ended. A run that is
+//! killed therefore leaves only complete turns.
 
 use super::places::ScriptPlaces;
 use super::{Call, Expectation, Fault, Turn, fail};
@@ -19,7 +19,6 @@ use std::time::Duration;
 
 const HEADER: &str = "# Recorded by run_agent --record, for run_agent --model-script.";
 
-/// The status of a token that has expired.
 const UNAUTHORIZED: u16 = 401;
 
 /// A script that is being written.
@@ -30,15 +29,15 @@ pub struct Recorder {
     places: ScriptPlaces,
     secrets: Secrets,
     current: Turn,
-    /// Turns that are over and not yet written.
     pending: Vec<Turn>,
-    /// Set once a line could not be written: none is written behind a gap.
+    /// Set when a write has failed. Nothing is written after it, because a script with a turn
+    /// missing would play a different conversation.
     is_broken: bool,
 }
 
 impl Recorder {
-    /// Begins a script of a run of this model with this prompt, for its owner's eyes only if the file
-    /// is new. A recorded script that is there is replaced. `hide` takes the credential out of a text.
+    /// Creates the file with the model and the prompt. A new file is readable by its owner only. An
+    /// existing recording is overwritten. `hide` removes the credential from a text.
     ///
     /// # Errors
     ///
@@ -77,7 +76,7 @@ impl Recorder {
         Ok(own)
     }
 
-    /// Takes in what happens while the model is asked.
+    /// Records what happens while the model is asked.
     pub fn take(&mut self, event: &SessionEvent<'_>) {
         match event {
             SessionEvent::Text(text) => self.current.text.get_or_insert_default().push_str(text),
@@ -102,14 +101,15 @@ impl Recorder {
         match error.status {
             Some(status) if turn == Turn::default() => {
                 turn.status = Some(status);
-                // The API's own words, without ours around them.
+                // Only the API's own words; our prefix is added again when the script is played.
                 let words = error.message.split_once(": ").map(|(_, words)| words);
                 turn.message = Some(words.unwrap_or_default().to_owned());
-                // A wait that was too long ends the run again; another is not worth the time.
+                // `retry_after` is only recorded if it was so long that the run gave up, which a
+                // replay should repeat. Shorter waits would just make it slow.
                 let asked = error.retry_after.filter(|_| wait.is_none());
                 turn.retry_after = asked.map(|asked| asked.as_secs_f64());
             }
-            // Broken off after an empty chunk, if there is no text.
+            // Without text, the stream broke after an empty chunk.
             _ if error.kind == ApiErrorKind::Broken => {
                 turn.text.get_or_insert_default();
                 turn.fault = Some(Fault::Cut);
@@ -127,13 +127,13 @@ impl Recorder {
     }
 
     fn push(&mut self, turn: Turn) {
-        // The token was renewed; a played model wants none.
+        // The token was renewed after this. A replay needs no token, so the failure is dropped.
         self.pending
             .pop_if(|before| before.status == Some(UNAUTHORIZED));
         self.pending.push(turn);
     }
 
-    /// Adds the calls of the turn that was answered last.
+    /// Adds the calls of the latest turn.
     pub fn calls(&mut self, requests: &[CallRequest]) {
         if let Some(turn) = self.pending.last_mut() {
             turn.calls.extend(requests.iter().map(|request| Call {
@@ -144,7 +144,7 @@ impl Recorder {
         }
     }
 
-    /// Writes the turns that are over, with the answers to the calls of the last one.
+    /// Writes the pending turns, with the results of the last one's calls.
     ///
     /// # Errors
     ///
@@ -170,7 +170,6 @@ impl Recorder {
         Ok(())
     }
 
-    /// Returns a text without secrets, and with names for the places of this machine.
     fn safe(&self, text: &str, hide: &dyn Fn(&str) -> String) -> String {
         self.secrets.hidden(&self.places.named(&hide(text)))
     }
@@ -186,7 +185,8 @@ impl Recorder {
     }
 }
 
-/// Returns a value as JSON on a line that is YAML too, which takes fewer characters as they are.
+/// Formats a value as one line that is both JSON and YAML. YAML forbids some characters that JSON
+/// allows unescaped, so those are escaped.
 fn line(value: &(impl Serialize + ?Sized)) -> String {
     let json = serde_json::to_string(value).unwrap_or_default();
     let mut own = String::with_capacity(json.len());

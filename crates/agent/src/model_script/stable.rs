@@ -1,7 +1,8 @@
-//! Names for texts in the answers of tools that differ from run to run.
+//! Replaces text in tools' answers that differs between runs, such as times and process ids.
 //!
-//! Each rule replaces a sort of text by its name, `<time>` for example. Rules are narrow where a
-//! wide one would hide a change: a hash of a commit or a file stays, a number without a unit too.
+//! Each kind is replaced by a placeholder such as `<time>`. The patterns are narrow: a wide one
+//! would also hide a real change. Hashes of commits and files, and numbers without a unit, are
+//! therefore kept.
 
 use regex::Regex;
 use std::sync::LazyLock;
@@ -9,13 +10,15 @@ use std::sync::LazyLock;
 const MONTH: &str = "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)";
 const DAY: &str = "(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)";
 
-/// The rules, in their order: a date with a time goes before the time.
+/// The patterns, applied in this order. Order matters: a date with a time must be replaced before a
+/// pattern for times alone sees it.
 #[expect(clippy::unwrap_used, reason = "constants, which a test compiles")]
 static RULES: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
     [
-        // Below the user's home: what Gemini CLI and we keep of a project, by a hash of its path.
+        // Gemini CLI's temporary directory of a project, which is named by a hash of its path.
         (r"(\{\{home\}\}/\.gemini/tmp/)[^\s'\x22)\]]+".to_owned(), "${1}<kept>"),
-        // The name in a directory for temporary files; what is below it may be told apart.
+        // The random name of a temporary file or directory. Names below it are kept, to tell them
+        // apart.
         (
             r"(^|[^\w.{}/-])(?:/private)?(?:/tmp|/var/tmp|/var/folders/\w+/\w+/T)/[^\s/'\x22:;,)\]]+".to_owned(),
             "${1}<tmp>",
@@ -36,7 +39,7 @@ static RULES: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
             format!(r"\b{DAY} {MONTH} [ \d]\d \d\d:\d\d:\d\d(?: [A-Z]{{3,5}}| [AP]M)* \d{{4}}(?: [+-]\d{{4}})?"),
             "<time>",
         ),
-        // As ls and git log have them.
+        // As `ls` and `git log` print them.
         (format!(r"\b{MONTH} [ \d]\d +(?:\d\d:\d\d|\d{{4}})\b"), "<time>"),
         (r"\b\d{4}-\d\d-\d\d\b".to_owned(), "<date>"),
         (r"\b\d\d:\d\d:\d\d(?:[.,]\d+)?\b".to_owned(), "<time>"),

@@ -8,7 +8,6 @@ fn script(text: &str) -> ModelScript {
     parse(Path::new("s.yaml"), text).expect("a script")
 }
 
-/// The chunks of the nth answer, which are JSON but for those of a fault.
 fn chunks(script: &ModelScript, n: usize) -> Vec<Value> {
     let body = script.turns[n].answer(&mut 0).expect("an answer").body;
     let chunks = body
@@ -65,7 +64,6 @@ fn json_is_read_too() {
     assert!(bodies[0].contains("call-1") && bodies[2].contains("call-3"));
 }
 
-/// Scripts with a mistake, and what is said about it.
 const MISTAKES: &[(&str, &str)] = &[
     (
         "turns:\n- text: a\n- txet: b\n",

@@ -5,17 +5,13 @@ use gemini_tools_core::text::{counted, one_line};
 use gemini_tools_core::tool::Display;
 use serde_json::Value;
 
-/// Maximum items of a list that are shown.
 const MAX_ITEMS: usize = 200;
 
 #[derive(Debug, PartialEq)]
 pub(crate) enum Shown {
     Markdown(String),
-    /// Text as it is: lines of a terminal.
     Plain(String),
-    /// JSON of which nothing more is known.
     Json(String),
-    /// A list of tasks, or what a sub-agent does.
     Steps(Steps),
 }
 
@@ -23,13 +19,11 @@ pub(crate) enum Shown {
 pub(crate) struct Steps {
     pub(crate) title: String,
     pub(crate) items: Vec<Step>,
-    /// What came of them, in Markdown.
     pub(crate) result: String,
 }
 
 #[derive(Debug, PartialEq)]
 pub(crate) struct Step {
-    /// In the words of the tool, such as `in_progress`.
     pub(crate) state: String,
     pub(crate) text: String,
 }
@@ -64,7 +58,8 @@ impl Steps {
     }
 }
 
-/// Makes a display ready; `None` if there is nothing to see, or a diff, which is shown as one.
+/// Converts a tool's display for rendering. Returns `None` if it is empty or a diff; diffs are
+/// rendered from the call's result.
 pub(crate) fn shown(display: &Display) -> Option<Shown> {
     let shown = match display {
         Display::FileDiff(_) => return None,
@@ -81,7 +76,6 @@ pub(crate) fn shown(display: &Display) -> Option<Shown> {
     }
 }
 
-/// Reads a `TodoList`: `{"todos": [{"description", "status"}]}`.
 fn tasks(value: &Value) -> Option<Steps> {
     let tasks = value.get("todos")?.as_array()?;
     Some(Steps {
@@ -90,7 +84,7 @@ fn tasks(value: &Value) -> Option<Steps> {
     })
 }
 
-/// Reads a `SubagentProgress`: what an agent has done of late, and what came of it.
+/// Reads Gemini CLI's `SubagentProgress`: the recent activity of a sub-agent, and its result.
 fn sub_agent(value: &Value) -> Option<Steps> {
     let name = value["agentName"].as_str()?;
     let activity = value.get("recentActivity")?.as_array()?;
@@ -125,7 +119,8 @@ fn items(steps: &[Value], keys: &[&str]) -> Vec<Step> {
     items
 }
 
-/// Reads an `AnsiOutput`: lines of tokens, each with its text, of which the style is left out.
+/// Reads Gemini CLI's `AnsiOutput`: an array of lines, each an array of styled tokens. Only the
+/// text is kept.
 fn terminal(value: &Value) -> Option<String> {
     let text = |token: &Value| Some(token.get("text")?.as_str()?.to_owned());
     let line = |line: &Value| -> Option<String> {

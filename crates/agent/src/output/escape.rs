@@ -1,12 +1,12 @@
-//! Text of a model or of a program, so that it can do nothing to the terminal that shows it.
+//! Makes text of a model or a program safe to print: it must not be able to control the terminal.
 
 use gemini_tools_core::text::with_deceptive;
 use std::borrow::Cow;
 use unicode_width::UnicodeWidthChar;
 
-/// Returns a text with signs in place of what would deceive: control characters, escape sequences
-/// among them, marks that turn the direction of writing, and what can't be seen. Line ends and
-/// tabs stay; carriage returns go.
+/// Replaces characters by which a text could deceive: control characters (and so escape sequences),
+/// marks that change the direction of writing, and invisible characters. Line feeds and tabs are
+/// kept, carriage returns are removed.
 pub fn escape_controls(text: &str) -> Cow<'_, str> {
     if with_deceptive(text).all(|(c, deceives)| !deceives || matches!(c, '\n' | '\t')) {
         return text.into();
@@ -16,7 +16,7 @@ pub fn escape_controls(text: &str) -> Cow<'_, str> {
     shown.collect::<String>().into()
 }
 
-/// Returns a text as [`escape_controls`] does, on one line and without space around it.
+/// Escapes a text as [`escape_controls`] does, and puts it on one line without surrounding space.
 pub fn one_line(text: &str) -> String {
     let text = escape_controls(text.trim());
     text.chars()
@@ -36,7 +36,7 @@ fn sign(c: char) -> Option<char> {
     })
 }
 
-/// Returns the part of a line that fits into some columns, with a sign where something is left out.
+/// Cuts a line to a number of columns; a cut line ends with `…`.
 pub(super) fn fitting(line: &str, columns: usize) -> Cow<'_, str> {
     let mut width = 0;
     let mut end_with_sign = 0;

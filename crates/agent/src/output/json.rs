@@ -1,4 +1,4 @@
-//! A JSON document at the end, as of `gemini --output-format json`.
+//! A single JSON document at the end, as from `gemini --output-format json`.
 
 use super::Sink;
 use super::metrics::metrics;
@@ -9,15 +9,15 @@ use std::io::Write;
 
 const MAX_WARNINGS: usize = 100;
 
-/// Writes the last thing that the model has said, with the statistics and the error.
+/// Writes the model's final text, the statistics and the error.
 ///
-/// Text before calls is not an answer, as by Gemini CLI; the last turn that says anything counts.
+/// Like Gemini CLI, it leaves out text that precedes calls: the response is the text of the last
+/// turn that has any.
 #[derive(Debug)]
 pub struct JsonOutput<W> {
     sink: Sink<W>,
     session: Option<String>,
     response: String,
-    /// The next text is that of another turn.
     is_new_turn: bool,
     warnings: Vec<String>,
 }

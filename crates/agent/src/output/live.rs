@@ -1,8 +1,9 @@
-//! The last line of a terminal, which names what is waited for.
+//! A status line at the bottom of a terminal that says what the session is waiting for.
 //!
-//! The line is on the terminal that all else is written to as well. So that the two never mix,
-//! [`StatusOutput`] holds the observers that write: it takes each event first, erases the line, and
-//! draws it anew when they are done. Within a line of the model's text nothing is drawn.
+//! The line is drawn on the same terminal that everything else is written to. To keep the two
+//! apart, [`StatusOutput`] owns the other observers: for each event it erases the line, passes the
+//! event on, and redraws the line. It is not drawn while the model's text is in the middle of a
+//! line.
 
 use super::escape::fitting;
 use super::progress::{call_label, last_line};
@@ -12,32 +13,29 @@ use crate::event::{Observer, SessionEvent};
 use std::fmt;
 use std::io::Write;
 
-/// Minimum columns for the name of what is waited for.
 const LABEL_COLUMNS: usize = 10;
 
 const NEWS_COLUMNS: usize = 24;
 
-/// Shows what is waited for, below what other observers write.
+/// Shows what the session is waiting for, below the output of other observers.
 #[derive(Debug)]
 pub struct StatusOutput<W> {
     observers: Vec<Box<dyn Observer>>,
     sink: Sink<W>,
     columns: fn() -> usize,
     is_styled: bool,
-    /// Set if the model's text goes to the same terminal.
+    /// Set if the model's text is printed on the same terminal, so that the status line must not be
+    /// drawn in the middle of it.
     shows_text: bool,
     is_drawn: bool,
     model: String,
-    /// The running calls: their ids, and what they do.
     running: Vec<(String, String)>,
-    /// The thing that is waited for, and the last news of it.
     status: Option<(String, String)>,
 }
 
 impl<W: Write> StatusOutput<W> {
-    /// Draws on `out`, a terminal that `columns` gives the width of and that obeys escape
-    /// sequences; with `is_styled`, in colours. `shows_text` is set if the model's text comes to the
-    /// same terminal.
+    /// Draws on `out`, a terminal that understands escape sequences. `columns` returns its width.
+    /// `shows_text` is set if the model's text goes to the same terminal.
     pub fn new(
         out: W,
         columns: fn() -> usize,
@@ -133,7 +131,8 @@ impl<W: Write + Send + fmt::Debug> Observer for StatusOutput<W> {
     }
 }
 
-/// Returns the line. Its last column stays free, because some terminals go to the next line after it.
+/// Formats the status line for a terminal of `columns` columns. The last column stays empty,
+/// because some terminals wrap as soon as it is filled, and the line could then not be erased.
 fn status_text(label: &str, news: &str, columns: usize) -> String {
     let room = columns.saturating_sub(1);
     if news.is_empty() {

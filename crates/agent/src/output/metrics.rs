@@ -67,7 +67,6 @@ fn decisions(tool: &ToolStats) -> Value {
     })
 }
 
-/// Returns `stats` of the last line of the streamed JSON output.
 pub(super) fn stream_stats(stats: &Stats) -> Value {
     let mut sum = TokenCounts::default();
     for model in stats.models.values() {

@@ -1,9 +1,10 @@
 //! Observers that show a session: the model's text, what goes on beside it, and the two JSON formats.
 //!
-//! Each writes to whatever it is given. [`TextOutput`], [`JsonOutput`] and [`StreamJsonOutput`] are for
-//! standard output, [`ProgressOutput`] and [`NotesOutput`] for standard error; a session has one of
-//! each. Where both are terminals, the one for standard output takes an event first: it ends its
-//! line then. [`StatusOutput`] holds both, and shows below them what is waited for.
+//! Each writes to the writer it is given. [`TextOutput`], [`JsonOutput`] and [`StreamJsonOutput`]
+//! are meant for standard output, [`ProgressOutput`] and [`NotesOutput`] for standard error; a
+//! session has one of each. If both are the same terminal, the one for standard output must receive
+//! an event first, so that it can finish its line. [`StatusOutput`] wraps both, and shows below
+//! them what is being waited for.
 
 pub(crate) mod display;
 mod escape;
@@ -24,11 +25,13 @@ pub use text::TextOutput;
 
 use std::io::Write;
 
-/// Takes text until it can't any more, and knows whether a line has begun.
+/// A writer that gives up silently after the first error, and tracks whether the cursor is at the
+/// start of a line.
 #[derive(Debug)]
 struct Sink<W> {
     out: W,
-    /// The reader is gone, or the disk is full: nothing more is tried.
+    /// Set after a write has failed, usually because the reader has exited. The session must go on,
+    /// so later text is dropped.
     is_gone: bool,
     at_line_start: bool,
 }

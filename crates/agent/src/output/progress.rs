@@ -1,4 +1,4 @@
-//! The calls and other events beside the model's text, on standard error.
+//! Progress of a session on standard error: calls, warnings and the summary.
 
 use super::escape::fitting;
 use super::{Sink, one_line};
@@ -14,19 +14,15 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::io::Write;
 
-/// Lines of a result that are shown below its call.
 const RESULT_LINES: usize = 2;
 
-/// The most lines of a list of tasks or of a sub-agent's steps.
 const STEP_LINES: usize = 12;
 
-/// Lines of a diff that are shown below its call.
 const DIFF_LINES: usize = 12;
 
-/// Maximum columns of a call's error that are shown; the model gets all of it.
+/// Errors are cut to this many columns on the terminal; the model gets the whole text.
 const ERROR_COLUMNS: usize = 300;
 
-/// Maximum columns of a tool's name that are shown.
 const NAME_COLUMNS: usize = 40;
 
 const RED: &str = "31";
@@ -35,8 +31,8 @@ const YELLOW: &str = "33";
 const BOLD: &str = "1";
 const DIM: &str = "2";
 
-/// Shows on a terminal each call when it is over, with a line or two of its result or its diff,
-/// warnings, why a session ended early, and at the end what it came to.
+/// Shows each call on a terminal when it has ended, with a line or two of its result or its diff;
+/// also warnings, why a session ended early, and a summary.
 #[derive(Debug)]
 pub struct ProgressOutput<W> {
     sink: Sink<W>,
@@ -44,13 +40,12 @@ pub struct ProgressOutput<W> {
     is_styled: bool,
     go_on: Option<String>,
     turns: u32,
-    /// Files that calls have changed.
     files: BTreeSet<String>,
 }
 
 impl<W: Write> ProgressOutput<W> {
-    /// Writes to `out`, a terminal of so many columns; with `is_styled`, in colours. `go_on` is the
-    /// command by which the session goes on, where it is kept.
+    /// Writes to `out`, a terminal with this many columns. `go_on` is the command that resumes the
+    /// session, if it is saved.
     pub fn new(out: W, columns: usize, is_styled: bool, go_on: Option<String>) -> Self {
         Self {
             sink: Sink::new(out),
@@ -122,7 +117,7 @@ impl<W: Write> ProgressOutput<W> {
         }
         self.files.extend(changed_file(call));
         match (&outcome.diff, call.decision) {
-            // The user has just seen it.
+            // The user has just approved this diff.
             (Some(_), Some(ToolCallDecision::Accept | ToolCallDecision::Modify)) => {}
             (Some(diff), _) => self.diff(diff),
             (None, _) => {
@@ -133,7 +128,6 @@ impl<W: Write> ProgressOutput<W> {
         }
     }
 
-    /// Shows as much of a line below a call as fits.
     fn aside(&mut self, line: &str, colour: &str) {
         let indent = line.len() - line.trim_start_matches(' ').len();
         let line = format!("{}{}", &line[..indent], one_line(line));
@@ -141,7 +135,6 @@ impl<W: Write> ProgressOutput<W> {
         self.line(&format!("  {line}"));
     }
 
-    /// Shows the beginning of a diff, without the names of the file.
     fn diff(&mut self, diff: &str) {
         let lines = diff.lines().skip_while(|line| !line.starts_with("@@"));
         let lines: Vec<&str> = lines.filter(|line| !line.starts_with("@@")).collect();
@@ -159,7 +152,6 @@ impl<W: Write> ProgressOutput<W> {
         }
     }
 
-    /// Shows the sums of the session, and the command by which it goes on.
     fn summary(&mut self, stats: &Stats, is_done: bool) {
         let calls = &stats.tools;
         let failed = calls.failures + calls.failed_commands;
@@ -182,7 +174,7 @@ impl<W: Write> ProgressOutput<W> {
         }
         let line = parts.join(", ");
         let go_on = self.go_on.as_ref().map(|command| {
-            // A session that is done wants a word of the user, and another just goes on.
+            // A session that is done needs a new prompt; an interrupted one can just continue.
             let prompt = if is_done { " 'PROMPT'" } else { "" };
             format!("Go on with: {command}{prompt}")
         });
@@ -190,7 +182,7 @@ impl<W: Write> ProgressOutput<W> {
             Some(go_on) if line.chars().count() + 2 + go_on.chars().count() < self.columns => {
                 format!("{line}. {go_on}")
             }
-            // The command is not broken, so that it can be copied.
+            // The command is on a line of its own, so that it can be copied.
             Some(go_on) => format!("{line}.\n{go_on}"),
             None => format!("{line}."),
         };
@@ -207,8 +199,8 @@ fn changed_file(call: &ToolCall) -> Option<String> {
     Some(path.to_owned())
 }
 
-/// Returns a line or two of a call's result: the end of a command's output, and the beginning of
-/// anything else.
+/// Returns a few lines of a call's result: the last ones of a command's output, where errors
+/// usually are, and otherwise the first ones.
 fn result_lines(call: &ToolCall) -> Vec<String> {
     let Some(outcome) = call.outcome() else {
         return Vec::new();
@@ -279,7 +271,7 @@ impl<W: Write + Send + fmt::Debug> Observer for ProgressOutput<W> {
     }
 }
 
-/// Writes warnings and why a session ended early, where standard error is not a terminal.
+/// Writes warnings, and why a session ended early. For a standard error that is not a terminal.
 #[derive(Debug)]
 pub struct NotesOutput<W> {
     sink: Sink<W>,

@@ -1,4 +1,4 @@
-//! A line of JSON for each event, as of `gemini --output-format stream-json`.
+//! One line of JSON per event, as from `gemini --output-format stream-json`.
 
 use super::Sink;
 use super::metrics::stream_stats;
@@ -11,10 +11,9 @@ use std::fmt;
 use std::io::Write;
 use std::time::SystemTime;
 
-/// The type of an error of which the sort is not known.
 const UNKNOWN_TYPE: &str = "TOOL_EXECUTION_ERROR";
 
-/// Writes lines as things happen.
+/// Writes a line for each event.
 #[derive(Debug)]
 pub struct StreamJsonOutput<W> {
     sink: Sink<W>,
@@ -31,7 +30,7 @@ impl<W: Write> StreamJsonOutput<W> {
     }
 
     fn write(&mut self, kind: &str, fields: &Value) {
-        // The type comes first, for readers.
+        // The type comes first, which is easier to read.
         let mut line = format!(r#"{{"type":"{kind}","timestamp":"{}""#, iso((self.now)()));
         let fields = fields.to_string();
         line.push(',');
@@ -56,7 +55,8 @@ impl<W: Write> StreamJsonOutput<W> {
             }
             self.write("tool_result", &fields);
         } else if matches!(call.state(), CallState::Validating) && call.decision.is_none() {
-            // Arguments that a person has changed are looked at again, by a decision.
+            // A call whose arguments a person has changed is validated again. It has a decision
+            // then, and must not be reported twice.
             let fields = json!({
                 "tool_name": request.name, "tool_id": request.id, "parameters": request.args,
             });

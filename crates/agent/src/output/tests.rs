@@ -146,7 +146,6 @@ pub(crate) fn refused_call() -> ModelCall {
     }
 }
 
-/// A session's statistics: two turns, one that failed, two calls.
 pub(crate) fn stats() -> Stats {
     let mut stats = Stats::default();
     stats.count_model_call(&model_call());
@@ -158,7 +157,6 @@ pub(crate) fn stats() -> Stats {
     stats
 }
 
-/// A place that can't be written to.
 #[derive(Debug, Default)]
 pub(crate) struct BrokenWriter(pub(crate) usize);
 

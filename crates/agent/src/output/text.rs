@@ -7,7 +7,7 @@ use std::io::Write;
 
 /// Writes the model's text as it comes, and nothing else.
 ///
-/// As by Gemini CLI, a line is ended where calls follow and at the end.
+/// Like Gemini CLI, it ends the line before calls and at the end.
 #[derive(Debug)]
 pub struct TextOutput<W> {
     sink: Sink<W>,
@@ -15,8 +15,8 @@ pub struct TextOutput<W> {
 }
 
 impl<W: Write> TextOutput<W> {
-    /// Writes to `out`. On a terminal no control character of the text has an effect, and what is
-    /// shown beside the text begins a line.
+    /// Writes to `out`. On a terminal, control characters are made harmless, and a line is also
+    /// ended before other output, such as progress.
     pub fn new(out: W, is_terminal: bool) -> Self {
         let sink = Sink::new(out);
         Self { sink, is_terminal }

@@ -1,7 +1,7 @@
-//! A session as one page of HTML, which needs nothing else to be read.
+//! A session as a single self-contained HTML page.
 //!
-//! The page is a template whose script shows the session, which is in it as JSON. What is kept of a
-//! session is bounded, and what was cut says so.
+//! The page is a template with the session as JSON inside; its script renders it. Sizes are
+//! bounded, and the page says where something was cut.
 
 use super::call::ToolCall;
 use super::clock::{Clock, iso, span};
@@ -23,26 +23,22 @@ const TEMPLATE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
-/// Maximum bytes kept of a call's arguments, diff and output each.
 const CALL_BYTES: usize = 20_000;
 
-/// Maximum bytes kept of a prompt and of a thought.
 const TEXT_BYTES: usize = 100_000;
 
-/// Maximum bytes kept of names, descriptions and messages.
 const NAME_BYTES: usize = 2_000;
 
-/// Maximum bytes of all texts together.
+/// The most bytes of all texts together. Entries beyond it are only counted.
 const ALL_BYTES: usize = 16 * 1024 * 1024;
 
-/// Bytes of an entry besides its texts, about.
 const ENTRY_BYTES: usize = 256;
 
-/// Collects what happens and writes a page of it at the end, also after an error.
+/// Collects the events of a session, and writes the page when it ends, also after an error.
 #[derive(Debug)]
 pub struct HtmlReport {
     path: PathBuf,
-    /// Called if the page can't be written.
+    /// Called with a message if the page can't be written; a report must not make the session fail.
     warn: fn(&str),
     now: Clock,
     started: Option<SystemTime>,
@@ -50,17 +46,15 @@ pub struct HtmlReport {
     model: String,
     turns: u32,
     entries: Vec<Value>,
-    /// The bytes that are left for texts.
     left_bytes: usize,
-    /// The number of entries for which there was no room.
     left_out: u64,
-    /// The session by which the changes are listed, for the command that undoes them.
+    /// The session's id in the undo journal, for the command on the page that undoes the changes.
     journal_session: Option<String>,
 }
 
 impl HtmlReport {
-    /// Makes a report for the file at `path`, which is written when the session is over. With a
-    /// `journal_session`, by which changes are listed, the page tells how to undo them.
+    /// Creates a report to be written to `path`. With a `journal_session`, the id of the session in
+    /// the undo journal, the page says how to undo its changes.
     pub fn new(path: PathBuf, journal_session: Option<String>, warn: fn(&str)) -> Self {
         Self {
             path,
@@ -92,7 +86,6 @@ impl HtmlReport {
         self.add(kind, |own| json!({ "text": own.cut(text, limit) }));
     }
 
-    /// Adds a piece of the model's text to the last one, if that is a text too.
     fn add_piece(&mut self, piece: &str) {
         match self.entries.last_mut() {
             Some(last) if last["type"] == "text" && self.left_bytes > piece.len() => {
@@ -112,7 +105,7 @@ impl HtmlReport {
         };
         let args = Value::Object(call.request.args.clone());
         let failure = outcome.command_failure.as_ref();
-        // What is in the answer needs no second place.
+        // A display that is contained in the answer is not shown twice.
         let display = shown(&outcome.display).filter(|shown| match shown {
             Shown::Markdown(text) | Shown::Plain(text) => !outcome.text.contains(text.trim()),
             Shown::Json(_) | Shown::Steps(_) => true,
@@ -135,7 +128,6 @@ impl HtmlReport {
         });
     }
 
-    /// Returns what a tool shows people, for the page's script.
     fn display(&mut self, shown: &Shown) -> Value {
         match shown {
             Shown::Markdown(text) => json!({ "markdown": self.cut(text, CALL_BYTES) }),
@@ -157,7 +149,8 @@ impl HtmlReport {
         }
     }
 
-    /// Returns the beginning of a text that the page has room for, which says how much is missing.
+    /// Cuts a text to `limit` bytes, or to what is left of the page's total, and says how much is
+    /// missing.
     fn cut(&mut self, text: &str, limit: usize) -> String {
         let text = escape_controls(text);
         let limit = limit.min(self.left_bytes);
@@ -206,7 +199,7 @@ impl HtmlReport {
             .replace("{{hash}}", &hash)
             .replace("{{style}}", STYLE)
             .replace("{{script}}", SCRIPT)
-            // Last, because it may have any text.
+            // Last, because the session may contain the text of a placeholder.
             .replacen("{{session}}", &session, 1)
     }
 }

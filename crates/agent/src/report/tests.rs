@@ -27,7 +27,6 @@ fn report(path: &Path) -> HtmlReport {
     }
 }
 
-/// Writes a page; returns the number of warnings.
 fn record(path: &Path, events: &[SessionEvent<'_>]) -> usize {
     WARNINGS.set(0);
     let mut report = report(path);
@@ -54,7 +53,6 @@ fn ended(stats: &Stats) -> SessionEvent<'_> {
     SessionEvent::Ended { error: None, stats }
 }
 
-/// The page of a session with a thought, an edit, a call that failed and a warning.
 fn whole_page() -> String {
     let (answered, stats) = (answered_turn(), stats());
     let mut edited = done("replace", json!({"file_path": "a"}), edit());

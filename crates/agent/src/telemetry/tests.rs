@@ -52,7 +52,6 @@ fn with_common(name: &str, mut fields: Value) -> Value {
     fields
 }
 
-/// The lines of a session with an edit, a call that failed and a request that failed.
 fn session_lines() -> Vec<Value> {
     let request = json!({ "model": "gemini-x", "prompt_id": "p-1" });
     vec![

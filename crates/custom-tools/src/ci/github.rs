@@ -1,10 +1,10 @@
-//! Annotations of GitHub Actions: workflow commands on standard output.
+//! Annotations of GitHub Actions, which are workflow commands on standard output.
 
 use super::CheckReport;
 use gemini_tools_core::diagnostic::Severity;
 use gemini_tools_core::text::show_path;
 
-/// Writes a line for each issue, and one for a run that failed.
+/// Formats a line for each issue, and one if the run failed.
 pub fn github(report: &CheckReport) -> String {
     let mut text = String::new();
     for issue in &report.issues {
@@ -37,14 +37,12 @@ pub fn github(report: &CheckReport) -> String {
     text
 }
 
-/// Escapes a message: characters that would end the line, or be read as an escape.
 fn data(text: &str) -> String {
     text.replace('%', "%25")
         .replace('\r', "%0D")
         .replace('\n', "%0A")
 }
 
-/// Escapes the value of a property, which ends at a comma besides.
 fn property(text: &str) -> String {
     data(text).replace(':', "%3A").replace(',', "%2C")
 }

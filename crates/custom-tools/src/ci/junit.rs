@@ -1,12 +1,12 @@
-//! `JUnit` XML, as CI services read it: one suite, with a case for each thing that was looked at,
-//! whose class is the file. It has no more than the schema of Jenkins' xUnit plugin allows, so the
-//! line is a part of a case's name.
+//! `JUnit` XML, as CI services read it: one suite, with a case for each thing that was checked,
+//! whose class is the file. Only what the schema of Jenkins' xUnit plugin allows is used. It has no
+//! attribute for a line, so the line is part of the case's name.
 
 use super::CheckReport;
 use gemini_tools_core::diagnostic::{Diagnostic, Severity};
 use gemini_tools_core::text::show_path;
 
-/// Writes the document.
+/// Formats the document.
 pub fn junit(report: &CheckReport) -> String {
     let name = escaped(&report.suite);
     let passed = |case: &str| format!("    <testcase classname=\"{name}\" name=\"{case}\"/>\n");
@@ -18,7 +18,7 @@ pub fn junit(report: &CheckReport) -> String {
         report.issues.iter().filter(is_failure).count(),
         u8::from(report.failure.is_some())
     );
-    // One text that grows: a million matches are many megabytes.
+    // Appended to one string, since a million matches are many megabytes.
     let mut out = format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"{name}\" {counts}>\n  \
          <testsuite name=\"{name}\" {counts}>\n"
@@ -77,7 +77,7 @@ fn case_of(suite: &str, issue: &Diagnostic) -> String {
     )
 }
 
-/// Escapes a text for XML. A character that XML can't have becomes U+FFFD.
+/// Escapes a text for XML. Characters that XML does not allow become U+FFFD.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -86,7 +86,7 @@ fn escaped(text: &str) -> String {
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
-            // As they are, attributes would turn them into spaces.
+            // Unescaped, an XML parser would turn these into spaces in attributes.
             '\n' => out.push_str("&#10;"),
             '\r' => out.push_str("&#13;"),
             '\t' => out.push_str("&#9;"),

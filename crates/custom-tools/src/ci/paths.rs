@@ -1,25 +1,24 @@
-//! The paths of a report: those of the repository, by which CI services find a file.
+//! Converts paths to those within the repository, by which CI services find a file.
 
 use std::collections::HashMap;
 use std::fs::canonicalize;
 use std::path::{Path, PathBuf};
 
-/// The variable with the directory that a job of GitHub Actions has checked the repository out to.
 const GITHUB_WORKSPACE: &str = "GITHUB_WORKSPACE";
 
 pub(super) struct RepositoryPaths<'a> {
-    /// The directory that relative paths count from.
     root: &'a Path,
-    /// The directories that paths are made relative to, the first that holds a file. Without links,
-    /// as those of `parents`.
+    /// The directories to which paths are made relative; the first that contains a file is used.
+    /// They are canonical.
     tops: Vec<PathBuf>,
-    /// The real path of each directory that was seen.
+    /// The canonical path of each parent directory seen so far, since resolving it for each finding
+    /// would be slow.
     parents: HashMap<PathBuf, PathBuf>,
 }
 
 impl<'a> RepositoryPaths<'a> {
-    /// Looks for the repository of `root`: that of the job, else the one that `root` lies in, which may
-    /// be a worktree or a submodule. Where there is neither, paths count from the current directory.
+    /// Finds the top of the repository: `GITHUB_WORKSPACE` if set, otherwise the git repository,
+    /// worktree or submodule that contains `root`, otherwise the current directory.
     pub(super) fn of(root: &'a Path) -> Self {
         let workspace = std::env::var_os(GITHUB_WORKSPACE).filter(|path| !path.is_empty());
         let real = canonicalize(root).ok();
@@ -39,8 +38,8 @@ impl<'a> RepositoryPaths<'a> {
         }
     }
 
-    /// Returns the path of a file in the repository; the whole path of a file outside of it. A link
-    /// that is the file itself stays: it is a file of the repository, too.
+    /// Returns a file's path within the repository, or its absolute path if it is outside. If the
+    /// file itself is a link, it is not resolved, since the link is a file of the repository.
     pub(super) fn path(&mut self, file: &Path) -> PathBuf {
         let whole = self.root.join(file);
         let (Some(parent), Some(name)) = (whole.parent(), whole.file_name()) else {

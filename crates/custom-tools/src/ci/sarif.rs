@@ -1,7 +1,7 @@
 //! SARIF 2.1.0 (OASIS), the format of code scanning services.
 //!
-//! The results are written one by one, without a tree of all their values, which would take twenty
-//! times as much memory. Keys are in the order of their names, as in all that is printed.
+//! The results are serialized one by one. A tree of all their values would take twenty times as
+//! much memory. Keys are sorted, as in all our output.
 
 use super::CheckReport;
 use gemini_tools_core::diagnostic::{Diagnostic, Severity};
@@ -12,7 +12,7 @@ use std::collections::HashMap;
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 
-/// Makes the document, to be written.
+/// Builds the document, ready to be serialized.
 pub fn sarif(report: &CheckReport) -> impl Serialize {
     let mut rules: Vec<&str> = Vec::new();
     for issue in &report.issues {
@@ -60,7 +60,6 @@ struct Run<'a> {
     tool: Value,
 }
 
-/// The issues, and the index of each rule.
 struct Results<'a>(&'a [Diagnostic], HashMap<&'a str, usize>);
 
 impl Serialize for Results<'_> {
@@ -103,7 +102,6 @@ fn result(issue: &Diagnostic, rule_index: usize) -> Value {
     result
 }
 
-/// Returns a path as a URI, or as a reference relative to the current directory.
 fn uri(path: &str) -> String {
     let mut out = if path.starts_with('/') {
         "file://".to_owned()

@@ -1,4 +1,4 @@
-//! Calls as other APIs and hosts write them, and answers in the same shape.
+//! Reads calls in the formats of other APIs and hosts, and writes results in the matching format.
 
 use super::Dialect;
 use super::reply;
@@ -8,40 +8,35 @@ use gemini_tools_core::registry::bare_name;
 use gemini_tools_core::tool::ToolError;
 use serde_json::{Value, json};
 
-/// A call of a message.
+/// One call in a message.
 #[derive(Debug)]
 pub struct DialectCall {
-    /// The id by which the answer is known.
+    /// The id that the answer must refer to.
     pub id: String,
-    /// The tool, by whatever name the caller knows it.
+    /// The tool's name as the caller writes it.
     pub name: String,
     /// The call's arguments, or why they can't be read.
     pub args: Result<Value, ToolError>,
 }
 
-/// The calls of a message, and the shape of the answer to it.
+/// The calls in a message, and the shape of the answer.
 #[derive(Debug)]
 pub struct DialectRequest {
-    /// The calls in the order in which they stand.
+    /// The calls, in order.
     pub calls: Vec<DialectCall>,
     shape: Shape,
-    /// True if the answer is a list, also if there is one call.
     is_list: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Shape {
-    /// A message with the role `tool`.
     ToolMessage,
-    /// An item `function_call_output`.
     Output,
-    /// A block `tool_result`.
     ToolResult,
-    /// Such a block in a message of the user.
     UserMessage,
 }
 
-/// The reason for which a message has no call, in its dialect.
+/// Why a message contains no call, to be reported in its dialect.
 #[derive(Debug)]
 pub struct DialectError {
     dialect: Dialect,
@@ -49,7 +44,7 @@ pub struct DialectError {
 }
 
 impl DialectError {
-    /// Makes an error about a message that is not a call at all.
+    /// Creates an error about a message that is not a call.
     pub fn new(dialect: Dialect, message: impl Into<String>) -> Self {
         Self {
             dialect,
@@ -57,7 +52,7 @@ impl DialectError {
         }
     }
 
-    /// Returns the document to answer with.
+    /// Returns the JSON to answer with.
     pub fn to_value(&self) -> Value {
         let error = json!({"type": "invalid_request_error", "message": self.message});
         match self.dialect {
@@ -72,8 +67,8 @@ impl DialectRequest {
     ///
     /// # Errors
     ///
-    /// Returns an error for an answer in its dialect. A call whose arguments alone are faulty is
-    /// not an error here.
+    /// Returns an error in the message's dialect. If just a call's arguments are malformed, that is
+    /// not an error here, but in [`DialectCall::args`].
     pub fn read(dialect: Dialect, text: &[u8]) -> Result<Self, DialectError> {
         let text = text
             .strip_prefix(b"\xef\xbb\xbf")
@@ -94,7 +89,7 @@ impl DialectRequest {
         .map_err(refuse)
     }
 
-    /// Returns the answer to all calls, in their order.
+    /// Returns the message that answers all calls, in order.
     pub fn answer(&self, answers: &[Answer<'_>]) -> Value {
         let all = self.calls.iter().zip(answers);
         let mut list: Vec<Value> = all
@@ -134,7 +129,7 @@ impl DialectRequest {
 }
 
 impl DialectCall {
-    /// Returns true if the tool of the call is the one that goes by `name`.
+    /// Returns true if the call is of the tool `name`, in whatever spelling.
     pub fn is_of(&self, name: &str) -> bool {
         let (own, other) = (bare_name(&self.name), bare_name(name));
         own == other
@@ -143,7 +138,6 @@ impl DialectCall {
     }
 }
 
-/// Returns a text that must be there.
 fn text_at(value: &Value, key: &str) -> Result<String, String> {
     match &value[key] {
         Value::String(text) if !text.is_empty() => Ok(text.clone()),
@@ -154,8 +148,8 @@ fn text_at(value: &Value, key: &str) -> Result<String, String> {
     }
 }
 
-/// Reads arguments: `OpenAI` has them as a text that holds JSON, other servers of that API give
-/// them as JSON.
+/// Parses arguments. `OpenAI` sends them as a string that contains JSON; other servers with the
+/// same API send them as JSON.
 fn openai_args(value: &Value) -> Result<Value, ToolError> {
     match value {
         Value::Null => Ok(json!({})),
@@ -222,7 +216,7 @@ fn tool_call(call: &Value) -> Result<DialectCall, String> {
     })
 }
 
-/// Returns the calls among the items of a response; the others are texts and thoughts.
+/// Reads the calls in a response's items. The other items are text and reasoning.
 fn function_calls(items: &[Value]) -> Result<DialectRequest, String> {
     let calls = items.iter().filter(|item| item["type"] == "function_call");
     let calls: Result<Vec<DialectCall>, String> = calls.map(function_call).collect();

@@ -1,7 +1,8 @@
-//! Declarations, names, calls and results of tools, as other hosts and APIs write them.
+//! Converts declarations, names, calls and results of tools to and from the formats of other hosts
+//! and APIs.
 //!
-//! This module owns the shapes, the names and schemas that each API takes, and the way back from
-//! what was changed for it. The limits are those that the APIs themselves state when they refuse a
+//! This module knows the formats, and the names and schemas that each API accepts, and undoes the
+//! changes that were necessary for one. The limits are those that the APIs state when they reject a
 //! request.
 //!
 //! # Example
@@ -51,7 +52,7 @@ pub struct GeminiDeclaration {
     pub description: String,
     /// The JSON Schema of the arguments, in the order in which it was written.
     pub parameters_json_schema: Box<RawValue>,
-    /// The kind of its effect, where that is declared.
+    /// The kind, if it is declared.
     #[serde(default)]
     pub kind: Option<Kind>,
 }
@@ -62,7 +63,7 @@ impl GeminiDeclaration {
         serde_json::from_str(self.parameters_json_schema.get()).unwrap_or(Value::Null)
     }
 
-    /// Writes the declaration in a dialect, as compact JSON. `with_kind` adds the kind, where the
+    /// Formats the declaration in a dialect, as compact JSON. `with_kind` adds the kind, if the
     /// dialect has a place for it.
     pub fn to_json(&self, dialect: Dialect, with_kind: bool) -> String {
         let name = json!(dialect.name_for(&self.name));
@@ -82,7 +83,7 @@ impl GeminiDeclaration {
             Dialect::OpenAi => format!(
                 r#"{{"type":"function","function":{{"name":{name},"description":{description},"parameters":{schema}}}}}"#
             ),
-            // Without a word about it, this API makes every parameter a required one.
+            // Without `strict: false`, this API treats every parameter as required.
             Dialect::OpenAiResponses => format!(
                 r#"{{"type":"function","name":{name},"description":{description},"parameters":{schema},"strict":false}}"#
             ),

@@ -1,13 +1,12 @@
-//! The outcome of a call, as each API takes it.
+//! Writes results of calls in each API's format.
 
 use gemini_tools_core::answer::Answer;
 use gemini_tools_core::message::{Blob, Part};
 use serde_json::{Value, json};
 
-/// The text for an API that takes none that is empty.
+/// Stands for an empty text in an API that does not accept one.
 const NOTHING: &str = "(no output)";
 
-/// Images that Anthropic and `OpenAI` take.
 const IMAGES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
 const PDF: &str = "application/pdf";
@@ -18,14 +17,12 @@ fn failure(answer: &Answer<'_>) -> Option<String> {
         .map(|(message, _)| format!("Error: {message}"))
 }
 
-/// The reason for which an API takes no media in the results of tools.
 const TEXTS: &str = "a tool message of this API holds text only";
 
-/// The reason for which an API takes only some media.
 const SOME_MEDIA: &str = "a result in this API holds text, PDF and images as PNG, JPEG, GIF or WebP \
     only";
 
-/// Returns all content as text; media are named and left out.
+/// Returns all content as text. Images and other media are replaced by a note.
 pub(super) fn text(answer: &Answer<'_>) -> String {
     if let Some(failure) = failure(answer) {
         return failure;
@@ -38,7 +35,6 @@ pub(super) fn text(answer: &Answer<'_>) -> String {
     texts.join("\n")
 }
 
-/// Returns a text, or a list of content if there are media.
 pub(super) fn for_responses(answer: &Answer<'_>) -> Value {
     let contents = answer.contents();
     if answer.failure().is_some() || contents.iter().all(|part| part.inline_data.is_none()) {

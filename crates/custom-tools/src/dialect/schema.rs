@@ -1,24 +1,22 @@
-//! Schemas of arguments as an API takes them.
+//! Adapts schemas of arguments to what an API accepts.
 //!
-//! `OpenAI` and Anthropic refuse a combiner at the top of a schema, `OpenAI` a top without properties
-//! and an array whose items are not described, and Anthropic names of properties with other characters than letters,
-//! digits, `_`, `.` and `-`; any of these costs the whole request.
+//! `OpenAI` and Anthropic reject a combiner at the top of a schema; `OpenAI` also rejects a top
+//! without properties and an array without a schema for its items, and Anthropic names of
+//! properties with characters other than letters, digits, `_`, `.` and `-`. Any of these makes the
+//! whole request fail.
 
 use super::Dialect;
 use gemini_tools_core::names::{hashed, may_be_mapped, with_underscores};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 
-/// Keywords whose value is a list of schemas.
 const COMBINERS: [&str; 3] = ["allOf", "anyOf", "oneOf"];
 
-/// Further keywords that `OpenAI` refuses at the top.
 const NOT_AT_THE_TOP: [&str; 3] = ["enum", "const", "not"];
 
-/// The longest name of a property for Anthropic.
 const LONGEST_KEY: usize = 64;
 
-/// Returns the schema as the API takes it; `None` if it does so as it is.
+/// Returns an adapted schema; `None` if the API accepts it unchanged.
 pub(super) fn fitted(dialect: Dialect, schema: &Value) -> Option<Value> {
     let mut fitted = schema.clone();
     match dialect {
@@ -53,8 +51,8 @@ fn is_of(node: &Map<String, Value>, name: &str) -> bool {
     }
 }
 
-/// Puts the properties of all alternatives beside each other. Whether their combination is right
-/// is checked by the tool, as before.
+/// Merges the properties of all alternatives into one list. Whether their combination is valid is
+/// checked by the tool, as before.
 fn flatten(schema: &mut Value) {
     let Some(root) = schema.as_object_mut() else {
         return;
@@ -72,7 +70,8 @@ fn flatten(schema: &mut Value) {
                     }
                 }
             }
-            // Each of these must fit, of the others only one.
+            // All schemas of `allOf` must match, so what each requires is required. Of the others
+            // only one matches.
             if let (Some(Value::Array(more)), "allOf") = (branch.get("required"), key) {
                 let all = root.entry("required").or_insert_with(|| json!([]));
                 if let Some(all) = all.as_array_mut() {
@@ -143,8 +142,7 @@ fn rename_properties(node: &mut Map<String, Value>) {
     }
 }
 
-/// Gives arguments the names back that the tool's own `schema` has for them, where a dialect had
-/// to call them otherwise.
+/// Restores the argument names of the tool's own `schema`, where a dialect required others.
 pub fn restore(schema: &Value, args: &mut Value) {
     match args {
         Value::Array(items) => {

@@ -1,4 +1,4 @@
-//! A connection to one server, and what is asked over it.
+//! A connection to one MCP server, and the requests made over it.
 
 use super::handler::Handler;
 use super::sse::Sse;
@@ -29,49 +29,41 @@ use tokio::sync::{OnceCell, watch};
 use tokio::time::{Instant, timeout, timeout_at};
 use url::Url;
 
-/// The most tools, or resources, that are taken of one server.
+/// The most tools or resources accepted from one server. A buggy server may send pages for ever.
 const MAX_ITEMS: usize = 5000;
 
-/// The most pages of a list that are asked for.
 const MAX_PAGES: usize = 500;
 
-/// Time for a server to take in that a request is cancelled.
 const CANCELLING: Duration = Duration::from_millis(500);
 
-/// Time for a server to end by itself after its input has ended.
+/// How long a server may take to exit by itself after its standard input is closed, before it is
+/// signalled.
 const BY_ITSELF: Duration = Duration::from_millis(150);
 
-/// Time between asking a server to end and killing it.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Time limit for a server's end altogether.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Time limit for learning the end and the last words of a server that has closed its streams.
+/// How long a server's exit status and last output are waited for after it has closed its streams.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A server may ask so often for more before its answer is complete.
+/// How often one request may be repeated because the server wants more input before it answers.
 const MAX_ROUNDS: usize = 10;
 
 type Service = RunningService<RoleClient, Handler>;
 
-/// A server that has been greeted.
 pub(super) struct Connection {
     peer: Peer<RoleClient>,
     handler: Handler,
     service: Mutex<Option<Service>>,
     process: Mutex<Option<PipedProgram>>,
     aside: StrayOutputLog,
-    /// End of the server, once it has been asked for.
     end: OnceCell<String>,
 }
 
-/// A request of the caller, and when waiting for its answer ends.
 pub(super) struct WaitLimit {
-    /// The id of the request, under which progress is reported.
     pub(super) id: u64,
     pub(super) deadline: Instant,
-    /// Becomes true when the caller no longer waits.
     pub(super) given_up: watch::Receiver<bool>,
 }
 
@@ -106,7 +98,7 @@ impl Connection {
         opened.map_err(|mut problem| {
             let has_ended = problem.why == FailureKind::Gone;
             problem.message.push_str(&aside.description(has_ended));
-            // Nothing was asked of it yet.
+            // No call was sent yet, so none can have had an effect.
             if has_ended {
                 problem.why = FailureKind::Connection;
             }
@@ -125,8 +117,8 @@ impl Connection {
             other => return other,
         };
         *lock(refusal) = Some(first.message.clone());
-        // A server that knows only the newest protocol, which greets in another way. The first
-        // refusal says more than what comes of a guess.
+        // The server may only know the newest protocol version, which has another handshake. If
+        // that fails as well, the first error says more than that of the guess.
         let second = Self::greet_as(connect, handler, true, aside).await;
         second.map_err(|_| first)
     }
@@ -232,7 +224,8 @@ impl Connection {
         }
     }
 
-    /// Makes a request again and again with what the server asks for, until its answer is complete.
+    /// Makes a request, and repeats it with the input that the server asks for, until the answer is
+    /// complete.
     async fn complete(
         &self,
         method: &str,
@@ -307,7 +300,7 @@ impl Connection {
         let templates = self
             .pages(method, "resourceTemplates", &mut notes, until)
             .await
-            // Many servers have none and don't know the word.
+            // Many servers without templates don't implement the method.
             .or_else(|problem| match problem.why {
                 FailureKind::Refused => Ok(Vec::new()),
                 _ => Err(problem),
@@ -335,7 +328,7 @@ impl Connection {
                 let message = format!("its answer has no list of {key}");
                 return Err(Problem::connection(message));
             };
-            // Each page is within the limit of a message; so is the whole.
+            // The limit of a single message applies to all pages together.
             bytes += serde_json::to_vec(&more).map_or(0, |list| list.len());
             if bytes > MAX_BYTES {
                 let message = format!("its list of {key} has more than {MAX_BYTES} bytes");
@@ -396,7 +389,7 @@ impl Connection {
                     FailureKind::TimedOut => "the time limit was reached",
                     _ => "the call was cancelled",
                 };
-                // A server that does not listen is not waited for.
+                // A server that does not read its input must not delay us.
                 let _ = timeout(CANCELLING, handle.cancel(Some(reason.to_owned()))).await;
                 let aside = self.aside.description(false);
                 Err(Problem::new(
@@ -419,7 +412,7 @@ impl Connection {
             ServiceError::TransportClosed => {
                 Problem::new(FailureKind::Gone, self.end_in_words().await)
             }
-            // It did not take the request.
+            // The request was not read, so it can't have had an effect.
             ServiceError::TransportSend(e) if is_broken_pipe(&*e.error) => {
                 Problem::connection(self.end_in_words().await)
             }
@@ -436,8 +429,8 @@ impl Connection {
         }
     }
 
-    /// Returns the end of the server and its last words. All calls that its end has cut short wait
-    /// for the same words.
+    /// Returns how the server ended, with its last output. The result is computed once: all calls
+    /// that the end has cut short report the same.
     async fn end_in_words(&self) -> String {
         let words = self.end.get_or_init(|| async {
             let mut message = describe_end(&self.process, &self.aside).await;
@@ -447,8 +440,8 @@ impl Connection {
         words.await.clone()
     }
 
-    /// Ends the connection, and the server where it is a process of ours, with all that it has
-    /// started.
+    /// Closes the connection. A server that is a child process is ended, too, with all its
+    /// descendants.
     pub(super) async fn end(&self) {
         let service = lock(&self.service).take();
         if let Some(mut service) = service {
@@ -456,7 +449,7 @@ impl Connection {
         }
         let process = lock(&self.process).take();
         let Some(mut process) = process else { return };
-        // On a thread, so that others are waited for meanwhile.
+        // This blocks, and other servers are ended at the same time.
         let ended = tokio::task::spawn_blocking(move || {
             if !process.wait(BY_ITSELF) {
                 process.end(GRACE);
@@ -467,7 +460,6 @@ impl Connection {
     }
 }
 
-/// Describes the end of a server that can no longer be talked to.
 async fn describe_end(process: &Mutex<Option<PipedProgram>>, aside: &StrayOutputLog) -> String {
     let until = Instant::now() + EXIT_TIMEOUT;
     let ending = loop {
@@ -476,7 +468,7 @@ async fn describe_end(process: &Mutex<Option<PipedProgram>>, aside: &StrayOutput
                 process.is_gone();
                 process.ending()
             }
-            // It is not a process of ours, or is being ended by now.
+            // It is reached by HTTP, or is being ended already.
             None => return "it closed the connection before it answered".to_owned(),
         };
         if let Some(fault) = aside.fault() {
@@ -552,7 +544,6 @@ fn is_broken_pipe(e: &(dyn Error + 'static)) -> bool {
         .is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe)
 }
 
-/// Returns true if a server refuses an HTTP request without an error of the protocol.
 fn is_bad_request(e: &(dyn Error + 'static)) -> bool {
     matches!(
         e.downcast_ref::<StreamableHttpError<reqwest::Error>>(),
@@ -560,9 +551,10 @@ fn is_bad_request(e: &(dyn Error + 'static)) -> bool {
     )
 }
 
-/// Returns the reason why a message could not be sent, and true if it certainly was not.
+/// Returns why a message could not be sent, and whether it is certain that nothing was sent. If so,
+/// the request can't have had an effect.
 fn reason(e: &(dyn Error + 'static)) -> (String, bool) {
-    // The SDK does not say what its own error comes from.
+    // The SDK's error type does not implement `source`.
     let by_client = e.downcast_ref::<StreamableHttpError<reqwest::Error>>();
     if let Some(StreamableHttpError::Client(e)) = by_client {
         return (http::reason(e), e.is_connect());

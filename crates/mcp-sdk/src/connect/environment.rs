@@ -1,10 +1,10 @@
-//! The environment of a server.
+//! The environment variables of a server that is a child process.
 //!
-//! A server gets what programs need to find their files, each other and the network, and what its
-//! configuration names: `"env": {"GITHUB_TOKEN": "$GITHUB_TOKEN"}`. No list of the names of
-//! credentials is ever complete, so that the variables that are handed on are listed. The official
-//! SDKs do the same with fewer; Gemini CLI 0.61 leaves out what looks like a credential, and 0.8
-//! passes everything on.
+//! A server inherits variables that programs need to find their files, each other and the network,
+//! and those that its configuration names: `"env": {"GITHUB_TOKEN": "$GITHUB_TOKEN"}`. The
+//! inherited variables are an allowlist, because a list of the names of credentials would never be
+//! complete. The official SDKs do the same with a shorter list; Gemini CLI 0.61 leaves out what
+//! looks like a credential, and 0.8 passes everything on.
 
 use gemini_tools_core::secrets::is_secret;
 use std::collections::BTreeMap;
@@ -45,7 +45,8 @@ const NAMES: [&str; 32] = [
     "VIRTUAL_ENV",
 ];
 
-/// Beginnings of the names of others, for languages, directories and the programs that run servers.
+/// Prefixes of further inherited variables, for locales, directories and the programs that run
+/// servers.
 const PREFIXES: [&str; 16] = [
     "ASDF_",
     "BUN_",

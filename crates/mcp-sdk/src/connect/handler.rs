@@ -1,4 +1,4 @@
-//! Requests of servers: the roots, and notices of progress.
+//! Handles a server's own requests and notifications: for the roots, and of progress.
 
 #![expect(deprecated, reason = "servers of today ask for roots")]
 
@@ -17,7 +17,6 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use url::Url;
 
-/// Our side of one connection.
 #[derive(Clone)]
 pub(super) struct Handler {
     server: Arc<str>,
@@ -42,8 +41,8 @@ impl Handler {
         ListRootsResult::new(urls.map(|url| Root::new(url.to_string())).collect())
     }
 
-    /// Returns the answer to what a result asks for before it is complete; `None` for what this
-    /// client has not declared. There is no user to fill in a form.
+    /// Returns the answer to a request that a server makes within a result; `None` for requests
+    /// this client does not support. Forms are declined, since there is no user to fill them in.
     pub(super) fn answer(&self, method: &str) -> Option<Value> {
         match method {
             "roots/list" => serde_json::to_value(self.roots()).ok(),
@@ -56,7 +55,6 @@ impl Handler {
         lock(&self.progress).insert(token.clone(), id);
     }
 
-    /// Says that the server's tools may not be what they were.
     pub(super) fn say_changed(&self) {
         send(&ClientMessage::Changed {
             server: self.server.to_string(),
@@ -73,7 +71,7 @@ impl ClientHandler for Handler {
         let mut capabilities = ClientCapabilities::default();
         capabilities.roots = Some(RootsCapabilities::default());
         let own = Implementation::new("gemini-tools", env!("CARGO_PKG_VERSION"));
-        // The newest that is greeted as servers of today expect it.
+        // The newest version that begins with `initialize`, which today's servers expect.
         ClientConfig::new(capabilities, own)
             .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
     }

@@ -1,5 +1,5 @@
-//! A server that is reached by HTTP: streamable HTTP by the SDK, and SSE, which it no longer
-//! speaks, by [`super::sse`].
+//! Servers that are reached by HTTP. The SDK implements streamable HTTP; the older SSE transport,
+//! which it has dropped, is in [`super::sse`].
 
 use gemini_tools_net::http_client::{check_proxy_variables, tls_config, user_agent};
 use gemini_tools_process::network::wire::Connect;
@@ -37,7 +37,7 @@ pub(super) fn address(text: &str) -> Result<Url, String> {
     }
 }
 
-/// Returns the reason why a request has failed, without the texts of the libraries around it.
+/// Returns the root cause of a failed request, without the libraries' wrapping messages.
 pub(super) fn reason(e: &reqwest::Error) -> String {
     let mut last: &dyn Error = e;
     while let Some(source) = last.source() {
@@ -50,9 +50,9 @@ pub(super) fn reason(e: &reqwest::Error) -> String {
     }
 }
 
-/// Creates a client for one server. Its proxy is that of the environment, but there is none for the
-/// machine itself. It follows a redirect that stays at the same origin and keeps the request as it
-/// is: no header goes to another host.
+/// Creates a client for one server. It uses the proxy of the environment, except for this machine
+/// itself. A redirect is followed only if it stays within the origin and keeps the method and body,
+/// so that headers with secrets never reach another host.
 pub(super) fn client(url: &Url) -> Result<reqwest::Client, String> {
     let redirects = Policy::custom(|attempt| {
         let status = attempt.status().as_u16();
@@ -69,8 +69,8 @@ pub(super) fn client(url: &Url) -> Result<reqwest::Client, String> {
         .user_agent(user_agent())
         .connect_timeout(Duration::from_secs(CONNECT_SECS))
         .redirect(redirects)
-        // A connection that is used again waits some 40 ms where the answer before was not
-        // read to its end (the SDK's own client does the same).
+        // Reusing a connection whose last response was not read to its end costs about 40 ms. The
+        // SDK's own client does the same.
         .pool_max_idle_per_host(0);
     if is_local(url) {
         builder = builder.no_proxy();

@@ -1,20 +1,20 @@
-//! A limit of memory for this process, so that a hostile page ends it and nothing else.
+//! Limits this process's memory, so that a hostile page can crash this helper but not exhaust the
+//! machine.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::sync::Once;
 
-/// Memory for all tasks of the web that run at once, besides what the process has when the first
-/// one begins, in bytes. The stack of the thread that takes a page apart counts as a whole.
+/// The memory, in bytes, that all web tasks together may use in addition to what the process has
+/// when the first one begins. The reserved stack of a parser's thread counts in full.
 const MAX_BYTES: u64 = 384 * 1024 * 1024;
 
-/// Limits the memory of this process when it is called for the first time.
 pub(crate) fn limit_once() {
     static LIMITED: Once = Once::new();
     LIMITED.call_once(limit);
 }
 
-/// Limits memory that can be written: allocators reserve far more of the address space. Does
-/// nothing where the kernel does not tell how much there is, as on macOS.
+/// Limits writable memory rather than address space, of which allocators reserve far more than they
+/// use. Has no effect where there is no `/proc`, as on macOS.
 fn limit() {
     let sizes = std::fs::read_to_string("/proc/self/statm").ok();
     let pages = sizes.and_then(|text| text.split_whitespace().nth(5)?.parse::<u64>().ok());
@@ -22,6 +22,6 @@ fn limit() {
     let bytes = pages * rustix::param::page_size() as u64 + MAX_BYTES;
     let maximum = getrlimit(Resource::Data).maximum;
     let current = Some(maximum.map_or(bytes, |most| most.min(bytes)));
-    // Where this fails there is a lower limit already.
+    // This fails only if a lower limit is in force already.
     let _ = setrlimit(Resource::Data, Rlimit { current, maximum });
 }

@@ -1,12 +1,12 @@
-//! The inside of `serve_tools --connect`: connections to MCP servers, by the official SDK, and the
-//! tasks of built-in tools that need the network, by `gemini-tools-net`.
+//! The implementation of `serve_tools --connect`: connections to MCP servers, by means of the
+//! official SDK, and the web tasks of built-in tools, by means of `gemini-tools-net`.
 //!
-//! Requests come as JSON lines on standard input, answers go as JSON lines to standard output
-//! (see `wire`). A server is connected to when it is first asked. When the input ends,
-//! all servers are ended with everything that they have started, and so they are when this
-//! process is killed: each runs under a supervisor.
+//! Requests arrive as JSON lines on standard input, and answers are written as JSON lines to
+//! standard output (see `wire`). A server is connected to when it is first needed. At the end of
+//! the input, all servers are ended with all their descendants. That also happens if this process
+//! is killed, because each server runs under a supervisor.
 //!
-//! Which servers there are, and whether a call may be made, is decided by those who ask.
+//! The caller decides which servers there are and whether a call may be made.
 //!
 //! # Example
 //!
@@ -48,20 +48,17 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
-/// Time limit for telling servers that requests are cancelled.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Longer messages are cut, in characters.
 const MAX_MESSAGE_CHARS: usize = 1500;
 
-/// The reason why there is no answer, in words.
 #[derive(Debug)]
 pub(crate) struct Problem {
     why: FailureKind,
     message: String,
-    /// True if the server may know only the newest way to greet.
+    /// Set if the failure suggests that the server only supports the newest handshake, which is
+    /// then tried.
     may_know_newest: bool,
-    /// True if the server has answered the greeting with a refusal.
     is_refusal: bool,
 }
 
@@ -80,8 +77,8 @@ impl Problem {
     }
 }
 
-/// Parses a message of a server. Answers are left as they came: the SDK's types know nothing of what is
-/// older or newer than they are, and one element that they don't take would cost the whole list.
+/// Parses a server's message. Results are kept as plain JSON: the SDK's types reject what is older
+/// or newer than they are, and one unknown element would make a whole list unreadable.
 fn parse_message(text: &[u8]) -> Result<RxJsonRpcMessage<RoleClient>, JsonError> {
     json::check_message(text)?;
     let mut value: Value = json::read_unlimited(text)?;
@@ -97,14 +94,13 @@ fn parse_message(text: &[u8]) -> Result<RxJsonRpcMessage<RoleClient>, JsonError>
     Ok(RxJsonRpcMessage::<RoleClient>::response(result.into(), id))
 }
 
-/// Sends a message to the caller, as a line of standard output.
 fn send(message: &ClientMessage) {
     let Ok(mut line) = serde_json::to_vec(message) else {
         return;
     };
     line.push(b'\n');
     let mut stdout = std::io::stdout().lock();
-    // If this fails the caller is gone, which is seen at the input.
+    // If this fails, the caller has exited, and the input ends as well.
     let _ = stdout.write_all(&line).and_then(|()| stdout.flush());
 }
 
@@ -123,8 +119,8 @@ struct Server {
 }
 
 impl Server {
-    /// Returns a message as one line of limited length, without the server's address, which may hold
-    /// a secret, and without control characters.
+    /// Formats a message for the user: on one line, of limited length, without control characters,
+    /// and without the server's URL, which may contain a secret.
     fn tidy_line(&self, message: &str) -> String {
         let mut message = message.to_owned();
         for url in [&self.connect.url, &self.connect.http_url]
@@ -150,7 +146,7 @@ impl Server {
         }
         if let Some(old) = slot.take() {
             tokio::spawn(async move { old.end().await });
-            // It may come back as another version.
+            // After a restart the server may be another version with other tools.
             self.handler.say_changed();
         }
         let new = Connection::open(&self.connect, self.handler.clone(), until).await?;
@@ -160,10 +156,9 @@ impl Server {
     }
 }
 
-/// Functions that cancel the running requests and tasks, by their ids.
+/// Cancels a running request or task, by its id.
 type Cancels = Arc<Mutex<HashMap<u64, Box<dyn FnOnce() + Send>>>>;
 
-/// The servers, and what is done for the caller.
 #[derive(Default)]
 struct Hub {
     servers: HashMap<String, Arc<Server>>,
@@ -171,16 +166,16 @@ struct Hub {
     tasks: JoinSet<()>,
 }
 
-/// Serves requests until there are no more. Returns the exit status.
+/// Serves requests until the end of the input. Returns the exit status.
 pub fn run() -> u8 {
-    // A signal of the terminal is for the process that has started this.
+    // Ctrl-C in the terminal is for the process that has started this one.
     gemini_tools_process::own::leave_terminal();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
     let Ok(runtime) = runtime else { return 1 };
     let status = runtime.block_on(serve());
-    // A name that is still being looked up is not waited for.
+    // A pending name lookup would otherwise delay the exit.
     runtime.shutdown_timeout(Duration::ZERO);
     status
 }
@@ -261,7 +256,7 @@ impl Hub {
         });
     }
 
-    /// Starts a thread for a task of a tool that needs the network, and waits for it there.
+    /// Starts a web task on a thread of its own, since it blocks.
     fn start_web(&mut self, request: WebRequest) {
         memory::limit_once();
         let limit = request.limit_ms.map(Duration::from_millis);
@@ -292,7 +287,7 @@ impl Hub {
         for (_, cancel) in std::mem::take(&mut *lock(&self.running)) {
             cancel();
         }
-        // Servers are told first that the caller no longer waits.
+        // Give the tasks time to notify their servers of the cancellation.
         let _ = timeout(SHUTDOWN_TIMEOUT, async {
             while self.tasks.join_next().await.is_some() {}
         })

@@ -1,5 +1,6 @@
-//! The older way by HTTP: one stream of events from the server, which first says where messages
-//! are posted to. The SDK has given it up; many servers have not.
+//! The HTTP+SSE transport of older protocol versions: a stream of events from the server, whose
+//! first event names the address for messages. The SDK has dropped it, but many servers still use
+//! it.
 
 use super::http;
 use gemini_tools_net::gemini_api::{self as genai, SseError};
@@ -12,7 +13,6 @@ use std::collections::VecDeque;
 use std::io;
 use url::Url;
 
-/// A server's stream of events, and where it takes messages.
 pub(super) struct Sse {
     events: Events,
     client: reqwest::Client,
@@ -21,7 +21,6 @@ pub(super) struct Sse {
 }
 
 impl Sse {
-    /// Opens the stream and waits for the address of messages.
     pub(super) async fn open(connect: &Connect, url: &Url) -> Result<Self, String> {
         let client = http::client(url)?;
         let headers: HeaderMap = http::headers(connect)?.into_iter().collect();
@@ -56,7 +55,8 @@ impl Sse {
                 let post = url
                     .join(String::from_utf8_lossy(&data).trim())
                     .map_err(|e| format!("the address for messages is not valid: {e}"))?;
-                // The server that answers the stream must not have headers sent elsewhere.
+                // Otherwise the server could have our headers, with their secrets, sent to another
+                // host.
                 if post.origin() != url.origin() {
                     return Err("it asks for messages to another host".to_owned());
                 }
@@ -116,16 +116,16 @@ impl Transport<RoleClient> for Sse {
     }
 }
 
-/// The events in a body. A call of [`Events::next`] that is dropped loses none.
+/// Parses events from the response's body. [`Events::next`] may be dropped while it waits; events
+/// are then not lost.
 struct Events {
     answer: Option<reqwest::Response>,
     parser: genai::Events,
-    /// The events that have come and have not been taken yet: name and data.
     ready: VecDeque<genai::Event>,
 }
 
 impl Events {
-    /// Returns the name and the data of the next event. None comes any more once one is too large.
+    /// Returns the next event. After an event that is too large the stream counts as ended.
     async fn next(&mut self) -> Option<genai::Event> {
         loop {
             if let Some(event) = self.ready.pop_front() {

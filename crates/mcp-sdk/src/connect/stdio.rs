@@ -1,26 +1,26 @@
-//! A server that speaks on its standard streams.
+//! A server that is a child process and communicates over its standard streams.
 //!
 //! # How it works
 //!
-//! [`start`] starts the program with three pipes. [`Stdio`] is the transport that the SDK reads
-//! messages from and writes them to, one line of JSON each. A task of its own reads standard error
-//! to its end, so that a server that writes much there never waits, and keeps the last
-//! `TAIL_BYTES`.
+//! [`start`] starts the program with three pipes. [`Stdio`] is the transport from which the SDK
+//! reads messages and to which it writes them, one line of JSON each. A separate task reads
+//! standard error to its end, so that a server that writes much there is never blocked, and keeps
+//! the last `TAIL_BYTES`.
 //!
-//! The SDK's own transport is not used, because it waits for ever where a server prints without
-//! end, or a line that is too long. Here three things end the connection: a line of more than
+//! The SDK's own transport is not used, because it hangs if a server prints without end or prints
+//! an endless line. Here, three things end the connection: a line of more than
 //! `MAX_WITH_MEDIA_BYTES`, a message that would take too much memory (`check_message`), and more
-//! than `MAX_GARBAGE_BYTES` that are not messages. Below that a line that is not a message is passed
-//! over, because many servers print a greeting; the first such line is kept.
+//! than `MAX_GARBAGE_BYTES` of output that is not messages. Less of that is skipped, because many
+//! servers print a greeting; the first such line is kept.
 //!
-//! [`StrayOutputLog`] holds what is needed to explain a failure: why reading was given up, the first line
-//! that was no message, and the end of standard error. It is shared with the connection, and
+//! [`StrayOutputLog`] holds what can explain a failure: why reading was stopped, the first line
+//! that was not a message, and the end of standard error. It is shared with the connection and
 //! outlives the transport.
 //!
-//! The SDK may drop a `receive` that has not ended and call it again. So what was read of a line is
-//! in `self.line`, not in the future, and nothing is lost. Closing the transport closes the
-//! server's standard input, which asks it to end. Waiting for that end, and killing the server if
-//! it does not come, is left to `connection`.
+//! The SDK may drop a pending `receive` and call it again. A partly read line is therefore in
+//! `self.line` and not in the future. Closing the transport closes the server's standard input,
+//! which asks it to exit. Waiting for that, and killing a server that does not exit, is up to
+//! `connection`.
 
 use super::environment;
 use crate::lock;
@@ -39,23 +39,20 @@ use std::sync::{Arc, Mutex};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::unix::pipe::{self, Receiver as Reader};
 
-/// Size of the output that a server may print beside the protocol, in bytes.
+/// The most bytes of output that are not messages before the server is given up.
 const MAX_GARBAGE_BYTES: usize = 1024 * 1024;
 
-/// Size of the kept end of standard error, in bytes.
 const TAIL_BYTES: usize = 2000;
 
-/// Size of a read, in bytes.
 const CHUNK_BYTES: usize = 64 * 1024;
 
-/// The output of a server beside the protocol, for messages.
+/// What a server prints besides messages, to explain a failure.
 #[derive(Debug, Clone, Default)]
 pub(super) struct StrayOutputLog(Arc<Mutex<StrayOutput>>);
 
 #[derive(Debug, Default)]
 struct StrayOutput {
     errors: VecDeque<u8>,
-    /// True if nothing more comes on standard error.
     is_complete: bool,
     garbage: Option<String>,
     fault: Option<String>,
@@ -70,13 +67,12 @@ impl StrayOutputLog {
         self.with(|said| said.is_complete)
     }
 
-    /// Returns the reason why nothing more is read from the server.
     pub(super) fn fault(&self) -> Option<String> {
         self.with(|said| said.fault.clone())
     }
 
-    /// Returns the output in words, as the end of a message; empty if there was none. What a server
-    /// that has ended said on standard error is taken for the reason.
+    /// Returns the output as a clause to be appended to an error message; empty if there was none.
+    /// If the server has exited, its standard error is presented as the reason.
     pub(super) fn description(&self, has_ended: bool) -> String {
         self.with(|said| {
             let mut told = String::new();
@@ -99,7 +95,6 @@ impl StrayOutputLog {
     }
 }
 
-/// Starts a server. Returns the process, the transport and the output beside the protocol.
 pub(super) fn start(
     connect: &Connect,
     command: &str,
@@ -131,7 +126,6 @@ pub(super) fn start(
     Ok((piped, stdio, aside))
 }
 
-/// Reads all of standard error, so that no server waits for it, and keeps its end.
 async fn keep_tail(mut errors: Reader, aside: StrayOutputLog) {
     let mut buffer = vec![0; CHUNK_BYTES];
     while let Ok(n @ 1..) = errors.read(&mut buffer).await {
@@ -146,10 +140,11 @@ async fn keep_tail(mut errors: Reader, aside: StrayOutputLog) {
 
 type Writer = Arc<tokio::sync::Mutex<Option<pipe::Sender>>>;
 
-/// Messages as lines, both ways.
+/// The transport for the SDK: one JSON message per line, in both directions.
 pub(super) struct Stdio {
     reader: BufReader<Reader>,
-    /// Beginning of the line that is being read: a cancelled read loses nothing.
+    /// The part of a line read so far. It is kept here because the SDK may drop a pending
+    /// `receive`.
     line: Vec<u8>,
     writer: Writer,
     aside: StrayOutputLog,
@@ -168,7 +163,8 @@ impl Stdio {
         })
     }
 
-    /// Reads up to the next end of a line. Returns false if there is none.
+    /// Reads a line into `self.line`. Returns false at the end of the output, or if the line is too
+    /// long.
     async fn read_line(&mut self) -> bool {
         loop {
             let Ok(available) = self.reader.fill_buf().await else {
@@ -197,7 +193,6 @@ impl Stdio {
         self.aside.with(|said| said.fault = Some(fault));
     }
 
-    /// Passes over a line that is not a message. Returns false if there were too many.
     fn ignore_line(&mut self) -> bool {
         let line = String::from_utf8_lossy(&self.line[..self.line.len().min(200)]);
         let line = line.trim().to_owned();
@@ -242,7 +237,7 @@ impl Transport<RoleClient> for Stdio {
                 return None;
             }
             self.line.clear();
-            // One large answer must not occupy its room for ever.
+            // A large message must not occupy memory until the connection ends.
             self.line.shrink_to(CHUNK_BYTES);
             if let Ok(message) = message {
                 return Some(message);

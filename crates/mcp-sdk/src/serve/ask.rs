@@ -1,4 +1,4 @@
-//! Asking the client's user about a call, by the protocol's elicitation.
+//! Asks the client's user to approve a call, through the protocol's elicitation.
 
 use gemini_tools_policy::SessionGrant;
 use gemini_tools_policy::approval::{ApprovalPrompt, ApprovalQuestion, ApprovalReply, terminal};
@@ -11,8 +11,8 @@ use rmcp::service::Peer;
 use std::sync::mpsc::SyncSender;
 use tokio::sync::mpsc::Sender;
 
-/// Length of the longest question, in characters: a longer one is refused, because it is too long
-/// to be read.
+/// A longer question, in characters, is refused: nobody would read it, and what is not read is not
+/// approved.
 const MAX_SHOWN_CHARS: usize = 50_000;
 
 const FIELD: &str = "decision";
@@ -21,16 +21,14 @@ const ONCE: &str = "allow once";
 const ALWAYS: &str = "allow for this session";
 const NO: &str = "do not allow";
 
-/// A question to a client's user.
 #[derive(Debug, Clone)]
 pub(super) struct Text {
-    /// Everything that the call would do; no character of it is invisible.
+    /// All that the call would do, with invisible characters made visible.
     pub(super) message: String,
-    /// Scope of [`ALWAYS`]; `None` if it can't be chosen.
+    /// What the choice [`ALWAYS`] would approve; `None` if it is not offered.
     always: Option<&'static str>,
 }
 
-/// A question that has been asked, and the channel for its answer.
 pub(super) struct Question {
     pub(super) text: Text,
     pub(super) answer: SyncSender<Option<ApprovalReply>>,
@@ -38,11 +36,10 @@ pub(super) struct Question {
 
 pub(super) fn is_possible(client: Option<&ClientCapabilities>) -> bool {
     let elicitation = client.and_then(|client| client.elicitation.as_ref());
-    // A client that names no mode has forms.
+    // According to the protocol, a client that lists no mode supports forms.
     elicitation.is_some_and(|modes| modes.form.is_some() || modes.url.is_none())
 }
 
-/// Asks on behalf of the thread on which a call runs.
 #[derive(Debug)]
 pub(super) struct ClientAsker {
     pub(super) asked: Sender<Question>,
@@ -62,12 +59,13 @@ impl ApprovalPrompt for ClientAsker {
 }
 
 impl Text {
-    /// Creates the question about a call. `is_alone` is true if no other client works in the same
-    /// project: what is agreed to for a session is in effect for all of them.
+    /// Creates the question about a call. `is_alone` is true if this is the only client of the
+    /// project; otherwise [`ALWAYS`] is not offered, because it would apply to the other clients as
+    /// well.
     ///
     /// # Errors
     ///
-    /// The refusal of a call that can't be shown whole: what is not shown can't be approved.
+    /// Returns a refusal if the question is too long to be shown completely.
     pub(super) fn new(
         question: &ApprovalQuestion<'_>,
         is_alone: bool,
@@ -105,7 +103,7 @@ impl Text {
         })
     }
 
-    /// Parses an answer; anything but one of the choices is a no.
+    /// Parses an answer. Anything but one of the choices counts as a no.
     pub(super) fn reply(&self, result: &ElicitResult) -> ApprovalReply {
         let decision = result
             .content

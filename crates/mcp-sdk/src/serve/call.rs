@@ -1,4 +1,4 @@
-//! A call: on a thread of its own, with progress, questions and cancellation on the way.
+//! Runs a call on a thread of its own, and meanwhile forwards progress, questions and cancellation.
 
 use super::ask::{self, ClientAsker, Question};
 use super::rounds::{Answers, OpenQuestion};
@@ -18,36 +18,30 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use tokio::sync::{Notify, mpsc};
 
-/// Maximum bytes kept of output that a client has not taken yet: its end.
 const MAX_PENDING_BYTES: usize = 8 * 1024;
 
-/// Characters of what a command's answer says beside the output.
+/// Room, in characters, for the labels that a shell command's result has besides the output.
 const LABELS_CHARS: usize = 1000;
 
-/// Characters by which Gemini CLI marks an answer before it cuts it to the length in the settings, which are ours as well.
+/// Gemini CLI adds tags of up to this many characters to an answer before it applies its limit,
+/// which is also in our settings.
 const TAG_CHARS: usize = 100;
 
 pub(super) struct Call {
     pub(super) name: String,
     pub(super) args: Value,
-    /// The workspace's roots.
     pub(super) roots: Arc<Vec<PathBuf>>,
-    /// The client's host, where it is known.
     pub(super) host: Option<&'static ClientHost>,
-    /// The limit of answers that the client hands to its model whole.
     pub(super) answer_limit: Option<AnswerLimit>,
-    /// The way to ask the client's user if rules want it.
     pub(super) asking: AskMode,
-    /// True if no other client works in the same project.
     pub(super) is_alone: bool,
-    /// Fingerprint of the tool list that was last sent to this client.
     pub(super) told: Option<u64>,
-    /// The weakest sandbox that commands may have.
     pub(super) least_sandbox: Option<SandboxMode>,
 }
 
 impl Call {
-    /// Returns the limit of answers that the client hands to its model whole. Gemini CLI's is that of the settings.
+    /// Returns the longest answer that the client passes to its model uncut. Gemini CLI takes its
+    /// limit from the settings that we read, too.
     fn client_limit(&self, of_settings: Option<usize>) -> Option<AnswerLimit> {
         let is_gemini_cli = self.host.is_some_and(ClientHost::is_gemini_cli);
         let shared = of_settings.filter(|_| is_gemini_cli);
@@ -57,12 +51,12 @@ impl Call {
     }
 }
 
-/// The way to ask a client's user.
 pub(super) enum AskMode {
     Never,
-    /// The client answers while the call waits.
+    /// The client is asked while the call waits.
     Meanwhile,
-    /// The client has been asked by results, and has said this.
+    /// The client is asked by a result that ends the request, and has answered this in the repeated
+    /// request.
     ByResults(Answers),
 }
 
@@ -84,7 +78,7 @@ impl AskMode {
     }
 }
 
-/// The response to a call, and the project where the client may have to be told of other tools.
+/// The response, and the project if its tools have changed, so that the client may have to be told.
 type Outcome = (CallToolResponse, Option<Arc<Project>>);
 
 pub(super) async fn run(
@@ -102,11 +96,12 @@ pub(super) async fn run(
         .unwrap_or_else(|e| (content::refused(&e, structured).into(), None))
 }
 
-/// Runs a call on a thread of its own, with progress, questions and cancellation on the way.
+/// Runs `work` on a thread of its own, and handles progress, questions and cancellation until it is
+/// done.
 ///
 /// # Errors
 ///
-/// Returns the reason if the call has crashed or was given up.
+/// Returns an error if the thread has panicked, or was abandoned after its time limit.
 pub(super) async fn attend<T: Send + 'static>(
     clock: &Arc<Clock>,
     cancel: Cancellation,
@@ -114,10 +109,10 @@ pub(super) async fn attend<T: Send + 'static>(
     context: &RequestContext<RoleServer>,
     work: impl FnOnce(Context) -> T + Send + 'static,
 ) -> Result<T, ToolError> {
-    // Where the client waits for the result no more, the call ends.
+    // When this future is dropped, because the client has disconnected, the call is cancelled.
     let (say, given_up) = mpsc::channel(1);
     let guard = clock.watch(&cancel, move |error| {
-        // Nobody waits for a call that has ended meanwhile.
+        // Sending fails if the call has ended meanwhile.
         let _ = say.try_send(error);
     });
     let _ending = CancelOnDrop(cancel.clone());
@@ -138,7 +133,7 @@ pub(super) async fn attend<T: Send + 'static>(
         cancel,
         token,
         live,
-        // Without a sender there is none.
+        // A channel without a sender yields no questions.
         questions: questions.unwrap_or_else(|| mpsc::channel(1).1),
         told: 0.0,
     };
@@ -150,7 +145,7 @@ pub(super) async fn attend<T: Send + 'static>(
             format!("The call has crashed (internal error): {e}."),
         )
     };
-    // The thread of a call that is given up is left behind.
+    // The thread of an abandoned call keeps running, since it can't be stopped.
     done.and_then(|done| done.map_err(crashed))
 }
 
@@ -206,14 +201,13 @@ impl Drop for CancelOnDrop {
     }
 }
 
-/// A call whose client is notified while it runs.
 struct RunningCall<'a> {
     context: &'a RequestContext<RoleServer>,
     cancel: Cancellation,
     token: Option<ProgressToken>,
     live: Arc<Live>,
     questions: mpsc::Receiver<Question>,
-    /// The progress that the client knows of.
+    /// The last reported progress value, which must grow with each notification.
     told: f64,
 }
 
@@ -240,12 +234,12 @@ impl RunningCall<'_> {
         }
     }
 
-    /// Tells the client what the call has put out since it was last told.
+    /// Sends the output since the last report as a progress notification.
     async fn report(&mut self) {
         let (Some(token), Some((text, count))) = (&self.token, self.live.take()) else {
             return;
         };
-        // It has to grow, whatever comes.
+        // The protocol requires that progress increases.
         self.told = (self.told + 1.0).max(count as f64);
         let progress = ProgressNotificationParam::new(token.clone(), self.told).with_message(text);
         // A client that is gone is seen elsewhere.
@@ -257,13 +251,13 @@ impl RunningCall<'_> {
             reply = ask::ask(&self.context.peer, text) => reply,
             () = self.context.ct.cancelled() => None,
         };
-        // A call that has ended meanwhile needs none.
+        // Sending fails if the call has ended meanwhile.
         let _ = answer.send(reply);
     }
 }
 
-/// Output of a call on its way to a client. What comes faster than it is taken is put
-/// together, so that the call does not wait.
+/// Output on its way to the client. If the client is slow, output is merged and the oldest dropped,
+/// so that the call never waits for the client.
 #[derive(Default)]
 struct Live {
     output: Mutex<Output>,
@@ -273,7 +267,6 @@ struct Live {
 #[derive(Default)]
 struct Output {
     pending: String,
-    /// Number of characters so far.
     count: usize,
 }
 

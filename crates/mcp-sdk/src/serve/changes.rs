@@ -1,5 +1,5 @@
-//! Telling a client that the tools have changed: at its next request, or since 2026-07-28 on a
-//! stream that it keeps open for that.
+//! Tells a client that the tools have changed: with its next request or, since protocol version
+//! 2026-07-28, on a stream that it keeps open for this.
 
 use super::declare::{self, Audience};
 use super::server::{Project, Server};
@@ -12,14 +12,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::time::{sleep, timeout};
 
-/// Time for which an answer waits for the notice of other tools: an MCP server may take its time to
-/// list them.
 const NOTIFY_LIMIT: Duration = Duration::from_secs(2);
 
-/// Interval between two looks for changes while a client listens for them.
+/// How often the tools are checked for changes while a client listens.
 const PAUSE: Duration = Duration::from_secs(2);
 
-/// The fingerprint of a tool list that a client knows, if it knows one.
 #[derive(Default)]
 pub(super) struct KnownTools(Mutex<Option<u64>>);
 
@@ -40,7 +37,7 @@ impl KnownTools {
         peer: &Peer<RoleServer>,
     ) {
         let now = tokio::task::spawn_blocking(move || fingerprint(&project, audience, &cancel));
-        // What takes longer is told at the next request.
+        // If this takes too long, the client is notified with its next request.
         let Ok(Ok(now)) = timeout(NOTIFY_LIMIT, now).await else {
             return;
         };
@@ -58,7 +55,8 @@ fn fingerprint(project: &Project, audience: Audience, cancel: &Cancellation) -> 
     now
 }
 
-/// Notifies a client that listens of other tools than those that it knows, until it does not any more.
+/// Notifies a listening client whenever the tools differ from those it knows, until it
+/// unsubscribes.
 pub(super) async fn follow(
     server: &Arc<Server>,
     audience: Audience,
@@ -69,7 +67,7 @@ pub(super) async fn follow(
         return subscription.cancelled().await;
     }
     loop {
-        // A project that can't be opened now may be later.
+        // A project that can't be opened now is tried again.
         if let Some(now) = look(server, audience, known).await {
             let is_other = known.is_some_and(|known| known != now);
             known = Some(now);
@@ -85,7 +83,6 @@ pub(super) async fn follow(
     }
 }
 
-/// Returns the fingerprint of the project's tools as they are now.
 async fn look(server: &Arc<Server>, audience: Audience, known: Option<u64>) -> Option<u64> {
     let server = Arc::clone(server);
     let look = tokio::task::spawn_blocking(move || {

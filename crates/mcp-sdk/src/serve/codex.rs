@@ -1,8 +1,10 @@
-//! Codex's sandbox, within which commands of ours are kept as well, and its limit of answers.
+//! Respects the sandbox mode and the answer limit of Codex.
 //!
-//! Codex runs MCP servers outside of its sandbox, so that an approved call could write although the user has said
-//! `--sandbox read-only`. Each call names the mode of its turn (seen in 0.171). A mode that the user has not chosen is no
-//! limit: in a folder without trust it is `read-only`, and approved tools are still to work.
+//! Codex runs MCP servers outside of its sandbox. An approved call could therefore write although
+//! the user has started Codex with `--sandbox read-only`. Each call names the sandbox mode of its
+//! turn (seen in Codex 0.171), and our commands get at least that sandbox. The mode is ignored if
+//! the user has not chosen it: in an untrusted folder it is `read-only` by default, but tools that
+//! the user approves must work there.
 
 use gemini_tools_core::ancestors;
 use gemini_tools_core::client_host::{AnswerLimit, ClientHost};
@@ -10,7 +12,6 @@ use gemini_tools_core::tool::SandboxMode;
 use rmcp::model::RequestMetaObject;
 use std::sync::LazyLock;
 
-/// Bytes that Codex puts before an answer, at most.
 const HEAD_BYTES: usize = 100;
 
 pub(super) fn chosen_sandbox(meta: &RequestMetaObject) -> Option<SandboxMode> {
@@ -21,9 +22,10 @@ pub(super) fn chosen_sandbox(meta: &RequestMetaObject) -> Option<SandboxMode> {
     IS_CHOSEN.then_some(mode)
 }
 
-/// Returns the limit of an answer to this call. The call names the model, and the user's settings may have another
-/// limit, in tokens that are taken for four bytes; a fifth comes on top. A script of the model gets the whole answer,
-/// and Codex limits what the script prints.
+/// Returns the longest answer that Codex passes to its model uncut. It depends on the model, which
+/// the call names, or on the user's `tool_output_token_limit`; Codex counts four bytes per token
+/// and allows a fifth more. There is no limit for calls made by a script of the model, because
+/// Codex limits the script's output instead.
 pub(super) fn answer_limit(host: &ClientHost, meta: &RequestMetaObject) -> Option<AnswerLimit> {
     let id = meta.get("callId").and_then(|id| id.as_str());
     if id.is_some_and(|id| id.starts_with("exec-")) {
@@ -39,14 +41,12 @@ pub(super) fn answer_limit(host: &ClientHost, meta: &RequestMetaObject) -> Optio
     Some(AnswerLimit { size, ..limit })
 }
 
-/// Returns the user's `tool_output_token_limit`.
 fn configured_tokens(host: &ClientHost) -> Option<usize> {
     let file = host.directory(None)?.join("config.toml");
     let settings: toml::Table = std::fs::read_to_string(file).ok()?.parse().ok()?;
     usize::try_from(settings.get("tool_output_token_limit")?.as_integer()?).ok()
 }
 
-/// Returns true if a command line is Codex's with a sandbox.
 fn chooses_sandbox(words: &[Vec<u8>]) -> bool {
     let texts = words.iter().map(|word| String::from_utf8_lossy(word));
     let options = texts.take_while(|word| word != "--");

@@ -1,4 +1,4 @@
-//! The connection to a client.
+//! Handles the requests of one client.
 
 use super::call::{self, AskMode, Call};
 use super::changes::KnownTools;
@@ -21,10 +21,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// Time limit for a client to list its roots.
 const ROOTS_LIMIT: Duration = Duration::from_secs(5);
 
-/// Instructions that a client may give to its model.
 const INSTRUCTIONS: &str = "\
 Gemini CLI's tools for the files and commands of a project. Paths are absolute, or relative to \
 the workspace's first root; nothing outside of the roots can be read or changed. Look for files \
@@ -32,30 +30,26 @@ with glob and search_file_content, read them with read_file, change them with re
 write_file. A failed call says what to try next. Long answers are cut with a note that says how \
 to get the rest.";
 
-/// The handler of one client: lists tools, runs calls, and keeps the client's roots.
 pub(super) struct Connection {
     server: Arc<Server>,
-    /// True if this is the only client, which can be asked at any time. A client over HTTP can be
-    /// asked only while a request of its own is open.
+    /// True if this client is the only one and can be sent requests at any time. A client over HTTP
+    /// can be sent one only while it has a request open itself.
     is_alone: bool,
     roots: tokio::sync::Mutex<ClientRoots>,
-    /// The list that the client was last told of.
     told: KnownTools,
-    /// The list before a subscription was accepted: later changes are announced.
+    /// The tool list before the client subscribed. Changes since then are announced.
     baseline: KnownTools,
 }
 
-/// The roots of a client, as far as they are known.
 #[derive(Default)]
 struct ClientRoots {
-    /// The roots since they changed last, if the client was asked since.
+    /// The current roots; `None` if they have changed, or were never asked for.
     now: Option<Roots>,
-    /// The roots before that. A client that fails to say its new ones does not open the current
-    /// directory to its model.
+    /// The roots before the last change. They are kept if the client fails to list the new ones:
+    /// falling back to the current directory would give its model access to that.
     before: Option<Arc<Vec<PathBuf>>>,
 }
 
-/// The roots, or why they can't be worked in.
 type Roots = Result<Arc<Vec<PathBuf>>, ToolError>;
 
 impl Connection {
@@ -108,7 +102,8 @@ impl Connection {
         roots::directories(uris).map(Arc::new)
     }
 
-    /// Returns the roots of a list. Since 2026-07-28 lists are the same for all clients.
+    /// Returns the roots for which tools are listed. Since protocol version 2026-07-28 the list
+    /// must be the same for all clients, so that their roots don't count.
     async fn roots_of_list(&self, context: &RequestContext<RoleServer>) -> Roots {
         if asks_by_results(context) {
             return Ok(Arc::default());
@@ -116,7 +111,6 @@ impl Connection {
         self.roots(&context.peer).await
     }
 
-    /// Returns the roots of a call, or `None` if the client has to be asked first.
     async fn roots_of_call(
         &self,
         context: &RequestContext<RoleServer>,
@@ -155,7 +149,7 @@ impl Connection {
         }
     }
 
-    /// Runs what looks at the disk on a thread of its own.
+    /// Runs `work` with the project on a thread of its own, since it reads files.
     async fn with_project<T: Send + 'static>(
         &self,
         roots: Roots,
@@ -208,7 +202,7 @@ impl Connection {
         let (response, changed) = call::run(&self.server, call, context).await;
         if let Some(project) = changed {
             let audience = self.audience(context);
-            // Counted as running work: an end of the server waits for it.
+            // Registered with the clock, so that the end of the server waits for it.
             let cancel = with_time_limit(&Cancellation::default());
             let _running = self.server.clock.watch(&cancel, |_| {});
             self.told
@@ -229,7 +223,8 @@ fn own() -> Implementation {
         .with_description("Gemini CLI's tools, and those of the project")
 }
 
-/// Names this server in a result, since 2026-07-28: nothing else says who has answered.
+/// Adds this server's name and version to a result. Since protocol version 2026-07-28 there is no
+/// handshake that tells them.
 fn sign(meta: &mut Option<MetaObject>, context: &RequestContext<RoleServer>) {
     if asks_by_results(context) {
         let own = serde_json::json!(own());
@@ -258,7 +253,8 @@ impl ServerHandler for Connection {
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
         if self.is_alone {
-            // So that the first call need not wait for it; an error is that call's.
+            // Asked for early, so that the first call need not wait. An error is reported by that
+            // call.
             let _ = self.roots(&context.peer).await;
         }
     }

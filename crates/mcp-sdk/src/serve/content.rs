@@ -1,4 +1,4 @@
-//! Our results as the protocol's content blocks.
+//! Converts results of our tools to MCP content blocks.
 
 use gemini_tools_core::answer::Answer;
 use gemini_tools_core::message::Part;
@@ -6,8 +6,9 @@ use gemini_tools_core::tool::{ErrorKind, LlmContent, PartOrText, ToolError};
 use rmcp::model::{CallToolResult, ContentBlock, Resource, ResourceContents};
 use serde_json::{Map, Value, json};
 
-/// Returns the result of a call. `is_foreign` is true if an MCP server has given it, whose
-/// structured content is by its own schema; `structured` if the client gets that.
+/// Converts a call's result. `structured` says whether the client gets structured content;
+/// `is_foreign` is true if an MCP server has produced it, so that it must be passed on unchanged to
+/// match that server's schema.
 pub(super) fn result(answer: &Answer<'_>, is_foreign: bool, structured: bool) -> CallToolResult {
     let result = match (&answer.outcome, answer.failure()) {
         (_, Some((message, kind))) => return failure(&message, kind, structured),
@@ -30,7 +31,7 @@ pub(super) fn result(answer: &Answer<'_>, is_foreign: bool, structured: bool) ->
     let has_media = blocks.iter().any(|block| block.as_text().is_none());
     let data = match result.data.as_ref().filter(|_| structured) {
         Some(data) if is_foreign => Some(data.clone()),
-        // A client that shows nothing else would lose them.
+        // A client that shows only structured content would lose images and the like.
         Some(data) if !has_media => Some(with_text(data, &blocks)),
         _ => None,
     };
@@ -39,7 +40,6 @@ pub(super) fn result(answer: &Answer<'_>, is_foreign: bool, structured: bool) ->
     result
 }
 
-/// Returns the result of a call that could not even be made.
 pub(super) fn refused(error: &ToolError, structured: bool) -> CallToolResult {
     failure(&error.to_string(), error.kind, structured)
 }
@@ -51,7 +51,8 @@ fn failure(message: &str, kind: ErrorKind, structured: bool) -> CallToolResult {
     result
 }
 
-/// Adds the text to the data that belongs to it: the protocol wants each to say what the other says.
+/// Adds the text to the structured data. The protocol wants both to carry the same information,
+/// since a client may use only one of them.
 fn with_text(data: &Map<String, Value>, blocks: &[ContentBlock]) -> Map<String, Value> {
     let texts: Vec<&str> = blocks
         .iter()
@@ -75,7 +76,7 @@ fn push(tool: &str, part: &Part, blocks: &mut Vec<ContentBlock>) {
             Some("image") => ContentBlock::image(data, mime),
             Some("audio") => ContentBlock::audio(data, mime),
             _ => {
-                // A resource must have an address; this one can't be read again.
+                // The protocol requires a URI. This one can't be read.
                 let uri = format!("tool-result:{tool}/{}", blocks.len());
                 let contents = ResourceContents::blob(data, uri).with_mime_type(mime);
                 ContentBlock::resource(contents)

@@ -1,4 +1,4 @@
-//! Our tools as the protocol declares them.
+//! Converts our tools to MCP declarations.
 
 use super::server::Project;
 use gemini_tools_core::client_host::ClientHost;
@@ -11,10 +11,9 @@ use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-/// The tool that writes into a host's memory file.
 const MEMORY: &str = "save_memory";
 
-/// The tools that nearly every task needs.
+/// The tools that nearly every task needs. Claude Code is told to load them at once.
 const FIRST_NEEDED: [&str; 6] = [
     "glob",
     "read_file",
@@ -24,12 +23,9 @@ const FIRST_NEEDED: [&str; 6] = [
     "write_file",
 ];
 
-/// The properties of a client on which its tools depend.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Audience {
-    /// True if a user can be asked about a call.
     pub(super) can_ask: bool,
-    /// The client's host, where it is known.
     pub(super) host: Option<&'static ClientHost>,
 }
 
@@ -53,8 +49,9 @@ pub(super) fn client_tools(
     tools
 }
 
-/// Returns the hints for Claude Code. Without them it shows a model the names alone, until the model searches for a
-/// tool, and keeps answers of more than 50,000 characters in a file of JSON, of which the model gets 2 KB.
+/// Returns hints for Claude Code. Without them it shows its model only a tool's name until the
+/// model searches for it, and saves answers of more than 50,000 characters to a JSON file, of which
+/// the model gets 2 KB.
 fn hints(tool: &str, host: &ClientHost) -> model::MetaObject {
     let mut hints = model::MetaObject::default();
     if FIRST_NEEDED.contains(&tool) {
@@ -101,13 +98,13 @@ fn ours(tool: &dyn Tool) -> model::Tool {
     .with_annotations(annotations(title, tool))
 }
 
-/// Returns the hints about a tool's effect, which a client believes or not.
+/// Returns hints about a tool's effect. A client may ignore them.
 fn annotations(title: String, tool: &dyn Tool) -> model::ToolAnnotations {
     let info = tool.info();
     let only_adds = matches!(info.kind, Kind::Think | Kind::Plan | Kind::Communicate);
     model::ToolAnnotations::from_raw(
         Some(title),
-        // What a call says to the world has left the machine, whatever it leaves as it was.
+        // A tool that sends data to the network is not harmless, even if it changes nothing here.
         Some(info.is_read_only && !info.is_open_world),
         Some(!info.is_read_only && !only_adds),
         Some(info.is_idempotent),

@@ -1,4 +1,4 @@
-//! Errors of requests that can't be served.
+//! Errors for requests that can't be served.
 
 use gemini_tools_core::json;
 use rmcp::ErrorData;
@@ -6,7 +6,6 @@ use rmcp::model::{CustomRequest, ErrorCode, PaginatedRequestParams, RequestId};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// Returns the error of a request that the SDK does not know, or could not read.
 pub(super) fn unknown_request(request: &CustomRequest) -> ErrorData {
     let method = &request.method;
     if matches!(&**method, "tools/call" | "tools/list") {
@@ -21,8 +20,8 @@ pub(super) fn no_method(method: &str) -> ErrorData {
     ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None)
 }
 
-/// Defines the methods of a `ServerHandler` that refuse: unknown requests, and those that the SDK
-/// would answer with an empty list, though no such capability is declared.
+/// Defines handlers that reject requests for which no capability is declared. The SDK's default
+/// handlers would answer them with empty lists, as if they were supported.
 macro_rules! refuse_what_is_not_declared {
     ($($name:ident($request:ty) -> $result:ty = $method:literal;)+) => {$(
         async fn $name(
@@ -46,7 +45,7 @@ macro_rules! refuse_what_is_not_declared {
             &self,
             context: rmcp::service::RequestContext<rmcp::RoleServer>,
         ) -> Result<(), rmcp::ErrorData> {
-            // A client that is not greeted has no connection to look after.
+            // Protocol versions without a handshake have no `ping`.
             if $crate::serve::rounds::are_needed(context.protocol_version().as_ref()) {
                 return Err($crate::serve::fault::no_method("ping"));
             }
@@ -67,11 +66,7 @@ macro_rules! refuse_what_is_not_declared {
 }
 pub(super) use refuse_what_is_not_declared;
 
-/// Refuses the cursor of a page. A list of tools has one page.
-///
-/// # Errors
-///
-/// Returns the error of a cursor that no answer has given out.
+/// Rejects a page cursor: the list of tools has a single page, so no cursor was ever issued.
 pub(super) fn refuse_cursor(request: Option<PaginatedRequestParams>) -> Result<(), ErrorData> {
     match request.and_then(|request| request.cursor) {
         Some(cursor) => {
@@ -82,7 +77,8 @@ pub(super) fn refuse_cursor(request: Option<PaginatedRequestParams>) -> Result<(
     }
 }
 
-/// Returns the error of a text that could not be read as a message, and the id of its answer.
+/// Returns the error for text that is not a valid message, and the request's id if there is one, so
+/// that the client can match the error.
 pub(super) fn unreadable_message(text: &[u8]) -> (ErrorData, Option<RequestId>) {
     if let Err(e) = json::check(text) {
         let message = format!("The message is too large: {e}.");
@@ -97,7 +93,7 @@ pub(super) fn unreadable_message(text: &[u8]) -> (ErrorData, Option<RequestId>) 
     };
     let id = RequestId::deserialize(&value["id"]).ok();
     let message = match &value {
-        // The protocol had them in 2025-03-26 only.
+        // Only protocol version 2025-03-26 had batches.
         Value::Array(_) => {
             "Batches are not supported: send each message alone, on a line or in a request of its own."
         }

@@ -1,7 +1,7 @@
-//! Clients by HTTP on one address, each in a session of its own.
+//! Serves clients over HTTP, each in a session of its own.
 //!
-//! Any page that a browser shows can send requests to this machine. So a request must name the
-//! server by a name that no other program can give it (`Host`), must not come from a page
+//! Any web page in a browser on this machine can send requests to a local server. A request must
+//! therefore name this server in `Host` (which prevents DNS rebinding), must not come from a page
 //! (`Origin`), and must carry a token.
 
 use super::connection::Connection;
@@ -37,40 +37,35 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use url::Host;
 
-/// Address that is listened at by default.
+/// The default address to listen on.
 pub const DEFAULT_ADDRESS: &str = "127.0.0.1:8808";
 
 const JSON: &str = "application/json";
 
 const PATH: &str = "/mcp";
 
-/// A shorter token can be guessed, in characters.
+/// A shorter token, in characters, could be guessed and is refused.
 const MIN_TOKEN_CHARS: usize = 16;
 
-/// Bytes of chance in a token that is made here.
 const TOKEN_BYTES: usize = 32;
 
-/// Maximum connections served at once; more wait.
 const MAX_CONNECTIONS: usize = 256;
 
-/// Time limit for a request's head.
 const HEAD_LIMIT: Duration = Duration::from_secs(10);
 
-/// Time until a session ends of which nothing is heard.
 const IDLE_LIMIT: Duration = Duration::from_secs(30 * 60);
 
 type Answer = Response<BoxBody<Bytes, Infallible>>;
 type Service = StreamableHttpService<Connection, LocalSessionManager>;
 
-/// The address to listen at, and the clients that may connect.
+/// The address to listen on, and which clients may connect.
 #[derive(Clone)]
 pub struct Http {
     addresses: Vec<SocketAddr>,
     token: String,
     is_token_made: bool,
-    /// Names by which clients may call this server, besides those of this machine for itself.
+    /// Names for this server that clients may use, besides `localhost` and loopback addresses.
     hosts: Vec<String>,
-    /// True if clients may be on other machines, and call the server by any of its addresses.
     pub(super) allows_remote: bool,
 }
 
@@ -84,7 +79,7 @@ impl fmt::Debug for Http {
     }
 }
 
-/// The reason why a server can't listen.
+/// Why a server can't listen.
 #[derive(Debug, Error)]
 pub enum HttpError {
     /// The address can't be used.
@@ -92,18 +87,18 @@ pub enum HttpError {
         "{address:?} is not a valid address to listen on ({why}); give ADDR:PORT, such as {DEFAULT_ADDRESS}"
     )]
     Address {
-        /// The address as it was given.
+        /// The address as given.
         address: String,
-        /// Error of the operating system.
+        /// The operating system's error.
         why: io::Error,
     },
-    /// Other machines can reach the address, which was not allowed.
+    /// Other machines could reach the address, and the caller has not allowed that.
     #[error("{0} can be reached from other machines; that needs --allow-remote")]
     Remote(String),
-    /// The token of the environment can be guessed.
+    /// The token in the environment is so short that it could be guessed.
     #[error("{SERVE_TOKEN} is shorter than {MIN_TOKEN_CHARS} characters")]
     ShortToken,
-    /// The token of the environment can't be read.
+    /// The token in the environment is not valid Unicode.
     #[error("{SERVE_TOKEN} can't be used: {0}")]
     Token(VarError),
     /// The system has no random numbers for a token.
@@ -112,14 +107,14 @@ pub enum HttpError {
 }
 
 impl Http {
-    /// Listens on `address`, an address or a name with a port. The token is that of the
-    /// environment (`GEMINI_TOOLS_SERVE_TOKEN`), or a new one. `hosts` are names that clients
-    /// may use for this server.
+    /// Configures a server on `address`, an IP address or a name with a port. The token is taken
+    /// from the environment (`GEMINI_TOOLS_SERVE_TOKEN`), or a random one is generated. `hosts` are
+    /// further names that clients may use for this server.
     ///
     /// # Errors
     ///
-    /// The address is not valid, it is not a loopback address and `allows_remote` is not set, or
-    /// there is no token that can be used.
+    /// Returns an error if the address is malformed, if it is not a loopback address and
+    /// `allows_remote` is not set, or if there is no usable token.
     pub fn new(address: &str, hosts: Vec<String>, allows_remote: bool) -> Result<Self, HttpError> {
         let found = address
             .to_socket_addrs()
@@ -154,7 +149,6 @@ fn made_token() -> Option<String> {
     Some(hex(&bytes))
 }
 
-/// Serves clients for ever. Gives the exit status where that is not possible.
 pub(super) async fn serve(server: &Arc<Server>, http: Http) -> u8 {
     let log = server.options.log;
     let bound = async {
@@ -187,7 +181,7 @@ pub(super) async fn serve(server: &Arc<Server>, http: Http) -> u8 {
             return 1;
         };
         let Ok((stream, _)) = listener.accept().await else {
-            // The connection is gone already, or there are too many open files.
+            // The client has disconnected already, or too many files are open.
             tokio::time::sleep(Duration::from_millis(20)).await;
             continue;
         };
@@ -203,7 +197,7 @@ fn service(server: &Arc<Server>) -> Service {
     let mut sessions = LocalSessionManager::default();
     sessions.session_config.keep_alive = Some(IDLE_LIMIT);
     let server = Arc::clone(server);
-    // Who may ask is decided here, before the SDK sees anything of it.
+    // Requests are authorised before the SDK sees them, so that its own checks are off.
     let config = StreamableHttpServerConfig::default()
         .disable_allowed_hosts()
         .disable_allowed_origins()
@@ -213,7 +207,7 @@ fn service(server: &Arc<Server>) -> Service {
 }
 
 async fn attend(stream: TcpStream, http: &Arc<Http>, service: &Service) {
-    // Small messages are not to wait for more.
+    // Send small messages at once.
     let _ = stream.set_nodelay(true);
     let answer = |request: Request<Incoming>| {
         let (http, service) = (Arc::clone(http), service.clone());
@@ -225,7 +219,7 @@ async fn attend(stream: TcpStream, http: &Arc<Http>, service: &Service) {
             Ok::<_, Infallible>(answer)
         }
     };
-    // Whatever goes wrong is between the client and the network.
+    // Errors of a connection concern only its client.
     let _ = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_LIMIT)
@@ -233,7 +227,7 @@ async fn attend(stream: TcpStream, http: &Arc<Http>, service: &Service) {
         .await;
 }
 
-/// Hands a request of a client that may ask to the SDK.
+/// Passes an authorised request to the SDK, and corrects some of its responses.
 async fn pass_on(request: Request<Incoming>, service: &Service) -> Answer {
     let (head, body) = request.into_parts();
     let body = match Limited::new(body, MAX_BYTES).collect().await {
@@ -255,16 +249,15 @@ async fn pass_on(request: Request<Incoming>, service: &Service) -> Answer {
     let request = Request::from_parts(head, Full::new(body.clone()));
     let mut answer = service.handle(request).await;
     match answer.status() {
-        // The session is over by now. Clients take 202, which the SDK says, for a failure.
+        // The session has ended. The SDK answers 202, which some clients take for a failure.
         StatusCode::ACCEPTED if is_end => *answer.status_mut() = StatusCode::NO_CONTENT,
-        // The SDK calls JSON that is not a message so, too.
+        // The SDK also uses this status for JSON that is not a valid message.
         StatusCode::UNSUPPORTED_MEDIA_TYPE if is_json => return unreadable(&body),
         _ => {}
     }
     answer
 }
 
-/// Returns the answer to a body that is not a message, as standard input gets it.
 fn unreadable(body: &[u8]) -> Answer {
     let (error, id) = fault::unreadable_message(body);
     let error = serde_json::to_vec(&ServerJsonRpcMessage::error(error, id)).unwrap_or_default();
@@ -275,9 +268,8 @@ fn unreadable(body: &[u8]) -> Answer {
     answer
 }
 
-/// The rule for who may send requests.
 impl Http {
-    /// Returns the answer to a request that is none of ours. The connection is closed with it.
+    /// Returns the response to a request that is not allowed, and `None` for one that is.
     fn refusal(&self, headers: &HeaderMap, uri: &Uri) -> Option<Answer> {
         let is_for_other = uri.authority().is_some_and(|named| !self.is_own(named));
         if is_for_other || !self.knows_host(headers) {
@@ -309,9 +301,9 @@ impl Http {
         authority.is_some_and(|authority| self.is_own(&authority))
     }
 
-    /// Returns true for a name of this server, with a port or without.
+    /// Returns true if an authority names this server, with or without a port.
     fn is_own(&self, authority: &Authority) -> bool {
-        // A user's name before the host is none of ours.
+        // An authority with a user name is rejected.
         let Some(rest) = authority.as_str().strip_prefix(authority.host()) else {
             return false;
         };
@@ -320,7 +312,7 @@ impl Http {
             return false;
         }
         match Host::parse(authority.host()) {
-            // No other name leads to a number.
+            // An IP address can't be the name of another site, so DNS rebinding is not possible.
             Ok(Host::Ipv4(ip)) => self.allows_remote || IpAddr::V4(ip).is_loopback(),
             Ok(Host::Ipv6(ip)) => self.allows_remote || IpAddr::V6(ip).is_loopback(),
             Ok(Host::Domain(name)) => {
@@ -334,7 +326,7 @@ impl Http {
     fn knows_token(&self, headers: &HeaderMap) -> bool {
         let token = only(headers, AUTHORIZATION).and_then(|value| value.split_once(' '));
         token.is_some_and(|(scheme, token)| {
-            // Hashes take as long to compare whatever is wrong.
+            // Comparing hashes reveals nothing about the token by the time it takes.
             let is_own = Sha256::digest(token.trim()) == Sha256::digest(&self.token);
             scheme.eq_ignore_ascii_case("bearer") && is_own
         })

@@ -1,22 +1,23 @@
-//! Results that are longer than a client hands to its model.
+//! Shortens results that are longer than the client passes to its model.
 //!
-//! What the client would cut out is lost, or stays in a file that its model can hardly read. So a long text is cut here:
-//! the model gets its beginning, its end and the way to the rest.
+//! What the client itself cuts out is lost to the model, or saved in a form that it can hardly
+//! read. A long text is therefore cut here: the model gets the beginning, the end, and a note that
+//! says how to read the rest.
 
 use gemini_tools_core::answer::KeepText;
 use gemini_tools_core::client_host::AnswerLimit;
 use rmcp::model::{CallToolResult, ContentBlock};
 
-/// Maximum characters of a note beside those of one with the smallest numbers.
+/// How many more characters a note takes than one with the smallest numbers.
 const NOTE_CHARS: usize = 32;
 
-/// Lines that a note adds: its own, and the rest of one that it splits.
 const NOTE_LINES: usize = 3;
 
-/// The text that a host puts around each text but the first.
+/// The most characters that a host adds around each text after the first.
 const AROUND_CHARS: usize = 32;
 
-/// Keeps the texts of a result within `limit`: if they are longer, they become one, whose whole goes to `keep`.
+/// Keeps the texts of a result within `limit`. Longer ones are merged into one text that is cut;
+/// `keep` saves all of it.
 pub(super) fn limit(result: &mut CallToolResult, limit: AnswerLimit, keep: KeepText<'_>) {
     let texts = result.content.iter().filter_map(ContentBlock::as_text);
     let sizes = texts
@@ -39,7 +40,8 @@ pub(super) fn limit(result: &mut CallToolResult, limit: AnswerLimit, keep: KeepT
     result.content.insert(0, cut);
 }
 
-/// Returns the beginning and the end of a text, in whole lines where they are short, with a note between them.
+/// Returns the beginning and the end of a text with a note in between. It is cut between lines,
+/// unless that would lose more than half of a part.
 fn cut(text: &str, limit: AnswerLimit, keep: KeepText<'_>) -> String {
     let unit = limit.unit;
     let file = keep(text);

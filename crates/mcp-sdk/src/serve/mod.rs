@@ -1,16 +1,15 @@
-//! Our tools for clients of the Model Context Protocol, by the official SDK.
+//! An MCP server for our tools, by means of the official SDK.
 //!
-//! `stdio` and `http` are the two ways in, `connection` is what one client sees, `server` what
-//! all of them share. `registry` is what the client of a program sees
-//! that serves tools of its own. A call runs on a thread of its own (`call`), so that calls run side by
-//! side; `ask` lets a client's user decide about it, by `rounds` where the protocol has no requests
-//! to clients. `changes` tells clients of other tools. `declare` and `content` turn
-//! tools and results into what the protocol calls by these names. `watch` tells when
-//! settings, rules or tools have changed on disk.
+//! `stdio` and `http` are the transports, `connection` handles one client's requests, and `server`
+//! is the state that all clients share. `registry` handles the requests to a program that serves
+//! tools of its own. Each call runs on a thread of its own (`call`), so that calls run
+//! concurrently. `ask` lets a client's user approve a call; `rounds` does so for protocol versions
+//! in which a server can't send requests. `changes` notifies clients of changed tools, which
+//! `watch` detects by looking at settings, rules and tools on disk. `declare` and `content` convert
+//! tools and results to those of the protocol.
 //!
-//! What the tools do, and whether a call may run, is up to the
-//! [session](gemini_tools_session) that a client's calls are made in; a program's own
-//! [registry](registry()) makes every call.
+//! What the tools do, and whether a call may run, is decided by the [session](gemini_tools_session)
+//! in which the client's calls are made. A program's own [registry](registry()) runs every call.
 //!
 //! # Example
 //!
@@ -57,30 +56,32 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Runtime;
 
-/// Maximum calls at once; more wait for others to end, or are refused.
+/// The most calls at once. Further ones wait, or are rejected if they come over standard input.
 const MAX_CALLS: usize = 256;
 
 /// The options of a server.
 #[derive(Debug, Clone)]
 pub struct ServeOptions {
-    /// Rules that calls are judged by.
+    /// The rules by which calls are allowed or refused.
     pub rules: PolicyOptions,
     /// True if the tools of the MCP servers in the settings are served too.
     pub with_servers: bool,
-    /// The workspace, whatever a client says; where it is empty, the client's roots, or else
-    /// the current directory.
+    /// The workspace, if it is not empty; clients can't change it. Otherwise it is given by the
+    /// client's roots, or else by the current directory.
     pub roots: Vec<PathBuf>,
-    /// True if answers have their data, or the kind of an error, as `structuredContent` beside the text. Many clients
-    /// show it to their model, which then reads everything twice, or nothing else.
+    /// True if results carry their data, or an error's kind, as `structuredContent` in addition to
+    /// the text. Many clients pass both to their model, which then reads everything twice, or only
+    /// the structured content.
     pub structured_content: bool,
-    /// Over HTTP instead of the standard streams.
+    /// Serve over HTTP instead of the standard streams.
     pub http: Option<Http>,
-    /// Function that shows a message to a person: standard output is the protocol's.
+    /// Shows a message to a person. It must not write to standard output, which belongs to the
+    /// protocol.
     pub log: fn(&str),
 }
 
-/// Serves until the client is gone or a signal comes, and ends everything that it has started.
-/// Returns the exit status: 0, 1 if it can't serve, or 128 and the signal's number.
+/// Serves until the client disconnects or a signal arrives, then ends everything that was started.
+/// Returns the exit status: 0, 1 if it can't serve, or 128 plus the signal's number.
 pub fn run(options: ServeOptions) -> u8 {
     let log = options.log;
     let http = options.http.clone();
@@ -100,13 +101,13 @@ pub fn run(options: ServeOptions) -> u8 {
     run_until_end(runtime, attended, server.end())
 }
 
-/// Serves the tools of a program of your own, and no others, on the standard streams, until the
-/// client is gone or a signal comes. Returns the exit status as [`run`] does.
+/// Serves a program's own tools, and no others, on the standard streams, until the client
+/// disconnects or a signal arrives. Returns the exit status as [`run`] does.
 ///
-/// The client approves calls: it asks its user by the hints that it gets of each tool, and every
-/// call that it sends is made. No settings, policy or trust files are read. A call ends when it is
-/// done or the client cancels it; no time limit applies, and its answer is not cut. `log` gets
-/// messages for a person: standard output is the protocol's.
+/// Approving calls is left to the client, which can ask its user by the hints that each tool has:
+/// every call it sends is run. No settings, policies or trust files are read. A call ends when it
+/// is done or the client cancels it; it has no time limit, and its result is not cut. `log` shows a
+/// message to a person. It must not write to standard output, which belongs to the protocol.
 ///
 /// # Example
 ///
@@ -139,13 +140,11 @@ fn runtime() -> io::Result<Runtime> {
         .build()
 }
 
-/// Logs why nothing can be served, and returns the exit status.
 fn cant_serve(log: &dyn Fn(&str), error: &io::Error) -> u8 {
     log(&format!("nothing can be served: {error}"));
     1
 }
 
-/// Serves until the client is gone or a signal comes, then ends all calls. Returns the exit status.
 fn run_until_end(
     runtime: Runtime,
     attended: impl Future<Output = u8>,

@@ -1,4 +1,4 @@
-//! A server for the registry of another program.
+//! Handles the requests to a program that serves its own tools.
 
 use super::{call, content, declare, fault};
 use gemini_tools_core::answer::Answer;
@@ -25,13 +25,13 @@ pub struct ServerInfo {
     pub title: Option<String>,
     /// Advice on the tools that a client may give to its model.
     pub instructions: Option<String>,
-    /// True if answers have their data, or the kind of an error, as `structuredContent` beside the text. Many clients
-    /// show it to their model, which then reads everything twice.
+    /// True if results carry their data, or an error's kind, as `structuredContent` in addition to
+    /// the text. Many clients pass both to their model, which then reads everything twice.
     pub structured_content: bool,
 }
 
 impl ServerInfo {
-    /// Returns a name and a version, without a title, instructions and structured content.
+    /// Creates an info with a name and a version, and everything else unset.
     pub fn new(name: &str, version: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -79,7 +79,7 @@ impl ServerHandler for RegistryConnection {
     ) -> Result<ListToolsResult, ErrorData> {
         fault::refuse_cursor(request)?;
         let registry = Arc::clone(&self.registry);
-        // Its sources may take a while.
+        // This may run commands of the registry's sources, and block.
         let tools = tokio::task::spawn_blocking(move || declare::registry_tools(&registry)).await;
         let tools = tools.map_err(|e| ErrorData::internal_error(e.to_string(), None))?;
         Ok(ListToolsResult::with_all_items(tools))

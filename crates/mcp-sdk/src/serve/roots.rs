@@ -1,17 +1,17 @@
-//! A client's roots as directories.
+//! Converts a client's roots to directories.
 
 use gemini_tools_core::tool::ToolError;
 use gemini_tools_workspace::real_root;
 use std::path::PathBuf;
 use url::Url;
 
-/// Returns the directories of `file:` addresses, by the paths that are there: where links in them
-/// lead is judged each time that a project is opened. Those that can't be opened are left out.
+/// Converts `file:` URIs to directories, and skips those that can't be opened. Links in a path are
+/// kept: where they lead is checked each time a project is opened.
 ///
 /// # Errors
 ///
-/// `execution_failed` where there are addresses, and none can be opened: working elsewhere is
-/// not what the client has asked for.
+/// Returns `execution_failed` if there are URIs but none can be opened. Working in another
+/// directory instead is not what the client has asked for.
 pub(super) fn directories<'a>(
     uris: impl IntoIterator<Item = &'a str>,
 ) -> Result<Vec<PathBuf>, ToolError> {
@@ -42,11 +42,11 @@ fn directory(uri: &str) -> Result<PathBuf, String> {
     Ok(path)
 }
 
-/// Returns the path of a `file:` address of this machine.
+/// Converts a `file:` URI to a path.
 ///
 /// # Errors
 ///
-/// Returns the reason, as a clause, if the address has another scheme or names another machine.
+/// Returns a clause that says why, if it has another scheme or names another machine.
 pub(super) fn path_of(uri: &str) -> Result<PathBuf, String> {
     let mut url = Url::parse(uri).map_err(|e| e.to_string())?;
     if url.scheme() != "file" {

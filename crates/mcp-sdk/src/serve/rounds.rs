@@ -1,10 +1,11 @@
-//! Questions to a client of 2026-07-28 or later. It can't be asked while a request waits: the
-//! result says what is wanted, and the client makes the same request again with the answers.
+//! Questions to clients of protocol version 2026-07-28 or later. Such a client can't be sent
+//! requests: the result says what input is needed, and the client repeats its request with the
+//! answers.
 //!
-//! Nothing is kept here between rounds. What a client has said of its roots it is given to send
-//! again, as it has said it; so it is believed no more and no less than an answer is, and needs no
-//! seal. A question about a call has a name that is made of all that the call would do: an answer
-//! to it counts for nothing else.
+//! The server keeps no state between the rounds. The client's answer about its roots is returned to
+//! it as `requestState`, to be sent again. That needs no signature: it is trusted no more than any
+//! answer of the client. A question about a call is identified by a hash of everything the call
+//! would do, so that an answer can't be used to approve a different call.
 
 use super::ask::Text;
 use crate::lock;
@@ -21,30 +22,27 @@ use std::sync::{Arc, Mutex};
 
 const ROOTS: &str = "roots";
 
-/// Returns true if a client that speaks this version is asked by results.
 pub(super) fn are_needed(version: Option<&ProtocolVersion>) -> bool {
     version.is_some_and(|version| !version.has_initialize())
 }
 
-/// The answers of a client, in this round and before.
 #[derive(Debug, Default)]
 pub(super) struct Answers {
     pub(super) roots: Option<Vec<String>>,
     replies: InputResponses,
 }
 
-/// The state that a client sends again in the next round.
 #[derive(Serialize, Deserialize)]
 struct RequestState {
     roots: Vec<String>,
 }
 
 impl Answers {
-    /// Reads what a request brings.
+    /// Parses the answers in a request.
     ///
     /// # Errors
     ///
-    /// Returns an error if that is not an answer to a question of ours.
+    /// Returns an error if they are not answers to questions of this server.
     #[expect(deprecated, reason = "clients have roots as long as they have them")]
     pub(super) fn parse(
         responses: Option<InputResponses>,
@@ -104,7 +102,6 @@ fn unusable(message: String) -> ErrorData {
     ErrorData::invalid_params(message, None)
 }
 
-/// The question that a call has come to without an answer: its name, and its words.
 #[derive(Debug, Clone, Default)]
 pub(super) struct OpenQuestion(Arc<Mutex<Option<(String, Text)>>>);
 
@@ -129,7 +126,7 @@ impl ApprovalPrompt for RecordedAnswers {
         };
         let name = name(question, &text.message);
         if let Some(reply) = self.replies.get(&name) {
-            // What is not an answer is not a yes.
+            // A malformed answer does not approve the call.
             let result: ElicitResult = serde_json::from_value(reply.clone()).ok()?;
             return Some(text.reply(&result));
         }

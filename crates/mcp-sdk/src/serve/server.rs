@@ -1,4 +1,4 @@
-//! The state that the clients of a session share: the open projects.
+//! The state shared by all clients of a process: the open projects.
 
 use super::ServeOptions;
 use super::changes::KnownTools;
@@ -13,25 +13,22 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-/// Maximum open projects: with more, those that are not in use are closed.
 const MAX_PROJECTS: usize = 16;
 
 pub(super) struct Server {
     pub(super) options: ServeOptions,
-    /// The workspace where no client says otherwise, as it was named.
+    /// The workspace for clients that don't choose one, as the user wrote it.
     roots: Vec<PathBuf>,
     projects: Mutex<HashMap<Key, Arc<Project>>>,
     pub(super) clock: Arc<Clock>,
 }
 
-/// The client's host, Gemini CLI where it is not known, and the roots.
 type Key = (&'static ClientHost, Vec<PathBuf>);
 
 pub(super) struct Project {
     pub(super) session: Session,
     watched: WatchedFiles,
     state: u64,
-    /// Fingerprint of the tools that were last sent to a client.
     pub(super) declared: KnownTools,
 }
 
@@ -43,7 +40,6 @@ impl Project {
 }
 
 impl Server {
-    /// Creates a server for the roots of the options, or else the current directory.
     pub(super) fn new(options: ServeOptions) -> io::Result<Self> {
         let mut roots = Vec::new();
         for root in &options.roots {
@@ -64,8 +60,8 @@ impl Server {
         })
     }
 
-    /// Returns true if clients choose the workspace. One on another machine knows nothing of this
-    /// one.
+    /// Returns true if clients may choose the workspace. A client on another machine may not, since
+    /// its paths mean nothing here.
     pub(super) fn follows_roots(&self) -> bool {
         let is_remote = self
             .options
@@ -75,8 +71,8 @@ impl Server {
         self.options.roots.is_empty() && !is_remote
     }
 
-    /// Returns the project of these roots, or of ours where there are none, for clients of this host. It is opened anew
-    /// where what decides about it has changed.
+    /// Returns the project for these roots, or for the server's own if empty, as seen by clients of
+    /// a host. It is reopened if any file that decides about it has changed.
     pub(super) fn project(
         &self,
         roots: &[PathBuf],
@@ -99,7 +95,8 @@ impl Server {
             closed.extend(projects.extract_if(idle).map(|(_, project)| project));
         }
         closed.extend(projects.insert(key, Arc::clone(&new)));
-        // Their MCP servers take a moment to end, in which other calls are not to wait.
+        // Dropping a project ends its MCP servers, which takes a moment. Other calls must not wait
+        // for the lock meanwhile.
         drop(projects);
         drop(closed);
         Ok(new)
@@ -112,7 +109,8 @@ impl Server {
             .map_or((Path::new(""), roots), |(root, more)| (root, more));
         let project = gemini_tools_session::Project::open_at(root, more)?;
         let watched = WatchedFiles::new(&project, rules);
-        // Looked at first: what changes while it is being read is seen the next time.
+        // Taken before the session is opened, so that a change during that is noticed the next
+        // time.
         let state = watched.state();
         let mut session = Session::open(&project.root, more, rules)?.with_client_host(host)?;
         if !self.options.with_servers {
@@ -135,8 +133,8 @@ impl Server {
     }
 }
 
-/// Tells all calls to end, and waits until they have, or have been given up. A call that never ends is left to the end of
-/// this process, and what it has started to its supervisor.
+/// Cancels all calls, and waits until each has ended or been abandoned. An abandoned call's thread
+/// ends with this process, and its child processes are killed by their supervisor.
 pub(super) async fn end(clock: &Clock) {
     clock.cancel_all();
     while !clock.is_idle() {

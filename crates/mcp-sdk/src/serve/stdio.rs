@@ -1,9 +1,9 @@
-//! A client on the standard streams, a message a line.
+//! A client on the standard streams: one message per line.
 //!
-//! The SDK's own transport (rmcp 3.9) bounds lines too and answers JSON that is not a message,
-//! without the request's id; it passes over lines that are not JSON, so that a client waits for
-//! ever. Here every line is answered. Threads read and write, because standard streams may be
-//! anything: pipes, sockets, terminals, files.
+//! The SDK's own transport (rmcp 3.9) ignores lines that are not JSON, so that the client waits for
+//! ever, and answers JSON that is not a message without the request's id. Here every line is
+//! answered. Reading and writing is done on threads, because standard streams may be anything:
+//! pipes, sockets, terminals, files.
 
 use super::{MAX_CALLS, fault};
 use crate::lock;
@@ -23,21 +23,20 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 
-/// Messages that wait, in either direction.
 const QUEUE: usize = 64;
 
-/// Time for which calls may go on after the end of the input: calls that came down a pipe are
-/// answered, and a client that has gone away does not have to wait. Hosts give two seconds.
+/// How long calls may continue after the end of the input. Requests that were piped in still get
+/// answers, while a client that has exited does not leave calls running for long. Hosts wait two
+/// seconds before they kill a server.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Silence before the end of the input by which a client is told from a pipe, whose input ends when all is sent: it has
-/// waited for what is not answered yet, and has given it up. SDKs may take an answer after that for a fault.
+/// If the input was silent for this long before it ended, a client was waiting for answers and has
+/// given up; requests from a pipe end without a pause. Some SDKs report an answer after that as an
+/// error, so none is sent.
 const GIVING_UP: Duration = Duration::from_millis(250);
 
-/// Time limit for cancelled calls and the last answers.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Serves the client on the standard streams until its input ends. Returns the exit status.
 pub(super) async fn serve(
     connection: impl ServerHandler,
     clock: Arc<Clock>,
@@ -62,37 +61,37 @@ pub(super) async fn serve(
             1
         }
     };
-    // The transport is gone, and what it had to say is on its way.
+    // The transport is closed, but its last messages may still be in the queue.
     let _ = timeout(SHUTDOWN_TIMEOUT, written).await;
     status
 }
 
 type RequestIds = Arc<Mutex<HashSet<RequestId>>>;
 
-/// The standard streams as the SDK sees them.
 struct Stdio {
     clock: Arc<Clock>,
-    /// Lines of standard input; `None` for one that is too long.
+    /// Lines of standard input, with `None` for a line that was too long.
     incoming: mpsc::Receiver<Option<Vec<u8>>>,
-    /// The silence before the end of the input, once it has ended.
+    /// How long the input was silent before it ended; set when it ends.
     silence: Arc<OnceLock<Duration>>,
     outgoing: Option<mpsc::Sender<Vec<u8>>>,
     pending: RequestIds,
-    /// Notified when `pending` loses a request.
     answered: watch::Sender<()>,
     has_begun: bool,
-    /// True if the client has begun with `initialize`: it is a program, and no file of requests.
+    /// Set if the client has sent `initialize`. It is then a program that may exit, not a file of
+    /// requests.
     has_greeted: bool,
-    /// True if nothing is said any more: a client that has ended the input may read on without keeping what it reads.
+    /// Set when answers are dropped. A client that has closed its output may still read the pipe,
+    /// but no longer expects answers.
     is_silent: bool,
-    /// A message that can't be taken is answered with this before the next is looked at.
+    /// The error for an invalid line. It is sent before the next line is read.
     refusal: Option<Vec<u8>>,
-    /// When calls are told to end, once the input has.
     deadline: Option<Instant>,
 }
 
 impl Stdio {
-    /// Starts reading and writing. The receiver fires when all is written, or when it can't be.
+    /// Starts the reading and the writing thread. The receiver fires when all output is written, or
+    /// can't be.
     fn start(clock: Arc<Clock>) -> (Self, oneshot::Receiver<()>) {
         let (lines, incoming) = mpsc::channel(QUEUE);
         let (outgoing, messages) = mpsc::channel(QUEUE);
@@ -103,7 +102,7 @@ impl Stdio {
             if let Some(length) = read(&lines) {
                 let _ = of_input.set(length);
             }
-            // Only now is the end of the input seen.
+            // Dropped last: the receiver sees the end of the input only after `silence` is set.
             drop(lines);
         });
         std::thread::spawn(move || {
@@ -126,7 +125,6 @@ impl Stdio {
         (stdio, written)
     }
 
-    /// Parses a line; for one that is not a message, sends a refusal and returns `None`.
     fn take(&mut self, line: Option<Vec<u8>>) -> Option<RxJsonRpcMessage<RoleServer>> {
         let Some(line) = line else {
             let message = format!("A message is longer than {MAX_BYTES} bytes.");
@@ -153,7 +151,7 @@ impl Stdio {
             JsonRpcMessage::Request(request) => {
                 self.has_begun = true;
                 self.has_greeted |= matches!(request.request, ClientRequest::InitializeRequest(_));
-                // Who listens waits for nothing that could end by itself.
+                // A subscription has no answer to wait for at the end.
                 let ends = !matches!(
                     request.request,
                     ClientRequest::SubscriptionsListenRequest(_)
@@ -168,14 +166,14 @@ impl Stdio {
                     &notification.notification
                     && let Some(id) = &cancelled.params.request_id
                 {
-                    // The SDK leaves the answer out.
+                    // The SDK sends no answer to a cancelled request.
                     lock(&self.pending).remove(id);
                     self.answered.send_replace(());
                 }
             }
             _ => {}
         }
-        // Before it has begun the SDK would take anything else for the end.
+        // Before the first request, the SDK would end the session at any other message.
         self.has_begun.then_some(message)
     }
 
@@ -183,10 +181,10 @@ impl Stdio {
         let mut pending = lock(&self.pending);
         if pending.contains(id) {
             let message = format!("The id {id} is that of a request that is not answered yet.");
-            // By the id alone it would be taken for the other one's answer.
+            // An error with this id would be taken for the answer to the other request.
             return Err((ErrorData::invalid_request(message, None), None));
         }
-        // The answers to all of them may have to be kept until the client reads them.
+        // The answers may all have to be kept in memory until the client reads them.
         if pending.len() >= MAX_CALLS {
             let message = format!("{MAX_CALLS} requests are not answered yet; wait for some.");
             return Err((ErrorData::internal_error(message, None), Some(id.clone())));
@@ -199,7 +197,7 @@ impl Stdio {
         self.refusal = line(&ServerJsonRpcMessage::error(error, id)).ok();
     }
 
-    /// Lets calls come to their end after the input has, first in their own time.
+    /// After the end of the input, waits for running calls, and cancels them when the time is over.
     async fn drain(&mut self) {
         let mut answered = self.answered.subscribe();
         let silence = self.silence.get().copied().unwrap_or_default();
@@ -219,7 +217,7 @@ impl Stdio {
                     () = std::future::ready(()), if is_gone && !is_last => break,
                 }
             }
-            // The answers of calls that are ended now tell a client nothing that it waits for.
+            // The client has gone, so it does not need the answers of calls that are cancelled now.
             self.is_silent |= self.has_greeted;
             self.clock.cancel_all();
         }
@@ -260,10 +258,11 @@ impl Transport<RoleServer> for Stdio {
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         let outgoing = self.outgoing.clone()?;
-        // The SDK may drop this at any wait, and call it again: nothing may be lost by that.
+        // The SDK may drop this future at any await and call the method again, so all state is in
+        // `self`.
         loop {
             if self.refusal.is_some() {
-                // Until the client reads, nothing more is taken from it.
+                // Wait until the client reads, before more is read from it.
                 let Ok(place) = outgoing.reserve().await else {
                     break;
                 };
@@ -299,7 +298,6 @@ fn line(message: &ServerJsonRpcMessage) -> serde_json::Result<Vec<u8>> {
     Ok(line)
 }
 
-/// Reads lines until there are no more, or the server no longer takes them. Returns for how long the end was waited for.
 fn read(lines: &mpsc::Sender<Option<Vec<u8>>>) -> Option<Duration> {
     let mut stdin = io::stdin().lock();
     loop {
@@ -317,7 +315,6 @@ fn read(lines: &mpsc::Sender<Option<Vec<u8>>>) -> Option<Duration> {
     }
 }
 
-/// Writes messages until there are no more, or the client no longer reads them.
 fn write(mut messages: mpsc::Receiver<Vec<u8>>) {
     while let Some(message) = messages.blocking_recv() {
         if write_stdout(&message).is_err() {

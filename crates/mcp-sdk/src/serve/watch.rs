@@ -1,4 +1,4 @@
-//! The files that decide about tools: settings, trust, rules, custom tools.
+//! Detects changes of the files that decide about tools: settings, trust, rules, custom tools.
 
 use gemini_tools_session::{PolicyOptions, Project};
 use gemini_tools_settings::settings::{Scope, system_directory};
@@ -8,14 +8,12 @@ use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 
-/// The files and directories that decide. Of the project they are those whose trust is recorded,
-/// by what is in them, so that no change of them goes unseen.
+/// The watched files. Of the project, these are the files that its trust record covers. They are
+/// compared by content, so that no change is missed.
 #[derive(Debug)]
 pub(super) struct WatchedFiles {
     root: PathBuf,
-    /// Files, and directories with all that lies right in them.
     paths: Vec<PathBuf>,
-    /// Directory whose entries have rules of their own.
     extensions: Option<PathBuf>,
 }
 
@@ -44,7 +42,7 @@ impl WatchedFiles {
         }
     }
 
-    /// Returns a number that differs once something has changed.
+    /// Returns a hash that changes when any of the files does.
     pub(super) fn state(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         Fingerprint::state(&self.root).hash(&mut hasher);
@@ -66,9 +64,8 @@ fn entries(directory: Option<&Path>) -> Vec<PathBuf> {
     paths
 }
 
-/// Hashes the state of a file, or of a directory with all that lies right in it.
 fn look_into(path: &Path, hasher: &mut DefaultHasher) {
-    // Most are not there, and this is done for each call.
+    // This is done for each call, and most of the paths do not exist.
     if !look_at(path, hasher) {
         return;
     }
@@ -78,7 +75,6 @@ fn look_into(path: &Path, hasher: &mut DefaultHasher) {
     }
 }
 
-/// Hashes the state of a path, and returns true if it is a directory.
 fn look_at(path: &Path, hasher: &mut DefaultHasher) -> bool {
     let Ok(meta) = std::fs::metadata(path) else {
         false.hash(hasher);

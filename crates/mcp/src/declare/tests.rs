@@ -3,7 +3,6 @@ use gemini_tools_core::declarations::{Names, compile};
 use gemini_tools_core::diagnostic::Severity;
 use serde_json::{Value, json};
 
-/// Returns a tool's schema in the declared form, or the reason why the tool is left out.
 fn one(schema: &Value) -> Result<Value, String> {
     let tool = json!({"name": "t", "description": "d", "inputSchema": schema});
     let (tools, findings) = declare("s", &[tool]);

@@ -1,14 +1,15 @@
-//! Marks of sources in an answer, and their list.
+//! Inserts source numbers such as `[1]` into an answer, and appends the list of sources.
 
 use super::{GenerateContentResponse, GroundingMetadata, Part};
 use gemini_tools_core::text::one_line;
 use std::collections::BTreeMap;
 
-/// Returns the answer's text with `[1]` behind what source 1 supports, and the list of sources.
+/// Returns the answer's text with a number such as `[1]` after each passage that a source supports,
+/// followed by the list of sources.
 ///
-/// The API gives places in bytes of the UTF-8 text of one part. A place in the middle of a
-/// character moves behind it; where the API's own words for a stretch are elsewhere, and there
-/// only, those count.
+/// The API gives positions as byte offsets into the UTF-8 text of one part. An offset inside a
+/// character is moved after it. The API also quotes the passage; if the text at the offset differs
+/// from the quote, and the quote occurs exactly once, the mark goes there.
 pub fn cited(response: &GenerateContentResponse) -> String {
     let mut text = response.text();
     let grounding = response.grounding();
@@ -79,7 +80,8 @@ fn places(
     found
 }
 
-/// Returns the offset of a part's text in the whole text, and its length, in bytes.
+/// Returns the byte offset of a part within the joined text, and its length. Thoughts are not part
+/// of that text.
 fn part_at(parts: &[Part], index: usize) -> Option<(usize, usize)> {
     let length = |part: &Part| match (part.thought, &part.text) {
         (Some(true), _) | (_, None) => 0,

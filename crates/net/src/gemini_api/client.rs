@@ -21,7 +21,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use url::Url;
 
-/// Time limits of the API. A model may think for minutes before it says anything.
+/// The model may think for minutes before it sends the first byte, hence the long `first_byte`.
 const TIMEOUTS: HttpTimeouts = HttpTimeouts {
     connect: Duration::from_secs(15),
     first_byte: Duration::from_secs(300),
@@ -29,33 +29,24 @@ const TIMEOUTS: HttpTimeouts = HttpTimeouts {
     answer: Duration::from_secs(300),
 };
 
-/// Time that the description of a model may take.
 const MODEL_LIMIT: Duration = Duration::from_secs(10);
 
-/// Maximum bytes of an answer that are read.
 const MAX_ANSWER_BYTES: usize = gemini_tools_core::json::MAX_WITH_MEDIA_BYTES;
 
-/// Maximum bytes of an error that are read.
 const MAX_ERROR_BYTES: usize = 256 * 1024;
 
 const PIECE_BYTES: usize = 16 * 1024;
 
-/// Interval at which a wait checks for the end of the call.
 const TICK: Duration = Duration::from_millis(50);
 
-/// A client of the Gemini API, Vertex AI or Code Assist. It sends one request at a time, and keeps
-/// the connection for the next.
+/// A client of the Gemini API, Vertex AI or Code Assist. It sends one request at a time, and reuses
+/// the connection.
 pub struct GeminiClient {
-    /// `None` only if something else takes the API's place.
     credentials: Option<Credentials>,
     http: HttpClient,
-    /// The source of answers in the API's place.
     played: Option<AnswerSource>,
-    /// The project that Code Assist has given, once it was asked.
     project: Option<String>,
-    /// The wait after a first attempt that has failed.
     first_wait: Duration,
-    /// The session, and the prompt in it that requests are for.
     session: String,
     prompt: String,
 }
@@ -68,18 +59,17 @@ impl std::fmt::Debug for GeminiClient {
     }
 }
 
-/// An attempt to have a model answer.
+/// One attempt to have a request answered. A request that is retried has several.
 #[derive(Debug, Clone)]
 pub struct Attempt<'a> {
-    /// The request as statistics count it.
+    /// The attempt as it is counted in statistics.
     pub call: ModelCall,
-    /// Reason why there is no answer, or only a part of it.
+    /// The error, if there is no answer or only a part of it.
     pub error: Option<&'a ApiError>,
-    /// Time until the next attempt, if there is one after a wait.
+    /// The time until the next attempt, if there will be one after a wait.
     pub wait: Option<Duration>,
 }
 
-/// Model and tokens that the pieces of an answer have named.
 #[derive(Default)]
 struct ResponseTotals {
     model: Option<String>,
@@ -87,7 +77,6 @@ struct ResponseTotals {
 }
 
 impl ResponseTotals {
-    /// Adds a piece. The last one that names a model or tokens counts.
     fn add(&mut self, piece: &GenerateContentResponse) {
         if let Some(model) = &piece.model_version {
             self.model = Some(model.clone());
@@ -112,8 +101,8 @@ impl ResponseTotals {
 }
 
 impl GeminiClient {
-    /// Creates a client for a credential. From now on the process leaves no core file: it would hold
-    /// the credential.
+    /// Creates a client for a credential. The process writes no core dump from now on, since it
+    /// would contain the credential.
     pub fn new(credentials: Credentials) -> Self {
         #[cfg(target_os = "linux")]
         let _ =
@@ -121,8 +110,9 @@ impl GeminiClient {
         Self::with(Some(credentials), None)
     }
 
-    /// Creates a client that opens no connection and needs no credential: `answers` takes the API's
-    /// place. It waits before a request only as long as the answer before asks for.
+    /// Creates a client whose requests are answered by `answers` instead of the API. It needs
+    /// neither a connection nor a credential, and waits before a retry only if an answer asks for
+    /// it.
     pub fn played(answers: AnswerSource) -> Self {
         Self::with(None, Some(answers)).with_first_wait(Duration::ZERO)
     }
@@ -154,14 +144,14 @@ impl GeminiClient {
         Ok(Credentials::find(&env, home)?.map(Self::new))
     }
 
-    /// Waits so long after the first attempt that has failed; each further wait is twice as long.
+    /// Sets the wait after the first failed attempt. Each further wait is twice as long.
     #[must_use]
     pub fn with_first_wait(mut self, first_wait: Duration) -> Self {
         self.first_wait = first_wait;
         self
     }
 
-    /// Returns a text in which the credential does not show.
+    /// Removes the credential from a text.
     pub fn without_credential(&self, text: &str) -> String {
         without(text, self.secret())
     }
@@ -172,19 +162,20 @@ impl GeminiClient {
             .map_or("", |own| own.token.expose())
     }
 
-    /// Names the session, and the prompt in it, that requests are for from now on. Code Assist
-    /// gets both.
+    /// Sets the ids of the session and the prompt that the following requests belong to. Code
+    /// Assist is sent both.
     pub fn set_prompt(&mut self, session: &str, prompt: &str) {
         session.clone_into(&mut self.session);
         prompt.clone_into(&mut self.prompt);
     }
 
-    /// Requests a whole answer (`generateContent`); `on_attempt` gets each attempt. An answer that
-    /// was held back for its content is an answer too: see [`GenerateContentResponse::refusal`].
+    /// Requests a complete answer (`generateContent`). An answer that was withheld because of its
+    /// content is not an error: see [`GenerateContentResponse::refusal`]. `on_attempt` is told of
+    /// each attempt.
     ///
     /// # Errors
     ///
-    /// Returns the error of the API or of the way to it, after every retry that made sense.
+    /// Returns the last error of the API or the network, after all retries that make sense.
     pub fn generate(
         &mut self,
         model: &str,
@@ -202,9 +193,9 @@ impl GeminiClient {
         })
     }
 
-    /// Requests an answer in pieces (`streamGenerateContent`), which `on_piece` gets as they
-    /// come; it may end the stream. A stream that breaks is begun again only as long as no
-    /// piece was handed out. `on_attempt` gets each attempt.
+    /// Requests an answer in pieces (`streamGenerateContent`). Each is passed to `on_piece` as it
+    /// arrives, which may end the stream. A broken stream is retried only if no piece was passed
+    /// on, since a retry would repeat them. `on_attempt` is told of each attempt.
     ///
     /// # Errors
     ///
@@ -255,8 +246,8 @@ impl GeminiClient {
         })
     }
 
-    /// Asks the API how many tokens a model takes in. Returns `None` where the API does not say, such
-    /// as Vertex AI and Code Assist, and where it does not answer at once.
+    /// Asks the API for the model's input limit in tokens. Returns `None` if the API does not
+    /// report it, as Vertex AI and Code Assist don't, or does not answer soon.
     pub fn input_token_limit(&mut self, model: &str, cancel: &Cancellation) -> Option<u64> {
         let credentials = self.credentials.as_ref()?;
         let url = credentials.model_address(model)?;
@@ -267,7 +258,6 @@ impl GeminiClient {
         model["inputTokenLimit"].as_u64().filter(|limit| *limit > 0)
     }
 
-    /// Tries until there is an answer, or no further try makes sense.
     fn retrying<T>(
         &mut self,
         model: &str,
@@ -299,7 +289,8 @@ impl GeminiClient {
                 }
                 Err(e) => e.without(self.secret()),
             };
-            // A token may end before its time; the next one is good, or nothing helps.
+            // A token may be revoked before it expires. Renew it once; if the next is rejected as
+            // well, retrying does not help.
             let token = self.credentials.as_mut().map(|own| &mut own.token);
             let is_ended = error.status == Some(401) && !has_renewed;
             if is_ended && token.is_some_and(AccessToken::drop_current) {
@@ -323,8 +314,8 @@ impl GeminiClient {
         }
     }
 
-    /// Sends a request to a method of a model and has `read` read the answer; that also gets whether
-    /// responses are in the envelope of Code Assist.
+    /// Sends a request to a method of the model and passes the response to `read`. Its second
+    /// argument is true if responses come in Code Assist's envelope.
     fn exchange<T>(
         &mut self,
         method: ApiMethod,
@@ -456,7 +447,8 @@ fn read_stream(
     let mut stream = ResponseStream::new(is_wrapped);
     let mut buffer = vec![0; PIECE_BYTES];
     loop {
-        // A server that never pauses is not waited for, which is where this is looked at otherwise.
+        // A server that sends without a pause never blocks `read`, and cancellation is only noticed
+        // while blocked.
         NetError::check(cancel)?;
         let n = answer.body.read(&mut buffer)?;
         if n == 0 {
@@ -472,7 +464,7 @@ fn refused(answer: &mut Response<'_>, model: &str) -> ApiError {
     let body = match answer.body.read_up_to(MAX_ERROR_BYTES) {
         Ok((body, _)) => body,
         Err(e @ (NetError::Cancelled | NetError::OutOfTime)) => return e.into(),
-        // What can't be read of an error doesn't matter.
+        // The status is enough if the body of an error can't be read.
         Err(_) => Vec::new(),
     };
     ApiError::from_answer(answer.status, answer.header("retry-after"), &body, model)
@@ -482,7 +474,7 @@ fn document(data: &[u8]) -> Result<Value, ApiError> {
     json::read(data).map_err(|e| ApiError::unreadable(&e.to_string(), data))
 }
 
-/// Parses a response and takes Code Assist's wrapper off.
+/// Parses a response, and unwraps it if it comes in Code Assist's envelope.
 pub(super) fn parsed(data: &[u8], is_wrapped: bool) -> Result<GenerateContentResponse, ApiError> {
     let mut value = document(data)?;
     if let Some(error) = value.get("error") {
@@ -499,7 +491,8 @@ pub(super) fn parsed(data: &[u8], is_wrapped: bool) -> Result<GenerateContentRes
     json::from_value(value).map_err(|e| ApiError::unreadable(&e.to_string(), data))
 }
 
-/// Waits; returns false if the call's time does not last so long.
+/// Sleeps before a retry. Returns false at once if the call's deadline would pass meanwhile, since
+/// then the retry could not be made.
 fn wait_for(wait: Duration, cancel: &Cancellation) -> Result<bool, NetError> {
     let until = Instant::now() + wait;
     if cancel.deadline().is_some_and(|deadline| deadline <= until) {

@@ -1,9 +1,9 @@
-//! Credentials and base addresses: the three authentication methods.
+//! Chooses the credential and the base address for one of three authentication methods.
 //!
-//! All come from the environment and from the user's own files only (`~/.gemini/.env`,
-//! `~/.gemini/settings.json`, `~/.gemini/oauth_creds.json`, gcloud's, and what
-//! `GOOGLE_APPLICATION_CREDENTIALS` names): a project that could name an address would get the
-//! user's key.
+//! Everything comes from the environment and from the user's own files (`~/.gemini/.env`,
+//! `~/.gemini/settings.json`, `~/.gemini/oauth_creds.json`, gcloud's files and the one that
+//! `GOOGLE_APPLICATION_CREDENTIALS` names), never from the project: a project that could set the
+//! base address would be sent the user's key.
 
 use super::default_credentials::{self, DefaultCredentials};
 use super::tokens::AccessToken;
@@ -17,12 +17,10 @@ use url::Url;
 
 const GEMINI: &str = "https://generativelanguage.googleapis.com";
 
-/// The endpoint of Vertex AI without a region.
 const VERTEX: &str = "https://aiplatform.googleapis.com";
 
 const CODE_ASSIST: &str = "https://cloudcode-pa.googleapis.com";
 
-/// Maximum bytes of a file that are read.
 const MAX_FILE_BYTES: u64 = 1024 * 1024;
 
 /// A secret. Its `Debug` form does not show it.
@@ -31,12 +29,12 @@ const MAX_FILE_BYTES: u64 = 1024 * 1024;
 pub struct SecretText(String);
 
 impl SecretText {
-    /// Keeps a text secret.
+    /// Wraps a text.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// Returns the text itself, for a header.
+    /// Returns the text itself, to be put into a request.
     pub fn expose(&self) -> &str {
         &self.0
     }
@@ -48,34 +46,31 @@ impl fmt::Debug for SecretText {
     }
 }
 
-/// A credential, and the service that it is for.
+/// A credential, and the service for which it is valid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Credentials {
     service: Service,
-    /// The API key or the access token that the service takes.
     pub(super) token: AccessToken,
     base: Url,
-    /// The project that requests are counted for, where it is another one.
+    /// The Google Cloud project that is billed for the quota, if it differs from the credential's
+    /// own.
     quota_project: Option<String>,
 }
 
-/// A service that models are asked through.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Service {
     GeminiApi,
-    /// Vertex AI by an API key.
+    /// Vertex AI with an API key instead of a project and a location.
     VertexExpress,
     Vertex {
         project: String,
         location: String,
     },
     CodeAssist {
-        /// The cloud project, where the user names one.
         project: Option<String>,
     },
 }
 
-/// The process's environment, with the user's file as the fallback.
 pub(super) struct Variables<'a> {
     env: &'a dyn Fn(&str) -> Option<String>,
     file: Vec<(String, String)>,
@@ -111,14 +106,14 @@ impl Variables<'_> {
 }
 
 impl Credentials {
-    /// Finds the credential in the environment and the files below `home`: by the method that the
-    /// user's settings choose (`security.auth.selectedType`), else the first that is set, in the
-    /// order of Gemini CLI. Returns `None` where there is none at all.
+    /// Finds the credential in the environment and the files below `home`. The method is the one
+    /// selected in the user's settings (`security.auth.selectedType`), otherwise the first that is
+    /// configured, in Gemini CLI's order. Returns `None` if there is no credential at all.
     ///
     /// # Errors
     ///
-    /// Returns an error if a method is chosen whose variables are missing, or if a base address is not
-    /// valid.
+    /// Returns an error if a method is selected but its variables are missing, or if a base address
+    /// is malformed.
     pub fn find(
         env: &dyn Fn(&str) -> Option<String>,
         home: Option<&Path>,
@@ -207,17 +202,17 @@ impl Credentials {
         headers
     }
 
-    /// Returns the address of a model's description, which only the Gemini API has.
     pub(super) fn model_address(&self, model: &str) -> Option<Url> {
         let name = model_name(model).ok()?;
         (self.service == Service::GeminiApi).then(|| self.below(&["v1beta", "models", name]))
     }
 
-    /// Returns the address of a method of a model.
+    /// Returns the URL of a model's method.
     ///
     /// # Errors
     ///
-    /// Returns an error if `model` is not the name of a model: a name can't lead to another path.
+    /// Returns an error if `model` contains a slash or another character by which it could lead to
+    /// a different path of the API.
     pub(super) fn address(&self, model: &str, method: &str) -> Result<Url, ApiError> {
         let called = format!("{}:{method}", model_name(model)?);
         let google = ["publishers", "google", "models", called.as_str()];
@@ -232,11 +227,11 @@ impl Credentials {
         })
     }
 
-    /// Returns the address below the base with these names in its path, each with what would part
-    /// or end it encoded. A gateway may be below a path of its own.
+    /// Appends path segments to the base URL, percent-encoded. The base may have a path of its own,
+    /// as a gateway's often has.
     fn below(&self, names: &[&str]) -> Url {
         let mut url = self.base.clone();
-        // Addresses of HTTP have a path.
+        // This can't fail for an HTTP URL.
         if let Ok(mut path) = url.path_segments_mut() {
             path.pop_if_empty().extend(names);
         }
@@ -329,13 +324,13 @@ fn code_assist(vars: &Variables<'_>, token: AccessToken) -> Result<Credentials, 
     })
 }
 
-/// Reads one of the user's own files; returns `None` if there is no such text.
+/// Reads one of the user's own files. Returns `None` if it is missing, not a regular file or not
+/// UTF-8.
 fn read(path: &Path) -> Option<String> {
     let bytes = FileOwner::Users.beginning(path, MAX_FILE_BYTES).ok()??;
     String::from_utf8(bytes).ok()
 }
 
-/// Returns the authentication method that settings choose.
 fn selected_type(text: &str) -> Option<String> {
     let value = gemini_tools_settings::settings::jsonc(text).ok()?;
     let new = &value["security"]["auth"]["selectedType"];

@@ -1,4 +1,4 @@
-//! Google's Application Default Credentials: the places where they are looked for.
+//! Finds Google's Application Default Credentials.
 //!
 //! The order is Google's: the file that `GOOGLE_APPLICATION_CREDENTIALS` names, the file that
 //! `gcloud auth application-default login` writes, the metadata server of a machine of Google's.
@@ -12,40 +12,35 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use url::{Host, Url};
 
-/// Address at which refresh tokens and assertions are exchanged.
 const TOKEN_URL: &str = "https://oauth2.googleapis.com/token";
 
-/// The metadata server, by the address that every machine of Google's has it at.
+/// The link-local address of the metadata server on every Google Cloud machine.
 const METADATA: &str = "169.254.169.254";
 
-/// Variables that only Google's serverless platforms set.
+/// Variables that Google's serverless platforms set; there, [`PRODUCT`] does not tell.
 const PLATFORMS: [&str; 3] = ["K_SERVICE", "FUNCTION_TARGET", "GAE_ENV"];
 
-/// File in which Linux has the name of the machine's maker.
+/// The firmware's product name, which begins with `Google` on Compute Engine.
 const PRODUCT: &str = "/sys/class/dmi/id/product_name";
 
 const FILE: &str = "GOOGLE_APPLICATION_CREDENTIALS";
 
 #[derive(Debug, Default)]
 pub(super) struct DefaultCredentials {
-    /// The access token; `None` where there are no credentials.
     pub(super) token: Option<AccessToken>,
     pub(super) project: Option<String>,
-    /// The project that requests are counted for.
     pub(super) quota_project: Option<String>,
 }
 
-/// Returns the address at which refresh tokens are exchanged: Google's server unless a variable
-/// names another.
 pub(super) fn token_url(vars: &Variables<'_>) -> Result<Url, ApiError> {
     vars.base("GEMINI_TOOLS_TOKEN_URL", TOKEN_URL)
 }
 
-/// Looks for credentials.
+/// Looks for credentials. A result without a token means that there are none.
 ///
 /// # Errors
 ///
-/// Returns an error if there are some that can't be used.
+/// Returns an error if credentials were found but can't be used.
 pub(super) fn find(
     vars: &Variables<'_>,
     home: Option<&Path>,
@@ -76,8 +71,9 @@ pub(super) fn find(
     })
 }
 
-/// Returns the metadata server, if this is a machine of Google's or the user says so. Nothing is
-/// sent to find out: elsewhere, the address may be anything's.
+/// Returns the metadata server if this machine is known to be Google's, or if a variable says so.
+/// No request is sent to find out, because outside Google's network the address may belong to
+/// anyone.
 fn metadata(vars: &Variables<'_>) -> Result<Option<TokenSource>, ApiError> {
     let detection = vars.get("METADATA_SERVER_DETECTION");
     let host = vars.get("GCE_METADATA_HOST");
@@ -125,7 +121,7 @@ fn read(path: &Path, vars: &Variables<'_>) -> Result<DefaultCredentials, ApiErro
     };
     let kind = word("type").unwrap_or_else(|| "without a type".to_owned());
     let (project, quota_project) = (word("project_id"), word("quota_project_id"));
-    // The mistake is named without a value of the file: any could be the secret.
+    // The parser's message is not shown, since it may quote a value that is secret.
     let source = serde_json::from_value(value).map_err(|_| {
         unusable(format!(
             "keys are missing, or its type ({kind}) is not known"
@@ -138,8 +134,8 @@ fn read(path: &Path, vars: &Variables<'_>) -> Result<DefaultCredentials, ApiErro
     })
 }
 
-/// Adds the token server to a file that names none, and checks the addresses and the source of an
-/// external account.
+/// Adds the default token server to a credential file without one, in its nested credentials too,
+/// and checks that its addresses are safe and its source is supported.
 fn complete(file: &mut Value, token_url: &str) -> Result<(), String> {
     let Some(fields) = file.as_object_mut() else {
         return Err("it is not an object".to_owned());
@@ -182,7 +178,7 @@ fn complete(file: &mut Value, token_url: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks that a secret may be sent to an address: by `https`, or to this machine.
+/// Checks that an address may receive a secret: only HTTPS, or plain HTTP to this machine.
 fn check_address(text: &str, key: &str) -> Result<(), String> {
     let url = Url::parse(text).map_err(|_| format!("{key} is not a valid address"))?;
     let is_here = match url.host() {

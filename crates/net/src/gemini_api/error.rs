@@ -1,4 +1,4 @@
-//! Errors of the API, and what to do about each.
+//! Errors of the API, each with advice for the user.
 
 use super::played::without;
 use super::retry::{json_duration, retry_after};
@@ -8,13 +8,11 @@ use serde_json::Value;
 use std::fmt;
 use std::time::{Duration, SystemTime};
 
-/// Maximum characters shown of an answer that is not JSON.
 const SHOWN_CHARS: usize = 200;
 
-/// Beginning of a message if no answer came.
 const UNREACHED: &str = "The Gemini API was not reached: ";
 
-/// The reason that Code Assist gives where it does not serve a client or an account any more.
+/// The reason given by Code Assist when it has stopped serving a kind of account.
 pub(super) const UNSUPPORTED_CLIENT: &str = "UNSUPPORTED_CLIENT";
 
 /// The kind of an API error.
@@ -24,27 +22,27 @@ pub enum ApiErrorKind {
     NoCredential,
     /// The credential is not accepted.
     BadCredential,
-    /// The credential is accepted, but not for this.
+    /// The credential is valid, but does not allow this request.
     Forbidden,
     /// There is no such model, or no such address.
     NotFound,
-    /// Too many requests at the moment.
+    /// There were too many requests in a short time.
     RateLimited,
-    /// The quota is used up for longer.
+    /// The quota of the day is used up.
     QuotaExhausted,
     /// The request itself is refused.
     BadRequest,
-    /// The API has a trouble of its own.
+    /// The API has failed internally.
     Server,
-    /// Question or answer was held back because of what it says.
+    /// The prompt or the answer was withheld because of its content.
     Blocked,
-    /// The answer is not what an API answers.
+    /// The answer can't be parsed.
     BadResponse,
-    /// A stream broke off after parts of it were used.
+    /// A stream broke off after parts of it were passed on, so that it can't be retried.
     Broken,
     /// No answer came.
     Network,
-    /// The answers are played, and there is none for this request.
+    /// A script replaces the API, and has no answer for this request.
     NotRecorded,
     /// The call was cancelled.
     Cancelled,
@@ -52,9 +50,9 @@ pub enum ApiErrorKind {
     OutOfTime,
 }
 
-/// The reason why a model gave no answer.
+/// Why a request to a model failed.
 ///
-/// The message names status and the API's own words; nothing in it is a credential.
+/// The message contains the status and the API's own words. It never contains a credential.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApiError {
     /// Kind of the error.
@@ -65,9 +63,9 @@ pub struct ApiError {
     pub message: String,
     /// Advice to the user.
     pub hint: Option<String>,
-    /// Time after which the API wants to be asked again.
+    /// The time after which the API asks for a retry.
     pub retry_after: Option<Duration>,
-    /// True if the same request may succeed later.
+    /// Set if the same request may succeed later, so that a retry makes sense.
     pub(super) is_transient: bool,
 }
 
@@ -109,7 +107,6 @@ impl From<NetError> for ApiError {
 }
 
 impl ApiError {
-    /// Creates an error without status and hint.
     pub(super) fn new(kind: ApiErrorKind, message: impl Into<String>) -> Self {
         Self {
             kind,
@@ -127,23 +124,22 @@ impl ApiError {
         self
     }
 
-    /// Says that the same request may succeed later.
     fn transient(mut self) -> Self {
         self.is_transient = true;
         self
     }
 
-    /// Returns the error of a request for which a player has no answer.
+    /// Creates the error for a request for which a script has no answer.
     pub fn not_recorded(why: impl Into<String>) -> Self {
         Self::new(ApiErrorKind::NotRecorded, why)
     }
 
-    /// Returns the error of a request that was not answered.
+    /// Creates the error for a request that got no response.
     pub fn unreached(why: &str) -> Self {
         Self::new(ApiErrorKind::Network, format!("{UNREACHED}{why}.")).transient()
     }
 
-    /// Returns the error of a missing credential.
+    /// Creates the error for a missing credential.
     pub fn no_credential() -> Self {
         Self::new(
             ApiErrorKind::NoCredential,
@@ -155,7 +151,6 @@ impl ApiError {
         )
     }
 
-    /// Returns the error of a log-in that Code Assist no longer serves.
     pub(super) fn unsupported_client() -> Self {
         Self::new(
             ApiErrorKind::Forbidden,
@@ -171,7 +166,7 @@ impl ApiError {
         )
     }
 
-    /// Returns true if another request by the same credential may be answered.
+    /// Returns true if a different request with the same credential may succeed.
     pub fn is_worth_asking_again(&self) -> bool {
         matches!(
             self.kind,
@@ -179,7 +174,8 @@ impl ApiError {
         )
     }
 
-    /// Returns the error of a question or an answer that was held back; `why` is [`super::GenerateContentResponse::refusal`].
+    /// Creates the error for a prompt or an answer that was withheld; `why` is the value of
+    /// [`super::GenerateContentResponse::refusal`].
     pub fn blocked(why: &str) -> Self {
         Self::new(
             ApiErrorKind::Blocked,
@@ -188,7 +184,7 @@ impl ApiError {
         .with_hint("Rephrase the prompt.")
     }
 
-    /// Returns the error of a model that has answered with something else than JSON.
+    /// Creates the error for an answer that should be JSON but is not.
     pub fn invalid_json(error: &gemini_tools_core::json::JsonError, text: &str) -> Self {
         Self::new(
             ApiErrorKind::BadResponse,
@@ -199,7 +195,8 @@ impl ApiError {
         )
     }
 
-    /// Creates an error of an answer that is not a success. `body` is its content, or the error in a stream.
+    /// Creates an error from a response that is not a success. `body` is the response's body, or
+    /// the error object that a stream contains.
     pub(super) fn from_answer(
         status: u16,
         retry_header: Option<&str>,
@@ -207,7 +204,7 @@ impl ApiError {
         model: &str,
     ) -> Self {
         let value: Value = gemini_tools_core::json::read(body).unwrap_or(Value::Null);
-        // An answer to a request for a stream may come as a list of one.
+        // The error of a streaming request may be wrapped in an array.
         let value = value.get(0).unwrap_or(&value);
         let error = &value["error"];
         let words = match error["message"].as_str() {
@@ -259,7 +256,6 @@ impl ApiError {
         own
     }
 
-    /// Creates an error of an answer with status 200 that is not JSON.
     pub(super) fn unreadable(what: &str, body: &[u8]) -> Self {
         let words = first_line(body);
         let message = format!("The Gemini API's answer can't be understood: {what}: {words}");
@@ -268,7 +264,7 @@ impl ApiError {
             .transient()
     }
 
-    /// Returns the error of a stream that was ended because it had no end of its own.
+    /// Creates an error for a stream that was aborted because it exceeded a limit of size or time.
     pub(super) fn endless(why: &str) -> Self {
         Self::new(
             ApiErrorKind::BadResponse,
@@ -277,13 +273,13 @@ impl ApiError {
         .with_hint("Try again; check the base address if one is set (GOOGLE_GEMINI_BASE_URL).")
     }
 
-    /// Creates an error of a stream that ended before its end.
     pub(super) fn cut(why: &str) -> Self {
         let message = format!("The Gemini API's answer was cut off: {why}.");
         Self::new(ApiErrorKind::Network, message).transient()
     }
 
-    /// Marks the error as final, because parts of the stream were used.
+    /// Makes the error final. Once parts of a stream have been handed out, a retry would repeat
+    /// them.
     #[must_use]
     pub(super) fn after_use(mut self) -> Self {
         if self.kind == ApiErrorKind::Network {
@@ -293,7 +289,7 @@ impl ApiError {
         self
     }
 
-    /// Takes a credential out of everything that is shown, should a server have sent it back.
+    /// Removes a credential from the message and the hint, since a server may have echoed it.
     #[must_use]
     pub(super) fn without(mut self, secret: &str) -> Self {
         self.message = without(&self.message, secret);
@@ -331,7 +327,8 @@ fn hint(kind: ApiErrorKind, status: u16, model: &str, asked: Option<Duration>) -
     Some(hint.to_owned())
 }
 
-/// Returns a message of the API, which may itself be JSON in a string.
+/// Returns the text of an API's message. Some messages are themselves JSON, with the real message
+/// inside.
 fn readable(words: &str) -> String {
     let inner: Option<Value> = serde_json::from_str(words).ok();
     let inner = inner.and_then(|v| v["error"]["message"].as_str().map(str::to_owned));

@@ -1,8 +1,8 @@
-//! Workload identity: a token of another provider (a CI service, another cloud) is exchanged for
-//! one of Google's.
+//! Workload identity federation: exchanges a token of another provider, such as a CI service or
+//! another cloud, for one of Google's.
 //!
-//! The file that `gcloud iam workload-identity-pools create-cred-config` writes names the place of
-//! the other token: a file or an address. Google documents the exchange at
+//! The file, as written by `gcloud iam workload-identity-pools create-cred-config`, says where the
+//! other provider's token is found: in a file or at an address. Google documents the exchange at
 //! <https://google.aip.dev/auth/4117>.
 
 use super::credentials::SecretText;
@@ -19,18 +19,16 @@ use std::fmt;
 use std::path::PathBuf;
 use url::Url;
 
-/// Maximum bytes of another provider's answer that are read.
 const MAX_BYTES: usize = 1024 * 1024;
 
-/// The content of an external account's file.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub(super) struct ExternalAccount {
-    /// The provider, as the Security Token Service knows it.
     audience: String,
     subject_token_type: String,
     token_url: Url,
     credential_source: SubjectSource,
-    /// The address that gives the tokens of a service account to act as.
+    /// If set, the exchanged token is used to obtain one of this service account, whose permissions
+    /// then apply.
     service_account_impersonation_url: Option<Url>,
     service_account_impersonation: Option<Impersonation>,
     client_id: Option<String>,
@@ -38,13 +36,11 @@ pub(super) struct ExternalAccount {
     workforce_pool_user_project: Option<String>,
 }
 
-/// Settings of an impersonation.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 struct Impersonation {
     token_lifetime_seconds: Option<u64>,
 }
 
-/// The place of another provider's token: a file, or else an address.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 struct SubjectSource {
     file: Option<PathBuf>,
@@ -54,7 +50,6 @@ struct SubjectSource {
     format: Option<SubjectFormat>,
 }
 
-/// The form in which the token stands at its place.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 struct SubjectFormat {
     #[serde(rename = "type")]

@@ -1,10 +1,11 @@
-//! Identifiers of sessions and of prompts.
+//! Identifiers of sessions and prompts.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::SystemTime;
 
-/// Returns a UUID of version 4 that is unlikely to come again. Not a secret: the standard library's
-/// hash keys, which the kernel has given by chance, are stretched to make it.
+/// Returns a random UUID of version 4. It identifies, but is not a secret: it is derived from the
+/// keys of the standard library's hasher, which the kernel supplies, and not from a generator for
+/// cryptography.
 pub fn unique_id() -> String {
     let number = || RandomState::new().hash_one(SystemTime::now());
     let (a, b) = (number(), number());

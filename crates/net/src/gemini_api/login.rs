@@ -1,7 +1,7 @@
 //! The log-in that Gemini CLI keeps in `~/.gemini/oauth_creds.json`.
 //!
-//! Its access token lasts for an hour; the next one is asked for with its refresh token, as Gemini
-//! CLI does, and written back to the same file, so that neither of the two has to log in again.
+//! The access token lasts an hour. It is renewed with the refresh token and written back to the
+//! same file, so that this program and Gemini CLI share one log-in.
 
 use super::credentials::{SecretText, Variables};
 use super::default_credentials::token_url;
@@ -12,7 +12,6 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Gemini CLI, as Google knows it.
 pub(super) const CLIENT_ID: &str =
     "681255809395-oo8ft2oprdrnp9e3aqf6av3hmdib135j.apps.googleusercontent.com";
 
@@ -21,10 +20,11 @@ pub(super) const CLIENT_ID: &str =
 /// because services that look for leaked secrets can't know that.
 const CLIENT_SECRET: &str = concat!("GOCSPX", "-4uHgMPm-1o7Sk-geV6Cu5clXFsxl");
 
-/// Variable that makes Gemini CLI keep its log-in in the system's keyring instead of the file.
+/// If set, Gemini CLI keeps its log-in in the system's keyring; a renewed token must then not be
+/// written to the file.
 const IN_KEYRING: &str = "GEMINI_FORCE_ENCRYPTED_FILE_STORAGE";
 
-/// Reads the log-in in a file of this text; returns `None` if it has ended and can't be renewed.
+/// Parses the log-in file. Returns `None` if it has neither a valid token nor a refresh token.
 pub(super) fn read(
     text: &str,
     file: &Path,
@@ -67,10 +67,11 @@ pub(super) fn read(
     }))
 }
 
-/// Writes a renewed token where the old one is. What can't be written is renewed again next time.
+/// Writes a renewed token back to the file. A failure is ignored: the token is then renewed again
+/// by the next process.
 pub(super) fn keep(file: &Path, issued: &IssuedToken, answer: &Value) {
     let text = std::fs::read_to_string(file).unwrap_or_default();
-    // Gemini CLI may have logged out meanwhile.
+    // If Gemini CLI has logged out meanwhile, the file is missing or empty, and must stay so.
     let Ok(mut kept) = serde_json::from_str::<Value>(&text) else {
         return;
     };

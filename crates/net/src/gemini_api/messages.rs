@@ -1,4 +1,4 @@
-//! Requests and responses.
+//! The bodies of requests and responses.
 
 use gemini_tools_core::message::{Content, Part, null_is_default};
 use gemini_tools_core::tool::TokenCounts;
@@ -9,15 +9,16 @@ use serde_json::{Map, Value, json};
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum RequestTool {
-    /// Functions of the caller, as they were declared.
+    /// Functions of the caller, as JSON declarations.
     FunctionDeclarations(Vec<Value>),
-    /// Google's search, run by the API.
+    /// Google Search, performed by the API.
     GoogleSearch {},
-    /// Pages of the prompt, read by the API.
+    /// Reading of pages that the prompt mentions, performed by the API.
     UrlContext {},
 }
 
-/// Returns Gemini CLI's settings for an answer: the likeliest one.
+/// Returns generation parameters that always select the most likely answer, as Gemini CLI uses
+/// them.
 pub fn deterministic() -> Value {
     json!({ "temperature": 0, "topP": 1 })
 }
@@ -39,7 +40,7 @@ pub struct GenerateContentRequest {
     pub generation_config: Option<Value>,
 }
 
-/// Reasons to stop by which an answer is held back because of its content.
+/// Finish reasons that mean that the answer was withheld because of its content.
 const BLOCK_REASONS: [&str; 6] = [
     "SAFETY",
     "RECITATION",
@@ -49,7 +50,7 @@ const BLOCK_REASONS: [&str; 6] = [
     "SPII",
 ];
 
-/// A page that an answer rests on.
+/// A web page that an answer is based on.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WebSource {
     /// The address.
@@ -60,38 +61,38 @@ pub struct WebSource {
     pub title: String,
 }
 
-/// A source that an answer rests on.
+/// A source that an answer is based on.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct GroundingChunk {
-    /// A page; other kinds of sources are in `other`.
+    /// The source if it is a web page. Other kinds of sources are in `other`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub web: Option<WebSource>,
-    /// Everything else, as it came.
+    /// All other fields, unparsed.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
 
-/// A stretch of an answer's text, in bytes of its UTF-8 form.
+/// A passage of an answer, in bytes of its UTF-8 form.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Segment {
     /// Index of the answer's part.
     pub part_index: usize,
-    /// First byte.
+    /// The offset of the first byte.
     pub start_index: usize,
-    /// After the last byte.
+    /// The offset after the last byte.
     pub end_index: usize,
     /// The text itself.
     pub text: String,
 }
 
-/// The sources of a stretch of the answer.
+/// The sources of a passage.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct GroundingSupport {
-    /// The stretch.
+    /// The passage.
     pub segment: Option<Segment>,
-    /// Positions in [`GroundingMetadata::grounding_chunks`].
+    /// Indices into [`GroundingMetadata::grounding_chunks`].
     #[serde(deserialize_with = "null_is_default")]
     pub grounding_chunk_indices: Vec<usize>,
 }
@@ -103,7 +104,7 @@ pub struct GroundingMetadata {
     /// The sources.
     #[serde(deserialize_with = "null_is_default")]
     pub grounding_chunks: Vec<GroundingChunk>,
-    /// Stretches of the answer with their sources.
+    /// Passages of the answer with their sources.
     #[serde(deserialize_with = "null_is_default")]
     pub grounding_supports: Vec<GroundingSupport>,
 }
@@ -133,7 +134,7 @@ pub struct UrlContextMetadata {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Candidate {
-    /// Content of the answer; missing if it was held back.
+    /// The content; missing if it was withheld.
     pub content: Option<Content>,
     /// The reason why the model stopped; missing until it has.
     pub finish_reason: Option<String>,
@@ -189,12 +190,12 @@ impl GenerateContentResponse {
             .collect()
     }
 
-    /// Returns what the first answer of a search is grounded in.
+    /// Returns the sources of the first answer.
     pub fn grounding(&self) -> Option<&GroundingMetadata> {
         self.candidates.first()?.grounding_metadata.as_ref()
     }
 
-    /// Returns what became of the pages that the model was to read.
+    /// Returns, for each page that the model was to read, whether the API could fetch it.
     pub fn url_metadata(&self) -> &[UrlMetadata] {
         let candidate = self.candidates.first();
         let metadata = candidate.and_then(|c| c.url_context_metadata.as_ref());
@@ -206,7 +207,7 @@ impl GenerateContentResponse {
         self.candidates.first()?.finish_reason.as_deref()
     }
 
-    /// Returns the reason why the prompt or the answer was held back.
+    /// Returns why the prompt or the answer was withheld, if it was.
     pub fn refusal(&self) -> Option<String> {
         let feedback = self.prompt_feedback.as_ref();
         if let Some(reason) = feedback.and_then(|f| f.block_reason.as_deref()) {

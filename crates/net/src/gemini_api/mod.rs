@@ -1,11 +1,12 @@
-//! The Gemini wire: messages, requests and responses, three ways to be let in, streaming.
+//! The protocol of the Gemini API: messages, requests and responses, three ways of authentication,
+//! streaming.
 //!
-//! Field names and shapes follow the public `v1beta` API; fields that this crate does not know are
-//! kept wherever a message may go back to the API. [`GeminiClient`] speaks to the API itself, to
-//! Vertex AI and to Code Assist, by the same calls. Nothing here knows any tool.
+//! Names and shapes follow the public `v1beta` API. Fields that this crate does not know are
+//! preserved wherever a message may be sent back to the API. [`GeminiClient`] talks to the Gemini
+//! API, Vertex AI or Code Assist with the same methods. Nothing here knows any tool.
 //!
-//! How a server is reached is up to `gemini-tools-net`, and which tools a request declares
-//! and what becomes of calls up to the callers.
+//! Connections are made by `http_client`. Which tools a request declares, and what becomes of the
+//! model's calls, is up to the callers.
 //!
 //! # Example
 //!

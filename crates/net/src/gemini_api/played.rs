@@ -1,16 +1,16 @@
-//! Answers that a script gives in the API's place.
+//! Scripted responses in the place of the API.
 //!
-//! A script stands where bytes come in: retries, streams that are cut and text that is not JSON are
-//! dealt with by the same code either way.
+//! A script replaces the bytes of the HTTP response, not parsed messages. Retries, broken streams
+//! and malformed JSON therefore run through the same code as in production.
 
 use super::error::ApiError;
 use crate::http_client::Response;
 use http::header::{HeaderMap, HeaderValue, RETRY_AFTER};
 
-/// Text in the place of a credential.
 const HIDDEN: &str = "***";
 
-/// The longest text that is too short for a credential.
+/// Texts of up to this many bytes are not treated as secrets; replacing every occurrence of one
+/// would garble the message.
 const NO_SECRET_BYTES: usize = 3;
 
 /// A method of the API.
@@ -35,7 +35,7 @@ impl ApiMethod {
     }
 }
 
-/// An answer that a script gives.
+/// A response that a script provides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlayedAnswer {
     /// The HTTP status.
@@ -46,13 +46,13 @@ pub struct PlayedAnswer {
     pub body: String,
 }
 
-/// A function that gives the next answer in the API's place, or an error where there is none.
+/// Returns the next response in the API's place, or an error if there is none.
 pub type AnswerSource = Box<dyn FnMut(ApiMethod) -> Result<PlayedAnswer, ApiError> + Send>;
 
 impl PlayedAnswer {
     pub(super) fn into_response(self) -> Response<'static> {
         let mut headers = HeaderMap::new();
-        // What no header can hold is no time either.
+        // A text that is not a valid header value is not a valid time either.
         if let Some(Ok(value)) = self.retry_after.map(HeaderValue::try_from) {
             headers.insert(RETRY_AFTER, value);
         }

@@ -1,4 +1,4 @@
-//! The number and the times of attempts to have a request answered.
+//! Decides whether and when a failed request is sent again.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::{Duration, SystemTime};
@@ -7,19 +7,18 @@ const ATTEMPTS: u32 = 5;
 
 pub(super) const FIRST_WAIT: Duration = Duration::from_millis(500);
 
-/// The longest wait. A server that asks for a longer one gets no further request.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
-/// Returns the wait after the `failed`th attempt (from 1), or `None` to give up. `asked` is what the
-/// server wants. Each wait is twice as long as the one before, and shortened by chance by up to a
-/// half, so that many clients don't come back at the same moment.
+/// Returns how long to wait after the `failed`th attempt (from 1), or `None` to give up. `asked` is
+/// the server's own wish. Otherwise waits double, and are shortened at random by up to half, so
+/// that clients that failed together don't return together.
 pub(super) fn wait(first_wait: Duration, failed: u32, asked: Option<Duration>) -> Option<Duration> {
     if failed >= ATTEMPTS {
         return None;
     }
     match asked {
         Some(asked) if asked > LONGEST_WAIT => None,
-        // A moment later than asked: clocks differ.
+        // A little longer than asked for, because clocks differ.
         Some(asked) => Some(asked + first_wait.mul_f64(chance() / 4.0)),
         None => {
             let grown = first_wait.saturating_mul(1 << (failed - 1));
@@ -28,7 +27,8 @@ pub(super) fn wait(first_wait: Duration, failed: u32, asked: Option<Duration>) -
     }
 }
 
-/// Returns a random number from 0 to 1. The standard library's hasher is seeded by chance.
+/// Returns a random number from 0 to 1, taken from the random keys of the standard library's
+/// hasher, which saves a dependency.
 fn chance() -> f64 {
     let bits = RandomState::new().hash_one(SystemTime::now());
     (bits >> 11) as f64 / (1_u64 << 53) as f64
@@ -43,7 +43,6 @@ pub(super) fn retry_after(value: &str, now: SystemTime) -> Option<Duration> {
     Some(at.duration_since(now).unwrap_or_default())
 }
 
-/// Parses a duration as the API writes it in JSON: `1.5s`.
 pub(super) fn json_duration(text: &str) -> Option<Duration> {
     let secs = text.strip_suffix('s')?.parse::<f64>().ok()?;
     Duration::try_from_secs_f64(secs).ok()

@@ -1,17 +1,15 @@
-//! Server-sent events, as the API and MCP servers write them: `data:` lines, collected until a
-//! blank line.
+//! A parser of server-sent events, as the API and MCP servers send them.
 //!
-//! A parser of our own, because it is fed from blocking reads, must take a stream that is cut
-//! anywhere, and must not collect without bound; the crates for it are for asynchronous streams.
-//! Each byte is looked at once. Line ends are LF, CR LF or CR, as the specification has it (WHATWG HTML, section 9.2);
-//! comments and other fields are skipped; a byte-order mark at the front too.
+//! This is not one of the existing crates, because those are for asynchronous streams. It is fed
+//! from blocking reads, copes with a stream that is cut anywhere, and bounds the size of an event.
+//! Each byte is looked at once. Line ends may be LF, CR LF or CR (WHATWG HTML, section 9.2). A
+//! byte-order mark at the start is skipped, and so are comments and unknown fields.
 
 use thiserror::Error;
 
-/// Maximum bytes of one event that are collected.
 const MAX_EVENT_BYTES: usize = gemini_tools_core::json::MAX_WITH_MEDIA_BYTES;
 
-/// The error of a stream with an event that does not end.
+/// An event of the stream is too large, perhaps without end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("an event of the stream has more than {MAX_EVENT_BYTES} bytes")]
 pub struct SseError;
@@ -19,21 +17,20 @@ pub struct SseError;
 /// The name and the data of an event; the name is empty where the event has none.
 pub type Event = (Vec<u8>, Vec<u8>);
 
-/// Collects the data of events from bytes as they come.
+/// Assembles events from bytes as they arrive.
 #[derive(Debug, Default)]
 pub struct Events {
     line: Vec<u8>,
     name: Vec<u8>,
     data: Vec<u8>,
     has_data: bool,
-    /// The last byte was a CR, so that a LF now belongs to it.
+    /// The last byte was a CR. If the next is a LF, the two are one line end.
     after_cr: bool,
-    /// The first line has been seen, which may begin with a mark.
     is_past_mark: bool,
 }
 
 impl Events {
-    /// Takes the next bytes. Returns the events that they complete.
+    /// Parses the next bytes, and returns the events that they complete.
     ///
     /// # Errors
     ///
@@ -60,8 +57,8 @@ impl Events {
         Ok(events)
     }
 
-    /// Takes the rest of the stream: the data of an event without its blank line, which the API may leave out
-    /// at the very end.
+    /// Ends the stream. Returns the data of an event whose blank line is missing: the API may omit
+    /// it at the very end.
     pub fn finish(&mut self) -> Option<Vec<u8>> {
         if !self.line.is_empty()
             && let Some((_, data)) = self.end_line()
@@ -99,7 +96,7 @@ impl Events {
         None
     }
 
-    /// Returns the event's name and data; one without data is none.
+    /// Returns the event's name and data. The specification says to drop an event without data.
     fn end_event(&mut self) -> Option<Event> {
         let name = std::mem::take(&mut self.name);
         std::mem::take(&mut self.has_data).then(|| (name, std::mem::take(&mut self.data)))

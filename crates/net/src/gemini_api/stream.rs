@@ -1,4 +1,4 @@
-//! Responses out of a stream, as they come.
+//! Parses responses out of a stream of server-sent events as they arrive.
 
 use super::client::parsed;
 use super::error::{ApiError, ApiErrorKind};
@@ -8,14 +8,14 @@ use gemini_tools_core::message::Part;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-/// Bytes that the whole of a streamed answer may have.
 const MAX_ANSWER_BYTES: usize = gemini_tools_core::json::MAX_WITH_MEDIA_BYTES;
 
-/// Time in which something must come that is more than comments and empty responses. A model may
-/// think for minutes before it says anything.
+/// The stream is aborted if no content arrives for this long. Comments and empty responses don't
+/// count, or a server could keep the call alive for ever. A model may think for minutes before it
+/// says anything.
 const CONTENT_LIMIT: Duration = Duration::from_secs(300);
 
-/// Reads the bytes of `streamGenerateContent?alt=sse`, in whatever pieces they come.
+/// Parses the body of `streamGenerateContent?alt=sse`, which may be fed in pieces of any size.
 ///
 /// ```
 /// # use gemini_tools_net::gemini_api::{ApiError, ResponseStream};
@@ -39,15 +39,15 @@ const CONTENT_LIMIT: Duration = Duration::from_secs(300);
 pub struct ResponseStream {
     events: Events,
     is_wrapped: bool,
-    /// True once a response said that the answer is complete.
+    /// Set once a response has a finish reason. A stream that ends without one was cut off.
     is_finished: bool,
     bytes: usize,
     last_content: Instant,
 }
 
 impl ResponseStream {
-    /// Makes a reader at the beginning of a stream; `is_wrapped` for Code Assist, whose responses
-    /// are in a `response` of their own.
+    /// Creates a parser. `is_wrapped` is set for Code Assist, which puts each response into a field
+    /// `response`.
     pub fn new(is_wrapped: bool) -> Self {
         Self {
             events: Events::default(),
@@ -58,13 +58,13 @@ impl ResponseStream {
         }
     }
 
-    /// Takes the next bytes; `on_piece` gets each response that they complete, and may end the
-    /// stream. Nothing is to be pushed after that.
+    /// Parses the next bytes, and passes the responses that they complete to `on_piece`. If that
+    /// breaks, the stream has ended and nothing must be pushed any more.
     ///
     /// # Errors
     ///
-    /// Returns an error if a response can't be read or says an error, if the whole answer is too
-    /// large, or if nothing has come for too long that says anything.
+    /// Returns an error if a response can't be parsed or is an error, if the whole answer is too
+    /// large, or if no content has arrived for too long.
     pub fn push(
         &mut self,
         bytes: &[u8],
@@ -95,17 +95,18 @@ impl ResponseStream {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Takes the end of the stream.
+    /// Ends the stream.
     ///
     /// # Errors
     ///
-    /// Returns [`ApiErrorKind::Network`] if it came before the model had finished.
+    /// Returns [`ApiErrorKind::Network`] if the stream ended before the model had finished.
     pub fn finish(
         mut self,
         on_piece: &mut dyn FnMut(GenerateContentResponse) -> ControlFlow<()>,
     ) -> Result<(), ApiError> {
         if let Some(rest) = self.events.finish() {
-            // Half of a last piece is a cut, not nonsense.
+            // An incomplete last piece means that the stream was cut off, not that the API sent
+            // garbage.
             let piece = parsed(&rest, self.is_wrapped).map_err(|e| match e.kind {
                 ApiErrorKind::BadResponse => ApiError::cut("it ends in the middle of a piece"),
                 _ => e,

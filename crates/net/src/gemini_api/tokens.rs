@@ -1,11 +1,10 @@
-//! Access tokens, and the sources that give new ones: those of Google's Application Default
-//! Credentials.
+//! OAuth access tokens, and how each kind of Google credential obtains them.
 //!
-//! - An authorized user's refresh token is exchanged (RFC 6749, section 6).
-//! - A service account signs an assertion (RFC 7523), which is exchanged.
+//! - An authorized user's refresh token is exchanged for one (RFC 6749, section 6).
+//! - A service account signs an assertion, which is exchanged (RFC 7523).
 //! - An external account's own token is exchanged at the Security Token Service (RFC 8693).
-//! - An impersonated service account's token is requested with the token of another source.
-//! - The metadata server of a machine of Google's gives one.
+//! - For an impersonated service account, one is requested with the token of another source.
+//! - The metadata server of a Google Cloud machine returns one.
 
 use super::credentials::SecretText;
 use super::error::{ApiError, ApiErrorKind};
@@ -28,25 +27,20 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use url::Url;
 use url::form_urlencoded::Serializer;
 
-/// Scope of the tokens: all of Google Cloud, within the account's permissions.
 pub(super) const SCOPE: &str = "https://www.googleapis.com/auth/cloud-platform";
 
-/// A token is not used in its last moments: a request may take a while.
+/// A token is renewed this long before it expires, so that it does not expire during a request.
 const MARGIN: Duration = Duration::from_secs(225);
 
-/// Lifetime of assertions and of tokens of impersonated accounts.
 pub(super) const LIFETIME_SECS: u64 = 3600;
 
-/// Maximum bytes of an answer that are read.
 const MAX_ANSWER_BYTES: usize = 1024 * 1024;
 
-/// An access token that may be renewed, or an API key.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct AccessToken {
-    /// The source of the next token; `None` for a token or a key that the user has given.
+    /// How to obtain the next token; `None` for a key or token that the user has set directly.
     pub(super) source: Option<TokenSource>,
     pub(super) current: Option<IssuedToken>,
-    /// Gemini CLI's file of a log-in, which a renewed token is written back to.
     pub(super) login_file: Option<PathBuf>,
 }
 
@@ -56,7 +50,6 @@ pub(super) struct IssuedToken {
     pub(super) end: Option<SystemTime>,
 }
 
-/// A source of access tokens, as Google's credential files have it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum TokenSource {
@@ -69,12 +62,10 @@ pub(super) enum TokenSource {
         #[serde(default)]
         delegates: Vec<String>,
     },
-    /// The metadata server, by its base address.
     #[serde(skip)]
     Metadata(Url),
 }
 
-/// The refresh token of a user.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub(super) struct AuthorizedUser {
     pub(super) client_id: String,
@@ -83,12 +74,10 @@ pub(super) struct AuthorizedUser {
     pub(super) token_uri: Url,
 }
 
-/// The key of a service account.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub(super) struct ServiceAccount {
     client_email: String,
     private_key_id: Option<String>,
-    /// The key in PEM.
     private_key: SecretText,
     token_uri: Url,
 }
@@ -111,7 +100,6 @@ impl AccessToken {
         }
     }
 
-    /// Returns the token; empty before the first was issued.
     pub(super) fn expose(&self) -> &str {
         self.current.as_ref().map_or("", |i| i.token.expose())
     }
@@ -142,7 +130,7 @@ impl AccessToken {
         Ok(())
     }
 
-    /// Drops a token that the API no longer takes. Returns true if another can be requested.
+    /// Forgets a token that the API has rejected. Returns true if a new one can be requested.
     pub(super) fn drop_current(&mut self) -> bool {
         let can_renew = self.source.is_some();
         if can_renew {
@@ -153,7 +141,8 @@ impl AccessToken {
 }
 
 impl TokenSource {
-    /// Requests a token. Returns the server's answer, which has an `access_token`.
+    /// Requests a token. Returns the server's answer, which is guaranteed to have an
+    /// `access_token`.
     pub(super) fn fetch(&self, client: &mut TokenClient<'_>) -> Result<Value, ApiError> {
         match self {
             TokenSource::AuthorizedUser(user) => user.fetch(client),
@@ -212,7 +201,6 @@ impl ServiceAccount {
             .map_err(|e| refused_with(e.without(&assertion), hint))
     }
 
-    /// Returns an assertion: issuer, audience and expiry, signed with the key.
     fn assertion(&self) -> Result<String, ApiError> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let now = now.unwrap_or_default().as_secs();
@@ -240,7 +228,6 @@ impl ServiceAccount {
         Ok(format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature)))
     }
 
-    /// Signs a text; `None` if the key is not valid.
     fn sign(&self, text: &[u8]) -> Option<Vec<u8>> {
         let pair = match PrivateKeyDer::from_pem_slice(self.private_key.expose().as_bytes()).ok()? {
             PrivateKeyDer::Pkcs8(der) => RsaKeyPair::from_pkcs8(der.secret_pkcs8_der()),
@@ -262,7 +249,8 @@ pub(super) struct TokenClient<'a> {
 }
 
 impl TokenClient<'_> {
-    /// Requests a token of the account at `url`, which the owner of `token` may act as.
+    /// Requests a token for the service account at `url`, with the rights of `token` to impersonate
+    /// it.
     pub(super) fn impersonate(
         &mut self,
         url: &Url,
@@ -299,7 +287,6 @@ impl TokenClient<'_> {
         with_token(answer, url)
     }
 
-    /// Sends a request to a token server, which answers with JSON.
     fn send(
         &mut self,
         method: Method,
@@ -324,7 +311,8 @@ impl TokenClient<'_> {
         let (bytes, is_cut) = response.body.read_up_to(MAX_ANSWER_BYTES)?;
         let value: Option<Value> = json::read(&bytes).ok().filter(|_| !is_cut);
         match value {
-            // Anything may answer at such an address; the header says that it is the metadata server.
+            // Outside of Google's network any host may answer at the metadata server's address. The
+            // header proves that it is the real one.
             Some(value) if status == 200 && (flavor || !is_metadata) => Ok(value),
             value => Err(refused(status, host, &value.unwrap_or_default())),
         }
@@ -346,8 +334,8 @@ fn with_token(answer: Value, url: &Url) -> Result<Value, ApiError> {
     ))
 }
 
-/// Makes an error of a token server's refusal: `error` and `error_description` of RFC 6749, or an
-/// error in the form of Google's APIs.
+/// Creates an error from a token server's refusal, which is either in the form of RFC 6749 or in
+/// that of Google's APIs.
 fn refused(status: u16, host: &str, answer: &Value) -> ApiError {
     let google = &answer["error"];
     let code = google.as_str().or_else(|| google["status"].as_str());

@@ -1,4 +1,4 @@
-//! A client that waits: one request at a time, held to time limits and ended with its call.
+//! A blocking HTTP client: one request at a time, within time limits, aborted when the call ends.
 
 use super::NetError;
 use super::connect::Dial;
@@ -23,10 +23,9 @@ use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 use url::Url;
 
-/// The time between two looks whether the call has ended.
 const TICK: Duration = Duration::from_millis(50);
 
-/// A slower network makes a large request fail, in bytes.
+/// The upload speed that is allowed for, in bytes per second: a large request gets more time by it.
 const MIN_UPLOAD_BYTES_PER_SEC: usize = 50_000;
 
 /// Returns the `User-Agent` of requests.
@@ -39,26 +38,20 @@ pub fn user_agent() -> String {
     )
 }
 
-/// Time limits for a peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct HttpTimeouts {
-    /// To resolve the name, and to connect.
     pub(crate) connect: Duration,
-    /// From the request to the head of the answer.
     pub(crate) first_byte: Duration,
-    /// Between two pieces of the answer.
     pub(crate) silence: Duration,
-    /// From the head of the answer to its end, unless the body is read in pieces.
+    /// From the head to the end of the body, for [`Body::read_up_to`]. Reads in pieces are bounded
+    /// by `silence` alone.
     pub(crate) answer: Duration,
 }
 
 pub(crate) struct HttpRequest<'a> {
     pub(crate) method: Method,
-    /// The address: `http` or `https`.
     pub(crate) url: &'a Url,
-    /// Names and values; `host`, `user-agent` and `accept-encoding` are added.
     pub(crate) headers: Vec<(&'a str, String)>,
-    /// The content; empty for `GET`.
     pub(crate) body: Vec<u8>,
 }
 
@@ -88,7 +81,7 @@ impl<'a> HttpRequest<'a> {
     }
 }
 
-/// Sends requests, one at a time. Connections are kept for the next request to the same host.
+/// Sends requests, one at a time. A connection is reused by the next request to the same host.
 pub(crate) struct HttpClient {
     client: Client<HttpsConnector<Dial>, Full<Bytes>>,
     runtime: io::Result<Runtime>,
@@ -96,7 +89,6 @@ pub(crate) struct HttpClient {
 }
 
 impl HttpClient {
-    /// Creates a client for hosts that `policy` allows. It checks certificates by [`tls_config`].
     pub(crate) fn new(policy: AddressPolicy, timeouts: HttpTimeouts) -> Self {
         let connector = HttpsConnectorBuilder::new()
             .with_tls_config(tls_config())
@@ -113,11 +105,13 @@ impl HttpClient {
         }
     }
 
-    /// Sends a request, and returns the answer once its head is there, whatever its status.
+    /// Sends a request. Returns as soon as the head of the response has arrived, whatever its
+    /// status.
     ///
     /// # Errors
     ///
-    /// Returns the error of the name, the connection or the peer, or that of a call that has ended.
+    /// Returns an error if the host can't be reached, does not answer in time, or the call has
+    /// ended.
     pub(crate) fn send(
         &mut self,
         request: HttpRequest<'_>,
@@ -125,7 +119,7 @@ impl HttpClient {
     ) -> Result<Response<'_>, NetError> {
         let host = request.url.host_str().unwrap_or_default().to_owned();
         let upload = Duration::from_secs((request.body.len() / MIN_UPLOAD_BYTES_PER_SEC) as u64);
-        // The message of the library could quote the address with what is secret in it.
+        // The library's message might quote the address, which may contain a secret.
         let built = request.build().map_err(|_| {
             NetError::Failed(format!(
                 "The request to {host} can't be sent: its address or a header has characters that HTTP does not allow."
@@ -158,12 +152,12 @@ impl HttpClient {
     }
 }
 
-/// Returns the TLS configuration of all requests. Its roots are the system's certificates, or those
+/// Returns the TLS configuration of all requests. It trusts the system's certificates, or those
 /// that `SSL_CERT_FILE` and `SSL_CERT_DIR` name; they are read once.
 ///
 /// # Panics
 ///
-/// Never: the provider has the default versions of the protocol.
+/// Never: the `ring` provider supports the default versions of the protocol.
 pub fn tls_config() -> ClientConfig {
     static CONFIG: OnceLock<ClientConfig> = OnceLock::new();
     let create = || {
@@ -178,7 +172,7 @@ pub fn tls_config() -> ClientConfig {
     CONFIG.get_or_init(create).clone()
 }
 
-/// The other end of a request, for as long as the call goes on.
+/// The connection's other end, and the call on whose behalf it is waited for.
 struct Peer<'c> {
     runtime: &'c Runtime,
     cancel: Cancellation,
@@ -186,11 +180,12 @@ struct Peer<'c> {
 }
 
 impl Peer<'_> {
-    /// Waits for a step of the request; `None` if it takes longer than `limit`.
+    /// Drives a future until it is done. Returns `None` if it takes longer than `limit`.
     ///
     /// # Errors
     ///
-    /// Returns the error of a call that has ended.
+    /// Returns an error if the call was cancelled or is out of time; this is checked every
+    /// [`TICK`].
     fn wait<T>(
         &self,
         limit: Duration,
@@ -210,17 +205,16 @@ impl Peer<'_> {
                 }
             }
         };
-        // A connection that the server has closed is written to by `writev`, which would end us.
+        // Writing to a connection that the server has closed raises SIGPIPE, which would end the
+        // process.
         without_sigpipe(|| self.runtime.block_on(wait))
     }
 
-    /// Returns the error of a step that took too long.
     fn silent(&self, what: &str, limit: Duration) -> NetError {
         NetError::BadAnswer(format!("{} {what} for {} s", self.host, limit.as_secs()))
     }
 }
 
-/// An answer whose body is still to be read.
 pub(crate) struct Response<'c> {
     pub(crate) status: u16,
     headers: HeaderMap,
@@ -243,15 +237,15 @@ impl Response<'_> {
         }
     }
 
-    /// Returns a header's value, if it is text: ASCII by the standard, UTF-8 in the wild.
+    /// Returns a header's value if it is UTF-8. The standard allows ASCII only, but servers send
+    /// UTF-8.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         std::str::from_utf8(self.headers.get(name)?.as_bytes()).ok()
     }
 }
 
-/// The content of an answer, decompressed as it comes.
 pub(crate) struct Body<'c> {
-    /// `None` if the coding is not known.
+    /// `None` if the server used a content encoding that was not requested.
     reader: Option<Box<dyn Read + 'c>>,
     coding: String,
     host: String,
@@ -286,11 +280,11 @@ impl<'c> Body<'c> {
         }
     }
 
-    /// Reads what is there, waiting for it; zero is the end.
+    /// Reads some bytes, and blocks until there are any. Zero means the end.
     ///
     /// # Errors
     ///
-    /// Returns the error of the connection, also if the answer ends before its end.
+    /// Returns an error if the connection breaks before the body is complete.
     pub(crate) fn read(&mut self, buffer: &mut [u8]) -> Result<usize, NetError> {
         let Self {
             reader,
@@ -312,18 +306,19 @@ impl<'c> Body<'c> {
         })
     }
 
-    /// Reads to the end, but no more than `limit` bytes. Returns true with them if there was more.
+    /// Reads up to `limit` bytes. The second value is true if there were more.
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`Body::read`], and one if the end takes longer than [`HttpTimeouts::answer`].
+    /// Returns the errors of [`Body::read`], and one if the body takes longer than
+    /// [`HttpTimeouts::answer`].
     pub(crate) fn read_up_to(&mut self, limit: usize) -> Result<(Vec<u8>, bool), NetError> {
         let mut bytes = Vec::new();
         let has_more = self.read_into(&mut bytes, limit)?;
         Ok((bytes, has_more))
     }
 
-    /// Reads like [`Body::read_up_to`], and keeps in `bytes` what came before an error.
+    /// Like [`Body::read_up_to`], but what was read before an error stays in `bytes`.
     pub(crate) fn read_into(
         &mut self,
         bytes: &mut Vec<u8>,
@@ -354,7 +349,6 @@ impl<'c> Body<'c> {
 struct Raw<'c> {
     peer: Peer<'c>,
     body: Incoming,
-    /// The part of the last piece that was not read yet.
     left: Bytes,
     silence: Duration,
 }
@@ -403,14 +397,14 @@ fn explain(error: &(dyn Error + 'static), host: &str) -> NetError {
     }
 }
 
-/// Returns the first error of a type among an error and its sources.
 fn find<'e, E: Error + 'static>(error: &'e (dyn Error + 'static)) -> Option<&'e E> {
     let mut at = Some(error);
     while let Some(error) = at {
         if let Some(found) = error.downcast_ref() {
             return Some(found);
         }
-        // The source of such an error is that of the error within, which would be passed over.
+        // `io::Error::source` returns the source of the wrapped error, and so would skip the
+        // wrapped error itself.
         let within = error
             .downcast_ref::<io::Error>()
             .and_then(io::Error::get_ref);
@@ -432,7 +426,6 @@ mod tests {
     use std::time::Duration;
     use url::Url;
 
-    /// Returns the address of a server whose answer begins so, and goes on with this piece for ever.
     fn endless(begin: &'static str, piece: &'static str) -> Url {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");

@@ -1,7 +1,8 @@
-//! Connections: resolve, judge, connect to the judged address, by a proxy where there is one.
+//! Opens connections: resolves the name, checks the addresses against the policy, and connects to a
+//! checked address, through a proxy if there is one.
 //!
-//! A proxy too is told the judged address. It gets a name only if the user has allowed the host by
-//! its name.
+//! The proxy is given the checked address, too. Given a name, it would resolve it again, perhaps to
+//! an internal address. It only gets names that the user has allowed.
 
 use super::NetError;
 use super::names::resolve;
@@ -26,11 +27,9 @@ use url::Url;
 
 const MAX_ADDRESSES: usize = 8;
 
-/// The connector that opens the TCP connection of a request.
 #[derive(Debug, Clone)]
 pub(super) struct Dial {
     policy: Arc<AddressPolicy>,
-    /// Time limit for resolving a name, and for connecting.
     limit: Duration,
 }
 
@@ -63,18 +62,19 @@ impl Dial {
         }
     }
 
-    /// Connects to the first address of a host that answers.
+    /// Connects to the first address that answers. The time limit is shared out among the
+    /// addresses, so that one that drops packets can't use all of it.
     async fn open(&self, uri: &Uri) -> Result<TcpStream, NetError> {
         let sockets = self.addresses(uri).await?;
         let mut why = "it has no address".to_owned();
         let deadline = Instant::now() + self.limit;
         for (i, socket) in sockets.iter().enumerate() {
-            // One address that swallows everything must not use up the time of the others.
+            // An address that drops packets must not use up the time of the others.
             let left = deadline.saturating_duration_since(Instant::now());
             let share = left / u32::try_from(sockets.len() - i).unwrap_or(1);
             match timeout(share, TcpStream::connect(socket)).await {
                 Ok(Ok(stream)) => {
-                    // Small messages are not to wait for more.
+                    // Send small messages at once.
                     let _ = stream.set_nodelay(true);
                     return Ok(stream);
                 }
@@ -98,7 +98,7 @@ impl Dial {
         };
         let judged = self.policy.filter_allowed(&host, port, found);
         let mut judged = judged.map_err(NetError::NotPublic)?;
-        // An address of IPv4 that is mapped into IPv6 is connected to by IPv4.
+        // So that an IPv4 address mapped into IPv6 is reached by IPv4.
         for address in &mut judged {
             *address = address.to_canonical();
         }
@@ -109,7 +109,8 @@ impl Dial {
         Ok(judged.into_iter().map(|a| (a, port).into()).collect())
     }
 
-    /// Connects to a host by a proxy, which may well be private: it is the user's own choice.
+    /// Connects through a proxy. The policy does not apply to the proxy itself, which the user has
+    /// chosen and which is often on a private network.
     async fn open_by_proxy(&self, proxy: &Proxy, uri: &Uri) -> Result<TcpStream, NetError> {
         let (_, host, port) = parse(uri)?;
         let target = if self.policy.trusts(&host, port) {
@@ -156,7 +157,7 @@ async fn open_tunnel(stream: TcpStream, proxy: &Proxy, target: &str) -> Result<T
     let words = |e: hyper::Error| e.to_string();
     let handshake = hyper::client::conn::http1::handshake::<_, Empty<Bytes>>(TokioIo::new(stream));
     let (mut sender, connection) = handshake.await.map_err(words)?;
-    // The request returns its errors.
+    // Errors of the connection are returned by the request as well.
     tokio::spawn(connection.with_upgrades());
     let mut request = Request::connect(target).header(HOST, target);
     if let Some(login) = proxy.intercept.basic_auth() {
@@ -196,7 +197,6 @@ async fn open_by_socks(
     Ok(opened.into_inner())
 }
 
-/// Parses an address into a URL, its host without brackets, and its port.
 fn parse(uri: &Uri) -> Result<(Url, String, u16), NetError> {
     let url = Url::parse(&uri.to_string())
         .map_err(|e| NetError::Failed(format!("{uri} is not a valid address: {e}")))?;

@@ -3,8 +3,8 @@
 use gemini_tools_core::tool::{Cancellation, Interruption};
 use thiserror::Error;
 
-/// The reason why a request has no answer, or only part of one. No text of it holds a header or a
-/// body, so no credential either; addresses are shown without user, password, query and fragment.
+/// Why a request has no answer, or only a part of one. The message contains no header and no body,
+/// so no credential; addresses are shown without user, password, query and fragment.
 #[derive(Debug, Clone, Error)]
 pub enum NetError {
     /// The call was cancelled.
@@ -13,51 +13,46 @@ pub enum NetError {
     /// The call's own time limit has passed.
     #[error("the call's time limit was reached")]
     OutOfTime,
-    /// The address may not be reached.
+    /// The policy forbids the address.
     #[error("{0}")]
     NotPublic(String),
     /// There is no such name.
     #[error("the name {0} does not exist")]
     NoSuchName(String),
-    /// The name could not be resolved.
+    /// The name servers could not resolve the name.
     #[error("the name {host} could not be resolved: {why}")]
     Names {
-        /// The name.
+        /// The name that was looked up.
         host: String,
-        /// Answer of the name servers.
+        /// The error of the name servers.
         why: String,
     },
-    /// No connection came about.
+    /// No connection could be opened.
     #[error("no connection to {host}: {why}")]
     Connect {
-        /// Name and port.
+        /// Host and port.
         host: String,
-        /// Error of the operating system.
+        /// The operating system's error.
         why: String,
     },
-    /// The peer could not prove who it is, or no cipher is common.
+    /// The TLS handshake failed, for example because of the certificate.
     #[error("no secure connection to {host}: {why}")]
     Tls {
-        /// Host.
+        /// The host's name.
         host: String,
-        /// Error of the TLS library.
+        /// The TLS library's error.
         why: String,
     },
     /// The peer did not answer in time, or its answer broke off or can't be understood.
     #[error("{0}")]
     BadAnswer(String),
-    /// The request can't be sent, or not by this proxy, or its answer is in a coding that was not
-    /// asked for: asking again does not help.
+    /// The request can't be sent at all or through this proxy, or the answer has an encoding that
+    /// was not requested. A retry does not help.
     #[error("{0}")]
     Failed(String),
 }
 
 impl NetError {
-    /// Checks that a call goes on.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`Cancellation::interruption`] as an error of the network.
     pub(crate) fn check(cancel: &Cancellation) -> Result<(), Self> {
         match cancel.interruption() {
             None => Ok(()),
@@ -66,8 +61,8 @@ impl NetError {
         }
     }
 
-    /// Returns true if the same request may succeed a little later: the fault lies on the way, not
-    /// in the request.
+    /// Returns true if the same request may succeed later, because the network and not the request
+    /// is at fault.
     pub fn is_transient(&self) -> bool {
         matches!(
             self,

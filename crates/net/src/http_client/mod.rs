@@ -1,14 +1,14 @@
-//! The way to the network: names, addresses, proxies, connections, HTTP/1.1 over TLS.
+//! HTTP/1.1 over TLS, with a policy for which addresses may be reached.
 //!
-//! `HttpClient` sends one request at a time and gives the answer as it comes. Who may be reached
-//! is decided where connections are made: a name is resolved once, the addresses are judged
-//! by an `AddressPolicy`, and the connection goes to the very address that was judged. Redirects
-//! are not followed here; every hop is a request of its own.
+//! `HttpClient` sends one request at a time, and returns the answer as a stream. The policy is
+//! applied where connections are opened: a name is resolved once, the addresses are judged by an
+//! `AddressPolicy`, and the connection goes to an address that was judged. If the name were
+//! resolved again for connecting, it could then yield an internal address. Redirects are not
+//! followed here, so that each hop is judged as a request of its own.
 //!
-//! Names are resolved by this process itself, from the system's `resolv.conf` and `hosts`: the
-//! executables are linked statically, and a static C library can't load the system's resolver
-//! modules. Nothing here knows the Gemini API or any tool: what is asked for, and what becomes of
-//! the answer, is up to the callers.
+//! Names are resolved in this process, from the system's `resolv.conf` and `hosts`: the executables
+//! are linked statically, and a static C library can't load the system's resolver modules. Nothing
+//! here knows the Gemini API or any tool.
 
 mod client;
 mod connect;

@@ -1,6 +1,6 @@
-//! From names to addresses, as the system's `resolv.conf` and `hosts` have it.
+//! Resolves names as `/etc/resolv.conf` and `/etc/hosts` say.
 //!
-//! `GEMINI_TOOLS_DNS` names other servers: addresses with or without a port, separated by
+//! `GEMINI_TOOLS_DNS` overrides the name servers: addresses with or without a port, separated by
 //! commas.
 
 use super::NetError;
@@ -10,11 +10,11 @@ use hickory_resolver::net::runtime::TokioRuntimeProvider;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-/// Resolves a name to its addresses, in the order in which they should be tried.
+/// Resolves a name. The addresses are in the order in which they should be tried.
 ///
 /// # Errors
 ///
-/// Returns the name if it does not exist, if there is no server to ask, or if no answer comes in
+/// Returns an error if the name does not exist, no name server is configured, or none answers in
 /// time.
 pub(super) async fn resolve(name: &str, limit: Duration) -> Result<Vec<IpAddr>, NetError> {
     let failed = |why: String| NetError::Names {

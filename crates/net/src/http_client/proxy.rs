@@ -1,4 +1,4 @@
-//! The proxy that the environment asks for.
+//! Finds the proxy that environment variables name.
 
 use super::NetError;
 use http::Uri;
@@ -15,24 +15,25 @@ const VARIABLES: [&str; 6] = [
 
 pub(super) struct Proxy {
     pub(super) intercept: Intercept,
-    /// The address, with a port.
     pub(super) uri: Uri,
-    /// Host and port, for messages.
     pub(super) name: String,
     pub(super) is_socks: bool,
 }
 
-/// Finds the proxy for an address; `None` if there is none, or `no_proxy` names the host.
+/// Returns the proxy for an address, or `None` if no variable names one or `no_proxy` exempts the
+/// host.
 ///
 /// # Errors
 ///
-/// Returns an error that names the variable if one can't be used.
+/// Returns an error if a variable is malformed. The library would ignore it and connect directly,
+/// past the proxy that the user wanted.
 pub(super) fn find_proxy(uri: &Uri) -> Result<Option<Proxy>, NetError> {
     check_proxy_variables()?;
     Ok(Matcher::from_env().intercept(uri).and_then(parse))
 }
 
-/// Checks the variables that name a proxy: the HTTP libraries ignore what they can't use.
+/// Checks the environment variables that name a proxy. The libraries ignore a malformed one, and
+/// would connect directly.
 ///
 /// # Errors
 ///
@@ -64,7 +65,7 @@ fn parse(intercept: Intercept) -> Option<Proxy> {
         intercept.uri().port_u16().unwrap_or(default_port)
     );
     Some(Proxy {
-        // The scheme says nothing more, and this one has parsers.
+        // The kind of proxy is in `is_socks`, so any scheme will do here that can be parsed.
         uri: format!("http://{name}/").parse().ok()?,
         name,
         intercept,

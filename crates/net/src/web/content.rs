@@ -1,4 +1,4 @@
-//! The content of an address, as text or as media.
+//! Turns the body of a response into text or media.
 
 use super::fetch::Page;
 use super::html;
@@ -10,31 +10,26 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Time for taking a page apart.
 const MAX_TIME: Duration = Duration::from_secs(20);
 
-/// Stack for taking a page apart: parsers that descend into deep nesting need more than the usual
-/// one.
+/// The HTML parsers recurse into nested elements, and would overflow a thread's default stack.
 const STACK_BYTES: usize = 64 * 1024 * 1024;
 
 pub(super) const PDF: &str = "application/pdf";
 
-/// A page of at least this many bytes with less text than [`SHELL_TEXT_CHARS`] is the shell of
-/// a program.
+/// A page with at least this much HTML but less text than [`SHELL_TEXT_CHARS`] is taken for a page
+/// that a script fills in the browser. A note then tells the model, which would otherwise believe
+/// that the page says nothing.
 const SHELL_PAGE_BYTES: usize = 2_000;
 
-/// See [`SHELL_PAGE_BYTES`].
 const SHELL_TEXT_CHARS: usize = 200;
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum WebContent {
-    /// Text: markdown for a page, else as it came.
     Text(PageText),
-    /// An image or a PDF document, for the model to look at.
+    /// An image or PDF document, which the model reads itself.
     Media {
-        /// For example `image/png`.
         media_type: String,
-        /// The file.
         bytes: Vec<u8>,
     },
 }
@@ -46,11 +41,11 @@ pub(super) struct PageText {
     pub(super) notes: Vec<String>,
 }
 
-/// Turns a response into text or media.
+/// Converts a response to text or media.
 ///
 /// # Errors
 ///
-/// Returns the reason why there is no content that can be used.
+/// Returns the reason why its content can't be used.
 pub(super) fn read(page: &Page, cancel: &Cancellation) -> Result<WebContent, String> {
     let media_type = effective_type(page);
     let mut content = match &*media_type {
@@ -80,12 +75,11 @@ pub(super) fn read(page: &Page, cancel: &Cancellation) -> Result<WebContent, Str
     Ok(WebContent::Text(content))
 }
 
-/// Returns a file that a model looks at itself, as `read_file` does.
 fn media(page: &Page, media_type: String, what: &str) -> Result<WebContent, String> {
     if page.cut.is_some() {
         return Err(format!("the {what} is too large ({media_type})"));
     }
-    // Readers look for the mark in the first 1,024 bytes.
+    // PDF readers accept the mark anywhere in the first 1,024 bytes.
     let start = &page.bytes[..page.bytes.len().min(1024)];
     if media_type == PDF && memchr::memmem::find(start, b"%PDF-").is_none() {
         return Err("the content is called a PDF document, but is not one".to_owned());
@@ -123,7 +117,6 @@ fn effective_type(page: &Page) -> String {
     }
 }
 
-/// Returns true for text: by its type's name, or by what it looks like.
 fn is_text(media_type: &str, bytes: &[u8]) -> bool {
     let ends = ["json", "xml", "yaml"];
     media_type.starts_with("text/")
@@ -138,8 +131,8 @@ fn plain(page: &Page) -> PageText {
     }
 }
 
-/// Decodes the bytes: by the mark at the front, the server's word, or as a file is read: UTF-8 if
-/// they are that, the page's own word if they are valid by it, or by what they look like.
+/// Decodes a text. The encoding is, in this order: that of a byte-order mark, the server's, UTF-8
+/// if the bytes are valid, the page's own declaration, or a guess.
 fn decoded(page: &Page) -> String {
     let bytes = &page.bytes;
     if let Some((encoding, _)) = Encoding::for_bom(bytes) {
@@ -149,7 +142,8 @@ fn decoded(page: &Page) -> String {
         .charset
         .as_deref()
         .and_then(|name| Encoding::for_label(name.as_bytes()))
-        // Its bytes are those of ASCII, and so UTF-8 as well.
+        // Text in ISO-2022-JP is also valid UTF-8, since it consists of ASCII bytes with escape
+        // sequences. Only the page's declaration tells.
         .or_else(|| {
             declared(bytes).filter(|own| *own == encoding_rs::ISO_2022_JP && bytes.contains(&0x1b))
         });
@@ -176,7 +170,7 @@ fn html_text(source: &str, page: &Page, cancel: &Cancellation) -> Result<PageTex
         let (source, url) = (source.to_owned(), page.url.clone());
         take_apart(move || html::to_markdown(&source, &url), cancel)?
     };
-    // Odd pages still have their text.
+    // A page that can't be parsed still has its text.
     let mut text = taken_apart.unwrap_or_else(|| PageText {
         title: None,
         body: html::bare_text(source),
@@ -195,8 +189,9 @@ fn html_text(source: &str, page: &Page, cancel: &Cancellation) -> Result<PageTex
     Ok(text)
 }
 
-/// Runs a parser in a thread of its own, one at a time; `None` if it panics. Where it is not done in
-/// time, or before the call is interrupted, the thread is left to itself.
+/// Parses a page on a thread of its own, with a large stack. Returns `None` if the parser panics or
+/// takes too long, or the call ends; the thread can't be stopped and is abandoned. Only one parser
+/// runs at a time, because each needs much memory.
 fn take_apart(
     parse: impl FnOnce() -> PageText + Send + 'static,
     cancel: &Cancellation,

@@ -1,4 +1,4 @@
-//! Getting what is at an address, through its redirects, within limits.
+//! Fetches a page, following redirects, within limits of time and size.
 
 use crate::http_client::{Body, HttpClient, HttpRequest, HttpTimeouts, NetError};
 use gemini_tools_core::tool::Cancellation;
@@ -6,7 +6,6 @@ use gemini_tools_process::network::addresses::{AddressPolicy, check, display_url
 use std::time::{Duration, Instant};
 use url::Url;
 
-/// Time limits for a server.
 const TIMEOUTS: HttpTimeouts = HttpTimeouts {
     connect: Duration::from_secs(10),
     first_byte: Duration::from_secs(20),
@@ -14,50 +13,42 @@ const TIMEOUTS: HttpTimeouts = HttpTimeouts {
     answer: PAGE_TIME,
 };
 
-/// Bytes that are read of an answer that is no success: the reason is at its beginning.
 const FAILURE_BYTES: usize = 64 * 1024;
 
 const PAGE_TIME: Duration = Duration::from_secs(40);
 
-/// Number of redirects that are followed.
 const MAX_HOPS: usize = 10;
 
-/// Value of `Accept`: text that needs no conversion, then pages.
+/// Markdown and plain text are preferred to HTML, because they need no conversion.
 const ACCEPT: &str = "text/markdown, text/html;q=0.9, application/xhtml+xml;q=0.9, \
     text/plain;q=0.8, application/json;q=0.8, */*;q=0.5";
 
 #[derive(Debug)]
 pub(super) struct Page {
-    /// Address of the document, after redirects.
     pub(super) url: Url,
-    /// For example `text/html`, in lower case; empty where the server doesn't say.
+    /// In lower case, such as `text/html`; empty if the server does not say.
     pub(super) media_type: String,
-    /// The encoding's name, where the server says.
     pub(super) charset: Option<String>,
-    /// The content, decompressed.
     pub(super) bytes: Vec<u8>,
-    /// The reason why a part is missing.
     pub(super) cut: Option<String>,
-    /// The status in words, where it is no success: then this is no page, but says why.
+    /// The HTTP status in words if it is not a success. The content then is an error page.
     pub(super) failure: Option<String>,
 }
 
-/// A reason why nothing came. That the call was interrupted is told by its [`Cancellation`].
 #[derive(Debug)]
 pub(super) enum FetchError {
-    /// The address is not public. The user can allow its host.
+    /// The address is not public, but the user could allow the host.
     NotPublic(String),
-    /// The address may not be asked, whoever allows it.
+    /// The address is never requested: its scheme is not HTTP, or it contains a password.
     Refused(String),
-    /// The address gave no page.
     Failed(String),
 }
 
-/// Returns the most that is taken of content of a type, in bytes after decompression.
+/// The most bytes that are read of a type of content, after decompression.
 fn max_bytes(media_type: &str) -> usize {
     const MIB: usize = 1024 * 1024;
     match media_type {
-        // A page takes many times its size when it is taken apart.
+        // A parsed page takes many times its size in memory.
         "text/html" | "application/xhtml+xml" | "" => 2 * MIB,
         "application/pdf" => 10 * MIB,
         t if t.starts_with("image/") => 7 * MIB,
@@ -102,7 +93,8 @@ enum Hop {
     Redirect(Url),
 }
 
-/// Requests one address, without following where it leads. `limit` is the time for all of them.
+/// Requests one address and returns the page or the target of its redirect. `limit` is only for the
+/// message of a time-out.
 fn hop(
     client: &mut HttpClient,
     url: &Url,
@@ -133,7 +125,7 @@ fn hop(
     let (media_type, charset) = parse_type(kind);
     let (bytes, cut) = match &failed_as {
         None => read_body(&mut response.body, max_bytes(&media_type).min(share)).map_err(failed)?,
-        // The status is told even where the rest does not come.
+        // The status is reported even if the body can't be read.
         Some(_) => read_body(&mut response.body, FAILURE_BYTES.min(share)).unwrap_or_default(),
     };
     Ok(Hop::Page(Page {
@@ -146,7 +138,6 @@ fn hop(
     }))
 }
 
-/// Reads a body of at most `limit` bytes. Returns the reason with it if a part is missing.
 fn read_body(body: &mut Body<'_>, limit: usize) -> Result<(Vec<u8>, Option<String>), NetError> {
     let mut bytes = Vec::new();
     let cut = match body.read_into(&mut bytes, limit) {

@@ -1,4 +1,4 @@
-//! A page as markdown: its main content, with links.
+//! Converts an HTML page to Markdown, if possible only its main content.
 
 use super::content::PageText;
 use dom_query::Document;
@@ -6,40 +6,36 @@ use dom_smoothie::{Config, Readability, TextMode};
 use gemini_tools_core::text::one_line;
 use url::Url;
 
-/// Elements that a reader of the page does not see, or that no text can show.
 const UNSEEN: &str = "script, style, template, svg, iframe, object, embed, canvas, noscript, \
     [hidden], [aria-hidden=\"true\"], [style*=\"display:none\"], [style*=\"display: none\"], \
     [style*=\"visibility:hidden\"], [style*=\"visibility: hidden\"]";
 
-/// Elements around the main content of most pages.
 const AROUND: &str = "nav, header, footer, aside, form, dialog, [role=\"navigation\"], \
     [role=\"banner\"], [role=\"contentinfo\"], [role=\"search\"]";
 
-/// Blocks that the conversion to markdown would let run together.
+/// Elements that browsers show as blocks, but that the Markdown converter would run together.
 const BLOCKS: &str = "dl, dt, dd, details, summary, address, fieldset, legend, label, figure, \
     figcaption, hgroup, center, optgroup, option";
 
-/// Elements around the main content, if they belong to it.
+/// The elements of [`AROUND`] are kept when they are inside the main content; the converter would
+/// drop them.
 const SECTIONS: &str = "nav, header, footer, aside, form, dialog, search";
 
-/// The article must hold at least this share of a page's words to be all that matters: of lists,
-/// tables and references, Readability often finds one piece only.
+/// What Readability finds is used only if it has at least this share of the page's words. On pages
+/// that consist of lists, tables or references it often finds just a fragment.
 const MIN_SHARE: f64 = 0.4;
 
-/// Smallest share of a page that says that it is an article. What else there is are comments and
-/// the beginnings of other articles, which may be some times as long.
+/// The same for a page that declares itself an article. Its comments and teasers of other articles
+/// may be several times as long as the article.
 const MIN_SHARE_OF_ARTICLE: f64 = 0.15;
 
-/// Element that gives the type of a page, by the Open Graph protocol.
 const PAGE_TYPE: &str = r#"meta[property="og:type"], meta[name="og:type"]"#;
 
-/// See [`is_too_large`].
 const MAX_NODES: usize = 150_000;
 
-/// See [`is_too_deep`].
 const MAX_DEPTH: usize = 600;
 
-/// Elements that need no end, so that their number says nothing about depth.
+/// Elements whose end tag may be omitted, so that counting start tags would not give the depth.
 const UNCLOSED: &[&str] = &[
     "area", "base", "body", "br", "col", "colgroup", "dd", "dt", "embed", "head", "hr", "html",
     "img", "input", "li", "link", "meta", "optgroup", "option", "p", "param", "path", "rp", "rt",
@@ -57,7 +53,7 @@ pub(super) fn to_markdown(source: &str, url: &Url) -> PageText {
     part_blocks(&document);
     let html = document.html();
 
-    // Pages say themselves what matters.
+    // A page may mark its main content itself.
     let main = document.select("main, [role=\"main\"]").first();
     let rest = if main.exists() {
         main
@@ -71,7 +67,7 @@ pub(super) fn to_markdown(source: &str, url: &Url) -> PageText {
         None => (String::new(), 0),
     };
     drop(rest);
-    // One tree at a time: each takes many times the size of the page.
+    // Two parse trees at once could exhaust the memory: each takes many times the size of the page.
     drop(document);
     let least_share = if is_article {
         MIN_SHARE_OF_ARTICLE
@@ -89,11 +85,12 @@ pub(super) fn to_markdown(source: &str, url: &Url) -> PageText {
     }
 }
 
-/// The tags of a page that can be seen without a parser: each from behind its `<`, with
-/// the text in front of it. What is within scripts and styles is passed over.
+/// Iterates over a page's tags without a parser. Yields the text before each tag, and the source
+/// after its `<`. The contents of scripts and styles are skipped.
 struct Tags<'s> {
     rest: &'s str,
-    /// Elements that hold no tags. Once there is no end of one, no other has an end either.
+    /// Elements whose content is not markup. One is removed when no end tag of it is left, so that
+    /// the search is not repeated for each further start tag.
     opaque: Vec<&'static str>,
 }
 
@@ -128,15 +125,15 @@ impl<'s> Iterator for Tags<'s> {
     }
 }
 
-/// Returns true if the tree of a page would take more memory than there is: each tag becomes an
-/// element with a text, and each equals sign an attribute.
+/// Returns true if the parsed page might not fit into memory. The number of nodes is estimated as
+/// one per tag and one per attribute.
 pub(super) fn is_too_large(source: &str) -> bool {
     let count = |byte| memchr::memchr_iter(byte, source.as_bytes()).count();
     count(b'<') + count(b'=') > MAX_NODES
 }
 
-/// Returns true if elements are nested deeper than any page needs: browsers stop at 512 levels,
-/// while parsers get slower with each.
+/// Returns true if elements are nested too deeply. Browsers stop at 512 levels; the time that the
+/// parsers need grows with each level.
 pub(super) fn is_too_deep(source: &str) -> bool {
     let mut depth = 0_usize;
     for (_, tag) in Tags::new(source) {
@@ -159,14 +156,12 @@ pub(super) fn is_too_deep(source: &str) -> bool {
     false
 }
 
-/// The article of a page, as Readability finds it.
 struct Article {
     markdown: String,
-    /// See [`count_words`].
     words: usize,
 }
 
-/// Finds the main content, by the algorithm of Mozilla's Readability.
+/// Extracts the main content with the algorithm of Mozilla's Readability.
 fn article(html: &str, url: &Url) -> Option<Article> {
     let config = Config {
         text_mode: TextMode::Markdown,
@@ -181,13 +176,12 @@ fn article(html: &str, url: &Url) -> Option<Article> {
     (!markdown.is_empty()).then_some(Article { markdown, words })
 }
 
-/// Counts the letters and digits of the words: markup and the addresses of links, which make lists of
-/// links look long, do not count.
+/// Counts letters and digits, as a measure of length. Markup and URLs are excluded, which would
+/// make lists of links look long.
 fn count_words(text: &str) -> usize {
     text.chars().filter(|c| c.is_alphanumeric()).count()
 }
 
-/// Makes paragraphs of what browsers show as blocks: a table's caption before the table.
 fn part_blocks(document: &Document) {
     for caption in document.select("table > caption").nodes() {
         if let Some(table) = caption.parent() {
@@ -199,7 +193,6 @@ fn part_blocks(document: &Document) {
     document.select(BLOCKS).rename("div");
 }
 
-/// Makes addresses in links whole, so that they can be followed from the text.
 fn make_absolute(document: &Document, url: &Url) {
     let base = document
         .select("base[href]")
@@ -216,14 +209,13 @@ fn make_absolute(document: &Document, url: &Url) {
                 Ok(whole) if matches!(whole.scheme(), "http" | "https" | "mailto") => {
                     node.set_attr(name, whole.as_str());
                 }
-                // Scripts and embedded data lead nowhere.
+                // Links to scripts and embedded data are of no use in text.
                 _ => node.remove_attr(name),
             }
         }
     }
 }
 
-/// Removes all but one blank line in a row, and blanks at line ends.
 pub(super) fn tidy(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut blank = 0;
@@ -242,8 +234,8 @@ pub(super) fn tidy(text: &str) -> String {
     out
 }
 
-/// Returns the text between the tags, for pages that are too odd for a parser. Needs no stack and
-/// little memory.
+/// Returns the text between tags, without a parse tree. For pages that are too deep or too large to
+/// be parsed.
 pub(super) fn bare_text(source: &str) -> String {
     let mut out = String::new();
     let mut tags = Tags::new(source);

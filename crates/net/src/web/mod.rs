@@ -1,9 +1,9 @@
-//! Tasks of built-in tools that need the network: pages, Google's search, and a model that corrects
-//! edits.
+//! The tasks of built-in tools that need the network: fetching pages, Google Search, and a model
+//! that corrects edits.
 //!
-//! `gemini-tools-builtin-tools` declares the tools and checks their arguments; this does what they
-//! ask for, as a [`WebTask`]. `call_tool` has it done by another executable (`serve_tools --connect`),
-//! so that it is small and opens no socket; a program that uses the library has it done by
+//! `gemini-tools-builtin-tools` declares the tools, checks their arguments, and sends what is to be
+//! done as a [`WebTask`]. `call_tool` has it done by another executable (`serve_tools --connect`),
+//! so that it stays small and opens no socket itself; a program that uses the library can use
 //! [`InProcess`].
 //!
 //! # Example
@@ -38,8 +38,8 @@ use gemini_tools_process::network::wire::{WebAnswer, WebTask};
 use model::Model;
 use std::path::Path;
 
-/// Does a task, for a user with that home directory. A panic is answered as an error, too: the
-/// caller waits for an answer.
+/// Performs a task. `home` is the home directory, where credentials are found. A panic becomes an
+/// error, because the caller waits for an answer.
 pub fn run(task: &WebTask, home: Option<&Path>, cx: &Context) -> WebAnswer {
     let tool = match task {
         WebTask::Fetch(_) => "web_fetch",
@@ -64,7 +64,7 @@ fn perform(task: &WebTask, home: Option<&Path>, cx: &Context) -> WebAnswer {
                 .and_then(|mut model| model.ask_json(instruction, prompt, schema.clone(), cx));
             match asked {
                 Ok(value) => WebAnswer::Model(value),
-                // One sentence with its hint, which a tool puts behind its own.
+                // The message with its hint, since the tool appends it to its own message.
                 Err(e) => ToolError::failed(e.to_string()).into(),
             }
         }
@@ -86,7 +86,7 @@ fn to_answer(result: Result<ToolResult, ToolError>) -> WebAnswer {
     }
 }
 
-/// The network of a program that has no executable beside it: tasks are done in this process.
+/// A [`Network`] that performs tasks in this process, for programs that have no helper executable.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct InProcess;
 

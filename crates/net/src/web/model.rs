@@ -1,4 +1,4 @@
-//! The model that tools ask: which one, by which credential, and its errors as theirs.
+//! The model that the web tools and `smart_edit` ask.
 
 use crate::gemini_api::{
     ApiError, ApiErrorKind, Content, GeminiClient, GenerateContentRequest, GenerateContentResponse,
@@ -7,7 +7,6 @@ use crate::gemini_api::{
 use gemini_tools_core::tool::{Cancellation, Context, ErrorKind, OutputUpdate, ToolError};
 use std::path::Path;
 
-/// Model of Gemini CLI's own tools.
 const DEFAULT_MODEL: &str = "gemini-2.5-flash";
 
 const MODEL_VARIABLE: &str = "GEMINI_TOOLS_MODEL";
@@ -18,7 +17,6 @@ pub(super) struct Model {
 }
 
 impl Model {
-    /// Finds the model; returns `None` where there is no credential.
     pub(super) fn find(home: Option<&Path>) -> Result<Option<Self>, ApiError> {
         let name = gemini_tools_core::variables::value(MODEL_VARIABLE);
         let name = name.and_then(|name| name.into_string().ok());
@@ -34,7 +32,6 @@ impl Model {
         Self::find(home)?.ok_or_else(ApiError::no_credential)
     }
 
-    /// Asks one question. An answer that was held back is an error.
     pub(super) fn ask(
         &mut self,
         instruction: &str,
@@ -87,7 +84,7 @@ impl Model {
     }
 }
 
-/// Returns the error of a tool for an error of the API: of this kind, unless the call was interrupted.
+/// Converts an error of the API into one of a tool. If the call was interrupted, that is the error.
 pub(super) fn tool_error(error: ApiError, kind: ErrorKind, cancel: &Cancellation) -> ToolError {
     if let Err(interrupted) = cancel.check() {
         return interrupted;

@@ -1,4 +1,4 @@
-//! `google_web_search`: an answer from Google's search, by the Gemini API, with its sources.
+//! Implements `google_web_search`: the Gemini API answers a query from Google Search, with sources.
 
 use super::model::{Model, tool_error};
 use crate::gemini_api::{ApiError, RequestTool, cited};

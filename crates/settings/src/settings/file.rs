@@ -1,4 +1,4 @@
-//! Reading settings files, and the variables in them.
+//! Parses settings files, and expands the variables in them.
 
 use super::Scope;
 use gemini_tools_workspace::file_owner::FileOwner;
@@ -6,19 +6,13 @@ use gemini_tools_workspace::files;
 use serde_json::Value;
 use std::path::Path;
 
-/// The content of a settings file, and its device and inode.
 pub(super) struct SettingsFile {
     pub(super) value: Value,
-    /// True if a text in it has a `$`.
+    /// Set if the text contains a `$`, so that variables may have to be expanded.
     pub(super) has_variables: bool,
     pub(super) id: (u64, u64),
 }
 
-/// Reads a settings file; `None` where there is none.
-///
-/// # Errors
-///
-/// Returns why it can't be understood.
 pub(super) fn parse(
     path: &Path,
     scope: Scope,
@@ -29,13 +23,14 @@ pub(super) fn parse(
     };
     let id = files::identity(&opened.metadata);
     if matches!(scope, Scope::System | Scope::SystemDefaults) {
-        // Gemini CLI 0.61 skips a system file that others than root can write. One of the user's own,
-        // named by a variable, can say no more than the user's settings and does count here.
+        // Gemini CLI 0.61 ignores a system file that anyone but root can write. Here a file of the
+        // user's own is accepted, since a variable may name one, and it can say no more than the
+        // user's settings.
         files::check_writers(path, &opened.metadata)?;
     }
     let text = opened.text().map_err(|e| e.to_string())?;
     match jsonc(&text) {
-        // Nothing, or comments only.
+        // The file is empty, or contains only comments.
         Ok(Value::Null) => Ok(None),
         Ok(value @ Value::Object(_)) => Ok(Some(SettingsFile {
             has_variables: text.contains('$'),
@@ -47,7 +42,6 @@ pub(super) fn parse(
     }
 }
 
-/// Returns the place and the message of an error, for use in a sentence.
 fn fault(error: &jsonc_parser::errors::ParseError) -> String {
     let mut message = error.kind().to_string();
     message[..1].make_ascii_lowercase();
@@ -55,7 +49,7 @@ fn fault(error: &jsonc_parser::errors::ParseError) -> String {
     format!("line {line}, column {column}: {message}")
 }
 
-/// Reads JSON with comments and trailing commas; null where nothing else is there.
+/// Parses JSON with comments and trailing commas. A text without a value is null.
 ///
 /// # Errors
 ///
@@ -65,8 +59,9 @@ pub fn jsonc(text: &str) -> Result<Value, String> {
         .map_err(|e| fault(&e))
 }
 
-/// Reads settings as Gemini CLI does: `JSON.parse` of the text without its comments (seen in
-/// 0.61.0, which ends with status 52 otherwise). We are more lenient.
+/// Parses settings as strictly as Gemini CLI does: comments are removed, and the rest must be plain
+/// JSON (seen in 0.61.0, which otherwise ends with status 52). We are more lenient, so that this is
+/// for telling the user.
 ///
 /// # Errors
 ///
@@ -92,8 +87,8 @@ pub fn strict_jsonc(text: &str) -> Result<Value, String> {
     jsonc_parser::parse_to_serde_value(text, &STRICT).map_err(|e| fault(&e))
 }
 
-/// Puts the values of variables into all texts: `$NAME`, `${NAME}` and `${NAME:-otherwise}`, as
-/// in Gemini CLI 0.61. One that is not set, and has nothing in its place, stays as it is written.
+/// Expands variables in all strings: `$NAME`, `${NAME}` and `${NAME:-default}`, as Gemini CLI 0.61
+/// does. A reference to an unset variable without a default is left as it is written.
 pub(super) fn expand_all(value: &mut Value, variable: &dyn Fn(&str) -> Option<String>) {
     match value {
         Value::String(text) if text.contains('$') => *text = expand(text, variable),
@@ -103,7 +98,7 @@ pub(super) fn expand_all(value: &mut Value, variable: &dyn Fn(&str) -> Option<St
     }
 }
 
-/// Puts the values of variables into one text.
+/// Expands environment variables in a text.
 pub fn expanded(text: &str) -> String {
     expand(text, &|name| std::env::var(name).ok())
 }
@@ -137,7 +132,8 @@ pub fn variables_in(text: &str) -> Vec<&str> {
     names
 }
 
-/// Returns the name, what takes its place, and the length of the reference that begins `text`.
+/// Parses the reference at the start of `text`: the variable's name, its default, and the length of
+/// the reference in bytes.
 pub fn reference(text: &str) -> (&str, Option<&str>, usize) {
     let after = &text[1..];
     if let Some(inner) = after.strip_prefix('{') {

@@ -1,9 +1,8 @@
-//! The settings in force, for people and programs. Secrets are left out.
+//! The settings in force, for display. Secrets are hidden.
 
 use super::{McpServer, Scope, Settings, keys};
 use serde_json::{Value, json};
 
-/// Text in the place of a secret.
 const HIDDEN: &str = "(hidden)";
 
 /// A value in force.
@@ -13,13 +12,13 @@ pub struct EffectiveValue {
     pub key: String,
     /// The value, without secrets.
     pub value: Value,
-    /// Files of the value: several, if lists are joined.
+    /// The files that set the value: several if lists are joined.
     pub from: Vec<Scope>,
 }
 
 impl Settings {
-    /// Returns all values that a file has set, with their sources. For showing, they should be
-    /// those [`Settings::load_unexpanded`].
+    /// Returns all values that files have set, with their sources. To display them, load the
+    /// settings with [`Settings::load_unexpanded`], so that variables are shown by name.
     pub fn in_force(&self) -> Vec<EffectiveValue> {
         let mut all = Vec::new();
         for key in keys::ALL.iter().map(|key| key.name) {
@@ -43,7 +42,7 @@ impl Settings {
     }
 
     fn value_in_force<'v>(&self, key: &str, mut values: impl Iterator<Item = &'v Value>) -> Value {
-        // Of these not all that is written counts.
+        // For these two keys, only a part of what the files contain is in force.
         if key == keys::MCP_ALLOWED.name {
             return json!(self.mcp.allowed);
         }
@@ -70,8 +69,8 @@ impl Settings {
 }
 
 impl McpServer {
-    /// Returns the server's settings without the values of its environment and headers, and without
-    /// the secrets that an address or argument may hold.
+    /// Returns the server's settings for display. Values of variables and headers are hidden, and
+    /// so are secrets in addresses and arguments.
     fn without_secrets(&self) -> Value {
         let mut shown = self.clone();
         shown.args = hide_arguments(&self.args);
@@ -85,7 +84,8 @@ impl McpServer {
     }
 }
 
-/// Returns a secret without its content; which variables it is made of is what a person has to know.
+/// Hides a secret, but shows the names of variables in it: the user needs to see where the value
+/// comes from.
 fn hide(secret: &str) -> String {
     let is_name = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
     let names: Vec<String> = secret
@@ -102,12 +102,11 @@ fn hide(secret: &str) -> String {
     format!("(hidden, with {})", names.join(", "))
 }
 
-/// Returns an address without a password and without the values of its query.
 pub(crate) fn hide_in_address(address: &str) -> String {
     let Ok(mut url) = url::Url::parse(address) else {
         return HIDDEN.to_owned();
     };
-    // An address that can have neither has neither.
+    // Setting a password fails only for URLs that can't have one.
     if url.password().is_some() {
         let _ = url.set_password(Some("hidden"));
     }
@@ -121,7 +120,8 @@ pub(crate) fn hide_in_address(address: &str) -> String {
     url.into()
 }
 
-/// Arguments such as `--api-key=…`, or what follows `--token`, without the values.
+/// Hides the values of arguments such as `--api-key=…`, and the argument after one such as
+/// `--token`.
 fn hide_arguments(args: &[String]) -> Vec<String> {
     const MARKS: [&str; 6] = ["key", "token", "secret", "password", "auth", "credential"];
     let is_marked = |name: &str| {

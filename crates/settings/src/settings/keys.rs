@@ -1,4 +1,4 @@
-//! The keys of the settings, and the files that may set each.
+//! All keys that are read from settings files, and what a project's file may do to each.
 
 use super::UNTRUSTED;
 use super::reader::{Key, Reader, Rule};
@@ -6,8 +6,8 @@ use super::undo::UndoCommands;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// Defines every key that is read, each with the rule for what a project's file may say of it: a
-/// key can't be read without one.
+/// Declares the keys, each with its [`Rule`]. Since values are only read by a [`Key`], no key can
+/// be read without a decision about what a project's file may set.
 macro_rules! keys {
     ($($name:ident = $key:literal $(since $old:literal)?, $rule:expr;)*) => {
         $(pub(super) const $name: Key = Key { name: $key, old: keys!(@old $($old)?), rule: $rule };)*
@@ -56,11 +56,11 @@ keys! {
     MCP_PIN = "mcp.pin", Rule::Switch;
 }
 
-/// The keys whose values are commands, which may hold secrets.
+/// The keys whose values are command lines, which may contain secrets.
 pub(super) const COMMANDS: [&str; 3] = [DISCOVERY.name, CALL.name, MCP_SERVER_COMMAND.name];
 
-/// Keys that Gemini CLI takes from a trusted project's file, and that are never taken from there
-/// here: they move credentials and conversations, or run programs.
+/// Keys that are never read from a project's file, although Gemini CLI does so in a trusted folder:
+/// they send credentials or conversations elsewhere, or run programs.
 const NEVER_FROM_PROJECTS: [&str; 7] = [
     "security.auth",
     "security.folderTrust",
@@ -71,7 +71,6 @@ const NEVER_FROM_PROJECTS: [&str; 7] = [
     "baseUrl",
 ];
 
-/// Returns the name of a key in the older, flat generation of settings.
 pub(super) fn old_name(key: &str) -> Option<&'static str> {
     match ALL.iter().find(|known| known.name == key) {
         Some(known) => known.old,
@@ -91,7 +90,7 @@ impl Reader<'_> {
         self.read_mcp();
     }
 
-    /// Notes what nothing takes from a project's file.
+    /// Warns of keys that are never read from a project.
     pub(super) fn note_what_never_counts(&mut self) {
         for name in NEVER_FROM_PROJECTS {
             if self.is_project() && self.says(name) {
@@ -147,7 +146,7 @@ impl Reader<'_> {
         }
         let now = self.into.max_turns.map(i64::from);
         if let Some(turns) = self.limit(TURNS, now, whole) {
-            // As in Gemini CLI, less than nothing is not a limit.
+            // As in Gemini CLI, a negative number means no limit.
             self.into.max_turns = u32::try_from(turns).ok();
             self.replaces(TURNS);
         }
@@ -265,7 +264,6 @@ fn in_home(paths: Vec<String>, home: Option<&Path>) -> Vec<PathBuf> {
     paths.into_iter().map(in_home).collect()
 }
 
-/// Returns the name in a string or at the front of a list. A blank string says nothing.
 fn first_name(value: &Value) -> Option<&str> {
     match value {
         Value::Array(names) => names.first()?.as_str().map(str::trim),

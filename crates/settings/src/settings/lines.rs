@@ -1,4 +1,4 @@
-//! In which line of a settings file a key is, for people.
+//! Finds the line of a key in a settings file, for messages.
 
 use super::keys;
 use gemini_tools_core::diagnostic::Diagnostic;
@@ -9,7 +9,7 @@ use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-/// The texts of settings files, read when they are first asked for.
+/// The texts of settings files, read when they are first needed.
 #[derive(Debug)]
 pub struct SettingsLines {
     home: Option<PathBuf>,
@@ -18,7 +18,7 @@ pub struct SettingsLines {
 }
 
 impl SettingsLines {
-    /// Takes the project in `root`; `home` is the user's home directory.
+    /// Creates the object for the project in `root`. `home` is the user's home directory.
     pub fn new(home: Option<&Path>, root: &Path) -> Self {
         Self {
             home: home.map(Path::to_owned),
@@ -27,14 +27,14 @@ impl SettingsLines {
         }
     }
 
-    /// Returns the line of a key with dots, counted from 1; of its nearest part that is there, where it
-    /// is itself not.
+    /// Returns the line of a dotted key, counted from 1. If the key is missing, the line is that of
+    /// its innermost parent that exists.
     pub fn line_of(&mut self, path: &Path, key: &str) -> Option<usize> {
         let place = self.position_of(path, key)?;
         usize::try_from(place.line.get()).ok()
     }
 
-    /// Says of a finding about a settings file where in it the key that it names is.
+    /// Adds the position of its key to a finding about a settings file.
     pub fn place(&mut self, finding: &mut Diagnostic) {
         let file = finding.place.file().map(Path::to_owned);
         if let Some(place) = file.and_then(|file| self.position_of(&file, &finding.place.key)) {
@@ -66,7 +66,8 @@ fn is_there(object: &Object<'_>, key: &str) -> bool {
     last.is_some_and(|last| inner.is_some_and(|inner| inner.get(last).is_some()))
 }
 
-/// Names may hold dots themselves: the longest that fits is taken.
+/// Returns the offset of a key. The names of properties may themselves contain dots, so the longest
+/// property that matches is taken.
 fn start_of(object: &Object<'_>, key: &str) -> Option<usize> {
     let ends = |name: &str| match key.strip_prefix(name)? {
         "" => Some(""),

@@ -1,4 +1,4 @@
-//! `mcpServers` and `mcp`: which servers of the Model Context Protocol there are.
+//! The settings `mcpServers` and `mcp`, about MCP servers.
 
 use super::Scope;
 use super::keys::{MCP_ALLOWED, MCP_EXCLUDED, MCP_PIN, MCP_SERVER_COMMAND, MCP_SERVERS};
@@ -13,23 +13,24 @@ use std::path::PathBuf;
 pub struct McpSettings {
     /// `mcpServers`, by name. A later file's server takes the place of an earlier one's.
     pub servers: BTreeMap<String, McpServer>,
-    /// `mcp.allowed` (`allowMCPServers`): only these, where given; of several lists what all
-    /// of them name.
+    /// `mcp.allowed` (`allowMCPServers`): if given, only these servers are used. Of several files'
+    /// lists, only what all contain.
     pub allowed: Option<Vec<String>>,
-    /// `mcp.excluded` (`excludeMCPServers`): not these; all lists count.
+    /// `mcp.excluded` (`excludeMCPServers`): these servers are not used. All files' lists are
+    /// joined.
     pub excluded: Vec<String>,
-    /// `mcp.serverCommand` (`mcpServerCommand`): one more server, as a line of words.
+    /// `mcp.serverCommand` (`mcpServerCommand`): the command line of one more server.
     pub server_command: Option<String>,
-    /// `mcp.pin`: a tool whose declaration has changed is held back. Either file can switch it
-    /// on.
+    /// `mcp.pin`: a tool whose declaration has changed is withheld until the user accepts it. Any
+    /// file can switch this on.
     pub pin: bool,
 }
 
-/// The settings of an MCP server, which is shown as it is written in a file.
+/// The settings of one MCP server. They serialize as they are written in a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct McpServer {
-    /// A program that speaks on its standard streams.
+    /// A program that communicates over its standard streams.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
     /// The program's arguments.
@@ -47,7 +48,7 @@ pub struct McpServer {
     /// The server's address, where it speaks streamable HTTP.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub http_url: Option<String>,
-    /// Sent with every request.
+    /// The headers of every request.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
     /// Time limit of a call, in milliseconds.
@@ -56,16 +57,16 @@ pub struct McpServer {
     /// True if the server's tools need no approval.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub trust: bool,
-    /// Only these tools, where given.
+    /// If given, only these tools are used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub include_tools: Option<Vec<String>>,
-    /// Not these tools.
+    /// These tools are not used.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub exclude_tools: Vec<String>,
     /// For people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// File of the server's settings.
+    /// The file that the settings are from.
     #[serde(skip)]
     pub source: Scope,
 }
@@ -82,7 +83,7 @@ impl McpSettings {
 impl Reader<'_> {
     pub(super) fn read_mcp(&mut self) {
         if self.value(MCP_ALLOWED).is_some() {
-            // What can't be understood allows nothing.
+            // A malformed list allows nothing.
             let allowed = self.names(MCP_ALLOWED).unwrap_or_default();
             let known = self.into.mcp.allowed.take();
             let same = |a: &str, b: &str| a.trim().eq_ignore_ascii_case(b.trim());
@@ -90,8 +91,9 @@ impl Reader<'_> {
                 names.retain(|name| others.iter().any(|other| same(name, other)));
                 names
             };
-            // Names count as they are written, by the system if it names them: else a project could
-            // allow what is called like that but for the case.
+            // Names that differ only in case match. The spelling that is kept is the system's, or
+            // else the earlier file's: otherwise a project could allow its own server whose name
+            // differs in case.
             self.into.mcp.allowed = Some(match (known, self.scope) {
                 (None, _) => allowed,
                 (Some(known), Scope::System) => common(allowed, &known),
@@ -122,7 +124,8 @@ impl Reader<'_> {
         self.adds(MCP_SERVERS);
     }
 
-    /// Parses a server; a restriction that can't be understood costs the whole server.
+    /// Parses a server's settings. If a restriction in them is malformed, the server is left out:
+    /// without the restriction it could do more than the user wants.
     fn server(&mut self, key: &str, value: &Value) -> Option<McpServer> {
         let Some(map) = value.as_object() else {
             self.wrong(key, "an object", value);

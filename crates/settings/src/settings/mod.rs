@@ -1,14 +1,16 @@
-//! The part of Gemini CLI's settings that tools obey.
+//! The part of Gemini CLI's settings that tools use.
 //!
-//! Four files in Gemini CLI's order: the system's defaults, the user's
-//! (`~/.gemini/settings.json`), the project's (`.gemini/settings.json` in the current
-//! directory), and the system's. Comments are allowed, and so are the keys of both generations.
+//! Four files are read, in Gemini CLI's order: the system's defaults, the user's
+//! (`~/.gemini/settings.json`), the project's (`.gemini/settings.json` in the current directory),
+//! and the system's. Comments are allowed, and so are the keys of both generations.
 //!
-//! A project, or a model that edits the project's file, must not give itself more. Every key has a
-//! rule (`keys`): what would widen the reach of tools counts in the user's and the system's files
-//! only, what can run programs, move a credential or choose the model only where the project is
-//! trusted, and of all else what is stricter. What is left out for that is noted. In the file of a project that is not trusted no variable is put in either, so that
-//! a secret can't get into a value that goes somewhere.
+//! A project, or a model that edits the project's file, must not be able to give itself more
+//! rights. Every key therefore has a rule (`keys`). What would widen the reach of tools counts only
+//! in the user's and the system's files; what can run programs, send a credential elsewhere or
+//! choose the model counts only if the project is trusted; of everything else, the stricter value
+//! counts. Values that are ignored for such a reason are noted. In an untrusted project's file
+//! variables are not expanded either, so that a secret can't get into a value that is sent
+//! somewhere.
 
 mod file;
 mod in_force;
@@ -40,96 +42,94 @@ use reader::Reader;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// The answer's limit where the settings say nothing, in characters.
 const DEFAULT_LIMIT_CHARS: usize = 40_000;
 
 /// The settings of tools.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
-    /// Only these tools, where given (`tools.core`, before 0.3 `coreTools`). The list of a project
-    /// that is trusted takes the place of the user's, as in Gemini CLI.
+    /// If given, only these tools exist (`tools.core`, before 0.3 `coreTools`). A trusted project's
+    /// list replaces the user's, as in Gemini CLI.
     pub core: Option<Vec<String>>,
-    /// Not these (`tools.exclude`, `excludeTools`); both files' lists count.
+    /// These tools do not exist (`tools.exclude`, `excludeTools`). All files' lists are joined.
     pub exclude: Vec<String>,
-    /// `tools.truncateToolOutputThreshold`; in a project that is not trusted the stricter one.
+    /// `tools.truncateToolOutputThreshold`: the limit of an answer in characters. An untrusted
+    /// project can only lower it.
     pub truncate_threshold: Option<i64>,
     /// `context.includeDirectories` (`includeDirectories`) of all files but the project's.
     pub include_directories: Vec<PathBuf>,
-    /// After how many seconds without output a command is ended
-    /// (`tools.shell.inactivityTimeout`); zero is never. In a project that is not trusted the
-    /// stricter one.
+    /// The number of seconds without output after which a command is killed
+    /// (`tools.shell.inactivityTimeout`); zero for never. An untrusted project can only lower it.
     pub shell_idle_secs: Option<u64>,
-    /// The first name in `context.fileName` (`contextFileName`), as it is in the user's
-    /// file. A project's takes its place, as in Gemini CLI, where it names a markdown file of
-    /// no directory; by any other name, `settings.json` for example, a project would have
-    /// memories written over the user's files.
+    /// The first name in `context.fileName` (`contextFileName`), which is the file that memories
+    /// are written to. A project's name replaces the user's, as in Gemini CLI, but only if it is
+    /// that of a Markdown file without a directory. With another name, such as `settings.json`, a
+    /// project could have memories written over the user's files.
     pub context_file_name: Option<String>,
-    /// Names of memory files, for reading; of a project's those only that the same rule lets it
-    /// name. Empty where neither file says anything.
+    /// All names of memory files, for reading. For a project's names, the same rule applies. Empty
+    /// if no file sets them.
     pub context_file_names: Vec<String>,
-    /// Sandbox of commands.
+    /// The sandbox of commands.
     pub sandbox: SandboxSettings,
-    /// Limits of the journal (`tools.undo`), from all files but the project's.
+    /// The limits of the undo journal (`tools.undo`), from all files except the project's.
     pub undo: UndoSettings,
-    /// `tools.webFetch.allowedHosts` of the user's file: hosts that `web_fetch` may reach although
-    /// they are not public.
+    /// `tools.webFetch.allowedHosts` of the user's and the system's files: hosts that `web_fetch`
+    /// may reach although they are not public.
     pub fetch_hosts: Vec<String>,
-    /// `tools.disableLLMCorrection`, where either file switches corrections by a model off.
+    /// `tools.disableLLMCorrection`: whether any file switches off corrections by a model.
     pub disable_llm_correction: bool,
     /// `tools.discoveryCommand` and `tools.callCommand` (before 0.3 `toolDiscoveryCommand` and
-    /// `toolCallCommand`); the project's where it is trusted.
+    /// `toolCallCommand`). The project's count only if it is trusted.
     pub commands: PerFile<Option<(String, Option<String>)>>,
-    /// `tools.allowed` (`allowedTools`): calls that need no approval; the project's where it
-    /// is trusted.
+    /// `tools.allowed` (`allowedTools`): calls that need no approval. The project's count only if
+    /// it is trusted.
     pub allowed: PerFile<Vec<String>>,
-    /// `model.name`, before 0.3 `model`; the project's where it is trusted.
+    /// `model.name`, before 0.3 `model`. The project's counts only if it is trusted.
     pub model: Option<String>,
-    /// `model.maxSessionTurns` (`maxSessionTurns`), where it is a limit; in a project that is not
-    /// trusted the stricter one.
+    /// `model.maxSessionTurns` (`maxSessionTurns`), if there is a limit. An untrusted project can
+    /// only lower it.
     pub max_turns: Option<u32>,
-    /// `tools.confirmationRequired`: calls that always need approval; all lists count.
+    /// `tools.confirmationRequired`: calls that always need approval. All files' lists are joined.
     pub confirmation_required: Vec<String>,
-    /// `policyPaths`: more files or directories of rules; the project's where it is trusted.
+    /// `policyPaths`: further files or directories of rules. The project's count only if it is
+    /// trusted.
     pub policy_paths: Vec<PathBuf>,
-    /// `adminPolicyPaths` of all files but the project's.
+    /// `adminPolicyPaths`, from all files except the project's.
     pub admin_policy_paths: Vec<PathBuf>,
-    /// `security.disableYoloMode`, where any file says so.
+    /// `security.disableYoloMode`: true if any file sets it.
     pub disable_yolo: bool,
-    /// `security.disableAlwaysAllow`, where any file says so.
+    /// `security.disableAlwaysAllow`: true if any file sets it.
     pub disable_always_allow: bool,
-    /// MCP servers: the project's where it is trusted.
+    /// MCP servers. The project's count only if it is trusted.
     pub mcp: McpSettings,
-    /// Trust in the project's files. Found out at the first look.
+    /// Whether the project is trusted. Determined when first needed.
     pub trust: ProjectTrust,
-    /// Files, and restrictions in them, that could not be understood, with the reason.
+    /// Errors: files that could not be parsed, and malformed restrictions.
     pub problems: Vec<Diagnostic>,
-    /// Values that are left out, or are of the wrong type; [`UNTRUSTED`] is the code of those that
-    /// count once the project is trusted.
+    /// Warnings: values that are ignored, or have the wrong type. The code [`UNTRUSTED`] marks
+    /// values that would count if the project were trusted.
     pub notes: Vec<Diagnostic>,
-    /// The files that were read, in the order in which they count.
+    /// The files that were read, in order of increasing precedence.
     pub files: Vec<(Scope, PathBuf)>,
-    /// The keys in force, each with its file and the value there.
     origins: Vec<Origin>,
 }
 
-/// A value of a file that is in force.
 #[derive(Debug, Clone)]
 struct Origin {
-    /// The key's name, with dots.
     key: &'static str,
     scope: Scope,
     value: Value,
 }
 
-/// The code of a note on what counts once the project is trusted.
+/// The code of a warning about a value that would count if the project were trusted.
 pub const UNTRUSTED: &str = "untrusted";
 
-/// The content of each file, for cases in which a project's word must not be taken for the user's.
+/// A value of the user and one of the project, kept apart where a project's word must not be taken
+/// for the user's.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PerFile<T> {
-    /// The user's, or the system's where that says something.
+    /// The user's value, or the system's if there is one.
     pub users: T,
-    /// The project's.
+    /// The project's value.
     pub projects: T,
 }
 
@@ -149,7 +149,7 @@ impl<T> PerFile<T> {
 }
 
 impl Settings {
-    /// Returns true if a file of this kind sets this key, and its value is in force.
+    /// Returns true if the value in force of a key is from a file of this kind.
     pub fn is_set_by(&self, key: &str, scope: Scope) -> bool {
         self.origins
             .iter()
@@ -161,13 +161,13 @@ impl Settings {
         Self::load_trusting(home, root, ProjectTrust::new(home, root))
     }
 
-    /// Loads all files, where a caller knows whether the project is trusted.
+    /// Reads all files. The caller decides whether the project is trusted.
     pub fn load_trusting(home: Option<&Path>, root: &Path, trust: ProjectTrust) -> Self {
         Self::read(home, root, trust, true)
     }
 
-    /// Loads all files, with variables as they are written, for showing: their
-    /// values may be secret.
+    /// Reads all files without expanding variables, for display: the variables' values may be
+    /// secrets.
     pub fn load_unexpanded(home: Option<&Path>, root: &Path, trust: ProjectTrust) -> Self {
         Self::read(home, root, trust, false)
     }
@@ -188,7 +188,7 @@ impl Settings {
                     settings.problems.push(problem.in_file(&path));
                 }
                 Ok(None) => {}
-                // In the home directory both are one.
+                // In the home directory, the user's and the project's file are the same.
                 Ok(Some(parsed)) if scope == Scope::Project && users == Some(parsed.id) => {}
                 Ok(Some(parsed)) => {
                     if scope == Scope::User {
@@ -226,15 +226,15 @@ impl Settings {
         self.files.push((scope, path));
     }
 
-    /// Returns true if a value of the project's file with this key, with dots, does not count
-    /// because the project is not trusted.
+    /// Returns true if the project's file sets a dotted key whose value is ignored because the
+    /// project is not trusted.
     pub fn needs_trust(&self, key: &str) -> bool {
         self.notes
             .iter()
             .any(|note| note.code == UNTRUSTED && note.place.key == key)
     }
 
-    /// Returns the most characters of an answer; `None` where the settings switch the limit off.
+    /// Returns the limit of an answer in characters; `None` if the settings switch it off.
     pub fn limit_chars(&self) -> Option<usize> {
         match self.truncate_threshold {
             None => Some(DEFAULT_LIMIT_CHARS),

@@ -1,4 +1,4 @@
-//! Values of one settings file, by key and type.
+//! Reads one settings file by key and type, and applies each key's rule.
 
 use super::{Origin, Scope, Settings, UNTRUSTED};
 use gemini_tools_core::diagnostic::{Diagnostic, Severity};
@@ -8,39 +8,35 @@ use std::path::Path;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Key {
-    /// The key's name, with dots.
     pub(super) name: &'static str,
-    /// The key's name in the older, flat generation of settings.
     pub(super) old: Option<&'static str>,
-    /// The right of a project's file to set it.
     pub(super) rule: Rule,
 }
 
-/// The right of a project's file to set a key. Where it is not trusted it can only restrict.
+/// What a project's file may do to a key. An untrusted project may only make things stricter.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Rule {
-    /// No right: the key counts in the user's own files and the system's.
+    /// Nothing: only the user's and the system's files count.
     Own,
-    /// Anything once the project is trusted, and nothing before.
+    /// Everything if the project is trusted, otherwise nothing.
     Trusted,
-    /// A list of which each entry takes something away: all lists count.
+    /// The value is a list of what is excluded. All files' lists are joined, so that a project can
+    /// only exclude more.
     TakesAway,
-    /// A list of what is left. It never brings back what another list leaves out, unless the
-    /// project is trusted.
+    /// The value is a list of what is allowed. An untrusted project's list can only narrow the
+    /// user's.
     Leaves,
-    /// `true` in any file counts, and no other takes it back.
+    /// `true` in any file counts, and no other file can revoke it.
     Switch,
-    /// A number of something that there may be at most: of two the stricter one counts, unless
-    /// the project is trusted.
+    /// The value is an upper limit. An untrusted project can only lower it.
     Limit {
-        /// Function that returns true for a number that stands for no limit.
         is_none: fn(i64) -> bool,
-        /// The limit where no file says anything.
         otherwise: u64,
     },
-    /// A mode: of two the stricter one counts.
+    /// The value is a mode. The stricter of two counts.
     Stricter,
-    /// Names of markdown files in no directory.
+    /// The value is a list of file names, of which a project may only give Markdown files without a
+    /// directory.
     PlainNames,
 }
 
@@ -54,17 +50,15 @@ impl Rule {
     }
 }
 
-/// A file, and the settings that it adds to.
 pub(super) struct Reader<'a> {
     pub(super) scope: Scope,
     pub(super) path: &'a Path,
-    /// Only read by a [`Key`], which has its rule.
     pub(super) file: &'a Value,
     pub(super) into: &'a mut Settings,
 }
 
 impl<'a> Reader<'a> {
-    /// Returns the value, where there is one that this file may give; what it may not is noted.
+    /// Returns the key's value if the file may set it, and otherwise notes that it is ignored.
     pub(super) fn value(&mut self, key: Key) -> Option<&'a Value> {
         let value = self.written(key)?;
         match key.rule {
@@ -85,7 +79,7 @@ impl<'a> Reader<'a> {
         let old = || {
             let old = key.old?;
             let value = self.file.get(old)?;
-            // What was once the value holds others now.
+            // A former value, such as `model`, is now an object with the new keys.
             let is_new = value.is_object() && key.name.starts_with(old);
             (!is_new).then_some(value)
         };
@@ -107,26 +101,24 @@ impl<'a> Reader<'a> {
         self.scope == Scope::Project
     }
 
-    /// Returns true if this file's values count for keys that a project may set in a trusted folder
-    /// only.
+    /// Returns true if the file may set keys that a project may set only if it is trusted.
     pub(super) fn counts_for_scope(&self) -> bool {
         !self.is_project() || self.into.trust.is_trusted()
     }
 
-    /// Notes a value that is left out, or a part of it; `code` says why.
     pub(super) fn leave_out(&mut self, code: &'static str, key: &str, what: &str) {
         let note = Diagnostic::warning(code, "", key, what);
         self.into.notes.push(note.in_file(self.path));
     }
 
-    /// Notes that this file's value has taken the place of all others.
+    /// Records that this file's value has replaced all others.
     pub(super) fn replaces(&mut self, key: Key) {
         self.into.origins.retain(|origin| origin.key != key.name);
         self.adds(key);
     }
 
-    /// Notes that this file's value has taken the place of others, but that a project's counts beside
-    /// the user's.
+    /// Records that this file's value has replaced others of its kind. The project's value is kept
+    /// apart from the user's and the system's.
     pub(super) fn replaces_users(&mut self, key: Key) {
         let scope = self.scope;
         let is_other = |from: Scope| (from == Scope::Project) != (scope == Scope::Project);
@@ -135,7 +127,6 @@ impl<'a> Reader<'a> {
         self.adds(key);
     }
 
-    /// Notes that this file's value counts beside others.
     pub(super) fn adds(&mut self, key: Key) {
         let value = self.written(key).cloned().unwrap_or_default();
         self.into.origins.push(Origin {
@@ -228,8 +219,8 @@ impl<'a> Reader<'a> {
         self.list_in(key.name, value)
     }
 
-    /// Returns the list of what restricts. What can't be understood there is a problem: not
-    /// everything may go on as if nothing had been said.
+    /// Returns a list of restrictions. If it is malformed, that is an error and not just a note:
+    /// ignoring it would allow what the user wants to forbid.
     pub(super) fn restrictions(&mut self, key: Key) -> Option<Vec<String>> {
         let value = self.value(key)?;
         let before = self.into.notes.len();
@@ -242,7 +233,7 @@ impl<'a> Reader<'a> {
         list
     }
 
-    /// Returns the list, or the one name in its place: so does Gemini CLI where it joins lists.
+    /// Returns a list of names. A single string counts as a list of one, as in Gemini CLI.
     pub(super) fn names(&mut self, key: Key) -> Option<Vec<String>> {
         let value = self.value(key)?;
         self.names_in(key, value)
@@ -255,7 +246,6 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns the texts of a list; other things in it are noted and left out.
     pub(super) fn list_in(&mut self, key: &str, value: &Value) -> Option<Vec<String>> {
         let Some(list) = value.as_array() else {
             self.wrong(key, "a list of strings", value);
@@ -271,7 +261,6 @@ impl<'a> Reader<'a> {
         Some(texts)
     }
 
-    /// Returns the texts of an object; other things in it are noted and left out.
     pub(super) fn table_in(&mut self, key: &str, value: &Value) -> BTreeMap<String, String> {
         let mut table = BTreeMap::new();
         let Some(map) = value.as_object() else {
@@ -294,7 +283,6 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Returns the type of a value, for people. The value itself may be a secret.
 fn kind_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

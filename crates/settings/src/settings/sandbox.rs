@@ -1,4 +1,4 @@
-//! `tools.commandSandbox`: what commands may do.
+//! The setting `tools.commandSandbox`: what commands may do.
 
 use super::PerFile;
 use gemini_tools_core::tool::{SandboxMode, ToolError};
@@ -8,29 +8,28 @@ use std::path::PathBuf;
 
 /// The sandbox of commands in the settings.
 ///
-/// `tools.commandSandbox` may be in both files; of two modes the stricter one counts, so that a
-/// project, or a model that edits its file, can't give itself more. What else widens the
-/// sandbox counts in the user's file only.
+/// `tools.commandSandbox` may be set by the user and the project. The stricter mode counts, so that
+/// a project, or a model that edits its file, can't give itself more rights. Other keys that widen
+/// the sandbox count in the user's and the system's files only.
 ///
-/// `tools.sandbox` is Gemini CLI's: the container that it runs in. Where it asks for one and this
-/// process runs in no container, commands are kept in our sandbox or don't run. It takes none of our modes:
-/// Gemini CLI 0.61 ends with status 44 at them.
+/// `tools.sandbox` is Gemini CLI's own setting: the container in which it runs. If it asks for a
+/// container and this process is not in one, commands are run in our sandbox or refused. It can't
+/// hold our modes, because Gemini CLI 0.61 would end with status 44.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SandboxSettings {
     pub(super) modes: PerFile<Option<Value>>,
-    /// `tools.sandbox`.
     pub(super) containers: PerFile<Option<Value>>,
-    /// `tools.sandboxAllowedPaths`: what may be written besides the roots and the temporary
-    /// directory; relative paths count from the first root.
+    /// `tools.sandboxAllowedPaths`: what may be written in addition to the roots and the temporary
+    /// directory. Relative paths are resolved against the first root.
     pub allowed_paths: Vec<PathBuf>,
-    /// `tools.sandboxNetworkAccess`.
+    /// `tools.sandboxNetworkAccess`: whether commands may use the network.
     pub network: bool,
 }
 
 impl SandboxSettings {
-    /// Returns the mode that an agent sets which `otherwise` would take another than the files' own:
-    /// `None` where the user's file has one, or, with `trusts_project`, the project's. Else a
-    /// project's can only make it stricter.
+    /// Returns the mode that an agent should set whose default is `otherwise`. `None` means to
+    /// leave it to the settings: if the user has chosen a mode or, with `trusts_project`, the
+    /// project has, or if the project's is stricter than the default.
     pub fn default_for_agents(&self, otherwise: &str, trusts_project: bool) -> Option<String> {
         let (modes, containers) = (&self.modes, &self.containers);
         let is_users = modes.users.is_some() || containers.users.is_some();
@@ -44,20 +43,20 @@ impl SandboxSettings {
             .and_then(|value| mode_of(value).ok());
         let own = SandboxMode::from_name(otherwise);
         match projects {
-            // The files are left to say it.
+            // The project's stricter mode takes effect without our help.
             Some(mode) if Some(mode) > own => None,
             _ => Some(otherwise.to_owned()),
         }
     }
 
-    /// Returns the mode that counts. `chosen` are the values of `GEMINI_TOOLS_SANDBOX`, by which
-    /// a caller overrides the files, the stricter one where both of its names are set;
-    /// `is_contained` is true where Gemini CLI runs in a container of its own (it sets `SANDBOX`
+    /// Returns the mode in force. `chosen` are the values of `GEMINI_TOOLS_SANDBOX`, by which a
+    /// caller overrides the settings; the stricter one counts if both spellings of the name are
+    /// set. `is_contained` is true if Gemini CLI runs in a container of its own (it sets `SANDBOX`
     /// there).
     ///
     /// # Errors
     ///
-    /// Returns `policy_violation` if a value is not understood: the command must not run then.
+    /// Returns `policy_violation` if a value is not understood. The command must not run then.
     pub fn mode(&self, chosen: &[Variable], is_contained: bool) -> Result<SandboxMode, ToolError> {
         let mut strictest = SandboxMode::Off;
         for Variable { name, value, .. } in chosen {
@@ -96,7 +95,7 @@ fn mode_of(value: &Value) -> Result<SandboxMode, ToolError> {
 fn mode_of_host(value: &Value, is_contained: bool) -> Result<SandboxMode, ToolError> {
     match value {
         Value::Bool(false) | Value::Null => Ok(SandboxMode::Off),
-        // Gemini CLI's own container is around us already.
+        // This process runs in Gemini CLI's container already.
         Value::Bool(true) | Value::String(_) if is_contained => Ok(SandboxMode::Off),
         Value::Bool(true) => Ok(SandboxMode::WorkspaceWrite),
         Value::String(name) => Err(not_understood(&format!(

@@ -3,7 +3,7 @@
 use gemini_tools_workspace::file_owner::FileOwner;
 use std::path::{Path, PathBuf};
 
-/// The file of a setting. A later one takes the place of an earlier.
+/// A settings file. A later one takes precedence.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scope {
     /// `system-defaults.json`, beside the system's settings.
@@ -18,7 +18,7 @@ pub enum Scope {
 }
 
 impl Scope {
-    /// In the order in which they are read.
+    /// All files, in the order in which they are read.
     pub const ALL: [Self; 4] = [
         Self::SystemDefaults,
         Self::User,
@@ -36,8 +36,8 @@ impl Scope {
         }
     }
 
-    /// Returns the path of the file; `None` if there is no home directory, or if a variable names a
-    /// place within the project.
+    /// Returns the path of the file. `None` if there is no home directory, or if a variable holds a
+    /// relative path, which would be within the project.
     pub fn file(self, home: Option<&Path>, root: &Path) -> Option<PathBuf> {
         match self {
             Self::User => Some(home?.join(".gemini/settings.json")),
@@ -54,7 +54,7 @@ impl Scope {
         }
     }
 
-    /// Returns the owner of the file, which decides how it is opened.
+    /// Returns whose file it is, which decides whether links are followed.
     pub fn owner<'a>(self, home: Option<&'a Path>, root: &'a Path) -> FileOwner<'a> {
         match self {
             Self::Project => FileOwner::Projects { root, home },

@@ -246,7 +246,7 @@ fn said(files: &[(Scope, &Value)]) -> Settings {
     settings
 }
 
-/// Returns true if a list of allowed names leaves no more than another: `None` leaves everything.
+/// Returns true if the allowlist `after` allows no more than `before`. `None` allows everything.
 fn leaves_no_more(after: Option<&Vec<String>>, before: Option<&Vec<String>>) -> bool {
     match (after, before) {
         (_, None) => true,
@@ -259,7 +259,6 @@ fn is_part<T: PartialEq>(of: &[T], all: &[T]) -> bool {
     of.iter().all(|one| all.contains(one))
 }
 
-/// Names every field, so that none can come in without a word of how it is compared.
 fn name_every_field(settings: &Settings) {
     let Settings {
         core: _,
@@ -408,7 +407,6 @@ fn wider_sandbox(after: &SandboxSettings, before: &SandboxSettings) -> Vec<(&'st
     ]
 }
 
-/// Values of all types, among them those that some key understands.
 fn values() -> Vec<Value> {
     vec![
         Value::Null,

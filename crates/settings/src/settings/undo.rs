@@ -1,37 +1,39 @@
-//! Limits of the journal of changed files.
+//! The limits of the undo journal.
 
-/// `tools.undo` of the user's and the system's files. A project has no say in it: it could have
-/// its own changes not kept.
+/// `tools.undo`, from the user's and the system's files. A project may not set it, since it could
+/// prevent its own changes from being recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UndoSettings {
-    /// `enabled`: whether anything is kept.
+    /// `enabled`: whether changes are recorded.
     pub enabled: bool,
-    /// `maxAgeDays`: what is older goes.
+    /// `maxAgeDays`: older changes are deleted.
     pub max_age_days: u32,
-    /// `maxMegabytes`, of 1024 × 1024 bytes: where more is kept, the oldest goes.
+    /// `maxMegabytes`, of 1024 × 1024 bytes: above this size the oldest changes are deleted.
     pub max_megabytes: u32,
-    /// `exclude`: globs, as in `.gitignore`, of files that are not kept. All files' lists count.
+    /// `exclude`: globs, as in `.gitignore`, of files whose changes are not recorded. All files'
+    /// lists are joined.
     pub exclude: Vec<String>,
-    /// `commands`: the commands whose changes are kept, unless `GEMINI_TOOLS_UNDO_COMMANDS` says otherwise.
+    /// `commands`: to what extent changes by commands are recorded. `GEMINI_TOOLS_UNDO_COMMANDS`
+    /// overrides it.
     pub commands: Option<UndoCommands>,
 }
 
-/// The extent to which changes by commands are kept.
+/// The extent to which changes by commands are recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UndoCommands {
-    /// Nothing is kept.
+    /// No changes.
     Off,
-    /// All is kept but what git ignores.
+    /// Changes of files that git does not ignore.
     On,
-    /// What git ignores is kept, too.
+    /// Changes of all files.
     All,
 }
 
 impl UndoCommands {
-    /// The names, in their order.
+    /// The names, in the order of the variants.
     pub const NAMES: [&str; 3] = ["off", "on", "all"];
 
-    /// Returns the extent of that name, written exactly so.
+    /// Parses a name, which must be written exactly so.
     pub fn from_name(name: &str) -> Option<Self> {
         let mut all = [Self::Off, Self::On, Self::All].into_iter();
         all.find(|extent| Self::NAMES[*extent as usize] == name)

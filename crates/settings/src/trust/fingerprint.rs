@@ -1,8 +1,7 @@
-//! The fingerprint of a project: every file that can run something, with its hash.
+//! The fingerprint of a project: hashes of all files that can run something.
 //!
-//! The files are few and small, so that they are read each time: the times and sizes that a file
-//! system gives can be the same after a change, and those of a directory say nothing of what is
-//! written into its files.
+//! The content is read each time. Sizes and times can be the same after a change, and a directory's
+//! time does not show changes within its files. The files are few and small.
 
 use super::record::TrustRecordError;
 use gemini_tools_core::text::{hex, show_name};
@@ -17,35 +16,35 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::path::Path;
 
-/// Paths below the project's directory that need trust.
+/// The paths in a project that need trust.
 pub const WATCHED: [&str; 3] = [".gemini/settings.json", ".gemini/policies", ".gemini/tools"];
 
-/// Maximum entries looked at: a user could not have read more, and each use would have to.
+/// A project with more entries is refused: a user could not have reviewed them all, and each use
+/// would have to read them.
 const MAX_ENTRIES: usize = 5000;
 
-/// Maximum bytes of all files together.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
 const MAX_DEPTH: usize = 8;
 
-/// The state of each of a project's files that can run something, by path: `file 644 HASH`,
-/// `directory 755`, `link TARGET -> file 644 HASH`. What is not there has none.
+/// The state of each file of a project that can run something, by path: `file 644 HASH`,
+/// `directory 755`, `link TARGET -> file 644 HASH`. A path that does not exist has no entry.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fingerprint(BTreeMap<String, String>);
 
-/// Returns the word that says what a state is of, behind links.
+/// Returns the first word of a state, such as `file`; for a link that of its target.
 fn kind(state: &str) -> &str {
     let last = state.rsplit("-> ").next().unwrap_or_default();
     last.split(' ').next().unwrap_or_default()
 }
 
 impl Fingerprint {
-    /// Reads all that counts of the project in `root`.
+    /// Reads all files of the project in `root` that need trust.
     ///
     /// # Errors
     ///
-    /// Returns the operating system's error if something can't be read, or an error if there is
-    /// more than a user could have read.
+    /// Returns an error if a file can't be read, or if there are more files than a user could have
+    /// reviewed.
     pub fn look(root: &Path) -> Result<Self, TrustRecordError> {
         let mut scan = Scan::new(root);
         match scan.walk_all() {
@@ -54,28 +53,28 @@ impl Fingerprint {
         }
     }
 
-    /// Returns a hash of all that counts of the project in `root`, with the reason where it could
-    /// not be read to its end.
+    /// Returns a hash of all files that need trust in the project in `root`. If they can't all be
+    /// read, the reason is part of the result, so that it changes when the reason does.
     pub fn state(root: &Path) -> String {
         let mut scan = Scan::new(root);
         let failure = scan.walk_all().err();
         format!("{} {failure:?}", Self(scan.states).digest())
     }
 
-    /// Returns true if there is nothing to trust.
+    /// Returns true if there are no files that need trust.
     pub fn is_empty(&self) -> bool {
         let mut states = self.0.values();
         states.all(|state| matches!(kind(state), "absent" | "directory"))
     }
 
-    /// Returns the files, without directories and what is missing.
+    /// Returns the paths of the files, without directories and dangling links.
     pub fn files(&self) -> impl Iterator<Item = &str> {
         let is_file = |state: &str| !matches!(kind(state), "absent" | "directory" | "link");
         let files = self.0.iter().filter(move |(_, state)| is_file(state));
         files.map(|(path, _)| path.as_str())
     }
 
-    /// Returns a hash of all that was seen.
+    /// Returns a hash of the fingerprint.
     pub fn digest(&self) -> String {
         let mut hash = Sha256::new();
         for (path, state) in &self.0 {
@@ -84,12 +83,12 @@ impl Fingerprint {
         hex(&hash.finalize())
     }
 
-    /// Reads one of the files, whose content is the one that was seen.
+    /// Reads one of the files, and checks that its content is that of the fingerprint.
     ///
     /// # Errors
     ///
-    /// Returns the operating system's error if the file can't be read, or an error if its content is another
-    /// by now: a person must not be shown one text and trust another.
+    /// Returns an error if the file can't be read, or if its content has changed: the user must not
+    /// be shown one text and trust another.
     pub fn content(&self, root: &Path, file: &str) -> std::io::Result<Vec<u8>> {
         let found = owner(root).beginning(&root.join(file), MAX_BYTES)?;
         let bytes = found.ok_or(std::io::ErrorKind::NotFound)?;
@@ -100,7 +99,7 @@ impl Fingerprint {
         Ok(bytes)
     }
 
-    /// Returns the paths of all that is no longer as it was seen, by reading it all again.
+    /// Returns the paths that differ from the fingerprint now.
     pub fn changes(&self, root: &Path) -> Vec<String> {
         let now = match Self::look(root) {
             Ok(now) => now,
@@ -112,17 +111,13 @@ impl Fingerprint {
     }
 }
 
-/// Returns the owner of a project's files. The user's home directory needs no record, so that it
-/// is never looked at here.
 fn owner(root: &Path) -> FileOwner<'_> {
     FileOwner::Projects { root, home: None }
 }
 
-/// A walk over all that counts.
 struct Scan<'a> {
     root: &'a Path,
     states: BTreeMap<String, String>,
-    /// The number of bytes that may still be read.
     bytes: u64,
 }
 
@@ -135,7 +130,6 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Looks at everything. An error has the path, and the reason.
     fn walk_all(&mut self) -> Result<(), (String, String)> {
         let failed = |failure| (String::new(), errno_of(failure).to_string());
         let root = owner(self.root).stat(self.root).map_err(failed)?;
@@ -177,7 +171,6 @@ impl<'a> Scan<'a> {
         Ok(())
     }
 
-    /// Returns the state of a path; `None` where nothing is there.
     fn state_of(&mut self, path: &str) -> Result<Option<String>, Errno> {
         let at = self.root.join(path);
         let (link, stat) = match owner(self.root).entry(&at) {
@@ -186,7 +179,7 @@ impl<'a> Scan<'a> {
             Err(failure) => (None, Err(failure)),
         };
         let state = match stat {
-            // It is not opened.
+            // A link that leads outside is recorded, but not followed.
             Err(ResolveError::Escapes) => format!("outside {LEADS_OUT}"),
             Err(ResolveError::System(Errno::NOENT | Errno::NOTDIR | Errno::LOOP))
                 if link.is_some() =>
@@ -210,7 +203,11 @@ impl<'a> Scan<'a> {
         }))
     }
 
-    /// Returns the names in a directory. One that is not UTF-8 could not be written down.
+    /// Returns the names in a directory.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error for a name that is not UTF-8, because the record could not contain it.
     fn names(&self, path: &str) -> Result<BTreeSet<String>, Errno> {
         let names = owner(self.root).names(&self.root.join(path));
         let texts = names.map_err(errno_of)?.into_iter();
@@ -240,7 +237,8 @@ fn of_link(target: &[u8]) -> String {
     format!("link {}", show_name(target))
 }
 
-/// Returns the error number of a failure: a link that has come in between is not a file any more.
+/// Converts an error. If a link has replaced a file meanwhile, it counts as one that can't be
+/// followed.
 fn errno_of(failure: ResolveError) -> Errno {
     match failure {
         ResolveError::Escapes => Errno::LOOP,

@@ -1,4 +1,4 @@
-//! Gemini CLI's `trustedFolders.json`: read here; `get_tools init` adds to it.
+//! Gemini CLI's `trustedFolders.json`, which `get_tools init` adds to.
 
 use super::{Distrust, Trust, TrustedBy};
 use crate::settings::jsonc;
@@ -6,7 +6,6 @@ use gemini_tools_workspace::file_owner::FileOwner;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// The rules of the file, in its order.
 #[derive(Debug, Default)]
 pub(super) struct Folders(Vec<(PathBuf, Level)>);
 
@@ -21,13 +20,13 @@ enum Level {
 ///
 /// # Errors
 ///
-/// Returns a message about a path in `GEMINI_CLI_TRUSTED_FOLDERS_PATH` that is not absolute.
+/// Returns a message if `GEMINI_CLI_TRUSTED_FOLDERS_PATH` holds a relative path.
 pub fn path(home: Option<&Path>) -> Result<Option<PathBuf>, String> {
     let chosen = std::env::var_os("GEMINI_CLI_TRUSTED_FOLDERS_PATH")
         .filter(|path| !path.is_empty())
         .map(PathBuf::from);
     if let Some(path) = chosen.as_ref().filter(|path| !path.is_absolute()) {
-        // It would lie somewhere in the project.
+        // A relative path would name a file in the project.
         return Err(format!(
             "GEMINI_CLI_TRUSTED_FOLDERS_PATH is {}, which is not absolute",
             path.display()
@@ -37,17 +36,12 @@ pub fn path(home: Option<&Path>) -> Result<Option<PathBuf>, String> {
 }
 
 impl Folders {
-    /// Reads the file. As in Gemini CLI a file with anything wrong in it says nothing at all:
-    /// what can't be understood may have been a refusal.
+    /// Reads the file. As in Gemini CLI, any error in it invalidates the whole file, because the
+    /// malformed part may have been a refusal.
     pub(super) fn load(home: Option<&Path>) -> Result<Self, String> {
         path(home)?.map_or_else(|| Ok(Self::default()), |path| Self::read(&path))
     }
 
-    /// Reads a list of folders; an empty one where there is no such file.
-    ///
-    /// # Errors
-    ///
-    /// Returns why it can't be read.
     pub(super) fn read(path: &Path) -> Result<Self, String> {
         let wrong = |what: &str| format!("{}: {what}", path.display());
         let text = match FileOwner::Users.read(path) {
@@ -76,14 +70,13 @@ impl Folders {
         Ok(Self(rules))
     }
 
-    /// Returns true if the list trusts a directory.
     pub(super) fn trust(&self, root: &Path) -> bool {
         let root = std::fs::canonicalize(root).unwrap_or_else(|_| root.to_owned());
         self.trust_of(&root).is_some_and(|trust| trust.is_trusted())
     }
 
-    /// Returns the rule for `root`, which is without links. Of several the one with the longest path
-    /// counts, as it is written, and with it for `TRUST_PARENT`: so does Gemini CLI 0.61.
+    /// Returns what the rules say about `root`, which must be canonical. The rule with the longest
+    /// path wins. As in Gemini CLI 0.61, that is the path as written, even for `TRUST_PARENT`.
     pub(super) fn trust_of(&self, root: &Path) -> Option<Trust> {
         let covers = |(rule, level): &&(PathBuf, Level)| {
             let top = match level {
@@ -95,7 +88,7 @@ impl Folders {
                 && (root.starts_with(top)
                     || std::fs::canonicalize(top).is_ok_and(|real| root.starts_with(real)))
         };
-        // Components, because a slash at the end is none of a path's length there.
+        // Compare components, since Gemini CLI ignores a trailing slash.
         let length = |rule: &Path| rule.components().as_path().as_os_str().len();
         let (rule, level) = self
             .0

@@ -1,13 +1,12 @@
-//! Obstacles to `get_tools trust`, and how a person removes them.
+//! What can make `get_tools trust` useless, and how the user can remove it.
 
 use super::{Distrust, Trust, folders_path};
 use gemini_tools_core::text::show_path;
 use std::path::Path;
 
 impl Trust {
-    /// Returns the change that a person has to make before `get_tools trust` can help, in one
-    /// sentence without its full stop; `None` if it helps as things are. `home` is the user's home
-    /// directory.
+    /// Returns what the user must change before `get_tools trust` can help, as a sentence without
+    /// its full stop; `None` if nothing. `home` is the user's home directory.
     pub fn obstacle(&self, home: Option<&Path>) -> Option<String> {
         let Self::Untrusted(why) = self else {
             return None;

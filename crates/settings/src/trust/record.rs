@@ -1,6 +1,8 @@
-//! The user's own record of trust: a file for each project in `~/.gemini/trusted_tools`.
+//! The record of the projects that the user trusts: one file per project, in
+//! `~/.gemini/trusted_tools`.
 //!
-//! One file each, so that two who record at once never write over each other's.
+//! Separate files ensure that two processes that record at the same time don't overwrite each
+//! other's entries.
 
 use super::fingerprint::Fingerprint;
 use super::watch;
@@ -19,15 +21,15 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 const VERSION: u32 = 1;
 
-/// The record that `get_tools trust` writes of a project.
+/// The record that `get_tools trust` writes for a project.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct TrustRecord {
     version: u32,
-    /// The project's directory, as it is shown.
+    /// The project's directory, as shown to the user.
     pub root: String,
-    /// The moment of the record, in seconds since 1970.
+    /// When it was recorded, in seconds since 1970.
     pub recorded: u64,
-    /// Fingerprint of the project's files.
+    /// The fingerprint of the project's files.
     pub seen: Fingerprint,
 }
 
@@ -49,14 +51,13 @@ impl TrustRecordError {
 }
 
 impl TrustRecord {
-    /// Returns the path of the record of the project in `root`. The name is made from all bytes of
-    /// the path, which a name of a file could not hold.
+    /// Returns the path of the record for the project in `root`. The file's name is a hash, because
+    /// a path may contain bytes that a file's name can't, and may be too long.
     pub fn path(home: &Path, root: &Path) -> PathBuf {
         let name = hex(&Sha256::digest(root.as_os_str().as_bytes()));
         directory(home).join(format!("{name}.json"))
     }
 
-    /// Reads the record of the project in `root`, a path without links.
     pub(super) fn load(home: &Path, root: &Path) -> Result<Option<Self>, TrustRecordError> {
         Self::load_from(&Self::path(home, root), root)
     }
@@ -92,8 +93,8 @@ impl TrustRecord {
     }
 }
 
-/// Writes down that the project in `root` was seen as `seen`. The file is there whole or not at
-/// all, and no other user can read it.
+/// Records the fingerprint `seen` of the project in `root` as trusted. The file is written
+/// atomically, and only the user can read it.
 ///
 /// # Errors
 ///
@@ -103,12 +104,11 @@ pub fn save(home: &Path, root: &Path, seen: Fingerprint) -> Result<PathBuf, Trus
     let root = std::fs::canonicalize(root).map_err(fail)?;
     let path = TrustRecord::path(home, &root);
     save_to(&path, &root, seen)?;
-    // What tools have changed was looked at.
+    // The user has now reviewed what tools have changed.
     watch::forget(home, &root)?;
     Ok(path)
 }
 
-/// Writes a record of the project in `root`, a path without links, to a file.
 pub(super) fn save_to(path: &Path, root: &Path, seen: Fingerprint) -> Result<(), TrustRecordError> {
     let fail = |e: io::Error| TrustRecordError::new(path, &e);
     let record = TrustRecord {
@@ -140,7 +140,7 @@ pub fn remove(home: &Path, root: &Path) -> Result<bool, TrustRecordError> {
     }
 }
 
-/// Returns all records, sorted by directory, and the errors of those that could not be read.
+/// Returns all records, sorted by directory, and the errors of those that can't be read.
 pub fn list(home: &Path) -> (Vec<TrustRecord>, Vec<TrustRecordError>) {
     let (mut records, mut problems) = (Vec::new(), Vec::new());
     let dir = directory(home);

@@ -1,8 +1,9 @@
-//! Changes by tools in a folder that is trusted as a whole, which nobody has looked at.
+//! Revokes trust in a folder when a tool has changed files that need it.
 //!
-//! Who trusts a folder trusts what people put there, not what a model does. So what a call changes of the files that
-//! need trust is written down, as they were before the first such call. The project is trusted again when they are so
-//! again, or when `get_tools trust` has shown them. A change by hand alone takes nothing away.
+//! A user who trusts a folder trusts what people put there, not what a model does. The state of the
+//! files that need trust is therefore saved before the first call that changes any of them. The
+//! folder is trusted again when the files are as before, or when `get_tools trust` has shown them
+//! to the user. Changes by hand alone revoke nothing.
 
 use super::fingerprint::Fingerprint;
 use super::record::{TrustRecord, TrustRecordError, save_to};
@@ -11,22 +12,23 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A look at what trust covers, before calls that may change it.
+/// The state of the files that need trust, before calls that may change them.
 #[derive(Debug)]
 pub struct TrustWatch {
     home: PathBuf,
     root: PathBuf,
-    /// An empty one where not all could be read: then nothing is as it was.
+    /// Empty if not everything could be read; then everything counts as changed.
     before: Fingerprint,
 }
 
 impl TrustWatch {
-    /// Returns the path of the file that says how the project in `root` was before tools have changed it.
+    /// Returns the path of the file in which the state before changes by tools is saved.
     pub fn path(home: &Path, root: &Path) -> PathBuf {
         TrustRecord::path(home, root).with_extension("before")
     }
 
-    /// Looks at the project; `None` where it is not trusted as a whole, so that changes need not be noticed.
+    /// Reads the project's files. `None` if the project is not trusted as a whole, so that changes
+    /// need not be detected.
     pub fn begin(trust: &ProjectTrust) -> Option<Self> {
         let home = trust
             .home
@@ -37,8 +39,9 @@ impl TrustWatch {
         Some(Self { home, root, before })
     }
 
-    /// Looks again, and writes down how it was if that has changed, or may change later: `goes_on` is whether commands
-    /// of tools run in the background. Once none does, and all is as it was, that is forgotten.
+    /// Compares the files with the earlier state, and saves that state if they have changed, or if
+    /// they may change later because commands still run in the background (`goes_on`). Once none
+    /// runs, and the files are as before, the saved state is deleted.
     ///
     /// # Errors
     ///
@@ -55,13 +58,13 @@ impl TrustWatch {
     }
 }
 
-/// Returns the paths of what is no longer as it was before tools have changed it. `root` is without links.
+/// Returns the paths that differ from the state before tools changed them. `root` must be
+/// canonical.
 pub(super) fn changes_by_tools(home: &Path, root: &Path) -> Result<Vec<String>, TrustRecordError> {
     let before = TrustRecord::load_from(&TrustWatch::path(home, root), root)?;
     Ok(before.map_or_else(Vec::new, |before| before.seen.changes(root)))
 }
 
-/// Forgets changes by tools: a person has looked at them.
 pub(super) fn forget(home: &Path, root: &Path) -> Result<(), TrustRecordError> {
     let path = TrustWatch::path(home, root);
     match fs::remove_file(&path) {

@@ -1,4 +1,4 @@
-//! The call command, run as Gemini CLI runs it.
+//! Runs the call command as Gemini CLI does, and checks what it answers.
 
 use super::declarations::DeclaredNames;
 use super::setup::CommandText;
@@ -12,27 +12,26 @@ use gemini_tools_process::terminal::excerpt;
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 
-/// No program has a tool of this name, so a call has no effect.
+/// A name that no tool has, so that the call can't have an effect.
 const UNKNOWN_TOOL: &str = "gemini_tools_doctor_asks_for_no_tool";
 
-/// Larger than the buffer of a pipe, in bytes: a program that does not read it all is found out.
+/// More than a pipe's buffer holds, in bytes. A program that does not read all of its input is
+/// found out by it.
 const PADDING_BYTES: usize = 1024 * 1024;
 
-/// The time that host and model wait for nothing at all.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// A call that the user asked for may do something.
 const TRY_LIMIT: Duration = Duration::from_secs(120);
 
-/// Tools of ours that have no effect, with their arguments.
+/// Our tools that have no effect, with arguments to call them with.
 pub(super) const HARMLESS: [(&str, &str); 3] = [
     ("list_directory", r#"{"path":"."}"#),
     ("list_background_processes", "{}"),
     ("glob", r#"{"pattern":"*"}"#),
 ];
 
-/// Asks the call command for a tool that is not there, and makes the calls that the caller names,
-/// or else one of a tool of ours that has no effect.
+/// Calls a tool that does not exist, then the tools that the user has named or else a harmless one
+/// of ours, and reports what would go wrong in a host.
 pub(super) fn check(
     setup: &Setup<'_>,
     command: &CommandText,
@@ -75,12 +74,10 @@ pub(super) fn check(
     }
 }
 
-/// Puts blanks within the object: what reads the arguments reads past them.
 fn padded(args: &str) -> String {
     args.replacen('{', &format!("{{{}", " ".repeat(PADDING_BYTES)), 1)
 }
 
-/// Returns the call of a tool of ours that has no effect, is declared and may run.
 fn harmless(
     setup: &Setup<'_>,
     declared: &DeclaredNames,
@@ -100,7 +97,7 @@ fn harmless(
         report.fact("tried", "no harmless tool available to try", State::Missing);
         return None;
     };
-    // Named by its path, the project is listed only by tools that work in it.
+    // With the absolute path, only tools that work in this project can list it.
     let project = json!({ "path": setup.root }).to_string();
     let args = match name {
         "list_directory" => project.as_str(),
@@ -109,7 +106,7 @@ fn harmless(
     Some((name, padded(args), LIMIT))
 }
 
-/// Judges an answer as Gemini CLI does, and returns it in words.
+/// Judges a result by Gemini CLI's rules, and describes it for the report.
 fn judge(seen: &ProgramRun) -> Result<String, Diagnostic> {
     let (stdout, stderr) = (excerpt(&seen.stdout), excerpt(&seen.stderr));
     if let Some(how) = program::failure(seen) {

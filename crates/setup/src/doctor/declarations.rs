@@ -1,4 +1,4 @@
-//! The output of the discovery command, as Gemini CLI and the API see it.
+//! Checks the output of the discovery command as Gemini CLI and the API would.
 
 use super::{DoctorReport, State};
 use gemini_tools_builtin_tools::builtin;
@@ -13,13 +13,14 @@ const PAIR: &str =
 #[derive(Debug, Default)]
 pub(super) struct DeclaredNames {
     pub(super) names: Vec<String>,
-    /// The built-in tools of ours among them, whatever program declares them.
+    /// The names that have the same schema as one of our built-in tools. Whatever program declares
+    /// them, they may be called as ours.
     pub(super) ours: Vec<String>,
 }
 
 pub(super) fn check(text: &[u8], report: &mut DoctorReport) -> DeclaredNames {
     let Ok(outcome) = declaration::read(text, &mut Names::new(Names::LONGEST)) else {
-        // It was read before.
+        // It was parsed before, so this can't happen.
         return DeclaredNames::default();
     };
     let items: Vec<Value> = serde_json::from_slice(text).unwrap_or_default();
@@ -54,7 +55,8 @@ fn ours(items: &[Value]) -> Vec<String> {
         .collect()
 }
 
-/// Returns a finding as what Gemini CLI makes of it, which puts nothing right.
+/// Rephrases a finding for Gemini CLI, which, unlike `get_tools`, repairs nothing: what we would
+/// repair is an error there.
 fn as_the_host_takes_it(mut finding: Diagnostic) -> Diagnostic {
     if finding.place.tool.is_empty() {
         finding.place.origin = Some("a declaration".into());

@@ -1,4 +1,4 @@
-//! The discovery command, run as Gemini CLI runs it.
+//! Runs the discovery command as Gemini CLI does, and checks what it prints.
 
 use super::setup::CommandText;
 use super::{DoctorReport, Setup, fault, program};
@@ -8,12 +8,10 @@ use gemini_tools_process::terminal::excerpt;
 use serde_json::Value;
 use std::time::Duration;
 
-/// After this Gemini CLI's users think that it hangs.
 const LIMIT: Duration = Duration::from_secs(15);
 
 const NO_TOOLS: &str = "Gemini CLI does not start when discovery fails.";
 
-/// Runs the discovery command. Returns what it prints, where that can be used.
 pub(super) fn check(
     setup: &Setup<'_>,
     command: &CommandText,
@@ -34,8 +32,8 @@ pub(super) fn check(
     }
 }
 
-/// Splits a command line into words as Gemini CLI does, by npm's shell-quote: what is an operator,
-/// a pattern or a comment to that is no word, and no start of Gemini CLI.
+/// Splits a command line into words as Gemini CLI does, with the rules of npm's shell-quote. An
+/// unquoted operator, pattern or comment is not a word there, and Gemini CLI would fail to start.
 fn words(line: &str) -> Result<Vec<String>, Diagnostic> {
     if let Some(c) = unquoted_syntax(line) {
         let what = format!(
@@ -57,7 +55,7 @@ fn words(line: &str) -> Result<Vec<String>, Diagnostic> {
 fn unquoted_syntax(line: &str) -> Option<char> {
     let (mut quote, mut is_escaped) = (None, false);
     line.chars().find(|&c| {
-        // A pattern stays one after a backslash there (seen in 0.61.0).
+        // In Gemini CLI, a pattern remains one even after a backslash (seen in 0.61.0).
         let is_syntax = "*?".contains(c) || !is_escaped && "|&;<>()#".contains(c);
         let is_found = quote.is_none() && is_syntax;
         match (quote, c) {
@@ -71,14 +69,13 @@ fn unquoted_syntax(line: &str) -> Option<char> {
     })
 }
 
-/// Returns what the command has printed, where it has ended as it should and prints JSON.
 fn judge(seen: &ProgramRun) -> Result<Vec<u8>, Diagnostic> {
     if let Some(how) = program::failure(seen) {
         let what = format!("It fails ({how}). {}", excerpt(&seen.stderr));
         let help = "Run it by hand in the project's root and fix what it says.";
         return Err(fault("discovery-fails", what, NO_TOOLS, help));
     }
-    // Gemini CLI's `trim()` takes blanks and a byte order mark away.
+    // Gemini CLI trims the output with JavaScript's `trim()`, which removes a byte-order mark, too.
     let is_blank = |c: char| c.is_whitespace() || c == '\u{feff}';
     let text = match std::str::from_utf8(&seen.stdout) {
         Ok(text) => text.trim_matches(is_blank).as_bytes(),

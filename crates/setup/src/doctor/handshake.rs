@@ -1,5 +1,5 @@
-//! The first talk with a server of tools, as a host has it: the greeting, the list, and one call
-//! that has no effect.
+//! Talks to an MCP server as a host does: initialization, the list of tools, and one call that has
+//! no effect.
 
 use super::calls::HARMLESS;
 use super::fault;
@@ -14,33 +14,30 @@ use std::os::fd::OwnedFd;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
-/// The time after which hosts give a server up that is silent: Codex waits 10 s, others longer.
+/// How long the server may be silent. Of all hosts, Codex gives up first, after 10 s.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// The time in which a server ends when its input is closed.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Maximum lines of a server that wait to be looked at.
 const MAX_WAITING_LINES: usize = 1024;
 
 pub(super) struct ServerAnswers {
     pub(super) tools: usize,
-    /// The harmless call that was made: its tool, and the error.
+    /// The tool of the harmless call, and the error if it failed.
     pub(super) call: Option<(&'static str, Option<String>)>,
 }
 
-/// Makes the finding about a server that can't be used.
 fn unusable(what: impl Into<String>) -> Diagnostic {
     let why = "The host goes on without the tools.";
     let help = "Name serve_tools itself, with its own arguments only: get_tools init does. Run the command by hand to see what it says.";
     fault("host-server-fails", what, why, help)
 }
 
-/// Starts a server, and talks to it. Then all that it started is ended.
+/// Starts a server, talks to it, and ends it with everything it has started.
 ///
 /// # Errors
 ///
-/// Returns a finding if it can't be used.
+/// Returns a finding if the server can't be used.
 pub(super) fn shake_hands(program: &Program<'_>) -> Result<ServerAnswers, Diagnostic> {
     let running = program.start();
     let mut running =
@@ -60,8 +57,8 @@ pub(super) fn shake_hands(program: &Program<'_>) -> Result<ServerAnswers, Diagno
     answers
 }
 
-/// Reads lines on a thread, until the stream is closed or a line is too long. Of many that nobody
-/// takes, as on standard error, only the first are kept.
+/// Reads lines on a thread until the stream ends or a line is too long. If nobody takes them, as
+/// for standard error, only the first ones are kept, so that the server is not blocked.
 fn lines_of(stream: Option<OwnedFd>) -> Receiver<Vec<u8>> {
     let (sender, receiver) = sync_channel(MAX_WAITING_LINES);
     std::thread::spawn(move || {
@@ -115,7 +112,6 @@ impl Talk {
         Ok(ServerAnswers { tools, call })
     }
 
-    /// Writes a message. A server that reads nothing more gives no answer either.
     fn say(&mut self, message: &Value) {
         if let Some(input) = &mut self.input {
             let line = format!("{message}\n");
@@ -123,13 +119,16 @@ impl Talk {
         }
     }
 
-    /// Makes a request without which there are no tools, and waits for its result.
     fn demand(&mut self, method: &str, params: &Value) -> Result<Value, Diagnostic> {
         let answer = self.ask(method, params)?;
         answer.map_err(|message| unusable(format!("The server refuses {method}: {message}")))
     }
 
-    /// Makes a request, and waits for its result, or the message by which the server refuses it.
+    /// Makes a request. Returns its result, or the message with which the server has rejected it.
+    ///
+    /// # Errors
+    ///
+    /// Returns a finding if the server does not answer.
     fn ask(&mut self, method: &str, params: &Value) -> Result<Result<Value, String>, Diagnostic> {
         self.next_id += 1;
         let id = self.next_id;
@@ -150,7 +149,8 @@ impl Talk {
                     ))
                 }
             })?;
-            // What is no message is skipped, as hosts do. A request of the server may have the same number.
+            // Lines that are not messages are skipped, as by hosts. A request from the server may
+            // have the same id, but it has a method.
             let mut message = json::read::<Value>(&line).unwrap_or_default();
             if message["id"] != id || !message["method"].is_null() {
                 continue;

@@ -1,5 +1,5 @@
-//! A host that takes the tools over MCP: its files, and the server that they name, started as the
-//! host does.
+//! Checks a host that takes the tools over MCP: its settings, and the server that they name,
+//! started as the host would.
 
 use super::handshake::{ServerAnswers, shake_hands};
 use super::{DoctorReport, Setup, State, UNTRUSTED_IS_NOT_RUN, program, trust_remedy};
@@ -20,20 +20,20 @@ struct SettingsFile {
     path: PathBuf,
     scope: SetupScope,
     value: Value,
-    /// The fault for which it can't be read.
+    /// The parser's error, if the file is malformed.
     fault: Option<String>,
-    /// True if such a text names `serve_tools` somewhere.
+    /// Set if the text mentions `serve_tools` anywhere, even if it can't be parsed.
     names_server: bool,
 }
 
-/// A host that is to be checked, with its files: the project's comes first.
+/// A host to check, with its project's and its user's settings file, in this order.
 pub(super) struct HostFiles {
     host: &'static Host,
     files: [SettingsFile; 2],
 }
 
-/// Finds the hosts to check: the one that is asked for, or all whose settings name `serve_tools`. Gemini
-/// CLI is one only where they do.
+/// Finds the hosts to check: the one asked for, or all whose settings name `serve_tools`. Gemini
+/// CLI is only included if its settings do, since it usually runs the two commands.
 pub(super) fn find(home: Option<&Path>, root: &Path, name: Option<&str>) -> Vec<HostFiles> {
     let Some(home) = home else { return Vec::new() };
     let hosts = HOSTS
@@ -72,8 +72,8 @@ fn read(host: &Host, home: &Path, root: &Path, scope: SetupScope) -> SettingsFil
 }
 
 impl HostFiles {
-    /// Returns the file that counts, with our entry and its name. In a user's file may stand entries
-    /// for this project alone.
+    /// Returns the settings file in force, and the name and value of our entry in it. The user's
+    /// file may contain a section for this project, which takes precedence.
     fn entry<'a>(&'a self, root: &Path) -> Option<(&'a SettingsFile, &'a str, &'a Value)> {
         let [project, user] = &self.files;
         let places = [
@@ -92,7 +92,8 @@ impl HostFiles {
         })
     }
 
-    /// Returns true if a host that may ask about nothing has the two commands of Gemini CLI.
+    /// Returns true if the settings contain Gemini CLI's two commands, and the host is one that can
+    /// be told to run them without asking.
     fn has_pair(&self, file: &SettingsFile) -> bool {
         self.host.unasked.is_some() && file.value["tools"]["discoveryCommand"].is_string()
     }
@@ -101,7 +102,6 @@ impl HostFiles {
         self.host.name == GEMINI.name
     }
 
-    /// Checks the host, and starts the server that its settings name.
     pub(super) fn check(&self, setup: &Setup<'_>, report: &mut DoctorReport) {
         let host = self.host;
         match find_program(OsStr::new(host.program)) {
@@ -149,7 +149,7 @@ impl HostFiles {
         self.check_server(setup, file, entry, report);
     }
 
-    /// Warns of settings by which the host asks about nothing, in its mode for planning neither.
+    /// Warns of settings that make the host run calls without asking, even in its plan mode.
     fn check_questions(&self, setup: &Setup<'_>, report: &mut DoctorReport) {
         let Some(unasked) = &self.host.unasked else {
             return;
@@ -251,8 +251,8 @@ fn note_answers(host: &Host, answers: &ServerAnswers, file: &Path, report: &mut 
     report.fact(host.title, text, State::Works);
 }
 
-/// Returns the variables that the host gives the server, and reports those that restrict calls and
-/// are not among them.
+/// Returns the variables with which the host would start the server. Reports a variable that
+/// restricts calls but would not be passed on: the user believes in a limit that is not there.
 fn environment(
     host: &Host,
     entry: &Value,

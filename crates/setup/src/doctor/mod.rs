@@ -1,14 +1,14 @@
 //! `get_tools doctor`: whether the set-up works.
 //!
-//! It asks the few questions whose answers explain nearly every set-up that does not work: are the
-//! settings read, do they name our programs, are these found, do they print what a host can read,
-//! and does a call without an effect answer with an empty standard error. Besides it looks for
-//! restrictions that fell away, because nothing else tells a user of a limit that is not there:
-//! a call that should have been refused simply succeeds.
+//! It asks the few questions that explain nearly every set-up that does not work: are the settings
+//! read, do they name our programs, are these found, do they print what a host can read, and does a
+//! harmless call answer without writing to standard error. It also looks for restrictions that have
+//! no effect, because nothing else would tell the user: a call that should be refused simply
+//! succeeds.
 //!
-//! The programs are started as the host starts them (words without a shell, the whole call command
-//! as one path, pipes that must close), since by hand most of them work. Only what counts is run:
-//! nothing of a project that is not trusted.
+//! Programs are run as the host runs them (split into words without a shell, the whole call command
+//! as one path, pipes that must be closed), since most of them work when run by hand. Only what is
+//! in force is run, and nothing of an untrusted project.
 
 mod calls;
 mod declarations;
@@ -37,25 +37,25 @@ use std::path::Path;
 const UNTRUSTED_IS_NOT_RUN: &str =
     "Nothing of an untrusted project is run, here and in Gemini CLI.";
 
-/// A call that is to be made, because the caller says that it may be.
+/// A call that the user asks for, and which therefore may have an effect.
 #[derive(Debug, Clone)]
 pub struct Try {
-    /// The tool, as the discovery command calls it.
+    /// The tool's name in the discovery command's output.
     pub name: String,
     /// The call's arguments.
     pub args: Map<String, Value>,
 }
 
-/// The checks that are made besides.
+/// What to check in addition to the basics.
 #[derive(Debug, Clone, Default)]
 pub struct Extent {
-    /// Calls to be made.
+    /// Calls to make.
     pub tries: Vec<Try>,
-    /// The only host that is checked, by its name; `gemini` is Gemini CLI.
+    /// The name of the only host to check; `gemini` is Gemini CLI.
     pub host: Option<String>,
 }
 
-/// The facts and the findings.
+/// The result of the checks.
 #[derive(Debug, Default, Serialize)]
 pub struct DoctorReport {
     /// The facts.
@@ -64,7 +64,7 @@ pub struct DoctorReport {
     pub findings: Vec<Diagnostic>,
 }
 
-/// A probe, and its result.
+/// Something that was checked, and the result.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Fact {
     /// The subject of the fact, for people and programs.
@@ -75,15 +75,15 @@ pub struct Fact {
     pub state: State,
 }
 
-/// The state of a thing that was looked at.
+/// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// Tried, and it works.
+    /// It was tried and works.
     Works,
-    /// Neither good nor bad.
+    /// A neutral fact.
     Known,
-    /// Missing, or not tried.
+    /// It is missing or was not tried.
     Missing,
 }
 
@@ -118,7 +118,7 @@ impl DoctorReport {
         self.findings.push(finding);
     }
 
-    /// Returns true if something can't work.
+    /// Returns true if any finding is an error.
     pub fn has_errors(&self) -> bool {
         self.findings.iter().any(|f| f.severity == Severity::Error)
     }
@@ -133,7 +133,6 @@ fn fault(
     Diagnostic::error(code, "", "", what).advise(why, help)
 }
 
-/// Returns the advice for what an untrusted project brings.
 fn trust_remedy(setup: &Setup<'_>) -> String {
     let brings_nothing =
         |home| active_content(home, setup.root).is_ok_and(|brings| brings.is_empty());
@@ -151,7 +150,7 @@ struct Setup<'a> {
     root: &'a Path,
     settings: &'a Settings,
     policy: Policy,
-    /// True if the two commands need not be there: another host has the tools.
+    /// Set if another host has the tools, so that the two commands of Gemini CLI may be missing.
     is_for_others: bool,
 }
 
@@ -173,7 +172,7 @@ pub fn check(project: &Project, extent: &Extent) -> DoctorReport {
     };
     let mut report = DoctorReport::default();
     note_environment(&setup, &mut report);
-    // A cause is told before what comes of it.
+    // Checks of causes come before checks of their consequences.
     restrictions::check(&setup, &mut report);
     for host in &hosts {
         host.check(&setup, &mut report);
@@ -202,7 +201,6 @@ pub fn check(project: &Project, extent: &Extent) -> DoctorReport {
     report
 }
 
-/// Notes what all checks depend on: our version, and trust.
 fn note_environment(setup: &Setup<'_>, report: &mut DoctorReport) {
     report.fact("get_tools", gemini_tools_core::version::get(), State::Known);
     let trust = &*setup.settings.trust;
@@ -213,14 +211,14 @@ fn note_environment(setup: &Setup<'_>, report: &mut DoctorReport) {
     }
 }
 
-/// Puts the names of variables that the commands hold back into the place of their values, which
-/// a report must not tell: it is shown to others.
+/// Replaces the values of environment variables that are used in the commands by their names. They
+/// may be secrets, and a report is often shown to others.
 fn hide_values(commands: &Commands, report: &mut DoctorReport) {
-    /// A shorter one is not a secret, and may be anywhere, in bytes.
+    /// Shorter values are not replaced. They are unlikely to be secrets, and may occur anywhere.
     const SHORTEST_BYTES: usize = 6;
     let texts = [&commands.discovery.text, &commands.call.text];
     for name in texts.into_iter().flat_map(|text| variables_in(text)) {
-        // A path is none either, and says which file it is about.
+        // A path is not a secret, and the report must say which file it is about.
         let is_secret = |value: &String| value.len() >= SHORTEST_BYTES && !value.starts_with('/');
         let Some(value) = std::env::var(name).ok().filter(is_secret) else {
             continue;
@@ -236,7 +234,6 @@ fn hide_values(commands: &Commands, report: &mut DoctorReport) {
 }
 
 impl Commands {
-    /// Runs them. Returns the names of the tools that they declare.
     fn check(&self, setup: &Setup<'_>, tries: &[Try], report: &mut DoctorReport) -> Vec<String> {
         let printed = discovery::check(setup, &self.discovery, report);
         let declared = printed.map(|printed| declarations::check(&printed, report));

@@ -1,4 +1,4 @@
-//! A program, found and started as the host does it.
+//! Finds and runs a program as the host does.
 
 use super::fault;
 use gemini_tools_core::diagnostic::Diagnostic;
@@ -14,11 +14,11 @@ use std::time::Duration;
 
 const NOT_STARTED: &str = "The host starts it without a shell, and can't.";
 
-/// Finds the file that a command's first word stands for.
+/// Finds the program that a command's first word names.
 ///
 /// # Errors
 ///
-/// Returns a finding if it can't be started.
+/// Returns a finding if there is none that can be executed.
 pub(super) fn find(word: &str, root: &Path) -> Result<PathBuf, Diagnostic> {
     let fail =
         |code, what: String, help: &str| Err(fault(code, what, NOT_STARTED, help.to_owned()));
@@ -48,12 +48,12 @@ pub(super) fn find(word: &str, root: &Path) -> Result<PathBuf, Diagnostic> {
     Ok(path)
 }
 
-/// Starts a program and watches it until its pipes are closed, as the host does. Then all that
-/// it started is ended.
+/// Runs a program until its output pipes are closed, as the host does, then ends everything it has
+/// started.
 ///
 /// # Errors
 ///
-/// Returns a finding if it can't be started, or if the host would wait for it without end.
+/// Returns a finding if the program can't be started, or does not end: the host would hang.
 pub(super) fn run(
     path: &Path,
     args: &[String],
@@ -61,7 +61,6 @@ pub(super) fn run(
     input: Input<'_>,
     limit: Duration,
 ) -> Result<ProgramRun, Diagnostic> {
-    /// The time that pipes may be held after the end of the program.
     const LINGER: Duration = Duration::from_secs(1);
     let program = Program {
         name: path.as_os_str(),

@@ -1,5 +1,6 @@
-//! Restrictions that fell away: settings and rules that are not in force, and variables that do not
-//! reach a call. Their user believes in a limit that is not there, and nothing else would tell.
+//! Finds restrictions that have no effect: settings and rules that are not in force, and variables
+//! that do not reach a call. The user believes in a limit that is not there, and nothing else would
+//! tell, because the calls succeed.
 
 use super::{DoctorReport, Setup, UNTRUSTED_IS_NOT_RUN, trust_remedy};
 use crate::init::MODES_BUT_PLAN;
@@ -13,9 +14,9 @@ use gemini_tools_settings::settings::{Settings, UNTRUSTED};
 use gemini_tools_workspace::file_owner::FileOwner;
 use std::path::Path;
 
-/// Reports rules and values that are not in force, and variables that restrict calls.
 pub(super) fn check(setup: &Setup<'_>, report: &mut DoctorReport) {
-    // Of a project that is not trusted this list alone may be meant to restrict, and does not.
+    // In an untrusted project, this is the only setting that may be meant to restrict and is
+    // ignored.
     let notes = setup.settings.notes.iter();
     let notes = notes.filter(|note| note.code == UNTRUSTED && note.place.key == "tools.core");
     for problem in notes.chain(&setup.policy.problems) {
@@ -44,8 +45,8 @@ pub(super) fn check(setup: &Setup<'_>, report: &mut DoctorReport) {
 
 fn check_variable(name: &'static str, report: &mut DoctorReport) {
     let found = variables::values(name);
-    // In GitHub's workflows Gemini CLI hands on few variables, as seen in 0.61. Where processes show
-    // their variables, calls look at the host's.
+    // In GitHub Actions, Gemini CLI passes only a few variables on to commands (seen in 0.61). If a
+    // process can see its ancestors' variables, our calls read them there.
     let has = |name: &str, is: fn(&str) -> bool| std::env::var(name).is_ok_and(|value| is(&value));
     let is_strict =
         has("GITHUB_SHA", |value| !value.is_empty()) || has("SURFACE", |value| value == "Github");
@@ -67,15 +68,15 @@ fn check_variable(name: &'static str, report: &mut DoctorReport) {
     }
 }
 
-/// Warns of names in rules that no tool has, neither of `declared` nor of ours: such a rule refuses
-/// nothing.
+/// Warns of rules that name a tool that does not exist, neither among `declared` nor among ours.
+/// Such a rule refuses nothing.
 pub(super) fn check_names(setup: &Setup<'_>, declared: &[String], report: &mut DoctorReport) {
     let mut known = tool_names(setup.settings, setup.home, setup.root);
     known.extend_from_slice(declared);
     report.findings.extend(setup.policy.unknown_tools(&known));
 }
 
-/// Returns the names of the built-in tools and of the user's and the project's own.
+/// Returns the names of the built-in tools, and of the custom tools of the user and the project.
 pub fn tool_names(settings: &Settings, home: Option<&Path>, root: &Path) -> Vec<String> {
     let tool_env = || ToolEnv::open(settings, home);
     let own = Custom::open(home, root, &settings.trust);
@@ -84,7 +85,7 @@ pub fn tool_names(settings: &Settings, home: Option<&Path>, root: &Path) -> Vec<
     names
 }
 
-/// Warns of tools that change something and need no question in Plan mode either.
+/// Warns of tools that may change something without a question even in Plan mode.
 pub(super) fn check_plan_mode(setup: &Setup<'_>, names: &[String], report: &mut DoctorReport) {
     let kinds = Custom::open(setup.home, setup.root, &setup.settings.trust).kinds();
     let changes = |name: &&String| {
@@ -121,7 +122,7 @@ pub(super) fn check_plan_mode(setup: &Setup<'_>, names: &[String], report: &mut 
     };
     let allowed = &setup.settings.allowed;
     let allowed = allowed.users.iter().chain(&allowed.projects);
-    // They count in every mode, and can't be told otherwise.
+    // These entries apply in every mode; the setting has no way to restrict them to some.
     warn(
         "tools.allowed".into(),
         allowed.map(String::as_str).collect(),

@@ -1,4 +1,4 @@
-//! The two commands in the settings.
+//! Checks the two commands in Gemini CLI's settings.
 
 use super::{Commands, DoctorReport, Setup, State, UNTRUSTED_IS_NOT_RUN, trust_remedy};
 use gemini_tools_core::diagnostic::Diagnostic;
@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 
 #[derive(Clone)]
 pub(super) struct CommandText {
-    /// The command as it is written, for people: what a variable holds may be a secret.
+    /// The command as written. It is shown with its variables unexpanded, because a value may be a
+    /// secret.
     pub(super) text: String,
     file: String,
 }
@@ -21,8 +22,8 @@ impl CommandText {
     }
 }
 
-/// Reads the commands in force, and reports what is wrong with them. Returns `None` where they can't
-/// be run.
+/// Determines the commands in force, and reports what is wrong with them. Returns `None` if they
+/// can't be run.
 pub(super) fn check(setup: &Setup<'_>, report: &mut DoctorReport) -> Option<Commands> {
     let mut in_force = [None::<CommandText>, None];
     let mut projects = None;
@@ -66,7 +67,7 @@ pub(super) fn check(setup: &Setup<'_>, report: &mut DoctorReport) -> Option<Comm
         let what = format!("The commands are the project's, which is {trust}.");
         let help = trust_remedy(setup);
         report.error("project-untrusted", file, what, UNTRUSTED_IS_NOT_RUN, help);
-    // A file that can't be read may name them.
+    // Not if a file can't be read: it may name the commands.
     } else if !report
         .findings
         .iter()
@@ -84,12 +85,13 @@ fn settings_files(setup: &Setup<'_>) -> impl Iterator<Item = (Scope, PathBuf)> {
     let Setup { home, root, .. } = *setup;
     Scope::ALL
         .into_iter()
-        // In the home directory both are one.
+        // In the home directory, the user's and the project's file are the same.
         .filter(move |scope| *scope != Scope::Project || home != Some(root))
         .filter_map(move |scope| Some((scope, scope.file(home, root)?)))
 }
 
-/// Reads a settings file; reports why Gemini CLI or we can't read it, or what of it is not in effect.
+/// Reads a settings file, and reports why Gemini CLI or we can't read it, or which of its values
+/// have no effect.
 fn read(setup: &Setup<'_>, scope: Scope, path: &Path, report: &mut DoctorReport) -> Option<Value> {
     let problems = setup.settings.problems.iter();
     let mut problems = problems.filter(|one| one.place.file() == Some(path));
@@ -118,7 +120,6 @@ fn read(setup: &Setup<'_>, scope: Scope, path: &Path, report: &mut DoctorReport)
     value
 }
 
-/// Makes the finding about a value of settings that is not in force.
 pub(super) fn not_in_effect(problem: &Diagnostic) -> Diagnostic {
     let help = "Correct it; get_tools config shows what is in effect.";
     let mut finding = problem.clone().advise("It is not in effect here.", help);
@@ -126,7 +127,7 @@ pub(super) fn not_in_effect(problem: &Diagnostic) -> Diagnostic {
     finding
 }
 
-/// Warns where Gemini CLI does not trust the folder: our own record is not known to it.
+/// Warns if Gemini CLI does not trust the folder. It does not know of our own record of trust.
 pub(super) fn check_host_trust(setup: &Setup<'_>, report: &mut DoctorReport) {
     let Some(home) = setup.home else { return };
     let is_by_folder = matches!(

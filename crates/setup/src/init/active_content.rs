@@ -1,9 +1,9 @@
-//! The files of a project that Gemini CLI would obey once it trusts the directory.
+//! Lists the files of a project that Gemini CLI would obey once it trusts the directory.
 //!
-//! Gemini CLI takes much more from a trusted directory than
+//! From a trusted directory Gemini CLI takes much more than
 //! [`gemini_tools_settings::trust::WATCHED`]: `.env`, which can send the user's key to another
 //! server, commands, agents, skills, extensions, hooks, its sandbox and its system prompt. New
-//! versions add to that, so that everything counts but what is known to be only text.
+//! versions add to that. Everything is therefore listed unless it is known to be mere text.
 
 use super::change::{InitError, read};
 use super::record::{self, Record, backup_path};
@@ -13,15 +13,14 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// The maximum number of entries that are named.
 const MAX_NAMED: usize = 5;
 
-/// Names what the project in `root`, an absolute path, brings besides what [`super::plan`] has
-/// written there itself: paths as they are shown, the first few of them.
+/// Lists what the project in `root`, an absolute path, brings, except what [`super::plan`] has
+/// written there itself. The paths are for display; only the first few are returned.
 ///
 /// # Errors
 ///
-/// Returns why the record can't be read.
+/// Returns an error if the record of earlier runs can't be read.
 pub fn active_content(home: &Path, root: &Path) -> Result<Vec<String>, InitError> {
     let record = Record::load(&record::path(home, Some(root), None))?;
     let mut found = Vec::new();
@@ -37,8 +36,8 @@ pub fn active_content(home: &Path, root: &Path) -> Result<Vec<String>, InitError
         }
     }
     found.sort();
-    // Gemini CLI searches upwards from the current directory. From the user's home on, and in
-    // what is above it, the files are not the project's.
+    // Gemini CLI searches for `.env` from the current directory upwards. The home directory and its
+    // parents don't belong to the project.
     let real_home = fs::canonicalize(home);
     let is_home = |dir: &&Path| *dir == home || real_home.as_ref().is_ok_and(|real| dir == real);
     for dir in root.ancestors().take_while(|dir| !is_home(dir)) {
@@ -59,8 +58,8 @@ fn is_absent(path: &Path) -> bool {
         .is_err_and(|e| matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory))
 }
 
-/// Returns true for a text for the model, for what `init` has written with nothing of others in it,
-/// and for its backup.
+/// Returns true if a file can't make Gemini CLI do anything: text for the model, a file that `init`
+/// has written and nobody has edited, and its backup.
 fn is_harmless(path: &Path, home: &Path, root: &Path, record: &Record) -> bool {
     let Ok(metadata) = fs::symlink_metadata(path) else {
         return false;

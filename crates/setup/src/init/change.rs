@@ -1,4 +1,4 @@
-//! A file that is to be changed.
+//! A planned change of a file.
 
 use super::record::Edit;
 use crate::hosts::owner;
@@ -10,7 +10,6 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The maximum size of a settings file, in bytes.
 const MAX_BYTES: u64 = 4 * 1024 * 1024;
 
 /// A file that can't be read, understood or written.
@@ -30,27 +29,27 @@ impl InitError {
     }
 }
 
-/// The purpose of a change.
+/// Why a file is changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    /// The settings name the two commands.
+    /// To name the two commands in the settings.
     Commands,
-    /// Rules for calls that need no approval.
+    /// To allow calls without approval.
     Rules,
-    /// Gemini CLI's list of trusted folders names the project.
+    /// To put the project on Gemini CLI's list of trusted folders.
     Trust,
-    /// Gemini CLI gets answers in the form for hosts.
+    /// To have `call_tool` answer Gemini CLI in text.
     HostForm,
-    /// Another host gets an entry for `serve_tools`.
+    /// To add an entry for `serve_tools` to another host's settings.
     Server,
-    /// The host gets the skill, a text about the tools for its model.
+    /// To install the skill, a text that explains the tools to a model.
     Skill,
-    /// Undo of an earlier `init`.
+    /// To undo an earlier `init`.
     Undo,
 }
 
 impl Purpose {
-    /// Returns a sentence about the change, for the user who is asked.
+    /// Returns a sentence about the effect, for the user who must agree.
     pub fn description(self) -> &'static str {
         match self {
             Self::Commands => "Gemini CLI gets its tools from get_tools and call_tool.",
@@ -77,24 +76,23 @@ impl Purpose {
 pub struct FileChange {
     /// The file's path.
     pub path: PathBuf,
-    /// Path with its links followed.
+    /// The path with its links resolved.
     pub real: PathBuf,
-    /// The text now; `None` where there is no file.
+    /// The present text; `None` if there is no file.
     pub before: Option<String>,
-    /// The text afterwards; `None` where it is removed.
+    /// The new text; `None` if the file is to be removed.
     pub after: Option<String>,
     /// The purpose.
     pub purpose: Purpose,
-    /// The piece that is put in or taken out, where no copy of the whole is to be kept.
+    /// What is inserted or removed, for a file of which no copy may be kept.
     pub(super) edit: Option<Edit>,
 }
 
-/// Reads a file's text; `None` where there is no such file.
 pub(super) fn read(path: &Path, owner: FileOwner<'_>) -> Result<Option<String>, InitError> {
     let fail = |e: &dyn fmt::Display| InitError::new(path, e);
     let opened = owner.beginning(path, MAX_BYTES + 1).map_err(|e| fail(&e))?;
     let Some(bytes) = opened else {
-        // A write would replace such a link by a file, and leave its target as it is.
+        // A write would replace a dangling link by a file, instead of creating its target.
         return dangling(path).map_or(Ok(None), Err);
     };
     if bytes.len() as u64 > MAX_BYTES {
@@ -112,7 +110,7 @@ pub(super) fn dangling(path: &Path) -> Option<InitError> {
     Some(InitError::new(path, reason))
 }
 
-/// Follows the links of a path. What of it is not there yet counts as it is written.
+/// Resolves the links in a path. Components that do not exist yet are kept as they are.
 pub(super) fn real(path: &Path) -> Result<PathBuf, InitError> {
     let there = path
         .ancestors()
@@ -134,12 +132,10 @@ pub(super) fn real(path: &Path) -> Result<PathBuf, InitError> {
 #[derive(Debug, Clone)]
 pub(super) struct Project {
     root: PathBuf,
-    /// The project's directory, as it is written.
     written: PathBuf,
     home: PathBuf,
-    /// The directory in the project whose files are the project's.
+    /// The directory whose files count as the project's.
     own: PathBuf,
-    /// The user's own files, which may lie in the project too.
     users: PathBuf,
 }
 
@@ -151,7 +147,7 @@ impl Project {
             written: root.to_owned(),
             home: home.to_owned(),
             own: own.to_owned(),
-            // Without links followed it is still the path of no other file.
+            // If its links can't be resolved, the path as written will do for the comparison.
             users: real(&users).unwrap_or(users),
         })
     }
@@ -160,12 +156,12 @@ impl Project {
         owner(path.starts_with(&self.own), &self.home, &self.written)
     }
 
-    /// Follows the links of a file that is the project's, or the user's.
+    /// Resolves the links in the path of a file of the project or the user.
     ///
     /// # Errors
     ///
-    /// A file of the project leads out of it, or to the user's own files: a repository could have
-    /// anything written there.
+    /// Returns an error if a file of the project leads outside of it, or to the user's own files. A
+    /// repository could otherwise contain a link that has any file overwritten.
     pub(super) fn real(&self, path: &Path) -> Result<PathBuf, InitError> {
         let real = real(path)?;
         let is_within = real.starts_with(&self.root) && !real.starts_with(&self.users);
@@ -185,7 +181,6 @@ impl Project {
     }
 }
 
-/// Lists the directories above a file that are not there, the highest first.
 pub(super) fn missing(path: &Path) -> Vec<PathBuf> {
     let above = path.ancestors().skip(1);
     let mut missing: Vec<_> = above
@@ -209,8 +204,8 @@ impl FileChange {
         diff_texts(before.unwrap_or_default(), after.unwrap_or_default(), &name).0
     }
 
-    /// Returns true if [`FileChange::diff`] has the heads of a unified diff, which it does not where the
-    /// file's text must not be shown.
+    /// Returns true if [`FileChange::diff`] returns a unified diff with its header. It does not for
+    /// a file that may contain secrets, of which only one line is shown.
     pub fn shows_a_diff(&self) -> bool {
         !matches!(self.edit, Some(Edit::Line(_)))
     }
@@ -229,7 +224,7 @@ impl FileChange {
         match &self.after {
             None => fs::remove_file(&self.path).map_err(fail),
             Some(text) => {
-                // A new file whose like holds secrets is for the user alone.
+                // A new file of a kind that often contains secrets is only readable by the user.
                 let mode = match (&self.edit, owner) {
                     (Some(Edit::Line(_)), _) | (Some(Edit::Entry(_)), FileOwner::Users) => 0o600,
                     _ => 0o644,
@@ -245,8 +240,8 @@ pub(super) fn copy(from: &Path, to: &Path, text: &str) -> io::Result<()> {
     atomic_file::put(to, text.as_bytes(), 0o600, permissions, true)
 }
 
-/// Writes a file as a whole, with the permissions that it has; a new one with `mode`. Links are
-/// followed before.
+/// Replaces a file atomically and keeps its permissions; a new file gets `mode`. `real` must have
+/// its links resolved, or the link would be replaced.
 pub(super) fn write(real: &Path, text: &str, mode: u32) -> io::Result<()> {
     fs::create_dir_all(real.parent().ok_or(io::ErrorKind::InvalidInput)?)?;
     let permissions = fs::metadata(real).ok().map(|m| m.permissions());

@@ -1,15 +1,14 @@
-//! A line in the user's file of variables that Gemini CLI reads.
+//! A line in the user's `.env` file, which Gemini CLI reads.
 //!
-//! Such a file may hold secrets: nothing of it but the line is shown or kept, and all else stays
-//! byte for byte.
+//! The file may contain secrets. Nothing but the line is therefore shown or copied, and the rest
+//! stays as it is, byte for byte.
 
-/// The variable that chooses the form of answers.
 pub(super) const OUTPUT: &str = "GEMINI_TOOLS_OUTPUT";
 
-/// The line that has Gemini CLI get text.
+/// Makes `call_tool` answer Gemini CLI in text instead of JSON.
 pub(super) const HOST_FORM: &str = "GEMINI_TOOLS_OUTPUT=host";
 
-/// Returns what has to follow a text so that it ends with `line`, with the ends of lines that it has.
+/// Returns what must be appended to `text` to add a line, with the text's own kind of line ends.
 pub(super) fn appended(text: &str, line: &str) -> String {
     let end = if text.contains("\r\n") { "\r\n" } else { "\n" };
     let start = if text.is_empty() || text.ends_with('\n') {
@@ -20,8 +19,8 @@ pub(super) fn appended(text: &str, line: &str) -> String {
     format!("{start}{line}{end}")
 }
 
-/// Takes out of a text what was put behind it; also where something was added since, if the line is
-/// there. Returns `None` where it is not.
+/// Removes what [`appended`] has added. If the text was edited since, the line is removed wherever
+/// it is. Returns `None` if it is not there.
 pub(super) fn without(text: &str, appended: &str) -> Option<String> {
     if let Some(before) = text.strip_suffix(appended) {
         return Some(before.to_owned());

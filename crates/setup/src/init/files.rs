@@ -1,4 +1,4 @@
-//! The texts of the files that are added, and the commands that settings name.
+//! The contents of files that are written, and the commands in Gemini CLI's settings.
 
 use super::Allow;
 use super::set::Set;
@@ -7,18 +7,18 @@ use gemini_tools_core::tool::Kind;
 use gemini_tools_settings::settings::jsonc;
 use serde_json::Value;
 
-/// The modes of Gemini CLI but Plan mode, where a rule without `modes` counts too.
+/// All modes of Gemini CLI except Plan mode. A rule without `modes` would apply there as well.
 pub(crate) const MODES_BUT_PLAN: &str = r#"["default", "autoEdit", "yolo"]"#;
 
-/// Returns the rules that allow the tools. Gemini CLI 0.61 without a terminal shows a model only
-/// those discovered tools that a rule allows by name; patterns don't count there.
+/// Returns rules that allow the tools. They are named one by one: without a terminal, Gemini CLI
+/// 0.61 shows a model only those discovered tools that a rule allows by name, not by a pattern.
 pub(super) fn policy(tools: &[(String, Kind)], allow: Allow) -> String {
     let mut text = String::from(
         "\
 # By `get_tools init`, until `get_tools init --undo`: no question about these tools in any project.
 ",
     );
-    // What goes out to the network could carry out what was read.
+    // A tool that uses the network could send out what others have read.
     let is_local =
         |name: &str, kind| matches!(kind, Kind::Read | Kind::Search) && name != "google_web_search";
     let is_allowed = |name: &str, kind| allow == Allow::All || is_local(name, kind);
@@ -41,7 +41,6 @@ pub(super) fn policy(tools: &[(String, Kind)], allow: Allow) -> String {
     text
 }
 
-/// Returns the items of a TOML array, as many on a line as fit.
 fn names_in_lines<'a>(names: impl Iterator<Item = &'a str>) -> String {
     const WIDTH: usize = 90;
     const INDENT: &str = "  ";
@@ -53,13 +52,12 @@ fn names_in_lines<'a>(names: impl Iterator<Item = &'a str>) -> String {
     format!("{INDENT}{lines}\n")
 }
 
-/// Quotes a command for a host that splits it into words as a shell does.
 pub(super) fn quoted(command: &str) -> String {
     shlex::try_quote(command).map_or_else(|_| command.to_owned(), std::borrow::Cow::into_owned)
 }
 
-/// The keys of the two commands, and those of before 0.3, which Gemini CLI 0.8.2 prefers; true for
-/// those of the call command.
+/// The keys of the two commands, with true for those of the call command. The last two are from
+/// before Gemini CLI 0.3; version 0.8.2 still prefers them.
 const KEYS: [(&[&str], bool); 4] = [
     (&["tools", "discoveryCommand"], false),
     (&["tools", "callCommand"], true),
@@ -86,7 +84,8 @@ impl SettingsCommands {
         [false, true].map(|calls| first(calls).map(|(_, _, text)| text))
     }
 
-    /// Returns the changes that put two commands in, and take the old keys out.
+    /// Returns the changes that set the two commands. Keys of the old names are removed, since
+    /// Gemini CLI would prefer them.
     pub(super) fn sets(&self, discovery: String, call: String) -> Vec<Set> {
         let mut sets = vec![
             Set::new(KEYS[0].0, Some(discovery.into())),
@@ -100,13 +99,13 @@ impl SettingsCommands {
     }
 }
 
-/// Splits a command into its first word and what follows it as it is written.
+/// Splits a command into its first word, unquoted, and the rest as written.
 pub(super) fn split_program(command: &str) -> Option<(String, &str)> {
     let command = command.trim_start();
     let ends = command.char_indices().filter(|(_, c)| c.is_whitespace());
     let ends = ends.map(|(at, _)| at).chain([command.len()]);
     for end in ends {
-        // Inside of quotes there is no word yet.
+        // Within quotes the text does not split into words yet.
         if let Some([word]) = shlex::split(&command[..end]).as_deref() {
             return Some((word.clone(), &command[end..]));
         }

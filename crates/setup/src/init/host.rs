@@ -1,4 +1,4 @@
-//! The entry for `serve_tools` in the settings of a host that takes the tools over MCP.
+//! Plans our entry in the settings of a host that takes the tools over MCP.
 
 use super::change::InitError;
 use super::record::Edit;
@@ -10,9 +10,9 @@ use gemini_tools_custom_tools::own_program::is_own_server;
 use serde_json::Value;
 use std::path::Path;
 
-/// Plans the entry of `serve_tools` in the host's settings, and with `has_skill` the skill. An entry
-/// that works stays, and gets only the keys that the host needs besides. No call is approved by it.
-/// `server` is the path of `serve_tools`, or its name where the host finds it by that.
+/// Plans the entry for `serve_tools` in the host's settings and, with `has_skill`, the skill. A
+/// working entry is kept, and only gets the keys that it lacks. The entry approves no calls.
+/// `server` is the path of `serve_tools`, or just its name if the host can find it by that.
 ///
 /// # Errors
 ///
@@ -34,7 +34,7 @@ pub fn plan_host(
     }
     let mut plan = SetupPlan::begin(place, Some(host))?;
     let before = plan.read(&path)?;
-    // A text that can't be read is refused where it is edited.
+    // A malformed text is reported when it is edited.
     let document = host.syntax.value(before.as_deref().unwrap_or_default());
     let document = document.unwrap_or_default();
     let there = host.own_entry(&document);
@@ -61,14 +61,14 @@ pub fn plan_host(
     Ok(plan)
 }
 
-/// Returns the changes of the file: all of the entry, or what one that is there lacks.
 fn sets(host: &Host, root: &Path, server: &str, there: Option<(&str, &Value)>) -> Vec<Set> {
     let mut keys = host.needs();
     keys.insert("command".to_owned(), server.into());
     let Some((name, entry)) = there else {
         return vec![Set::new(&[host.servers, NAME], Some(Value::Object(keys)))];
     };
-    // The path may be that of an earlier installation. A wrapper stays.
+    // The path may be of an earlier installation, and is then replaced. A command that wraps the
+    // server is kept.
     let is_stale = |command: &str| is_server(command) && !works(command, root, is_own_server);
     let is_stale = entry["command"].as_str().is_none_or(is_stale);
     let missing = keys.into_iter().filter(|(key, _)| match &**key {

@@ -1,14 +1,13 @@
-//! Values in a file of JSON with comments. All else stays byte for byte.
+//! Edits JSON with comments, and leaves everything else as it is, byte for byte.
 
 use super::set::Set;
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstInputValue, CstObject, CstRootNode};
 use serde_json::Value;
 
-/// The byte order mark that some editors put before a text.
 const MARK: &str = "\u{feff}";
 
-/// Puts values in and takes keys out.
+/// Applies changes to a text.
 ///
 /// # Errors
 ///

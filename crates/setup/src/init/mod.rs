@@ -1,9 +1,9 @@
-//! `get_tools init`: puts the two commands into Gemini CLI's settings, or `serve_tools` into those
-//! of another host, with all that they need to be used at once, and takes all of that back.
+//! `get_tools init`: adds the two commands to Gemini CLI's settings, or `serve_tools` to those of
+//! another host, with all that is needed to use them at once, and undoes all of that.
 //!
-//! A plan is a list of changes, made before anything is touched, so that a person can look at it. The
-//! text of before is kept in a copy beside the file, which [`undo`] puts back as long as the file is
-//! as it was left.
+//! The changes are first collected in a plan, so that a person can review them before any file is
+//! touched. A backup of the former text is kept beside each file; [`undo`] restores it, provided
+//! that the file is unchanged since.
 
 mod active_content;
 mod change;
@@ -39,7 +39,7 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-/// The projects in which the commands are to count.
+/// Where the set-up applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SetupScope {
     /// In the project of the current directory.
@@ -55,7 +55,7 @@ pub struct SetupPlace<'a> {
     pub home: &'a Path,
     /// The project's directory, an absolute path.
     pub root: &'a Path,
-    /// The projects in which it is to count.
+    /// Where the set-up applies.
     pub scope: SetupScope,
 }
 
@@ -75,50 +75,47 @@ pub enum Allow {
 pub struct InitOptions<'a> {
     /// The place.
     pub place: SetupPlace<'a>,
-    /// The tools that need no consent.
+    /// The tools that may be called without asking.
     pub allow: Allow,
-    /// The directory of the two executables; `None` where they are found by their names.
+    /// The directory of the two executables; `None` if they are on the `PATH`.
     pub directory: Option<&'a Path>,
-    /// The tools that every project has, by name, with what they do to the world: rules count in
-    /// all projects, so one for a project's own tool would allow another project's tool of its name.
+    /// The tools that exist in every project, with their kinds. Rules apply to all projects, so
+    /// that a rule for a project's own tool would also allow another project's tool of the same
+    /// name.
     pub tools: &'a [(String, Kind)],
     /// True to put the project on Gemini CLI's list of trusted folders.
     pub trusts_folder: bool,
     /// True to have `call_tool` answer Gemini CLI in text, by a line in the user's `.env`.
     pub host_form: bool,
-    /// True to write the skill.
+    /// True to install the skill.
     pub has_skill: bool,
 }
 
-/// A list of changes, and what is told besides.
+/// A list of changes, and notes for the user.
 #[derive(Debug, Default)]
 pub struct SetupPlan {
     /// The changes, in the order in which they are made.
     pub changes: Vec<FileChange>,
-    /// The notes for a person besides.
+    /// Notes for the user.
     pub notes: Vec<String>,
-    /// The record of earlier runs.
     record: Record,
     record_path: PathBuf,
     home: PathBuf,
-    /// The files that stay as they are: the user declined, or they were edited since.
+    /// Files that are left alone, because the user has declined the change or has edited them.
+    /// Their record is kept.
     declined: Vec<PathBuf>,
-    /// The project whose files are changed; `None` where they are the user's.
+    /// The project whose files are changed; `None` if they are the user's.
     project: Option<Project>,
     is_undo: bool,
 }
 
-/// The skill: a text for models about the tools, as agentskills.io has it.
 const SKILL: &str = include_str!("SKILL.md");
 
-/// The directory of skills that Gemini CLI and most other hosts read, in a project and at home.
 pub(crate) const SKILLS: &str = ".agents/skills";
 
-/// The reader of Gemini CLI's files of settings.
 const GEMINI: (&str, Syntax) = ("Gemini CLI", Syntax::Comments);
 
-/// Plans what [`InitOptions`] asks for. Nothing is changed yet, and where all is in place already
-/// there is nothing to change.
+/// Plans a set-up. Nothing is changed yet. The plan is empty if everything is in place already.
 ///
 /// # Errors
 ///
@@ -144,8 +141,8 @@ pub fn plan(options: &InitOptions<'_>) -> Result<SetupPlan, InitError> {
     Ok(plan)
 }
 
-/// Plans the way back from what [`plan`] or [`plan_host`] has done here. A file that was edited
-/// since stays.
+/// Plans to undo what [`plan`] or [`plan_host`] has done. Files that were edited since are left
+/// alone.
 ///
 /// # Errors
 ///
@@ -160,8 +157,8 @@ pub fn undo(place: SetupPlace<'_>, host: Option<&Host>) -> Result<SetupPlan, Ini
 }
 
 impl SetupPlan {
-    /// Makes a plan without changes, with the record of earlier runs. The host is Gemini CLI where
-    /// there is none.
+    /// Creates an empty plan and loads the record of earlier runs. `None` for the host means Gemini
+    /// CLI.
     fn begin(place: SetupPlace<'_>, host: Option<&Host>) -> Result<Self, InitError> {
         let SetupPlace { home, root, scope } = place;
         let project_root = (scope == SetupScope::Project).then_some(root);
@@ -182,7 +179,6 @@ impl SetupPlan {
         })
     }
 
-    /// Follows the links of a file that is to be changed.
     fn real(&self, path: &Path) -> Result<PathBuf, InitError> {
         match &self.project {
             Some(project) => project.real(path),
@@ -190,7 +186,6 @@ impl SetupPlan {
         }
     }
 
-    /// Reads a file that is to be changed; `None` where there is no such file.
     fn read(&self, path: &Path) -> Result<Option<String>, InitError> {
         self.real(path)
             .map_err(|e| change::dangling(path).unwrap_or(e))?;
@@ -202,12 +197,11 @@ impl SetupPlan {
         project.map_or(FileOwner::Users, |project| project.owner_of(path))
     }
 
-    /// Returns true if an earlier run has written nothing here.
+    /// Returns true if there is no record of an earlier run here.
     pub fn knows_nothing(&self) -> bool {
         self.record.files.is_empty()
     }
 
-    /// Puts the two commands into the settings, and notes those of other programs.
     fn set_commands(
         &mut self,
         options: &InitOptions<'_>,
@@ -253,7 +247,6 @@ impl SetupPlan {
         self.set(Purpose::Commands, (settings, GEMINI), before, &sets, None)
     }
 
-    /// Writes the rules, or takes back those of an earlier run.
     fn set_rules(&mut self, options: &InitOptions<'_>) -> Result<(), InitError> {
         let SetupPlace { home, root, scope } = options.place;
         let file = match scope {
@@ -275,8 +268,8 @@ impl SetupPlan {
         self.write(Purpose::Skill, path, text, "the host reads it")
     }
 
-    /// Writes a file of our own, or removes it. One that others have written or edited stays, and
-    /// a note says what that means.
+    /// Writes or removes a file that belongs to us alone. If someone else has written or edited it,
+    /// it is left alone, and a note says what that means.
     fn write(
         &mut self,
         purpose: Purpose,
@@ -300,13 +293,13 @@ impl SetupPlan {
         self.change(purpose, path, before, after, None)
     }
 
-    /// Has Gemini CLI get answers in the form for hosts, unless the user has chosen one.
+    /// Makes Gemini CLI get answers as text, unless the user has chosen a form already.
     fn set_host_form(&mut self, home: &Path) -> Result<(), InitError> {
         let path = env_file::of_user(home);
         let shown = show_path(&path).into_owned();
         let before = match self.read(&path) {
             Ok(before) => before,
-            // The rest can be done without it.
+            // The rest of the plan does not depend on it.
             Err(e) => {
                 self.notes
                     .push(format!("Text instead of JSON can't be chosen: {e}"));
@@ -329,7 +322,6 @@ impl SetupPlan {
         self.change(Purpose::HostForm, path, before, after, edit)
     }
 
-    /// Adds the project to Gemini CLI's trusted folders.
     fn trust(&mut self, home: &Path, root: &Path) -> Result<(), InitError> {
         let folders = gemini_tools_settings::trust::folders_path(Some(home));
         let Some(folders) = folders.map_err(|e| InitError::new(root, e))? else {
@@ -347,7 +339,8 @@ impl SetupPlan {
         self.set(Purpose::Trust, (&folders, GEMINI), before, &[set], edit)
     }
 
-    /// Puts values into a file of settings, which a host reads that is called so.
+    /// Sets values in a settings file. The host's name and syntax are used to check that it can
+    /// read the file, before and after.
     fn set(
         &mut self,
         purpose: Purpose,
@@ -386,8 +379,8 @@ impl SetupPlan {
         Ok(())
     }
 
-    /// Leaves out the changes that the user does not want: those for which `is_wanted` has false,
-    /// in the order of [`SetupPlan::changes`]. What was not taken back can be later.
+    /// Drops the changes that the user has declined: those with false in `is_wanted`, which is in
+    /// the order of [`SetupPlan::changes`]. A declined undo can be done later.
     pub fn choose(&mut self, is_wanted: &[bool]) {
         let mut wanted = is_wanted.iter().copied();
         let (kept, declined) = std::mem::take(&mut self.changes)
@@ -416,7 +409,7 @@ impl SetupPlan {
             return Ok(());
         };
         let after = match &file.edit {
-            // The change was not made, or was taken back by hand.
+            // The change was never made, or has been reverted by hand.
             None if backup.as_deref() == Some(&*now) => return Ok(()),
             _ if file.is_as_written(&now) && (file.is_new || backup.is_some()) => backup,
             Some(edit) => match without(path, &now, edit) {
@@ -450,21 +443,19 @@ impl SetupPlan {
         self.decline(file, note);
     }
 
-    /// Leaves a file as it is, and says why. Its record and its copy stay.
     fn decline(&mut self, file: &WrittenFile, note: String) {
         self.notes.push(note);
         self.declined.push(file.path.clone());
     }
 
-    /// Makes the changes: each file whole or not at all, and none that is not as it was when
-    /// this was planned. First of all the record is written, so that each state on the way can be
-    /// undone.
+    /// Writes the files, each atomically, and only if it has not changed since the plan was made.
+    /// The record is written first, so that any intermediate state can be undone.
     ///
     /// # Errors
     ///
-    /// Returns an error for a file that has changed meanwhile, or can't be written.
+    /// Returns an error if a file has changed meanwhile, or can't be written.
     pub fn apply(&self) -> Result<(), InitError> {
-        // Another run waits, and then finds what has changed in files that all projects share.
+        // A concurrent run waits here, and then notices that shared files have changed.
         let home = File::open(&self.home).map_err(|e| InitError::new(&self.home, e))?;
         let _ = home.lock();
         for change in &self.changes {
@@ -510,7 +501,8 @@ impl SetupPlan {
         Ok(())
     }
 
-    /// Removes the copies and the record of what was taken back, with the directories that were made.
+    /// After an undo, removes the backups, the record, and directories that were created and are
+    /// now empty.
     fn forget(&self) -> Result<(), InitError> {
         let mut left = self.record.clone();
         let is_left = |file: &WrittenFile| self.declined.contains(&file.path);
@@ -530,14 +522,13 @@ impl SetupPlan {
             .into_iter()
             .chain(left.made.iter().rev().map(PathBuf::as_path))
         {
-            // Where something else is in it, it stays.
+            // This fails if the directory is not empty, which is intended.
             let _ = std::fs::remove_dir(directory);
         }
         Ok(())
     }
 }
 
-/// Takes a piece out of a text; `None` where it is not there.
 fn without(path: &Path, text: &str, edit: &Edit) -> Result<Option<String>, String> {
     match edit {
         Edit::Line(line) => Ok(env_line::without(text, line)),
@@ -546,7 +537,6 @@ fn without(path: &Path, text: &str, edit: &Edit) -> Result<Option<String>, Strin
     }
 }
 
-/// Returns true for a text of which nothing is left: no line, or an object without keys.
 fn is_empty(text: &str) -> bool {
     text.split_whitespace()
         .collect::<String>()
@@ -554,8 +544,8 @@ fn is_empty(text: &str) -> bool {
         .is_empty()
 }
 
-/// Returns the two commands that are put in. The host takes the whole of the call command for a
-/// path, so nothing is quoted.
+/// Returns the two commands to put into the settings. They are not quoted: Gemini CLI takes the
+/// whole call command for a path.
 fn own_commands(directory: Option<&Path>) -> Result<[String; 2], InitError> {
     let names = ["get_tools", "call_tool"];
     let Some(directory) = directory else {
@@ -568,7 +558,6 @@ fn own_commands(directory: Option<&Path>) -> Result<[String; 2], InitError> {
     Ok(names.map(|name| show_path(&directory.join(name)).into_owned()))
 }
 
-/// Returns the program of a discovery command, with the values of variables.
 fn first_word(command: &str) -> String {
     split_program(&expanded(command)).map_or_else(String::new, |(word, _)| word)
 }
@@ -577,7 +566,7 @@ fn is_own_discovery(command: &str, root: &Path) -> bool {
     is_this_installation(&first_word(command), root)
 }
 
-/// Returns true if a program is ours and is found, so that it need not be replaced.
+/// Returns true if a program is ours and can be found, so that the existing entry can stay.
 fn works(program: &str, root: &Path, is_ours: fn(&str, &Path) -> bool) -> bool {
     let is_bare = Path::new(program).parent() == Some(Path::new(""));
     is_ours(program, root) && (!is_bare || find_program(OsStr::new(program)).is_some())

@@ -1,4 +1,4 @@
-//! The record of what init has written, by which `--undo` knows it again.
+//! The record of what `init` has written, which `--undo` needs.
 
 use super::change::{FileChange, InitError, read, real, write};
 use gemini_tools_core::text::hex;
@@ -14,43 +14,35 @@ const VERSION: u32 = 3;
 
 const BACKUP: &str = ".before-init";
 
-/// The files that were written for a project, or for all projects of the user.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct Record {
-    /// [`VERSION`] in a file.
     version: u32,
-    /// The files.
     pub(super) files: Vec<WrittenFile>,
-    /// The directories that were made, the highest first.
     pub(super) made: Vec<PathBuf>,
 }
 
-/// A file that was written.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct WrittenFile {
-    /// The file's path.
     pub(super) path: PathBuf,
-    /// The SHA-256 of what was written last, or of what was written before others edited the file,
-    /// which the copy does not lead back from.
+    /// The hash of what was written. If others have edited the file between two runs, it stays that
+    /// of the earlier run, to which the backup belongs.
     sha256: String,
-    /// The copy of what was there before; `None` where there was no file, or none may be kept.
+    /// A copy of the former content; `None` if the file is new, or may contain secrets.
     pub(super) backup: Option<PathBuf>,
-    /// The piece that is taken out again where others have edited the file.
+    /// What to remove from the file if others have edited it since.
     pub(super) edit: Option<Edit>,
-    /// True where there was no file.
     pub(super) is_new: bool,
 }
 
-/// A piece that is put into a file that others write to as well.
+/// A piece inserted into a file that other programs write to as well.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Edit {
-    /// A key of a JSON object. Other projects are in the file, so no copy is kept.
+    /// A key of a JSON object. No copy is kept, because the file is about other projects, too.
     Key(String),
-    /// A line, with the ends of lines around it that came with it. Secrets are in the file, so no
-    /// copy is kept.
+    /// A line, including the line ends added with it. No copy is kept, because the file contains
+    /// secrets.
     Line(String),
-    /// An entry of nested objects, which was not there before.
     Entry(Vec<String>),
 }
 
@@ -66,8 +58,8 @@ impl WrittenFile {
     }
 }
 
-/// Returns the path of a project's record, or, for `None`, that of the user's own settings. Each
-/// host has its own; `None` is Gemini CLI.
+/// Returns the path of the record for a project, or of that for the user's settings. Each host has
+/// a record of its own; `None` is Gemini CLI.
 pub(super) fn path(home: &Path, root: Option<&Path>, host: Option<&str>) -> PathBuf {
     let name = root.map_or_else(|| "user".to_owned(), name);
     let host = host.map_or_else(String::new, |host| format!(".{host}"));
@@ -75,7 +67,8 @@ pub(super) fn path(home: &Path, root: Option<&Path>, host: Option<&str>) -> Path
         .join(format!("{name}{host}.json"))
 }
 
-/// Returns a name for a directory: its own, and a hash that tells it from others that are called so.
+/// Returns a file name for a directory: its own name, and a hash to tell it from others of that
+/// name.
 pub(super) fn name(root: &Path) -> String {
     let own = root.file_name().unwrap_or_default().to_string_lossy();
     let own: String = own
@@ -92,11 +85,6 @@ fn hash(bytes: &[u8]) -> String {
 }
 
 impl Record {
-    /// Reads a record; an empty one where there is none.
-    ///
-    /// # Errors
-    ///
-    /// Returns why the file can't be read.
     pub(super) fn load(path: &Path) -> Result<Self, InitError> {
         let Some(text) = read(path, FileOwner::Users)? else {
             return Ok(Self::default());
@@ -109,11 +97,6 @@ impl Record {
         Ok(record)
     }
 
-    /// Writes the record.
-    ///
-    /// # Errors
-    ///
-    /// Returns why the file can't be written.
     pub(super) fn save(&mut self, path: &Path) -> Result<(), InitError> {
         self.version = VERSION;
         let text = serde_json::to_string_pretty(self).map_err(|e| InitError::new(path, e))?;
@@ -124,7 +107,6 @@ impl Record {
         self.files.iter().find(|file| file.path == path)
     }
 
-    /// Returns true if a text is what an earlier run has written there.
     pub(super) fn wrote(&self, path: &Path, text: &str) -> bool {
         self.file(path).is_some_and(|file| file.is_as_written(text))
     }
@@ -137,8 +119,8 @@ impl Record {
         }
     }
 
-    /// Adds a change, and returns the path of the backup that has to be written for it. What was
-    /// there before the first of several runs counts, unless the file was edited in between.
+    /// Records a change. Returns the path for a backup if one must be written. The backup of the
+    /// first run is kept by later ones, unless the file was edited in between.
     pub(super) fn add(&mut self, change: &FileChange, missing: &[PathBuf]) -> Option<PathBuf> {
         self.add_made(missing);
         let path = &change.path;
@@ -180,11 +162,6 @@ pub(super) fn backup_path(path: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Removes a file, if it is there.
-///
-/// # Errors
-///
-/// Returns the operating system's error if it can't be removed.
 pub(super) fn remove(path: &Path) -> Result<(), InitError> {
     match fs::remove_file(path) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => Err(InitError::new(path, e)),

@@ -1,15 +1,14 @@
-//! Values in a file of settings, put in and taken out without touching anything else.
+//! Sets and removes values in a settings file without touching anything else.
 
 use super::{json, toml};
 use crate::syntax::Syntax;
 use serde_json::{Map, Value};
 use std::path::Path;
 
-/// A value at a key of nested objects.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Set {
     pub(super) at: Vec<String>,
-    /// The value; `None` to take the key out, with the objects that are empty without it.
+    /// `None` removes the key, and the objects that become empty by that.
     pub(super) value: Option<Value>,
 }
 
@@ -30,8 +29,8 @@ impl Set {
     }
 }
 
-/// Puts values into the text of a file, which is TOML by its name, or else JSON. Returns the text,
-/// `None` where it has them already.
+/// Applies changes to a file's text; the file's extension tells TOML from JSON. Returns `None` if
+/// the text already has the values.
 ///
 /// # Errors
 ///

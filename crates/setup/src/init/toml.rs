@@ -1,14 +1,9 @@
-//! Values in a file of TOML. Comments and the order of keys stay.
+//! Edits TOML, and keeps comments and the order of keys.
 
 use super::set::Set;
 use serde_json::Value;
 use toml_edit::{DocumentMut, Item, Table, TableLike};
 
-/// Puts values in and takes keys out.
-///
-/// # Errors
-///
-/// Returns why the text can't be edited.
 pub(super) fn edit(text: &str, sets: &[&Set]) -> Result<String, String> {
     let mut document: DocumentMut = text.parse().map_err(|e| format!("{e}"))?;
     for set in sets {
@@ -20,7 +15,7 @@ pub(super) fn edit(text: &str, sets: &[&Set]) -> Result<String, String> {
         }
     }
     let after = document.to_string();
-    // The line before a table is for what stands above it.
+    // The blank line before a table is only for text above it.
     if text.is_empty() {
         return Ok(after.trim_start().to_owned());
     }
@@ -30,7 +25,7 @@ pub(super) fn edit(text: &str, sets: &[&Set]) -> Result<String, String> {
 fn put(top: &mut dyn TableLike, above: &[String], key: &str, value: &Value) -> Result<(), String> {
     let Some((first, rest)) = above.split_first() else {
         match top.get_mut(key) {
-            // What stands beside the old value stays.
+            // Keep the comment and spacing beside the old value.
             Some(there) if !there.is_table_like() && !value.is_object() => {
                 let decor = there.as_value().map(|old| old.decor().clone());
                 *there = item(value)?;
@@ -64,7 +59,6 @@ fn take_out(top: &mut dyn TableLike, above: &[String], key: &str) {
     }
 }
 
-/// Makes what stands behind a key: a table with a line of its own for an object.
 fn item(new: &Value) -> Result<Item, String> {
     let Value::Object(map) = new else {
         return Ok(Item::Value(plain(new)?));
@@ -77,7 +71,8 @@ fn item(new: &Value) -> Result<Item, String> {
     Ok(Item::Table(table))
 }
 
-/// Makes a value that stands on one line. TOML writes texts, numbers and lists of them as JSON does.
+/// Converts a value that is written on one line. TOML writes strings, numbers and lists of these as
+/// JSON does.
 fn plain(new: &Value) -> Result<toml_edit::Value, String> {
     let mut value: toml_edit::Value = new.to_string().parse().map_err(|e| format!("{e}"))?;
     if let Some(list) = value.as_array_mut() {

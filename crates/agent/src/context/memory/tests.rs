@@ -9,7 +9,6 @@ fn read(place: &Place, cwd: &str) -> Memory {
     memory(&place.workspace(cwd, &[]), &place.names)
 }
 
-/// The memory's text for a project with this `GEMINI.md`, without the lines around it.
 fn text(place: &Place, file: &str) -> String {
     place.write("project/GEMINI.md", file);
     let memory = read(place, "");

@@ -20,7 +20,6 @@ impl Write for Terminal {
     }
 }
 
-/// Writes a line at each event but those of the line itself.
 #[derive(Debug)]
 struct Writer(Terminal);
 
@@ -32,7 +31,7 @@ impl Observer for Writer {
     }
 }
 
-/// What a terminal of 40 columns gets; `^` is the erased line.
+/// Returns what a terminal of 40 columns receives, with `^` for the sequence that erases the line.
 fn shown(shows_text: bool, events: &[SessionEvent<'_>]) -> String {
     let terminal = Terminal::default();
     let writer = Box::new(Writer(terminal.clone()));
