@@ -77,13 +77,14 @@ pub use gemini_tools_builtin_tools::{builtin, edit};
 pub use gemini_tools_core::declarations as declaration;
 pub use gemini_tools_core::registry::ToolRegistry;
 pub use gemini_tools_core::{
-    answer, colours, diagnostic, json, message, parallel, registry, tail_call, text, tool,
-    variables, version,
+    answer, colours, diagnostic, json, message, parallel, registry, tail_call, text, tool, version,
 };
 #[cfg(feature = "session")]
 pub use gemini_tools_custom_tools as custom;
 #[cfg(feature = "session")]
 pub use gemini_tools_custom_tools::{ci, dialect};
+#[cfg(feature = "session")]
+pub use gemini_tools_environment::variables;
 #[cfg(feature = "session")]
 pub use gemini_tools_mcp as mcp;
 #[cfg(feature = "serve_tools")]

@@ -19,7 +19,6 @@
 //! - [`position`]: where in a document something is.
 //! - [`text`]: names and paths as text, and which characters deceive.
 //! - [`colours`]: whether a terminal shows colours, and what is shown in which.
-//! - [`ancestors`]: the words and variables that the processes above this one were started with.
 //! - [`version`]: which build the executables are.
 //!
 //! Nothing here touches files, processes or the network, and nothing prints. Whether a call may run
@@ -74,7 +73,6 @@
 //! # Ok::<(), ToolError>(())
 //! ```
 
-pub mod ancestors;
 pub mod answer;
 pub mod client_host;
 pub mod colours;
@@ -92,5 +90,4 @@ pub mod secrets;
 pub mod tail_call;
 pub mod text;
 pub mod tool;
-pub mod variables;
 pub mod version;

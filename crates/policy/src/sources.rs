@@ -4,7 +4,7 @@ use super::settings::rules;
 use super::{Decision, Mode, Policy, PolicyFile, Tier, Verdict, file};
 use gemini_tools_core::diagnostic::Diagnostic;
 use gemini_tools_core::text::show_path;
-use gemini_tools_core::variables;
+use gemini_tools_environment::variables;
 use gemini_tools_settings::settings::{Settings, UNTRUSTED, system_directory};
 use gemini_tools_settings::trust::{ProjectTrust, Trust, TrustedBy};
 use gemini_tools_workspace::file_owner::FileOwner;

@@ -21,11 +21,11 @@ use gemini_tools_core::tail_call::{self, TailCalls};
 use gemini_tools_core::text::visible;
 use gemini_tools_core::tool::{
     self, Args, Cancellation, Confirmation, Context, ErrorKind, ResultError, ServerTool, Tool,
-    ToolError, ToolInvocation, ToolResult, seconds_of,
+    ToolError, ToolInvocation, ToolResult,
 };
-use gemini_tools_core::variables;
 use gemini_tools_custom_tools as custom;
 use gemini_tools_custom_tools::dialect::restore;
+use gemini_tools_environment::variables::{self, seconds_of};
 use gemini_tools_mcp::{Mcp, McpDeclaration, says_something_else};
 use gemini_tools_policy::approval::{
     ApprovalPrompt, ApprovalQuestion, ApprovalReply, ArgumentChange, Explanation, Gate, GateError,
@@ -492,7 +492,7 @@ fn caller() -> Caller {
     };
     let (pid, name) = parent().unwrap_or_else(own);
     let program = name.unwrap_or_else(|| "unknown".to_owned());
-    let chosen = gemini_tools_core::variables::value(SESSION);
+    let chosen = gemini_tools_environment::variables::value(SESSION);
     let chosen = chosen.and_then(|id| id.into_string().ok());
     let session = chosen.unwrap_or_else(|| {
         let start = Identity::find(pid).map_or(0, |identity| identity.start_time);

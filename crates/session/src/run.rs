@@ -2,7 +2,8 @@
 
 use crate::{CallOptions, Session};
 use gemini_tools_core::answer::Answer;
-use gemini_tools_core::tool::{Context, ToolError, switch_of};
+use gemini_tools_core::tool::{Context, ToolError};
+use gemini_tools_environment::variables::switch_of;
 use serde_json::Value;
 
 /// The reader of an answer.

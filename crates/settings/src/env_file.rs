@@ -4,7 +4,7 @@
 //! project's root up, and then in the home directory. Processes that it starts, such as
 //! `call_tool`, inherit the variables in it, unless the environment has them already.
 
-pub use gemini_tools_core::variables::{parse as variables, user_file as of_user};
+pub use gemini_tools_environment::variables::{parse as variables, user_file as of_user};
 use std::path::{Path, PathBuf};
 
 /// Returns the file that Gemini CLI reads in `root`, an absolute path; `None` where there is none.

@@ -10,7 +10,7 @@ use crate::init::{SKILLS, SetupScope};
 use crate::syntax::Syntax;
 #[cfg(doc)]
 use gemini_tools_core::client_host::ClientHost;
-use gemini_tools_core::variables::RESTRICTING;
+use gemini_tools_environment::variables::RESTRICTING;
 use gemini_tools_process::command::find_program;
 use gemini_tools_workspace::file_owner::FileOwner;
 use serde_json::{Map, Value};

@@ -28,7 +28,7 @@ pub fn changes(
     line: &str,
     programs: impl FnOnce() -> Vec<String>,
 ) -> Result<Option<ChangeWatch>, ToolError> {
-    let chosen = gemini_tools_core::variables::values("GEMINI_TOOLS_UNDO_COMMANDS");
+    let chosen = gemini_tools_environment::variables::values("GEMINI_TOOLS_UNDO_COMMANDS");
     let wanted = match chosen.first() {
         None => tool_env.settings.undo.commands,
         Some(found) => {
@@ -82,7 +82,7 @@ pub fn sandbox(
         settings,
         ..
     } = tool_env;
-    let chosen = gemini_tools_core::variables::values("GEMINI_TOOLS_SANDBOX");
+    let chosen = gemini_tools_environment::variables::values("GEMINI_TOOLS_SANDBOX");
     let is_contained = std::env::var_os("SANDBOX").is_some_and(|v| !v.is_empty());
     if let ([], [problem, ..]) = (&*chosen, &*settings.problems) {
         return Err(ToolError::denied(format!(

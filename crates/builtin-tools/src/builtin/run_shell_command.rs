@@ -5,8 +5,9 @@ use super::{BuiltinTool, ToolEnv, make_call};
 use gemini_tools_core::text::excerpt;
 use gemini_tools_core::tool::{
     Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, Limit, Location, OutputUpdate,
-    ResultError, ToolError, ToolInfo, ToolInvocation, ToolResult, Usage, seconds_of,
+    ResultError, ToolError, ToolInfo, ToolInvocation, ToolResult, Usage,
 };
+use gemini_tools_environment::variables::seconds_of;
 use gemini_tools_process::capture::{Capture, CapturedOutput};
 use gemini_tools_process::command::{
     CommandLimits, CommandOutcome, ShellCommand, StopReason, supervise,

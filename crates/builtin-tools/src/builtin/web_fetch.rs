@@ -9,7 +9,7 @@ use gemini_tools_core::tool::{
     Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, Limit, ToolError, ToolInfo,
     ToolInvocation, ToolResult, Usage,
 };
-use gemini_tools_core::variables::{self, Variable};
+use gemini_tools_environment::variables::{self, Variable};
 use gemini_tools_process::network::addresses::{
     AddressPolicy, HostRule, find, known_addresses, refusal, target,
 };

@@ -1,10 +1,8 @@
 //! The way from a running call to its caller.
 
-use super::{Cancellation, SandboxMode, ToolError};
-use crate::variables;
+use super::{Cancellation, SandboxMode};
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// A piece of output of a running tool.
 #[derive(Debug, Clone, PartialEq)]
@@ -101,41 +99,4 @@ impl Context {
             sink(output);
         }
     }
-}
-
-/// Returns the number of seconds in a variable ([`variables`]), the smaller one where both of its names are set; `None`
-/// where it is not set, or empty.
-///
-/// # Errors
-///
-/// Returns `invalid_tool_params` if it is not a number of seconds.
-pub fn seconds_of(variable: &str) -> Result<Option<Duration>, ToolError> {
-    let parse = |text: &str| Duration::try_from_secs_f64(text.parse().ok()?).ok();
-    let hint = "Unset it, or give a number such as 300.";
-    let mut strictest = None;
-    for found in variables::values(variable) {
-        let limit = found.parsed(parse, "not a number of seconds", hint)?;
-        // Zero means unlimited.
-        let length = |limit: &Duration| (limit.is_zero(), *limit);
-        strictest = strictest.into_iter().chain([limit]).min_by_key(length);
-    }
-    Ok(strictest)
-}
-
-/// Returns the state of a variable ([`variables`]) that switches something `on` or `off`; `None` where it is not set, or
-/// empty.
-///
-/// # Errors
-///
-/// Returns `invalid_tool_params` if it is neither.
-pub fn switch_of(variable: &str) -> Result<Option<bool>, ToolError> {
-    let parse = |text: &str| match text {
-        "on" => Some(true),
-        "off" => Some(false),
-        _ => None,
-    };
-    let hint = "Unset it, or set it to one of them.";
-    let found = variables::values(variable).into_iter().next();
-    let state = found.map(|found| found.parsed(parse, "neither \"on\" nor \"off\"", hint));
-    state.transpose()
 }

@@ -31,7 +31,7 @@ pub use cancellation::{
     ActGuard, Cancellation, GracePeriod, Interruption, TICK, TimeLimit, WaitGuard,
 };
 pub use confirmation::{ApprovalMode, Confirmation, ConfirmationDetails};
-pub use context::{CallView, Context, OutputUpdate, ResultPlaces, seconds_of, switch_of};
+pub use context::{CallView, Context, OutputUpdate, ResultPlaces};
 pub use convert::convert;
 pub use error::{ErrorKind, ToolError};
 pub use execute::{build, catch, validate_build_execute};

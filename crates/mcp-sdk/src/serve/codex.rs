@@ -6,9 +6,9 @@
 //! the user has not chosen it: in an untrusted folder it is `read-only` by default, but tools that
 //! the user approves must work there.
 
-use gemini_tools_core::ancestors;
 use gemini_tools_core::client_host::{AnswerLimit, ClientHost};
 use gemini_tools_core::tool::SandboxMode;
+use gemini_tools_environment::ancestors;
 use rmcp::model::RequestMetaObject;
 use std::sync::LazyLock;
 

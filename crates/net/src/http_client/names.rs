@@ -33,7 +33,7 @@ pub(super) async fn resolve(name: &str, limit: Duration) -> Result<Vec<IpAddr>, 
 }
 
 fn resolver() -> Result<TokioResolver, String> {
-    let chosen = gemini_tools_core::variables::value("GEMINI_TOOLS_DNS").unwrap_or_default();
+    let chosen = gemini_tools_environment::variables::value("GEMINI_TOOLS_DNS").unwrap_or_default();
     let chosen = chosen.to_string_lossy();
     if chosen.trim().is_empty() {
         return TokioResolver::builder_tokio()

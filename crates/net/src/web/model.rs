@@ -18,7 +18,7 @@ pub(super) struct Model {
 
 impl Model {
     pub(super) fn find(home: Option<&Path>) -> Result<Option<Self>, ApiError> {
-        let name = gemini_tools_core::variables::value(MODEL_VARIABLE);
+        let name = gemini_tools_environment::variables::value(MODEL_VARIABLE);
         let name = name.and_then(|name| name.into_string().ok());
         let name = name.filter(|name| !name.trim().is_empty());
         let client = GeminiClient::from_environment(home)?;

@@ -33,7 +33,7 @@ pub use source::Scope;
 pub use source::system_directory;
 pub use undo::{UndoCommands, UndoSettings};
 
-pub use gemini_tools_core::variables::home;
+pub use gemini_tools_environment::variables::home;
 
 use crate::trust::ProjectTrust;
 use file::{SettingsFile, expand_all};

@@ -2,7 +2,7 @@
 
 use super::PerFile;
 use gemini_tools_core::tool::{SandboxMode, ToolError};
-use gemini_tools_core::variables::Variable;
+use gemini_tools_environment::variables::Variable;
 use serde_json::Value;
 use std::path::PathBuf;
 

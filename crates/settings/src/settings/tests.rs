@@ -4,7 +4,7 @@ use super::file::SettingsFile;
 use super::{McpSettings, SandboxSettings, Scope, Settings, UndoCommands, UndoSettings, keys};
 use crate::trust::{Distrust, ProjectTrust, Trust, TrustedBy};
 use gemini_tools_core::tool::SandboxMode;
-use gemini_tools_core::variables::Variable;
+use gemini_tools_environment::variables::Variable;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;

@@ -6,8 +6,8 @@ use super::{DoctorReport, Setup, State, UNTRUSTED_IS_NOT_RUN, program, trust_rem
 use crate::hosts::{GEMINI, HOSTS, Host, NAME, NOT_DOCUMENTED, owner};
 use crate::init::SetupScope;
 use gemini_tools_core::text::{counted, show_path};
-use gemini_tools_core::variables::{self, RESTRICTING};
 use gemini_tools_custom_tools::own_program::is_own_server;
+use gemini_tools_environment::variables::{self, RESTRICTING};
 use gemini_tools_process::command::find_program;
 use gemini_tools_process::piped::Program;
 use gemini_tools_settings::settings::expanded;

@@ -5,10 +5,10 @@
 use super::{DoctorReport, Setup, UNTRUSTED_IS_NOT_RUN, trust_remedy};
 use crate::init::MODES_BUT_PLAN;
 use gemini_tools_builtin_tools::builtin::{self, ToolEnv};
-use gemini_tools_core::ancestors;
 use gemini_tools_core::diagnostic::Origin;
-use gemini_tools_core::variables::{self, RESTRICTING, Variable, host_name};
 use gemini_tools_custom_tools::Custom;
+use gemini_tools_environment::ancestors;
+use gemini_tools_environment::variables::{self, RESTRICTING, Variable, host_name};
 use gemini_tools_policy::{Mode, Tier};
 use gemini_tools_settings::settings::{Settings, UNTRUSTED};
 use gemini_tools_workspace::file_owner::FileOwner;

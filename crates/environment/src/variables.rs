@@ -11,11 +11,12 @@
 
 mod host;
 
-use crate::client_host::QWEN_CODE;
-use crate::tool::ToolError;
+use gemini_tools_core::client_host::QWEN_CODE;
+use gemini_tools_core::tool::ToolError;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
+use std::time::Duration;
 
 /// The beginning of each variable's name.
 pub const PREFIX: &str = "GEMINI_TOOLS_";
@@ -214,6 +215,43 @@ pub fn parse(text: &str) -> Vec<(String, String)> {
             Some((key.to_owned(), value.to_owned()))
         })
         .collect()
+}
+
+/// Returns the number of seconds in a variable, the smaller one where both of its names are set; `None`
+/// where it is not set, or empty.
+///
+/// # Errors
+///
+/// Returns `invalid_tool_params` if it is not a number of seconds.
+pub fn seconds_of(variable: &str) -> Result<Option<Duration>, ToolError> {
+    let parse = |text: &str| Duration::try_from_secs_f64(text.parse().ok()?).ok();
+    let hint = "Unset it, or give a number such as 300.";
+    let mut strictest = None;
+    for found in values(variable) {
+        let limit = found.parsed(parse, "not a number of seconds", hint)?;
+        // Zero means unlimited.
+        let length = |limit: &Duration| (limit.is_zero(), *limit);
+        strictest = strictest.into_iter().chain([limit]).min_by_key(length);
+    }
+    Ok(strictest)
+}
+
+/// Returns the state of a variable that switches something `on` or `off`; `None` where it is not set, or
+/// empty.
+///
+/// # Errors
+///
+/// Returns `invalid_tool_params` if it is neither.
+pub fn switch_of(variable: &str) -> Result<Option<bool>, ToolError> {
+    let parse = |text: &str| match text {
+        "on" => Some(true),
+        "off" => Some(false),
+        _ => None,
+    };
+    let hint = "Unset it, or set it to one of them.";
+    let found = values(variable).into_iter().next();
+    let state = found.map(|found| found.parsed(parse, "neither \"on\" nor \"off\"", hint));
+    state.transpose()
 }
 
 #[cfg(test)]
