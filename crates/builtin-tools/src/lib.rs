@@ -4,15 +4,16 @@
 //!
 //! - [`builtin`]: the tools, one file each, and the list of them; their declarations are made from
 //!   the types that parse their arguments;
-//! - [`edit`]: finding a text in a file although it differs a little from the one that was
-//!   asked for, for `smart_edit`.
+//! - [`edit`]: finding a text in a file although it differs a little from the one that was asked
+//!   for, for `smart_edit`.
 //!
-//! Without features there are the tools for files and memories; `shell` adds those for commands, and
-//! `web` those that reach the network.
+//! Without features there are the tools for files and memories; `shell` adds those for commands,
+//! and `web` those that reach the network.
 //!
-//! Pages, searches and a model are asked for by `gemini-tools-process`, which has another
-//! executable reach the network. Files are reached through `gemini-tools-workspace`, commands are run by `gemini-tools-process`,
-//! and whether a call may run is decided above, by `gemini-tools-policy`.
+//! The network is reached by another executable, which `gemini-tools-process` asks for pages,
+//! searches and answers of a model. Files are reached through `gemini-tools-workspace`, and
+//! commands are run by `gemini-tools-process`. Whether a call may run is decided above, by
+//! `gemini-tools-policy`.
 //!
 //! # Example
 //!

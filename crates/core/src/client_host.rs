@@ -1,42 +1,41 @@
-//! The hosts that are known as MCP clients: where each keeps its user's files, and its limits for answers.
+//! The hosts that are known as MCP clients: where each keeps its user's files, and how long an
+//! answer it accepts.
 //!
-//! Seen in Gemini CLI 0.61, Claude Code 2.1.332, Codex 0.171, qwen-code 0.24.4, opencode 1.18.33, Copilot CLI 1.0.102,
-//! goose 1.52 and Cline CLI 3.0.65.
+//! Seen in Gemini CLI 0.61, Claude Code 2.1.332, Codex 0.171, qwen-code 0.24.4, opencode 1.18.33,
+//! Copilot CLI 1.0.102, goose 1.52 and Cline CLI 3.0.65.
 
 use std::path::{Path, PathBuf};
 
-/// A host, as an MCP client.
+/// A host that is known as an MCP client.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub struct ClientHost {
-    /// The beginning of the name that the host has as an MCP client.
     client: &'static str,
-    /// The variable that names another directory. `None` for Gemini CLI, whose `GEMINI_CLI_HOME` takes the place of the
-    /// home directory for all of these tools.
+    /// The variable that names another directory. `None` for Gemini CLI, because its
+    /// `GEMINI_CLI_HOME` replaces the home directory for all of these tools.
     variable: Option<&'static str>,
-    /// The directory's name in the home directory, or its whole path.
+    /// The directory's name in the home directory, or an absolute path.
     directory: &'static str,
-    /// The name of the file of the user that the host reads into every session; empty if it is not known.
+    /// The name of the user's file that the host reads into every session; empty if unknown.
     pub memory_file: &'static str,
-    /// The layout of the directories in which the host keeps long answers.
+    /// Where the host stores long answers.
     pub saved_answers: Option<SavedAnswers>,
-    /// True if it obeys hints of tools in `_meta`, named `anthropic/…`.
+    /// True if the host obeys a tool's hints in `_meta` that are named `anthropic/…`.
     pub obeys_hints: bool,
-    /// The limits, by the beginning of the model's name.
     limits: &'static [(&'static str, AnswerLimit)],
 }
 
-/// The layout of the directories in which a host keeps long answers, beneath its own.
+/// Where a host stores long answers, beneath its directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SavedAnswers {
     /// `tmp/NAME/tool-outputs`, where `tmp/NAME/.project_root` holds the project's path.
     NamedProject,
-    /// `projects/NAME/SESSION/tool-results`, where NAME is the project's path with a dash for each character that is
-    /// no letter and no digit.
+    /// `projects/NAME/SESSION/tool-results`. NAME is the project's path with a dash for every
+    /// character that is neither a letter nor a digit.
     Session,
     /// `tmp/HASH/tool-results`, with the SHA-256 of the project's path.
     HashedProject,
-    /// A directory that other projects use as well, and may be for temporary files of all programs: the host's are those
-    /// with the mark in their names.
+    /// A directory for all projects, or even for temporary files of all programs. The host's files
+    /// have the mark in their names.
     Shared {
         /// The path beneath the host's directory.
         beneath: &'static str,
@@ -45,19 +44,19 @@ pub enum SavedAnswers {
     },
 }
 
-/// The most of an answer that a host hands to its model whole.
+/// How long an answer a host passes to its model unshortened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct AnswerLimit {
     /// The size.
     pub size: usize,
     /// The unit of the size.
     pub unit: SizeUnit,
-    /// The most lines, where they are limited as well.
+    /// Maximum number of lines, if they are limited too.
     pub lines: Option<usize>,
 }
 
 impl AnswerLimit {
-    /// Returns a limit of the size alone.
+    /// Creates a limit of the size only.
     pub const fn new(size: usize, unit: SizeUnit) -> Self {
         let lines = None;
         Self { size, unit, lines }
@@ -69,9 +68,9 @@ impl AnswerLimit {
 pub enum SizeUnit {
     /// Bytes of UTF-8.
     Bytes,
-    /// Units of UTF-16, as JavaScript counts.
+    /// UTF-16 code units, as JavaScript counts.
     Utf16,
-    /// Units of UTF-16 of the text as a string of JSON.
+    /// UTF-16 code units of the text as a JSON string.
     JsonUtf16,
 }
 
@@ -103,11 +102,11 @@ const fn bytes(size: usize) -> AnswerLimit {
     AnswerLimit::new(size, SizeUnit::Bytes)
 }
 
-/// Codex lets through 12,000 bytes, and of models that it knows to take 10,000 tokens 48,000, both with up to a hundred
-/// of its own.
+/// Codex accepts 12,000 bytes. For models that it knows to take 10,000 tokens it accepts 48,000.
+/// Both include up to a hundred bytes of its own.
 const CODEX_LARGE: AnswerLimit = bytes(47_900);
 
-/// Gemini CLI, in whose file a fact is kept where the host's own is not known.
+/// Gemini CLI. Its memory file is also used for hosts whose own is unknown.
 pub static GEMINI_CLI: ClientHost = ClientHost {
     client: "gemini-cli-mcp-client",
     variable: None,
@@ -228,7 +227,7 @@ pub static HOSTS: [&ClientHost; 8] = [
 ];
 
 impl ClientHost {
-    /// Returns the host that is an MCP client of this name.
+    /// Returns the host that introduces itself by this name.
     pub fn find(client: &str) -> Option<&'static Self> {
         HOSTS
             .into_iter()
@@ -240,20 +239,20 @@ impl ClientHost {
         self.directory == ".gemini"
     }
 
-    /// Returns the limit of answers for a model, which may be unknown; `None` if none is known, or the host's own
-    /// settings have it.
+    /// Returns the limit for answers to a model, whose name may be unknown. Returns `None` if no
+    /// limit is known, or if it depends on the host's settings.
     pub fn answer_limit(&self, model: &str) -> Option<AnswerLimit> {
         let mut limits = self.limits.iter();
         let (_, limit) = limits.find(|(name, _)| model.starts_with(name))?;
         Some(*limit)
     }
 
-    /// Returns the names of the variables that say where the directory is.
+    /// Returns the names of the variables that determine the directory.
     pub fn variables(&self) -> String {
         format!("HOME or {}", self.variable.unwrap_or("GEMINI_CLI_HOME"))
     }
 
-    /// Returns the directory of the user's files. `None` where it is not known as an absolute path.
+    /// Returns the directory of the user's files, or `None` if it is not known as an absolute path.
     pub fn directory(&self, home: Option<&Path>) -> Option<PathBuf> {
         let value = |name| std::env::var_os(name).filter(|value| !value.is_empty());
         let directory = match self.variable {

@@ -1,8 +1,8 @@
-//! Colours on a terminal: whether there are any, and what is shown in which.
+//! Colours on a terminal: whether to use them, and what gets which colour.
 //!
-//! Whether there are follows what other programs agree on: `NO_COLOR` (no-color.org) takes them
-//! away, `CLICOLOR_FORCE` and `CLICOLOR=0` (bixense.com/clicolors) force them and switch them off,
-//! and a terminal that `TERM` calls `dumb` has none.
+//! As in other programs, `NO_COLOR` (no-color.org) switches colours off, `CLICOLOR_FORCE` and
+//! `CLICOLOR=0` (bixense.com/clicolors) force them and switch them off, and a terminal whose `TERM`
+//! is `dumb` has none.
 
 use std::ffi::OsString;
 
@@ -28,7 +28,7 @@ impl ColourChoice {
         all.find(|choice| Self::NAMES[*choice as usize] == name)
     }
 
-    /// Returns true if a stream that is a terminal, or not, gets colours.
+    /// Returns true if a stream gets colours. `is_terminal` says whether it is a terminal.
     pub fn shows_on(self, is_terminal: bool) -> bool {
         self.shows_with(is_terminal, |name| std::env::var_os(name))
     }
@@ -51,7 +51,7 @@ impl ColourChoice {
     }
 }
 
-/// The look of a piece of text.
+/// How a piece of text looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Look {
     /// The path of a file.
@@ -68,12 +68,11 @@ pub enum Look {
     Added,
     /// Lines that a diff removes.
     Removed,
-    /// The place of a part of a diff in its file.
+    /// The position of a hunk of a diff in its file.
     Hunk,
 }
 
 impl Look {
-    /// Returns the parameters of the terminal's sequence.
     fn code(self) -> &'static str {
         match self {
             Self::Path => "35",
@@ -86,7 +85,7 @@ impl Look {
         }
     }
 
-    /// Adds a text that looks so, which has no line feed.
+    /// Appends a text in this colour. It must not hold a line feed.
     pub fn push(self, out: &mut String, text: &str) {
         out.push_str(&format!("\x1b[{}m{text}\x1b[0m", self.code()));
     }

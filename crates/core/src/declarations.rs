@@ -40,21 +40,21 @@ use crate::tool::{Kind, Schema};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-/// Maximum bytes of a description that is not reported: it is paid for with every request.
+/// Longest description without a finding, in bytes. A description is paid for with every request.
 const LONG_DESCRIPTION_BYTES: usize = 4096;
 
 /// A declaration that the API takes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolDeclaration {
-    /// The name for the model.
+    /// The name that the model sees.
     pub name: String,
-    /// The name by which its own program knows the tool.
+    /// The name that the tool's own program knows.
     pub original: String,
     /// The description for the model.
     pub description: String,
     /// The JSON Schema of the arguments, as a model is told it.
     pub schema: Value,
-    /// The schema that arguments are checked against, where a model can't be told all of it.
+    /// The schema that arguments are checked against, if a model can't be told all of it.
     pub whole: Option<Value>,
     /// The kind of its effect, where that is declared.
     pub kind: Option<Kind>,
@@ -74,7 +74,7 @@ pub struct ServerOrigin {
 }
 
 impl ToolDeclaration {
-    /// Returns the schema, which checks arguments as the tool's own does.
+    /// Returns the schema. It checks arguments against [`ToolDeclaration::whole`].
     pub fn arguments(&self) -> Schema {
         Schema::from_value(self.schema.clone()).checked_by(self.whole.clone())
     }
@@ -123,8 +123,8 @@ pub fn read(text: &[u8], names: &mut Names) -> Result<DeclarationList, String> {
     Ok(outcome)
 }
 
-/// Returns the declarations in an item, each with the steps that lead to it: those in either of
-/// Gemini's wrappers, that in `OpenAI`'s, or the item itself.
+/// Returns the declarations in an item, each with the steps that lead to it. Gemini's two wrappers
+/// and that of `OpenAI` are removed; any other item is a declaration itself.
 pub fn unwrap(mut item: Value, findings: &mut Vec<Diagnostic>) -> Vec<(Vec<Step>, Value)> {
     let step = |key: &str| Step::Key(key.to_owned());
     for key in ["functionDeclarations", "function_declarations"] {
@@ -149,11 +149,11 @@ pub fn unwrap(mut item: Value, findings: &mut Vec<Diagnostic>) -> Vec<(Vec<Step>
     vec![(Vec::new(), item)]
 }
 
-/// Compiles a declaration to one that the API takes, and adds the repairs to `findings`.
+/// Turns a declaration into one that the API accepts, and adds what was repaired to `findings`.
 ///
 /// # Errors
 ///
-/// Returns the finding for which the tool is left out.
+/// Returns the finding because of which the tool is dropped.
 pub fn compile(
     declaration: &Value,
     names: &mut Names,
@@ -187,12 +187,12 @@ pub fn compile(
     })
 }
 
-/// Checks a tool's description and repairs the schema of its arguments, whatever declares it; adds
-/// findings and repairs to `findings`. Returns what [`repair_schema`] does.
+/// Checks a tool's description and repairs its schema, adding to `findings`. Returns what
+/// [`repair_schema`] returns.
 ///
 /// # Errors
 ///
-/// Returns the finding for which the tool is left out.
+/// Returns the finding because of which the tool is dropped.
 pub fn check(
     original: &str,
     description: &str,
@@ -222,8 +222,7 @@ pub fn check(
     Ok(whole)
 }
 
-/// Returns the finding for which a tool is held back in whose declaration something is hidden from
-/// people.
+/// Returns a finding if the declaration hides text from people. The tool must not be used then.
 pub fn hidden_text(declaration: &Value, original: &str) -> Option<Diagnostic> {
     let (place, hidden) = find_hidden(declaration, "")?;
     let message = format!(
@@ -244,7 +243,6 @@ pub const SCHEMA_KEYS: [&str; 5] = [
     "parameters_json_schema",
 ];
 
-/// Returns the schema of a declaration, under whatever key it is.
 fn parameters(declaration: &Value, tool: &str, repairs: &mut Vec<Diagnostic>) -> Value {
     let mut keys = SCHEMA_KEYS.into_iter();
     let mut keys = keys.by_ref().filter(|key| !declaration[*key].is_null());
@@ -265,9 +263,9 @@ fn parameters(declaration: &Value, tool: &str, repairs: &mut Vec<Diagnostic>) ->
     declaration[key].clone()
 }
 
-/// Returns the first character of `text` that is invisible or changes the direction of what follows,
-/// and has no business there: controls, tags, bidirectional controls, zero-width characters.
-/// Characters that join letters or emoji are allowed where they do.
+/// Returns the first character that is invisible or changes the direction of what follows and has
+/// no business there: controls, tags, bidirectional controls, zero-width characters. Joiners are
+/// allowed between letters or emoji that they join.
 fn hidden_character(text: &str) -> Option<char> {
     if text.bytes().all(|b| matches!(b, b' '..=b'~' | b'\n')) {
         return None;
@@ -277,7 +275,6 @@ fn hidden_character(text: &str) -> Option<char> {
         .map(|(c, _)| c)
 }
 
-/// Finds the first hidden character in a value at a place, keys included, and the place of its text.
 fn find_hidden(value: &Value, place: &str) -> Option<(String, char)> {
     let within = |key: &str| {
         let dot = if place.is_empty() { "" } else { "." };

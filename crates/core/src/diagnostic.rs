@@ -1,8 +1,8 @@
-//! Diagnostics for people and for CI: findings of `lint` and `doctor`, and faults of settings,
-//! policies, tools' files and declarations.
+//! Diagnostics for people and for CI: the findings of `lint` and `doctor`, and mistakes in
+//! settings, policies, tool files and declarations.
 //!
-//! Owned here: the type and its text on one line. `gemini-tools-custom-tools` writes the formats of
-//! CI services.
+//! This module has the type and its one-line text. `gemini-tools-custom-tools` writes the formats
+//! of CI services.
 
 use crate::text::show_path;
 use serde::{Deserialize, Serialize, Serializer};
@@ -17,9 +17,9 @@ use std::path::{Path, PathBuf};
 pub enum Severity {
     /// Something does not work: a tool is left out, a value is not in effect, a call fails.
     Error,
-    /// Something works, but hardly as it was meant.
+    /// Something works, but probably not as it was meant.
     Warning,
-    /// Something was put right.
+    /// Something was repaired.
     Repair,
 }
 
@@ -34,7 +34,7 @@ impl Severity {
     }
 }
 
-/// The subject of a diagnostic.
+/// What a diagnostic is about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
@@ -47,7 +47,7 @@ pub enum Origin {
     Subject(String),
 }
 
-/// Serializes a path as text: one that is not UTF-8 has no string in JSON of its own.
+/// Serializes a path as text, because a path that is not UTF-8 is not a JSON string.
 pub(crate) fn as_text<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&show_path(path))
 }
@@ -70,7 +70,7 @@ impl From<&str> for Origin {
     }
 }
 
-/// The place of a diagnostic, as far as it is known.
+/// Where a diagnostic points, as far as that is known.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
     /// Subject of the diagnostic.
@@ -82,10 +82,10 @@ pub struct Place {
     /// The column in that line, from 1, in characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub column: Option<NonZeroU32>,
-    /// The first column behind it, where that is known.
+    /// The column behind the place, if known.
     #[serde(default, rename = "endColumn", skip_serializing_if = "Option::is_none")]
     pub end_column: Option<NonZeroU32>,
-    /// The text of that line, for reports whose message does not have it.
+    /// The text of that line, for reports that show it.
     #[serde(skip)]
     pub text: Option<String>,
     /// The tool, as its author calls it; empty if it has no name or several are meant.
@@ -105,8 +105,6 @@ impl Place {
         }
     }
 
-    /// Returns the file with line and column, the server or the subject, in words; empty if none is
-    /// known.
     fn origin_text(&self) -> String {
         let (mut text, is_file) = match &self.origin {
             Some(Origin::File(path)) => (show_path(path).into_owned(), true),
@@ -133,22 +131,22 @@ impl fmt::Display for Place {
     }
 }
 
-/// A fault: its place, its consequence, and the remedy.
+/// A finding: what is wrong and where, why it matters, and what to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Diagnostic {
     /// Severity of the fault.
     pub severity: Severity,
-    /// Name of the check; stays the same from version to version.
+    /// The check's name, which does not change between versions.
     pub code: Cow<'static, str>,
-    /// Place of the fault. Boxed, because results hold diagnostics.
+    /// Where it is. Boxed, because results hold diagnostics.
     #[serde(flatten)]
     pub place: Box<Place>,
-    /// Fault, or repair.
+    /// What is wrong, or what was repaired.
     pub message: String,
-    /// Consequence of the fault; empty if the message says it.
+    /// Why it matters; empty if the message says it.
     #[serde(default, skip_serializing_if = "str::is_empty")]
     pub why: Cow<'static, str>,
-    /// Remedy; empty if the message says it, or nothing has to be done.
+    /// What to do; empty if the message says it or nothing is needed.
     #[serde(default, skip_serializing_if = "str::is_empty")]
     pub help: Cow<'static, str>,
 }
@@ -176,7 +174,7 @@ impl Diagnostic {
         }
     }
 
-    /// Makes an error about a tool and a key, each empty where none is meant.
+    /// Creates an error about a tool and a key. Each may be empty.
     pub fn error(
         code: impl Into<Cow<'static, str>>,
         tool: &str,
@@ -186,7 +184,7 @@ impl Diagnostic {
         Self::new(Severity::Error, code, tool, key, message)
     }
 
-    /// Makes a warning about a tool and a key, each empty where none is meant.
+    /// Creates a warning about a tool and a key. Each may be empty.
     pub fn warning(
         code: impl Into<Cow<'static, str>>,
         tool: &str,
@@ -196,7 +194,7 @@ impl Diagnostic {
         Self::new(Severity::Warning, code, tool, key, message)
     }
 
-    /// Makes a repair of a tool's key; the message says what was put right.
+    /// Creates a repair of a tool's key. The message says what was repaired.
     pub fn repair(
         code: impl Into<Cow<'static, str>>,
         tool: &str,
@@ -206,26 +204,26 @@ impl Diagnostic {
         Self::new(Severity::Repair, code, tool, key, message)
     }
 
-    /// Says which file it is about.
+    /// Sets the file that it is about.
     #[must_use]
     pub fn in_file(self, file: &Path) -> Self {
         self.about(file)
     }
 
-    /// Says which MCP server it is about.
+    /// Sets the MCP server that it is about.
     #[must_use]
     pub fn about_server(self, server: &str) -> Self {
         self.about(Origin::Server(server.to_owned()))
     }
 
-    /// Says what it is about.
+    /// Sets what it is about.
     #[must_use]
     pub fn about(mut self, origin: impl Into<Origin>) -> Self {
         self.place.origin = Some(origin.into());
         self
     }
 
-    /// Says why it matters, and what to do.
+    /// Adds why it matters and what to do.
     #[must_use]
     pub fn advise(
         mut self,
@@ -236,7 +234,7 @@ impl Diagnostic {
         self
     }
 
-    /// Puts another text in the place of one, wherever it is.
+    /// Replaces one text by another wherever it occurs.
     pub fn replace(&mut self, old: &str, new: &str) {
         let place = &mut *self.place;
         let origin = match &mut place.origin {

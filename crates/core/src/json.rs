@@ -1,9 +1,9 @@
-//! JSON documents of others: read within limits, and as hosts in JavaScript write them.
+//! Reading JSON documents of other programs within limits, and as hosts in JavaScript write them.
 //!
-//! A value takes up to some hundred bytes of memory where its text takes two, so that a limit of
-//! bytes alone bounds nothing. What the values will take is summed up before any is made.
+//! A value takes up to a hundred bytes of memory for two bytes of text, so a limit on bytes alone
+//! bounds nothing. The memory of all values is estimated before any is made.
 //!
-//! Every error about JSON that a user or a model reads is worded here, as [`JsonError`].
+//! Every error about JSON that a user or model sees is worded here, as [`JsonError`].
 
 mod error;
 
@@ -12,23 +12,21 @@ pub use error::JsonError;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// A longer document is refused, in bytes: a file that is written is one document.
+/// Longest document, in bytes. A call that writes a file holds the whole file.
 pub const MAX_BYTES: usize = 8 * 1024 * 1024;
 
 /// Maximum size of a document that may hold media in base64, in bytes.
 pub const MAX_WITH_MEDIA_BYTES: usize = 32 * 1024 * 1024;
 
-/// Names of the values that are media in base64, in messages of MCP servers.
 const MEDIA_NAMES: [&[u8]; 2] = [b"data", b"blob"];
 
-/// A document is refused whose values take more memory, in bytes. Texts are not counted: they
-/// take what they have in the document.
+/// Maximum memory of a document's values, in bytes. Texts are not counted, because they take no
+/// more than in the document.
 pub const MAX_VALUES_BYTES: usize = 12 * 1024 * 1024;
 
-/// Memory of a value, and of a name: its place in a list that has grown.
 const VALUE_BYTES: usize = 64;
 
-/// Memory of an object besides its values: the node of a tree with room for eleven entries.
+/// Memory of an object besides its values in bytes: a tree node with room for eleven entries.
 const OBJECT_BYTES: usize = 640;
 
 /// Reads a JSON document.
@@ -41,31 +39,30 @@ pub fn read<T: DeserializeOwned>(text: &[u8]) -> Result<T, JsonError> {
     read_unlimited(text)
 }
 
-/// Reads a JSON document that one of our executables or the user has written: without limits.
+/// Reads a JSON document without limits. It must come from one of our executables or from the user.
 ///
 /// # Errors
 ///
-/// If it is not valid JSON, or is not what is wanted.
+/// Returns an error if it is not valid JSON or not what is wanted.
 pub fn read_unlimited<T: DeserializeOwned>(text: &[u8]) -> Result<T, JsonError> {
     serde_json::from_slice(text).map_err(|e| JsonError::new(text, &e))
 }
 
-/// Takes a value apart that has been read before, and has no places of its own any more.
+/// Converts a value that has been read before. Errors have no position.
 ///
 /// # Errors
 ///
-/// If it is not what is wanted.
+/// Returns an error if it is not what is wanted.
 pub fn from_value<T: DeserializeOwned>(value: Value) -> Result<T, JsonError> {
     serde_json::from_value(value).map_err(|e| JsonError::new(b"", &e))
 }
 
-/// Reads a JSON document. A half of a surrogate pair, which `JSON.stringify` writes where a text
-/// was cut within a character, becomes U+FFFD, as in node and jq; all else is as strict as
-/// RFC 8259.
+/// Reads a JSON document. `JSON.stringify` writes half of a surrogate pair if a text was cut within
+/// a character; it becomes U+FFFD, as in node and jq. Everything else is as strict as RFC 8259.
 ///
 /// # Errors
 ///
-/// If it is too large, or is not valid JSON.
+/// Returns an error if it is too large or not valid JSON.
 pub fn parse_json(text: &[u8]) -> Result<Value, JsonError> {
     read(text).or_else(|error| match without_lone_surrogates(text) {
         Some(text) => read(&text),
@@ -91,12 +88,12 @@ pub fn check(text: &[u8]) -> Result<(), JsonError> {
     Ok(())
 }
 
-/// Checks that a message of an MCP server is small enough to be read: only media may make it longer
+/// Checks that a message of an MCP server is small enough to read. Only media may make it longer
 /// than [`MAX_BYTES`].
 ///
 /// # Errors
 ///
-/// A message that names the limit.
+/// Returns an error that names the limit.
 pub fn check_message(text: &[u8]) -> Result<(), JsonError> {
     check(text)?;
     if text.len() > MAX_BYTES && text.len() - media_bytes(text) > MAX_BYTES {
@@ -120,8 +117,8 @@ fn media_bytes(text: &[u8]) -> usize {
     bytes
 }
 
-/// Returns the memory that the values of a text take, or a number beyond the limit. The text need
-/// not be JSON: what a parser has made of it before it finds a fault counts.
+/// Estimates the memory of a text's values, up to just beyond the limit. The text need not be
+/// valid: a parser makes values until it meets the mistake.
 fn values_bytes(text: &[u8]) -> usize {
     let mut bytes = VALUE_BYTES;
     let mut rest = text;
@@ -150,7 +147,7 @@ fn behind_string(mut text: &[u8]) -> &[u8] {
     &[]
 }
 
-/// Returns the text with U+FFFD for each half that is alone; `None` where there is none.
+/// Replaces each lone surrogate by U+FFFD. Returns `None` if there is none.
 fn without_lone_surrogates(text: &[u8]) -> Option<Vec<u8>> {
     let mut repaired = None;
     let mut at = 0;

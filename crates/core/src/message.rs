@@ -19,10 +19,10 @@ pub struct Part {
     /// Media in the message itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inline_data: Option<Blob>,
-    /// True if the text is a thought of the model: shown apart, and not sent back.
+    /// True for a thought of the model, which is shown apart and not sent back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thought: Option<bool>,
-    /// Signature that the model wants back with this part: newer models refuse a call without it.
+    /// A signature that must be sent back with this part. Newer models refuse a call without it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thought_signature: Option<String>,
     /// A call that the model wants.
@@ -34,7 +34,7 @@ pub struct Part {
     /// The answer to a call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub function_response: Option<FunctionResponse>,
-    /// Everything else, as it came.
+    /// All other fields, unchanged.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
@@ -101,10 +101,10 @@ pub struct FunctionResponse {
 /// A message of a conversation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Content {
-    /// `user` or `model`; a response may leave it out.
+    /// `user` or `model`; a response may omit it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub role: String,
-    /// Parts of the message; a response may leave them out.
+    /// The message's parts; a response may omit them.
     #[serde(default, deserialize_with = "null_is_default")]
     pub parts: Vec<Part>,
 }
@@ -122,7 +122,7 @@ impl Content {
     }
 }
 
-/// Reads `null`, which some servers write where others leave a field out, as the default.
+/// Reads `null` as the default. Some servers write it for a missing field.
 pub fn null_is_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
@@ -140,10 +140,10 @@ pub struct FunctionCall {
     /// The function's name.
     #[serde(default)]
     pub name: String,
-    /// An object; where the model left it out, an empty one.
+    /// The arguments, an object. Empty if the model omitted it.
     #[serde(default, deserialize_with = "null_is_default")]
     pub args: Map<String, Value>,
-    /// Everything else, as it came.
+    /// All other fields, unchanged.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }

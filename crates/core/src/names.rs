@@ -1,7 +1,7 @@
-//! Names of tools that hosts and APIs take, and the way back.
+//! Names of tools that hosts and APIs accept, and the way back.
 //!
-//! A name that doesn't fit gets `_` for each character that is not taken, and a hash of the whole
-//! at its end: a host that knows the tools knows which was meant.
+//! In a name that is not accepted `_` replaces each forbidden character, and a hash of the whole
+//! name is added. A host that knows all tools can then tell which was meant.
 
 use crate::text::hex;
 use sha2::{Digest, Sha256};
@@ -9,17 +9,17 @@ use std::borrow::Cow;
 
 pub(crate) const HASH_CHARS: usize = 8;
 
-/// A way to write tools.
+/// A format for declaring tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Dialect {
     /// Function declarations as Gemini CLI reads them.
     #[default]
     Gemini,
-    /// The `tools` of `OpenAI`'s Chat Completions, and of all that speak it.
+    /// `tools` of `OpenAI`'s Chat Completions, which many other services accept.
     OpenAi,
-    /// The `tools` of `OpenAI`'s Responses: flat, and strict unless they say otherwise.
+    /// `tools` of `OpenAI`'s Responses. It is flat, and strict by default.
     OpenAiResponses,
-    /// The `tools` of Anthropic's Messages.
+    /// `tools` of Anthropic's Messages.
     Anthropic,
 }
 
@@ -32,7 +32,7 @@ impl Dialect {
         Dialect::Anthropic,
     ];
 
-    /// Returns the name by which it is chosen.
+    /// Returns the name that selects it.
     pub fn name(self) -> &'static str {
         match self {
             Dialect::Gemini => "gemini",
@@ -69,7 +69,7 @@ impl Dialect {
         }
     }
 
-    /// Returns the name under which this dialect knows a tool: its own, where that fits.
+    /// Returns the name of a tool in this dialect, which is its own if that is accepted.
     pub fn name_for(self, name: &str) -> Cow<'_, str> {
         if self.takes_name(name) {
             return Cow::Borrowed(name);
@@ -101,14 +101,14 @@ pub fn api_name(name: &str) -> String {
     name
 }
 
-/// Returns true if a name may stand for another: no other name can have been mapped.
+/// Returns true if a name may have been made by this module. Other names need not be looked up.
 pub fn may_be_mapped(name: &str) -> bool {
     let hash = name.len().checked_sub(HASH_CHARS + 1);
     let hash = hash.and_then(|at| name.get(at..)?.strip_prefix('_'));
     hash.is_some_and(|hash| hash.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')))
 }
 
-/// Returns true if `written` is a dialect's name for the tool `name`.
+/// Returns true if `written` is some dialect's name for the tool `name`.
 pub fn is_mapped(name: &str, written: &str) -> bool {
     may_be_mapped(written)
         && Dialect::ALL
@@ -116,7 +116,7 @@ pub fn is_mapped(name: &str, written: &str) -> bool {
             .any(|dialect| !dialect.takes_name(name) && dialect.name_for(name) == written)
 }
 
-/// Returns a name of at most `longest` ASCII characters that only `original` has.
+/// Returns a name of at most `longest` ASCII characters that is unique to `original`.
 pub fn hashed(name: &str, original: &str, longest: usize) -> String {
     let hash = hex(&Sha256::digest(original.as_bytes())[..HASH_CHARS / 2]);
     let keep = name.len().min(longest - HASH_CHARS - 1);

@@ -1,7 +1,5 @@
-//! The calls of a message that are made at the same time: those that only read, with nothing
-//! between them that may change something. All others are made alone, in their order.
-//!
-//! Nothing here knows what a call is.
+//! Which calls of a message run at the same time: consecutive calls that only read. All others run
+//! alone, in their order.
 
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
@@ -9,8 +7,8 @@ use std::sync::{Mutex, PoisonError};
 /// The most calls that are made at the same time.
 pub const MAX_PARALLEL_CALLS: usize = 8;
 
-/// Returns the calls of a message in groups, in their order: the calls of a group may be made at
-/// the same time, each group after the one before it.
+/// Splits the calls of a message into groups, in their order. Calls of a group may run at the same
+/// time, but only after the group before.
 pub fn groups<T>(calls: &[T], only_reads: impl Fn(&T) -> bool) -> Vec<Range<usize>> {
     let mut groups: Vec<Range<usize>> = Vec::new();
     let mut is_open = false;
@@ -25,8 +23,8 @@ pub fn groups<T>(calls: &[T], only_reads: impl Fn(&T) -> bool) -> Vec<Range<usiz
     groups
 }
 
-/// Does something with each of a group, at most [`MAX_PARALLEL_CALLS`] at the same time. One alone is done on
-/// this thread.
+/// Runs `act` on each item of a group, at most [`MAX_PARALLEL_CALLS`] at the same time. A single
+/// item is handled on this thread.
 pub fn each<T: Send>(mut group: Vec<T>, act: impl Fn(T) + Sync) {
     if group.len() <= 1 {
         return group.pop().map_or((), act);

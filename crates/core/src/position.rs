@@ -1,16 +1,14 @@
-//! Positions in a document.
+//! Positions in a document, in whatever language it is written.
 //!
-//! Owned here: a tree of the places of a document's values, whatever language it is written in,
-//! and the way from the place that a finding names to one in the text. Who reads a language
-//! builds the tree.
+//! Whoever reads a language builds a tree with the positions of the document's values. This module
+//! finds the position of a place that a finding names.
 
 use crate::diagnostic::Diagnostic;
 use std::num::NonZeroU32;
 
-/// References within a document are followed so often.
 const MOST_HOPS: usize = 16;
 
-/// A place in a text: line and column, both from 1, the column in characters.
+/// A place in a text as line and column, both from 1. The column is in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Position {
     /// The line.
@@ -36,16 +34,15 @@ impl Position {
     }
 }
 
-/// Maximum bytes that are looked through for one column: a document may be a single line.
+/// Size of the blocks for which characters are counted in advance, in bytes. A document may be a
+/// single line, and a column is found by counting within one block.
 const BLOCK_BYTES: usize = 256;
 
 /// A text by its lines.
 #[derive(Debug)]
 pub struct LineIndex<'a> {
     text: &'a [u8],
-    /// Start of each line, in bytes.
     starts: Vec<usize>,
-    /// Number of characters before each block.
     counts: Vec<usize>,
 }
 
@@ -87,7 +84,6 @@ impl<'a> LineIndex<'a> {
     }
 }
 
-/// Returns the number of characters that begin in a piece of UTF-8.
 fn characters(text: &[u8]) -> usize {
     text.iter().filter(|byte| (**byte & 0xC0) != 0x80).count()
 }
@@ -114,7 +110,7 @@ pub enum NodeKind {
     Other,
 }
 
-/// A step into a document.
+/// A step from a value to one within it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
     /// To the value of a name.
@@ -124,7 +120,7 @@ pub enum Step {
 }
 
 impl Node {
-    /// Returns the start of the value at the end of a path, with its name, and the value.
+    /// Returns the value at the end of a path, and where it begins, with its name.
     pub fn find(&self, path: &[Step]) -> Option<(Position, &Node)> {
         path.iter()
             .try_fold((self.at, self), |(_, node), step| match step {
@@ -133,11 +129,11 @@ impl Node {
             })
     }
 
-    /// Returns the value of a name; of several the last, which is the one that counts.
     fn get(&self, name: &str) -> Option<(Position, &Node)> {
         let NodeKind::Map(entries) = &self.kind else {
             return None;
         };
+        // If a name occurs twice, the last one counts.
         let mut entries = entries.iter().rev();
         let (_, at, node) = entries.find(|(own, _, _)| own == name)?;
         Some((*at, node))
@@ -163,10 +159,10 @@ impl Node {
     }
 }
 
-/// The end of a path that could be followed in part.
+/// How far a path could be followed.
 #[derive(Debug, Clone, Copy)]
 pub struct DeepestMatch {
-    /// Length of the rest of its text, in bytes.
+    /// Length of the part that could not be followed, in bytes.
     pub rest: usize,
     /// Start of the value that was found.
     pub at: Position,
@@ -180,8 +176,8 @@ pub struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Follows a place to its end, if it goes so far. Names of properties of a schema are without
-    /// `properties`, and may hold dots themselves: the longest that fits is taken.
+    /// Follows a place such as `a.items.anyOf[1]` as far as possible. Schema properties are named
+    /// without `properties`. A name may hold dots, so the longest that fits is taken.
     pub fn deepest(&self, node: &Node, place: &str) -> Option<DeepestMatch> {
         self.follow(node, place, MOST_HOPS)
     }

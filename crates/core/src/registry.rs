@@ -6,20 +6,20 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
-/// Prefix that Gemini CLI 0.61 gives the name of a discovered tool.
+/// The prefix that Gemini CLI 0.61 adds to the name of a discovered tool.
 pub const DISCOVERED_PREFIX: &str = "discovered_tool_";
 
-/// Returns the own name of a tool, without that prefix.
+/// Returns a tool's name without that prefix.
 pub fn bare_name(name: &str) -> &str {
     name.strip_prefix(DISCOVERED_PREFIX).unwrap_or(name)
 }
 
-/// Tools that are not in a registry and that a caller may have meant.
+/// Tools outside of the registry that a caller may have meant.
 #[derive(Debug, Default)]
 pub struct Others {
     /// Their names, each with another spelling.
     pub tools: Vec<(String, String)>,
-    /// The MCP servers that they come from.
+    /// The MCP servers that have them.
     pub servers: Vec<String>,
 }
 
@@ -32,7 +32,7 @@ pub struct ToolRegistry {
 
 type Tools = Vec<Arc<dyn Tool>>;
 
-/// Tools that are only looked for when a name is wanted that no tool before has.
+/// Tools that are only searched for when a name is requested that nothing before has.
 pub struct Source(LazyLock<Tools, Box<dyn FnOnce() -> Tools + Send>>);
 
 impl Source {
@@ -64,11 +64,11 @@ impl ToolRegistry {
         self.share(Arc::new(tool))
     }
 
-    /// Adds a tool, or puts it in the place of the one with its name, which is given back.
+    /// Adds a tool or replaces the one with its name, which is returned.
     ///
     /// # Errors
     ///
-    /// `invalid_tool_params` where the name is not valid for the Gemini API.
+    /// Returns `invalid_tool_params` if the name is not valid for the Gemini API.
     pub fn replace(
         &mut self,
         tool: impl Tool + 'static,
@@ -78,7 +78,7 @@ impl ToolRegistry {
         Ok(self.tools.insert(name, Arc::new(tool)))
     }
 
-    /// Registers a tool that another owner keeps as well, as [`ToolRegistry::register`] does.
+    /// Registers a tool that somebody else holds as well, like [`ToolRegistry::register`].
     ///
     /// # Errors
     ///
@@ -96,20 +96,20 @@ impl ToolRegistry {
         Ok(())
     }
 
-    /// Adds tools that are looked for when a name is wanted that neither the registered tools
-    /// nor earlier sources have.
+    /// Adds tools that are searched for when neither the registered tools nor earlier sources have
+    /// a name.
     pub fn add_source(&mut self, source: Source) {
         self.sources.push(Arc::new(source));
     }
 
-    /// Takes a tool out.
+    /// Removes a tool.
     pub fn unregister(&mut self, name: &str) -> Option<Arc<dyn Tool>> {
         self.tools.remove(name)
     }
 
-    /// Finds a tool by its name, by an alias, or by either with the prefix that Gemini CLI
-    /// puts before discovered tools; with the feature `dialects` also by the name that another API
-    /// had to give it.
+    /// Finds a tool by its name, by an alias, or by either with the prefix that Gemini CLI adds to
+    /// discovered tools. With the feature `dialects` it also finds the name that another API
+    /// required.
     pub fn get(&self, name: &str) -> Option<&dyn Tool> {
         self.find(name).map(AsRef::as_ref)
     }
@@ -135,7 +135,6 @@ impl ToolRegistry {
         found
     }
 
-    /// Finds a tool by the name that another API had to give it.
     #[cfg(feature = "dialects")]
     fn mapped(&self, name: &str) -> Option<&Arc<dyn Tool>> {
         use crate::names::{is_mapped, may_be_mapped};
@@ -159,7 +158,7 @@ impl ToolRegistry {
             .ok_or_else(|| self.missing(name, &Others::default()))
     }
 
-    /// Returns the error of a name that no tool has, which names the nearest tools.
+    /// Returns the error for an unknown name. It names the nearest tools.
     pub fn missing(&self, name: &str, others: &Others) -> ToolError {
         let tools = || {
             others
@@ -182,7 +181,6 @@ impl ToolRegistry {
         .with_hint(hint)
     }
 
-    /// Returns all names by which tools are known, each with the tool's own.
     fn spellings(&self) -> impl Iterator<Item = (&str, &str)> {
         self.all().flat_map(|tool| {
             let (own, info) = (tool.name(), tool.info());
@@ -203,7 +201,7 @@ impl ToolRegistry {
         self.iter().map(crate::tool::declaration).collect()
     }
 
-    /// Keeps only the tools that `keep` wants; those of the sources are looked for.
+    /// Keeps only the tools that `keep` accepts. All sources are searched for that.
     pub fn retain(&mut self, mut keep: impl FnMut(&dyn Tool) -> bool) {
         for source in std::mem::take(&mut self.sources) {
             for tool in source.0.iter() {
@@ -231,13 +229,15 @@ impl ToolRegistry {
         crate::tool::catch(tool.name(), || crate::tool::build(tool, args, cx))
     }
 
-    /// Checks and runs a call, without asking anyone: that it may be made is the caller's decision. A tail call that the
-    /// result asks for is not, so that it only runs if it needs no approval; its result takes the place of the first. Use
-    /// [`ToolRegistry::execute_judged`] to judge each call.
+    /// Checks and runs a call without asking anyone; the caller has decided that it may run. Nobody
+    /// has decided about a tail call that the result asks for, so it only runs if it needs no
+    /// approval. Its result replaces the first one. [`ToolRegistry::execute_judged`] judges every
+    /// call.
     ///
     /// # Errors
     ///
-    /// What the tool gives; those of [`tail_call::execute`]; `policy_violation` for a tail call that needs approval.
+    /// Returns the tool's errors, those of [`tail_call::execute`], and `policy_violation` for a
+    /// tail call that needs approval.
     pub fn execute(&self, name: &str, args: Value, cx: &Context) -> Result<ToolResult, ToolError> {
         let mut is_tail_call = false;
         self.execute_judged(name, args, cx, |tool, args| {
@@ -248,13 +248,13 @@ impl ToolRegistry {
         })
     }
 
-    /// Makes a call as [`ToolRegistry::execute`] does, but asks `judge` about it before it is made, and about each tail
-    /// call. `judge` returns the call that it has judged, built by [`crate::tool::build`], and that is what runs. If it
-    /// has judged a line of shell, it gives it to the call by [`ToolInvocation::set_line`].
+    /// Runs a call like [`ToolRegistry::execute`], but asks `judge` before it and before each tail call. `judge` returns
+    /// the call that it has judged, built by [`crate::tool::build`], and that is what runs. If it has judged a shell line
+    /// in another notation than the given one, it sets that by [`ToolInvocation::set_line`].
     ///
     /// # Errors
     ///
-    /// Those, and what `judge` gives.
+    /// Returns the same errors, and those of `judge`.
     pub fn execute_judged(
         &self,
         name: &str,
@@ -290,11 +290,11 @@ pub fn is_valid_name(name: &str) -> bool {
         && bytes.all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-'))
 }
 
-/// Number of characters that are compared: comparing takes the product of both lengths.
+/// How many characters are compared. The cost grows with the product of both lengths.
 const COMPARED_CHARS: usize = 200;
 
-/// Returns up to three tools that `name` may have meant, the nearest first; `spellings` are names
-/// of tools, each with the tool's own.
+/// Returns up to three tools that `name` may mean, the nearest first. `spellings` are names of
+/// tools, each with the tool's main name.
 pub fn nearest<'a>(
     name: &str,
     spellings: impl Iterator<Item = (&'a str, &'a str)>,
@@ -316,7 +316,7 @@ pub fn nearest<'a>(
     names
 }
 
-/// Returns advice about a name that no tool has: the nearest names, or else all.
+/// Returns a hint for an unknown name: the nearest names, or else all.
 pub fn hint<'a>(near: &[&str], all: impl Iterator<Item = &'a str>) -> String {
     if near.is_empty() {
         let all: Vec<_> = all.collect();
@@ -326,7 +326,8 @@ pub fn hint<'a>(near: &[&str], all: impl Iterator<Item = &'a str>) -> String {
     }
 }
 
-/// Returns the likeness of two names, from 0 to 1, also if words are swapped or missing.
+/// Returns how similar two names are, from 0 to 1. Swapped or missing words reduce it only a
+/// little.
 fn likeness(a: &str, b: &str) -> f64 {
     let words = |s: &str| -> Vec<String> {
         let mut words: Vec<_> = s.split('_').map(str::to_owned).collect();
@@ -343,7 +344,8 @@ fn likeness(a: &str, b: &str) -> f64 {
         .max(if shared > 0 { 0.5 + overlap / 2.0 } else { 0.0 })
 }
 
-/// Returns how much `a`, a single word, is like the first of several words of `b`.
+/// Returns how similar a single word is to the first word of `b`, so that `serach` finds
+/// `search_file_content`.
 fn likeness_of_first_word(a: &str, b: &str) -> f64 {
     match b.split_once('_') {
         Some((first, _)) if first.len() >= 4 && !a.contains('_') => {

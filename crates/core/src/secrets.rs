@@ -1,12 +1,11 @@
-//! Credentials: which variables of the environment hold one, and a text without those that look like one.
+//! Credentials: which environment variables hold one, and how to mask them in a text.
 
 use fancy_regex::Regex;
 use std::sync::LazyLock;
 
-/// Text in the place of a credential.
 const HIDDEN: &str = "***";
 
-/// The shortest value of a variable that is looked for: a shorter one would be found everywhere.
+/// Shortest value that is masked, in bytes. A shorter one would be found everywhere.
 const SHORTEST_BYTES: usize = 8;
 
 const WORDS: [&str; 10] = [
@@ -22,7 +21,8 @@ const WORDS: [&str; 10] = [
     "CERT",
 ];
 
-/// Names that say where something is or whose it is, and have no other meaning.
+/// Names that are masked although they have none of the words: they tell where something is or
+/// whose it is.
 const NAMES: [&str; 8] = [
     "AZURE_CLIENT_ID",
     "AZURE_TENANT_ID",
@@ -34,7 +34,7 @@ const NAMES: [&str; 8] = [
     "TWILIO_ACCOUNT_SID",
 ];
 
-/// Names with one of the words that are only paths of certificates, which are public.
+/// Names with one of the words that only hold paths of public certificates.
 const HARMLESS: [&str; 5] = [
     "CURL_CA_BUNDLE",
     "NODE_EXTRA_CA_CERTS",
@@ -43,10 +43,8 @@ const HARMLESS: [&str; 5] = [
     "SSL_CERT_FILE",
 ];
 
-/// Beginnings of names with one of the words that say nothing secret.
 const HARMLESS_STARTS: [&str; 2] = ["GIT_AUTHOR_", "GIT_CONFIG_"];
 
-/// Beginnings of values that are credentials under any name.
 const BEGINNINGS: [&str; 15] = [
     "-----BEGIN",
     "AIzaSy",
@@ -65,7 +63,6 @@ const BEGINNINGS: [&str; 15] = [
     "xox",
 ];
 
-/// Credentials in a text: of Google, AWS, GitHub, Stripe and Slack, private keys, and web tokens.
 #[expect(clippy::unwrap_used, reason = "a constant, which a test compiles")]
 static CREDENTIAL: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(concat!(
@@ -78,7 +75,6 @@ static CREDENTIAL: LazyLock<Regex> = LazyLock::new(|| {
     .unwrap()
 });
 
-/// The password in an address, after what stands before it.
 #[expect(clippy::unwrap_used, reason = "a constant, which a test compiles")]
 static PASSWORD: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r#"(://[^\s/?#:@"'<>]*:)[^\s/?#@"'<>]+@"#).unwrap());
@@ -94,7 +90,7 @@ impl std::fmt::Debug for Secrets {
 }
 
 impl Secrets {
-    /// Collects the secrets among variables, such as those of this process's environment.
+    /// Collects the secrets among variables, such as those of this process.
     pub fn among(variables: impl Iterator<Item = (String, String)>) -> Self {
         let values = variables.filter(|(name, value)| is_secret(name, value));
         let mut own: Vec<String> = values
@@ -114,7 +110,7 @@ impl Secrets {
         )
     }
 
-    /// Returns a text in which no secret shows.
+    /// Returns the text with all secrets masked.
     pub fn hidden(&self, text: &str) -> String {
         let mut own = text.to_owned();
         for secret in &self.0 {
@@ -127,7 +123,7 @@ impl Secrets {
     }
 }
 
-/// Returns true for a variable of the environment that holds a credential, by its name or its value.
+/// Returns true if an environment variable holds a credential, judged by its name or value.
 pub fn is_secret(name: &str, value: &str) -> bool {
     let name = name.to_ascii_uppercase();
     if has_password(value) || BEGINNINGS.iter().any(|b| value.starts_with(b)) || is_jwt(value) {

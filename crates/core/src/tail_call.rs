@@ -1,8 +1,9 @@
-//! Tail calls: a result that asks for another call, whose result takes its place.
+//! Tail calls: a result may ask for another call, whose result replaces it.
 //!
-//! A tail call is a call: whoever judges calls judges it too, by what it is and not by what asked for it. There is one
-//! loop that makes them, [`execute`], and it makes no call that was not judged. A host that judges calls itself, in
-//! another process, gets the request instead and refuses what [`refuse_change`] and [`refuse_more`] refuse.
+//! A tail call is judged like any other call, by what it does and not by what asked for it.
+//! [`execute`] is the only loop that makes them, and it makes no call that was not judged. A host
+//! that judges calls itself, in another process, gets the request instead, and must refuse what
+//! [`refuse_change`] and [`refuse_more`] refuse.
 
 use crate::tool::{
     Args, Confirmation, Context, Tool, ToolError, ToolInvocation, ToolResult, build, catch, convert,
@@ -25,14 +26,14 @@ pub enum TailCalls {
     Return,
 }
 
-/// Makes a call of `tool`, and the tail calls that its results ask for: `find` finds their tools by name. `judge` is
-/// asked before each call, and returns what runs: it has built that call from the arguments that it has judged, so
-/// that no other arguments, and no other line of shell, can run than those.
+/// Runs a call and the tail calls that its results ask for. `find` looks tools up by name. `judge` is asked before each
+/// call and returns what runs: it has built that call from the arguments that it has judged, so that no other
+/// arguments, and no other shell line, can run than those.
 ///
 /// # Errors
 ///
-/// What finding, judging or a tool gives; `policy_violation` if a tool that says it only reads asks for a change,
-/// `execution_failed` if tail calls don't come to an end.
+/// Returns the errors of finding, judging and running, `policy_violation` if a tool that only reads
+/// asks for a change, and `execution_failed` if the tail calls don't end.
 pub fn execute(
     mut tool: Arc<dyn Tool>,
     mut args: Value,
@@ -68,18 +69,17 @@ pub fn execute(
     }
 }
 
-/// Returns true if a tool says that its calls change nothing.
 fn only_reads(tool: &dyn Tool) -> bool {
     let info = tool.info();
     info.is_read_only || info.kind.is_read_only()
 }
 
-/// Refuses a tail call of a tool that says it only reads, if the wanted tool does not. Each is a name, and whether it
-/// only reads.
+/// Refuses a tail call from a tool that only reads to one that may change something. Each pair is a
+/// name and whether the tool only reads.
 ///
 /// # Errors
 ///
-/// `policy_violation`.
+/// Returns `policy_violation`.
 pub fn refuse_change(asking: (&str, bool), wanted: (&str, bool)) -> Result<(), ToolError> {
     if !asking.1 || wanted.1 {
         return Ok(());
@@ -127,11 +127,11 @@ pub(crate) fn unasked(
     Err(ToolError::denied(message).with_hint("Call that tool itself if its call is wanted."))
 }
 
-/// Refuses a tail call of `name` after `made` others in a row.
+/// Refuses a tail call of `name` if `made` others have preceded it and that is the maximum.
 ///
 /// # Errors
 ///
-/// `execution_failed` if they are as many as there may be.
+/// Returns `execution_failed`.
 pub fn refuse_more(made: usize, name: &str) -> Result<(), ToolError> {
     if made < MAX_TAIL_CALLS {
         return Ok(());

@@ -6,8 +6,9 @@ use std::fmt::Display;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-/// Returns the path that an argument names. Names that are not UTF-8 are shown to callers with `\x{ff}` for each odd byte, and in lines of
-/// text those with characters that deceive, too; see [`show_name`] and [`line_name`].
+/// Returns the path that an argument names. Callers see names that are not UTF-8 with `\x{ff}` for
+/// each invalid byte, and in lines of text also deceptive characters that way. See [`show_name`]
+/// and [`line_name`].
 pub fn path_from_argument(argument: &str) -> PathBuf {
     let bytes = argument.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());
@@ -44,8 +45,8 @@ pub fn hex(bytes: &[u8]) -> String {
     text
 }
 
-/// Returns a name or path as text: bytes that are not UTF-8 appear as `\x{ff}`, which path arguments
-/// understand, so that such a file stays reachable.
+/// Returns a name or path as text. Bytes that are not UTF-8 become `\x{ff}`, which path arguments
+/// understand, so that the file stays reachable.
 pub fn show_name(name: &[u8]) -> Cow<'_, str> {
     if let Ok(text) = std::str::from_utf8(name) {
         return text.into();
@@ -64,8 +65,8 @@ fn push_odd_byte(shown: &mut String, byte: u8) {
     shown.push_str(&format!("\\x{{{byte:02x}}}"));
 }
 
-/// Returns a name or path for a line of text: what would end the line, command a terminal, or make the name
-/// look other than it is, is shown as its bytes, such as `\x{0a}`, which path arguments understand.
+/// Returns a name or path for a line of text. What would end the line, command a terminal or
+/// disguise the name is shown as its bytes, such as `\x{0a}`, which path arguments understand.
 pub fn line_name(name: &[u8]) -> Cow<'_, str> {
     if let Ok(text) = std::str::from_utf8(name)
         && name.iter().all(|b| matches!(b, b' '..=b'~') && *b != b'\\')
@@ -96,8 +97,8 @@ pub fn line_name(name: &[u8]) -> Cow<'_, str> {
     out.into()
 }
 
-/// Returns a text of several lines with everything escaped that would command a terminal or
-/// deceive. A carriage return that belongs to the end of a line stays.
+/// Escapes everything in a multi-line text that would command a terminal or deceive the reader.
+/// Carriage returns at line ends stay.
 pub fn harmless_lines(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut characters = with_deceptive(text).peekable();
@@ -117,9 +118,8 @@ pub fn show_path(path: &Path) -> Cow<'_, str> {
     show_name(path.as_os_str().as_bytes())
 }
 
-/// Returns a text from elsewhere on one line, with everything escaped that could make it look
-/// other than it is: control characters, marks that turn the direction of writing, and what
-/// can't be seen at all.
+/// Returns foreign text on one line. Control characters, marks that change the direction of writing
+/// and invisible characters are escaped.
 pub fn visible(text: &str) -> Cow<'_, str> {
     // Most texts are such, and this costs a tenth of a look at each character.
     let is_plain = text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
@@ -139,8 +139,8 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     out.into()
 }
 
-/// Returns true if a character is invisible or changes the look of others: control characters,
-/// marks that turn the direction of writing, and characters without a shape of their own.
+/// Returns true if a character is invisible or changes how others look: control characters, marks
+/// that change the direction of writing, characters without a shape.
 pub fn is_deceptive(c: char) -> bool {
     c.is_control()
         || matches!(
@@ -165,8 +165,8 @@ pub fn is_deceptive(c: char) -> bool {
         )
 }
 
-/// Returns the characters of a text, each with `true` if it deceives where it is. Joiners between letters
-/// that are joined, and selectors of how an emoji looks, belong to what is seen.
+/// Returns the characters of a text, each with true if it deceives in its place. Joiners between
+/// letters that join, and variation selectors of emoji, are part of what is seen.
 pub fn with_deceptive(text: &str) -> impl Iterator<Item = (char, bool)> {
     let mut before: Option<char> = None;
     let mut is_selected = false;
@@ -215,7 +215,7 @@ pub fn first_sentence(text: &str) -> String {
     text[..end].to_owned()
 }
 
-/// Returns a text, or its first `most` characters and a mark.
+/// Returns a text, or its first `most` characters with an ellipsis.
 pub fn excerpt(text: &str, most: usize) -> Cow<'_, str> {
     match text.char_indices().nth(most) {
         Some((end, _)) => format!("{}…", &text[..end]).into(),

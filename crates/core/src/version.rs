@@ -1,11 +1,12 @@
-//! The build of the executables: `get_tools`, `call_tool` and the processes that they start must be
-//! of the same one.
+//! The version of this build. `get_tools`, `call_tool` and the processes that they start must be of
+//! the same build.
 
 use std::sync::OnceLock;
 
 static VERSION: OnceLock<&'static str> = OnceLock::new();
 
-/// Says which build this is; executables do so when they start. Later calls have no effect.
+/// Sets the version of this build, which executables do when they start. Later calls have no
+/// effect.
 pub fn set(version: &'static str) {
     let _ = VERSION.set(version);
 }

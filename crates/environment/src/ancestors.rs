@@ -1,6 +1,7 @@
-//! The processes above this one: the words and variables that they were started with.
+//! The processes above this one: the command lines and variables that they were started with.
 //!
-//! Linux shows them of processes of the same user, unless those are closed to others. Nothing is shown elsewhere.
+//! Linux shows them for processes of the same user, unless a process has closed itself to others.
+//! Other systems show nothing.
 
 use std::fs::File;
 use std::io::Read;
@@ -8,13 +9,10 @@ use std::io::Read;
 /// `true` on systems that show them.
 pub const ARE_VISIBLE: bool = cfg!(target_os = "linux");
 
-/// Maximum processes that are looked at: a wrapper, shells, and our own between a host and this process.
 const MAX_ANCESTORS: usize = 8;
 
-/// Maximum bytes of words or variables that are read.
 const MAX_BYTES: u64 = 1024 * 1024;
 
-/// Bytes that most of those files fit in, for one read instead of many small ones.
 const USUAL_BYTES: usize = 8192;
 
 /// A process above this one.
@@ -24,12 +22,13 @@ pub struct Ancestor {
 }
 
 impl Ancestor {
-    /// Returns the words of its command line, or none where they can't be seen.
+    /// Returns the words of its command line, or none if they can't be seen.
     pub fn words(&self) -> Vec<Vec<u8>> {
         self.lines("cmdline")
     }
 
-    /// Returns the variables that it was started with, each as `NAME=VALUE`, or none where they can't be seen.
+    /// Returns the variables that it was started with as `NAME=VALUE`, or none if they can't be
+    /// seen.
     pub fn variables(&self) -> Vec<Vec<u8>> {
         self.lines("environ")
     }
@@ -64,8 +63,8 @@ pub fn all() -> impl Iterator<Item = Ancestor> {
     std::iter::successors(Some(first), |one| one.above()).take(MAX_ANCESTORS)
 }
 
-/// Returns the parent in the line of `proc_pid_stat(5)`. The name in parentheses may hold anything, parentheses too.
 fn parent(stat: &[u8]) -> Option<u32> {
+    // The name in parentheses may hold anything, parentheses too.
     let end = stat.iter().rposition(|byte| *byte == b')')?;
     let rest = str::from_utf8(stat.get(end + 1..)?).ok()?;
     rest.split_ascii_whitespace().nth(1)?.parse().ok()

@@ -1,13 +1,14 @@
-//! The variables that set these tools up, `GEMINI_TOOLS_…`.
+//! The variables that configure these tools, `GEMINI_TOOLS_…`.
 //!
-//! Each has a second name, `GEMINI_CLI_TOOLS_…`: with `GITHUB_SHA` set, Gemini CLI 0.61 hands the commands that it starts
-//! few variables besides `GEMINI_CLI_*`. For the same reason the lines of `~/.gemini/.env` are read here, as the host
-//! reads them, and those of `~/.qwen/.env` where the host is qwen-code. A variable of the environment comes before a line
-//! with its name, and so does one that the host was started with and has not handed on (`host`). A project's file is not
-//! read: it could loosen what the user has restricted.
+//! Each has a second name, `GEMINI_CLI_TOOLS_…`, because with `GITHUB_SHA` set Gemini CLI 0.61
+//! passes few variables but `GEMINI_CLI_*` to the commands that it starts. For the same reason
+//! `~/.gemini/.env` is read here as the host reads it, and `~/.qwen/.env` if the host is qwen-code.
+//! A variable of the environment overrides a line of these files, and so does one that the host was
+//! started with and has not passed on (`host`). A project's file is not read, because it could
+//! loosen what the user has restricted.
 //!
-//! Where both names are set, a caller that restricts something by the variable takes the stricter value
-//! ([`values`]), and any other the value of the first name ([`value`]).
+//! If both names are set, a caller that restricts something by the variable takes the stricter
+//! value ([`values`]), and any other the value of the first name ([`value`]).
 
 mod host;
 
@@ -24,7 +25,7 @@ pub const PREFIX: &str = "GEMINI_TOOLS_";
 /// The beginning of each variable's second name.
 pub const HOST_PREFIX: &str = "GEMINI_CLI_TOOLS_";
 
-/// The variables that a host is to hand on.
+/// The variables that a host must pass on.
 pub const NAMES: [&str; 15] = [
     "GEMINI_TOOLS_APPROVAL_MODE",
     "GEMINI_TOOLS_CONDENSE",
@@ -50,13 +51,12 @@ pub const RESTRICTING: [&str; 3] = [
     "GEMINI_TOOLS_SANDBOX",
 ];
 
-/// The largest file of variables that is read, in bytes.
 const MAX_FILE_BYTES: u64 = 1024 * 1024;
 
-/// A variable that is set, and not to an empty text.
+/// A variable that is set to a non-empty value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Variable {
-    /// The name that it is set by.
+    /// The name under which it is set.
     pub name: String,
     /// The variable's value.
     pub value: OsString,
@@ -70,12 +70,12 @@ impl Variable {
         self.value.to_string_lossy().into_owned()
     }
 
-    /// Parses the value without the blanks around it.
+    /// Parses the value without surrounding blanks.
     ///
     /// # Errors
     ///
-    /// Returns `invalid_tool_params` if `parse` returns `None`: the variable is its value, "which is"
-    /// `fault`, with `hint` as the advice.
+    /// Returns `invalid_tool_params` if `parse` returns `None`. `fault` completes the sentence "…
+    /// is VALUE, which is", and `hint` is the advice.
     pub fn parsed<T>(
         &self,
         parse: impl Fn(&str) -> Option<T>,
@@ -90,7 +90,7 @@ impl Variable {
     }
 }
 
-/// Returns the second name of a variable, and the name itself where it has none.
+/// Returns the second name of a variable, or the name itself if it has none.
 pub fn host_name(name: &str) -> String {
     match name.strip_prefix(PREFIX) {
         Some(rest) => format!("{HOST_PREFIX}{rest}"),
@@ -98,13 +98,13 @@ pub fn host_name(name: &str) -> String {
     }
 }
 
-/// Returns both names of a variable with a value, for the environment of a program that is started.
+/// Returns both names of a variable with a value, for the environment of a new program.
 pub fn for_program(name: &str, value: impl Into<String>) -> [(String, String); 2] {
     let value = value.into();
     [(name.to_owned(), value.clone()), (host_name(name), value)]
 }
 
-/// Returns the variable by its first name, then by its second, as far as they are set.
+/// Returns the variable under its first name, then under its second, as far as they are set.
 pub fn values(name: &str) -> Vec<Variable> {
     // A variable of this process, or else one that the host keeps back.
     let environment = |name: &str| std::env::var_os(name).or_else(|| host::variable(name));
@@ -116,7 +116,7 @@ pub fn value(name: &str) -> Option<OsString> {
     values(name).into_iter().next().map(|found| found.value)
 }
 
-/// Returns the paths that the value of a variable lists, without empty ones.
+/// Returns the paths that a variable's value lists, without empty ones.
 pub fn paths(value: &OsStr) -> Vec<PathBuf> {
     let paths = std::env::split_paths(value);
     paths.filter(|path| !path.as_os_str().is_empty()).collect()
@@ -145,7 +145,6 @@ fn lookup(
         .collect()
 }
 
-/// Returns the lines of the user's files that name a variable of ours. They are read once.
 fn user_files() -> &'static [Lines] {
     static FILES: LazyLock<Vec<Lines>> = LazyLock::new(|| {
         let Some(home) = home() else {
@@ -163,7 +162,7 @@ fn user_files() -> &'static [Lines] {
 }
 
 /// Returns true if qwen-code has started this program. Seen in 0.24.4: it sets
-/// `QWEN_CODE_NO_RELAUNCH`, and others, for all that it starts.
+/// `QWEN_CODE_NO_RELAUNCH` and others for everything that it starts.
 pub fn is_in_qwen() -> bool {
     std::env::vars_os().any(|(name, _)| name.as_encoded_bytes().starts_with(b"QWEN_CODE"))
 }
@@ -183,9 +182,9 @@ pub fn user_file(home: &Path) -> PathBuf {
     home.join(".gemini/.env")
 }
 
-/// Returns the directory that holds the user's `.gemini`: `GEMINI_CLI_HOME`, which Gemini CLI puts in the place of the
-/// home directory (seen in 0.61), else `HOME`. `None` where that is not set or not absolute: it
-/// would lie somewhere in the project.
+/// Returns the directory that holds the user's `.gemini`. It is `GEMINI_CLI_HOME`, which replaces
+/// the home directory in Gemini CLI (seen in 0.61), or else `HOME`. Returns `None` if that is not
+/// set or not absolute, since it would lie somewhere in the project.
 pub fn home() -> Option<PathBuf> {
     std::env::var_os("GEMINI_CLI_HOME")
         .filter(|home| !home.is_empty())
@@ -194,8 +193,8 @@ pub fn home() -> Option<PathBuf> {
         .filter(|home| home.is_absolute())
 }
 
-/// Returns the lines `KEY=VALUE` of a file of variables, as Gemini CLI reads them: with `export`, quotes and comments.
-/// Of several with one key the last one counts.
+/// Returns the lines `KEY=VALUE` of a file of variables as Gemini CLI reads them, with `export`,
+/// quotes and comments. If a key occurs twice, the last one counts.
 pub fn parse(text: &str) -> Vec<(String, String)> {
     text.lines()
         .filter_map(|line| {

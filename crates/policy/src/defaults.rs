@@ -1,10 +1,10 @@
-//! Decisions without a rule: the effect of the policies that Gemini CLI ships, by the kind of a
-//! tool.
+//! The decision if no rule matches. It has the effect of the policies that Gemini CLI ships, which
+//! go by the kind of a tool.
 
 use super::{Decision, Inquiry, Mode, PolicyCall, Tier, Verdict};
 use gemini_tools_core::tool::Kind;
 
-/// Tools that read, and that are not among those with which Gemini CLI makes plans.
+/// Tools that only read, but that Gemini CLI does not offer in plan mode.
 const NOT_FOR_PLANS: [&str; 3] = [
     "list_background_processes",
     "read_background_output",
@@ -28,7 +28,6 @@ fn allow(priority: u16, rule: &str) -> Verdict {
     built_in(Decision::Allow, priority, rule, String::new())
 }
 
-/// Returns true if the tool only looks at what is here, or searches the web.
 fn only_looks(call: &PolicyCall<'_>) -> bool {
     matches!(call.kind, Kind::Read | Kind::Search) && call.server.is_none()
 }
@@ -44,8 +43,8 @@ pub(super) fn is_for_plans(call: &PolicyCall<'_>) -> bool {
         || says_it_only_reads(call)
 }
 
-/// Returns the built-in rules, the highest first. `edits_are_agreed` is whether a person has agreed to
-/// all edits of the session.
+/// Returns the verdict of the built-in rules. `edits_are_agreed` says that a person has allowed all
+/// edits of the session.
 pub(super) fn verdict(asked: Inquiry<'_>, edits_are_agreed: bool) -> Verdict {
     let Inquiry { call, mode, .. } = asked;
     let name = call.name;

@@ -1,8 +1,9 @@
 //! Reading a policy file.
 //!
-//! A fault never lets more run than was meant: a rule that allows and has a fault is left out;
-//! one that denies or asks counts without what can't be understood, for more calls then. A file
-//! that is not TOML stops every call.
+//! A mistake in a file never lets more run than was meant. A rule that allows something and has a
+//! mistake is dropped. A rule that denies or asks stays in force without the part that is wrong, so
+//! that it applies to more calls. A file that is not TOML stops every call, because any of its
+//! rules might have denied it.
 
 use super::rule::{Condition, Pattern, PatternTarget, RENAMED, Source, is_odd_wildcard};
 use super::shell::is_shell;
@@ -18,10 +19,8 @@ use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, ValueDeserializer};
 
-/// Maximum characters of a faulty value that are shown.
 const SHOWN_CHARS: usize = 60;
 
-/// The rules of a policy file, and what is wrong with it.
 #[derive(Default)]
 pub(super) struct FileRules {
     pub(super) rules: Vec<Rule>,
@@ -32,7 +31,7 @@ pub(super) struct FileRules {
 ///
 /// # Errors
 ///
-/// Returns the place and the reason if it is not TOML.
+/// Returns the line and the reason if the file is not TOML.
 pub(super) fn read(path: &Path, tier: Tier, text: &str) -> Result<FileRules, String> {
     let lines = LineIndex::new(text);
     let top = DeTable::parse(text).map_err(|e| {
@@ -81,7 +80,6 @@ pub(super) fn read(path: &Path, tier: Tier, text: &str) -> Result<FileRules, Str
     Ok(read)
 }
 
-/// Returns the keys of a rule with their values; `None` if it is not a table.
 fn entries(text: &str, lines: &LineIndex<'_>, rule: &Spanned<DeValue<'_>>) -> Option<Vec<Entry>> {
     let DeValue::Table(table) = rule.get_ref() else {
         return None;
@@ -99,34 +97,30 @@ fn entries(text: &str, lines: &LineIndex<'_>, rule: &Spanned<DeValue<'_>>) -> Op
     Some(entries.collect())
 }
 
-/// A key of a rule with its value.
 struct Entry {
     name: String,
     at: Position,
     value: Value,
-    /// The value as it is written, on one line.
     written: String,
 }
 
-/// A fault of a rule, and the place of it.
 #[derive(Clone)]
 struct Fault {
     at: Position,
     text: String,
 }
 
-/// The file in which Gemini CLI 0.61 keeps the answers "always" of a person.
+/// The file in which Gemini CLI 0.61 stores a person's "always" answers.
 const KEPT_ANSWERS: &str = "auto-saved.toml";
 
-/// Returns true if a rule is an answer that was kept: one that allows something, in the file for
-/// those. A rule that denies or asks is none, whatever its file or priority.
+/// Returns true for a stored answer: a rule that allows something in [`KEPT_ANSWERS`]. A person who
+/// forbids stored answers does not want a rule that denies or asks to go with them.
 fn is_kept_answer(path: &Path, tier: Tier, decision: Decision) -> bool {
     decision == Decision::Allow
         && matches!(tier, Tier::User | Tier::Workspace)
         && path.file_name().is_some_and(|name| name == KEPT_ANSWERS)
 }
 
-/// Reports a rule, or a part of a file, that has no effect as written.
 fn problem(file: &Path, key: &str, at: Position, what: String) -> Diagnostic {
     let mut problem = Diagnostic::warning("policy-rule", "", key, what).in_file(file);
     problem.put_at(at);
@@ -136,16 +130,13 @@ fn problem(file: &Path, key: &str, at: Position, what: String) -> Diagnostic {
     )
 }
 
-/// The values of a rule's keys.
 struct Keys {
-    /// The rule, still without a condition and its source.
     rule: Rule,
     args_pattern: Option<String>,
     command_prefix: Vec<String>,
     command_regex: Option<String>,
 }
 
-/// The names of all keys. The last three are for people.
 const KEYS: [&str; 16] = [
     "toolName",
     "mcpName",
@@ -240,9 +231,7 @@ struct RuleReader<'a> {
     path: &'a Path,
     tier: Tier,
     number: usize,
-    /// The place where the rule begins.
     start: Position,
-    /// The keys; `None` if the rule is not a table.
     entries: Option<Vec<Entry>>,
     faults: Vec<Fault>,
 }
@@ -292,9 +281,9 @@ impl RuleReader<'_> {
         self.report(&format!("counts as {} without that", decision.name()), read);
     }
 
-    /// Reads a checker that Gemini CLI would ask besides, as a rule that denies: programs are not
-    /// asked, so that what they guard may not run. Paths are held within the workspace by our tools
-    /// themselves.
+    /// Reads a safety checker, a program that Gemini CLI asks about each call. We don't run such
+    /// programs, so the checker becomes a rule that denies what it guards. Built-in checkers are
+    /// skipped: they keep paths within the workspace, which our tools do themselves.
     fn checker(mut self, read: &mut FileRules) {
         let mut entries = self.entries.take().unwrap_or_default();
         let own = entries.iter().find(|entry| entry.name == "checker");
@@ -334,7 +323,7 @@ impl RuleReader<'_> {
         entry.map_or(self.start, |entry| entry.at)
     }
 
-    /// Reads each key by itself, so that a fault in one leaves the others in force.
+    /// Reads the keys one by one, so that a mistake in one leaves the others in force.
     fn keys(&mut self, entries: &[Entry]) -> Keys {
         let mut keys = Keys {
             rule: Rule::new(Decision::Deny, self.tier, 999),
@@ -381,7 +370,7 @@ impl RuleReader<'_> {
         keys.rule.tools.push(tool.to_owned());
     }
 
-    /// Reports names that fit nothing in a rule that allows, because they don't in Gemini CLI.
+    /// Warns of names in a rule that allows which match no tool in Gemini CLI either.
     fn report_names(&self, rule: &Rule, at: Position, read: &mut FileRules) {
         for tool in &rule.tools {
             let why = if is_odd_wildcard(tool, rule.server.is_some()) {
@@ -412,7 +401,6 @@ impl RuleReader<'_> {
         problem(self.path, &format!("rule {}", self.number), at, what)
     }
 
-    /// Returns all faults, each with its line; `None` if there are none.
     fn faults_in_lines(&self) -> Option<String> {
         let faults = self.faults.iter();
         let faults: Vec<String> = faults
@@ -422,8 +410,8 @@ impl RuleReader<'_> {
     }
 }
 
-/// Returns the fault of a key that rules don't have, with the nearest one, or else all.
 fn unknown(name: &str) -> String {
+    // A misspelt key gets one suggestion; otherwise all keys are listed.
     match nearest(name, KEYS.iter().map(|known| (*known, *known))).first() {
         Some(near) => format!("{name:?} is not a key of a rule (did you mean {near}?)"),
         None => format!(
@@ -433,7 +421,7 @@ fn unknown(name: &str) -> String {
     }
 }
 
-/// Returns what a rule wants of the arguments, or the key that is wrong in that, and why.
+/// Returns the condition on the arguments, or the wrong key and what is wrong with it.
 fn valid_condition(keys: &Keys) -> Result<Condition, (&'static str, String)> {
     let prefixes = &keys.command_prefix;
     let (regex, pattern) = (&keys.command_regex, &keys.args_pattern);
@@ -473,7 +461,7 @@ fn valid_condition(keys: &Keys) -> Result<Condition, (&'static str, String)> {
     Ok(Condition::Pattern(Pattern { regex, about }))
 }
 
-/// Returns the word with which a text must begin that an expression fits, where it is one word.
+/// Returns the word with which every match of an expression begins, if it is a whole word.
 fn first_word(regex: &str) -> Option<String> {
     let end = regex.find(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '_' | '-'))?;
     let (word, rest) = regex.split_at(end);

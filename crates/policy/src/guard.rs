@@ -1,10 +1,13 @@
-//! Files that programs run or obey: what a build, a host, an editor, a shell or git reads there, it does.
+//! Files that make programs run something: the configuration of builds, hosts, editors, shells and
+//! git.
 //!
-//! A change of such a file becomes any command, so it needs the user's approval, whatever rules allow. In the mode yolo
-//! commands run as they like, and a guard would stop nothing. Text for a model (`GEMINI.md`) is not among them.
+//! Writing such a file is as good as running any command, so it needs the user's approval even if a
+//! rule allows the call. Yolo mode is exempt, because there a command could write the file anyway.
+//! Text for a model (`GEMINI.md`) is not guarded.
 //!
-//! A file is guarded by its name or by a directory above it, as it is written and as links lead to it; because a guarded
-//! link leads to it; because rules in force come from there; or because a configuration starts it ([`started`], [`git`]).
+//! A file is guarded by its name or a directory above it, both as written and after links are
+//! followed; if a guarded link leads to it; if rules in force come from it; or if a configuration
+//! starts it ([`started`], [`git`]).
 
 mod git;
 mod links;
@@ -18,7 +21,7 @@ use gemini_tools_workspace::Workspace;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// Names of files that say what a build runs (Gemini CLI 0.61 guards the same).
+/// Files that tell a build what to run. Gemini CLI 0.61 guards the same ones.
 const BUILD_FILES: &str = "\
     .bazelrc .blazerc BUILD BUILD.bazel CMakeLists.txt Cargo.lock Cargo.toml Containerfile \
     Dockerfile GNUmakefile MODULE.bazel Makefile WORKSPACE WORKSPACE.bazel build.gradle \
@@ -26,17 +29,18 @@ const BUILD_FILES: &str = "\
     pnpm-lock.yaml pom.xml pyproject.toml settings.gradle settings.gradle.kts setup.cfg setup.py \
     yarn.lock";
 
-/// Endings of files that say what a build runs, or what an editor does with a project.
 const ENDINGS: [&str; 6] = ["bzl", "bazel", "bzlmod", "mk", "cmake", "code-workspace"];
 
-/// Directories of agents, editors, git, CI services, builds and programs of the home directory, in any case.
+/// Directories of agents, editors, git, CI services and builds, and of programs in the home
+/// directory. Their case is ignored, as some file systems do.
 pub(super) const DIRECTORIES: &str = "\
     .agent .agents .aider .amazonq .cargo .circleci .claude .cline .clinerules .codex .config .continue \
     .copilot .crush .cursor .devcontainer .direnv .fleet .gemini .git .githooks .github .goose .husky .idea \
     .junie .kiro .mvn .opencode .qwen .roo .ssh .vscode .windsurf .yarn .zed";
 
-/// Files of the same, in any case. `HEAD` makes a directory a repository of git, whose settings name programs; the
-/// lists of ignored files close others to tools.
+/// Files of the same programs; their case is ignored. `HEAD` is among them because it turns a
+/// directory into a git repository, whose settings name programs. Ignore files are, because they
+/// hide other files from tools.
 const FILES: &str = "\
     .aider.conf.yml .aiexclude .bash_aliases .bash_login .bash_logout .bash_profile .bashrc .claude.json .claudeignore \
     .codeiumignore .cshrc .cursorignore .cursorrules .env .envrc .exrc .gdbinit .geminiignore .gitconfig .gitlab-ci.yml \
@@ -46,25 +50,21 @@ const FILES: &str = "\
     bitbucket-pipelines.yml gemini-extension.json HEAD Jenkinsfile lefthook.yml mcp.json mise.toml opencode.json \
     opencode.jsonc qwen-extension.json";
 
-/// Words in the names of tools that change files.
 const EDIT_WORDS: [&str; 14] = [
     "write", "edit", "replace", "patch", "update", "create", "append", "save", "insert", "modify",
     "move", "rename", "copy", "delete",
 ];
 
-/// Arguments of built-in tools that name the file that is changed.
 const PATH_ARGUMENTS: [&str; 5] = ["file_path", "absolute_path", "path", "filePath", "file"];
 
-/// Programs that write into files which their operands name.
+/// Programs that write to files named by their operands.
 const WRITERS: &str = "cp dd install ln mkdir mv patch rsync sed tee touch truncate unzip";
 
-/// A longer text is not a path, in bytes.
 const MAX_PATH_BYTES: usize = 4096;
 
-/// The number of links that Linux follows.
 const MAX_LINKS: usize = 40;
 
-/// Asks about a change of a guarded file that would be allowed.
+/// Turns an allowed change of a guarded file into a question.
 pub(super) fn ask(asked: Inquiry<'_>, verdict: Verdict, policy: &Policy) -> Verdict {
     if verdict.decision != Decision::Allow || asked.mode == Mode::Yolo {
         return verdict;
@@ -89,14 +89,14 @@ pub(super) fn ask(asked: Inquiry<'_>, verdict: Verdict, policy: &Policy) -> Verd
     }
 }
 
-/// Returns true if calls of a tool change files, by its kind or its name.
 fn changes_files(call: &PolicyCall<'_>) -> bool {
     let mut words = call.name.split(|c: char| !c.is_ascii_alphanumeric());
     matches!(call.kind, Kind::Edit | Kind::Delete | Kind::Move)
         || words.any(|word| EDIT_WORDS.contains(&word.to_ascii_lowercase().as_str()))
 }
 
-/// Returns the paths that a call may change. Of a tool of others nobody knows which argument that is.
+/// Returns the paths that a call may change. For a tool of somebody else every string argument
+/// counts, because its meaning is unknown.
 fn paths<'a>(call: &PolicyCall<'a>) -> Vec<&'a str> {
     if call.is_built_in {
         let named = PATH_ARGUMENTS.iter();
@@ -119,8 +119,8 @@ fn paths<'a>(call: &PolicyCall<'a>) -> Vec<&'a str> {
     found
 }
 
-/// Returns the words of a line of shell that may name files which it writes, if it redirects or has a program that
-/// writes.
+/// Returns the words of a shell line that may be files it writes. The result is empty if the line
+/// neither redirects nor names a program of [`WRITERS`].
 fn written<'a>(call: &PolicyCall<'a>, line: &'a str) -> Vec<&'a str> {
     let words: Vec<&str> = line
         .split(|c: char| c.is_whitespace() || "<>|&;()=\"'".contains(c))
@@ -138,15 +138,15 @@ fn written<'a>(call: &PolicyCall<'a>, line: &'a str) -> Vec<&'a str> {
     words.into_iter().chain(directories).collect()
 }
 
-/// The places by which files are guarded, besides their names.
 struct Guard<'a> {
     root: &'a Path,
     home: Option<PathBuf>,
-    /// Says what a text means as a path; `None` where the root can't be opened, and no tool of ours writes.
+    /// Resolves paths as our tools do; `None` if the root can't be opened, since then none of our
+    /// tools writes.
     workspace: Option<Workspace>,
-    /// Files and directories that rules come from, or that guarded links lead to.
+    /// Files and directories that rules come from or guarded links lead to.
     places: Vec<PathBuf>,
-    /// Ends of the paths of programs that configurations start.
+    /// The last components of the paths of programs that configurations start.
     started: Vec<PathBuf>,
 }
 
@@ -163,7 +163,7 @@ impl<'a> Guard<'a> {
         }
     }
 
-    /// Returns true if the file at a path is guarded, however the path is written, or if a pattern may mean one.
+    /// Returns true if a path means a guarded file, or if it is a pattern that could expand to one.
     fn covers(&self, written: &str) -> bool {
         let is_pattern = |part: &str| part.starts_with('.') && part.contains(['*', '?', '[']);
         if written.split('/').any(is_pattern) {
@@ -179,7 +179,8 @@ impl<'a> Guard<'a> {
         })
     }
 
-    /// Returns the paths that a text may mean: for our tools, and as it is, for those of others.
+    /// Returns the paths that a text may mean: taken literally, as other people's tools do, and as
+    /// our tools resolve it.
     fn meanings(&self, written: &str) -> Vec<PathBuf> {
         let written = written.replace('\0', "");
         let mut found = vec![self.root.join(written.replace('\\', "/"))];
@@ -198,8 +199,8 @@ impl<'a> Guard<'a> {
     }
 }
 
-/// Returns the path of the file that an edit opens or creates: links are followed, also those of directories above it,
-/// and one that leads to a file that is not there.
+/// Returns the path of the file that an edit opens or creates. Links are followed, also in
+/// directories above it, and even if the file at their end does not exist yet.
 fn opened(path: &Path) -> PathBuf {
     let mut path = path.to_owned();
     for _ in 0..MAX_LINKS {

@@ -78,20 +78,20 @@ use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// The origin of a rule. Of two rules the one of the higher tier counts, whatever their priorities.
+/// Where a rule comes from. A rule of a higher tier wins over any priority in a lower one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tier {
-    /// Built in.
+    /// The built-in rules.
     #[default]
     Default,
-    /// Brought by an extension; can only restrict.
+    /// An extension. Its rules may only restrict.
     Extension,
-    /// The project's, where it is trusted.
+    /// The project, if it is trusted.
     Workspace,
-    /// The user's, their settings among them.
+    /// The user, including their settings.
     User,
-    /// The administrator's.
+    /// The administrator.
     Admin,
 }
 
@@ -143,18 +143,18 @@ pub struct PolicyCall<'a> {
     pub server: Option<ServerTool<'a>>,
     /// The arguments.
     pub args: &'a Map<String, Value>,
-    /// Other names of arguments, and what they are called in the declaration.
+    /// Old names of arguments, each with the present one.
     pub renamed: &'a [(&'a str, &'a str)],
-    /// The annotations of the tool by its MCP server.
+    /// What the MCP server says about its tool.
     pub annotations: Option<&'a Map<String, Value>>,
-    /// The kind of the tool: what it does to the world.
+    /// What the tool does to the world.
     pub kind: Kind,
-    /// True if it is one of our own tools, and not only called like one.
+    /// True for our own tool, false for another one with the same name.
     pub is_built_in: bool,
 }
 
 impl<'a> PolicyCall<'a> {
-    /// Returns a call of a tool of which nothing is known but its names.
+    /// Returns a call of a tool about which only its names are known.
     pub fn of_tool(name: &'a str, aliases: &'a [&'a str], args: &'a Map<String, Value>) -> Self {
         Self {
             name,
@@ -168,8 +168,8 @@ impl<'a> PolicyCall<'a> {
         }
     }
 
-    /// Makes a call of the tool of this name. Of a built-in tool's name, all other names of the tool
-    /// and its arguments are known; an alias has none.
+    /// Returns a call of the tool with this name. For a built-in tool's main name the other names
+    /// of the tool and of its arguments are filled in; for an alias they are not.
     pub fn by_name(name: &'a str, args: &'a Map<String, Value>) -> Self {
         let known = builtin::find_exactly(name);
         Self {
@@ -184,33 +184,33 @@ pub fn is_built_in(name: &str) -> bool {
     builtin::find_exactly(name).is_some()
 }
 
-/// The verdict of the rules on a call, which `--explain` prints.
+/// The policy's verdict on a call, which `--explain` prints.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Verdict {
     /// The rule that decided, in one line.
     pub rule: String,
-    /// The file that it is in; `None` for built-in rules and for a person's answers.
+    /// The file with that rule; `None` for built-in rules and a person's answers.
     pub file: Option<PathBuf>,
-    /// Origin of the rule.
+    /// Where the rule comes from.
     pub tier: Tier,
     /// The priority within the tier.
     pub priority: u16,
     /// The decision.
     pub decision: Decision,
-    /// Reason for a model; empty if the call simply may run.
+    /// Reason for a model; empty if the call may simply run.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub reason: String,
-    /// True if no file, setting or person has said anything: the built-in rules decided.
+    /// True if a built-in rule decided, because no file, setting or person said anything.
     #[serde(skip)]
     pub is_default: bool,
-    /// The line of shell as it was understood, which is what runs unless a person has seen the
-    /// line itself; `None` for other calls and for lines that are not understood.
+    /// The shell line as it was understood. It runs instead of the written line, unless a person
+    /// has approved that one. `None` for other calls, and for lines that are not understood.
     #[serde(skip)]
     pub understood: Option<String>,
 }
 
 impl Verdict {
-    /// Returns the error of a call that may not run.
+    /// Returns the error for a call that may not run.
     pub fn to_error(&self) -> ToolError {
         let error = ToolError::denied(self.reason.clone());
         match &self.file {
@@ -223,51 +223,46 @@ impl Verdict {
 /// The rules in force.
 #[derive(Debug, Clone, Default)]
 pub struct Policy {
-    /// The highest first.
     rules: Vec<Rule>,
-    /// The verdict on every call if a file could not be read: each could be one that it denies.
+    /// Set if a policy file can't be read: it might deny any call, so every call gets this verdict.
     unreadable: Option<Verdict>,
-    /// The problems of files and rules.
+    /// What is wrong with files and rules.
     pub problems: Vec<Diagnostic>,
     /// The files in force, those of the highest tier first.
     pub files: Vec<PolicyFile>,
-    /// The files and directories that the rules come from, by the settings or the caller.
     rule_paths: Vec<PathBuf>,
     root: PathBuf,
-    /// Other directories in which tools write.
     more_roots: Vec<PathBuf>,
-    /// The project's trust, found out where one of its rules or commands makes a difference.
+    /// Whether the project is trusted. It is determined only when a rule or command depends on it,
+    /// since that reads files.
     trust: ProjectTrust,
-    /// `security.disableYoloMode`: that mode is the default one then.
+    /// `security.disableYoloMode`: yolo then means the default mode.
     forbids_yolo: bool,
-    /// A person has agreed to all edits of the session.
     edits_are_agreed: bool,
-    /// `security.disableAlwaysAllow`: a yes is for one call, and answers that were kept for good
-    /// don't count.
+    /// `security.disableAlwaysAllow`: every yes is for one call, and stored answers are ignored.
     keeps_no_answers: bool,
 }
 
-/// A policy file that counts.
+/// A policy file in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PolicyFile {
     /// The path.
     pub path: PathBuf,
-    /// Origin of the rule.
+    /// Where the file comes from.
     pub tier: Tier,
-    /// The number of its rules that count.
+    /// The number of its rules in force.
     pub rules: usize,
 }
 
-/// A call, and the circumstances in which it is judged.
 #[derive(Clone, Copy)]
 struct Inquiry<'a> {
     call: &'a PolicyCall<'a>,
     mode: Mode,
-    /// Set if there is a user to ask.
     interactive: bool,
 }
 
-/// Tools of Gemini CLI 0.61 that have no counterpart here. Its rules are in the same files.
+/// Tools of Gemini CLI 0.61 that we don't have. A user's rules for both are in the same files, so
+/// these names are not mistakes.
 const HOST_TOOLS: &str = "\
     activate_skill ask_user cli_help codebase_investigator complete_task enter_plan_mode \
     exit_plan_mode generalist get_internal_docs invoke_agent list_background_processes \
@@ -275,7 +270,7 @@ const HOST_TOOLS: &str = "\
     tracker_get_task tracker_list_tasks tracker_update_task tracker_visualize update_topic \
     write_todos";
 
-/// The priority of what a person has agreed to for the session, as by Gemini CLI.
+/// The priority of an answer for the session, the same as in Gemini CLI.
 const ANSWER_PRIORITY: u16 = 950;
 
 impl Policy {
@@ -288,9 +283,9 @@ impl Policy {
         }
     }
 
-    /// Returns a warning for each name in a rule that no tool has, and that is near to one in `known`. A rule of the
-    /// project is also reported where no name is near: other projects have tools of their own, for which the user's
-    /// rules may be.
+    /// Warns of each tool name in a rule that no tool has but that is similar to one in `known`. In
+    /// a project's own rules any unknown name is reported. A user's rules may be about tools of
+    /// other projects.
     pub fn unknown_tools(&self, known: &[String]) -> Vec<Diagnostic> {
         let mut problems: Vec<Diagnostic> = Vec::new();
         for rule in &self.rules {
@@ -345,24 +340,24 @@ impl Policy {
         rules.flat_map(|rule| rule.tools.iter().map(String::as_str))
     }
 
-    /// Adds directories besides the project's in which tools write: no program in them is known to be
-    /// harmless by its name.
+    /// Adds directories, other than the project's, in which tools may write. A program in them is
+    /// not trusted because of its name.
     pub fn add_roots<'r>(&mut self, roots: impl Iterator<Item = &'r Path>) {
         self.more_roots.extend(roots.map(Path::to_owned));
     }
 
-    /// Returns true if there are no rules but those that are built in.
+    /// Returns true if only the built-in rules apply.
     pub fn is_empty(&self) -> bool {
         self.rules.is_empty() && self.unreadable.is_none()
     }
 
-    /// Returns the reason why no call may run at all, if a policy file can't be read.
+    /// Returns why no call may run at all, if a policy file can't be read.
     pub fn obstacle(&self) -> Option<String> {
         let verdict = self.unreadable.as_ref();
         verdict.map(|verdict| verdict.reason.clone())
     }
 
-    /// Returns true if a rule goes by what an MCP server says of its tools.
+    /// Returns true if a rule depends on what an MCP server says about its tools.
     pub fn heeds_annotations(&self) -> bool {
         self.rules.iter().any(|rule| !rule.annotations.is_empty())
     }
@@ -376,7 +371,7 @@ impl Policy {
         }
     }
 
-    /// Judges a call: `interactive` is whether there is a user to ask.
+    /// Judges a call. `interactive` says that a user can be asked.
     pub fn check(&self, call: &PolicyCall<'_>, mode: Mode, interactive: bool) -> Verdict {
         if let Some(verdict) = &self.unreadable {
             return verdict.clone();
@@ -403,7 +398,6 @@ impl Policy {
         self.verdict(self.first(&subject), asked)
     }
 
-    /// Returns the verdict of the rule that fits, or else of the built-in ones.
     fn verdict(&self, rule: Option<&Rule>, asked: Inquiry<'_>) -> Verdict {
         match rule {
             Some(rule) => rule.verdict(asked.call),
@@ -419,8 +413,9 @@ impl Policy {
         })
     }
 
-    /// Returns the arguments as text, once for each spelling of their names, and whether one of them
-    /// is there in two.
+    /// Returns the arguments as text, once for each combination of old and new argument names,
+    /// because a rule's pattern may use any of them. Also returns whether an argument was given
+    /// under two names.
     fn texts(&self, call: &PolicyCall<'_>) -> (Vec<String>, bool) {
         let looks = |rule: &Rule| matches!(rule.condition, rule::Condition::Pattern(_));
         if !self.rules.iter().any(looks) {
@@ -452,7 +447,8 @@ impl Policy {
         )
     }
 
-    /// Returns true if a tool is there at all: not where each of its calls is denied.
+    /// Returns true if the model is told about a tool. A tool of which every call is denied is
+    /// hidden.
     pub fn shows(&self, call: &PolicyCall<'_>, mode: Mode, interactive: bool) -> bool {
         let asked = self.inquiry(call, mode, interactive);
         for rule in &self.rules {
@@ -474,10 +470,10 @@ impl Policy {
         asked.mode != Mode::Plan || defaults::is_for_plans(call)
     }
 
-    /// Adds a rule that a person has made by an answer: it holds in this mode and in those
-    /// that ask less, and no rule of the user or the administrator yields to it. All edits are
-    /// more than the person has seen: no rule at all yields to that answer. Nothing is added
-    /// where `security.disableAlwaysAllow` says that a yes is for one call.
+    /// Adds a person's answer as a rule. It holds in the present mode and in modes that ask less,
+    /// and does not override rules of the user or the administrator. "All edits" covers more than
+    /// the person has seen, so it overrides no rule at all. Nothing is added if
+    /// `security.disableAlwaysAllow` is set.
     pub fn grant(&mut self, agreed: SessionGrant<'_>, mode: Mode) {
         if self.keeps_no_answers {
             return;
@@ -523,14 +519,14 @@ impl Policy {
     }
 }
 
-/// An answer of a person for a session.
+/// What a person has allowed for the session.
 #[derive(Debug, Clone, Copy)]
 pub enum SessionGrant<'a> {
-    /// Commands of these programs.
+    /// All commands that run these programs.
     Programs {
-        /// The tool that runs them.
+        /// The tool that runs commands.
         tool: &'a str,
-        /// Their names.
+        /// The names of the programs.
         programs: &'a [String],
     },
     /// Every edit of a file by built-in tools.
@@ -542,7 +538,7 @@ pub enum SessionGrant<'a> {
 }
 
 impl SessionGrant<'_> {
-    /// Returns the words of the question for a person.
+    /// Returns how the question puts it.
     pub fn words(self) -> &'static str {
         match self {
             SessionGrant::Programs { .. } => "these programs",

@@ -1,4 +1,4 @@
-//! A rule: the calls that it is for, and its decision.
+//! A rule: which calls it matches, and what it decides about them.
 
 use super::text;
 use super::{Decision, Inquiry, Mode, PolicyCall, Tier};
@@ -7,28 +7,24 @@ use gemini_tools_shell::{Command, mentions};
 use serde_json::{Map, Value};
 use std::path::PathBuf;
 
-/// Other names of tools that Gemini CLI's rules know. The names of classes, which only its older
-/// settings knew, are not names in a rule that allows.
+/// Other tool names that Gemini CLI's rules accept. Class names such as `ShellTool` are accepted in
+/// its old settings only, so a rule that allows does not match them.
 pub(super) const RENAMED: [&str; 1] = ["grep_search"];
 
-/// A rule of a policy file, of the settings, or of a person's answer.
+/// A rule from a policy file, the settings or a person's answer.
 #[derive(Debug, Clone, Default)]
 pub struct Rule {
-    /// Names of tools; a call matches by any of them.
     pub(super) tools: Vec<String>,
-    /// Name of the MCP server, `*` for any.
     pub(super) server: Option<String>,
     pub(super) condition: Condition,
     pub(super) decision: Decision,
     pub(super) tier: Tier,
-    /// From 0 to 999, within the tier.
     pub(super) priority: u16,
-    /// Modes of the rule; every mode if it is empty.
     pub(super) modes: Vec<Mode>,
     pub(super) interactive: Option<bool>,
     pub(super) annotations: Vec<(String, Value)>,
     pub(super) allows_redirection: bool,
-    /// The rule is for calls of subagents, of which there are none here.
+    /// True for a rule about calls of subagents, which don't exist here.
     pub(super) is_for_subagent: bool,
     pub(super) message: Option<String>,
     pub(super) source: Source,
@@ -37,13 +33,11 @@ pub struct Rule {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Source {
     pub(super) file: Option<PathBuf>,
-    /// Counted from one within the file.
     pub(super) number: Option<usize>,
     pub(super) text: String,
-    /// The faults of the rule, which then counts for more calls than are meant.
+    /// What is wrong with the rule. It then matches more calls than was meant.
     pub(super) faults: Option<String>,
-    /// The rule is an answer that a person gave before, kept by Gemini CLI in the user's
-    /// `auto-saved.toml`.
+    /// True for an "always" answer that Gemini CLI has stored in `auto-saved.toml`.
     pub(super) is_kept_answer: bool,
 }
 
@@ -51,11 +45,9 @@ pub(super) struct Source {
 pub(super) enum Condition {
     #[default]
     None,
-    /// A command that begins with one of these.
     Prefixes(Vec<String>),
-    /// The arguments as text.
     Pattern(Pattern),
-    /// None of what `tools.core` lists.
+    /// Anything that the setting `tools.core` does not list.
     NotListed(Vec<Entry>),
 }
 
@@ -69,11 +61,10 @@ pub(super) struct Pattern {
 pub(super) enum PatternTarget {
     Arguments,
     Commands,
-    /// A command that must begin with this word.
+    /// A command whose first word is this one.
     CommandsOf(String),
 }
 
-/// An entry of a list of the settings: `read_file`, `run_shell_command(git status)`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) tool: String,
@@ -95,26 +86,23 @@ impl Entry {
     }
 }
 
-/// The subject of a rule: a call, and for a shell's also one command of its line.
 #[derive(Clone, Copy)]
 pub(super) struct RuleSubject<'a> {
     pub(super) asked: Inquiry<'a>,
-    /// The text of the command; `None` for calls of other tools.
     pub(super) line: Option<&'a str>,
-    /// The line's words, where it is one command.
+    /// The parsed command, if the text is exactly one.
     pub(super) command: Option<&'a Command>,
-    /// The command is one of several things that a line runs.
     pub(super) is_part: bool,
-    /// True if what it runs can't be known.
+    /// True if it can't be known what the text runs. Rules that restrict match then, rules that
+    /// allow don't.
     pub(super) is_unknown: bool,
-    /// The arguments as text, in all spellings of their names.
     pub(super) texts: &'a [String],
-    /// Two spellings of one argument are there: which one counts, the tool knows.
+    /// True if an argument was given under two names. Only the tool knows which one counts, so a
+    /// rule that allows does not match.
     pub(super) is_ambiguous: bool,
 }
 
 impl Rule {
-    /// Returns true if the rule is for calls in this mode, with or without a user to ask.
     pub(super) fn is_active(&self, asked: Inquiry<'_>) -> bool {
         let interactive = self.interactive;
         (self.modes.is_empty() || self.modes.contains(&asked.mode))
@@ -177,8 +165,8 @@ impl Rule {
             || restricts && call.name == "smart_edit" && is("replace") && self.source.number.is_some()
     }
 
-    /// Returns true if the call's arguments are as the rule wants them. A rule that allows wants to be
-    /// sure; one that restricts is for whatever may be meant.
+    /// Returns true if the call's arguments satisfy the rule's condition. A rule that allows must
+    /// be certain; a rule that restricts matches whatever the call might mean.
     pub(super) fn matches(&self, subject: &RuleSubject<'_>) -> bool {
         let is_sure = self.decision == Decision::Allow;
         match &self.condition {
@@ -214,8 +202,8 @@ impl Entry {
     }
 }
 
-/// Returns true if a command begins with a prefix. Words count where they are known, text where the
-/// subject is a line of several commands, each of which is looked at as well.
+/// Returns true if a command begins with a prefix. Its words are compared if they are known. A line
+/// of several commands is compared as text; each of its commands is judged by itself as well.
 fn begins(prefix: &str, subject: &RuleSubject<'_>, is_sure: bool) -> bool {
     let Some(line) = subject.line else {
         return false;
@@ -241,8 +229,8 @@ fn begins(prefix: &str, subject: &RuleSubject<'_>, is_sure: bool) -> bool {
     }
 }
 
-/// Returns true if the subject's text begins with the prefix letter by letter, and a word ends there: what
-/// is written in another way Gemini CLI's rules don't allow either.
+/// Returns true if the text begins with the prefix character by character and ends a word there.
+/// Gemini CLI's rules don't allow a command that is spelt differently either.
 fn is_written(prefix: &str, subject: &RuleSubject<'_>) -> bool {
     let line = subject.line.unwrap_or_default();
     let line = if subject.is_part { line.trim() } else { line };
@@ -298,8 +286,8 @@ impl Pattern {
     }
 }
 
-/// Returns true if a name of the form `SERVER_TOOL`, either of which may be `*`, is this tool's; `is_like`
-/// is for tools with a `*` in the middle.
+/// Returns true if `pattern`, of the form `SERVER_TOOL` without its prefix, matches this tool. Each
+/// half may be `*`. `is_like` decides about a `*` within the tool's name.
 fn names_qualified(
     pattern: &str,
     server: &str,
@@ -320,7 +308,7 @@ fn names_qualified(
         .any(|rest| tool_is(rest) || is_like(rest))
 }
 
-/// Returns true if a name has a `*` that Gemini CLI's rules don't know.
+/// Returns true if a name has a `*` where Gemini CLI's rules allow none.
 pub(super) fn is_odd_wildcard(name: &str, has_server: bool) -> bool {
     if !name.contains('*') || name == "*" {
         return false;
@@ -343,7 +331,6 @@ pub(super) fn sanitized(name: &str) -> String {
         .collect()
 }
 
-/// Returns true if a text is like a pattern, in which `*` stands for anything.
 fn glob(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = text.strip_prefix(parts.next().unwrap_or_default()) else {

@@ -1,8 +1,9 @@
-//! Commands that are known to only look at the workspace, and commands that are known to do
-//! harm: those that Gemini CLI 0.61 knows.
+//! Commands that are known to be harmless, and commands that are known to be dangerous; both lists
+//! are those of Gemini CLI 0.61.
 //!
-//! That a command only looks is proved, word by word: its program is in `programs`, the grammar there
-//! has each of its arguments, and `lookup` says that no one has put another program in its place.
+//! Harmless commands need no approval, so this must be proved word by word: `programs` lists the
+//! program, its grammar accepts every argument, and `lookup` finds that nobody has put another
+//! program in its place.
 
 mod grammar;
 mod lookup;
@@ -11,12 +12,12 @@ mod programs;
 use gemini_tools_shell::Command;
 use std::path::{Component, Path, PathBuf};
 
-/// The actions of `find` that do more than look.
 const FIND_ACTS: &str = "\
     -delete -exec -execdir -fls -fprint -fprint0 -fprintf -ok -okdir";
 
-/// Returns true if a command, which is all of its line, only looks at what is in the workspace. `understood`
-/// is the line as bash is given it, which runs in `root`; tools write there and in the directories `more`.
+/// Returns true if a command, which must be all of its line, only reads the workspace. `understood`
+/// is the line as bash gets it. It runs in `root`; tools can write there and to the directories
+/// `more`.
 pub(super) fn is_known_safe(
     command: &Command,
     understood: &str,
@@ -51,8 +52,8 @@ pub(super) fn is_known_safe(
     only_looks && lookup::is_the_users((!is_builtin).then_some(name.as_str()), roots)
 }
 
-/// Returns true if bash makes something else of a word of a line without substitutions: by a pattern, a
-/// list in braces, or the name of a home directory. In the line all that is quoted is in single quotes.
+/// Returns true if bash changes a word of the line, by a pattern, a list in braces, or `~`. The
+/// line is in the printed form, in which everything that is quoted is in single quotes.
 fn is_expanded(understood: &str) -> bool {
     let bare: String = understood.split('\'').step_by(2).collect();
     let begins_home =
@@ -78,7 +79,8 @@ fn is_safe_git(args: &[&str], leaves: &dyn Fn(&str) -> bool) -> bool {
     })
 }
 
-/// Returns true if a path leads out of the workspace, as the kernel resolves it: a link before `..` counts.
+/// Returns true if a path leads out of the workspace, as the kernel resolves it: in `link/..` the
+/// link is followed first.
 fn leaves(path: &str, root: &Path) -> bool {
     let Ok(own) = std::fs::canonicalize(root) else {
         return true;
@@ -97,8 +99,8 @@ fn leaves(path: &str, root: &Path) -> bool {
     !there.is_some_and(|there| there.starts_with(&own))
 }
 
-/// Returns true if a command deletes without asking, makes symbolic links, or lets `find` or `rg` run
-/// and delete things.
+/// Returns true if a command deletes without asking, makes symbolic links, or lets `find` or `rg`
+/// do such things.
 pub(super) fn is_dangerous(command: &Command) -> bool {
     let words: Vec<&str> = command.words.iter().map_while(Option::as_deref).collect();
     let Some((_, args)) = words.split_first() else {

@@ -1,4 +1,4 @@
-//! The lists of `settings.json` as rules: what tools there are, which need no approval, which
+//! Turns the lists of `settings.json` into rules: which tools exist, which need no approval, which
 //! servers are trusted.
 
 use super::rule::{Condition, Entry, Source};
@@ -7,10 +7,10 @@ use super::{Decision, Mode, PolicyCall, Rule, Tier};
 use gemini_tools_settings::settings::{Scope, Settings};
 use std::path::PathBuf;
 
-/// Modes in which lists of who is trusted count. A plan has rules of its own.
+/// Modes in which the lists of allowed tools and trusted servers count. Plan mode has its own
+/// rules.
 const BUT_FOR_PLANS: [Mode; 3] = [Mode::Default, Mode::AutoEdit, Mode::Yolo];
 
-/// Returns the rules of the lists of the settings and of `--allowed-tools`, with the priorities that Gemini CLI gives them.
 pub(super) fn rules(settings: &Settings, allowed_tools: &[String]) -> Vec<Rule> {
     let list = |key: &str, decision: Decision, priority: u16| Rule {
         source: Source {
@@ -65,7 +65,6 @@ pub(super) fn rules(settings: &Settings, allowed_tools: &[String]) -> Vec<Rule> 
     rules
 }
 
-/// Returns the file that says something of a key; only what it is called where several do.
 fn file_of(settings: &Settings, key: &str) -> PathBuf {
     let files = settings.files.iter();
     let mut setting = files.filter(|(scope, _)| settings.is_set_by(key, *scope));
@@ -75,7 +74,8 @@ fn file_of(settings: &Settings, key: &str) -> PathBuf {
     }
 }
 
-/// A list is a rule for no tool, of which each entry makes one for some.
+/// Expands a list of the settings into one rule per entry. The list itself names no tool, so it
+/// matches nothing.
 impl Rule {
     fn with_entry(&self, entry: &str) -> Self {
         let mut rule = self.clone();
@@ -91,8 +91,8 @@ impl Rule {
         }
     }
 
-    /// Returns the rule for an entry such as `glob` or `run_shell_command(git)`. For other tools than the one
-    /// that runs commands it is not known what parentheses would mean: such an entry has no rule.
+    /// Returns the rule for an entry such as `glob` or `run_shell_command(git)`. Returns `None` for
+    /// parentheses after any other tool, because their meaning is unknown.
     fn for_entry(&self, entry: &str) -> Option<Self> {
         let Entry { tool, prefix } = Entry::parse(entry);
         let is_shell = is_shell(&tool);
@@ -118,13 +118,13 @@ impl Rule {
     }
 }
 
-/// Returns true if an entry of `--allowed-tools` is about one of these tools; for each of them any call.
+/// Returns true if an entry of `--allowed-tools` allows any call of one of these tools.
 pub fn is_about_one<'a>(entry: &str, mut calls: impl Iterator<Item = PolicyCall<'a>>) -> bool {
     let rule = Rule::new(Decision::Allow, Tier::User, 0).for_entry(entry);
     rule.is_some_and(|rule| calls.any(|call| rule.is_for(&call)))
 }
 
-/// Returns the name of the tool in an entry of `--allowed-tools`: what comes before the parentheses.
+/// Returns the tool's name in an entry of `--allowed-tools`, without the parentheses.
 pub fn tool_of_entry(entry: &str) -> String {
     Entry::parse(entry).tool
 }

@@ -32,10 +32,8 @@ use gemini_tools_core::tool::Kind;
 use gemini_tools_shell::{Analysis, Command, analyse};
 use serde_json::{Map, Value};
 
-/// The names that Gemini CLI gives the tool that runs commands.
 const SHELL: [&str; 2] = ["run_shell_command", "ShellTool"];
 
-/// The arguments that say in which directory a line runs.
 pub(super) const DIRECTORY: [&str; 2] = ["dir_path", "directory"];
 
 pub(super) fn line_of<'a>(call: &PolicyCall<'a>) -> Option<&'a str> {
@@ -112,8 +110,9 @@ impl Policy {
         self.apply_safe_list(asked, single, verdict)
     }
 
-    /// Judges each command, each text whose commands can't be known, and each text that is no
-    /// command's: a rule by a prefix that restricts is for those that mention its words.
+    /// Judges each command, each text whose commands can't be known, and each other text of the
+    /// line, such as a here-document. A rule that restricts a prefix also matches a text that
+    /// mentions its words.
     fn parts(&self, asked: Inquiry<'_>, analysis: &Analysis, whole: Verdict) -> Verdict {
         let mut verdict = whole;
         let known = analysis
@@ -158,8 +157,8 @@ impl Policy {
         verdict
     }
 
-    /// Allows commands that are known to be harmless without approval, as Gemini CLI 0.61 does. What a rule
-    /// refuses is refused all the same, and so is a line that is not understood.
+    /// Allows commands that are known to be harmless, as Gemini CLI 0.61 does. It changes neither a
+    /// denial nor the verdict on a line that is not understood.
     fn apply_safe_list(
         &self,
         asked: Inquiry<'_>,
@@ -211,8 +210,8 @@ fn has_directory(call: &PolicyCall<'_>) -> bool {
         .any(|key| call.args.get(*key).is_some_and(|v| !v.is_null()))
 }
 
-/// Asks about a line that is not understood, or that runs nothing: what a rule has allowed was perhaps
-/// not this.
+/// Asks about a line that is not understood or that runs nothing, because a rule that allows it may
+/// not have meant this.
 fn ask_if_not_understood(asked: Inquiry<'_>, rule: Option<&Rule>, verdict: Verdict) -> Verdict {
     let text = "built in: lines that can't be understood need the user's approval";
     match (asked.mode, rule) {

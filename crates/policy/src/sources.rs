@@ -1,4 +1,5 @@
-//! The sources of rules.
+//! Where rules come from: files of the system, the user, the project and extensions, and the
+//! command line.
 
 use super::settings::rules;
 use super::{Decision, Mode, Policy, PolicyFile, Tier, Verdict, file};
@@ -12,13 +13,12 @@ use gemini_tools_workspace::files::is_of_the_system;
 use std::io::{Error, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-/// Maximum bytes of a policy file that are read.
 const MAX_BYTES: u64 = 4 * 1024 * 1024;
 
-/// The options for the rules of calls.
+/// What the command line says about approval.
 #[derive(Debug, Clone, Default)]
 pub struct PolicyOptions {
-    /// The mode in which calls are asked about; `None` where the host has asked.
+    /// The mode in which calls are asked about; `None` if the host asks.
     pub approval: Option<Mode>,
     /// `--policy`: files and directories in the place of `~/.gemini/policies`.
     pub policy: Vec<PathBuf>,
@@ -27,9 +27,9 @@ pub struct PolicyOptions {
 }
 
 impl PolicyOptions {
-    /// Returns the policy files and directories of the command line, or if it names none, those in `GEMINI_TOOLS_POLICY`.
-    /// If the two names of that variable name different paths, all of them count, but none of their rules that allow
-    /// something: then the second is true.
+    /// Returns the policy files and directories of the command line, or else those in
+    /// `GEMINI_TOOLS_POLICY`. That variable has two names. If both are set and differ, the paths of
+    /// both count and the second value is true: their rules that allow something must be ignored.
     pub fn paths(&self) -> (Vec<PathBuf>, bool) {
         let mut paths = self.policy.clone();
         let mut only_restricts = false;
@@ -46,8 +46,8 @@ impl PolicyOptions {
     }
 }
 
-/// Returns the mode in which a host says that it is (`GEMINI_TOOLS_APPROVAL_MODE`), of two the one that asks more: rules
-/// may be for some modes only.
+/// Returns the mode that the host reports in `GEMINI_TOOLS_APPROVAL_MODE`. If it is set twice, the
+/// one that asks more wins.
 pub fn mode_from_env() -> Mode {
     let modes = variables::values("GEMINI_TOOLS_APPROVAL_MODE");
     let modes = modes
@@ -58,8 +58,8 @@ pub fn mode_from_env() -> Mode {
 }
 
 impl Policy {
-    /// Finds and reads all rules; the settings say whether the project is trusted. Without
-    /// files that costs a few failed looks at the disk.
+    /// Finds and reads all rules. The settings say whether the project is trusted. If there are no
+    /// policy files, this costs only a few failed lookups.
     pub fn load(
         settings: &Settings,
         home: Option<&Path>,
@@ -115,7 +115,7 @@ impl Policy {
         policy
     }
 
-    /// Makes rules of texts, for tests of rules: each with its tier and the name of a file.
+    /// Makes a policy from texts, each with its tier and file name, for tests of rules.
     #[must_use]
     pub fn from_texts(texts: &[(Tier, PathBuf, String)], settings: &Settings, root: &Path) -> Self {
         let mut policy = Self {
@@ -133,8 +133,8 @@ impl Policy {
         policy
     }
 
-    /// Adds the system's directory; returns true if there are files in it. Where others than root may write
-    /// there, its rules can only restrict.
+    /// Adds the rules of the system's directory, and returns true if it has any. If users other
+    /// than root can write there, its rules that allow something are ignored.
     fn add_system(&mut self, directory: &Path) -> bool {
         let Ok(files) = files_in(directory, FileOwner::Users) else {
             return false;
@@ -153,7 +153,6 @@ impl Policy {
         !files.is_empty()
     }
 
-    /// Adds the project's rules, which count where it is trusted.
     fn add_projects(&mut self, home: Option<&Path>, root: &Path) {
         let owner = FileOwner::Projects { root, home };
         let directory = root.join(".gemini/policies");
@@ -174,7 +173,6 @@ impl Policy {
         }
     }
 
-    /// Adds the rules of installed extensions, also of those that are switched off. They can only restrict.
     fn add_extensions(&mut self, directory: &Path) {
         let Ok(entries) = std::fs::read_dir(directory) else {
             return;

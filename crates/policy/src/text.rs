@@ -1,29 +1,26 @@
-//! Texts as Gemini CLI's rules see them: arguments as one line of JSON, and the regular
+//! What Gemini CLI's rules match against, and how: arguments as one line of JSON, and regular
 //! expressions of JavaScript.
 
 use fancy_regex::{Regex, RegexBuilder};
 use serde_json::{Map, Number, Value};
 
-/// Steps of a search until it is given up.
 const BACKTRACK_LIMIT: usize = 100_000;
 
-/// A longer expression is not taken, as by Gemini CLI.
+/// Longest expression that is accepted; Gemini CLI has the same limit.
 const MAX_PATTERN_CHARS: usize = 2048;
 
-/// The edge of a word of ASCII.
 const BOUNDARY: &str = "(?:(?<=[0-9A-Za-z_])(?![0-9A-Za-z_])|(?<![0-9A-Za-z_])(?=[0-9A-Za-z_]))";
 
 const NO_BOUNDARY: &str = "(?:(?<=[0-9A-Za-z_])(?=[0-9A-Za-z_])|(?<![0-9A-Za-z_])(?![0-9A-Za-z_]))";
 
-/// Arguments as JSON with sorted keys; the outermost pairs stand between NUL characters, by
-/// which a pattern can hold on to a whole one.
+/// Returns arguments as JSON with sorted keys. NUL characters before and after each outermost pair
+/// let a pattern match a pair as a whole, since they occur nowhere else.
 pub(super) fn stable_json(args: &Map<String, Value>) -> String {
     let mut out = String::new();
     object(args, "\0", &mut out);
     out
 }
 
-/// Writes an object, with a mark before and behind each pair.
 fn object(map: &Map<String, Value>, mark: &str, out: &mut String) {
     let mut keys: Vec<&String> = map.keys().collect();
     // JavaScript compares units of UTF-16.
@@ -73,11 +70,11 @@ fn number(n: &Number) -> String {
     }
 }
 
-/// Compiles an expression of JavaScript's.
+/// Compiles a regular expression of JavaScript.
 ///
 /// # Errors
 ///
-/// Returns a sentence that says what is wrong with the expression.
+/// Returns what is wrong with it, as a sentence.
 pub(super) fn compile(pattern: &str) -> Result<Regex, String> {
     if pattern.encode_utf16().count() > MAX_PATTERN_CHARS {
         return Err(format!("it is longer than {MAX_PATTERN_CHARS} characters"));
@@ -88,15 +85,15 @@ pub(super) fn compile(pattern: &str) -> Result<Regex, String> {
         .map_err(|e| e.to_string().lines().last().unwrap_or_default().to_owned())
 }
 
-/// Returns true if Gemini CLI refuses an expression because a search could take for ever: something is
-/// repeated that has a repetition in it.
+/// Returns true if Gemini CLI rejects an expression because a search could take for ever: it
+/// repeats something that has a repetition in it.
 pub(super) fn is_refused(pattern: &str) -> bool {
     let nested = compile(r"\([^)]*[*+?{].*\)[*+?{]");
     nested.is_ok_and(|nested| nested.is_match(pattern).unwrap_or(true))
 }
 
-/// Translates an expression into Rust's spelling: classes of ASCII, braces that count nothing, and
-/// characters that mean something in Rust's brackets only.
+/// Translates an expression into Rust's syntax. `\d` and `\w` mean ASCII only, braces that count
+/// nothing are literal, and some characters are special only in Rust's brackets.
 fn translated(pattern: &str) -> String {
     let mut out = String::with_capacity(pattern.len() + 16);
     let mut chars = pattern.char_indices().peekable();

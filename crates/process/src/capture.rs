@@ -41,23 +41,20 @@ use infer::archive::{is_cpio, is_tar};
 use std::io;
 use std::path::PathBuf;
 
-/// Maximum output that is looked at to tell text from binary data, in bytes.
 const SNIFF_BYTES: usize = 8 * 1024;
 
-/// Maximum output kept in memory before a file is made, in bytes.
 const IN_MEMORY_BYTES: usize = 256 * 1024;
 
-/// Maximum output that is condensed, in bytes: the logs of daily work are shorter, and a flood would
-/// take ten times as long.
+/// Maximum output that is condensed, in bytes. The logs of daily work are shorter, and condensing
+/// takes about ten times as long as capturing.
 const MAX_CONDENSED_BYTES: u64 = 4 * 1024 * 1024;
 
-/// Maximum characters of live output at once.
 const LIVE_CHARS: usize = 8_000;
 
-/// A name for a file of the whole output.
 type NewFile<'a> = Box<dyn FnMut() -> Option<PathBuf> + Send + 'a>;
 
-/// Output as it comes in.
+/// Captures a command's output: shows its beginning and end, and keeps all of it in a file if that
+/// is needed.
 pub struct Capture<'a> {
     decoder: OutputDecoder,
     shown: OutputTexts,
@@ -74,21 +71,22 @@ impl std::fmt::Debug for Capture<'_> {
     }
 }
 
-/// The output as it is kept in the end.
+/// What is kept of a finished command's output.
 #[derive(Debug)]
 pub struct CapturedOutput {
     /// The text for the model: at most as long as the limit, with a marker where something is missing.
     pub text: String,
-    /// The text as it was printed, for a terminal.
+    /// The text with its escape sequences, for a terminal.
     pub coloured: Option<String>,
-    /// The number of bytes that came in all.
+    /// Total size of the output, in bytes.
     pub bytes: u64,
-    /// The file that holds all of it, where `text` does not.
+    /// The file with the whole output, if `text` lacks some of it.
     pub file: Option<PathBuf>,
 }
 
 impl<'a> Capture<'a> {
-    /// Keeps at most `limit` characters. `new_file` names a file to be made for the whole.
+    /// Creates a capture that shows at most `limit` characters. `new_file` returns the path of the
+    /// file to make if the whole output has to be kept.
     pub fn new(
         limit: usize,
         coloured: bool,
@@ -111,7 +109,8 @@ impl<'a> Capture<'a> {
         }
     }
 
-    /// Condenses the text, if `is_wanted` and the whole can be kept.
+    /// Also condenses the text, if `is_wanted`. The condensed form is used only if a file holds the
+    /// whole.
     #[must_use]
     pub fn condensed(mut self, is_wanted: bool) -> Self {
         let (coloured, live) = (self.shown.coloured.is_some(), self.shown.live.is_some());
@@ -119,7 +118,7 @@ impl<'a> Capture<'a> {
         self
     }
 
-    /// Puts all output so far into a file of this name, which others go on with.
+    /// Moves all output so far into a file at `path`, to which another process appends from now on.
     ///
     /// # Errors
     ///
@@ -135,7 +134,7 @@ impl<'a> Capture<'a> {
         Ok(())
     }
 
-    /// Ends the output.
+    /// Ends the capture and returns what was kept.
     pub fn finish(mut self) -> CapturedOutput {
         let mut shown = self.shown;
         self.decoder.finish(|text| shown.push(text));
@@ -229,10 +228,11 @@ impl OutputSink for Capture<'_> {
     }
 }
 
-/// Returns true if output is binary: it has zero bytes together with control characters or invalid UTF-8, or
-/// control characters together with a known signature. Zero bytes alone separate file names, except
-/// in an archive of text files. A signature alone proves nothing, since text can start with `BM` or
-/// `MZ`; only a PDF can be without control characters.
+/// Returns true if output is binary: it has zero bytes together with control characters or invalid
+/// UTF-8, or control characters together with a known signature. Zero bytes alone don't count,
+/// since `find -print0` separates names by them, except in an archive of text files. A signature
+/// alone proves nothing, since text can start with `BM` or `MZ`; only a PDF can be without control
+/// characters.
 fn is_binary(start: &[u8]) -> bool {
     let is_odd = |b: &u8| matches!(b, 1..=6 | 0xe..=0x1a | 0x1c..=0x1f);
     let is_utf8 = || std::str::from_utf8(start).map_or_else(|e| e.error_len().is_none(), |_| true);
@@ -249,9 +249,8 @@ fn is_binary(start: &[u8]) -> bool {
         || (start.starts_with(b"%PDF-") && !is_utf8())
 }
 
-/// Returns the MIME type of binary output. An archive is looked for first: it begins with the name of a file,
-/// which may be like another signature.
 fn format_of(start: &[u8]) -> &'static str {
+    // An archive begins with the name of its first file, which may look like a signature.
     if is_tar(start) {
         return "application/x-tar";
     }
@@ -261,11 +260,8 @@ fn format_of(start: &[u8]) -> &'static str {
 struct OutputTexts {
     terminal: TerminalEmulator,
     plain: Ends,
-    /// The text as printed, with escape sequences, where it will be shown on a terminal.
     coloured: Option<Ends>,
-    /// The plain text, condensed, where a model will read it.
     condensed: Option<(Condenser, Ends)>,
-    /// Text that has not been shown live yet.
     live: Option<Ends>,
 }
 
@@ -315,15 +311,12 @@ impl OutputTexts {
     }
 }
 
-/// Everything that came, in memory first and then in a file.
 struct WholeOutput<'a> {
     new_file: NewFile<'a>,
     memory: Vec<u8>,
-    /// The file, unless others go on with it.
     log: Option<Log>,
     path: Option<PathBuf>,
     bytes: u64,
-    /// True if some of it could not be kept.
     is_lost: bool,
 }
 
@@ -362,7 +355,6 @@ impl WholeOutput<'_> {
         self.memory = Vec::new();
     }
 
-    /// Returns the file, if it could be made, and a sentence that names it.
     fn keep(&mut self) -> (Option<PathBuf>, String) {
         if self.path.is_none() && !self.is_lost {
             self.spill();
@@ -379,7 +371,8 @@ impl WholeOutput<'_> {
         (self.path.clone(), place)
     }
 
-    /// Removes the file, whose content is all in the answer, unless others go on with it.
+    /// Removes the file if all of it is in the answer. A file of `write_whole` belongs to another
+    /// process and stays.
     fn forget(&mut self) {
         if let (Some(_), Some(path)) = (self.log.take(), self.path.take()) {
             // Best effort: old files are removed some time.

@@ -27,24 +27,24 @@ use seccompiler::BpfProgram;
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The flags of `renameat2` for two files that take each other's place.
 const RENAME_EXCHANGE: u64 = 2;
 
-/// A request to keep what a command changes.
+/// A request to keep copies of the files that a command changes.
 #[derive(Debug)]
 pub struct ChangeWatch {
     filter: BpfProgram,
-    /// True if set-user-ID programs such as `sudo` may stop working, where the kernel wants that.
+    /// Allows giving up new privileges (`no_new_privs`) where the kernel demands that for a filter.
+    /// `sudo` then fails in the command.
     may_forbid_sudo: bool,
-    /// Taken by the supervisor.
     changes: RefCell<Option<CommandChanges>>,
 }
 
 impl ChangeWatch {
-    /// Prepares a watch; `None` for a processor whose system calls are not known.
+    /// Prepares a watch. Returns `None` on a processor whose system calls are not known.
     ///
-    /// Without root's rights the kernel allows it only to a program that has given up to gain rights. With
-    /// `may_forbid_sudo` the command gives that up, and `sudo` does not work in it.
+    /// Without root's rights, the kernel allows a filter only to a process that has given up
+    /// gaining privileges. With `may_forbid_sudo` the command gives that up where it must, and
+    /// `sudo` fails in it.
     pub fn new(changes: CommandChanges, may_forbid_sudo: bool) -> Option<Self> {
         Some(Self {
             filter: calls::filter()?,
@@ -56,7 +56,6 @@ impl ChangeWatch {
 
 #[derive(Debug)]
 pub(crate) struct SupervisorWatch {
-    /// The socket from which the listener comes.
     socket: Option<OwnedFd>,
     changes: Arc<Mutex<CommandChanges>>,
 }
@@ -68,8 +67,8 @@ pub(crate) struct CommandWatch<'a> {
 }
 
 impl SupervisorWatch {
-    /// Prepares the watch of a command. Returns the socket for [`CommandWatch::new`] with it; `None` if the watch
-    /// was taken already.
+    /// Prepares the watch of one command. Returns it with the socket for [`CommandWatch::new`], or
+    /// `None` if another command has taken the watch.
     pub(crate) fn new(watch: &ChangeWatch) -> Result<Option<(Self, OwnedFd)>, Errno> {
         let Some(changes) = watch.changes.take() else {
             return Ok(None);
@@ -80,20 +79,10 @@ impl SupervisorWatch {
         Ok(Some((Self { socket, changes }, theirs)))
     }
 
-    /// Receives the listener of the command that was started.
-    ///
-    /// # Errors
-    ///
-    /// Returns the error for which the command is not watched.
     pub(crate) fn receive(&mut self) -> Result<OwnedFd, Errno> {
         listener::receive(&self.socket.take().ok_or(Errno::BADF)?)
     }
 
-    /// Begins to watch.
-    ///
-    /// # Errors
-    ///
-    /// Returns the operating system's error if there can be no thread. The command's calls fail then.
     pub(crate) fn begin(&self, listener: OwnedFd) -> Result<(), Errno> {
         let changes = Arc::clone(&self.changes);
         let watch = move || attend(&Listener::new(listener), &changes);
@@ -103,7 +92,6 @@ impl SupervisorWatch {
             .map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::AGAIN))
     }
 
-    /// Records what the command has changed since the last time.
     pub(crate) fn record(&self) -> ChangeCounts {
         let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
         changes.record()
@@ -116,8 +104,9 @@ impl<'a> CommandWatch<'a> {
         Self { watch, socket }
     }
 
-    /// Has the calling thread watched, for good, and sends the listener to the supervisor, or the error for
-    /// which it is not watched. For a forked child just before it executes a program: only system calls are made.
+    /// Installs the filter in the calling thread, for good, and sends the listener, or the error,
+    /// to the supervisor. It runs in a forked child just before `exec`, so it only makes system
+    /// calls: a lock that another thread held at the fork would never be released.
     pub(crate) fn install(self, is_sandboxed: bool) {
         // In a sandbox it is so anyway.
         if is_sandboxed {
@@ -132,7 +121,6 @@ impl<'a> CommandWatch<'a> {
     }
 }
 
-/// Answers the kernel until nothing is left of the command.
 fn attend(listener: &Listener, changes: &Mutex<CommandChanges>) {
     let mut locator = Locator::default();
     loop {

@@ -16,31 +16,31 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// The wait for the end of output and of short-lived children when the command
-/// itself has ended.
+/// How long to wait, after the command itself has ended, for the end of its output and for
+/// short-lived children.
 const LINGER: Duration = Duration::from_millis(100);
 
-/// Signals and the death of the caller are looked for at least this often.
+/// Longest wait before signals and the caller's death are checked again.
 const TICK: Duration = Duration::from_millis(200);
 
-/// The time between two pieces of output for a user who watches.
 const LIVE: Duration = Duration::from_secs(1);
 
-/// The size of a read, in bytes.
 const CHUNK_BYTES: usize = 256 * 1024;
 
-/// The most that is taken in after the end, in bytes: more than a pipe can hold.
+/// Maximum output read after the end, in bytes. It is more than a pipe holds; a survivor that
+/// writes for ever must not keep the call from ending.
 const MAX_DRAINED_BYTES: u64 = 4 * 1024 * 1024;
 
-/// The time of the supervisor to end everything, which includes what it gives up.
+/// How long to wait for the supervisor to end everything. It is more than [`GRACE`] and the time
+/// after which the supervisor gives a process up.
 const ENDING: Duration = Duration::from_secs(15);
 
 /// The variable with the token of `serve_tools`. No command gets to see it: it would let its
 /// author in.
 pub const SERVE_TOKEN: &str = "GEMINI_TOOLS_SERVE_TOKEN";
 
-/// Variables for programs that run without a person: nothing may page, prompt, or open an
-/// editor. A variable with an empty value switches its feature off.
+/// Variables for programs that run without a person: nothing may page, prompt, or open an editor.
+/// An empty value switches a feature off.
 const NON_INTERACTIVE_ENV: [(&str, &str); 19] = [
     ("GEMINI_CLI", "1"),
     ("PAGER", "cat"),
@@ -74,52 +74,52 @@ pub struct ShellCommand<'a> {
     pub path: &'a Path,
     /// The sandbox.
     pub sandbox: Option<&'a Sandbox>,
-    /// The watch that has kept what it changes.
+    /// The watch that keeps a copy of each file before the command changes it.
     pub changes: Option<&'a ChangeWatch>,
 }
 
-/// The times for which a command may run.
+/// Time limits of a command.
 #[derive(Debug, Clone, Copy)]
 pub struct CommandLimits {
-    /// The time in all.
+    /// Total time.
     pub wall: Duration,
-    /// The time without printing anything.
+    /// Time without any output.
     pub idle: Option<Duration>,
-    /// The time after which the call goes its own way and the command stays.
+    /// After this long, return and leave the command running in the background.
     pub background_after: Option<Duration>,
-    /// The wait for output that something else may still print when the command
-    /// itself has ended; as long as `wall` allows with [`Duration::MAX`]. `None` if only what
-    /// is short-lived is waited for.
+    /// After the command has ended, how long to wait for processes that still hold its output open.
+    /// With [`Duration::MAX`] as long as `wall` allows. `None` waits only for processes that end
+    /// within a moment.
     pub hold: Option<Duration>,
 }
 
-/// The reason why a call is over.
+/// How supervising a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommandOutcome {
     /// The command has ended.
     Done {
-        /// The status.
+        /// How the command itself ended.
         ending: ProcessEnd,
-        /// True if something that it started still runs.
+        /// True if processes that it started still run.
         has_survivors: bool,
-        /// True if its output was still held open when it was no longer waited for.
+        /// True if its output was still held open when waiting for it ended.
         is_held: bool,
-        /// From its start to its own end.
+        /// Time from the command's start to its own end.
         took: Duration,
     },
     /// The command was ended with everything that it started.
     Ended {
-        /// Reason of the stop.
+        /// Why it was ended.
         why: StopReason,
         /// Processes that could not be ended.
         left: usize,
     },
-    /// The command runs on, as was asked for.
+    /// The command goes on in the background.
     Background,
 }
 
 impl CommandOutcome {
-    /// Returns the way in which the command has ended by itself, if it has.
+    /// Returns how the command ended by itself, or `None` if it was ended or still runs.
     pub fn ending(self) -> Option<ProcessEnd> {
         match self {
             Self::Done { ending, .. } => Some(ending),
@@ -135,11 +135,11 @@ pub enum StopReason {
     OutOfTime,
     /// The limit of the call that it belongs to, which came first.
     CallOutOfTime(TimeLimit),
-    /// The idle limit.
+    /// It printed nothing for the time of [`CommandLimits::idle`].
     Idle,
     /// A signal, the death of the caller, or a request of the caller.
     Cancelled,
-    /// The supervisor was killed.
+    /// The supervisor is gone, killed for instance by the command.
     Unwatched,
 }
 
@@ -161,7 +161,7 @@ pub struct ProgramCommand<'a> {
     pub path: &'a Path,
     /// The sandbox.
     pub sandbox: Option<&'a Sandbox>,
-    /// The watch that has kept what it changes.
+    /// The watch that keeps a copy of each file before the program changes it.
     pub changes: Option<&'a ChangeWatch>,
 }
 
@@ -182,7 +182,7 @@ type Variables = BTreeMap<OsString, OsString>;
 
 pub use crate::program::{find_program, is_program};
 
-/// Takes in what a command prints.
+/// A receiver of a command's output.
 pub trait OutputSink {
     /// Takes a piece of output.
     fn push(&mut self, bytes: &[u8]);
@@ -195,13 +195,13 @@ pub trait OutputSink {
     /// Returns the number of bytes that have come in all.
     fn bytes(&self) -> u64;
 
-    /// Returns the output since the last time, for a user who watches, or `None` if there is none.
+    /// Returns the output since the last call, for a user who watches, or `None` if there is none.
     fn take_live(&mut self) -> Option<String> {
         None
     }
 }
 
-/// Takes in a command's output until it ends, or until it has to.
+/// Reads a command's output until the command exits, is cancelled or exceeds a limit.
 pub fn supervise(
     supervised: &SupervisedProgram,
     capture: &mut dyn OutputSink,
@@ -213,7 +213,6 @@ pub fn supervise(
     Supervision::new(supervised, capture, show).run(limits, cancel)
 }
 
-/// Ends what a command has left behind, and takes in what that still says.
 pub(super) fn end_rest(supervised: &SupervisedProgram, capture: &mut dyn OutputSink) {
     Supervision::new(supervised, capture, &|_| {}).end_all(StopReason::Cancelled);
 }
@@ -228,23 +227,22 @@ struct Supervision<'a> {
     watched: &'a SupervisedProgram,
     capture: &'a mut dyn OutputSink,
     buffer: ReadBuffer,
-    /// The streams that a process may still write to.
     open: Vec<(Stream, &'a OwnedFd)>,
     last_output: Instant,
     last_shown: Instant,
     show: &'a dyn Fn(String),
 }
 
-/// A command that has ended while something that it started may still print.
+/// A command that has ended while its children may still print.
 #[derive(Clone, Copy)]
 struct PendingEnd {
     ending: ProcessEnd,
     took: Duration,
-    /// The end of the wait for its pipes; `None` for as long as the command could have run.
+    /// When to stop waiting for its pipes to close; `None` to wait as long as the command could
+    /// have run.
     until: Option<Instant>,
 }
 
-/// Returns the time until the first of some moments, or until the next look at the call.
 fn pause_until(moments: [Option<Instant>; 5]) -> Duration {
     let next = moments.into_iter().flatten().min();
     let left = next.map_or(TICK, |at| at.saturating_duration_since(Instant::now()));
@@ -345,7 +343,6 @@ impl<'a> Supervision<'a> {
         }
     }
 
-    /// Waits for something to happen and takes in some output.
     fn step(&mut self, pause: Duration, cancel: Option<&Cancellation>) {
         let control = self.watched.control();
         let caller = cancel.and_then(Cancellation::caller);
@@ -385,14 +382,13 @@ impl<'a> Supervision<'a> {
         }
     }
 
-    /// Returns true if there is output that this process has not come to yet, or the end of a stream.
     fn has_unread(&self) -> bool {
         let mut open = self.open.iter();
         open.any(|(_, fd)| is_readable(fd, Duration::ZERO))
     }
 
-    /// Takes in what is there already, but no more than can have been there: a survivor may
-    /// go on writing.
+    /// Reads what is in the pipes, up to [`MAX_DRAINED_BYTES`] because a survivor may go on
+    /// writing.
     fn drain(&mut self) {
         let until = self.capture.bytes() + MAX_DRAINED_BYTES;
         let is_ready = |fd: &OwnedFd| is_readable(fd, Duration::ZERO);
@@ -403,7 +399,6 @@ impl<'a> Supervision<'a> {
         }
     }
 
-    /// Gives what the command has started a moment to end as well. Returns true if nothing is left.
     fn linger(&mut self) -> bool {
         let until = Instant::now() + LINGER;
         loop {
@@ -470,7 +465,6 @@ mod tests {
     use std::path::Path;
     use std::time::Duration;
 
-    /// A sink that takes its time for the first piece.
     struct SlowSink(u64);
 
     impl OutputSink for SlowSink {

@@ -1,30 +1,25 @@
-//! Text of what a program prints, in whatever encoding.
+//! Decoding what a program prints, in whatever encoding.
 //!
-//! Output is UTF-8 where it is valid. Lines that are not, as a comparison of older files has some
-//! among others, are decoded one by one, from the encoding that all of them so far look like. A line
-//! that is UTF-8 but for some bytes, and one that is in no encoding, shows these bytes as `\x{ff}`.
+//! Output is UTF-8 where it is valid. Each line that is not, such as an old file in a `diff`, is
+//! decoded by itself, from the encoding that all such lines so far look like. In a line that fits
+//! no encoding, or is UTF-8 except for some bytes, these bytes show as `\x{ff}`.
 
 use gemini_tools_core::text::show_name;
 use gemini_tools_workspace::text::{Encoding, detect};
 use std::borrow::Cow;
 
-/// Maximum bytes of a line that is decoded as a whole.
 const MAX_LINE_BYTES: usize = 64 * 1024;
 
-/// Maximum bytes of lines by which their encoding is recognised.
 const SAMPLE_BYTES: usize = 16 * 1024;
 
-/// Turns bytes into text, piece by piece; pieces may be cut anywhere.
+/// Decodes bytes piece by piece. A piece may be cut anywhere, even within a character.
 #[derive(Debug, Default)]
 pub struct OutputDecoder {
-    /// The end of what came, if that is not decoded yet.
+    /// The end of the last piece, which is decoded when its line is complete.
     held: Vec<u8>,
-    /// Lines that are not UTF-8.
     sample: Vec<u8>,
-    /// The size of the sample when its encoding was recognised.
     judged_bytes: usize,
     encoding: Option<Encoding>,
-    /// The encoding of the first line that was decoded.
     first: Option<Encoding>,
 }
 
@@ -47,13 +42,13 @@ impl OutputDecoder {
         self.held = rest.to_vec();
     }
 
-    /// Ends the text: gives what is left of it.
+    /// Decodes what is held back.
     pub fn finish(&mut self, mut out: impl FnMut(&str)) {
         let held = std::mem::take(&mut self.held);
         self.lines(&held, &mut out);
     }
 
-    /// Returns the text of what is held back until its line ends.
+    /// Returns the text of the line that is held back.
     pub fn unfinished(&self) -> Cow<'_, str> {
         self.text(&self.held).0
     }
@@ -63,8 +58,9 @@ impl OutputDecoder {
         self.first.and(self.encoding).map(Encoding::name)
     }
 
-    /// Returns a decoder that knows from the beginning what this one has found out, if this one
-    /// has taken some lines for another encoding at first.
+    /// Returns a decoder that uses the final encoding from the beginning, or `None` if this one
+    /// never changed its mind. Decoding all output again corrects lines that were decoded before
+    /// enough was known.
     pub fn better(&self) -> Option<Self> {
         (self.first.is_some() && self.first != self.encoding).then(|| Self {
             encoding: self.encoding,
@@ -112,7 +108,8 @@ impl OutputDecoder {
     }
 }
 
-/// Returns the end of what can be decoded: the last line end, or that of what is ASCII after it.
+/// Returns how many bytes can be decoded now: up to the last line feed, and what follows it if that
+/// is ASCII, which needs no context.
 fn settled(bytes: &[u8]) -> usize {
     let end = bytes
         .iter()

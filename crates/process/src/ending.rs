@@ -1,4 +1,4 @@
-//! The end of a command.
+//! How a process ends.
 
 pub use crate::supervisor::GRACE;
 
@@ -26,7 +26,6 @@ impl From<ExitStatus> for ProcessEnd {
     }
 }
 
-/// `exit status 3`, or the name of a signal.
 impl fmt::Display for ProcessEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {

@@ -21,7 +21,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// The most that is read of a record, in bytes.
 const MAX_RECORD_BYTES: u64 = 1024 * 1024;
 
 /// The processes of a job.
@@ -30,11 +29,11 @@ const MAX_RECORD_BYTES: u64 = 1024 * 1024;
 pub struct JobRecord {
     /// The processes that were left in the background, the first of which names the job.
     pub processes: Vec<Identity>,
-    /// The session of all of them that have not left it.
+    /// The session that all of them belong to, unless they have left it.
     pub session: i32,
-    /// The process that watches over them.
+    /// The supervisor.
     pub supervisor: Option<Identity>,
-    /// The boot of the machine to which the ids belong.
+    /// The boot of the machine during which the process ids are valid.
     pub boot_id: String,
     /// The shell's line.
     pub command: String,
@@ -44,14 +43,12 @@ pub struct JobRecord {
     pub started_at: u64,
 }
 
-/// The end of one process: a further line of a record.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct EndingLine {
     pid: i32,
     exit_code: Option<i32>,
     signal: Option<i32>,
-    /// The end, in seconds since 1970.
     ended_at: u64,
 }
 
@@ -60,7 +57,6 @@ pub fn seconds(time: SystemTime) -> u64 {
     time.duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs())
 }
 
-/// Returns the ids that a record's first line names.
 fn process_ids(record: &mut impl Read) -> Vec<i32> {
     let mut text = String::new();
     // What can't be read names no process.
@@ -71,20 +67,13 @@ fn process_ids(record: &mut impl Read) -> Vec<i32> {
         .unwrap_or_default()
 }
 
-/// The open files of a job, for the supervisor that stays.
 pub(crate) struct JobFiles {
     log: Log,
     record: File,
-    /// Processes whose end is recorded.
     processes: Vec<i32>,
 }
 
 impl JobFiles {
-    /// Opens the files of a job, which exist.
-    ///
-    /// # Errors
-    ///
-    /// Returns the operating system's error.
     pub(crate) fn open(record: &Path, log: &Path) -> io::Result<Self> {
         let flags = OFlags::RDWR | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut record = File::from(rustix::fs::open(record, flags, Mode::empty())?);
@@ -95,7 +84,8 @@ impl JobFiles {
         })
     }
 
-    /// Adds output to the log. What can't be kept is lost, but the writer goes on.
+    /// Appends output to the log. An error is ignored: losing output is better than stopping a
+    /// command that may run for days.
     pub(crate) fn append_output(&mut self, bytes: &[u8]) {
         let _ = self.log.append(bytes);
     }
@@ -131,18 +121,17 @@ pub struct Job {
     pub log: PathBuf,
     /// The living processes, the oldest first.
     pub living: Vec<Identity>,
-    /// The ends of its processes, as far as they are known.
     endings: Vec<EndingLine>,
-    /// True if its supervisor lives.
+    /// True if the supervisor is alive. If it was killed, the end of a process is not recorded.
     is_watched: bool,
 }
 
 /// The files of a new job.
 #[derive(Debug)]
 pub struct Files {
-    /// JSON lines.
+    /// The record, in JSON lines.
     pub record: PathBuf,
-    /// Output as it came.
+    /// The raw output.
     pub log: PathBuf,
 }
 
@@ -217,7 +206,7 @@ impl Jobs {
 }
 
 impl Files {
-    /// Removes what describes the job, but not its output.
+    /// Removes the record, so that the job is forgotten, but not its output.
     pub fn forget_job(&self) {
         // Another call may have done so already.
         let _ = std::fs::remove_file(&self.record);
@@ -259,8 +248,8 @@ impl Job {
         self.record.processes.first().map_or(0, |p| p.pid)
     }
 
-    /// Returns true if anything of it is still alive, its supervisor included: how the last process ended
-    /// is known when that is gone.
+    /// Returns true if any process of the job is alive. The supervisor counts, because how the last
+    /// process ended is known only when it has written that down and left.
     pub fn is_running(&self) -> bool {
         self.is_watched || !self.living.is_empty()
     }
@@ -274,7 +263,8 @@ impl Job {
         })
     }
 
-    /// Returns true if a process of it, or, where its id stands for the job, anything is still alive.
+    /// Returns true if the process is alive, or anything of the job if this id stands for all of
+    /// it.
     pub fn is_alive(&self, pid: i32) -> bool {
         if self.is_whole(pid) {
             self.is_running()
@@ -283,13 +273,14 @@ impl Job {
         }
     }
 
-    /// Returns true if an id stands for all of the job: as long as the shell itself lives, all is its.
+    /// Returns true if an id stands for the whole job: the shell is the leader of all its
+    /// processes, and a job of one process is that process.
     fn is_whole(&self, pid: i32) -> bool {
         pid == self.record.session || (pid == self.pid() && self.record.processes.len() == 1)
     }
 
-    /// Ends the job, or, where it was started as several processes, that of this id with all
-    /// below it. Gives back what could not be ended.
+    /// Ends the job. If it was left as several processes, ends the one of this id with its
+    /// descendants. Returns the processes that could not be ended.
     pub fn stop(&self, pid: i32, grace: Duration) -> Vec<Identity> {
         if !self.is_whole(pid) {
             let chosen = self.living.iter().filter(|p| p.pid == pid);
@@ -314,7 +305,7 @@ impl Job {
     }
 }
 
-/// Returns the living processes of a job whose supervisor was killed.
+/// Returns the living processes of a job whose supervisor was killed, found by their session.
 fn unwatched(record: &JobRecord) -> Vec<Identity> {
     let began = record.processes.iter().map(|p| p.start_time).min();
     let mut living: Vec<_> = tree::of_session(record.session)

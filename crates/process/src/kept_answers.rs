@@ -1,7 +1,7 @@
-//! Keeping answers that are too long for a model, for later calls to read.
+//! Storing answers that are too long for a model, so that later calls can read the rest.
 //!
-//! Where they are is the workspace's business, which names the directory of a project's. Here they are
-//! written, and the oldest removed when there are too many.
+//! The workspace decides on the directory. This module writes the files, and removes the oldest
+//! when there are too many.
 
 use crate::jobs::{Job, Jobs};
 use crate::log;
@@ -12,10 +12,10 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// Kept answers older than this are removed when a new one is kept.
 const KEEP: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
-/// Maximum size of what is kept of all projects, in bytes, with the file that is begun.
+/// Maximum size of all that is kept, over all projects, in bytes, including room for the file that
+/// is about to be written.
 const MAX_KEPT_BYTES: u64 = 1024 * 1024 * 1024;
 
 /// Writes the text that `tool` has answered into a new file of `directory` and returns its path;
@@ -47,8 +47,8 @@ pub fn new_file(directory: &Path, tool: &str) -> Option<PathBuf> {
     )))
 }
 
-/// Removes the oldest of what all projects have kept if there is too much for one file more.
-/// `directory` is that of one project, below the project's own in the one of all.
+/// Removes the oldest files of all projects until one more fits. `directory` is where one project
+/// keeps its answers; those of the other projects are found two levels above.
 pub fn make_room(directory: &Path) {
     if let Some(projects) = directory.ancestors().nth(2) {
         remove_oldest(projects);
@@ -57,15 +57,14 @@ pub fn make_room(directory: &Path) {
 
 struct StoredAnswer {
     changed: SystemTime,
-    /// The size, in bytes.
     bytes: u64,
     files: Vec<PathBuf>,
-    /// True if a process that lives made it.
+    /// True if the process that made it is alive and may refer to it.
     is_in_use: bool,
 }
 
-/// Removes what is old, and then the oldest until there is room for one more, in the directories
-/// of all projects; what a process that lives has kept stays.
+/// Removes files that are older than [`KEEP`], then the oldest until one more fits. Files of living
+/// processes stay.
 fn remove_oldest(tmp: &Path) {
     let mut all = Vec::new();
     for project in entries(tmp) {
@@ -99,8 +98,6 @@ fn entries(dir: &Path) -> impl Iterator<Item = PathBuf> + use<> {
 }
 
 impl StoredAnswer {
-    /// Returns what is kept in these files, of which the last holds the text; `None` if it is
-    /// gone.
     fn new(files: Vec<PathBuf>, is_in_use: bool) -> Option<Self> {
         let metadata = files.last()?.symlink_metadata().ok();
         let metadata = metadata.filter(Metadata::is_file)?;
@@ -113,8 +110,8 @@ impl StoredAnswer {
         })
     }
 
-    /// Parses the name of a kept answer; returns `None` for files of others.
     fn answer(path: &Path) -> Option<Self> {
+        // `TOOL-SECONDS-NANOSECONDS-PID.txt`; anything else is somebody else's file.
         let name = path.file_name()?.to_str()?.strip_suffix(".txt")?;
         let mut numbers = name.rsplitn(4, '-').map(str::parse::<i32>);
         let (pid, nanos, secs) = (numbers.next()?, numbers.next()?, numbers.next()?);
@@ -124,9 +121,9 @@ impl StoredAnswer {
         Self::new(vec![path.to_owned()], Identity::find(pid).is_some())
     }
 
-    /// Returns a log whose job is forgotten; `None` for other files.
     fn log_without_job(path: PathBuf) -> Option<Self> {
         let is_log = path.extension().is_some_and(|e| e == "log");
+        // A job's own record names its log; this one has been forgotten.
         if !is_log || path.with_extension("json").exists() {
             return None;
         }

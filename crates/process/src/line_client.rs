@@ -1,11 +1,11 @@
-//! A program of ours that is kept running and answers in lines of JSON: `call_tool --batch` for
-//! `run_agent`, and `serve_tools --connect` for the tools of MCP servers.
+//! A client of a helper program that answers in lines of JSON: `call_tool --batch` for `run_agent`,
+//! and `serve_tools --connect` for the tools of MCP servers.
 //!
-//! How it works: the first request starts the program, and so does a later one if it has ended
-//! since. A request is written to its standard input, with an id that is used once. One thread
-//! reads its standard output and hands each line to the request that it answers, up to the last
-//! one of that id. When the output ends, every request that still waits learns it: its channel is
-//! closed. Closing the input asks the program to end.
+//! The first request starts the program, and so does a later one if it has ended since. Each
+//! request goes to its standard input with an id of its own. One thread reads its standard output
+//! and hands each line to the request that it answers, up to the last line with that id. When the
+//! output ends, the channels of all waiting requests are closed, so that none waits for ever.
+//! Closing the input asks the program to end.
 
 use crate::own::without_sigpipe;
 use crate::tree;
@@ -21,7 +21,6 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// The size of a read, in bytes: all that a pipe holds.
 const CHUNK_BYTES: usize = 64 * 1024;
 
 /// The time between two looks whether a request has to be given up.
@@ -35,17 +34,16 @@ pub trait LineReply: DeserializeOwned + Debug + Send + 'static {
     /// Returns the id of the request that the line answers, and whether it is the last one to do so.
     fn answers(&self) -> Option<(u64, bool)>;
 
-    /// Returns true for an answer to a request that it does not name. Requests can't be told apart
-    /// any more then: all that wait end, and the next one goes to a new process.
+    /// Returns true for an answer that names no request. It can't be known which request it
+    /// answers, so all waiting requests end, and the next one starts a new process.
     fn is_nameless(&self) -> bool {
         false
     }
 
-    /// Keeps a line that answers no request.
+    /// Collects a line that answers no request.
     fn note(self, notes: &mut Self::Notes);
 }
 
-/// The requests that wait, by id; `None` once the program's output has ended.
 type WaitingRequests<R> = Arc<Mutex<Option<HashMap<u64, Sender<R>>>>>;
 
 /// The program, which is started when it is first needed.
@@ -63,9 +61,9 @@ pub struct RunningProgram<R> {
     identity: Option<Identity>,
     stdin: ChildStdin,
     waiting: WaitingRequests<R>,
-    /// Closed when the process has ended.
+    /// Closed by the reading thread when the process has ended.
     ended: Receiver<()>,
-    /// The facts that this process was given once, for all later requests.
+    /// What this process has been told once for all requests, such as how to reach a server.
     told: BTreeSet<String>,
 }
 
@@ -84,8 +82,8 @@ impl<R: LineReply> Default for LineClient<R> {
 }
 
 impl<R: LineReply> LineClient<R> {
-    /// Sends the lines that `lines` makes of the request's id and of what the process was told.
-    /// The answers come by the receiver, which is closed when the process has ended.
+    /// Sends the lines that `lines` makes from the request's id and from what the process has been
+    /// told. The answers arrive at the receiver, which is closed when the process ends.
     ///
     /// # Errors
     ///
@@ -142,7 +140,7 @@ impl<R: LineReply> LineClient<R> {
         }
     }
 
-    /// Takes the lines that answer no request, since the last time.
+    /// Returns what [`LineReply::note`] has collected since the last call.
     pub fn take_notes(&self) -> R::Notes {
         std::mem::take(&mut lock(&self.notes))
     }
@@ -195,15 +193,14 @@ impl<R> RunningProgram<R> {
         }
     }
 
-    /// Closes the input, and waits until the process has ended, but no longer than `limit`.
-    /// Gives the process if it goes on.
+    /// Closes the program's input and waits at most `limit` for its end. Returns the process if it
+    /// is still running.
     pub fn close(self, limit: Duration) -> Option<Identity> {
         drop(self.stdin);
         self.identity.filter(|_| goes_on(&self.ended, limit))
     }
 
-    /// Ends the process with all that it has started: by a signal, and if that does not help
-    /// within `grace` by force.
+    /// Ends the program with all its children: with SIGTERM, and with SIGKILL after `grace`.
     pub fn terminate(self, grace: Duration) {
         let Some(identity) = self.identity else {
             return;
@@ -221,7 +218,6 @@ fn goes_on(ended: &Receiver<()>, limit: Duration) -> bool {
     ended.recv_timeout(limit) == Err(RecvTimeoutError::Timeout)
 }
 
-/// Hands the lines of the process's output over, up to an answer to no request.
 fn read_lines<R: LineReply>(
     stdout: ChildStdout,
     waiting: &WaitingRequests<R>,
@@ -233,6 +229,7 @@ fn read_lines<R: LineReply>(
         // Not beside what is made of the answer.
         drop(line);
         let Ok(reply) = reply else { continue };
+        // Requests can't be told apart any more. Leaving closes all channels.
         if reply.is_nameless() {
             return;
         }

@@ -6,12 +6,12 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// The output that a log keeps, in bytes: its beginning.
+/// Maximum size of a log, in bytes. Only the beginning of longer output is kept.
 pub const MAX_BYTES: u64 = 256 * 1024 * 1024;
 
 const FULL: &[u8] = b"\n[The log is full: it keeps the first 256 MiB of the output.]\n";
 
-/// Makes a new file, for its owner only, that is added to.
+/// Makes a new file that only its owner can read, opened for appending.
 ///
 /// # Errors
 ///
@@ -29,7 +29,7 @@ pub struct Log {
 }
 
 impl Log {
-    /// Makes a new file, for its owner only.
+    /// Makes a new log that only its owner can read.
     ///
     /// # Errors
     ///
@@ -39,7 +39,7 @@ impl Log {
         Ok(Self { file, written: 0 })
     }
 
-    /// Opens a log to add to it.
+    /// Opens an existing log to append to it.
     ///
     /// # Errors
     ///
@@ -51,7 +51,7 @@ impl Log {
         Ok(Self { file, written })
     }
 
-    /// Adds output, as far as there is room.
+    /// Appends output while there is room.
     ///
     /// # Errors
     ///

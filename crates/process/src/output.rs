@@ -16,11 +16,11 @@ use std::borrow::Cow;
 use std::io;
 use std::time::Duration;
 
-/// Up to this size a text is written at once: a host reads that much in one piece, and a caller
-/// that waits for the end before it reads finds room for it in a pipe.
+/// Longest text that is written at once, in bytes. A host reads that much in one piece, and it fits
+/// into a pipe, so that a caller may wait for the end before it reads.
 const AT_ONCE_BYTES: usize = 60_000;
 
-/// First and longest pause before the reader's progress is looked at again.
+/// The first and the longest pause between two checks whether the reader has caught up.
 const PAUSES: (Duration, Duration) = (Duration::from_micros(20), Duration::from_millis(2));
 
 /// Writes all of a text to standard output, at once and without a buffer in between.
@@ -32,8 +32,8 @@ pub fn write_stdout(text: &[u8]) -> io::Result<()> {
     write_all(stdout(), text)
 }
 
-/// Writes all of a text to standard output; of a long one each character reaches a host whole where
-/// the system says what has been read.
+/// Writes a text to standard output. Where the system tells what has been read, a long text is
+/// written so that no character is cut between two reads of the host.
 ///
 /// # Errors
 ///
@@ -45,7 +45,8 @@ pub fn write_text(text: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Writes JSON to standard output, in ASCII where else a host might cut a character.
+/// Writes JSON to standard output. Characters beyond ASCII are escaped if a host might otherwise
+/// cut one of them in two.
 ///
 /// # Errors
 ///
@@ -58,7 +59,8 @@ pub fn write_json(json: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Writes JSON to a terminal, in ASCII if a character of it would deceive or command the terminal.
+/// Writes JSON to a terminal, escaped if a character could deceive the reader or command the
+/// terminal.
 ///
 /// # Errors
 ///
@@ -67,7 +69,8 @@ pub fn write_json_to_terminal(json: &str) -> io::Result<()> {
     write_stdout(&terminal_json(json.as_bytes()))
 }
 
-/// Returns JSON for a terminal: in ASCII if a character of it would deceive or command the terminal.
+/// Returns JSON for a terminal, escaped if a character could deceive the reader or command the
+/// terminal.
 pub fn terminal_json(json: &[u8]) -> Cow<'_, [u8]> {
     let deceives = |text: &str| with_deceptive(text).any(|(c, deceives)| deceives && c != '\n');
     match std::str::from_utf8(json) {
@@ -76,18 +79,16 @@ pub fn terminal_json(json: &[u8]) -> Cow<'_, [u8]> {
     }
 }
 
-/// Returns true if [`write_text`] keeps all characters of a text whole, which on some systems a
-/// long one that is not ASCII does not.
+/// Returns true if [`write_text`] keeps every character of this text whole. On a system that does
+/// not tell what has been read it can't, if the text is long and not ASCII.
 pub fn keeps_characters(text: &[u8]) -> bool {
     !matches!(whole_characters(text), Some(Reader::Unwatched))
 }
 
-/// Returns the reader of a text that can be cut within a character; `None` for one that can't.
 fn whole_characters(text: &[u8]) -> Option<Reader<'static>> {
     (text.len() > AT_ONCE_BYTES && !text.is_ascii()).then(|| reader(stdout()))
 }
 
-/// The width where there is no terminal and no other is given.
 const USUAL_WIDTH: usize = 80;
 
 /// Returns the number of characters that a line has room for: `COLUMNS`, or those of the terminal
@@ -134,8 +135,8 @@ fn write_pieces(stream: &WatchedStream<'_>, text: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the end of the first piece of a text: after at most `most` bytes, at the end of a
-/// character. Bytes that are not UTF-8 are cut anywhere.
+/// Returns where to cut the first piece: at most `most` bytes, and not within a character. Invalid
+/// UTF-8 may be cut anywhere.
 fn piece_end(text: &[u8], most: usize) -> usize {
     if text.len() <= most {
         return text.len();
@@ -145,11 +146,10 @@ fn piece_end(text: &[u8], most: usize) -> usize {
     (shortest..=most).rev().find(is_start).unwrap_or(most)
 }
 
-/// Waits until all that was written has been read, or the reader is gone, which the next write
-/// tells.
 fn wait_until_read(stream: &WatchedStream<'_>) {
     let (mut pause, longest) = PAUSES;
     while stream.unread_bytes().is_some_and(|bytes| bytes > 0) {
+        // The next write reports that.
         if stream.is_abandoned_after(pause) {
             return;
         }
@@ -157,8 +157,8 @@ fn wait_until_read(stream: &WatchedStream<'_>) {
     }
 }
 
-/// Returns JSON with `\u` escapes for all that is not printable ASCII, which only strings have. What is not UTF-8 is
-/// not JSON, and stays.
+/// Escapes everything that is not printable ASCII as `\u`. In JSON only strings hold such
+/// characters. Bytes that are not UTF-8 are not JSON, and are returned unchanged.
 fn to_ascii(json: &[u8]) -> Cow<'_, [u8]> {
     let Ok(text) = std::str::from_utf8(json) else {
         return json.into();

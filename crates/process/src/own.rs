@@ -1,4 +1,4 @@
-//! This process: its preparation, its caller and its end.
+//! This process: preparing it, watching its caller, and ending it.
 
 pub use crate::raw::without_sigpipe;
 
@@ -6,8 +6,9 @@ use crate::raw;
 use rustix::fd::OwnedFd;
 use rustix::process::{Pid, Signal, getppid};
 
-/// Prepares this process: the system keeps how its children end, also where the caller ignores
-/// `SIGCHLD`; and no other process of an ordinary user can look into it.
+/// Prepares this process. `SIGCHLD` gets its default action, because a host may ignore it and then
+/// the kernel forgets how children ended. And no other process of an ordinary user may look into
+/// this one.
 pub fn prepare() {
     raw::reset_signal(Signal::CHILD);
     // This closes `/proc/PID/fd` and our memory to them: a command that a tool runs could else open the
@@ -17,13 +18,15 @@ pub fn prepare() {
     let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
 }
 
-/// Lets `SIGPIPE` end this process, which Rust's standard library ignores.
+/// Restores the default action of `SIGPIPE`, which Rust's standard library ignores, so that a
+/// closed pipe ends this process quietly.
 pub fn end_by_sigpipe() {
     raw::reset_signal(Signal::PIPE);
 }
 
-/// Returns a descriptor that becomes readable when the process that has started this one is gone. `None`
-/// where that is not a caller: the first process of a machine or a container.
+/// Returns a descriptor that becomes readable when the parent of this process has ended. Returns
+/// `None` if the parent is the first process of the system or container, which adopts orphans and
+/// never was the caller.
 pub fn caller() -> Option<OwnedFd> {
     let parent = getppid().filter(|parent| *parent != Pid::INIT)?;
     let caller = raw::watch_process(parent).ok()?;
@@ -31,20 +34,19 @@ pub fn caller() -> Option<OwnedFd> {
     (getppid() == Some(parent)).then_some(caller)
 }
 
-/// Returns the signal that says that the terminal is gone, if this process gets it: under `nohup` it
-/// does not.
+/// Returns the signal that tells of a closed terminal. `None` under `nohup`, which ignores it.
 pub fn hangup() -> Option<i32> {
     let signal = Signal::HUP.as_raw();
     (!raw::is_ignored(signal)).then_some(signal)
 }
 
-/// Leaves the terminal, whose signals are for the process that has started this one.
+/// Leaves the terminal's session. Its signals are meant for the parent process.
 pub fn leave_terminal() {
     // Only a process that leads its group already can't.
     let _ = rustix::process::setsid();
 }
 
-/// Ends this process at once, whatever its threads do.
+/// Ends this process at once, without waiting for other threads.
 pub fn exit(status: u8) -> ! {
     raw::exit(status.into())
 }

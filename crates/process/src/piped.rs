@@ -1,5 +1,5 @@
-//! A program that is talked to over its standard streams for as long as it lives, watched over:
-//! when it is dropped, or its caller is gone, everything that it started is ended.
+//! A program that stays open for a conversation over its standard streams, such as an MCP server. A
+//! supervisor ends it with all its children when it is dropped or when its caller dies.
 
 use super::ending::ProcessEnd;
 use super::start;
@@ -21,7 +21,7 @@ pub struct Program<'a> {
     pub arguments: &'a [String],
     /// Variables of its environment.
     pub environment: &'a BTreeMap<OsString, OsString>,
-    /// The directory; a relative path of the program counts from here.
+    /// The working directory, from which a relative path of the program starts.
     pub directory: &'a Path,
 }
 
@@ -40,7 +40,7 @@ pub struct PipedProgram {
 }
 
 impl Program<'_> {
-    /// Starts it in a session of its own.
+    /// Starts the program in a session of its own.
     ///
     /// # Errors
     ///
@@ -59,7 +59,7 @@ impl Program<'_> {
         })
     }
 
-    /// Returns the file that its name stands for, as the system's shell would find it, but never in the
+    /// Returns the file to execute. A name is looked up as the shell would, but never in the
     /// current directory.
     pub fn find(&self) -> Option<PathBuf> {
         crate::program::find(self.name, self.environment, self.directory)
@@ -67,7 +67,7 @@ impl Program<'_> {
 }
 
 impl PipedProgram {
-    /// Looks whether all of it is gone by itself.
+    /// Returns true if the program and all its children have ended by themselves. Does not wait.
     pub fn is_gone(&mut self) -> bool {
         while !self.is_gone {
             match self.watched.next_event() {
@@ -84,18 +84,20 @@ impl PipedProgram {
         self.is_gone
     }
 
-    /// Returns the end of the program itself, if [`PipedProgram::is_gone`] has seen it; others that it
-    /// started may live on.
+    /// Returns how the program itself ended, if [`PipedProgram::is_gone`] has seen that. Its
+    /// children may live on.
     pub fn ending(&self) -> Option<ProcessEnd> {
         self.ending
     }
 
-    /// Asks everything to end, and has it killed after `grace`. Does not wait.
+    /// Ends the program and its children: with SIGTERM now, and with SIGKILL after `grace`. Does
+    /// not wait.
     pub fn end(&self, grace: Duration) {
         self.watched.end_all(grace);
     }
 
-    /// Waits until all of it is gone, no longer than `limit`. Returns true if it is.
+    /// Waits at most `limit` until the program and all its children have ended. Returns true if
+    /// they have.
     pub fn wait(&mut self, limit: Duration) -> bool {
         let until = Instant::now() + limit;
         while !self.is_gone() {

@@ -9,7 +9,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The directories of programs if there is no `PATH`.
 const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// Returns true if a file may be executed.
@@ -27,8 +26,7 @@ pub fn find_program(name: &OsStr) -> Option<PathBuf> {
     in_path(name, std::env::var_os("PATH").as_deref())
 }
 
-/// Returns the file that a program's name stands for, as a shell would find it with these variables in
-/// this directory.
+/// Finds the file of a program, as a shell would with these variables in this directory.
 pub fn find(
     name: &OsStr,
     environment: &BTreeMap<OsString, OsString>,
@@ -43,8 +41,8 @@ pub fn find(
     )
 }
 
-/// Returns the file that is executed for a program's name: a path as it is, so that the error is the
-/// system's and a script sees its path as written; another as [`find`] finds it.
+/// Returns the file to execute for a program's name. A path stays as it is, so that errors are the
+/// system's and a script sees the path that was written. Other names are looked up by [`find`].
 pub fn to_execute(
     name: &OsStr,
     environment: &BTreeMap<OsString, OsString>,
@@ -56,8 +54,8 @@ pub fn to_execute(
     find(name, environment, directory)
 }
 
-/// Returns true if the shell takes code, settings or functions from a variable before it reads its line:
-/// none of that was judged.
+/// Returns true for a variable from which bash takes code, settings or functions before it reads
+/// its line. No policy has judged those.
 pub fn changes_shell(name: &OsStr) -> bool {
     const READ: [&str; 6] = [
         "BASHOPTS",
@@ -78,10 +76,11 @@ fn in_path(name: &OsStr, path: Option<&OsStr>) -> Option<PathBuf> {
         .find(|file| is_program(file))
 }
 
-/// Shows a text by the user's pager: that of `PAGER`, or `less` as git starts it, which leaves at once if one
-/// screen is enough. Returns false if there is none that works; the text is not shown then.
+/// Shows a text in the user's pager: `PAGER`, or `less` as git starts it, which leaves at once if
+/// the text fits on the screen. Returns false, with nothing shown, if there is no working pager.
 ///
-/// No program below `project` is taken for it: what it shows decides whether that directory may run any.
+/// A pager below `project` is ignored: the text helps a person decide whether that directory may
+/// run programs.
 ///
 /// # Errors
 ///
@@ -112,7 +111,7 @@ pub fn page(text: &[u8], project: &Path) -> io::Result<bool> {
     Ok(!matches!(command.status()?.code(), Some(126 | 127)))
 }
 
-/// Returns the editor with the file, by the system's shell.
+/// Returns the command that opens the file in the editor, by the system's shell.
 pub fn editor(editor: &OsStr, file: &Path) -> Command {
     // A shell that Ctrl-C ends would leave the editor behind; the editor itself gets the
     // default action.

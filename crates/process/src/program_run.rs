@@ -1,7 +1,8 @@
-//! A program of others that is run to its end, as a host runs it: it is fed, what it prints is
-//! taken in until its pipes are closed, and where that takes too long it is ended with all that
-//! it started. After that, pipes that are still open are not waited for. On macOS what leaves
-//! the program's session is not known, nor waited for.
+//! Running somebody else's program to its end, as a host would.
+//!
+//! It gets its input, and its output is read until both pipes are closed. If it takes too long, it
+//! is ended with all its children, and pipes that are still open are abandoned. On macOS a child
+//! that has left the program's session is neither found nor waited for.
 
 use super::command::{CommandLimits, CommandOutcome, OutputSink, StopReason, end_rest, supervise};
 use super::ending::ProcessEnd;
@@ -18,50 +19,48 @@ use std::time::{Duration, Instant};
 /// Maximum kept of either stream, in bytes.
 pub const MAX_STREAM_BYTES: usize = 16 * 1024 * 1024;
 
-/// The time in which the thread that feeds a program notices that it has ended.
 const FED: Duration = Duration::from_secs(2);
 
 /// The standard input of a program.
 #[derive(Debug, Clone, Copy)]
 pub enum Input<'a> {
-    /// This, to its end.
+    /// These bytes, then the end of the input.
     Bytes(&'a [u8]),
-    /// No input, and no end of it either.
+    /// Nothing, but the pipe stays open.
     KeptOpen,
 }
 
-/// The conditions under which a program is run.
+/// How a program is run.
 #[derive(Debug, Clone, Copy)]
 pub struct RunOptions<'a> {
     /// The standard input.
     pub input: Input<'a>,
-    /// The time that it may take.
+    /// Time limit.
     pub limit: Duration,
-    /// The time for which something may hold its pipes after its end.
+    /// How long its children may hold its pipes open after its own end.
     pub hold: Duration,
-    /// True if what it leaves behind lives on where it has ended by itself.
+    /// True if children that outlive the program are left running.
     pub leaves: bool,
 }
 
-/// The record of a program that was run.
+/// What a program printed, and how it ended.
 #[derive(Debug)]
 pub struct ProgramRun {
     /// The output.
     pub stdout: Vec<u8>,
     /// The standard error.
     pub stderr: Vec<u8>,
-    /// True if it printed more than [`MAX_STREAM_BYTES`] to one of them.
+    /// True if one of the streams was longer than [`MAX_STREAM_BYTES`].
     pub is_cut: bool,
-    /// The end, or the reason why it was ended.
+    /// How it ended by itself, or why it was ended.
     pub ending: Result<ProcessEnd, StopReason>,
-    /// From its start to its own end.
+    /// Time from its start to its own end.
     pub took: Duration,
-    /// True if something that it started held its pipes after its end for too long.
+    /// True if a child held its pipes open for longer than [`RunOptions::hold`].
     pub was_held: bool,
-    /// True if it ended, or closed its input, before it had read all of that; not known where
-    /// what it leaves behind lives on, and may hold its input.
+    /// True if it ended, or closed its input, without reading all of it. This is not known with
+    /// [`RunOptions::leaves`], since a child may hold the input.
     pub left_input: bool,
-    /// The bytes of both streams that have come.
     bytes: u64,
 }
 
@@ -142,15 +141,14 @@ impl OutputSink for ProgramRun {
     }
 }
 
-/// Keeps what there is room for. Returns true if that is all.
 fn keep(stream: &mut Vec<u8>, bytes: &[u8]) -> bool {
     let room = MAX_STREAM_BYTES.saturating_sub(stream.len());
     stream.extend_from_slice(&bytes[..bytes.len().min(room)]);
     bytes.len() <= room
 }
 
-/// Writes on a thread, which lives as long as something holds the pipe and reads nothing; says
-/// whether all of it was taken.
+/// Writes the input on a thread of its own. The thread blocks for as long as something holds the
+/// pipe open without reading. The receiver gets whether all input was taken.
 fn feed(pipe: OwnedFd, input: Vec<u8>) -> Receiver<bool> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || {

@@ -35,16 +35,16 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::ptr;
 
-/// The largest number of a signal that hosts are known to ignore and children to inherit so.
+/// Highest signal number that is reset. A host may ignore signals, and children inherit that.
 const SIGNALS: c_int = 31;
 
 pub(crate) fn last() -> Errno {
     Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)
 }
 
-/// Forks. `child` runs in the new process and gives its exit status; other threads of the
-/// caller are not there any more, so it must not take locks that they may have held. (The allocator's
-/// are safe: the C library sees to its own, and `fork` to that of `dlmalloc`.)
+/// Forks. `child` runs in the new process and returns its exit status. The caller's other threads
+/// don't exist there, so `child` must not take a lock that they may have held. Allocating is safe:
+/// the C library protects its allocator, and `dlmalloc` is prepared below.
 pub(crate) fn fork(child: impl FnOnce() -> i32) -> Result<i32, Errno> {
     // SAFETY: it registers handlers, once, and allocates nothing from `dlmalloc`.
     #[cfg(target_env = "musl")]
@@ -73,13 +73,12 @@ pub(crate) fn reset_signal(signal: Signal) {
     unsafe { libc::signal(signal.as_raw(), libc::SIG_DFL) };
 }
 
-/// Ends the process at once, without running anything of its parent's.
 pub(crate) fn exit(status: i32) -> ! {
     // SAFETY: has no preconditions.
     unsafe { libc::_exit(status) }
 }
 
-/// Closes all descriptors but the standard streams and `keep`, which is sorted.
+/// Closes all descriptors but the standard streams and `keep`, which must be sorted.
 pub(crate) fn close_others(keep: &[RawFd]) {
     let mut from = 3;
     for fd in keep {
@@ -89,30 +88,25 @@ pub(crate) fn close_others(keep: &[RawFd]) {
     system::close_range(from, c_int::MAX);
 }
 
-/// A program that is ready to be started: everything that allocates has happened.
+/// A program that is ready to be started. Everything that allocates has been done, because the
+/// child may only make system calls.
 pub(crate) struct PreparedProgram<'a> {
     program: CString,
-    /// Keeps alive what the pointers point to.
+    /// The strings that `argv` and `envp` point to.
     _strings: Vec<CString>,
     argv: Vec<*const c_char>,
     envp: Vec<*const c_char>,
     directory: RawFd,
-    /// `-1` for the caller's own.
     input: RawFd,
     output: RawFd,
     errors: RawFd,
     sandbox: Option<&'a Sandbox>,
     watched: Option<CommandWatch<'a>>,
-    /// The socket of [`socket_pair`] on which the child names itself before it becomes the program.
+    /// The socket on which the child reports its process id before it becomes the program.
     announce_to: RawFd,
 }
 
 impl<'a> PreparedProgram<'a> {
-    /// Makes a program ready whose standard streams lead to these descriptors.
-    ///
-    /// # Errors
-    ///
-    /// Returns `InvalidInput` for a word with a NUL.
     pub(crate) fn new(
         start: &Start<'a>,
         output: &OwnedFd,
@@ -149,14 +143,13 @@ impl<'a> PreparedProgram<'a> {
         })
     }
 
-    /// Starts the program in a session of its own. Gives back its process id once it runs.
     pub(crate) fn start(&mut self) -> Result<i32, Errno> {
         system::start(self)
     }
 }
 
-/// Becomes the program, in the child, or returns the error that kept it from that. Makes system
-/// calls only. Of the descriptors from 3 on, `keep` alone stays open until the program is there.
+/// Becomes the program, in the child. Returns the error number if that fails. Only makes system
+/// calls. Of the descriptors from 3 on only `keep` stays open until `exec`.
 fn become_program(program: &PreparedProgram<'_>, keep: Option<RawFd>) -> c_int {
     // SAFETY: system calls with values that were prepared before.
     unsafe {

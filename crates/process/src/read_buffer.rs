@@ -1,4 +1,4 @@
-//! A buffer for what comes in pieces of unknown size, and the wait for a piece.
+//! A buffer for input of unknown size, and waiting for input.
 
 use gemini_tools_core::tool::TICK;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -6,11 +6,10 @@ use rustix::fd::AsFd;
 use rustix::io::{Errno, read, retry_on_intr};
 use std::time::Duration;
 
-/// The size at first, in bytes: most commands print less, and most arguments are shorter.
 const FIRST_BYTES: usize = 4 * 1024;
 
-/// A buffer that is small until a read fills it. Each page of a large one costs as much as reading a few kilobytes, and
-/// all of them are touched when it is made.
+/// A buffer that starts small and grows once a read has filled it. Zeroing a large buffer touches
+/// all its pages, and each page costs as much as reading a few kilobytes.
 #[derive(Debug)]
 pub struct ReadBuffer {
     bytes: Vec<u8>,
@@ -27,7 +26,7 @@ impl ReadBuffer {
         }
     }
 
-    /// Reads once, and gives what came; nothing at the end.
+    /// Reads once. The slice is empty at the end of the input.
     ///
     /// # Errors
     ///
@@ -42,7 +41,7 @@ impl ReadBuffer {
     }
 }
 
-/// Waits for standard input, and returns true if it can be read, false if `is_over` comes first.
+/// Waits until standard input can be read. Returns false if `is_over` becomes true first.
 pub fn wait_for_stdin(is_over: impl Fn() -> bool) -> bool {
     while !is_over() {
         if is_readable(rustix::stdio::stdin(), TICK) {
@@ -52,7 +51,6 @@ pub fn wait_for_stdin(is_over: impl Fn() -> bool) -> bool {
     false
 }
 
-/// Returns true if there is something to read, or the end of it, before a pause is over. A signal ends the pause.
 pub(crate) fn is_readable(fd: impl AsFd, pause: Duration) -> bool {
     let mut fds = [PollFd::new(&fd, PollFlags::IN)];
     let pause = Timespec::try_from(pause).unwrap_or_default();

@@ -1,10 +1,10 @@
-//! Signals for a server with tokio.
+//! The signals that end a server, for tokio.
 
 use rustix::process::Signal;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Waits for a signal that is to end a server; gives its number. Where no handlers can be set, such
-/// a signal ends the process at once, and supervisors end what it has started.
+/// Waits for a signal that ends a server, and returns its number. If no handler can be installed,
+/// the signal ends the process at once, and supervisors end what it has started.
 pub async fn end_signal() -> i32 {
     // A file that grows too large is an error of its write, not the end of the process.
     let _ = signal(SignalKind::from_raw(Signal::XFSZ.as_raw()));

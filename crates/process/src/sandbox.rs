@@ -181,8 +181,8 @@ impl Sandbox {
     #[cfg(target_os = "linux")]
     pub fn apply(&self) -> Result<(), Errno> {
         use rustix::thread::{CapabilitySet, CapabilitySets};
-        /// The capabilities that root's builds and archivers need. Left out are mounts, devices,
-        /// modules, the clock, the network's set-up, the immutable flag.
+        /// The capabilities that root's builds and archivers need. Mounting, devices, kernel
+        /// modules, the clock, configuring the network and the immutable flag are left out.
         const KEPT: CapabilitySet = CapabilitySet::CHOWN
             .union(CapabilitySet::DAC_OVERRIDE)
             .union(CapabilitySet::FOWNER)
@@ -246,8 +246,8 @@ fn restrict_files(ruleset: &OwnedFd) -> Result<(), Errno> {
     }
 }
 
-/// Returns the error for a sandbox that was asked for and can't be had. `why` is a sentence without
-/// its full stop, `remedy` is whole sentences.
+/// Returns the error for a sandbox that was asked for but is not available. `why` is a sentence
+/// without its full stop, `remedy` is whole sentences.
 fn unavailable(why: &str, remedy: &str) -> ToolError {
     let error = ToolError::denied(format!("{why}."));
     error.with_hint(format!(

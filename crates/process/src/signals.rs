@@ -1,4 +1,4 @@
-//! The signals that end a session: the first one in order, the second at once.
+//! Signals that end a session: the first one in order, the second at once.
 
 use gemini_tools_core::tool::Cancellation;
 use signal_hook::SigId;
@@ -12,15 +12,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[derive(Debug)]
 pub struct Signals {
     cancel: Cancellation,
-    /// The handlers of SIGINT.
     interrupt: Mutex<Vec<SigId>>,
 }
 
 impl Signals {
-    /// Lets the first signal cancel the session, and the next of its sort end the process.
+    /// Makes the first signal cancel the session, and the next one of the same kind end the
+    /// process.
     ///
-    /// Several that say that the terminal is gone are not impatience: the kernel sends one, and
-    /// the shell another. Under `nohup` there are none.
+    /// A second SIGHUP is not a sign of impatience: when a terminal is closed, the kernel sends one
+    /// and the shell another. Under `nohup` SIGHUP stays ignored.
     pub fn ending(cancel: Cancellation) -> Self {
         if let Some(hangup) = crate::own::hangup() {
             let _ = flag::register_usize(hangup, cancel.signal_cell(), hangup as usize + 1);
@@ -35,9 +35,9 @@ impl Signals {
         &self.cancel
     }
 
-    /// Does something while Ctrl-C means nothing to this process: the system sends the signal to
-    /// all who share the terminal, but it is for the program that a person is using there. vi
-    /// leaves a mode by it.
+    /// Runs `meanwhile` while Ctrl-C does nothing to this process. The terminal sends SIGINT to all
+    /// processes in the foreground, but it is meant for the program that a person is using: in vi
+    /// it ends a mode.
     pub fn leave_interrupt<T>(&self, meanwhile: impl FnOnce() -> T) -> T {
         let mut interrupt = self
             .interrupt
@@ -53,8 +53,8 @@ impl Signals {
     }
 }
 
-/// Registers the handlers of a signal. Without one the signal ends the process, which is right as well.
 fn register(cancel: &Cancellation, signal: i32) -> Vec<SigId> {
+    // Registering fails at worst, and then the signal ends the process, which is right too.
     let cell = cancel.signal_cell();
     let is_second = Arc::new(AtomicBool::new(cell.load(Ordering::Relaxed) != 0));
     [

@@ -90,8 +90,9 @@ pub(super) fn start_piped(program: &Program<'_>) -> io::Result<(SupervisedProgra
     Ok((started, input.into()))
 }
 
-/// Returns a file without a name that holds `bytes` and is read from its beginning: it need not be fed to
-/// a program, and one that does not read it is not waited for.
+/// Returns an anonymous file that holds `bytes`, for a program to read as its standard input.
+/// Unlike a pipe it needs no thread to feed it, and a program that never reads it does not block
+/// anybody.
 pub(crate) fn file_with(bytes: &[u8]) -> io::Result<File> {
     let mut file = raw::file_in_memory()?;
     file.write_all(bytes)?;

@@ -1,6 +1,7 @@
-//! Starting a program so that all that it starts can be ended with it.
+//! Starting a program so that everything it starts can be ended with it.
 //!
-//! A supervisor sees to that: a process between the caller and the program.
+//! A process between the caller and the program, the supervisor, sees to that. It outlives a caller
+//! that is killed.
 
 mod supervised;
 
@@ -16,32 +17,32 @@ use std::path::Path;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-/// The time of processes between being asked to end and being killed.
+/// How long a process has after SIGTERM before it is killed.
 pub const GRACE: Duration = Duration::from_secs(1);
 
-/// News of a program that was started.
+/// Something that happened to a supervised program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SupervisorEvent {
-    /// The program has ended; others that it started may live on.
+    /// The program has ended. Its children may live on.
     Ended {
         /// The status.
         status: ExitStatus,
-        /// True if nothing is left of what it started.
+        /// True if none of its children is left.
         all_gone: bool,
     },
-    /// No process is left but those that could not be ended.
+    /// Everything has ended, except for processes that could not be ended.
     AllGone {
         /// Their number.
         left: usize,
     },
-    /// The program is no longer watched over.
+    /// The supervisor is gone.
     Lost,
 }
 
 pub(crate) struct Start<'a> {
     /// The file of the program. A relative path counts from the directory.
     pub program: &'a Path,
-    /// The name for itself (`argv[0]`).
+    /// The name that the program sees as its own (`argv[0]`).
     pub name: &'a OsStr,
     /// The arguments that the program gets.
     pub arguments: &'a [&'a OsStr],
@@ -51,10 +52,10 @@ pub(crate) struct Start<'a> {
     pub directory: BorrowedFd<'a>,
     /// The standard input; `None` for an empty one.
     pub input: Option<OwnedFd>,
-    /// True if standard error is kept apart.
+    /// True if standard error gets a pipe of its own.
     pub apart: bool,
     /// The sandbox that the program is put into.
     pub sandbox: Option<&'a Sandbox>,
-    /// The watch that has kept what the program changes.
+    /// The watch that keeps a copy of each file before the program changes it.
     pub changes: Option<&'a ChangeWatch>,
 }

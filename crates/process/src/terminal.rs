@@ -1,19 +1,18 @@
-//! A program's output as a terminal would show it, in plain text: escape sequences are gone, a line
-//! that was printed over is there in its last state.
+//! What a terminal would show of a program's output, as plain text: escape sequences are gone, and
+//! of a line that was overwritten only the last state is left.
 
 use crate::decode::OutputDecoder;
 
-/// A line longer than this is passed on before its end; what would be printed over it later
-/// comes as a line of its own.
+/// A line that is longer is passed on in parts. What would overwrite it later becomes a line of its
+/// own.
 const MAX_LINE_CHARS: usize = 64 * 1024;
 
-/// Maximum bytes of an escape sequence; what has not ended by then is none.
+/// Longest escape sequence, in bytes. A longer one was never meant as one.
 const MAX_SEQUENCE_BYTES: usize = 4096;
 
-/// Output is looked through for control characters in blocks of this size.
 const PLAIN_BLOCK_BYTES: usize = 64;
 
-/// Returns all that a program printed as a terminal would show it.
+/// Returns a program's whole output as a terminal would show it.
 pub fn plain_text(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len());
     let mut terminal = TerminalEmulator::default();
@@ -25,25 +24,22 @@ pub fn plain_text(bytes: &[u8]) -> String {
     out
 }
 
-/// Returns the beginning of what a program printed, on one line.
+/// Returns the beginning of a program's output, on one line.
 pub fn excerpt(bytes: &[u8]) -> String {
-    /// A user learns nothing from more.
     const MAX_CHARS: usize = 200;
     let text = plain_text(bytes).trim().replace('\n', " ⏎ ");
     gemini_tools_core::text::excerpt(&text, MAX_CHARS).into_owned()
 }
 
-/// Turns text with escape sequences into what they leave to be seen, piece by piece.
+/// Turns output into the text that a terminal would show, piece by piece.
 #[derive(Debug, Default)]
 pub struct TerminalEmulator {
     state: State,
     line: Vec<char>,
-    /// The column of the next character in it.
     column: usize,
-    /// Parameters of the sequence so far.
     parameters: String,
     sequence: usize,
-    /// The number of control characters that no text has.
+    /// Number of control characters that don't occur in text, a sign of binary data.
     pub odd: u64,
 }
 
@@ -51,20 +47,16 @@ pub struct TerminalEmulator {
 enum State {
     #[default]
     Text,
-    /// The state after ESC.
     Escape,
-    /// The state after ESC and an intermediate character, which one more ends.
     Intermediate,
-    /// The state after ESC `[`.
     Control,
-    /// A string for the terminal itself, up to BEL or ST.
+    /// Within a string for the terminal itself, such as a title, up to BEL or ST.
     String,
-    /// ESC within such a string.
     StringEscape,
 }
 
 impl TerminalEmulator {
-    /// Returns the line that has not ended, as it is now.
+    /// Returns the line that has not ended yet.
     pub fn unfinished(&self) -> String {
         self.line.iter().collect()
     }
@@ -115,7 +107,7 @@ impl TerminalEmulator {
         }
     }
 
-    /// Gives the line that has not ended, and begins another one.
+    /// Passes on the unfinished line and starts a new one.
     pub fn finish_line(&mut self, out: &mut impl FnMut(&str)) {
         if !self.line.is_empty() {
             let line: String = self.line.drain(..).collect();
@@ -140,7 +132,6 @@ impl TerminalEmulator {
         }
     }
 
-    /// Adds to the line, which is passed on if it gets too long.
     fn put(&mut self, c: char, out: &mut impl FnMut(&str)) {
         if self.column < self.line.len() {
             self.line[self.column] = c;
@@ -194,9 +185,9 @@ impl TerminalEmulator {
         };
     }
 
-    /// Obeys the control sequences that change what is in the line, or lead away from it. What
-    /// is in a line that is left was seen, so that it is passed on: lines that have been
-    /// can't be written over.
+    /// Executes the control sequences that erase in the line or move the cursor. When the cursor
+    /// leaves a line, the line is passed on first, because a user has seen it; earlier lines can't
+    /// be overwritten.
     fn run_control(&mut self, last: char, out: &mut impl FnMut(&str)) {
         let number = |default: usize| {
             let first = self.parameters.split(';').next().unwrap_or_default();
@@ -226,7 +217,6 @@ impl TerminalEmulator {
     }
 }
 
-/// Returns the bytes of a text before the first control character but line feeds and tabs.
 fn plain_prefix(text: &str) -> usize {
     let bytes = text.as_bytes();
     let mut from = 0;
@@ -246,7 +236,7 @@ fn plain_prefix(text: &str) -> usize {
         .map_or(bytes.len(), |(i, _)| i)
 }
 
-/// Returns true if a control character but a line feed and a tab may begin with this byte.
+/// Returns true if a control character other than line feed or tab may begin with this byte.
 fn may_be_control(b: u8) -> bool {
     matches!(b, 0..=8 | 0xb..=0x1f | 0x7f | 0xc2)
 }

@@ -1,6 +1,6 @@
-//! The processes below a process, and their end.
+//! Finding the processes below a process, and ending them.
 //!
-//! The kernel is asked, never a program that may be missing.
+//! This asks the kernel: `ps` and `pkill` may be missing.
 
 #[cfg(target_os = "linux")]
 mod linux;
@@ -20,11 +20,10 @@ use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
 
-/// The time between two looks for processes that should end.
 const PAUSE: Duration = Duration::from_millis(4);
 
-/// After this, processes that can't be ended (those of another user, or stuck in the kernel)
-/// are given up.
+/// How long to try to kill a process. One of another user, or one that hangs in the kernel, can't
+/// be killed.
 const GIVE_UP: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Clone, Copy)]
@@ -72,8 +71,8 @@ pub fn descendants(root: i32) -> Vec<Identity> {
     below(root, &system::all())
 }
 
-/// Returns the living processes of a session, for when they are no longer watched over. Of session 0, which is that of the
-/// kernel's own processes and of what a container can't see, there are none.
+/// Returns the living processes of a session whose supervisor is gone. Session 0 is that of the
+/// kernel's own processes, and of those that a container can't see, so there are none.
 pub fn of_session(session: i32) -> Vec<Identity> {
     if session <= 0 {
         return Vec::new();
@@ -106,9 +105,9 @@ fn below(root: i32, all: &[Stat]) -> Vec<Identity> {
     found
 }
 
-/// Ends `first` and everything below it: politely, and firmly after `grace`. Gives back the
-/// processes that could not be ended. For processes that are not children of the caller; the first process of the
-/// system and the caller itself are never ended.
+/// Ends `first` and everything below it, with SIGTERM first and with SIGKILL after `grace`. Returns
+/// the processes that could not be ended. It is for processes that are not children of the caller.
+/// The first process of the system and the caller are never ended.
 pub fn end(first: &[Identity], grace: Duration) -> Vec<Identity> {
     let me = rustix::process::getpid().as_raw_nonzero().get();
     let mut known = Vec::new();
@@ -154,8 +153,7 @@ fn endable(first: &[Identity], me: i32) -> impl Iterator<Item = &Identity> {
     first.iter().filter(move |i| i.pid > 1 && i.pid != me)
 }
 
-/// Returns all living processes below a supervisor, with those of the session that it watches over which
-/// have lost their parent.
+/// Returns all living processes below a supervisor, and the orphans of its session.
 pub fn watched(supervisor: i32, session: i32) -> Vec<Identity> {
     let mut found = descendants(supervisor);
     for orphan in orphans(session) {
@@ -166,10 +164,10 @@ pub fn watched(supervisor: i32, session: i32) -> Vec<Identity> {
     found
 }
 
-/// Ends all children of the calling process, which must be the reaper of everything below
-/// it where there is such a thing, and what else there is of `session`: politely and then
-/// firmly; `reaped` is told of each that is gone. Gives back the processes that could not be
-/// ended.
+/// Ends all children of the calling process and the orphans of `session`, with SIGTERM first and
+/// with SIGKILL after `grace`. On Linux the caller must be a child subreaper, so that every
+/// descendant becomes its child. `reaped` is called for each child that has ended. Returns the
+/// processes that could not be ended.
 pub(super) fn end_children(
     session: i32,
     grace: Duration,
@@ -204,8 +202,8 @@ pub(super) fn end_children(
     watched(me, session)
 }
 
-/// Stops processes until no new ones appear, so that none can start another while the rest
-/// is killed.
+/// Stops processes until no new ones appear, then kills them. Without that, one could fork while
+/// the others are being killed.
 fn freeze_and_kill(first: Vec<Identity>, mut find: impl FnMut() -> Vec<Identity>) {
     let mut frozen: Vec<Identity> = Vec::new();
     let mut found = first;
@@ -229,7 +227,6 @@ fn freeze_and_kill(first: Vec<Identity>, mut find: impl FnMut() -> Vec<Identity>
     }
 }
 
-/// Reaps children that have ended. Returns true if there are none left.
 pub(super) fn reap(mut reaped: impl FnMut(Pid, WaitStatus)) -> bool {
     loop {
         match retry_on_intr(|| rustix::process::wait(WaitOptions::NOHANG)) {

@@ -10,7 +10,6 @@ use std::io::{self, Write};
 use std::process::Stdio;
 use std::time::Duration;
 
-/// [`WAIT`] in tenths of a second.
 const WAIT_TENTHS: u8 = 2;
 
 /// The time for which a read waits for a key.
@@ -85,7 +84,7 @@ impl Tty {
         Ok(kept)
     }
 
-    /// Reads keys; none where none comes for a while.
+    /// Reads keys. Returns 0 if none comes within [`WAIT`].
     ///
     /// # Errors
     ///
@@ -100,7 +99,8 @@ impl Tty {
         .map_err(io::Error::from)
     }
 
-    /// Returns the terminal, for a program that a person uses there: input, output, standard error.
+    /// Returns the terminal as standard input, output and error of a program that a person uses
+    /// there.
     ///
     /// # Errors
     ///

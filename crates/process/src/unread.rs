@@ -16,23 +16,24 @@ pub struct WatchedStream<'a> {
     /// The stream itself.
     pub fd: BorrowedFd<'a>,
     is_socket: bool,
-    /// The number of bytes that a reader gets in one piece, if they are written at once while nothing else is
-    /// unread and the reader's own buffer has room.
+    /// How many bytes a reader gets in one read, provided that they are written at once, nothing
+    /// else is unread, and the reader's own buffer has room.
     pub piece_bytes: usize,
 }
 
-/// The way in which a reader takes what is written.
+/// How a reader takes what is written.
 #[derive(Debug, Clone, Copy)]
 pub enum Reader<'a> {
-    /// At once and whole, or by itself: a file, a terminal, a device.
+    /// It never sees a part of a write: a file, a terminal or a device.
     Whole,
-    /// In pieces, and how much it has taken can be asked.
+    /// It reads pieces, and the system tells how much it has read.
     Watched(WatchedStream<'a>),
-    /// In pieces, and the system does not say how much it has taken.
+    /// It reads pieces, and the system does not tell how much it has read.
     Unwatched,
 }
 
-/// A write of this size is one buffer of a socket, and fits into a pipe with room to spare.
+/// Size of one write, in bytes. A socket takes it as one message, and it fits into a pipe with room
+/// to spare.
 #[cfg(target_os = "linux")]
 const PIECE_BYTES: usize = 32 * 1024;
 
@@ -73,7 +74,7 @@ pub fn reader(_fd: BorrowedFd<'_>) -> Reader<'_> {
 }
 
 impl WatchedStream<'_> {
-    /// Returns a number that is 0 if all has been read, or `None` if the system does not say.
+    /// Returns 0 if everything has been read, and `None` if the system does not tell.
     pub fn unread_bytes(&self) -> Option<u64> {
         if self.is_socket {
             return outgoing_bytes(self.fd);
@@ -81,7 +82,7 @@ impl WatchedStream<'_> {
         rustix::io::ioctl_fionread(self.fd).ok()
     }
 
-    /// Returns true if the reader goes away within a pause.
+    /// Waits for `pause`, and returns true if the reader has gone away.
     pub fn is_abandoned_after(&self, pause: Duration) -> bool {
         let mut reader = [PollFd::new(&self.fd, PollFlags::empty())];
         let limit = pause.try_into().ok();
@@ -89,7 +90,6 @@ impl WatchedStream<'_> {
     }
 }
 
-/// Returns the memory of what was sent and not yet read.
 #[expect(unsafe_code, reason = "rustix does not wrap this request of ioctl")]
 fn outgoing_bytes(fd: BorrowedFd<'_>) -> Option<u64> {
     use rustix::ioctl::{Getter, Opcode, ioctl};

@@ -1,17 +1,15 @@
-//! The limits of an analysis: one count for all that it reads, and for all that it finds.
+//! The limits of one analysis. A line comes from a model and may be made to be slow: `$(…)` nests
+//! and scripts hold scripts, so one count is kept for everything that is read and everything that
+//! is found.
 
 use std::cell::Cell;
 
-/// The deepest nesting of what is read, of commands and expansions alike.
 pub(super) const MAX_DEPTH: usize = 40;
 
-/// The most parts: commands, words and expansions.
 const MAX_PARTS: usize = 20_000;
 
-/// The most bytes of all texts that are read, scripts within scripts included.
 const MAX_BYTES: usize = 1024 * 1024;
 
-/// The rest of what an analysis may still read.
 pub(super) struct Limits {
     parts: Cell<usize>,
     bytes: Cell<usize>,
@@ -29,7 +27,8 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Counts parts and bytes; `None` where a limit is exceeded, now or before.
+    /// Spends some of the budget. Returns `None` if it is exhausted, now or by an earlier call:
+    /// callers pass that on with `?`, which ends the analysis.
     pub(super) fn take(&self, parts: usize, bytes: usize) -> Option<()> {
         match self.parts.get().checked_sub(parts) {
             Some(left) => self.parts.set(left),
@@ -42,7 +41,6 @@ impl Limits {
         self.exceeded.get().is_none().then_some(())
     }
 
-    /// Notes that a limit is exceeded: nothing more is read.
     pub(super) fn exceed(&self, limit: &'static str) {
         self.exceeded.set(self.exceeded.get().or(Some(limit)));
     }

@@ -1,16 +1,17 @@
-//! Builtins of bash that evaluate texts, and the forms of them that do not.
+//! The builtins of bash that evaluate their arguments as code, and the uses of them that are
+//! harmless.
 
 use super::Walk;
 use super::plain::is_name;
 use super::variables;
 use super::words::{Word, is_among};
 
-/// Builtins that evaluate their arguments, or assign to variables that these name.
+/// Builtins that evaluate an argument as code, or assign to a variable that an argument names.
+/// Without arguments they evaluate nothing.
 const EVALUATING: &str = "\
     bind compgen complete compopt coproc enable fc getopts hash history jobs let mapfile readarray \
     shopt";
 
-/// Settings of `set -o` that run nothing.
 const OPTIONS: &str = "\
     braceexpand errexit errtrace functrace noclobber noglob nounset pipefail verbose xtrace";
 
@@ -38,7 +39,8 @@ pub(super) fn resolve(walk: &mut Walk<'_>, name: &str, rest: &[Word], text: &str
     }
 }
 
-/// Returns true if letters behind a dash, with the name of a setting behind `o`, run nothing.
+/// Returns true if the letters of `set -e` or `bash -e`, with the name that follows if one of them
+/// is `o`, switch on nothing that runs a program.
 pub(super) fn is_setting(letters: &str, name: Option<&Word>) -> bool {
     let setting = letters.strip_suffix('o');
     let is_named = || name.is_some_and(|name| OPTIONS.split(' ').any(|known| name.is(known)));
@@ -55,8 +57,8 @@ fn may_be_option(word: &Word) -> bool {
     !(word.is_single && (is_other || word.written.starts_with('$')))
 }
 
-/// Returns true unless an argument of `printf` may be `-v` or `%n`, which assign to a variable whose subscript is
-/// evaluated.
+/// Returns false if `printf` may assign to a variable (`-v NAME` or `%n`): a subscript in that
+/// name, as in `a[$(rm x)]`, would be evaluated.
 fn is_plain_printf(rest: &[Word]) -> bool {
     let Some((format, values)) = rest.split_first() else {
         return true;
@@ -74,7 +76,6 @@ fn is_plain_printf(rest: &[Word]) -> bool {
     is_plain && !may_be_option(format)
 }
 
-/// Returns true for options without values, `-p`, `-t`, `-n` and `-d` with theirs, and names.
 fn is_plain_read(walk: &mut Walk<'_>, rest: &[Word], text: &str) -> bool {
     let mut words = rest.iter();
     while let Some(word) = words.next() {
@@ -102,7 +103,6 @@ fn is_plain_read(walk: &mut Walk<'_>, rest: &[Word], text: &str) -> bool {
     true
 }
 
-/// Returns true if a word of `export` and its like is an option, a name, or an assignment to one.
 fn is_plain_declaration(walk: &mut Walk<'_>, word: &Word) -> bool {
     if let Some((name, value)) = word.known.split_once('=') {
         let name = name.strip_suffix('+').unwrap_or(name);
@@ -121,7 +121,8 @@ fn is_plain_declaration(walk: &mut Walk<'_>, word: &Word) -> bool {
     }
 }
 
-/// Returns true if no operand can turn out to be `-v` or `-R`, which evaluate subscripts.
+/// Returns false if an operand may turn out to be `-v` or `-R`: these take the name of a variable,
+/// and bash evaluates a subscript in it.
 fn is_plain_test(rest: &[Word]) -> bool {
     const BINARY: &str = "= == != < > -eq -ne -lt -le -gt -ge -ef -nt -ot =~";
     let is_evaluating = |word: &Word| word.is_one_of(&["-v", "-R"]);

@@ -79,10 +79,8 @@ pub use plain::NotPlain;
 use budget::Limits;
 use std::collections::BTreeSet;
 
-/// The longest line that is looked through, in bytes.
 const MAX_LINE: usize = 128 * 1024;
 
-/// The most scripts that may be inside each other.
 const MAX_SCRIPTS: usize = 8;
 
 /// The commands of a line.
@@ -108,11 +106,11 @@ pub struct Command {
     pub words: Vec<Option<String>>,
     /// The source text.
     pub text: String,
-    /// The words that can't be known, as they are written.
+    /// The unknown words as they are written in the source, for rules that deny a word wherever it
+    /// stands.
     unknown: String,
 }
 
-/// Returns a program's name without its directories.
 fn base(name: &str) -> &str {
     match name.rsplit_once('/') {
         Some((_, last)) if !last.is_empty() => last,
@@ -182,7 +180,8 @@ impl Analysis {
         }
     }
 
-    /// Checks that the printed line, which is what runs, says the same when it is read again.
+    /// Parses the printed line, which is what will run, once more. If that gives other commands,
+    /// then the parser and the printer disagree, and the line counts as unresolved.
     fn check_understanding(&mut self, line: &str, budget: &Limits) {
         let Some(text) = self.understood.take_if(|text| text != line) else {
             return;
@@ -205,11 +204,6 @@ impl Analysis {
         }
     }
 
-    /// Adds the commands of a script; `depth` is the number of scripts around it.
-    ///
-    /// # Errors
-    ///
-    /// Returns the place where the script is more than plain shell.
     fn add_script(&mut self, source: &str, depth: usize, budget: &Limits) -> Result<(), NotPlain> {
         let script = plain::parse(source, budget)?;
         if depth == 0 {
@@ -260,16 +254,17 @@ impl Command {
             && wanted.all(|wanted| words.next().flatten() == Some(wanted))
     }
 
-    /// Returns true if the command may be one that a prefix is for: it begins with the prefix as far as its
-    /// words are known, or mentions its words anywhere, for whatever program.
+    /// Returns true if a rule that denies this prefix has to apply: the known words begin with it,
+    /// or mention its words in any place, whatever the program. An unknown word may be anything.
     pub fn may_run(&self, prefix: &str) -> bool {
         let known = self.words.iter().flatten().map(String::as_str);
         self.may_begin_with(prefix)
             || mention::mentioned(prefix, &known.chain([self.unknown.as_str()]))
     }
 
-    /// Returns true if the words may begin with those of a prefix, where words that can't be known may be
-    /// any, and options with their values may stand between. The command's directory does not count.
+    /// Returns true if the words may begin with those of a prefix. An unknown word matches
+    /// anything, and options with their values may stand between: `git -C dir push` matches `git
+    /// push`. The directory of the program is ignored.
     fn may_begin_with(&self, prefix: &str) -> bool {
         let mut wanted = prefix.split_whitespace();
         let mut words = self.words.iter().map(Option::as_deref);
@@ -307,14 +302,12 @@ fn excerpt(text: &str) -> String {
 
 struct Walk<'a> {
     source: &'a str,
-    /// The number of scripts around it.
     depth: usize,
     budget: &'a Limits,
     analysis: &'a mut Analysis,
 }
 
 impl Walk<'_> {
-    /// Adds a text whose commands can't be known.
     fn unresolved(&mut self, text: &str) {
         let text = excerpt(text);
         if self.budget.take(1, text.len()).is_some() {
@@ -332,7 +325,6 @@ impl Walk<'_> {
         }
     }
 
-    /// Adds a command with its words, and those of them that are not known as they are written.
     fn push(&mut self, words: Vec<Option<String>>, unknown: String, text: &str) {
         if self.budget.take(words.len(), 2 * text.len()).is_some() {
             self.analysis.commands.push(Command {

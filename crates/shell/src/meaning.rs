@@ -1,7 +1,7 @@
-//! The meaning of plain shell.
+//! What plain shell runs.
 //!
-//! The tree says which words are commands. What is left to know is where bash evaluates a text that
-//! comes from elsewhere: builtins that take code, and variables that bash reads. All of that is
+//! The syntax tree says which words are commands. Two things still evaluate text that comes from
+//! elsewhere: builtins that take code, and variables that bash itself reads. Both make the line
 //! unresolved.
 
 use super::plain::{
@@ -11,7 +11,6 @@ use super::words::Word;
 use super::{Walk, variables, wrappers};
 
 impl Walk<'_> {
-    /// Adds what a list of commands runs, in the order in which it is written.
     pub(super) fn script(&mut self, script: &Script) {
         for item in &script.items {
             let pipelines = std::iter::once(&item.first).chain(item.more.iter().map(|(_, p)| p));
@@ -200,7 +199,8 @@ fn beginning_of(pieces: &[Piece]) -> (String, bool) {
     (known, true)
 }
 
-/// Returns true if a piece of a word, but for a list in braces, makes no other words of it.
+/// Returns true if the piece can't be split into several words. Lists in braces are `has_list`'s
+/// business.
 fn is_single(piece: &Piece) -> bool {
     match piece {
         Piece::Bare(text) => !text.contains(['*', '?', '[']) || text == "[",

@@ -21,8 +21,8 @@ pub(super) fn mentioned<'t>(prefix: &str, texts: &(impl Iterator<Item = &'t str>
             && (read(unescaped) || read(|text| text.replace('\\', "")))
 }
 
-/// Returns a text as `printf`, `awk` or `python` read it: with blanks for escapes of a letter, with the
-/// characters of those of a number, and with lines joined that end in a backslash.
+/// Returns a text as `printf`, `awk` or `python` may read it: `\x72m` becomes `rm`, other escapes
+/// become blanks, and lines that end in a backslash are joined.
 fn unescaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -96,20 +96,19 @@ fn are_mentioned<'t>(prefix: &str, texts: impl Iterator<Item = &'t str>) -> bool
     is_behind && following.peek().is_none() && options.iter().all(has_option)
 }
 
-/// Returns true if a word is a path's, or one of the names in it: what looks like a path may be a script of
-/// `sed`.
+/// Returns true if the word is the path or any component of it, since a text that looks like a path
+/// may be a script of `sed`.
 fn is_or_has(path: &str, word: &str) -> bool {
     path == word || path.split('/').any(|name| name == word)
 }
 
-/// Returns true if a word stands behind letters of options without a blank: `-Oevil`.
 fn is_attached(part: &str, word: &str) -> bool {
     let cluster = part.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
     cluster.is_some_and(|cluster| cluster.len() > word.len() && cluster.ends_with(word))
 }
 
-/// Returns the words of a text. A path is one word; in what holds other characters, such as a script of
-/// `sed`, slashes are between words too.
+/// Splits a text into words. A path stays whole, but in any other text, such as `s/a/rm/e` for
+/// `sed`, slashes separate words as well.
 fn parts(text: &str) -> impl Iterator<Item = &str> {
     let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '+' | '-');
     let ends_path = move |c: char| !is_word(c) && !matches!(c, '/' | '~' | '@' | '%');

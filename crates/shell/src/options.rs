@@ -3,30 +3,31 @@
 use super::plain::is_name;
 use super::words::Word;
 
-/// A program that runs its arguments, with what may be before them.
 pub(super) struct Wrapper {
     pub(super) name: &'static str,
-    /// Letters as getopt(3) has them: `:` behind one that takes a value, `::` behind one whose
-    /// value can only be attached.
+    /// Short options in the notation of getopt(3): `:` after a letter that takes a value, `::`
+    /// after one whose value can only be attached.
     pub(super) short: &'static str,
-    /// Names: `=` behind one that takes a value, `?` behind one whose value can only be attached.
+    /// Long options: `=` after a name that takes a value, `?` after one whose value can only be
+    /// attached.
     pub(super) long: &'static str,
-    /// The number of words that are not options.
+    /// Number of arguments before the command, such as the duration of `timeout`.
     pub(super) operands: usize,
-    /// True if assignments may be there too.
     pub(super) takes_assignments: bool,
 }
 
 pub(super) struct Arguments<'w> {
-    /// The options, by letter or name, with the values that are known.
+    /// Each option's letter or name with its value, which is `None` if it has none or can't be
+    /// known.
     pub(super) options: Vec<(String, Option<String>)>,
     pub(super) assignments: Vec<&'w Word>,
     pub(super) command: &'w [Word],
 }
 
 impl<'w> Arguments<'w> {
-    /// Parses the words of a wrapper until the first that is not an option, assignment or operand;
-    /// `None` if an option may have taken one of the words, or a word may be one.
+    /// Parses a wrapper's words up to the command that it runs. Returns `None` if an unknown option
+    /// might have taken the command's name as its value: then it is not known where the command
+    /// begins.
     pub(super) fn parse(words: &'w [Word], wrapper: &Wrapper) -> Option<Self> {
         let mut parsed = Self {
             options: Vec::new(),
@@ -63,10 +64,10 @@ impl<'w> Arguments<'w> {
         given.any(|(name, _)| names.contains(&name.as_str()))
     }
 
-    /// Adds the options of a word; `None` if it has one that is not known.
     fn option(&mut self, word: &Word, wrapper: &Wrapper) -> Option<()> {
         let text = word.value.as_deref().filter(|text| *text != "-")?;
         let number = text.trim_start_matches('-');
+        // `nice -5` is the old form of `nice -n 5`.
         if wrapper.name == "nice" && number.bytes().all(|b| b.is_ascii_digit()) {
             return Some(());
         }

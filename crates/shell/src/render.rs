@@ -22,8 +22,8 @@ fn spaced(words: &[Word]) -> String {
         .fold(String::new(), |text, word| text + " " + &word.to_string())
 }
 
-/// Returns commands as they stand in the parentheses of a substitution. The last needs no end, and
-/// one redirection alone must have none: it stands for what the file holds.
+/// Prints commands for the inside of `$(…)`. The final `;` is dropped because `$(<file)`, a single
+/// redirection that stands for the file's content, would lose its meaning with one.
 fn substituted(script: &Script) -> String {
     let text = format!(" {script}");
     format!("{} ", text.strip_suffix(';').unwrap_or(&text))

@@ -2,8 +2,8 @@
 
 use super::{Analysis, analyse, mentions};
 
-/// Returns true if all that a line runs begins with one of `allow`, where that is given, and nothing of it
-/// may be what one of `deny` is for; what can't be known is not permitted.
+/// Applies rules as a policy does: every command must begin with one of `allow`, if that is given,
+/// none may be denied, and a line with unknown commands is not permitted.
 fn permits(analysis: &Analysis, allow: Option<&[String]>, deny: &[String]) -> bool {
     let begins = |command: &super::Command| {
         allow.is_none_or(|allow| {
@@ -363,8 +363,8 @@ fn scripts_for_shells_with_words_of_their_own_are_not_understood() {
     }
 }
 
-/// Lines by which a program runs through another one. Many of those are not installed where the
-/// tests run; `crates/policy/tests/shell_fuzz.rs` has others.
+/// Lines in which one program runs another. Many of the programs are not installed where the tests
+/// run; `crates/policy/tests/shell_fuzz.rs` executes the others.
 const GIVEN: &str = r#"
 awk 'BEGIN { if (1) /"/ ; print 1 | "evil" ; /"/ }'
 awk '{ print /[/]|"/ | "evil" }' f

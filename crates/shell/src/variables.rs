@@ -1,9 +1,10 @@
-//! Variables that a line sets.
+//! Variables that a line assigns to. An assignment can run programs: `GIT_SSH_COMMAND=rm git
+//! fetch`.
 
 use super::Walk;
 use super::words::is_among;
 
-/// Variables that change nothing but what programs print, or how fast.
+/// Variables that only change what programs print, or how fast they are.
 const HARMLESS: &str = "\
     CARGO_INCREMENTAL CARGO_TERM_COLOR CI CLICOLOR CLICOLOR_FORCE COLORTERM COLUMNS \
     DEBIAN_FRONTEND DO_NOT_TRACK FORCE_COLOR GIT_AUTHOR_DATE GIT_AUTHOR_EMAIL GIT_AUTHOR_NAME \
@@ -12,8 +13,8 @@ const HARMLESS: &str = "\
     PYTHONDONTWRITEBYTECODE PYTHONHASHSEED PYTHONIOENCODING PYTHONUNBUFFERED PYTHONUTF8 \
     REPLY RUST_BACKTRACE RUST_LOG RUST_TEST_THREADS SOURCE_DATE_EPOCH TERM TZ USER";
 
-/// Variables by which bash itself reads or finds something else, or whose value it evaluates, but
-/// for those that begin with `BASH`.
+/// Variables that change how bash reads or finds things, or whose value it evaluates. Names that
+/// begin with `BASH` are treated the same.
 const READ_BY_BASH: &str = "\
     CDPATH ENV EXECIGNORE FCEDIT GLOBIGNORE HISTCMD HISTFILE HOME IFS INPUTRC LINENO OLDPWD OPTIND \
     POSIXLY_CORRECT PPID PROMPT_COMMAND PS0 PS1 PS2 PS4 PWD RANDOM SECONDS SHELLOPTS SRANDOM";
@@ -22,8 +23,8 @@ pub(super) fn is_read_by_bash(name: &str) -> bool {
     name.starts_with("BASH") || is_among(name, READ_BY_BASH)
 }
 
-/// Returns true if no program starts others by a variable. Names in lower case are a script's own, but for
-/// those of proxies and of the package managers of Node.js.
+/// Returns true if no known program takes the variable for a command to run. Lower case names
+/// belong to scripts, except for proxies (`http_proxy`) and the settings of npm, pnpm and yarn.
 fn is_harmless(name: &str) -> bool {
     let is_programs = ["npm_", "pnpm_", "yarn_"]
         .iter()
@@ -34,8 +35,9 @@ fn is_harmless(name: &str) -> bool {
     is_own || is_among(name, HARMLESS) || name.starts_with("LC_")
 }
 
-/// Adds that a variable gets a value, which is `None` where it is not known. A variable by which programs
-/// may start others is a command of its own, `PATH=`, which no rule that allows a program allows.
+/// Adds an assignment; `value` is `None` if it can't be known. An assignment through which a
+/// program may start another counts as a command named `PATH=`, which no rule that allows a program
+/// matches.
 pub(super) fn assign(walk: &mut Walk<'_>, name: &str, value: Option<&str>, text: &str) {
     if is_read_by_bash(name) {
         walk.unresolved(text);

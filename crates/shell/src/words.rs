@@ -2,14 +2,12 @@
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Word {
-    /// The text without quotes; `None` where it can't be known before the line runs.
+    /// The text without quotes, or `None` if it is known only when the line runs.
     pub(super) value: Option<String>,
-    /// The known beginning, without quotes: all of it where that is known.
     pub(super) known: String,
     pub(super) written: String,
-    /// True if bash makes exactly one word of it.
     pub(super) is_single: bool,
-    /// True if bash makes other words of it, by a pattern or by a list in braces.
+    /// True if a pattern or a list in braces may turn it into other words.
     pub(super) is_expanded: bool,
 }
 

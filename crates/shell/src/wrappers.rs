@@ -1,7 +1,8 @@
 //! Commands that run other commands.
 //!
-//! A dozen wrappers are followed. Other programs that are there to run programs (`RUNNERS`) make a
-//! line unresolved. What a program of any other name does with its words is not looked into.
+//! A dozen wrappers are followed to the command that they run. A line with any other program whose
+//! purpose is to run programs (`RUNNERS`) is unresolved. The arguments of all remaining programs
+//! are not interpreted.
 
 use super::builtins::{self, is_setting};
 use super::options::{Arguments, Wrapper};
@@ -18,7 +19,8 @@ const fn wrapper(name: &'static str, short: &'static str, long: &'static str) ->
     }
 }
 
-/// The wrappers that are followed. Where versions differ, all of their options: what one does not know, it refuses.
+/// The wrappers that are followed, with the options of all their versions together: a program
+/// refuses an option that it does not have, so that nothing runs.
 const WRAPPERS: [Wrapper; 12] = [
     Wrapper {
         takes_assignments: true,
@@ -69,8 +71,8 @@ const WRAPPERS: [Wrapper; 12] = [
     wrapper("exec", "cla:", ""),
 ];
 
-/// Programs that are there to run others, which are not followed, and shells with words of their
-/// own (`noglob`, `and`, `repeat`). A line with one of them is never known whole.
+/// Programs that run others but are not followed, and shells with commands of their own (`noglob`,
+/// `and`, `repeat`). A line with one of them is always unresolved.
 const RUNNERS: &str = "\
     bwrap busybox caffeinate capsh catchsegv choom chronic chroot chrt dbus-run-session \
     doas dumb-init eatmydata entr fakeroot faketime firejail flock i386 ifne ionice ld.so \
@@ -79,14 +81,13 @@ const RUNNERS: &str = "\
     toybox tsp uclampset uname26 unbuffer unshare valgrind watch x86_64 xvfb-run xonsh \
     csh fish ksh lksh mksh oksh osh pdksh tcsh yash zsh";
 
-/// Options of many programs whose value is a command.
+/// Long options whose value is a command in any program that has them.
 const RUN_BY_OPTION: &str = "\
     --cc-cmd --checkpoint-action --compress-program --diff-program --exec --exec-batch --header-cmd \
     --open-files-in-pager --pager --post-invoke --pre-invoke --receive-pack --rsh --sendmail-cmd \
     --smtp-server --strip-program --to-cmd --to-command --upload-pack --use-compress-program";
 
-/// Programs that also take the beginnings of their options' names, and the options of theirs whose
-/// value is a command.
+/// Programs that accept abbreviated option names, each with its options whose value is a command.
 const RUN_BY_BEGINNING: [(&str, &str); 5] = [
     (
         "git",
@@ -101,11 +102,10 @@ const RUN_BY_BEGINNING: [(&str, &str); 5] = [
     ),
 ];
 
-/// Shells that differ from the others in nothing that plain shell has.
 const LIKE_BASH: &str = "bash rbash sh dash ash hush posh";
 
-/// Adds a command and what it runs. `words` begin with its name; `depth` is the number of wrappers
-/// around it.
+/// Adds a command and those that it runs in turn. `words` begin with the program's name; `depth`
+/// counts the wrappers around it.
 pub(super) fn resolve(walk: &mut Walk<'_>, words: &[Word], text: &str, depth: usize) {
     let Some(first) = words.first() else { return };
     let values: Vec<Option<String>> = words.iter().map(|w| w.value.clone()).collect();
@@ -174,7 +174,6 @@ fn may_start_programs(word: &Word) -> bool {
     has_letter(word, &['x', 'X']) || word.value.is_none() && !word.is_single
 }
 
-/// Returns true if a program only tells how it is used.
 fn asks_for_help(rest: &[Word]) -> bool {
     let is_help = |word: &Word| word.is_one_of(&["--help", "--version", "-V"]);
     !rest.is_empty() && rest.iter().all(is_help)
@@ -188,7 +187,7 @@ fn program(name: &str) -> &str {
     }
 }
 
-/// Returns the shell of a name that may have a version, or say that it is restricted.
+/// Returns the shell that a name such as `bash-5.2`, `zsh-static` or `rbash` means.
 fn shell_named(name: &str) -> Option<&str> {
     let name = name.strip_suffix("-static").unwrap_or(name);
     let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'));
@@ -197,14 +196,16 @@ fn shell_named(name: &str) -> Option<&str> {
     std::iter::once(name).chain(restricted).find(is_shell)
 }
 
-/// Returns true if names may stand for others by `alias`: scripts are perhaps for other shells.
+/// Returns true if the shell that reads this script may expand aliases. bash does not by default,
+/// but a nested script may be for another shell.
 fn expands_aliases(walk: &Walk<'_>) -> bool {
     let is_setting = |setting: &&str| walk.source.contains(setting);
     walk.depth > 0 || ["expand_aliases", "posix"].iter().any(is_setting)
 }
 
-/// Returns words with what is not known for a mark: it is a word of its own, or a part of a name,
-/// or of a text that a program runs as a script.
+/// Returns `words` with unknown values for those that hold `mark`, such as the `{}` of `find` and
+/// `xargs`. A mark within a longer word counts only if it is part of the program's name, or if the
+/// program runs scripts; other programs get it as data.
 fn with_unknown(words: &[Word], mark: &str) -> Vec<Word> {
     let runs_scripts = words.first().is_some_and(|first| {
         first.value.as_deref().is_none_or(|name| {
@@ -227,8 +228,8 @@ fn with_unknown(words: &[Word], mark: &str) -> Vec<Word> {
     words.iter().enumerate().map(with_unknown).collect()
 }
 
-/// Returns true if a word that is not known may be `-exec` with a command behind it. One word in quotes
-/// does no harm before an option or at the end: what follows it is not a command then.
+/// Returns true if an unknown word may expand to `-exec` and a command. A single quoted word is
+/// harmless before an option or at the end, because then no command follows it.
 fn may_hide_actions(rest: &[Word]) -> bool {
     rest.iter().enumerate().any(|(i, word)| {
         if word.value.is_none() {
@@ -260,8 +261,8 @@ fn run_by_find(walk: &mut Walk<'_>, rest: &[Word], text: &str, depth: usize) {
     }
 }
 
-/// Returns a command with the words that `xargs` takes from its input; `None` if it is not known
-/// where they stand.
+/// Returns the command of `xargs` with unknown words for its input, or `None` if their place can't
+/// be known.
 fn with_input(arguments: &Arguments<'_>) -> Option<Vec<Word>> {
     let is_mark = |(name, _): &&(String, _)| ["I", "i", "J", "replace"].contains(&name.as_str());
     if let Some((name, mark)) = arguments.options.iter().rfind(is_mark) {
@@ -315,7 +316,6 @@ fn without_dashes(words: &[Word]) -> &[Word] {
     }
 }
 
-/// Adds the words as one script, as `eval` joins them.
 fn run_text(walk: &mut Walk<'_>, words: &[Word]) {
     let values: Option<Vec<&str>> = words.iter().map(|w| w.value.as_deref()).collect();
     match values.map(|values| values.join(" ")) {
@@ -371,8 +371,8 @@ fn run_by_shell(walk: &mut Walk<'_>, rest: &[Word], text: &str) {
     }
 }
 
-/// Adds the file that the first word names as unresolved where it is not one on the disk: input, or
-/// a name that can't be known.
+/// Marks `source FILE` as unresolved if the file is standard input, a device or an unknown name. A
+/// file on the disk counts as a program.
 fn run_file(walk: &mut Walk<'_>, words: &[Word], text: &str) {
     let is_file = |word: &Word| {
         let file = word.value.as_deref().unwrap_or("-");
@@ -386,13 +386,11 @@ fn run_file(walk: &mut Walk<'_>, words: &[Word], text: &str) {
     }
 }
 
-/// Settings of git's that name no program and no address; with a full stop all of a section.
 const PLAIN_SETTINGS: &str = "\
     advice. color. commit.gpgsign=false core.abbrev core.autocrlf core.filemode core.pager=cat \
     core.quotepath diff.renames fetch.prune i18n. init.defaultbranch log.showsignature=false \
     protocol.version safe.directory user.";
 
-/// Returns true if a setting of `git -c` names no program and no address.
 fn is_plain_setting(setting: &str) -> bool {
     let setting = setting.to_lowercase();
     let mut plain = PLAIN_SETTINGS
@@ -401,7 +399,7 @@ fn is_plain_setting(setting: &str) -> bool {
     plain.any(|(plain, rest)| plain.ends_with('.') || rest.is_empty() || rest.starts_with('='))
 }
 
-/// Returns true if `git` may run other programs than its own.
+/// Returns true if this `git` command may start a program that is not part of git.
 fn git_runs_others(rest: &[Word]) -> bool {
     let mut words = rest.iter();
     let command = loop {

@@ -1,5 +1,5 @@
-//! The access of a file that is replaced: the one that takes its place has exactly the same, or
-//! the write is refused. What a new file inherits from its directory counts no more.
+//! Access to a file that is replaced: the new file gets exactly the same owner, mode and
+//! attributes, or the write is refused. What a new file inherits from its directory does not count.
 
 use super::{OpenFile, show_name, system_error};
 use gemini_tools_core::tool::{ErrorKind, ToolError};
@@ -12,8 +12,8 @@ use std::path::Path;
 ///
 /// # Errors
 ///
-/// Returns `permission_denied` if it would belong to another user or group, `file_write_failure` where
-/// a part can't be kept, or the operating system's error.
+/// Returns `permission_denied` if it would belong to another user or group, `file_write_failure` if
+/// something can't be kept, or the operating system's error.
 pub(super) fn keep(file: &File, current: &OpenFile, path: &Path) -> Result<(), ToolError> {
     let fail = |errno| system_error(errno, &path.display().to_string());
     let old = &current.stat;
@@ -74,11 +74,11 @@ fn owners(stat: &Stat) -> (u32, u32) {
     (stat.st_uid, stat.st_gid)
 }
 
-/// Gives a file the extended attributes of another.
+/// Copies extended attributes.
 ///
 /// # Errors
 ///
-/// Returns what can't be kept, and why.
+/// Returns the attribute that can't be kept, and why.
 fn keep_attributes(from: &File, to: &File) -> Result<(), (String, Errno)> {
     let list = |file| attributes(file).map_err(|e| ("list of attributes".to_owned(), e));
     let (kept, inherited) = (list(from)?, list(to)?);
@@ -113,14 +113,13 @@ fn is_access_list(name: &[u8]) -> bool {
     name.starts_with(b"system.")
 }
 
-/// Returns true if an attribute is about the content, so that the system makes it anew.
 fn is_of_the_content(name: &[u8]) -> bool {
     [&b"security.ima"[..], b"security.evm"].contains(&name)
 }
 
-/// Returns true if a file without an attribute would not be the same to its users. Capabilities only
-/// widen what it may do, and a write in place takes them away as well. What begins otherwise is
-/// the system's own.
+/// Returns true if a file without this attribute would be another one to its users. Capabilities
+/// are left out: they only widen what a program may do, and a write in place drops them too. Other
+/// prefixes belong to the system.
 fn must_be_kept(name: &[u8]) -> bool {
     let prefixes = [&b"system."[..], b"security.", b"user."];
     prefixes.iter().any(|prefix| name.starts_with(prefix)) && name != b"security.capability"
@@ -141,7 +140,6 @@ fn value(file: &File, name: &[u8]) -> Result<Vec<u8>, Errno> {
     grown(|buffer| rustix::fs::fgetxattr(file, name, buffer))
 }
 
-/// Returns what a call puts into a buffer that is as large as it needs.
 fn grown(call: impl Fn(&mut [u8]) -> Result<usize, Errno>) -> Result<Vec<u8>, Errno> {
     let mut buffer = vec![0_u8; 1024];
     loop {

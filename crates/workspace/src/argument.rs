@@ -1,13 +1,13 @@
-//! The meaning of the text of an argument as a path or as a pattern.
+//! What the text of an argument means as a path or pattern.
 //!
 //! Models write paths as shells, editors and other systems do: `~/a.txt`, `$HOME/a.txt`,
-//! `file:///home/you/a.txt`, `"a.txt"`, with a line feed at the end. No shell stands between a model
-//! and a tool, so that such a text would name a file that is called like that, and a write would make it. Here,
-//! and nowhere else, each gets the meaning that its writer knows, or is refused. A name that
-//! exists is used as it is, and after `./` every name is.
+//! `file:///home/you/a.txt`, `"a.txt"`, with a line feed at the end. No shell stands between a
+//! model and a tool, so such a text would name a file that is really called like that, and a write
+//! would create it. Here, and nowhere else, each text gets the meaning that its writer had in mind,
+//! or is refused. A name that exists is used as it is, and so is every name after `./`.
 //!
-//! A program's output is decoded, also where it lists names in an older encoding. So the decoded name of the only
-//! file that it can mean is a path as well.
+//! Output of programs is decoded, so a file name in an older encoding reaches the model as other
+//! bytes. The decoded name is accepted if only one file can be meant.
 
 use super::{Workspace, WorkspacePath};
 use crate::pattern::escaped;
@@ -19,7 +19,6 @@ use std::borrow::Cow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Spellings of the variable that names the home directory: of POSIX, `cmd.exe` and PowerShell, in small letters.
 const HOME_VARIABLES: [&str; 8] = [
     "$home",
     "${home}",
@@ -31,17 +30,16 @@ const HOME_VARIABLES: [&str; 8] = [
     "${env:userprofile}",
 ];
 
-/// Quotes that may stand around a whole path.
 const QUOTES: [(char, char); 5] = [('"', '"'), ('\'', '\''), ('`', '`'), ('“', '”'), ('‘', '’')];
 
 impl Workspace {
-    /// Returns the path that the text of an argument means, as a text: the argument itself unless it is written as
-    /// for a shell, an editor or another system. It need not exist or lie in the workspace.
+    /// Returns the path that an argument means: the argument itself, unless it is written as for a
+    /// shell, an editor or another system. The path need not exist or lie in the workspace.
     ///
     /// # Errors
     ///
-    /// `invalid_tool_params` where that is known to be no path here: `~user`, a variable other than that of the
-    /// home directory, a drive letter, an address.
+    /// Returns `invalid_tool_params` for a text that is no path here: `~user`, a variable other
+    /// than the home directory's, a drive letter, an address.
     pub fn meant<'a>(&self, argument: &'a str) -> Result<Cow<'a, str>, ToolError> {
         if is_plain(argument) || self.is_there(argument) {
             return Ok(argument.into());
@@ -55,8 +53,8 @@ impl Workspace {
         Ok(self.encoded(&text).map_or(text, Cow::from))
     }
 
-    /// Returns the path with the names that exist in an older encoding, one of each, where those in UTF-8 do not;
-    /// `None` if there are none.
+    /// Replaces names that don't exist in UTF-8 by the one name in an older encoding that does.
+    /// Returns `None` if that changes nothing.
     fn encoded(&self, text: &str) -> Option<String> {
         if text.is_ascii() || self.is_there(text) {
             return None;
@@ -85,14 +83,14 @@ impl Workspace {
         has_changed.then(|| line_name(&found).into_owned())
     }
 
-    /// Returns the patterns that the text of an argument means below the directories `places`: what
-    /// [`Workspace::meant`] says of its beginning, and besides the meaning of its characters the literal names that its
-    /// first components have, where there are such.
+    /// Returns the patterns that an argument means below the directories `places`. Its beginning is
+    /// treated as by [`Workspace::meant`]. If its first components, taken literally, are names that
+    /// exist, that reading is returned besides.
     ///
     /// # Errors
     ///
-    /// As [`Workspace::meant`]; `path_not_in_workspace` for a pattern below the home directory that is about
-    /// nothing in the workspace.
+    /// As [`Workspace::meant`]. Returns `path_not_in_workspace` for a pattern below the home
+    /// directory that can match nothing in the workspace.
     pub fn patterns_below(
         &self,
         argument: &str,
@@ -118,8 +116,8 @@ impl Workspace {
         Ok(literal.into_iter().chain([pattern]).collect())
     }
 
-    /// Returns the pattern that the text of an argument means. One without a slash is for names, which may begin
-    /// with anything.
+    /// Returns the pattern that an argument means. Without a slash it is compared with names, so
+    /// its beginning is never taken for a directory.
     ///
     /// # Errors
     ///
@@ -132,9 +130,9 @@ impl Workspace {
         }
     }
 
-    /// Returns a pattern whose first components are literal, as far as there are files or directories of these
-    /// names below `place`; `None` where a pattern with braces, groups or backslashes names none. (Classes need no
-    /// disk: see [`crate::pattern`].)
+    /// Returns the pattern with its first components made literal, as far as files of these names
+    /// exist below `place`. Returns `None` if no existing name holds a brace, group or backslash.
+    /// Classes match their own text anyway: see [`crate::pattern`].
     fn with_literal_names(&self, place: &WorkspacePath, pattern: &str) -> Option<String> {
         let special = ['{', '(', '\\'];
         if !pattern.contains(special) {
@@ -164,7 +162,6 @@ impl Workspace {
         has_found.then(|| out.join("/"))
     }
 
-    /// Returns true if there is a file, directory or link by the very name of an argument.
     fn is_there(&self, argument: &str) -> bool {
         let is_possible = !argument.is_empty() && !argument.contains('\0');
         let place = || self.place_of(&path_from_argument(argument));
@@ -181,8 +178,8 @@ impl Workspace {
             })
     }
 
-    /// Takes off what stands around a path and is never a part of one: line ends, characters without width, and
-    /// quotes around the whole.
+    /// Strips what may surround a path but is never part of one: line ends, invisible characters,
+    /// and quotes around the whole.
     fn unwrapped<'a>(&self, argument: &'a str) -> &'a str {
         let mut text = argument;
         while !self.is_there(text) {
@@ -197,7 +194,7 @@ impl Workspace {
         text
     }
 
-    /// Takes blanks off the ends where only the name without them exists.
+    /// Strips surrounding blanks if only the name without them exists.
     fn without_blanks<'a>(&self, text: &'a str) -> &'a str {
         let bare = text.trim();
         if bare != text && !self.is_there(text) && self.is_there(bare) {
@@ -207,7 +204,8 @@ impl Workspace {
         }
     }
 
-    /// Returns the path that a text means by its beginning; `None` where the beginning is a name.
+    /// Expands `~`, `$HOME` and `file:` at the beginning of a path. Returns `None` if the first
+    /// component is an existing name.
     fn expanded(&self, text: &str) -> Result<Option<String>, ToolError> {
         let end = text.find(['/', '\\']).unwrap_or(text.len());
         let (head, rest) = text.split_at(end);
@@ -242,7 +240,7 @@ impl Workspace {
         }
     }
 
-    /// Returns the home directory as a text for an argument, by the name under which the workspace lies below it.
+    /// Returns the home directory by the name through which the workspace lies below it.
     fn home_by_name(&self) -> Option<String> {
         let home = self.home()?;
         let real = std::fs::canonicalize(home).ok();
@@ -254,7 +252,6 @@ impl Workspace {
         Some(line_name(path.as_os_str().as_bytes()).into_owned())
     }
 
-    /// Returns the path of a `file:` address; `None` for another text.
     fn path_of_url(&self, text: &str) -> Result<Option<String>, ToolError> {
         let Some(rest) = strip_scheme(text, "file") else {
             return Ok(None);
@@ -285,7 +282,8 @@ impl Workspace {
     }
 }
 
-/// Returns true if nothing in a text asks for a second look: most arguments need no look at the disk.
+/// Returns true if the text needs no interpretation. Most arguments don't, and cost no look at the
+/// disk then.
 fn is_plain(argument: &str) -> bool {
     let is_usual = |b: &u8| b.is_ascii_graphic() && !b"~$%\"'`\\".contains(b);
     let bytes = argument.as_bytes();
@@ -297,7 +295,6 @@ fn is_plain(argument: &str) -> bool {
         && !argument.contains(':')
 }
 
-/// Returns true for line ends, and for characters without width or with a direction only.
 fn is_wrapping(c: char) -> bool {
     matches!(
         c,
@@ -312,7 +309,6 @@ fn is_wrapping(c: char) -> bool {
     )
 }
 
-/// Returns what a pair of quotes stands around; `None` where none does.
 fn unquoted(text: &str) -> Option<&str> {
     let inner = |(open, close): (char, char)| text.strip_prefix(open)?.strip_suffix(close);
     let mut pairs = QUOTES.iter();
@@ -324,7 +320,8 @@ fn strip_scheme<'a>(text: &'a str, scheme: &str) -> Option<&'a str> {
     start.eq_ignore_ascii_case(scheme).then_some(rest)
 }
 
-/// Says what a text begins with that names no file here; `head` is all before the first slash.
+/// Describes a beginning that names no file on this system. `head` is everything before the first
+/// slash.
 fn foreign_beginning(text: &str, head: &str) -> Option<&'static str> {
     let is_word = |name: &str, more: &str| {
         let mut chars = name.chars();

@@ -1,5 +1,5 @@
-//! Files that are there whole or not at all: our own in the user's home directory, which no other
-//! program reads, and settings that are changed for the user.
+//! Files that are written whole or not at all: our own in the user's home directory, and settings
+//! that are changed for the user.
 
 use crate::files::{flush_names, make_private};
 use std::ffi::OsString;
@@ -8,13 +8,13 @@ use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// Writes what can be found out again. Where it can't be written it is found out again.
+/// Writes a file whose content can be computed again. Errors are ignored for that reason.
 pub fn write_cache(path: &Path, content: &[u8]) {
     // The caller could do nothing about it.
     let _ = write(path, content, false);
 }
 
-/// Writes what must survive a loss of power.
+/// Writes a file that must survive a loss of power.
 ///
 /// # Errors
 ///
@@ -35,12 +35,12 @@ fn write(path: &Path, content: &[u8], flushes: bool) -> io::Result<()> {
     Ok(())
 }
 
-/// Puts a file where it is to be in one step. It is made with `mode`, of which the umask takes
-/// away, and has the permissions `exactly` where they are given.
+/// Puts a file in place in one step. It is made with `mode`, subject to the umask, or has exactly
+/// the permissions `exactly`.
 ///
 /// # Errors
 ///
-/// Returns the operating system's error; nothing half-written is left then.
+/// Returns the operating system's error. Nothing half-written is left then.
 pub fn put(
     path: &Path,
     content: &[u8],

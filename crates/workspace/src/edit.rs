@@ -37,13 +37,11 @@ use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
 use std::path::Path;
 
-/// The pieces in which unchanged content is copied, in bytes.
 const COPY_BYTES: usize = 512 * 1024;
 
-/// The most places that one call replaces: each takes some memory until all are known.
+/// The most places that one call replaces. Each takes memory until all are known.
 pub const MAX_PLACES: usize = 200_000;
 
-/// The most bytes from a place on in which its line end is looked for.
 const NEAR_BYTES: usize = 64 * 1024;
 
 /// A place at which the text was found.
@@ -55,7 +53,7 @@ pub struct Match {
     pub end: u64,
     /// The line of the first byte, from 1.
     pub line: u64,
-    /// The number of the replacement's text for it.
+    /// Index of the replacement text to use, since line ends may differ from place to place.
     text: usize,
 }
 
@@ -64,9 +62,9 @@ pub struct Match {
 pub struct Occurrences {
     /// The places, in order, without overlap.
     pub matches: Vec<Match>,
-    /// True if the line ends in the text had to stand for others.
+    /// True if the line ends in the text matched other kinds of line end in the file.
     pub by_line_ending: bool,
-    /// True if U+FFFD in the text had to stand for bytes that are no text.
+    /// True if U+FFFD in the text matched bytes that are not text.
     pub by_replacement: bool,
 }
 
@@ -120,7 +118,8 @@ pub fn find(
     Ok(Ok(found))
 }
 
-/// Finds the places that are shown as `old`, which has U+FFFD for bytes that are no text.
+/// Finds `old` in the text as it is shown, where U+FFFD stands for bytes that are not text. It
+/// decodes the whole file, so large ones are skipped.
 fn find_shown(
     open: &OpenFile,
     path: &Path,
@@ -151,11 +150,9 @@ fn find_shown(
     Ok(places.into_iter().flatten().map(place).collect())
 }
 
-/// A file that is looked at from front to back, in ranges that may overlap.
 struct Pieces<'a> {
     source: &'a OpenFile,
     buffer: Vec<u8>,
-    /// The range of the file that the buffer holds.
     held: std::ops::Range<u64>,
 }
 
@@ -169,7 +166,6 @@ impl<'a> Pieces<'a> {
         }
     }
 
-    /// Returns the `length` bytes from a place on, fewer if the file ends.
     fn at(&mut self, at: u64, length: usize) -> io::Result<&[u8]> {
         let end = self.source.size().min(at + length as u64);
         if at < self.held.start || end > self.held.end {
@@ -190,7 +186,7 @@ impl<'a> Pieces<'a> {
 pub struct Replacement {
     /// The places to replace, in order.
     pub matches: Vec<Match>,
-    /// The new text, with each kind of line end that it has at some place.
+    /// The new text, once for each kind of line end that is needed.
     texts: Vec<Vec<u8>>,
     encoding: Encoding,
 }

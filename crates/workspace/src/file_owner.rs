@@ -1,9 +1,9 @@
-//! The one way to open the files that say what may happen: settings, tools, rules, and what is
-//! recorded of them.
+//! The one way to open files that decide what may happen: settings, tools, policy rules, and
+//! records of them.
 //!
-//! The user's own may be links to wherever the user keeps them. A project's are opened beneath
-//! the project by the kernel: a repository that links one of them to a file elsewhere has that
-//! file neither read nor waited for.
+//! The user's own files may be links to anywhere. A project's files are opened beneath the project
+//! by the kernel: if a repository links one of them to a file elsewhere, that file is neither read
+//! nor waited for.
 
 use super::resolve::{ResolveError, open_by_kernel};
 use super::{Workspace, WorkspacePath, open_directory};
@@ -16,8 +16,8 @@ use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// A longer text is refused: it is read with every call before it is trusted, and the values of
-/// settings take some hundred times as much memory as their text.
+/// Longest text that is read, in bytes. Such files are read on every call, before they are trusted,
+/// and parsed settings take some hundred times as much memory as their text.
 const MAX_TEXT_BYTES: u64 = 512 * 1024;
 
 /// The reason for a link that is not followed.
@@ -63,8 +63,8 @@ impl From<ResolveError> for io::Error {
 }
 
 impl<'a> FileOwner<'a> {
-    /// Returns the owner of the file at a path, by where it lies: what is in the `.gemini` of the project in
-    /// `root` is the project's, unless that directory is the user's home.
+    /// Returns the owner of a file by where it lies. What is in the `.gemini` of the project in
+    /// `root` belongs to the project, unless that directory is the user's home.
     pub fn by_location(path: &Path, home: Option<&'a Path>, root: &'a Path) -> Self {
         if home != Some(root) && path.starts_with(root.join(".gemini")) {
             Self::Projects { root, home }
@@ -73,7 +73,7 @@ impl<'a> FileOwner<'a> {
         }
     }
 
-    /// Opens what is at a path.
+    /// Opens a path.
     ///
     /// # Errors
     ///
@@ -135,12 +135,12 @@ impl<'a> FileOwner<'a> {
         Ok(names)
     }
 
-    /// Opens a file, or `None` if there is none. A project may bring anything under a name: what
-    /// is not a regular file is not waited for.
+    /// Opens a regular file. Returns `None` if there is none. A project may put a named pipe there,
+    /// so opening never waits.
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`FileOwner::open`], or that it is not a regular file.
+    /// Returns the errors of [`FileOwner::open`], or says that it is not a regular file.
     pub fn open_regular(self, path: &Path) -> io::Result<Option<RegularFile>> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
         let file = match self.open(path, flags) {

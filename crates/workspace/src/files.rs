@@ -1,4 +1,4 @@
-//! Owners, permissions and identities of files, by their mode and owner.
+//! Who owns a file, who may write to it, and which file it is.
 
 use rustix::fd::AsFd;
 use rustix::fs::{AtFlags, CWD, OFlags, Stat};
@@ -8,7 +8,6 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::Path;
 
-/// The bits of a mode by which the group and others may write.
 const OTHERS_WRITE: u32 = 0o022;
 
 /// Returns the device and the inode, which tell a file from all others.
@@ -47,16 +46,16 @@ pub fn is_of_the_system(directory: &Path) -> bool {
         .is_ok_and(|metadata| metadata.uid() == 0 && metadata.mode() & OTHERS_WRITE == 0)
 }
 
-/// Returns true if the repository of a directory is the user's or that of who owns `root`; `None` where
-/// there is none.
+/// Returns true if the git repository in a directory belongs to the user or to the owner of `root`.
+/// Returns `None` if there is no repository.
 pub fn is_our_repository(directory: &Path, root: &Path) -> Option<bool> {
     let owner = owner_of(&directory.join(".git"))?;
     let is_ours = owner == rustix::process::geteuid().as_raw() || owner_of(root) == Some(owner);
     Some(is_ours && owner_of(directory) == Some(owner))
 }
 
-/// Returns the owner of what is at a path, links not followed, or `None` if there is nothing.
 fn owner_of(path: &Path) -> Option<u32> {
+    // A link is not followed: its own owner counts.
     let stat = rustix::fs::statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).ok()?;
     Some(stat.st_uid)
 }
@@ -108,12 +107,12 @@ pub fn mode(stat: &Stat) -> u32 {
     u32::from(stat.st_mode) & 0o7777
 }
 
-/// The flags for opening what is not read: a directory that others are opened beneath, or a file that
-/// is only looked at.
+/// Flags for a descriptor that is not read from: a directory to open others beneath, or a file to
+/// be examined.
 #[cfg(target_os = "linux")]
 pub const PATH_ONLY: OFlags = OFlags::PATH;
 
-/// The flags for opening what is not read: a directory that others are opened beneath, or a file that
-/// is only looked at.
+/// Flags for a descriptor that is not read from: a directory to open others beneath, or a file to
+/// be examined.
 #[cfg(target_os = "macos")]
 pub const PATH_ONLY: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY);

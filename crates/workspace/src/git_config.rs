@@ -1,8 +1,10 @@
-//! Git's configuration files, and the user's ignore file for all repositories, `core.excludesFile`.
+//! Git's configuration files, and the user's ignore file for all repositories
+//! (`core.excludesFile`).
 //!
-//! For the latter only the user's own files are read, `~/.gitconfig` before `$XDG_CONFIG_HOME/git/config`, without
-//! what they include. The configuration of a repository can name any file of the user's, and a
-//! repository may be the work of others.
+//! For the latter only the user's own files are read, `~/.gitconfig` before
+//! `$XDG_CONFIG_HOME/git/config`, and not what they include. A repository's configuration could
+//! name any file of the user's as rules, and what is then missing in a listing would reveal its
+//! content.
 
 use super::ignore::RuleFile;
 use super::rules::read_named;
@@ -10,7 +12,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-/// The rules of the user's ignore file for all repositories, read when the first repository is met.
+/// The user's ignore file for all repositories. It is read when the first repository is met.
 #[derive(Debug, Default)]
 pub(super) struct UsersRules(OnceLock<Option<Arc<RuleFile>>>);
 
@@ -26,8 +28,6 @@ impl UsersRules {
     }
 }
 
-/// Returns the user's ignore file for all repositories, by the configuration that the environment
-/// leads to.
 fn excludes_file(env: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let named = users_files(env).into_iter().find_map(|path| {
         let text = read_named(&path)?;
@@ -38,7 +38,7 @@ fn excludes_file(env: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     named.or_else(|| Some(xdg(env)?.join("git/ignore")))
 }
 
-/// Returns the user's configuration files, the one that counts most first.
+/// Returns the user's configuration files, the most important first.
 pub fn users_files(env: &dyn Fn(&str) -> Option<OsString>) -> Vec<PathBuf> {
     if let Some(only) = env("GIT_CONFIG_GLOBAL") {
         return vec![PathBuf::from(only)];
@@ -70,7 +70,7 @@ pub struct ConfigEntry {
 }
 
 impl ConfigEntry {
-    /// Returns the value as a path: after `~/` it is below the home directory.
+    /// Returns the value as a path, with `~/` expanded.
     pub fn path(&self, home: Option<&Path>) -> PathBuf {
         match (self.value.strip_prefix("~/"), home) {
             (Some(rest), Some(home)) => home.join(rest),
@@ -103,7 +103,6 @@ pub fn entries(text: &str) -> Vec<ConfigEntry> {
     found
 }
 
-/// Reads a value from its beginning; a backslash at the end of a line takes the next one in.
 fn value<'a>(first: &'a str, more: &mut impl Iterator<Item = &'a str>) -> String {
     let (mut value, mut is_quoted) = (String::new(), false);
     // Blanks at the end are none of the value, unless they are quoted.

@@ -1,24 +1,23 @@
 //! Ignore rules: `.gitignore` at every level, `.git/info/exclude`, the user's own file for all
-//! repositories, `.geminiignore`.
+//! repositories, and `.geminiignore`.
 //!
-//! Semantics are git's: within a file the last matching rule decides, a deeper file decides
-//! before a higher one, `.git/info/exclude` after all of them and the user's own file last. What
-//! lies below an ignored directory is ignored. `.geminiignore` decides before all of git's. Rules of files above the workspace count as far up
-//! as the repository reaches.
+//! The semantics are git's. Within a file the last matching rule decides. A deeper file decides
+//! before a higher one, then `.git/info/exclude`, and the user's own file last. Everything below an
+//! ignored directory is ignored. `.geminiignore` decides before all of git's files. Files above the
+//! workspace count as far up as the repository reaches.
 
 mod pattern;
 
 use pattern::RulePattern;
 use std::sync::Arc;
 
-/// Maximum size of the rules that hold in a directory, its own and those of the directories above,
-/// in bytes. A file that exceeds it leaves everything out: its rules are not known.
+/// Maximum size of the rules in force in a directory, including those of higher directories, in
+/// bytes. If a file exceeds it, its rules are unknown, so everything is ignored.
 pub const MAX_RULES_BYTES: usize = 8 * 1024 * 1024;
 
-/// Maximum size of an ignore file, in bytes. A larger one leaves everything out, too.
+/// Maximum size of an ignore file, in bytes. A larger one ignores everything too.
 pub(super) const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
 
-/// A longer line of an ignore file is more than that as well, in bytes.
 const MAX_LINE_BYTES: usize = 64 * 1024;
 
 /// The files that asked for a path to be left out.
@@ -41,14 +40,12 @@ struct Rule {
 #[derive(Debug, Default)]
 pub struct RuleFile {
     rules: Vec<Rule>,
-    /// The rules that can match a path, by its last byte, the last rule first. With a
-    /// hundred rules in a file this leaves a handful to try.
+    /// Indexes of the rules that can match a path with this last byte, the last rule first. In a
+    /// file of a hundred rules that leaves a handful to try.
     by_last_byte: Vec<Box<[u16]>>,
-    /// The rules that can match whatever the last byte is, the last one first.
     by_any_byte: Box<[u16]>,
-    /// Size of the rules, in bytes.
     size: usize,
-    /// True if there were too many, so that everything is left out.
+    /// True if the file is too large, so that its rules are unknown and everything is ignored.
     is_closed: bool,
 }
 
@@ -107,12 +104,12 @@ impl RuleFile {
         }
     }
 
-    /// Returns true if the file has more rules than are kept, or longer ones.
     pub(super) fn is_closed(&self) -> bool {
         self.is_closed
     }
 
-    /// Returns the file's verdict on a path relative to its directory: ignored, kept, or none.
+    /// Returns true if the file ignores a path relative to its directory, false if it re-includes
+    /// the path, and `None` if no rule matches.
     #[inline]
     fn verdict(&self, path: &[u8], name_at: usize, is_dir: bool) -> Option<bool> {
         let last = *path.last()?;
@@ -155,7 +152,6 @@ fn parse_rule(line: &[u8]) -> Option<Rule> {
     })
 }
 
-/// Takes trailing spaces off, but for one that a backslash protects.
 fn trim_spaces(line: &[u8]) -> &[u8] {
     let mut end = line.len();
     while line[..end].ends_with(b" ") {
@@ -180,7 +176,6 @@ struct Level {
     file: Arc<RuleFile>,
     base: Base,
     above: Option<Arc<Level>>,
-    /// Size of its rules and those above, in bytes.
     size: usize,
 }
 

@@ -27,15 +27,14 @@ pub(super) fn is_needed(entry: &Entry, current: &OpenFile) -> bool {
         || is_mount_point(&current.file, &entry.dir)
 }
 
-/// A file that is open for writing, with the content that it had.
 pub(super) struct InPlace {
     file: File,
     old: File,
 }
 
 impl InPlace {
-    /// Opens the file for writing and copies its content, for [`InPlace::write`] to put back.
-    /// Returns `None` if another file has the name by now.
+    /// Opens the file for writing and copies its content, to restore it if [`InPlace::write`]
+    /// fails. Returns `None` if the name belongs to another file by now.
     ///
     /// # Errors
     ///
@@ -56,11 +55,12 @@ impl InPlace {
         Ok(Some(Self { file, old }))
     }
 
-    /// Writes the content of another file into this one, and gives it back as it is then.
+    /// Replaces the content, and returns the file.
     ///
     /// # Errors
     ///
-    /// Returns the operating system's error; the old content is there again then.
+    /// Returns the operating system's error. The old content has been restored then, or the error
+    /// says that it could not be.
     pub(super) fn write(mut self, new: &File) -> io::Result<File> {
         let written = copy(new, &mut self.file).and_then(|()| self.file.sync_data());
         if let Err(e) = written {

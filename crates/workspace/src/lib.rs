@@ -130,19 +130,15 @@ use std::fs::File;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-/// The longest path that the kernel takes, in bytes: no program could open what lies at the end of a longer one.
+/// Longest path that the kernel accepts, in bytes. No program could open a file with a longer one.
 const MAX_PATH_BYTES: usize = 4095;
 
 /// A directory that tools may work in.
 #[derive(Debug)]
 pub struct Root {
-    /// The absolute path, without links.
     path: PathBuf,
-    /// The absolute path, as it was named.
     written: PathBuf,
-    /// The open directory.
     dir: OwnedFd,
-    /// True if tools may only read here.
     read_only: bool,
 }
 
@@ -150,11 +146,10 @@ pub struct Root {
 #[derive(Debug)]
 pub struct Workspace {
     roots: Vec<Root>,
-    /// The paths that were named as roots and are none, because a command could choose where they lead.
+    /// Paths that were named as roots but refused, because a command could change where they lead.
     refused: Vec<PathBuf>,
-    /// The user's home directory, below which long answers are kept for later calls.
     home: Option<PathBuf>,
-    /// The journal that keeps what writes take away; unset where nothing is kept.
+    /// The journal that keeps what writes replace. Unset if nothing is kept.
     journal: OnceLock<Arc<Journal>>,
 }
 
@@ -177,9 +172,9 @@ impl OpenFile {
 impl Workspace {
     /// Opens the workspace whose first root is the current directory.
     ///
-    /// `more` are further roots, absolute or relative to the first; such as can't be opened
-    /// are left out, and such as a command could point elsewhere (see [`Workspace::open_among`]).
-    /// `home` is the user's home directory, where long answers are kept.
+    /// `more` are further roots, absolute or relative to the first. Those that can't be opened are
+    /// skipped, and those that a command could redirect are refused (see
+    /// [`Workspace::open_among`]). Long answers are kept below `home`.
     ///
     /// # Errors
     ///
@@ -269,14 +264,14 @@ impl Workspace {
         }
     }
 
-    /// Returns the paths that were named as further roots and are none: they lead through a link that a command
-    /// could point elsewhere.
+    /// Returns the paths that were named as further roots but refused, because a command could
+    /// change where they lead.
     pub fn refused_roots(&self) -> &[PathBuf] {
         &self.refused
     }
 
-    /// Returns all paths that were named as roots, refused or not: for a sandbox, which judges
-    /// by the same paths.
+    /// Returns all paths that were named as roots, refused or not. The sandbox must judge the same
+    /// paths.
     pub fn written_roots(&self) -> impl Iterator<Item = &Path> {
         let written = self.roots.iter().filter(|root| !root.read_only);
         written
@@ -313,7 +308,7 @@ impl Workspace {
         WorkspacePath::new(0, PathBuf::new(), self.root().to_owned())
     }
 
-    /// Returns the places of all roots but those that lie below another.
+    /// Returns the places of all roots except those that lie below another root.
     pub fn root_places(&self) -> Vec<WorkspacePath> {
         let is_below_another = |path: &Path| {
             let mut others = self.roots().filter(|other| *other != path);
@@ -327,7 +322,7 @@ impl Workspace {
             .collect()
     }
 
-    /// Returns a path as people see it: relative to the first root where it lies below.
+    /// Returns a path as people see it: relative to the first root if it lies below that.
     pub fn display<'a>(&self, path: &'a Path) -> &'a Path {
         match path.strip_prefix(self.root()) {
             Ok(rest) if !rest.as_os_str().is_empty() => rest,
@@ -340,14 +335,14 @@ impl Workspace {
         show_path(self.display(place.path()))
     }
 
-    /// Finds the root that a path argument lies beneath, without looking at the disk where
-    /// the path's own words tell. What the argument means is up to [`Workspace::meant`]. `..` is
-    /// taken off as text, as Gemini CLI does.
+    /// Finds the root that a path argument lies beneath. It does not look at the disk if the path's
+    /// components tell. [`Workspace::meant`] says what the argument means. `..` is resolved as
+    /// text, as in Gemini CLI.
     ///
     /// # Errors
     ///
-    /// Returns `invalid_tool_params` for an empty path, one with a NUL, or one that is none here,
-    /// `path_not_in_workspace` for one outside all roots.
+    /// Returns `invalid_tool_params` for an empty path, one with a NUL, or one that names nothing
+    /// here, and `path_not_in_workspace` for one outside all roots.
     pub fn locate(&self, argument: &str) -> Result<WorkspacePath, ToolError> {
         let meant = self.meant(argument)?;
         if meant.trim().is_empty() {
@@ -367,8 +362,8 @@ impl Workspace {
         Ok(place.named_as_directory(argument::names_directory(&path)))
     }
 
-    /// Returns the place of an absolute path; `None` if it lies outside of all roots. Says nothing
-    /// about what is on the disk.
+    /// Returns the place of an absolute path, or `None` if it lies outside all roots. It says
+    /// nothing about what exists.
     pub fn place_of(&self, path: &Path) -> Option<WorkspacePath> {
         let absolute = normalize(&self.root().join(path))?;
         if let Some(place) = self.beneath(&absolute) {
@@ -388,7 +383,8 @@ impl Workspace {
         }
     }
 
-    /// Returns the place of an absolute path that lies beneath a root by its words.
+    /// Returns the place of an absolute path by its components alone. Nested roots are tried too;
+    /// the innermost wins.
     fn beneath(&self, absolute: &Path) -> Option<WorkspacePath> {
         let mut best: Option<(usize, &Path)> = None;
         for (index, root) in self.roots.iter().enumerate() {
@@ -537,8 +533,8 @@ pub fn real_root(written: &Path, writable: &[PathBuf]) -> Result<PathBuf, ToolEr
     Ok(resolved.real)
 }
 
-/// Opens a directory by a path without links: a link that has come in between leads nowhere.
 fn open_without_links(path: &Path) -> std::io::Result<OwnedFd> {
+    // A link that has been put in the path meanwhile must not lead elsewhere.
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     #[cfg(target_os = "linux")]
     {
@@ -645,8 +641,8 @@ fn special_file(place: &WorkspacePath, file_type: FileType) -> ToolError {
     .with_hint("Name a regular file.")
 }
 
-/// Returns true if an open file lives in `/proc` or `/sys`, whose files report a size of zero.
 fn is_pseudo_file_system(fd: &OwnedFd) -> bool {
+    // Files in `/proc` and `/sys` report a size of zero, whatever they hold.
     #[cfg(target_os = "linux")]
     {
         const PROC: i64 = 0x9fa0;
@@ -663,7 +659,7 @@ fn is_pseudo_file_system(fd: &OwnedFd) -> bool {
     }
 }
 
-/// Takes `.` and `..` off as text; `None` if `..` climbs above `/`.
+/// Resolves `.` and `..` as text. Returns `None` if `..` climbs above `/`.
 fn normalize(path: &Path) -> Option<PathBuf> {
     let mut parts: Vec<&OsStr> = Vec::new();
     for component in path.components() {

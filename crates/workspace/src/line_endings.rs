@@ -1,13 +1,12 @@
 //! The line ends of an edited file.
 //!
-//! A text that takes a place in a file gets the line ends of the file: those of the first line end
-//! from the place on, else of the first one in the file. A lone carriage return is a line end as
-//! well.
+//! New text takes over the line ends of the file: that of the first line end behind the place, or
+//! else of the first one in the file. A lone carriage return is a line end too.
 
 use super::text::{Encoding, LineEnding};
 use std::ops::Range;
 
-/// Returns the first line end in the bytes of a file, which begin with a whole code unit.
+/// Returns the first line end in a file's bytes, which must begin with a whole code unit.
 pub(super) fn first_ending(bytes: &[u8], encoding: Encoding) -> Option<LineEnding> {
     let unit = encoding.unit();
     let [cr, lf] = ["\r", "\n"].map(|end| encoding.encode(end).unwrap_or_default());
@@ -27,7 +26,7 @@ pub(super) fn first_ending(bytes: &[u8], encoding: Encoding) -> Option<LineEndin
     })
 }
 
-/// Gives a text that takes a place in another text the line ends that it has there.
+/// Returns `new` with the line ends that the text has at the place where it goes.
 pub fn fitted(text: &str, place: Range<usize>, new: &str) -> String {
     let utf8 = Encoding::default();
     let ending = first_ending(&text.as_bytes()[place.start..], utf8);
@@ -51,14 +50,14 @@ fn lines(text: &str) -> impl Iterator<Item = (&str, Option<LineEnding>)> {
     })
 }
 
-/// Returns true if texts differ in nothing but line ends.
+/// Returns true if two texts differ in line ends only.
 pub fn differ_in_ends_only(one: &str, other: &str) -> bool {
     lines(one)
         .map(|line| line.0)
         .eq(lines(other).map(|line| line.0))
 }
 
-/// Returns the text with this end for each of its lines.
+/// Returns the text with all its line ends replaced by this one.
 pub fn with_end(text: &str, ending: LineEnding) -> String {
     let mut out = String::with_capacity(text.len());
     for (line, end) in lines(text) {

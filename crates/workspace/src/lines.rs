@@ -1,4 +1,4 @@
-//! A window of lines of a file, without loading the file.
+//! Reading a window of lines without loading the file.
 
 use super::OpenFile;
 use super::page_buffer::PageBuffer;
@@ -10,21 +10,18 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-/// Large enough that the system's copying dominates, small enough for the second-level cache.
+/// Size of the read buffer, in bytes. It is large enough that copying dominates the system calls,
+/// and small enough for the second-level cache.
 const BUFFER_BYTES: usize = 256 * 1024;
 
-/// A lower bound for the buffer, so that a file that has grown since it was opened is not read in tiny
-/// pieces.
 const MIN_BUFFER_BYTES: usize = 256;
 
-/// The longest line of a window if lines are not counted: the end of a longer one would have to
-/// be looked for in the rest of a large file.
+/// Longest line whose end is searched for if the lines are not counted, in bytes. Otherwise one
+/// long line would make a window cost as much as the whole file.
 const ENDLESS_LINE_BYTES: u64 = 8 * 1024 * 1024;
 
-/// Maximum bytes of a large file that are searched for its first character beyond ASCII.
 const MAX_DETECTED_BYTES: u64 = 32 * 1024 * 1024;
 
-/// Bytes before that character, which help to recognise its encoding.
 const CONTEXT_BYTES: u64 = 1024;
 
 /// A request for a window of lines.
@@ -34,9 +31,9 @@ pub struct WindowRequest {
     pub offset: u64,
     /// The most lines.
     pub limit: u64,
-    /// Longer lines are cut, in UTF-16 units, the characters of Gemini CLI.
+    /// Longer lines are cut. The unit is that of Gemini CLI, UTF-16 code units.
     pub line_chars: usize,
-    /// The window ends before the line that would exceed this, in characters.
+    /// The window ends before the line that would exceed this many characters.
     pub total_chars: usize,
     /// True if the lines after the window are counted.
     pub count: bool,
@@ -146,7 +143,6 @@ pub fn encoding_of_file(file: &File, size: u64) -> io::Result<Option<Encoding>> 
     Ok(detect(&start, false))
 }
 
-/// Returns the position of the first byte that is not ASCII, after the first sample.
 fn first_beyond_ascii(file: &File) -> io::Result<Option<u64>> {
     let mut buffer = PageBuffer::new(BUFFER_BYTES);
     let mut at = SAMPLE_BYTES as u64;
@@ -195,29 +191,23 @@ pub fn read_at(file: &File, buffer: &mut [u8], position: u64) -> io::Result<usiz
     Ok(filled)
 }
 
-/// A window that is filled from a file's text in pieces.
 #[derive(Default)]
 struct Collector {
     request: WindowRequest,
-    /// Whole lines seen so far.
     line: u64,
-    /// Bytes of the window.
     out: Vec<u8>,
-    /// The beginning of the current line in `out`.
     line_at: usize,
-    /// Size of the current line, in bytes, also of the part that is not kept.
+    /// Size of the current line, in bytes, including what is cut off.
     line_bytes: u64,
-    /// Lines in `out`.
     kept: u64,
-    /// Characters in the first `counted` bytes of `out`.
+    /// Number of characters in the first `counted` bytes of `out`. Counting is put off until the
+    /// limit may be reached.
     chars: usize,
     counted: usize,
     first_cut_line: Option<u64>,
-    /// The window is complete; what follows is only counted.
+    /// True if the window is complete. What follows is only counted.
     done: bool,
-    /// True if anything follows the window.
     more: bool,
-    /// The line feeds after the window.
     rest_newlines: u64,
     last_byte: Option<u8>,
 }
@@ -262,7 +252,6 @@ impl Collector {
         }
     }
 
-    /// Adds what can be shown of a piece of the current line.
     fn keep(&mut self, segment: &[u8]) {
         self.line_bytes += segment.len() as u64;
         // One unit takes at most three bytes; two more let a cut be recognised.
@@ -297,7 +286,6 @@ impl Collector {
         self.done = self.kept >= self.request.limit;
     }
 
-    /// Shortens the current line if it has too many characters.
     fn cut_line(&mut self, number: u64) {
         let text = String::from_utf8_lossy(&self.out[self.line_at..]);
         let body = text.strip_suffix("\r\n").or(text.strip_suffix('\n'));
@@ -321,7 +309,7 @@ impl Collector {
         }
     }
 
-    /// Ends the text: a last line without a line feed counts too.
+    /// Ends the text. A last line without a line feed counts too.
     fn finish(&mut self) {
         if !self.done && self.line_bytes > 0 {
             self.end_line();

@@ -1,5 +1,5 @@
-//! The target of a path, and the links on its way: who may change a directory may point the links
-//! in it elsewhere.
+//! Where a path leads, and the links on its way: whoever may change a directory can redirect the
+//! links in it.
 
 use rustix::io::Errno;
 use std::collections::VecDeque;
@@ -7,7 +7,6 @@ use std::ffi::OsString;
 use std::path::Component;
 use std::path::{Path, PathBuf};
 
-/// Links followed before a path counts as endless, as the kernel has it.
 const MAX_LINKS: usize = 40;
 
 /// The target of a path.
@@ -15,13 +14,12 @@ const MAX_LINKS: usize = 40;
 pub struct ResolvedPath {
     /// The path without links.
     pub real: PathBuf,
-    /// The directories in which a link was followed, without links.
     links: Vec<PathBuf>,
 }
 
 impl ResolvedPath {
-    /// Returns true if the path leads out of `dir`, a path without links, through a link in it: who may
-    /// change what is in there decides where the path leads.
+    /// Returns true if the path leads out of `dir`, a path without links, through a link in `dir`.
+    /// Whoever may write there decides where the path leads.
     pub fn leaves(&self, dir: &Path) -> bool {
         !self.real.starts_with(dir) && self.links.iter().any(|link| link.starts_with(dir))
     }

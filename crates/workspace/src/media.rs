@@ -1,11 +1,11 @@
-//! Recognising media by content, with the name as a second opinion.
+//! Recognises media by their content, with the file's name as a second opinion.
 
 use std::path::Path;
 
 /// The largest media file that is handed to a model, in bytes.
 pub const MAX_MEDIA_BYTES: u64 = 20 * 1024 * 1024;
 
-/// Maximum bytes before the header of a PDF, which readers accept.
+/// How many bytes may precede the header of a PDF. Readers accept that.
 const PDF_HEADER_BYTES: usize = 1024;
 
 /// Returns the MIME type of media that the Gemini API takes inline; `None` for other files.
@@ -35,7 +35,8 @@ pub fn mime_type(sample: &[u8], path: &Path, is_text: bool) -> Option<&'static s
     }
 }
 
-/// Returns true if the header that comes after the two letters of a BMP has one of its sizes.
+/// Returns true if the header after `BM` has one of the sizes that exist. Plain text can begin with
+/// these two letters too.
 fn is_bmp(sample: &[u8]) -> bool {
     let size = sample
         .get(14..18)
@@ -43,8 +44,8 @@ fn is_bmp(sample: &[u8]) -> bool {
     size.is_none_or(|size| [12, 16, 40, 52, 56, 64, 108, 124].contains(&size))
 }
 
-/// Returns true if a file that is called so can be of this type, where `infer` knows the commonest
-/// of its forms only.
+/// Returns true if a file whose name says `mime` can be of this type. `infer` recognises only the
+/// commonest form of each.
 fn has_signature(sample: &[u8], mime: &str) -> bool {
     let at = |at: usize, any: &[&[u8]]| {
         let rest = sample.get(at..).unwrap_or_default();
@@ -71,7 +72,6 @@ fn has_signature(sample: &[u8], mime: &str) -> bool {
     }
 }
 
-/// Returns the name under which the API knows a type; `None` for what is not media.
 fn normal_name(mime: &'static str) -> Option<&'static str> {
     Some(match mime {
         "audio/x-wav" => "audio/wav",
@@ -85,8 +85,8 @@ fn normal_name(mime: &'static str) -> Option<&'static str> {
     })
 }
 
-/// Returns the type of media by a name, from a short table of our own: a complete one calls every `.ts`
-/// file a video.
+/// Returns the media type by the file's extension. The table is short on purpose: a complete one
+/// calls every `.ts` file a video.
 fn by_extension(path: &Path) -> Option<&'static str> {
     let extension = path.extension()?.to_str()?.to_ascii_lowercase();
     Some(match extension.as_str() {

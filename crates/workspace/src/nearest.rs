@@ -1,7 +1,7 @@
-//! Paths that may have been meant by one that does not exist.
+//! Finds paths that may have been meant by one that does not exist.
 //!
-//! Only names that a listing would show: none outside of the workspace, and none that ignore files leave
-//! out. A look is bounded, so that a miss in a huge tree is as quick as in a small one.
+//! It only suggests names that a listing would show: none outside of the workspace and none that is
+//! ignored. The search is bounded, so that a miss costs no more in a huge tree than in a small one.
 
 use super::text::{detect, older_spellings};
 use super::walk::{NodeModules, Visitor, WalkEntry, WalkOptions, walk};
@@ -16,22 +16,22 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// Paths that a hint names.
 const MOST: usize = 3;
 
-/// Directories that are followed at a time, where a part on the way is misspelled.
+/// How many similar directories are followed at once if a component is misspelled.
 const BRANCHES: usize = 3;
 
-/// A larger directory is looked through for other spellings of a name only, by entries.
+/// In a directory with more entries, names are not compared for similarity, only for other
+/// spellings.
 const MAX_COMPARED_ENTRIES: usize = 20_000;
 
-/// A name is looked for elsewhere in a tree of up to so many entries.
+/// How many entries may be walked to find the same name elsewhere. In a larger tree nothing is
+/// suggested: what was found would depend on the threads.
 const MAX_WALKED_ENTRIES: usize = 100_000;
 
-/// The likeness of the same name in another directory, among those of other names in the same one.
+/// Similarity of the same name in another directory, relative to other names in the same directory.
 const ELSEWHERE: f64 = 0.85;
 
-/// A path that exists, below a root, and how like it is to the one that was asked for, from 0 to 1.
 #[derive(Debug, Clone)]
 struct Near {
     place: WorkspacePath,
@@ -39,7 +39,6 @@ struct Near {
 }
 
 impl Near {
-    /// Compares two paths: the more like one comes first, then the shorter one.
     fn order(&self, other: &Self) -> Ordering {
         let path = |near: &Self| near.place.path().as_os_str().to_owned();
         (other.likeness.total_cmp(&self.likeness))
@@ -82,7 +81,6 @@ impl Workspace {
         (!names.is_empty()).then(|| format!("Did you mean {}?", names.join(" or ")))
     }
 
-    /// Returns up to three places with something there, the one that was probably meant by `place` first.
     fn nearest(&self, place: &WorkspacePath) -> Vec<WorkspacePath> {
         if self.roots[place.root].read_only || place.is_root() {
             return Vec::new();
@@ -99,7 +97,8 @@ impl Workspace {
         seen
     }
 
-    /// Follows a path from its root, and where a part of it does not exist, those that are spelled nearly so.
+    /// Follows a path from its root. Where a component does not exist, it goes on with the most
+    /// similar names.
     fn along(&self, place: &WorkspacePath) -> Vec<Near> {
         let slashes = show_path(place.rel()).replace('\\', "/");
         let parts: Vec<&OsStr> = Path::new(&slashes).iter().collect();
@@ -147,7 +146,6 @@ impl Workspace {
         branches
     }
 
-    /// Finds the same name in other directories.
     fn elsewhere(&self, place: &WorkspacePath) -> Vec<Near> {
         let options = WalkOptions {
             respect: Respect::ALL,
@@ -190,7 +188,6 @@ impl Workspace {
         shown.take(MOST).collect()
     }
 
-    /// Returns true if no ignore file leaves a place out, and it is not git's own.
     fn is_shown(&self, place: &WorkspacePath) -> bool {
         if place.rel().iter().any(|name| name == ".git") {
             return false;
@@ -201,17 +198,15 @@ impl Workspace {
     }
 }
 
-/// A worker that finds files and directories by their name, in any case.
+/// Finds files and directories by name, ignoring case.
 struct SameName<'a> {
     top: &'a WorkspacePath,
     name: &'a [u8],
-    /// Entries that all workers have met.
     seen: &'a AtomicUsize,
     found: RefCell<Vec<WorkspacePath>>,
 }
 
 impl SameName<'_> {
-    /// Counts an entry; true as long as they are few enough.
     fn counts(&self) -> bool {
         self.seen.fetch_add(1, Relaxed) < MAX_WALKED_ENTRIES
     }
@@ -243,8 +238,8 @@ impl Visitor for SameName<'_> {
     }
 }
 
-/// Returns the likeness of a name to the one that was asked for, from 0 to 1; `None` where it is another one.
-/// Unless `compares` is set, only other spellings of the name count.
+/// Returns how similar a name is to the wanted one, from 0 to 1, or `None` if it is not. Unless
+/// `compares` is set, only other spellings of the name count.
 fn likeness_of_names(wanted: &[u8], name: &[u8], compares: bool) -> Option<f64> {
     let is_spelled_so =
         |text: &str| !text.is_ascii() && older_spellings(text).any(|bytes| bytes == name);
@@ -286,7 +281,6 @@ fn read_name(name: &[u8]) -> Cow<'_, str> {
     }
 }
 
-/// Returns a name in small letters without what only divides its words.
 fn plain(name: &str) -> String {
     let is_part = |c: &char| !matches!(c, '-' | '_' | ' ');
     name.chars()

@@ -1,8 +1,8 @@
-//! A new file on its way to its place: made without a name where the file system allows that,
-//! filled, and put under its name in one step.
+//! A new file on the way to its place. It is made without a name if the file system can do that,
+//! filled, and given its name in one step.
 //!
-//! A file that takes the place of another has a temporary name for a moment. A kill in that moment
-//! leaves it behind, and [`remove_litter`] removes it later.
+//! A file that replaces another one has a temporary name for a moment. A kill in that moment leaves
+//! it behind, and [`remove_litter`] removes it later.
 
 use super::OpenFile;
 use super::journal::Backup;
@@ -21,21 +21,18 @@ use std::time::{Duration, SystemTime};
 
 const TEMPORARY_PREFIX: &str = ".gemini-tools-";
 
-/// The age from which a temporary file is litter. A younger one may be that of a call that still
-/// runs, also in another container.
+/// Age from which a temporary file is removed. A younger one may belong to a running call, perhaps
+/// in another container.
 const LITTER_AGE: Duration = Duration::from_secs(60 * 60);
 
-/// The most names of a directory among which litter is looked for, so that a write takes no longer
-/// in a directory of a million files.
+/// How many names of a directory are searched for temporary files. Otherwise a write would take
+/// long in a directory of a million files.
 const MAX_LITTER_NAMES: usize = 1000;
 
-/// A reason why a finished file did not get its place.
+/// Why a finished file did not get its place.
 pub(super) enum PlacementError {
-    /// The call is over.
     Late(ToolError),
-    /// Another program has changed the file.
     Changed,
-    /// The old file can't be moved to the journal.
     Unmovable,
     System(Errno),
 }
@@ -46,18 +43,17 @@ impl From<Errno> for PlacementError {
     }
 }
 
-/// A file that has no place yet. Its temporary name is removed when it is dropped.
+/// A file without its final name. A temporary name is removed when this is dropped.
 pub(super) struct NewFile<'a> {
     pub(super) file: File,
-    /// The directory of the temporary name: the nearest to the file's place that exists.
+    /// The directory of the temporary name: the nearest existing one above the file's place.
     dir: BorrowedFd<'a>,
     temporary: String,
-    /// False for a file without a name.
     has_temporary: Cell<bool>,
 }
 
 impl<'a> NewFile<'a> {
-    /// Makes a file without a name, or returns `None` if the file system can't do that.
+    /// Makes a file without a name. Returns `None` if the file system can't do that.
     ///
     /// # Errors
     ///
@@ -83,11 +79,6 @@ impl<'a> NewFile<'a> {
         Ok(None)
     }
 
-    /// Makes a file with a temporary name.
-    ///
-    /// # Errors
-    ///
-    /// Returns the operating system's error.
     pub(super) fn named(dir: BorrowedFd<'a>, mode: Mode) -> Result<Self, Errno> {
         let temporary = temporary_name();
         // Readable for the journal, which compares it with the old file.
@@ -106,11 +97,11 @@ impl<'a> NewFile<'a> {
         linkat(CWD, path, dir, name, AtFlags::SYMLINK_FOLLOW)
     }
 
-    /// Puts the file under a name that no other file may have.
+    /// Gives the file a name that must not exist yet.
     ///
     /// # Errors
     ///
-    /// Returns `EXIST` if another file has the name, or the operating system's error.
+    /// Returns `EXIST` if it does, or the operating system's error.
     pub(super) fn place(&self, dir: BorrowedFd<'_>, name: &OsStr) -> Result<(), Errno> {
         if !self.has_temporary.get() {
             return self.link(dir, name);
@@ -123,12 +114,12 @@ impl<'a> NewFile<'a> {
         }
     }
 
-    /// Puts the file in the place of `old` in one step. What came out goes into the journal, or is
-    /// put back if it is not as it was read.
+    /// Exchanges the file with `old` in one step. The old file goes into the journal. If what comes
+    /// out is not the file that was read, it is put back.
     ///
     /// # Errors
     ///
-    /// Returns why the file did not get its place; nothing was changed then.
+    /// Returns why the file did not get its place. Nothing was changed then.
     pub(super) fn replace(
         &self,
         name: &OsStr,
@@ -177,8 +168,8 @@ impl<'a> NewFile<'a> {
         statat(self.dir, name, AtFlags::SYMLINK_NOFOLLOW)
     }
 
-    /// Gives its name back to the file that came out. If another program has put a third file
-    /// there meanwhile, that one keeps the name.
+    /// Gives the file that came out its name back. If another program has put a third file there
+    /// meanwhile, that one keeps the name.
     fn put_back(&self, name: &OsStr) {
         let (dir, temporary) = (self.dir, &*self.temporary);
         let exchange = || renameat_with(dir, temporary, dir, name, RenameFlags::EXCHANGE);
@@ -240,7 +231,7 @@ pub(super) fn is_same_file(one: &Stat, other: &Stat) -> bool {
     (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino)
 }
 
-/// Returns true if two looks at a file saw the same content, by its size and time.
+/// Returns true if a file still has the content of an earlier look, judged by size and time.
 pub(super) fn is_same_content(before: &Stat, now: &Stat) -> bool {
     is_same_file(before, now)
         && before.st_size == now.st_size
@@ -252,7 +243,6 @@ fn temporary_name() -> String {
     format!("{TEMPORARY_PREFIX}{number:016x}.tmp")
 }
 
-/// Removes temporary files that killed calls have left behind.
 pub(super) fn remove_litter(dir: impl AsFd, now: SystemTime) {
     let dir = dir.as_fd();
     let oldest = now

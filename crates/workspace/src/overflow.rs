@@ -1,7 +1,7 @@
-//! Files for answers that are too long for a model, which later calls read.
+//! Files with answers that are too long for a model, which later calls read.
 //!
-//! They go where Gemini CLI keeps a project's temporary files: `~/.gemini/tmp/<SHA-256 of the
-//! root's path>/`, never into the workspace.
+//! They lie where Gemini CLI keeps a project's temporary files, `~/.gemini/tmp/<SHA-256 of the
+//! root's path>/`, and never in the workspace.
 
 use super::Workspace;
 use gemini_tools_core::client_host::{ClientHost, HOSTS, SavedAnswers};
@@ -13,7 +13,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
-/// Maximum bytes of a path that a file names.
 const MAX_PATH_BYTES: u64 = 64 * 1024;
 
 /// Returns the directory for a project's temporary files.
@@ -25,8 +24,8 @@ fn digest(root: &Path) -> String {
     hex(&Sha256::digest(root.as_os_str().as_bytes()))
 }
 
-/// Returns true for a file of this user's that is no link and has one name. Other users may write into a directory for
-/// temporary files as well.
+/// Returns true for a regular file of this user with no other name. Other users can write to a
+/// shared directory for temporary files too, and could link to one of ours.
 fn is_private_file(path: &Path) -> bool {
     let own = rustix::process::geteuid().as_raw();
     fs::symlink_metadata(path)
@@ -34,11 +33,11 @@ fn is_private_file(path: &Path) -> bool {
 }
 
 impl Workspace {
-    /// Returns the workspace with the long answers of earlier calls as one more root that can only be
-    /// read; `None` if `argument` does not lie among them.
+    /// Returns the workspace with the stored long answers as a further, read-only root, or `None`
+    /// if `argument` is not among them.
     ///
-    /// Hosts keep those that they shorten themselves beside their own files, and tell the model to read them. Where they
-    /// do so for all projects in one place, only those of `client` are to be had.
+    /// Hosts store answers that they shorten themselves, and tell the model to read them. If a host
+    /// stores those of all projects in one place, only the answers of `client` can be read.
     pub fn with_overflow(&self, argument: &str, client: Option<&ClientHost>) -> Option<Self> {
         let home = self.home.as_ref()?;
         let argument = self.meant(argument).ok()?;
@@ -61,7 +60,8 @@ impl Workspace {
         Some(wider)
     }
 
-    /// Returns the directory in which a host keeps this project's long answers, if `argument` lies there.
+    /// Returns the directory in which a host stores this project's long answers, if `argument` lies
+    /// there.
     fn saved_answers(
         &self,
         host: &ClientHost,

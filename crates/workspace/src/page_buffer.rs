@@ -2,11 +2,10 @@
 
 use std::ops::{Deref, DerefMut};
 
-/// Size of a page of memory on most systems.
 const PAGE_BYTES: usize = 4096;
 
-/// A buffer of fixed size, filled with zeros at first, that begins at a page. The system copies up to a third faster
-/// there than to the middle of one, where allocators place large blocks.
+/// A buffer of fixed size that begins at a page. The system copies into it up to a third faster
+/// than into the middle of a page, where allocators put large blocks.
 #[derive(Debug)]
 pub struct PageBuffer {
     memory: Vec<u8>,

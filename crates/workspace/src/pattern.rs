@@ -25,19 +25,17 @@ pub use braces::{MAX_ALTERNATIVES, expand_braces};
 use fancy_regex::{Regex, RegexBuilder};
 use gemini_tools_core::tool::ToolError;
 
-/// Steps back that the engine takes on one path; then the path does not match.
+/// How many steps back the engine may take on one path. If it needs more, the path does not match.
 const BACKTRACK_LIMIT: usize = 100_000;
 
-/// Maximum size of the expression of a set, in bytes.
 const MAX_EXPRESSION_BYTES: usize = 256 * 1024;
 
-/// Maximum size of a compiled expression, in bytes.
 const PROGRAM_BYTES: usize = 8 * 1024 * 1024;
 
-/// Memory for the states that the engine remembers, in bytes.
 const CACHE_BYTES: usize = 1024 * 1024;
 
-/// Maximum number of groups `!(…)` in a pattern: the expression of each holds those behind it.
+/// Maximum number of groups `!(…)` in a pattern. The expression of each one repeats everything
+/// behind it, so their number is an exponent.
 const MAX_NEGATIONS: usize = 8;
 
 fn too_large(pattern: &str) -> ToolError {
@@ -54,12 +52,12 @@ enum Star {
     Behind,
 }
 
-/// A pattern that is a text, with a star before or behind it or none.
+/// A literal text with a star before or behind it, or none. Such patterns are compared without a
+/// regular expression.
 #[derive(Debug, Clone)]
 struct SimplePattern {
     text: Vec<u8>,
     star: Star,
-    /// The pattern is compared with the last component of a path.
     is_for_names: bool,
     ignore_case: bool,
 }
@@ -184,15 +182,15 @@ impl PatternSet {
             || is_match(self.paths.as_ref(), path)
     }
 
-    /// Returns true if something below the directory `path` can match.
+    /// Returns true if something below the directory `path` could match.
     pub fn can_match_below(&self, path: &[u8]) -> bool {
         self.enters_all || is_match(self.directories.as_ref(), path)
     }
 }
 
-/// Returns true if an expression matches a path. A byte that is not UTF-8 counts as one character.
 fn is_match(regex: Option<&Regex>, path: &[u8]) -> bool {
     regex.is_some_and(|regex| {
+        // A byte that is not UTF-8 counts as one character.
         let path = String::from_utf8_lossy(path);
         regex.is_match(&*path).unwrap_or_default()
     })
@@ -333,7 +331,8 @@ fn push_literal(c: char, out: &mut String) {
     out.push_str(&fancy_regex::escape(c.encode_utf8(&mut [0; 4])));
 }
 
-/// Appends the expression of a group, before the rest of its component.
+/// Appends the expression of a group. `rest` is what follows in its component; `!(…)` needs it for
+/// its look-ahead.
 fn push_group(sign: char, choices: &[&[char]], rest: &[char], out: &mut String) {
     out.push_str(if sign == '!' { "(?!(?:" } else { "(?:" });
     for (i, choice) in choices.iter().enumerate() {
@@ -352,7 +351,7 @@ fn push_group(sign: char, choices: &[&[char]], rest: &[char], out: &mut String) 
     }
 }
 
-/// Returns the group that begins at `start`: its sign, its choices, and where the text after it
+/// Parses the group at `start`. Returns its sign, its alternatives, and where the text behind it
 /// begins.
 fn group(chars: &[char], start: usize) -> Option<(char, Vec<&[char]>, usize)> {
     let sign = *chars.get(start).filter(|sign| "@?*+!".contains(**sign))?;
@@ -388,7 +387,7 @@ fn group(chars: &[char], start: usize) -> Option<(char, Vec<&[char]>, usize)> {
     }
 }
 
-/// Returns the expression of the class that begins at `start`, and where the text after it begins.
+/// Parses the class at `start`. Returns its expression and where the text behind it begins.
 fn class(chars: &[char], start: usize) -> Option<(String, usize)> {
     let mut i = start + 1;
     let is_negated = matches!(chars.get(i), Some('!' | '^'));

@@ -1,9 +1,9 @@
 //! Resolving paths beneath a root.
 //!
-//! The kernel does it where it can (`openat2` with "beneath"). It refuses links with an
-//! absolute target, also such as stay inside; then, and where the call is missing, the path
-//! is walked one component at a time over open directories that are never links. Both check
-//! at the moment of opening.
+//! The kernel does it if it can (`openat2` with `RESOLVE_BENEATH`). It refuses links with an
+//! absolute target even if they stay inside. In that case, or if the call is missing, the path is
+//! walked one component at a time over open directories that are never links. Both check at the
+//! moment of opening, so that swapping a directory for a link gains nothing.
 
 use super::{Workspace, normalize};
 use crate::files::PATH_ONLY;
@@ -15,7 +15,6 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-/// The most links on the way to one file, as in the kernel.
 const MAX_LINKS: usize = 40;
 
 /// A path beneath a root. Holding one says nothing about what is on the disk.
@@ -24,7 +23,6 @@ pub struct WorkspacePath {
     pub(super) root: usize,
     rel: PathBuf,
     path: PathBuf,
-    /// Only a directory may be there: the path ended in a slash.
     is_directory: bool,
 }
 
@@ -67,7 +65,6 @@ impl WorkspacePath {
         self.path.file_name().unwrap_or_default()
     }
 
-    /// Returns the path of the directory above; `None` for the root itself.
     pub(super) fn parent(&self) -> Option<Self> {
         let (rel, path) = (self.rel.parent()?, self.path.parent()?);
         Some(Self::new(self.root, rel.to_owned(), path.to_owned()))
@@ -80,12 +77,12 @@ impl WorkspacePath {
     }
 }
 
-/// The reason why a path can't be used.
+/// Why a path can't be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResolveError {
     /// The path leads out of all roots.
     Escapes,
-    /// The system says no.
+    /// The operating system's error.
     System(Errno),
 }
 
@@ -95,16 +92,15 @@ impl From<Errno> for ResolveError {
     }
 }
 
-/// A directory entry that need not exist: an open directory and a name in it that is not a link
-/// (or was none when looked at).
+/// A directory entry that need not exist: an open directory, and a name in it that was not a link
+/// when it was looked at.
 #[derive(Debug)]
 pub struct Entry {
     pub(super) root: usize,
-    /// The directory that holds the entry, or the deepest existing one above it.
+    /// The directory of the entry, or the deepest existing directory above it.
     pub(super) dir: OwnedFd,
     /// Directories still to be made between `dir` and the entry.
     pub(super) missing: Vec<OsString>,
-    /// The entry's name; `None` if the path is a root.
     pub(super) name: Option<OsString>,
 }
 
@@ -133,18 +129,18 @@ impl Workspace {
         }
     }
 
-    /// Opens the directory above a place, on the way to which there may be no link.
+    /// Opens the directory of a place. No component on the way may be a link.
     ///
     /// # Errors
     ///
-    /// Returns the operating system's error, `LOOP` or `NOTDIR` for a link, `ISDIR` for a root.
+    /// Returns the operating system's error, `LOOP` or `NOTDIR` for a link, and `ISDIR` for a root.
     pub(super) fn open_parent(&self, place: &WorkspacePath) -> Result<OwnedFd, Errno> {
         let root = self.roots[place.root].dir.as_fd();
         let above = place.rel().parent().ok_or(Errno::ISDIR)?;
         open_plain(root, above, PATH_ONLY | OFlags::DIRECTORY)
     }
 
-    /// Finds the directory entry that a place stands for, links followed to their end, which
+    /// Finds the directory entry that a place stands for. Links are followed to their end, which
     /// need not exist.
     pub(super) fn entry(&self, place: &WorkspacePath) -> Result<Entry, ResolveError> {
         let mut walk = Walk {
@@ -158,7 +154,7 @@ impl Workspace {
         walk.run()
     }
 
-    /// Returns the root and the path below it that the absolute target of a link leads to.
+    /// Returns the root and the path below it that a link's absolute target means.
     fn place_of_link(&self, target: &Path) -> Result<(usize, PathBuf), ResolveError> {
         let absolute = normalize(target).ok_or(ResolveError::Escapes)?;
         let place = self
@@ -169,7 +165,8 @@ impl Workspace {
     }
 }
 
-/// Opens a path by `openat2`. Returns `None` if its call is missing, or it met a link that it refuses.
+/// Opens a path with `openat2`. Returns `None` if the system call is missing, or if it met a link
+/// that it refuses.
 #[cfg(target_os = "linux")]
 pub(super) fn open_by_kernel(
     root: BorrowedFd<'_>,
@@ -203,7 +200,6 @@ pub(super) fn open_by_kernel(
     None
 }
 
-/// Opens a path below a directory, or the directory itself; no component may be a link.
 #[cfg(target_os = "linux")]
 fn open_plain(dir: BorrowedFd<'_>, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
     use rustix::fs::{ResolveFlags, openat2};
@@ -234,7 +230,7 @@ fn open_plain(dir: BorrowedFd<'_>, path: &Path, flags: OFlags) -> Result<OwnedFd
     open_by_steps(dir, name, flags)
 }
 
-/// Opens a path below a directory, one component at a time; none may be a link.
+/// Opens a path below a directory, one component at a time. None may be a link.
 pub(super) fn open_by_steps(
     dir: BorrowedFd<'_>,
     path: &Path,
@@ -259,11 +255,10 @@ pub(super) fn open_by_steps(
     here.ok_or(Errno::NOENT)
 }
 
-/// A walk over one path, one component at a time.
 struct Walk<'a> {
     workspace: &'a Workspace,
     root: usize,
-    /// The open directories from the root to here.
+    /// The open directories from the root to the present one, so that `..` needs no lookup.
     dirs: Vec<OwnedFd>,
     todo: VecDeque<OsString>,
     links: usize,

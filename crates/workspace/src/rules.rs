@@ -16,13 +16,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The most that is read of a file that names a place, in bytes.
 const MAX_LINE_BYTES: u64 = 64 * 1024;
 
-/// The file whose rules close files to a model.
 const GEMINI_IGNORE: &str = ".geminiignore";
 
-/// Flags for opening files. No writer of a pipe is waited for.
 const READING: OFlags = OFlags::RDONLY
     .union(OFlags::NONBLOCK)
     .union(OFlags::NOCTTY)
@@ -45,7 +42,6 @@ impl Respect {
     };
 }
 
-/// The names that matter and that a directory holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct IgnoreFilesSeen {
     pub(super) git: bool,
@@ -64,15 +60,16 @@ impl IgnoreFilesSeen {
     }
 }
 
-/// The rules that hold in a directory, and if git's files count in it: they do inside
-/// of a repository only, as for git.
+/// The rules in force in a directory. Git's files count only inside of a repository, as for git
+/// itself.
 #[derive(Debug, Clone, Default)]
 pub(super) struct IgnoreScope {
     pub(super) rules: IgnoreRules,
     pub(super) in_repository: bool,
 }
 
-/// An open directory. Its path below the root of that number ends in a slash, or is empty.
+/// An open directory. `path` is relative to the root with this index; it is empty or ends in a
+/// slash.
 #[derive(Clone, Copy)]
 pub(super) struct OpenDirectory<'a> {
     pub(super) fd: BorrowedFd<'a>,
@@ -81,8 +78,7 @@ pub(super) struct OpenDirectory<'a> {
 }
 
 impl Workspace {
-    /// Returns the rules of everything above a directory of the workspace; its own files are not
-    /// among them.
+    /// Returns the rules from everything above a directory, without the directory's own files.
     ///
     /// # Errors
     ///
@@ -122,12 +118,12 @@ impl Workspace {
         Ok(scope)
     }
 
-    /// Refuses a file that `.geminiignore` closes.
+    /// Refuses a file that `.geminiignore` excludes.
     ///
     /// # Errors
     ///
-    /// `permission_denied`, also where a `.geminiignore` above the file can't be read: who knows
-    /// what it closes.
+    /// Returns `permission_denied`, also if a `.geminiignore` above the file can't be read, since
+    /// it might exclude the file.
     pub fn check_gemini_ignore(&self, place: &WorkspacePath) -> Result<(), ToolError> {
         if !self.is_closed(place, false)? {
             return Ok(());
@@ -139,13 +135,13 @@ impl Workspace {
         .with_hint("If you need this file, ask the user to take the rule out of .geminiignore."))
     }
 
-    /// Returns true if `.geminiignore` closes a file, or a directory above it: by the path that it has
-    /// here, or by that to which links lead. One that can't be read closes everything.
+    /// Returns true if `.geminiignore` excludes a file or a directory above it, by its path or by
+    /// the path that links lead to. A `.geminiignore` that can't be read excludes everything.
     pub fn is_gemini_ignored(&self, place: &WorkspacePath) -> bool {
         self.is_closed(place, false).unwrap_or(true)
     }
 
-    /// Returns true if `.geminiignore` closes a file or directory, or one above it.
+    /// Returns true if `.geminiignore` excludes a file or directory, or one above it.
     ///
     /// # Errors
     ///
@@ -164,11 +160,11 @@ impl Workspace {
         Ok(ignored.is_some())
     }
 
-    /// Returns the files that ask for a file, or for a directory above it, to be left out.
+    /// Returns which ignore files exclude a file or a directory above it.
     ///
     /// # Errors
     ///
-    /// `permission_denied` where a `.geminiignore` above the file can't be read.
+    /// Returns `permission_denied` if a `.geminiignore` above the file can't be read.
     pub fn ignored(
         &self,
         place: &WorkspacePath,
@@ -207,8 +203,7 @@ impl Workspace {
         Ok(None)
     }
 
-    /// Reads the `.geminiignore` of a directory. Links are followed where they stay in the
-    /// workspace.
+    /// Reads the `.geminiignore` of a directory. A link is followed if it stays in the workspace.
     fn gemini_rules(
         &self,
         OpenDirectory { fd, root, path }: OpenDirectory<'_>,
@@ -257,12 +252,12 @@ impl Workspace {
 }
 
 impl IgnoreScope {
-    /// Returns the rules inside of a directory of a workspace.
+    /// Returns the rules in force inside of a directory.
     ///
     /// # Errors
     ///
-    /// `permission_denied` where its `.geminiignore` can't be read: what it closes can't be known.
-    /// (`.gitignore` closes nothing: as for git, one that can't be read, or is a link, is none.)
+    /// Returns `permission_denied` if its `.geminiignore` can't be read, since what it excludes is
+    /// unknown. An unreadable or linked `.gitignore` is ignored, as by git.
     pub(super) fn entered(
         &self,
         workspace: &Workspace,
@@ -298,7 +293,7 @@ impl IgnoreScope {
     }
 }
 
-/// Reads git's rules from the top of the repository that the root lies in down to above the root.
+/// Reads git's rules from the top of the enclosing repository down to the directory above the root.
 fn above_the_root(root: &Path, users: &UsersRules) -> IgnoreScope {
     let mut scope = IgnoreScope::default();
     let Some(top) = root
@@ -337,11 +332,11 @@ fn has(dir: BorrowedFd<'_>, name: &CStr) -> bool {
     rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
 }
 
-/// Reads the rules that a repository keeps for itself, `info/exclude`, given its topmost directory.
+/// Reads the repository's own `info/exclude`. `top` is its topmost directory.
 ///
-/// A link is followed where it stays in the repository. What is read elsewhere can only be the
-/// `info/exclude` of a repository: a project may come from others, and any other file that it
-/// could have read as rules would tell by what is missing in a listing what it holds.
+/// A link is followed if it stays in the repository. Elsewhere only the `info/exclude` of a
+/// repository is read. A project may come from a stranger, and if it could have any file read as
+/// rules, what is missing in a listing would reveal the file's content.
 fn own_excludes(top: BorrowedFd<'_>) -> Option<RuleFile> {
     if let Some(file) = open_beneath(top, Path::new(".git/info/exclude")) {
         return read_rules(file);
@@ -358,10 +353,10 @@ fn own_excludes(top: BorrowedFd<'_>) -> Option<RuleFile> {
     read_rules(open_beneath(common.as_fd(), Path::new("info/exclude"))?)
 }
 
-/// Opens the directory in which git keeps what it knows, where that is not `.git` itself.
+/// Opens git's directory if it is not `.git` itself.
 ///
-/// In a worktree or a submodule `.git` is a file that names it, and a worktree has most of that in
-/// common with its repository (gitrepository-layout). Where `.git` is a link, it leads there.
+/// In a worktree or submodule `.git` is a file that names it (see gitrepository-layout). If `.git`
+/// is a link, the link is followed.
 fn kept_elsewhere(top: BorrowedFd<'_>) -> Option<OwnedFd> {
     let stat = rustix::fs::statat(top, c".git", AtFlags::SYMLINK_NOFOLLOW).ok()?;
     match FileType::from_raw_mode(stat.st_mode) {
@@ -392,13 +387,13 @@ fn read_rules_at(dir: BorrowedFd<'_>, path: &Path) -> Option<RuleFile> {
     read_rules(open(dir, path, OFlags::NOFOLLOW)?)
 }
 
-/// Reads a file that the user's configuration names; links are followed.
 pub(super) fn read_named(path: &Path) -> Option<Vec<u8>> {
+    // The user's own configuration names it, so links are followed.
     read(open(CWD, path, OFlags::empty())?)
 }
 
-/// Opens a file below a directory. Links are followed where the kernel can tell that they stay
-/// below it.
+/// Opens a file below a directory. Links are followed if the kernel can tell that they stay below
+/// it.
 fn open_beneath(dir: BorrowedFd<'_>, path: &Path) -> Option<File> {
     let opened = open_by_kernel(dir, path, READING);
     let opened = opened.unwrap_or_else(|| open_by_steps(dir, path, READING));

@@ -1,17 +1,16 @@
-//! The `stat` of a file, to tell later without reading if it has changed.
+//! The `stat` of a file, to tell later whether it has changed without reading it.
 //!
-//! As in git's index, that counts only for a file that was at rest when it was looked at: one
-//! that changed in the same instant could change once more without a trace.
+//! As in git's index, this works only for a file that was stable when it was looked at. A file that
+//! changed in the same instant could change once more without a trace.
 
 use rustix::fs::{AtFlags, CWD, Stat};
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// A file is at rest when it has been unchanged for so long. The kernel's clock for files goes
-/// in ticks of up to 10 ms.
+/// How long a file must be unchanged to count as stable. The kernel's clock for files has ticks of
+/// up to 10 ms.
 const TICK: Duration = Duration::from_millis(50);
 
-/// The longest wait for a file to be at rest: some file systems keep whole seconds or two.
 const COARSE_TICK: Duration = Duration::from_millis(2100);
 
 /// Size, time of modification, time of change (both in seconds and nanoseconds since 1970),
@@ -48,8 +47,8 @@ impl Stamp {
         time(self.1, self.2)
     }
 
-    /// Returns how much longer than until `time` it takes for the file to be at rest, or `None` if it
-    /// was then.
+    /// Returns how much longer than until `time` the file needs to become stable, or `None` if it
+    /// was stable then.
     pub fn time_until_stable(&self, time: SystemTime) -> Option<Duration> {
         let changed = self::time(self.3, self.4);
         // How long the file system may give the same time to two changes.

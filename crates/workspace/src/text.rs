@@ -16,7 +16,6 @@ use wide::ByteOrder;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Encoding {
     form: Form,
-    /// True if the file begins with a byte-order mark.
     has_mark: bool,
 }
 
@@ -27,7 +26,6 @@ enum Form {
 }
 
 impl From<&'static encoding_rs::Encoding> for Encoding {
-    /// Returns the encoding without a byte-order mark.
     fn from(standard: &'static encoding_rs::Encoding) -> Self {
         Self {
             form: Form::Standard(standard),
@@ -37,7 +35,6 @@ impl From<&'static encoding_rs::Encoding> for Encoding {
 }
 
 impl Default for Encoding {
-    /// Returns UTF-8 without a byte-order mark.
     fn default() -> Self {
         encoding_rs::UTF_8.into()
     }
@@ -51,7 +48,6 @@ impl Encoding {
         }
     }
 
-    /// Returns the encoding as the WHATWG Encoding Standard has it; `None` for UTF-32.
     fn standard(self) -> Option<&'static encoding_rs::Encoding> {
         match self.form {
             Form::Standard(standard) => Some(standard),
@@ -79,8 +75,8 @@ impl Encoding {
         !self.is_utf8() && self.unit() == 1
     }
 
-    /// Returns true for an older encoding with characters of several bytes, in which the bytes of one
-    /// character can be inside of others.
+    /// Returns true for an older encoding with multi-byte characters, in which the bytes of one
+    /// character may occur within others.
     pub(super) fn is_ambiguous(self) -> bool {
         self.is_legacy() && self.standard().is_some_and(|e| !e.is_single_byte())
     }
@@ -114,9 +110,9 @@ impl Encoding {
         }
     }
 
-    /// Decodes bytes so that [`Encoding::encode_again`] gives the very same bytes, without the
-    /// byte-order mark; bytes that are not UTF-8 become characters that are not in use.
-    /// Returns `None` if that can't be.
+    /// Decodes bytes so that [`Encoding::encode_again`] restores them exactly, without the
+    /// byte-order mark. Bytes that are not UTF-8 become private-use characters. Returns `None` if
+    /// that is impossible.
     pub fn decode_fully(self, bytes: &[u8]) -> Option<String> {
         let content = bytes.strip_prefix(self.mark()).unwrap_or(bytes);
         let text = if self.is_utf8() {
@@ -132,7 +128,7 @@ impl Encoding {
         (self.encode_again(&text).ok()? == content).then_some(text)
     }
 
-    /// Encodes text that may hold parts of what [`Encoding::decode_fully`] gave.
+    /// Encodes text with parts from [`Encoding::decode_fully`].
     ///
     /// # Errors
     ///

@@ -1,8 +1,8 @@
-//! Access to one file of the user's own, outside of the project.
+//! Access to one file of the user's own outside of the project.
 //!
-//! Such a file is often a link into a directory that is kept under version control. The links
-//! are the user's own and are followed wherever they lead; what is opened then is a workspace
-//! of the one directory where they end.
+//! Such a file is often a link into a directory under version control. The links are the user's
+//! own, so they are followed wherever they lead, and the directory at their end is opened as a
+//! workspace.
 
 use super::{Workspace, WorkspacePath, open_directory, system_error};
 use gemini_tools_core::tool::{ErrorKind, ToolError};
@@ -11,13 +11,11 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The most links from one to the next, as in the kernel.
 const MAX_LINKS: usize = 40;
 
 impl Workspace {
-    /// Returns a workspace for writing to the file at `path`, which is absolute and need not exist, and
-    /// the file's place in it. Directories that are missing on the way are made by the write,
-    /// but not where a link leads.
+    /// Returns a workspace for writing the file at `path`, and the file's place in it. `path` is
+    /// absolute and need not exist. The write makes missing directories, but not behind a link.
     ///
     /// # Errors
     ///

@@ -49,39 +49,37 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 /// Number of files in one task. A directory with more than twice as many is split.
 const FILES_PER_TASK: usize = 128;
 
-/// Helpers start when this many tasks wait.
 const TASKS_WORTH_A_HELPER: usize = 6;
 
-/// The most workers: the kernel's directory locks give nothing beyond.
+/// Maximum number of workers. More gain nothing because of the kernel's locks on directories.
 const MAX_WORKERS: usize = 12;
 
-/// Directories of the kernel at the top of a system; never walked.
+/// File systems of the kernel at the top of a system. They are never walked.
 const PSEUDO_DIRECTORIES: [&[u8]; 3] = [b"proc", b"sys", b"dev"];
 
-/// Maximum size of one directory's entries in bytes: some 400,000. A larger one counts as unreadable.
+/// Maximum size of one directory's entries, in bytes, which are some 400,000 entries. A larger
+/// directory counts as unreadable.
 const MAX_WALKED_DIRECTORY_BYTES: usize = 16 * 1024 * 1024;
 
 /// Maximum size of the entries of a directory that is listed, in bytes.
 pub const MAX_ENTRIES_BYTES: usize = 24 * 1024 * 1024;
 
-/// Memory for an entry besides its name, which is kept in two forms.
 const ENTRY_BYTES: usize = 96;
 
-/// Ignored entries that are counted before the counting stops.
+/// How many ignored entries are counted before giving up.
 const MAX_IGNORED_ENTRIES: usize = 50_000;
 
-/// The directory of git, which is never walked. In a linked worktree it is a file.
 const GIT: &[u8] = b".git";
 
-/// The directory that holds a project's dependencies, in the hundreds of thousands of files.
+/// The directory with a project's dependencies, which may be hundreds of thousands of files.
 const NODE_MODULES: &[u8] = b"node_modules";
 
-/// The treatment of directories that are called `node_modules`.
+/// How directories called `node_modules` are treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NodeModules {
     /// The directories are not entered, but counted.
     LeftOut,
-    /// The directories are asked for: git's rules do not keep them closed.
+    /// They were asked for by name, so git's rules don't exclude them.
     Named,
     /// The directories are like others.
     Ordinary,
@@ -94,7 +92,7 @@ pub struct WalkOptions {
     pub respect: Respect,
     /// The treatment of directories that are called `node_modules`.
     pub node_modules: NodeModules,
-    /// Ignored files are visited too, with the reason, so that they can be counted.
+    /// True to visit ignored files too, with the reason, so that they can be counted.
     pub visit_ignored: bool,
 }
 
@@ -107,80 +105,75 @@ pub struct WalkEntry<'a> {
     pub name: &'a CStr,
     /// The path below the start of the walk.
     pub path: &'a [u8],
-    /// Regular file, link, or something special; never a directory.
+    /// The type: a regular file, a link or something special, but never a directory.
     pub file_type: FileType,
-    /// The reason to leave it out.
+    /// Why it is ignored, if it is.
     pub ignored: Option<IgnoreSource>,
 }
 
-/// A receiver of files; each worker has one of its own.
+/// A receiver of files. Each worker has its own.
 pub trait Visitor: Send {
-    /// Returns true if a file is of interest, by its path below the start and the offset of its
-    /// name. Called before ignore rules are applied.
+    /// Returns true if a file is of interest. `path` begins below the start, and `name_at` is the
+    /// offset of the name. This is asked before ignore rules are applied.
     fn wants(&self, path: &[u8], name_at: usize) -> bool;
 
-    /// Returns true if a directory, by its path below the start and the offset of its name, is worth
-    /// entering.
+    /// Returns true if a directory is worth entering. The arguments are as for [`Visitor::wants`].
     fn enters(&self, path: &[u8], name_at: usize) -> bool;
 
     /// Takes a file that is wanted.
     fn visit(&mut self, found: &WalkEntry<'_>);
 
-    /// Ends the visits, still on the worker's own thread.
+    /// Ends the visits, on the worker's own thread.
     fn finish(&mut self) {
         // Most visitors have nothing to end.
     }
 }
 
-/// The report on a walk.
+/// What a walk could not do.
 #[derive(Debug, Default, Clone)]
 pub struct WalkReport {
     /// Directories that could not be read.
     pub unreadable: usize,
-    /// The first of them that was met, with the reason.
+    /// The first of them, with the reason.
     pub unreadable_example: Option<String>,
-    /// Counting ignored files was given up, so there are more than were visited.
+    /// True if counting ignored files was given up, so that there are more.
     pub more_ignored: bool,
-    /// Directories called `node_modules` that were left out, without those that
-    /// `.geminiignore` closes.
+    /// Number of directories called `node_modules` that were skipped and that `.geminiignore` does
+    /// not exclude.
     pub node_modules: usize,
 }
 
 #[derive(Default)]
 struct Outcome {
     report: WalkReport,
-    /// The reason why the start is closed.
+    /// Why the start itself can't be walked: its `.geminiignore` can't be read.
     closed: Option<ToolError>,
 }
 
 enum Task {
     Directory(Directory),
-    /// Some of the files of a directory, to be visited.
     Files(Arc<Files>, Range<usize>),
 }
 
 struct Directory {
-    /// The path below the root, with a final slash; empty for the root.
+    /// The path below the root. It is empty or ends in a slash.
     path: Vec<u8>,
     scope: IgnoreScope,
     ignored: Option<IgnoreSource>,
 }
 
-/// The files of a directory that was listed before.
 struct Files {
-    /// The directory's path.
     path: Vec<u8>,
     dir: OwnedFd,
     names: Vec<u8>,
-    /// The offset of each name, the file's type, and the reason to leave it out.
+    /// For each file the offset of its name, its type, and why it is ignored.
     entries: Vec<(usize, FileType, Option<IgnoreSource>)>,
 }
 
-/// Tasks that the workers share. Each has a stack of its own, and gives from it when others wait.
+/// Tasks that were given away, for workers without any.
 #[derive(Default)]
 struct Queue {
     tasks: Vec<Task>,
-    /// Workers that have tasks.
     busy: usize,
     stopped: bool,
 }
@@ -190,16 +183,13 @@ struct SharedWalk<'a> {
     place: &'a WorkspacePath,
     root: BorrowedFd<'a>,
     users: &'a UsersRules,
-    /// True if the root is `/`.
     is_whole_system: bool,
-    /// The bytes of the start's path below the root, with its slash.
     start: usize,
     options: WalkOptions,
     cancel: &'a Cancellation,
     outcome: Mutex<Outcome>,
     queue: Mutex<Queue>,
     wake: Condvar,
-    /// Number of workers that wait for tasks.
     waiting: AtomicUsize,
     ignored_left: AtomicUsize,
 }
@@ -292,7 +282,6 @@ impl SharedWalk<'_> {
         })
     }
 
-    /// Waits for a task of another worker; `None` when no worker has any more.
     fn next(&self) -> Option<Task> {
         let mut queue = lock(&self.queue);
         queue.busy -= 1;
@@ -327,17 +316,14 @@ impl SharedWalk<'_> {
 struct Worker<'a, V> {
     shared: &'a SharedWalk<'a>,
     visitor: V,
-    /// The worker's own tasks; the last is next.
     tasks: Vec<Task>,
-    /// Buffer for the kernel's directory entries.
     dents: Vec<u8>,
-    /// The entries of the directory at hand.
     entries: Entries,
     path: Vec<u8>,
     _alarm: Alarm<'a>,
 }
 
-/// Tells the others when a worker panics, so that they don't wait for it.
+/// Stops the walk when a worker panics, so that the others don't wait for it for ever.
 struct Alarm<'a>(&'a SharedWalk<'a>);
 
 impl Drop for Alarm<'_> {
@@ -367,7 +353,6 @@ impl<'a, V: Visitor> Worker<'a, V> {
         self.visitor
     }
 
-    /// Does one task; returns false if there was none.
     fn step(&mut self) -> bool {
         let Some(task) = self.tasks.pop().or_else(|| self.shared.next()) else {
             return false;
@@ -386,7 +371,7 @@ impl<'a, V: Visitor> Worker<'a, V> {
         true
     }
 
-    /// Gives the older half of its tasks to others: those are nearest to the top, and so the
+    /// Gives the older half of the stack away. Those directories are nearest to the top, and so the
     /// largest.
     fn share(&mut self) {
         let half = self.tasks.len() / 2;
@@ -429,7 +414,7 @@ impl<'a, V: Visitor> Worker<'a, V> {
         self.sort_out(task, &scope, dir);
     }
 
-    /// Queues the directories, then the files, which are next.
+    /// Queues the files and directories of a listed directory so that the files come next.
     fn sort_out(&mut self, task: &Directory, scope: &IgnoreScope, dir: OwnedFd) {
         let mut files = Files {
             path: task.path.clone(),
@@ -487,7 +472,7 @@ impl<'a, V: Visitor> Worker<'a, V> {
         self.tasks.append(&mut tasks);
     }
 
-    /// Returns true if the entry at `self.path` is to be visited, unless ignore rules leave it out.
+    /// Returns true if the entry at `self.path` is to be visited, before ignore rules are applied.
     fn is_of_interest(
         &self,
         task: &Directory,
@@ -521,7 +506,6 @@ impl<'a, V: Visitor> Worker<'a, V> {
         is_wanted && !is_left_out
     }
 
-    /// Returns the reason to leave out the entry at `self.path`.
     fn ignored(
         &self,
         task: &Directory,
@@ -588,7 +572,8 @@ impl<'a, V: Visitor> Worker<'a, V> {
         });
     }
 
-    /// Leaves out a directory whose rules can't be read. Where it is the start, that is all.
+    /// Records a directory whose ignore rules can't be read. For the start itself that ends the
+    /// walk.
     fn closed(&self, path: &[u8], why: ToolError) {
         let shared = self.shared;
         if path.len() == shared.start {
@@ -624,7 +609,6 @@ impl SharedWalk<'_> {
     }
 }
 
-/// Returns the name that begins at `at`. Every name in the buffer ends in a NUL.
 fn name_from(names: &[u8], at: usize) -> &CStr {
     CStr::from_bytes_until_nul(&names[at..]).unwrap_or_default()
 }
@@ -635,7 +619,7 @@ fn type_of(dir: &OwnedFd, name: &CStr) -> FileType {
     })
 }
 
-/// Opens a directory below `root`; `path` is empty or ends in a slash. Links are refused.
+/// Opens a directory below `root` without following links. `path` is empty or ends in a slash.
 fn open_without_links(root: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, Errno> {
     let path = path.strip_suffix(b"/").unwrap_or(b".");
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -655,18 +639,17 @@ fn open_without_links(root: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, Errn
 #[derive(Default)]
 struct Entries {
     names: Vec<u8>,
-    /// The offset of each name, and the entry's type.
     types: Vec<(usize, FileType)>,
     seen: IgnoreFilesSeen,
 }
 
 impl Entries {
-    /// Reads the entries of an open directory but `.` and `..`.
+    /// Reads the entries of a directory.
     ///
     /// # Errors
     ///
-    /// Returns `FBIG` if they cost more than `max_bytes`, each by the length of its name, or the
-    /// operating system's error.
+    /// Returns `FBIG` if they exceed `max_bytes`, where `cost` gives the bytes for a name of some
+    /// length, or the operating system's error.
     fn read(
         &mut self,
         dir: &OwnedFd,
@@ -719,7 +702,6 @@ impl Entries {
 }
 
 impl Workspace {
-    /// Resolves the links on the way of a place and at its end; `None` where it leads nowhere.
     pub(super) fn real_place(&self, place: &WorkspacePath) -> Option<WorkspacePath> {
         let open = self.open_beneath(place, PATH_ONLY).ok()?;
         real_path(&open).and_then(|path| self.beneath(&path))

@@ -1,16 +1,16 @@
-//! Writing files: all or nothing.
+//! Writing files, all or nothing.
 //!
-//! The new content goes into a temporary file of the nearest directory that exists, which has no
-//! name where the file system allows that. It is flushed, and then exchanged for the old file in
-//! one step. A full disk or a kill at any moment leaves the old file or the new one, whole. A kill
-//! between two system calls may leave a temporary name or an empty directory, and the journal
-//! without the change.
+//! The new content goes into a temporary file in the nearest existing directory, without a name if
+//! the file system allows that. It is flushed and then exchanged with the old file in one step. A
+//! full disk or a kill at any moment leaves either the old or the new file, whole. A kill between
+//! two system calls may leave a temporary name or an empty directory, and a change that the journal
+//! does not know.
 //!
-//! Two editors at once are serialised by a lock on the file. A program that takes no part in the
-//! lock is noticed: what comes out of the exchange is compared with what was read for the edit,
-//! and put back if it is another file.
+//! Two editors at once are serialised by a lock on the file. A program that does not use the lock
+//! is noticed: what comes out of the exchange is compared with what was read for the edit, and put
+//! back if it is another file.
 //!
-//! A file that no other can take the place of is written `in_place`.
+//! A file that can't be replaced is written `in_place`.
 
 use super::in_place::{self, InPlace};
 use super::journal::{Backup, ChangeOrigin, PendingChange};
@@ -33,18 +33,17 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
-/// The time for which a call waits for another one that edits the same file.
+/// How long a call waits for another one that edits the same file.
 const LOCK_WAIT: Duration = Duration::from_secs(20);
 
-/// The place of a write: an entry that exists, locked, or one that does not exist.
+/// Where a write goes: an existing file, which is locked, or a name that does not exist.
 #[derive(Debug)]
 pub struct Target {
     entry: Entry,
     /// The present file; holding it open holds the lock.
     pub current: Option<OpenFile>,
-    /// The call's cancellation: when it is over, nothing is put in place any more.
+    /// The call's cancellation. Once it is over, nothing is put in place any more.
     cancel: Cancellation,
-    /// The change, if it is to be recorded.
     recorded: Option<PendingChange>,
 }
 
@@ -236,8 +235,8 @@ impl Target {
             .map_err(|unplaced| self.error(unplaced, path))
     }
 
-    /// Writes the new content into the present file. One that has other names is refused: they may lie anywhere, and
-    /// nobody was asked about a change of these.
+    /// Writes the new content into the present file. A file with other names is refused: they may
+    /// lie anywhere, and nobody has agreed to changing those.
     fn overwrite(
         &self,
         current: &OpenFile,
@@ -305,7 +304,6 @@ impl Target {
         self.entry.name.as_deref().unwrap_or_default()
     }
 
-    /// Writes the content, with the old file's permissions, to the disk.
     fn fill(
         &self,
         file: &mut File,
@@ -388,8 +386,8 @@ impl Target {
         }
     }
 
-    /// Returns the number of other names that the present file has, which keep the old content:
-    /// hard links.
+    /// Returns the number of other names (hard links) of the present file. They keep the old
+    /// content.
     pub fn other_names(&self) -> u64 {
         // The type differs between systems.
         let names = |file: &OpenFile| i128::from(file.stat.st_nlink);
@@ -412,8 +410,8 @@ impl Target {
     }
 }
 
-/// Makes the missing directories, each in the one before, and does `act` in the last. If that
-/// fails, those that were made are taken away again.
+/// Makes the missing directories, each in the one before, and runs `act` in the last. If that
+/// fails, the new directories are removed again.
 fn within(
     dir: BorrowedFd<'_>,
     missing: &[OsString],
@@ -437,13 +435,13 @@ fn within(
     result
 }
 
-/// The cause of an error that nothing but another process's write at the same time has led to.
+/// Marks an error that was caused only by another process writing at the same time.
 #[derive(Debug, thiserror::Error)]
 #[error("another process wrote the file at the same time")]
 struct LostRace;
 
-/// Returns true if a write failed only because another process was faster. Done anew from its
-/// start, with what the file holds now, it may succeed.
+/// Returns true if a write failed only because another process was faster. Repeating it with the
+/// file's present content may succeed.
 pub fn is_lost_race(error: &ToolError) -> bool {
     matches!(&error.source, Some(source) if source.is::<LostRace>())
 }

@@ -1,42 +1,46 @@
-//! The lines that a pattern with look-around or back-references may match, for an engine that is faster.
+//! Expressions that find candidate lines for a pattern with look-around or back-references, in an
+//! engine whose time is linear.
+//!
+//! Only the backtracking engine decides whether such a line matches, and it is slow. With
+//! candidates it need not look at every line of a project.
 //!
 //! # How it works
 //!
-//! [`candidates`] writes an expression for the linear engine that matches each line which the
-//! pattern matches, and others besides. Look-around is left out, unless it is at an edge of the
-//! pattern, where nothing else says what is beside the match: `(?<=->)free` becomes `->free`. A
-//! back-reference becomes what its group matches. Where the group begins with any of several
-//! characters, the pattern is written out for each of them: `(\w)\1` becomes `00|11|…|aa|…`.
+//! [`candidates`] writes an expression that matches every line the pattern matches, and others
+//! besides. Look-around is left out, except at an edge of the pattern, where nothing else says what
+//! is beside the match: `(?<=->)free` becomes `->free`. A back-reference becomes whatever its group
+//! matches. Where the group can begin with any of several characters, the pattern is written out
+//! for each of them: `(\w)\1` becomes `00|11|…|aa|…`.
 //!
-//! Lines may have bytes that are not UTF-8, which the backtracking engine is shown as U+FFFD. So a
-//! class with characters beyond ASCII takes any bytes beyond ASCII here, which makes for small
-//! programs as well.
+//! Lines may hold bytes that are not UTF-8, which the backtracking engine sees as U+FFFD. So a
+//! class with characters beyond ASCII matches any bytes beyond ASCII here, which also keeps
+//! compiled expressions small.
 
 use fancy_regex::{Assertion, BacktrackingControlVerb, Expr, LookAround};
 use regex_syntax::hir::{Class as HirClass, Hir, HirKind};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-/// Maximum number of nodes that are written: references to groups of references multiply.
+/// Maximum number of syntax-tree nodes that are written: references to groups that hold references
+/// multiply.
 const MAX_NODES: usize = 20_000;
 
-/// Maximum number of alternatives for what a group begins with.
 const MAX_CHOICES: usize = 128;
 
-/// Maximum number of them where the match may go on over any number of letters.
+/// Maximum number of ways for a group to begin where the match can run on over any number of
+/// letters, because the automaton then tracks each way separately.
 const MAX_WANDERING_CHOICES: usize = 4;
 
-/// Repetitions up to which a part of a pattern counts as short.
+/// A repetition with a higher bound counts as unlimited.
 const MAX_COUNTED: usize = 16;
 
-/// The worth of a required character, beside a class that takes a part of ASCII.
+/// Weight of a required character, where a class that covers part of ASCII weighs 1.
 const LITERAL_WORTH: usize = 4;
 
-/// Bytes that are not ASCII.
 const WIDE: &str = r"\x80-\xFF";
 
-/// Expressions for the linear engine that match each line which the pattern matches, the more
-/// selective one first; none where no such expression is known.
+/// Returns expressions for the linear engine, the more selective one first. Each matches every line
+/// that the pattern matches. Empty if no such expression is known.
 pub(super) fn candidates(pattern: &str, ignore_case: bool) -> Vec<String> {
     let flag = if ignore_case { "(?i)" } else { "" };
     let Ok(tree) = Expr::parse_tree(&format!("{flag}{pattern}")) else {
@@ -51,8 +55,8 @@ pub(super) fn candidates(pattern: &str, ignore_case: bool) -> Vec<String> {
     chosen.into_iter().chain(plain).collect()
 }
 
-/// The bytes that may be in what back-references repeat, where that may have more than `length`
-/// bytes.
+/// Returns which bytes can occur in the texts that back-references repeat, or `None` if no such
+/// text can be longer than `length` bytes.
 pub(super) fn repeated_bytes(
     pattern: &str,
     ignore_case: bool,
@@ -78,17 +82,17 @@ pub(super) fn repeated_bytes(
 #[derive(Debug, Default, Clone)]
 struct Piece {
     text: String,
-    /// The number of characters that it takes; the more the better.
+    /// What a match requires, as a weighted number of characters. The greater, the fewer lines
+    /// match.
     worth: usize,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Place {
-    /// Nothing of the expression is before it.
     is_first: bool,
-    /// Nothing of the expression is behind it.
     is_last: bool,
-    /// It is there itself, not only a text like it.
+    /// False in the copy of a group that stands for a back-reference. Anchors and look-around of
+    /// the group don't apply there.
     is_original: bool,
 }
 
@@ -112,13 +116,10 @@ impl Place {
 #[derive(Debug)]
 struct Group<'e> {
     body: &'e Expr,
-    /// It may match more than once.
     repeats: bool,
-    /// It is referred to; `Some(true)` if without regard to case.
     reference: Option<bool>,
 }
 
-/// The expressions that are written for one group and the references to it.
 #[derive(Debug)]
 struct Choice {
     group: usize,
@@ -128,17 +129,13 @@ struct Choice {
 
 #[derive(Debug, Default)]
 struct Writer<'e> {
-    /// In the order of their parentheses.
     groups: Vec<Group<'e>>,
     chosen: Option<Choice>,
-    /// The groups whose copies are being written.
     copying: Vec<usize>,
-    /// Case does not count: a reference to a group without regard to case is being written.
     folds: bool,
     nodes: usize,
-    /// Number of references to a group behind them, or of another kind.
     other_references: usize,
-    /// A boundary of words was written, which knows only ASCII.
+    /// A word boundary was written. The one used here knows ASCII letters only.
     has_boundary: bool,
 }
 
@@ -170,7 +167,8 @@ impl<'e> Writer<'e> {
         }
     }
 
-    /// Adds the bytes that an expression may take; returns how many it takes at most.
+    /// Adds the bytes that a match of `expr` can hold to `bytes`, and returns the maximum length of
+    /// a match in bytes.
     fn add_bytes(&self, expr: &Expr, bytes: &mut [bool; 256]) -> usize {
         match expr {
             Expr::Literal { val, casei } => {
@@ -211,7 +209,8 @@ impl<'e> Writer<'e> {
         }
     }
 
-    /// Writes the pattern out for each text that a group begins with; `None` if that does not help.
+    /// Writes the pattern out once for each text that a group can begin with. Returns `None` if no
+    /// group allows that, or the result would be slow.
     fn write_choices(&mut self, expr: &'e Expr) -> Option<String> {
         let is_apt = |group: &Group<'_>| group.reference.is_some() && !group.repeats;
         let group = self.groups.iter().position(is_apt)?;
@@ -229,8 +228,8 @@ impl<'e> Writer<'e> {
         Some(self.with_wide_lines(branches))
     }
 
-    /// Joins expressions. Beside characters beyond ASCII, and bytes that are none, it is not known
-    /// whether words end, so a pattern that asks for that may match each line with one of them.
+    /// Joins alternatives. Next to bytes beyond ASCII it is unknown whether a word ends, so a
+    /// pattern with a word boundary also matches every line that has such bytes.
     fn with_wide_lines(&self, mut branches: Vec<String>) -> String {
         if self.has_boundary {
             branches.push(format!("(?-u:[{WIDE}])"));
@@ -238,8 +237,9 @@ impl<'e> Writer<'e> {
         branches.join("|")
     }
 
-    /// Returns true if an expression goes on over any number of letters, other than by a group at a
-    /// boundary: one of many may have begun at each of them.
+    /// Returns true if the match can run on over any number of letters, so that it may begin at
+    /// each of them. A group directly behind a boundary does not count, since it can begin there
+    /// only.
     fn wanders(&self, expr: &Expr, group: &Expr, is_at_boundary: bool) -> bool {
         let mut before = None;
         match expr {
@@ -286,7 +286,6 @@ impl<'e> Writer<'e> {
         choices.filter(|choices: &Vec<_>| choices.len() > 1)
     }
 
-    /// Returns what a group may be by the characters that it can begin with.
     fn choices_of_first(
         &mut self,
         body: &'e Expr,
@@ -324,7 +323,6 @@ impl<'e> Writer<'e> {
         Some(choices)
     }
 
-    /// Writes a group whose first character is known.
     fn write_rest(
         &mut self,
         head: &Piece,
@@ -542,7 +540,6 @@ impl Piece {
     }
 }
 
-/// Writes a text that must be there.
 fn literal(text: &str, ignores_case: bool) -> Piece {
     let plain = text.replace(char::REPLACEMENT_CHARACTER, "");
     // It may stand for bytes that are no text.
@@ -558,7 +555,6 @@ fn literal(text: &str, ignores_case: bool) -> Piece {
     }
 }
 
-/// Characters, all beyond ASCII taken together; never a line feed.
 #[derive(Debug, Clone)]
 struct Class {
     ascii: [bool; 128],
@@ -597,7 +593,6 @@ impl Class {
         self.ascii.get(usize::from(byte)) == Some(&true)
     }
 
-    /// The ASCII characters, as they are written between brackets.
     fn set(&self) -> String {
         let mut set = String::new();
         let mut at = 0;
@@ -615,7 +610,6 @@ impl Class {
         usize::from(!self.is_wide)
     }
 
-    /// Matches one character of the class; `None` if it has none.
     fn one(&self) -> Option<Piece> {
         let set = self.set();
         let text = match (set.is_empty(), self.is_wide) {

@@ -1,4 +1,5 @@
-//! The sandbox of the programs that a tool starts, and the watch over what they change.
+//! The sandbox of a program that a tool starts, and the watch that records its file changes for
+//! undo.
 
 use super::ToolEnv;
 use gemini_tools_core::text::excerpt;
@@ -11,17 +12,18 @@ use gemini_tools_workspace::journal::CommandChanges;
 use rustix::io::Errno;
 use std::path::Path;
 
-/// The programs that gain rights, which a watch would keep them from.
+/// Programs that gain rights. Where the kernel demands `no_new_privs` of a watched command, they
+/// could not, so a command with one of them is not watched there.
 const GAINING: [&str; 4] = ["sudo", "su", "doas", "pkexec"];
 
-/// The most characters of a command's line that the journal names it by.
 const MAX_LINE_CHARS: usize = 200;
 
-/// Returns the watch over a command whose changes are to be kept for undo; `None` if they are not.
+/// Returns the watch that records a command's file changes for undo, or `None` if they are not to
+/// be recorded or can't be.
 ///
 /// # Errors
 ///
-/// Returns `invalid_tool_params` if the variable for it is not understood.
+/// Returns `invalid_tool_params` if `GEMINI_TOOLS_UNDO_COMMANDS` has an unknown value.
 pub fn changes(
     tool_env: &ToolEnv,
     tool: &str,
@@ -47,7 +49,8 @@ pub fn changes(
     Ok(changes.and_then(|changes| ChangeWatch::new(changes, !programs().iter().any(gains))))
 }
 
-/// Returns what of a command's changes can't be undone, as a sentence without its end.
+/// Returns why changes of a command can't be undone, as a sentence without its full stop; `None` if
+/// all can be.
 pub fn undo_note(supervised: &SupervisedProgram) -> Option<String> {
     let why = match supervised.changes() {
         Ok(counts) if counts.lost == 0 => return None,
@@ -65,13 +68,13 @@ pub fn undo_note(supervised: &SupervisedProgram) -> Option<String> {
     Some(format!("what the command changes can't be undone: {why}"))
 }
 
-/// Returns the strictest of the sandboxes that the settings or the environment, the call's host, and the tool itself
-/// (`own`) want; `None` if none wants one.
+/// Returns the strictest of the sandboxes that are wanted by the settings or the environment, by
+/// the call's host, and by the tool itself (`own`); `None` if none is wanted.
 ///
 /// # Errors
 ///
-/// Returns `policy_violation` if it can't be known which sandbox is wanted, and the error of a sandbox that the system
-/// does not support.
+/// Returns `policy_violation` if it can't be determined which sandbox is wanted, and the error of a
+/// sandbox that the system does not support.
 pub fn sandbox(
     tool_env: &ToolEnv,
     cx: &Context,

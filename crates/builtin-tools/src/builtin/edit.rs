@@ -1,5 +1,5 @@
-//! Edits of `replace` and `smart_edit`: a text in a file takes the place of another. How the place
-//! is found is theirs.
+//! `replace` and `smart_edit` find the match; this module applies it: it checks the texts, shows
+//! the difference and writes the file.
 
 use super::nearest::{Source, nearest};
 use super::{BuiltinTool, placeholder};
@@ -19,13 +19,11 @@ use std::io::Write;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Maximum bytes of a file in which near misses are looked for.
 const NEAREST_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Maximum bytes of a file that is decoded: each takes a multiple of it in memory.
+/// Largest file, in bytes, that is decoded as a whole: that takes several times as much memory.
 const MAX_DECODED_BYTES: u64 = 4 * 1024 * 1024;
 
-/// Maximum bytes of a text that near misses are looked for.
 const NEAREST_TEXT_BYTES: usize = 64 * 1024;
 
 const LISTED_LINES: usize = 50;
@@ -42,14 +40,14 @@ pub(super) enum Plan {
     Replace {
         replacement: Replacement,
         encoding: Encoding,
-        /// Notes for the caller about the place, each after a blank.
+        /// Notes for the answer, each with a leading space.
         notes: String,
-        /// How the place was found, where not literally.
+        /// How an inexact match was found; `None` for a literal one.
         found_by: Option<&'static str>,
     },
 }
 
-/// An edit looks for its texts in this file, which has this encoding.
+/// The file being edited, and its encoding.
 #[derive(Clone, Copy)]
 pub(super) struct Subject<'a> {
     pub(super) current: &'a OpenFile,
@@ -80,8 +78,8 @@ impl Edit {
         gemini_tools_workspace::io_error(e, self.place.path())
     }
 
-    /// Checks what can be checked before anything is looked for. Returns `None` if the file is not
-    /// there, and is to be made.
+    /// Refuses edits that can't succeed wherever the text is. Returns `None` if the file is missing
+    /// and is to be created.
     pub(super) fn subject<'t>(&self, target: &'t Target) -> Result<Option<Subject<'t>>, ToolError> {
         let Some(current) = &target.current else {
             return if self.old.is_empty() {
@@ -141,7 +139,6 @@ impl Edit {
         beginning(current, usize::MAX).map_err(|e| self.io_error(&e))
     }
 
-    /// Finds the places that hold a text literally.
     pub(super) fn find(
         &self,
         Subject { current, encoding }: Subject<'_>,
@@ -277,7 +274,6 @@ impl Edit {
         current.size() <= MAX_DECODED_BYTES && text.len() <= NEAREST_TEXT_BYTES
     }
 
-    /// Returns the error of a miss, which says what in the file is nearest, and how it differs.
     pub(super) fn not_found(&self, subject: Subject<'_>) -> ToolError {
         let message = format!(
             "old_string was not found in {}; nothing was changed.",
@@ -288,6 +284,7 @@ impl Edit {
 
     pub(super) fn missed(&self, mut message: String, subject: Subject<'_>) -> ToolError {
         let current = subject.current;
+        // Says what in the file is nearest, and how it differs.
         // What .geminiignore closes to reading is not shown by way of a miss either.
         let is_shown = current.size() <= NEAREST_BYTES
             && self.old.len() <= NEAREST_TEXT_BYTES
@@ -436,7 +433,6 @@ impl Edit {
         Ok(ToolResult::named(text).with_data("created", true))
     }
 
-    /// Writes a replacement. `inexact` is how the place was found, and the difference.
     fn replace(
         &self,
         target: Target,
@@ -456,6 +452,7 @@ impl Edit {
             " ({count} replacements). The text was at {}.{notes}{more}",
             line_list(replacement.matches.iter().map(|place| place.line))
         );
+        // A match that was not asked for literally is shown.
         if let Some((_, diff)) = inexact {
             after.push_str("\nWhat changed:\n");
             after.push_str(&diff.file_diff);

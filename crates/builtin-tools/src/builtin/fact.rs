@@ -1,25 +1,23 @@
-//! A fact as the memory file holds it.
+//! A fact in the form in which the memory file holds it.
 //!
-//! The file is read by Gemini CLI into every later session, so a fact must stay what it is: one
-//! line that a model reads as a fact. It is an item of a list, and nothing in it may begin a
-//! block of markdown, import a file (`@path`; the importer of Gemini CLI 0.8.2 and 0.61 was
-//! read), change which backticks belong together in the rest of the file (0.61 pairs them over
-//! the whole file), or begin or end a comment or a host's tag such as `<global_context>`. A
-//! backslash keeps such places apart, which markdown takes off again. Where in the file a fact
-//! goes is [`super::memory`]'s.
+//! Hosts read the file into every later session, so a fact must stay what it is: one list item on
+//! one line that a model reads as a fact. Nothing in it may begin a block of markdown, import a
+//! file (`@path`; the importers of Gemini CLI 0.8.2 and 0.61 were read), change the pairing of
+//! backticks in the rest of the file (0.61 pairs them over the whole file), or begin or end a
+//! comment or a host's tag such as `<global_context>`. A backslash prevents that, and markdown
+//! drops it again. [`super::memory`] decides where in the file a fact goes.
 
 use gemini_tools_core::text::with_deceptive;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Fact {
-    /// Fact on a single line, otherwise as given.
+    /// The fact on a single line, otherwise as given.
     plain: String,
-    /// Fact as the file holds it, without the item's bullet.
+    /// The escaped fact as the file holds it, without the bullet of the list item.
     pub(super) stored: String,
 }
 
 impl Fact {
-    /// Brings a text into the form of a fact; `None` where nothing is left of it.
     pub(super) fn new(text: &str) -> Option<Self> {
         let line = one_line(text);
         let plain = line
@@ -31,18 +29,18 @@ impl Fact {
         })
     }
 
-    /// Returns true if a line of the file is this fact, in our form or in Gemini CLI's.
     pub(super) fn is_line(&self, line: &[u8]) -> bool {
         let Some(([b'-' | b'*' | b'+', b' '], item)) = line.trim_ascii().split_at_checked(2) else {
             return false;
         };
         let item = item.trim_ascii();
+        // As this tool writes it, or as Gemini CLI does.
         item == self.stored.as_bytes() || item == self.plain.as_bytes()
     }
 }
 
-/// Puts a text on one line: runs with a control character in them become a space, characters
-/// that can't be seen are left out.
+/// Puts a text on one line: a run of whitespace with a control character becomes one space, and
+/// invisible characters are left out.
 fn one_line(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut has_break = false;
@@ -84,7 +82,6 @@ fn neutralise_markup(line: &str) -> String {
     out
 }
 
-/// Makes runs of backticks one, and the last an apostrophe if it has no partner.
 fn single_backticks(line: &str) -> String {
     let mut out = String::with_capacity(line.len());
     for c in line.chars() {
@@ -92,6 +89,7 @@ fn single_backticks(line: &str) -> String {
             out.push(c);
         }
     }
+    // A backtick without a partner would pair with one of another fact.
     if out.matches('`').count() % 2 == 1
         && let Some(last) = out.rfind('`')
     {
@@ -100,8 +98,8 @@ fn single_backticks(line: &str) -> String {
     out
 }
 
-/// Returns true if the text after a `<` makes it a tag as hosts use them around the parts of a
-/// prompt. Elements of HTML have no underscore in their names.
+/// Returns true if the text after a `<` looks like a tag that hosts put around parts of a prompt.
+/// Such names have an underscore, which those of HTML elements have not.
 fn is_host_tag(rest: &str) -> bool {
     let name = rest.strip_prefix('/').unwrap_or(rest);
     name.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '-')
@@ -109,8 +107,8 @@ fn is_host_tag(rest: &str) -> bool {
         .is_some_and(|name| name.contains('_'))
 }
 
-/// Returns the place for a backslash that keeps a line from beginning another block inside of its
-/// item: a heading, quote, list, fence or thematic break.
+/// Returns where to put a backslash so that the line can't begin a block within its list item: a
+/// heading, quote, list, fence or thematic break.
 fn block_marker(line: &str) -> Option<usize> {
     let after = |marker: usize| line[marker..].is_empty() || line[marker..].starts_with(' ');
     let run = |c: char| line.len() - line.trim_start_matches(c).len();

@@ -24,16 +24,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::SystemTime;
 
-/// Files changed within this time are ordered by it; older ones by name.
+/// Files changed within this time are sorted by it, the newest first. Older ones are sorted by
+/// name.
 const RECENT_SECS: i64 = 24 * 60 * 60;
 
-/// Maximum bytes that the paths of one call may take.
 const MAX_BYTES: usize = 16 * 1024 * 1024;
 
-/// Memory for a path besides its text.
 const HIT_BYTES: usize = 64;
 
-/// Everything that is fixed about the tool.
 pub(super) static TOOL: BuiltinTool = BuiltinTool {
     name: "glob",
     summary: "Finds paths by pattern, the newest first",
@@ -132,7 +130,7 @@ fn build(params: Params, ToolEnv { workspace, .. }: &ToolEnv) -> Result<Call, To
     })
 }
 
-/// Compiles what the pattern of a call means: that which braces stand for, without `.`, `..` and empty
+/// Compiles what a pattern means: with its braces expanded, and without `.`, `..` and empty
 /// components.
 fn compile(pattern: &str, meanings: &[String], ignore_case: bool) -> Result<PatternSet, ToolError> {
     let mut alternatives = Vec::new();
@@ -155,8 +153,8 @@ fn compile(pattern: &str, meanings: &[String], ignore_case: bool) -> Result<Patt
     PatternSet::for_paths(patterns, ignore_case)
 }
 
-/// Returns the pattern without detours; `None` where it climbs higher than it began, or where `**` does not
-/// say from where.
+/// Resolves `.`, `..` and empty components. Returns `None` if the pattern climbs above its start,
+/// or has `..` behind `**`, whose parent is not one directory.
 fn without_detours(pattern: &str) -> Option<String> {
     let mut parts: Vec<&str> = Vec::new();
     let last = pattern.rsplit('/').next().unwrap_or_default();
@@ -181,15 +179,13 @@ fn below<'a>(pattern: &'a str, place: &WorkspacePath) -> Option<&'a str> {
 }
 
 struct GlobMatch<'a> {
-    /// Nanoseconds; only for files changed within a day, else `None`.
+    /// Time of the last change in nanoseconds since 1970; `None` for files that are not recent.
     changed: Option<i128>,
     place: &'a WorkspacePath,
-    /// The path below the place.
     path: Box<[u8]>,
 }
 
 impl GlobMatch<'_> {
-    /// Compares two matches: the last changed comes first, then the path decides.
     fn order(&self, other: &Self) -> Ordering {
         let [place, other_place] = [self, other].map(|one| one.place.path().as_os_str());
         (other.changed.cmp(&self.changed))
@@ -201,12 +197,11 @@ impl GlobMatch<'_> {
 struct Finder<'a> {
     call: &'a Call,
     place: &'a WorkspacePath,
-    /// Files changed after this second are recent.
+    /// Files changed after this second since 1970 are recent.
     recent_after: i64,
     hits: Vec<GlobMatch<'a>>,
     git: usize,
     gemini: usize,
-    /// Memory for the paths of all workers, in bytes.
     taken: &'a AtomicUsize,
 }
 
@@ -361,7 +356,6 @@ impl Call {
         result
     }
 
-    /// Returns the first line of the answer, which is never cut.
     fn headline(
         &self,
         total: usize,

@@ -1,4 +1,4 @@
-//! `google_web_search`: an answer from Google's search, by the Gemini API, with its sources.
+//! `google_web_search`: an answer from Google's search with its sources, through the Gemini API.
 
 use super::{BuiltinTool, ToolEnv, make_call};
 use gemini_tools_core::text::{excerpt, one_line};
@@ -8,10 +8,8 @@ use gemini_tools_core::tool::{
 use gemini_tools_process::network::wire::WebTask;
 use serde::Deserialize;
 
-/// Maximum characters of a query in a description.
 const SHOWN_CHARS: usize = 100;
 
-/// Everything that is fixed about the tool.
 pub(super) static TOOL: BuiltinTool = BuiltinTool {
     name: "google_web_search",
     summary: "Answers with sources, by Google's search",

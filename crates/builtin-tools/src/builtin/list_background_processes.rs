@@ -1,4 +1,5 @@
-//! `list_background_processes`: what commands have left running, and how it ended.
+//! `list_background_processes`: the processes that commands have left running, and how ended ones
+//! ended.
 
 use super::{BuiltinTool, ToolEnv, make_call};
 use gemini_tools_core::tool::{
@@ -11,7 +12,6 @@ use serde::Deserialize;
 use std::fmt::Write;
 use std::time::SystemTime;
 
-/// Everything that is fixed about the tool.
 pub(super) static TOOL: BuiltinTool = BuiltinTool {
     name: "list_background_processes",
     summary: "Lists what commands have left running",
@@ -40,10 +40,8 @@ pub(super) static TOOL: BuiltinTool = BuiltinTool {
     },
 };
 
-/// Jobs that have ended are shown up to this many.
 const MAX_ENDED: usize = 20;
 
-/// Maximum characters of a command that are shown.
 const MAX_COMMAND_CHARS: usize = 200;
 
 #[derive(Debug, Deserialize)]

@@ -18,7 +18,6 @@ use std::cmp::Reverse;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
-/// Everything that is fixed about the tool.
 pub(super) static TOOL: BuiltinTool = BuiltinTool {
     name: "list_directory",
     summary: "Lists directories first, then files",
@@ -170,7 +169,6 @@ impl Call {
         FoundPlace::file([directory, b"/", &entry.name, end].concat())
     }
 
-    /// Says what is there instead of a directory.
     fn explain(&self, e: ToolError) -> ToolError {
         match self.workspace.file_type(&self.place) {
             Ok(_) if e.kind == ErrorKind::PathIsNotADirectory => ToolError::new(
@@ -186,7 +184,7 @@ impl Call {
     }
 }
 
-/// Returns the key that orders names. Where only the case differs, the small letter comes first.
+/// Returns a sort key for names. Where only the case differs, lower case comes first.
 fn order(name: &[u8]) -> (Vec<u8>, Reverse<&[u8]>) {
     (collation_key(name), Reverse(name))
 }

@@ -1,22 +1,21 @@
-//! The memory file's text: where in it a fact goes.
+//! The text of the memory file: where in it a fact goes.
 //!
-//! Only text is handled here, byte by byte outside of what is put in. The file itself and the
-//! call are [`super::save_memory`]'s, what a fact looks like is [`super::fact`]'s.
+//! Everything but the new lines is copied as bytes, so that it stays unchanged whatever its
+//! encoding. [`super::save_memory`] handles the file and the call, [`super::fact`] the form of a
+//! fact.
 
 use super::fact::Fact;
 
 const HEADING: &str = "## Gemini Added Memories";
 
 struct Line<'a> {
-    /// The line without its end.
     text: &'a [u8],
-    /// The offset after its end.
     end: usize,
 }
 
-/// Returns where to put in which lines for a fact: at the end of the section, or of the file, with the
-/// section's heading, if there is none. The place is an offset in bytes; the lines are whole, with a
-/// line end before them if the file's last line lacks one. `None` if the fact is in a section already.
+/// Returns the byte offset at which to insert a fact, and the lines to insert. They go to the end
+/// of the section or, with the section's heading, to the end of the file, after a line end if the
+/// last line lacks one. Returns `None` if a section has the fact already.
 pub(super) fn insertion(file: &[u8], fact: &Fact) -> Option<(usize, String)> {
     let lines = split(file);
     let newline = match lines.first() {
@@ -60,7 +59,6 @@ pub(super) fn insertion(file: &[u8], fact: &Fact) -> Option<(usize, String)> {
     Some((at, format!("{before}- {item}{newline}{after}")))
 }
 
-/// Splits a file into lines; a byte-order mark belongs to none.
 fn split(file: &[u8]) -> Vec<Line<'_>> {
     let body = file.strip_prefix(b"\xef\xbb\xbf").unwrap_or(file);
     let mut end = file.len() - body.len();
@@ -77,9 +75,9 @@ fn is_blank(text: &[u8]) -> bool {
     text.trim_ascii().is_empty()
 }
 
-/// Returns true for the section's heading, also with marks at its end.
 fn is_heading(text: &[u8]) -> bool {
     let mut text = text.trim_ascii_end();
+    // Markdown allows a heading to end in the same marks.
     while let Some(rest) = text.strip_suffix(b"#") {
         text = rest;
     }

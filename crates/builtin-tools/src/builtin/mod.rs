@@ -65,8 +65,8 @@ use std::path::Path;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-/// Declares the modules of the tools and lists them. rustfmt does not look into macros: format
-/// a tool's file by its name.
+/// Declares the modules of the tools and lists them. rustfmt does not look into macros, so a tool's
+/// file must be named to be formatted.
 macro_rules! tools {
     ($($(#[$feature:meta])? $name:ident,)*) => {
         $($(#[$feature])? mod $name;)*
@@ -105,40 +105,38 @@ tools! {
     write_file,
 }
 
-/// The end of the name of a line of `SCHEMAS` with the arguments that are not declared, which have
-/// `#[schemars(extend("undeclared" = true))]`.
+/// Suffix of a tool's second line in `SCHEMAS`, which has the arguments that the tool accepts but
+/// does not declare to models: those with `#[schemars(extend("undeclared" = true))]`.
 const UNDECLARED: &str = " undeclared";
 
-/// The JSON Schemas of the arguments, a line for each tool.
 const SCHEMAS: &str = include_str!("schemas.json");
 
-/// The error of a file outside of the workspace, for the help of tools.
 const OUTSIDE: (ErrorKind, &str) =
     ErrorKind::PathNotInWorkspace.when("the path, or a link on it, leads outside");
 
-/// The most characters that `read_file` and `read_many_files` answer.
 const READ_LIMIT_CHARS: usize = 400_000;
 
-/// The environment of built-in tools. Which fields there are depends on the features.
+/// What the built-in tools work with. Which fields exist depends on the features.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ToolEnv {
-    /// The files that they reach.
+    /// The files that the tools can reach.
     pub workspace: Arc<Workspace>,
     /// The settings of the user and the project.
     #[cfg(feature = "full")]
     pub settings: Arc<Settings>,
-    /// The MCP client's host, whose memory file `save_memory` writes and whose long answers `read_file` reads; `None`
-    /// where there is none.
+    /// The MCP client's host; `None` if there is no client or its host is unknown. `save_memory`
+    /// writes to the host's memory file, and `read_file` may read the long answers that the host
+    /// has stored.
     pub client_host: Option<&'static ClientHost>,
-    /// The way to the network.
+    /// How tools reach the network.
     #[cfg(feature = "full")]
     pub network: Arc<dyn Network>,
 }
 
 impl ToolEnv {
-    /// Makes an environment without settings. With the feature `full`, the network is reached by
-    /// the executable beside this one.
+    /// Makes an environment without settings. With the feature `full`, the network is reached
+    /// through the executable beside this one.
     pub fn new(workspace: Arc<Workspace>) -> Self {
         Self {
             workspace,
@@ -150,7 +148,7 @@ impl ToolEnv {
         }
     }
 
-    /// Returns the same environment, for an MCP client of this host.
+    /// Returns the environment with the host of an MCP client.
     #[must_use]
     pub fn with_client_host(mut self, host: &'static ClientHost) -> Self {
         self.client_host = Some(host);
@@ -181,8 +179,8 @@ impl ToolEnv {
         self.network.run(task, self.workspace.home(), cx)
     }
 
-    /// Keeps the whole of a text that `tool` has answered for later calls and returns its file, if
-    /// it can.
+    /// Stores a long answer of `tool` in a file, for later calls to read. Returns the file, or
+    /// `None` if the answer can't be stored.
     pub fn keep(&self, tool: &str, text: &str) -> Option<PathBuf> {
         kept_answers::keep(&self.workspace.overflow_dir()?, tool, text)
     }
@@ -199,18 +197,19 @@ fn make_call<P: DeserializeOwned, C: ToolInvocation + 'static>(
 
 type BuildFn = fn(Args, &Schema, &ToolEnv) -> Result<Box<dyn ToolInvocation>, ToolError>;
 
-/// Everything that is fixed about a built-in tool.
+/// A built-in tool: its names, its texts for people and models, and how a call is built.
 #[derive(Debug)]
 pub struct BuiltinTool {
-    /// The name in declarations and calls, and of the tool's file.
+    /// The name in declarations and calls, and of the tool's source file.
     pub name: &'static str,
-    /// The purpose in a list for people, 80 columns wide.
+    /// What the tool does, for lists that people read; fits a line of 80 columns with the name and
+    /// kind.
     pub summary: &'static str,
     /// The description for the model.
     pub description: &'static str,
-    /// The facts that callers go by.
+    /// Kind, aliases, hints and other facts by which callers decide.
     pub info: ToolInfo<'static>,
-    /// The other names of arguments, and the help.
+    /// Other names of arguments, and the texts of the help.
     pub usage: Usage<'static>,
     build: BuildFn,
 }
@@ -232,13 +231,13 @@ impl BuiltinTool {
             || schema.value()["properties"].get(argument).is_some()
     }
 
-    /// Returns the declaration as compact JSON; `with_kind` adds the kind, which the API does not
-    /// take.
+    /// Returns the declaration as compact JSON. `with_kind` adds the kind, which the Gemini API
+    /// does not accept.
     pub fn declaration(&self, with_kind: bool) -> String {
         self.declaration_as(self.name, with_kind)
     }
 
-    /// Returns [`BuiltinTool::declaration`] under another name of the tool.
+    /// Returns [`BuiltinTool::declaration`] with `name` in place of the tool's own.
     pub fn declaration_as(&self, name: &str, with_kind: bool) -> String {
         let kind = if with_kind {
             format!(r#","kind":{}"#, json!(self.info.kind))
@@ -265,7 +264,6 @@ impl BuiltinTool {
         arguments.into_iter().map(named).collect()
     }
 
-    /// Returns the line of the generated schemas that has the tool's name and `suffix`.
     fn generated(&self, suffix: &str) -> Option<&'static str> {
         let mut lines = SCHEMAS.lines().filter_map(|line| {
             let line = line.strip_prefix('"')?.strip_prefix(self.name)?;
@@ -275,17 +273,17 @@ impl BuiltinTool {
     }
 }
 
-/// Returns the built-in tool that has this name, or has it among its aliases.
+/// Finds a built-in tool by its name or one of its aliases.
 pub fn find(name: &str) -> Option<&'static BuiltinTool> {
     TOOLS.iter().copied().find(|tool| tool.is_called(name))
 }
 
-/// Returns the built-in tool of this very name.
+/// Finds a built-in tool by its name, without regard to aliases.
 pub fn find_exactly(name: &str) -> Option<&'static BuiltinTool> {
     TOOLS.iter().copied().find(|tool| tool.name == name)
 }
 
-/// Returns the line about a tool in a list for people: the summary of a built-in one, and the first
+/// Returns a tool's text for lists that people read: the summary of a built-in tool, the first
 /// sentence of the description of any other.
 pub fn summary(name: &str, description: &str) -> String {
     find_exactly(name).map_or_else(
@@ -359,12 +357,10 @@ impl Tool for BoundTool {
     }
 }
 
-/// Returns the location of a call that is about one file or directory.
 fn locations(place: &WorkspacePath) -> Vec<Location> {
     vec![place.path().into()]
 }
 
-/// Returns the difference that an edit makes; `old` is `None` for a new file.
 fn text_diff(file_name: String, old: Option<&str>, new: &str) -> FileDiff {
     let (file_diff, diff_stat) = diff_texts(old.unwrap_or_default(), new, &file_name);
     FileDiff {
@@ -376,7 +372,6 @@ fn text_diff(file_name: String, old: Option<&str>, new: &str) -> FileDiff {
     }
 }
 
-/// Returns the question whether an edit may be made.
 fn ask_about_edit(title: String, path: &Path, diff: FileDiff, new: &str) -> Confirmation {
     Confirmation::Ask(ConfirmationDetails::Edit {
         title,
@@ -404,7 +399,8 @@ fn origin(tool: &BuiltinTool, cx: &Context) -> ChangeOrigin {
     }
 }
 
-/// Writes to a file, and returns notes on that for the answer, each after a blank.
+/// Writes a file, and records the change for undo. Returns notes for the answer, each with a
+/// leading space.
 fn commit(
     target: Target,
     workspace: &Workspace,
@@ -434,7 +430,7 @@ mod tests {
     use serde_json::{Map, Value};
     use std::sync::Arc;
 
-    /// The longest summary, in characters: 80 columns less the longest name and kind.
+    /// Maximum length of a summary, in characters: 80 columns less the longest name and kind.
     const SUMMARY_CHARS: usize = 44;
 
     #[test]
@@ -459,11 +455,11 @@ mod tests {
         }
     }
 
-    /// Built-in tools fill in their defaults themselves.
     fn drop_defaults(value: &mut Value) {
         let Some(map) = value.as_object_mut() else {
             return;
         };
+        // Built-in tools fill in their defaults themselves.
         map.remove("default");
         if let Some(Value::Object(properties)) = map.get_mut("properties") {
             properties.values_mut().for_each(drop_defaults);

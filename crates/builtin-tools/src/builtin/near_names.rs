@@ -1,8 +1,8 @@
-//! The names in searched files that are nearest to those of a pattern that nothing matched.
+//! Names in the searched files that resemble those of a pattern that nothing matched.
 //!
-//! A search without a match is most often one for a name that is spelled otherwise: `retryLimits`
-//! for `retry_limit`. The files are read once more for it, up to [`READ_BYTES`] of them, so that a
-//! search with matches costs nothing more.
+//! A search without a match is most often one for a name that is spelled differently: `retryLimits`
+//! for `retry_limit`. To suggest such names, up to [`READ_BYTES`] of the files are read a second
+//! time, so a search with matches costs nothing more.
 
 use std::collections::BTreeSet;
 use std::collections::HashSet;
@@ -11,31 +11,27 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 const SHOWN: usize = 3;
 
-/// Bytes that all workers read.
 pub(super) const READ_BYTES: usize = 32 * 1024 * 1024;
 
-/// Bytes that are read of one file.
 const FILE_BYTES: usize = 256 * 1024;
 
-/// A shorter word is near to too much.
+/// A shorter word, in bytes, resembles too many names.
 const MIN_CHARS: usize = 4;
 
-/// A longer one is data rather than a name.
+/// A longer word, in bytes, is data rather than a name.
 const MAX_CHARS: usize = 64;
 
-/// A name is near if at most this part of it differs.
+/// A name is near if its edit distance is at most its length divided by this.
 const NEAR_PART: usize = 3;
 
-/// The words of a pattern, and how much may still be read.
+/// The words of a pattern, and how many bytes may still be read to find similar names.
 pub(super) struct Wanted {
-    /// Each as it is written, and as it is compared.
     words: Vec<(String, String)>,
     lengths: [usize; 2],
     room: AtomicUsize,
 }
 
 impl Wanted {
-    /// Returns the words of a pattern; `None` if it has none.
     pub(super) fn new(pattern: &str, is_fixed: bool) -> Option<Self> {
         let text = if is_fixed {
             pattern.to_owned()
@@ -64,7 +60,7 @@ impl Wanted {
     }
 }
 
-/// Returns the parts of a regular expression that stand for themselves, with blanks between them.
+/// Returns the parts of a regular expression that stand for themselves, separated by spaces.
 fn literals(pattern: &str) -> String {
     let mut text = String::with_capacity(pattern.len());
     let mut chars = pattern.chars();
@@ -98,7 +94,8 @@ fn is_long_enough(word: &str) -> bool {
     (MIN_CHARS..=MAX_CHARS).contains(&word.len()) && !word.starts_with(|c: char| c.is_numeric())
 }
 
-/// Returns a name without case and underscores: `retryLimit` and `RETRY_LIMIT` are one.
+/// Returns a name in lower case and without underscores, so that `retryLimit` and `RETRY_LIMIT` are
+/// the same.
 fn plain(word: &str) -> String {
     let letters = word.chars().filter(|c| *c != '_');
     letters.flat_map(char::to_lowercase).collect()
@@ -106,7 +103,7 @@ fn plain(word: &str) -> String {
 
 pub(super) struct NearNames<'a> {
     wanted: &'a Wanted,
-    /// How much the plain form differs, how much the name itself does, and the name.
+    /// Edit distance of the plain forms, edit distance of the names themselves, and the name.
     nearest: BTreeSet<(usize, usize, String)>,
     seen: HashSet<String>,
     buffer: Vec<u8>,

@@ -1,15 +1,15 @@
-//! The text of a file that is nearest to one that was not found, and what differs.
+//! Finds the text of a file that is nearest to one that was not found, and says what differs.
 //!
 //! # How it works
 //!
-//! Where the text fits under a reading ([`crate::edit`]), that is the nearest place. Else the file
-//! is searched for what is the fewest slips away, by the bit-parallel algorithm of Myers (1999) in
-//! the blocks of Hyyrö (2003): its time is that of reading the file, times the length of the text
-//! in words of the machine, and its memory does not depend on the file. No crate that is still kept
+//! Where the text fits under a reading ([`crate::edit`]), that is the nearest place. Otherwise the
+//! file is searched for the text with the smallest edit distance, by the bit-parallel algorithm of
+//! Myers (1999) in the blocks of Hyyrö (2003). Its time is that of reading the file, times the
+//! length of the text in machine words; its memory does not depend on the file. No maintained crate
 //! has it without a great deal more.
 //!
-//! What is shown can be passed as `old_string`: it begins and ends between words, and where it is
-//! in the file more than once, the lines around it are shown with it.
+//! What is shown can be passed as `old_string`: it begins and ends between words, and if it is in
+//! the file more than once, the lines around it are shown with it.
 
 use crate::edit::{Reading, fitting_places, plain};
 use gemini_tools_workspace::diff::{Algorithm, DiffOp, diff_lines};
@@ -19,44 +19,34 @@ use std::ops::Range;
 
 const SHOWN: usize = 3;
 
-/// Lines of a place that a message shows; of a longer one it shows what differs.
+/// Maximum number of lines that are shown of a place. If it has more, only the differences are
+/// shown.
 const SHOWN_LINES: usize = 40;
 
-/// Characters of each line that a message shows.
 const SHOWN_CHARS: usize = 2_000;
 
 const TOLD: usize = 3;
 
-/// The beginning of a text that is searched for, in bytes.
 const SEARCHED_BYTES: usize = 1_024;
 
-/// A text is not near if it is more than this part of its length away.
+/// A place is near if its edit distance is at most the text's length divided by this.
 const NEAR_PART: usize = 3;
 
-/// A shorter text is near to everything.
+/// A shorter text, in bytes, is near to everything.
 const MIN_BYTES: usize = 3;
 
 const PIECE_BYTES: u64 = 1024 * 1024;
 
-/// A file up to this size is held as a whole.
 const HELD_BYTES: u64 = 4 * 1024 * 1024;
 
-/// The lines that are shown on each side of a text that is not the only one.
 const AROUND_LINES: usize = 5;
 
-/// The bytes of UTF-8 that are searched.
 pub(super) struct Source<'a> {
     pub(super) size: u64,
-    /// Reads a range, less at the end.
+    /// Reads a range of the file, and returns less at its end.
     pub(super) read: &'a dyn Fn(Range<u64>) -> io::Result<Vec<u8>>,
 }
 
-/// Describes up to three places near to `old`, the nearest first: their lines, the difference, and
-/// the text that is there.
-///
-/// # Errors
-///
-/// Returns the operating system's error if the file can't be read.
 pub(super) fn nearest(source: &Source<'_>, old: &str) -> io::Result<Vec<String>> {
     let held = match source.size {
         0..=HELD_BYTES => Some((source.read)(0..source.size)?),
@@ -104,7 +94,6 @@ fn count_lines(source: &Source<'_>, end: u64) -> io::Result<usize> {
     Ok(count)
 }
 
-/// Finds the places that are the fewest slips away from a text.
 fn approximate(source: &Source<'_>, wanted: &str) -> io::Result<Vec<Range<u64>>> {
     let first = (source.read)(0..PIECE_BYTES.min(source.size))?;
     let is_crlf = memchr::memmem::find(&first, b"\r\n").is_some();
@@ -201,7 +190,8 @@ fn whole_words(text: &[u8], place: Range<usize>, wanted: &str) -> Range<usize> {
     start..end
 }
 
-/// Returns how long the end of a window is that is so many slips away from a text.
+/// Returns the length of the shortest suffix of `window` whose edit distance to `pattern` is at
+/// most `slips`.
 fn length_from_end(pattern: &[u8], window: &[u8], slips: usize) -> usize {
     let mut row: Vec<usize> = (0..=window.len()).collect();
     for (n, one) in pattern.iter().rev().enumerate() {
@@ -218,7 +208,7 @@ fn length_from_end(pattern: &[u8], window: &[u8], slips: usize) -> usize {
         .unwrap_or(window.len())
 }
 
-/// Widens a place until its text is in the file only once.
+/// Widens a place until its text is in the file only once, so that it can be used as `old_string`.
 fn unique(text: &str, place: Range<usize>) -> (Range<u64>, String) {
     let boundary = |at: usize, step: isize| {
         let mut at = at.min(text.len());
@@ -292,7 +282,6 @@ fn marked(wanted: &[&str], lines: &[&str]) -> Vec<String> {
     out
 }
 
-/// Says in words what differs: `where line 3 of old_string has ..., the file ...`.
 fn differences(wanted: &[&str], lines: &[&str]) -> String {
     let mut told: Vec<String> = Vec::new();
     let mut more = 0;
@@ -332,7 +321,6 @@ fn differences(wanted: &[&str], lines: &[&str]) -> String {
     }
 }
 
-/// Returns the words in which two lines differ.
 fn apart(one: &str, other: &str) -> (String, String) {
     let same = |a: &mut dyn Iterator<Item = char>, b: &mut dyn Iterator<Item = char>| {
         a.zip(b)
@@ -372,7 +360,6 @@ fn apart(one: &str, other: &str) -> (String, String) {
     )
 }
 
-/// Puts a text between backquotes, with what can't be seen as escapes.
 fn quoted(text: &str) -> String {
     let mut out = String::from("`");
     for c in text.chars().take(80) {
@@ -392,11 +379,13 @@ fn quoted(text: &str) -> String {
     .into_owned()
 }
 
-/// The distances between a text and the ends of what was read so far.
+/// State of the algorithm: the edit distances between beginnings of the text and what ends at the
+/// byte read last.
 struct Myers {
-    /// The places of each byte in the text, as bits.
+    /// For each byte value, one bit per position of the text that has it, in blocks of 64.
     places: Vec<u64>,
-    /// Where the distance grows or shrinks by one from one place of the text to the next.
+    /// Bits for the positions at which the distance is greater (`more`) or smaller (`less`) by one
+    /// than at the position before.
     more: Vec<u64>,
     less: Vec<u64>,
     last: u64,
@@ -419,7 +408,8 @@ impl Myers {
         }
     }
 
-    /// Reads a byte, and returns the distance of the text to what ends with it.
+    /// Reads a byte, and returns the smallest distance between the whole text and anything that
+    /// ends with this byte.
     fn step(&mut self, byte: u8) -> usize {
         let blocks = self.more.len();
         let places = &self.places[usize::from(byte) * blocks..][..blocks];

@@ -12,7 +12,6 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Last line of the generated part.
 const MARK: &str = "<!-- Generated up to here by scripts/generate. -->";
 
 fn cell(text: &str) -> String {
@@ -36,7 +35,6 @@ fn kind_of(tool: &BuiltinTool) -> String {
     kind.as_str().unwrap_or_default().to_owned()
 }
 
-/// Returns the line below a tool's description: its kind, names and hints.
 fn facts(tool: &BuiltinTool) -> String {
     let info = &tool.info;
     let mut facts = format!("Kind `{}`, shown as {}.", kind_of(tool), info.display_name);
@@ -163,7 +161,8 @@ fn cases() -> Vec<Value> {
         .collect()
 }
 
-/// Compares what is generated of a page, or writes it and keeps what follows.
+/// Compares the generated part of a page with the file, or writes it and keeps the rest of the
+/// file.
 fn hold(file: &str, generated: &str) {
     let path = in_checkout(file);
     let present = fs::read_to_string(&path).unwrap_or_default();

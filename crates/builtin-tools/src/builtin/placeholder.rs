@@ -1,26 +1,22 @@
-//! The check of a new text for placeholders such as `(rest of methods ...)`: written to a file,
-//! they would take the place of the code that they stand for.
+//! Refuses new texts with placeholders such as `(rest of methods ...)`: written to a file, they
+//! would replace the code that they stand for.
 
 use crate::edit::omission;
 use gemini_tools_core::tool::{ErrorKind, ToolError};
 use std::collections::HashSet;
 
-/// The refusal of a placeholder, for the help of tools.
 pub(super) const REFUSED: (ErrorKind, &str) = ErrorKind::InvalidToolParams.when(
     "the new text has a placeholder in place of code, such as `// ... existing code ...`, that the \
      file does not have",
 );
 
-/// Returns the phrase of a placeholder. Dots alone are ordinary text.
 fn placeholder(line: &str) -> Option<String> {
+    // Dots alone are ordinary text.
     omission(line).filter(|phrase| !phrase.is_empty())
 }
 
-/// Refuses a new text with a placeholder that is in none of the texts it takes the place of.
-///
-/// # Errors
-///
-/// Names the first one.
+/// Refuses a new text with a placeholder, unless one of the texts that it replaces has the same.
+/// The error names the first one.
 pub(super) fn check<'t>(
     parameter: &str,
     new: &str,

@@ -1,17 +1,18 @@
-//! The pattern of a search: compiled, and as a matcher of lines for `grep-searcher`.
+//! The pattern of a search: compiling it, and matching lines with it for `grep-searcher`.
 //!
 //! # How it works
 //!
 //! [`Query::new`] compiles a pattern for one of two engines: `grep-regex`, whose time is linear in
-//! the text, or, for look-around and back-references only, `fancy_regex`, which backtracks.
-//! The syntax tree tells beforehand how many characters a pattern has with its repetitions written
-//! out.
+//! the text, or `fancy_regex`, which backtracks and is used for look-around and back-references
+//! only. The syntax tree tells beforehand how many characters a pattern has with its repetitions
+//! written out.
 //!
-//! [`LineMatcher`] has the engine find candidate lines in a block of text, and decides about each
-//! line alone: a line may end in `\r\n`, whose carriage return does not belong to it. Candidates for
-//! the engine that backtracks are found by a weaker expression (`candidates`). The engines look at no
-//! clock, so for an expression that may take long (`is_heavy`) the call's clock is looked at before
-//! each line, and where no weaker expression is known each line is a candidate.
+//! [`LineMatcher`] lets the engine find candidate lines in a block of text, and then decides about
+//! each line alone, because a line may end in `\r\n`, whose carriage return does not belong to it.
+//! Candidates for the backtracking engine are found by a weaker expression (`candidates`). The
+//! engines look at no clock. So for an expression that may take long (`is_heavy`), the call's time
+//! limit is checked before each line; and where no weaker expression is known, every line is a
+//! candidate.
 
 use super::candidates::{candidates, repeated_bytes};
 use gemini_tools_core::tool::{Cancellation, ToolError};
@@ -32,56 +33,50 @@ pub(super) const MAX_PATTERN_BYTES: usize = 16 * 1024;
 /// Maximum number of classes such as `\w` in an expression: each is a list of hundreds of ranges.
 const MAX_CLASSES: usize = 1_000;
 
-/// Maximum size of a compiled expression. A call may have four: two patterns, each once more
-/// for `$` before `\r\n`.
+/// Maximum size of a compiled expression, in bytes. A call may have four: two patterns, and each
+/// once more for `$` before `\r\n`.
 pub(super) const PROGRAM_BYTES: usize = 4 * 1024 * 1024;
 
-/// Braces that are taken literally; each takes another look at the whole expression.
 const MAX_ESCAPED_BRACES: usize = 100;
 
-/// Memory for the states that an engine remembers, each way.
 const CACHE_BYTES: usize = 1024 * 1024;
 
-/// Steps back that the backtracking engine takes on one line: some tenths of a second.
+/// Backtracking steps allowed on one line: some tenths of a second.
 const BACKTRACK_LIMIT: usize = 10_000_000;
 
-/// Length of a repeated text up to which a step with a back-reference counts as one, in bytes. Each
-/// step may compare the whole text, so fewer are taken where it may be longer.
+/// Length of a repeated text, in bytes, up to which a step with a back-reference counts as one.
+/// Each step may compare the whole text, so longer texts get fewer steps.
 const SHORT_REPEAT_BYTES: usize = 256;
 
-/// Maximum length of the expression for candidates, in bytes.
 const MAX_CANDIDATE_BYTES: usize = 64 * 1024;
 
-/// Length of a line from which on one thread at a time looks around in it, in bytes: the engine
-/// may remember every place of it.
+/// Only one thread at a time matches a line longer than this, in bytes, because the backtracking
+/// engine may remember every position of it.
 const LONG_LINE_BYTES: usize = 16 * 1024;
 
-/// Maximum number of characters, repetitions written out: compiling an expression takes time.
+/// Maximum number of characters with repetitions written out. It limits the time for compiling an
+/// expression.
 pub(super) const MAX_CHARS: u64 = 10_000;
 
-/// Number of characters up to which an expression is fast: all of them may have to be tried at
-/// each place.
+/// Number of characters up to which an expression counts as fast: all of them may have to be tried
+/// at each position of the text.
 const LIGHT_CHARS: u64 = 400;
 
 #[derive(Debug)]
 pub(super) struct Query {
-    /// Decides about a line.
     engine: Engine,
-    /// Finds candidates for a backtracking engine, or where `$` must also match before `\r\n`.
+    /// Finds candidate lines for the backtracking engine, and where `$` must also match before
+    /// `\r\n`.
     finder: Option<Box<RegexMatcher>>,
-    /// The expression asks for carriage returns, so that one at the end of a line belongs to it.
+    /// The expression asks for carriage returns, so one at the end of a line is part of the line.
     keeps_return: bool,
-    /// The expression may take long on a line.
     is_heavy: bool,
-    /// An explanation, where the pattern was not taken as it stands.
     pub(super) note: Option<String>,
 }
 
 #[derive(Debug)]
 enum Engine {
-    /// Time is linear in the text.
     Linear(Box<RegexMatcher>),
-    /// For look-around and back-references only.
     Backtracking(Box<Backtracking>),
 }
 
@@ -89,11 +84,9 @@ enum Engine {
 struct Backtracking {
     pattern: String,
     ignores_case: bool,
-    /// The expression, each with half the steps of the one before.
+    /// The compiled expression, each time with half the step limit of the one before.
     regexes: [OnceLock<fancy_regex::Regex>; 24],
-    /// The bytes of what back-references repeat, where that may be long.
     repeated: Option<[bool; 256]>,
-    /// Held while a long line is looked at.
     long_line: Mutex<()>,
 }
 
@@ -120,7 +113,6 @@ impl Backtracking {
         Ok(found.map(|found| Match::new(place(found.start()), place(found.end()))))
     }
 
-    /// The number of times that the steps that a line may take are halved.
     fn halvings(&self, line: &[u8]) -> usize {
         let longest = match &self.repeated {
             Some(bytes) if line.len() > SHORT_REPEAT_BYTES => {
@@ -151,11 +143,6 @@ impl Backtracking {
 }
 
 impl Query {
-    /// Compiles the pattern that the argument `name` has.
-    ///
-    /// # Errors
-    ///
-    /// Returns `invalid_tool_params` with the argument, the fault and its place.
     pub(super) fn new(
         name: &str,
         pattern: &str,
@@ -168,8 +155,8 @@ impl Query {
         })
     }
 
-    /// Compiles a pattern; the errors lack the name of the argument, which they begin with.
     fn from_pattern(pattern: &str, ignore_case: bool, fixed: bool) -> Result<Self, ToolError> {
+        // The caller puts the argument's name before the message of an error.
         if pattern.len() > MAX_PATTERN_BYTES {
             return Err(ToolError::invalid(format!(
                 "has {} bytes; it may have {MAX_PATTERN_BYTES}.",
@@ -262,11 +249,7 @@ impl Query {
         }
     }
 
-    /// Returns true if a line matches.
-    ///
-    /// # Errors
-    ///
-    /// Returns the reason of the backtracking engine to give up.
+    /// Returns whether a line matches, or why the backtracking engine gave up.
     pub(super) fn is_match(&self, line: &[u8]) -> Result<bool, String> {
         let line = self.line(line);
         match &self.engine {
@@ -282,11 +265,8 @@ impl Query {
         }
     }
 
-    /// Returns the places of all matches in a line, but for those without a length.
-    ///
-    /// # Errors
-    ///
-    /// Returns the reason of the backtracking engine to give up.
+    /// Returns the places of all matches in a line that are not empty, or why the backtracking
+    /// engine gave up.
     pub(super) fn find_all(&self, line: &[u8]) -> Result<Vec<Match>, String> {
         let line = self.line(line);
         let mut matches = Vec::new();
@@ -304,24 +284,17 @@ impl Query {
     }
 }
 
-/// A matcher of lines, as long as the call may go on. A line on which the backtracking engine gives
-/// up does not match, and is counted.
+/// Matches lines for `grep-searcher` until the call is cancelled. A line on which the backtracking
+/// engine gives up does not match, and is counted in `given_up`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LineMatcher<'a> {
     pub(super) query: &'a Query,
-    /// Lines that match this are left out.
     pub(super) except: Option<&'a Query>,
     pub(super) cancel: &'a Cancellation,
-    /// The lines that were given up.
     pub(super) given_up: &'a Cell<u64>,
 }
 
 impl LineMatcher<'_> {
-    /// Returns true if a line is left out.
-    ///
-    /// # Errors
-    ///
-    /// Returns the reason of the backtracking engine to give up.
     pub(super) fn is_excepted(&self, line: &[u8]) -> Result<bool, String> {
         self.except
             .map_or(Ok(false), |except| except.is_match(line))
@@ -382,7 +355,7 @@ impl Matcher for LineMatcher<'_> {
     }
 }
 
-/// Compiles the first of these expressions that fits; `None` where that could match anywhere.
+/// Compiles the first expression that is within the limits and does not match everywhere.
 fn finder_of(expressions: Vec<String>) -> Option<RegexMatcher> {
     let mut builder = RegexMatcherBuilder::new();
     builder
@@ -401,7 +374,6 @@ fn char_boundary(text: &[u8], at: usize) -> usize {
     at + rest.iter().take_while(|byte| **byte & 0xc0 == 0x80).count()
 }
 
-/// Lets a carriage return stand before each end of a line.
 fn with_returns(pattern: &str) -> String {
     struct Ends(Vec<usize>);
     impl Visitor for Ends {
@@ -426,6 +398,7 @@ fn with_returns(pattern: &str) -> String {
     };
     let Ok(ends) = visit(&ast, Ends(Vec::new()));
     let mut written = pattern.to_owned();
+    // A carriage return may stand before each end of a line.
     for end in ends.into_iter().rev() {
         written.replace_range(end..=end, r"(?:\r?$)");
     }
@@ -462,8 +435,8 @@ fn invalid(pattern: &str, reason: &str) -> ToolError {
     .with_hint("Escape characters such as ( [ { . * + ? that are meant literally.")
 }
 
-/// Puts the parser's reason before the place, which it shows first: `regex parse error:`, the
-/// pattern with a mark below it, and `error: unclosed group`.
+/// Moves the parser's reason before the place. The parser prints `regex parse error:`, then the
+/// pattern with a mark below it, and then `error: unclosed group`.
 fn in_order(reason: &str) -> String {
     let parts = reason.strip_prefix("regex parse error:\n");
     match parts.and_then(|parts| parts.split_once("\nerror: ")) {
@@ -472,7 +445,6 @@ fn in_order(reason: &str) -> String {
     }
 }
 
-/// Puts a backslash before each brace that begins no repetition; `None` if that does not help.
 fn escape_braces(pattern: &str) -> Option<String> {
     let mut escaped = pattern.to_owned();
     for _ in 0..MAX_ESCAPED_BRACES {
@@ -501,16 +473,14 @@ fn asks_for_carriage_return(pattern: &str) -> bool {
     pattern.contains(['\r']) || pattern.contains("\\r") || hex.iter().any(|hex| lower.contains(hex))
 }
 
-/// Counts the characters of an expression; 0 where it is not valid, or is for the backtracking
-/// engine.
 fn characters_of(pattern: &str, ignore_case: bool) -> u64 {
     let mut parser = regex_syntax::ParserBuilder::new();
     let parser = parser.case_insensitive(ignore_case).utf8(false);
     let hir = parser.build().parse(pattern);
+    // 0 for an expression that is invalid, or that only the backtracking engine knows.
     hir.as_ref().map_or(0, characters)
 }
 
-/// Counts characters and classes, repetitions written out.
 fn characters(hir: &Hir) -> u64 {
     match hir.kind() {
         HirKind::Literal(literal) => literal.0.len() as u64,

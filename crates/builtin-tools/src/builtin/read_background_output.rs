@@ -1,4 +1,5 @@
-//! `read_background_output`: what a background process has printed, waited for where asked.
+//! `read_background_output`: what a background process has printed. It can wait for the process to
+//! end, or for a line.
 
 use super::list_background_processes::state;
 use super::query::Query;
@@ -21,7 +22,6 @@ use std::fs::File;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Everything that is fixed about the tool.
 pub(super) static TOOL: BuiltinTool = BuiltinTool {
     name: "read_background_output",
     summary: "Reads a background process's output",
@@ -52,19 +52,14 @@ pub(super) static TOOL: BuiltinTool = BuiltinTool {
     build: |args, schema, env| make_call(build, args, schema, env),
 };
 
-/// Number of lines that are shown by default.
 const DEFAULT_LINES: u64 = 100;
 
-/// Time that a pattern is waited for by default.
 const DEFAULT_WAIT: Duration = Duration::from_secs(30);
 
-/// Interval between two looks for new output.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Maximum characters of a line that are shown.
 const MAX_LINE_CHARS: usize = 2000;
 
-/// Size of a read, in bytes.
 const CHUNK_BYTES: usize = 256 * 1024;
 
 #[derive(Debug, Deserialize)]
@@ -154,8 +149,8 @@ impl ToolInvocation for Call {
 }
 
 impl Call {
-    /// Returns the lines that are shown. Where the caller has not asked for certain ones, those that
-    /// repeat themselves are left out.
+    /// Returns the lines to show. Repetitive ones are left out, unless the caller asked for certain
+    /// lines.
     fn lines(&self, window: &Window<'_>, condenses: bool) -> String {
         let mut lines = String::new();
         for line in &window.shown {
@@ -234,16 +229,14 @@ impl Call {
     }
 }
 
-/// The lines of a log that are to be shown, read as it grows.
 struct Window<'a> {
     call: &'a Call,
     file: File,
     position: u64,
     decoder: OutputDecoder,
     terminal: TerminalEmulator,
-    /// The line that has not ended.
     partial: String,
-    /// The first line that matched.
+    /// The number of the first line that matched, counted from 0.
     matched: Option<u64>,
     first: u64,
     shown: VecDeque<String>,
@@ -322,7 +315,7 @@ impl<'a> Window<'a> {
         self.first = self.total - self.shown.len() as u64;
     }
 
-    /// Returns the last line if it has no line feed yet, as a prompt has none.
+    /// Returns the last line if it has no line feed yet, such as a prompt.
     fn unfinished(&self) -> String {
         let held = self.decoder.unfinished();
         format!("{}{}{held}", self.partial, self.terminal.unfinished())

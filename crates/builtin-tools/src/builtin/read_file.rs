@@ -1,4 +1,4 @@
-//! `read_file`: a window of a text file's lines, or a media file.
+//! `read_file`: a range of lines of a text file, or a media file.
 
 use super::{BuiltinTool, OUTSIDE, READ_LIMIT_CHARS, ToolEnv, make_call};
 use base64::engine::general_purpose::STANDARD;
@@ -17,16 +17,13 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Lines that are shown where no limit is given.
 pub(super) const DEFAULT_LINES: u64 = 2_000;
 
-/// Longer lines are cut.
 pub(super) const LINE_CHARS: usize = 2_000;
 
-/// Up to this size all lines of a file are counted without being asked.
+/// Up to this size, in bytes, all lines of a file are counted even if the call does not ask for it.
 pub(super) const COUNT_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Everything that is fixed about the tool.
 pub(super) static TOOL: BuiltinTool = BuiltinTool {
     name: "read_file",
     summary: "Reads a text file, an image, a PDF or audio",
@@ -108,7 +105,7 @@ fn build(params: Params, tool_env: &ToolEnv) -> Result<Call, ToolError> {
     })
 }
 
-/// Returns the first line, from 0, and how many.
+/// Returns the first line, counted from 0, and the number of lines.
 fn window(params: &Params) -> Result<(u64, u64), ToolError> {
     // Fractions are cut off, as JavaScript's slice does it for Gemini CLI.
     let whole = |n: f64| n.max(0.0) as u64;
@@ -134,7 +131,6 @@ fn window(params: &Params) -> Result<(u64, u64), ToolError> {
     Ok((offset, limit))
 }
 
-/// Finds a file to read; long answers of earlier calls may be read too.
 fn locate_readable(
     tool_env: &ToolEnv,
     path: &str,
@@ -147,6 +143,7 @@ fn locate_readable(
         }
         #[cfg(feature = "full")]
         Err(e) if e.kind == ErrorKind::PathNotInWorkspace => {
+            // Long answers of earlier calls may be read, too.
             let wider = workspace
                 .with_overflow(path, tool_env.client_host)
                 .ok_or(e)?;
@@ -263,8 +260,6 @@ impl Call {
     }
 }
 
-/// Returns the text of a window, after notes that say from what it was decoded, which lines are
-/// there, and how to see the others.
 pub(super) fn window_text(offset: u64, window: &Window, encoding: Encoding, size: u64) -> String {
     let mut text = String::new();
     if !encoding.is_utf8() {
@@ -298,9 +293,9 @@ fn empty() -> ToolResult {
     ToolResult::text("[The file is empty.]").with_display("The file is empty".to_owned())
 }
 
-/// Reads a window of lines. `start` is the beginning of the file, which was read already. Where that
-/// is ASCII and the file turns out not to be UTF-8 further on, its encoding is recognised by what is
-/// there; gives the encoding that counted.
+/// Reads a window of lines. `start` is the beginning of the file, which was read already. If that
+/// is ASCII and the file turns out not to be UTF-8 further on, the encoding is detected from what
+/// is there. Returns the encoding, too.
 pub(super) fn read_decoded(
     open: &OpenFile,
     path: &Path,
@@ -328,16 +323,11 @@ pub(super) enum FileContent {
     Empty,
     Media(Box<Part>),
     Binary,
-    Text {
-        encoding: Encoding,
-        /// The beginning, which was read already.
-        start: Vec<u8>,
-    },
+    Text { encoding: Encoding, start: Vec<u8> },
 }
 
-/// Looks at the beginning of a file; reads media whole.
-///
-/// Media of more than `room` bytes are too large.
+/// Detects what a file holds by its beginning, and reads media completely. Media of more than
+/// `room` bytes are an error.
 pub(super) fn read_content(
     open: &OpenFile,
     place: &WorkspacePath,
@@ -378,7 +368,7 @@ pub(super) fn read_content(
     }
 }
 
-/// Encodes a file in base64, without all of it in memory besides.
+/// Encodes a file in base64 while reading, so that it is not in memory twice.
 fn as_base64(mut file: impl Read, size: u64) -> std::io::Result<String> {
     let data = String::with_capacity(usize::try_from(size).unwrap_or(0).div_ceil(3) * 4);
     let mut encoder = EncoderStringWriter::from_consumer(data, &STANDARD);

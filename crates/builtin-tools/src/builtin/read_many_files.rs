@@ -34,12 +34,10 @@ const DEFAULT_EXCLUDES: &[&str] = &[
     "**/{.DS_Store,.env,GEMINI.md}",
 ];
 
-/// Files that one call looks at, the first in the order of their paths.
 const MAX_FILES: usize = 20_000;
 
 const NAMED_SKIPS: usize = 50;
 
-/// Everything that is fixed about the tool.
 pub(super) static TOOL: BuiltinTool = BuiltinTool {
     name: "read_many_files",
     summary: "Reads files, directories and globs",
@@ -98,7 +96,6 @@ pub(super) struct Params {
 struct Call {
     workspace: Arc<Workspace>,
     wanted: Vec<String>,
-    /// Patterns of files that are left out, each with the reason.
     excludes: [(PatternSet, &'static str); 2],
     node_modules: NodeModules,
     recursive: bool,
@@ -144,7 +141,6 @@ fn build(params: Params, ToolEnv { workspace, .. }: &ToolEnv) -> Result<Call, To
     })
 }
 
-/// The files to read, in the order of their paths' bytes, and those left out.
 #[derive(Default)]
 struct Selection {
     files: BTreeMap<OsString, WorkspacePath>,
@@ -162,7 +158,6 @@ impl Selection {
     }
 }
 
-/// Files that are left out, the first of them with the reason.
 #[derive(Default)]
 struct SkipList {
     named: BTreeMap<String, Cow<'static, str>>,
@@ -195,7 +190,6 @@ impl SkipList {
     }
 }
 
-/// A worker that adds the files of a directory.
 struct Finder<'a> {
     call: &'a Call,
     place: &'a WorkspacePath,
@@ -203,7 +197,6 @@ struct Finder<'a> {
     recursive: bool,
     selection: &'a Mutex<Selection>,
     has_file: bool,
-    /// Reason why a file is not read.
     excluded: Option<&'static str>,
 }
 
@@ -367,7 +360,7 @@ impl Call {
         Some(reason)
     }
 
-    /// Returns true if media were asked for by name or extension, as Gemini CLI judges.
+    /// Returns true if a media file is asked for by name or extension, as Gemini CLI decides it.
     fn asks_for(&self, path: &Path) -> bool {
         let extension = path
             .extension()
@@ -384,7 +377,7 @@ impl Call {
         })
     }
 
-    /// Reads a file into the parts of an answer, or returns the reason why it is skipped.
+    /// Reads a file into the parts of an answer. The inner error is the reason why it is skipped.
     fn read(
         &self,
         place: &WorkspacePath,

@@ -1,4 +1,4 @@
-//! `replace`: an exact text in one file, for another.
+//! `replace`: replaces an exact text in one file.
 
 use super::edit::{Edit, Plan, line_list};
 use super::{BuiltinTool, OUTSIDE, ToolEnv, make_call, placeholder};
@@ -11,7 +11,6 @@ use gemini_tools_workspace::write::Target;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-/// Everything that is fixed about the tool.
 pub(super) static TOOL: BuiltinTool = BuiltinTool {
     name: "replace",
     summary: "Replaces an exact text with another",
@@ -71,7 +70,7 @@ pub(super) struct Params {
 
 struct Call {
     edit: Edit,
-    /// `None` for any number.
+    /// The number of occurrences that the call expects; `None` for any number.
     expected: Option<f64>,
 }
 

@@ -1,4 +1,5 @@
-//! `run_shell_command`: a line of shell, with limits, and nothing left behind.
+//! `run_shell_command`: runs a line of shell within limits, and leaves nothing running but what is
+//! meant to stay.
 
 use super::confinement::{changes, sandbox, undo_note};
 use super::{BuiltinTool, ToolEnv, make_call};
@@ -27,7 +28,6 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-/// Everything that is fixed about the tool.
 pub(super) static TOOL: BuiltinTool = BuiltinTool {
     name: "run_shell_command",
     summary: "Runs a line of bash",
@@ -67,17 +67,14 @@ pub(super) static TOOL: BuiltinTool = BuiltinTool {
     build: |args, schema, env| make_call(build, args, schema, env),
 };
 
-/// The time limit where neither the call nor `GEMINI_TOOLS_SHELL_TIMEOUT` says anything.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// The longest time limit.
 const MAX_TIMEOUT: Duration = Duration::from_secs(3600);
 
-/// Time for which a command that is to stay in the background is supervised first: long enough to
-/// see that it could not even start.
+/// How long a background command is watched before the call returns: long enough to see that it
+/// could not even start.
 const BACKGROUND_DELAY: Duration = Duration::from_millis(150);
 
-/// The most characters of output where the caller does not limit the answer.
 const UNLIMITED_CHARS: usize = 1_000_000;
 
 #[derive(Debug, Deserialize)]
@@ -108,7 +105,7 @@ struct Call {
     place: WorkspacePath,
     limits: CommandLimits,
     is_raw: bool,
-    /// True if the caller has given a time limit that does not count.
+    /// Set if the call gave a `timeout`, which has no effect on a background command.
     overlooks_timeout: bool,
 }
 
@@ -297,22 +294,19 @@ fn in_seconds(duration: Duration) -> String {
     format!("{} s", duration.as_secs_f64())
 }
 
-/// The facts about a call when it is over.
 struct Report<'a> {
     call: &'a Call,
-    /// Also the process group.
     leader: i32,
     ending: Option<ProcessEnd>,
     error: Option<String>,
     background: Vec<Identity>,
     log: Option<PathBuf>,
-    /// A sentence about changes that can't be undone.
     undo: Option<String>,
 }
 
 impl Report<'_> {
-    /// Notes how the command ended, and lets go what goes on without us. Returns the kind of a
-    /// failure.
+    /// Records how the command ended, and lets processes that are meant to stay run on. Returns the
+    /// kind of error if the command failed.
     fn conclude(
         &mut self,
         outcome: CommandOutcome,
@@ -362,13 +356,13 @@ impl Report<'_> {
         }
     }
 
-    /// Lets what still runs go on without us. Returns true if anything does.
     fn leave(
         &mut self,
         supervised: &SupervisedProgram,
         capture: &mut Capture<'_>,
         jobs: Option<Jobs>,
     ) -> bool {
+        // What still runs goes on in the background, and can be found by its record.
         let living = tree::watched(supervised.supervisor, supervised.leader);
         if living.is_empty() {
             return false;
@@ -479,8 +473,8 @@ impl Report<'_> {
         text
     }
 
-    /// Returns the output and the lines that say something, as Gemini CLI 0.61 does: no exit code 0,
-    /// and the process group only where processes of it may be left.
+    /// Returns the output and the lines with something to say, as Gemini CLI 0.61 does: an exit
+    /// code unless it is 0, and the process group only if processes of it may be left.
     fn short_lines(&self, output: &str) -> String {
         let mut text = format!("Output: {}", or_empty(output));
         for (label, value) in self.after_output() {
@@ -516,7 +510,6 @@ impl Report<'_> {
         ]
     }
 
-    /// Appends the place of the background output, and a time limit that does not count.
     fn push_notes(&self, text: &mut String) {
         if let (Some(log), Some(first)) = (&self.log, self.background.first()) {
             let _ = write!(

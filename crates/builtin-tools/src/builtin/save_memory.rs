@@ -1,8 +1,9 @@
-//! `save_memory`: a fact for later sessions, in the user's own memory file.
+//! `save_memory`: adds a fact to the user's own memory file, for later sessions.
 //!
-//! The file is that of the host ([`ClientHost`]): for Gemini CLI `GEMINI.md` in `.gemini` of the user's home
-//! directory, or the one that `context.fileName` names. Where in it a fact goes is [`super::memory`]'s, what it looks
-//! like is [`super::fact`]'s. It is the only file outside of the project that a tool writes to.
+//! Which file that is depends on the host ([`ClientHost`]): for Gemini CLI it is `GEMINI.md` in
+//! `.gemini` of the user's home directory, or the file that `context.fileName` names.
+//! [`super::memory`] decides where in it a fact goes, and [`super::fact`] what a fact looks like.
+//! It is the only file outside of the project that a tool writes to.
 
 use super::fact::Fact;
 use super::memory::insertion;
@@ -30,19 +31,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A longer fact is a text that belongs elsewhere.
 const MAX_FACT_CHARS: usize = 10_000;
 
-/// A larger file is not a memory: all of it goes into every session.
+/// Hosts read all of the file into every session, so a larger one is not a memory file.
 const MAX_FILE_BYTES: usize = 1024 * 1024;
 
-/// Maximum characters of a fact that the answer repeats.
 const SHOWN_CHARS: usize = 300;
 
-/// Between two attempts, when another process was faster.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// Everything that is fixed about the tool.
 pub(super) static TOOL: BuiltinTool = BuiltinTool {
     name: "save_memory",
     summary: "Adds one line to ~/.gemini/GEMINI.md",
@@ -77,11 +74,11 @@ pub(super) struct Params {
 }
 
 struct Call {
-    /// Workspace whose keeper keeps the old content.
+    /// Workspace in which the old content is kept for undo.
     workspace: Arc<Workspace>,
-    /// As the user knows it: links are followed when the call runs.
     path: PathBuf,
-    /// Set for a file that depends on the MCP client: the answer names it. All others are in Gemini CLI's words.
+    /// Set for a file that depends on the MCP client: the answer names it. All other answers are in
+    /// Gemini CLI's words.
     is_named: bool,
     fact: Fact,
 }
@@ -115,7 +112,7 @@ fn build(params: Params, tool_env: &ToolEnv) -> Result<Call, ToolError> {
     })
 }
 
-/// Returns the memory files of all hosts, by the home directory and the settings.
+/// Returns the memory files of all known hosts, by the home directory and the settings.
 #[cfg(feature = "full")]
 pub fn memory_files(workspace: &Workspace, settings: &Settings) -> Vec<PathBuf> {
     let name = settings.context_file_name.as_deref();
@@ -123,11 +120,7 @@ pub fn memory_files(workspace: &Workspace, settings: &Settings) -> Vec<PathBuf> 
     HOSTS.iter().filter_map(path).collect()
 }
 
-/// Returns a host's memory file. `name` is that of Gemini CLI's where the settings say.
-///
-/// # Errors
-///
-/// `memory_tool_execution_error` if the directory is not known, or `name` is a path.
+/// Returns a host's memory file. `name` replaces its name for Gemini CLI, and must not be a path.
 fn path_of(
     workspace: &Workspace,
     host: &ClientHost,
@@ -157,7 +150,7 @@ fn is_file_name(name: &str) -> bool {
     !name.contains('\0') && Path::new(name).file_name().is_some_and(|last| last == name)
 }
 
-/// Brings an error into the form of Gemini CLI's tool: the message is a JSON object.
+/// Converts an error to the form of Gemini CLI's tool, whose message is a JSON object.
 fn failure(e: ToolError) -> ToolError {
     let kind = match e.kind {
         kept @ (ErrorKind::Cancelled | ErrorKind::Timeout | ErrorKind::NoSpaceLeft) => kept,
@@ -167,17 +160,14 @@ fn failure(e: ToolError) -> ToolError {
     ToolError::new(kind, format!(r#"{{"success":false,"error":{text}}}"#)).with_source(e)
 }
 
-/// The file as it is and as it will be.
 struct Plan {
     target: Target,
     place: WorkspacePath,
     old: Vec<u8>,
-    /// `None` where it holds the fact already.
     new: Option<Vec<u8>>,
 }
 
 impl Call {
-    /// Reads the file under its lock and decides what to write.
     fn plan(&self, cx: &Context) -> Result<Plan, ToolError> {
         let (workspace, place) = Workspace::for_user_file(&self.path)?;
         let target = workspace.target(&place, &cx.cancel)?;
@@ -199,13 +189,13 @@ impl Call {
         })
     }
 
-    /// Checks that a line can be added to the file. The line is UTF-8 whatever older encoding the
-    /// rest may be in: as that Gemini CLI reads all of it.
     fn check(&self, old: &[u8]) -> Result<(), ToolError> {
         let what = if old.len() > MAX_FILE_BYTES {
             format!("larger than {MAX_FILE_BYTES} bytes")
         } else {
             match detect(old, true) {
+                // The new line is UTF-8 whatever encoding the rest is in: as that Gemini CLI reads
+                // all of it.
                 Some(encoding) if encoding.unit() == 1 => return Ok(()),
                 Some(encoding) => {
                     format!("encoded in {}, which hosts don't read", encoding.name())
@@ -220,8 +210,8 @@ impl Call {
         )
     }
 
-    /// Adds the fact, again and again while others are faster. Returns true if it is new, and the
-    /// notes about the file, each after a blank.
+    /// Adds the fact, and tries again while other processes change the file. Returns whether the
+    /// fact is new, and notes for the answer, each with a leading space.
     fn save(&self, cx: &Context) -> Result<(bool, String), ToolError> {
         loop {
             cx.cancel.check()?;
@@ -237,6 +227,7 @@ impl Call {
             match super::commit(plan.target, workspace, place, origin, |file| {
                 file.write_all(&new)
             }) {
+                // Another process was faster.
                 Err(e) if is_lost_race(&e) => std::thread::sleep(PAUSE),
                 written => return Ok((true, written?)),
             }

@@ -1,4 +1,4 @@
-//! The directories that `glob` and `search_file_content` look through.
+//! The directories that `glob` and `search_file_content` search.
 
 use super::locations;
 use gemini_tools_core::tool::named::NamedText;
@@ -8,10 +8,9 @@ use gemini_tools_workspace::{Respect, Workspace, WorkspacePath};
 use rustix::fs::FileType;
 use std::sync::Arc;
 
-/// The directories of a call, and the rules for what is left out in them.
 pub(super) struct SearchScope {
     pub(super) workspace: Arc<Workspace>,
-    /// Several where the workspace has several roots and no path was given.
+    /// Several if the workspace has several roots and the call gives no path.
     pub(super) places: Vec<WorkspacePath>,
     pub(super) respect: Respect,
     pub(super) node_modules: NodeModules,
@@ -30,11 +29,6 @@ impl SearchScope {
         self.places.iter().flat_map(locations).collect()
     }
 
-    /// Walks all places and returns the visitors of all workers.
-    ///
-    /// # Errors
-    ///
-    /// Returns the error of the first walk that fails.
     pub(super) fn walk<'p, V: Visitor>(
         &'p self,
         visit_ignored: bool,
@@ -77,11 +71,6 @@ pub(super) fn node_modules<'a>(
     }
 }
 
-/// Returns what patterns mean below the directories of a call.
-///
-/// # Errors
-///
-/// As [`Workspace::patterns_below`].
 pub(super) fn patterns<P: AsRef<str>>(
     workspace: &Workspace,
     patterns: impl IntoIterator<Item = P>,
@@ -94,11 +83,7 @@ pub(super) fn patterns<P: AsRef<str>>(
     Ok(all)
 }
 
-/// Refuses what is not a directory, with the error types of searches.
-///
-/// # Errors
-///
-/// Returns `search_path_not_found` or `search_path_not_a_directory`.
+/// Refuses a path that is no directory, with the error kinds of searches.
 pub(super) fn require_directory(
     workspace: &Workspace,
     place: &WorkspacePath,
@@ -133,7 +118,6 @@ pub(super) fn node_modules_note(report: &WalkReport) -> Option<String> {
     (report.node_modules > 0).then(|| format!("{directories} left out"))
 }
 
-/// Adds a note that directories could not be read, if any could not.
 pub(super) fn push_unreadable(text: &mut NamedText, report: &WalkReport) {
     if let Some(example) = &report.unreadable_example {
         let directories = super::counted(report.unreadable, "directory");

@@ -1,18 +1,18 @@
-//! Searching one file for lines: the engine behind `search_file_content`.
+//! Searches one file for lines: the engine behind `search_file_content`.
 //!
 //! # How it works
 //!
-//! `grep-searcher` finds the lines that a [`LineMatcher`] says match. [`FileSearcher::search`] reads
-//! a file into a buffer with one call. A file that fits is searched as one text; a larger one goes
-//! through a second buffer in blocks of whole lines, which grows up to `MAX_LINE_BYTES` for a long
-//! line. A longer line ends the search of its file, and the answer names it.
+//! `grep-searcher` finds the lines that a [`LineMatcher`] says match. [`FileSearcher::search`]
+//! reads a file into a buffer with one call. A file that fits is searched as one text; a larger one
+//! goes through a second buffer in blocks of whole lines, which grows up to `MAX_LINE_BYTES` for a
+//! long line. A longer line ends the search of its file, and the answer says so.
 //!
-//! `grep-searcher` knows encodings by a byte order mark only. So here a file that is not UTF-8 is
-//! decoded on the way. If a file that matches has a zero byte, its matches are counted, but not
-//! shown. `HitSink` keeps what is to be shown, up to [`MAX_BYTES`].
+//! `grep-searcher` knows encodings by a byte order mark only, so a file that is not UTF-8 is
+//! decoded here. If a file that matches has a zero byte, its matches are counted but not shown.
+//! `HitSink` keeps the lines to show, up to [`MAX_BYTES`].
 //!
-//! What a pattern means is up to `query`; which files are searched is up to `search_file_content`
-//! and `workspace::walk`.
+//! `query` decides what a pattern means, `search_file_content` and `workspace::walk` which files
+//! are searched.
 
 use super::query::{LineMatcher, Query};
 use gemini_tools_core::text::{count_newlines, counted};
@@ -29,80 +29,63 @@ use std::cell::Cell;
 use std::fs::File;
 use std::io::Read;
 
-/// Size from which on a file is searched in blocks.
+/// Files of this size or more, in bytes, are searched in blocks.
 const BUFFER_BYTES: usize = 256 * 1024;
 
-/// Maximum length of a line, with the context before it, in a file that is searched in blocks.
+/// Maximum length of a line, together with the context before it, in a file that is searched in
+/// blocks.
 pub(super) const MAX_LINE_BYTES: usize = 2 * 1024 * 1024;
 
-/// Amount of a file that is searched after its first zero byte.
+/// How many bytes of a file are searched after its first zero byte.
 const BINARY_BYTES: usize = 1024 * 1024;
 
-/// Memory for the lines that are kept of one file, and of one call, in bytes; beyond it the answer is cut
-/// as by the limit of matches.
+/// Memory for the lines that are kept of one file, and of one call, in bytes. Beyond it the answer
+/// is cut, as at the limit of matches.
 pub(super) const MAX_BYTES: usize = 4 * 1024 * 1024;
 
-/// Memory for a kept line besides its text.
 const LINE_BYTES: usize = 64;
 
-/// A shown line is cut around its match beyond this, in characters.
 const LINE_CHARS: usize = 2_000;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ShownLine {
-    /// From 1.
     pub(super) number: u64,
     pub(super) is_match: bool,
-    /// The line without its end, cut where it is long.
     pub(super) text: Box<str>,
-    /// Column of its first match, from 1 and in characters, where that is wanted and known.
+    /// Column of the first match in characters, counted from 1; `None` if it is not wanted or not
+    /// known.
     pub(super) column: Option<u64>,
-    /// The first column behind that match.
     pub(super) end_column: Option<u64>,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Hits {
-    /// Matching lines, also those that are not kept.
     pub(super) count: u64,
-    /// The file is not text; its lines are not kept.
     pub(super) is_binary: bool,
-    /// The lines to show.
     pub(super) lines: Vec<ShownLine>,
-    /// Memory for these lines, in bytes.
     pub(super) bytes: usize,
-    /// The search stopped at the limit of matches.
     pub(super) is_cut: bool,
-    /// The reason why the rest of the file was not searched.
     pub(super) unsearched: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SearchRequest {
-    /// Context lines before a match.
     pub(super) before: u64,
-    /// Context lines after a match.
     pub(super) after: u64,
-    /// The most matching lines of one file.
     pub(super) most: u64,
-    /// Lines are kept, not only counted.
+    /// Whether lines are kept, rather than only counted.
     pub(super) lines: bool,
-    /// Columns of matches are wanted.
     pub(super) columns: bool,
 }
 
-/// A reason why the search of a file stopped.
 #[derive(Debug)]
 pub(super) enum Failure {
     Read(std::io::Error),
-    /// The library's, which has none that we know of.
     Search(String),
-    /// The call was interrupted.
     Stopped(ToolError),
 }
 
 impl Failure {
-    /// Turns a failure at a file into an error of the whole call.
     pub(super) fn into_error(self) -> ToolError {
         match self {
             Failure::Read(e) => ToolError::new(
@@ -129,20 +112,16 @@ impl SinkError for Failure {
     }
 }
 
-/// Searches file after file with the same buffers.
 pub(super) struct FileSearcher<'a> {
     query: &'a Query,
     except: Option<&'a Query>,
     cancel: &'a Cancellation,
     request: SearchRequest,
     searcher: Searcher,
-    /// Away while a file is searched.
     buffer: Option<PageBuffer>,
 }
 
 impl<'a> FileSearcher<'a> {
-    /// Makes the buffers for searching files for lines that match one pattern and not the other, as
-    /// long as the call may go on.
     pub(super) fn new(
         query: &'a Query,
         except: Option<&'a Query>,
@@ -172,11 +151,6 @@ impl<'a> FileSearcher<'a> {
         }
     }
 
-    /// Searches an open file.
-    ///
-    /// # Errors
-    ///
-    /// Returns the operating system's error, or that the call may not go on.
     pub(super) fn search(&mut self, file: &mut File) -> Result<Option<Hits>, Failure> {
         let buffer = self.buffer.take();
         let mut buffer = buffer.unwrap_or_else(|| PageBuffer::new(BUFFER_BYTES));
@@ -242,8 +216,8 @@ impl<'a> FileSearcher<'a> {
         }))
     }
 
-    /// Searches a file in blocks, without its byte order mark. Returns true if the file is binary.
-    /// `ascii` is the file itself, if what was read of it does not tell its encoding.
+    /// Searches a file in blocks. `ascii` is the file itself if its beginning is ASCII and so does
+    /// not tell its encoding. Returns true if the file is binary.
     fn search_blocks<'f>(
         &mut self,
         encoding: Option<Encoding>,
@@ -288,22 +262,20 @@ fn too_long(line: u64, request: SearchRequest) -> String {
     format!("line {line}{context} is longer than {most} MiB")
 }
 
-/// A text that is read in blocks, as long as the call may go on and the text is not binary.
+/// Reads a file in blocks until the call is cancelled, or the file turns out to be binary.
 struct Blocks<'a> {
     inner: Box<dyn Read + 'a>,
-    /// The file, as long as all of it was ASCII.
+    /// The file itself, as long as all of it was ASCII.
     ascii: Option<&'a File>,
     cancel: &'a Cancellation,
-    /// Line feeds so far.
     lines: u64,
     has_zero: bool,
-    /// Bytes after the first zero byte.
     binary_bytes: usize,
 }
 
 impl Blocks<'_> {
-    /// Decodes the rest of the file, of which `n` bytes are in the buffer, if it turns out to be in an older
-    /// encoding. Returns how many bytes are in the buffer then.
+    /// Starts to decode if the file turns out to be in an older encoding. `n` bytes of the file are
+    /// in the buffer; returns how many bytes of text are there then.
     fn decoded(&mut self, file: &File, buffer: &mut [u8], n: usize) -> std::io::Result<usize> {
         let encoding = encoding_of_file(file, file.metadata()?.len())?;
         let Some(encoding) = encoding.filter(|encoding| encoding.is_legacy()) else {
@@ -335,14 +307,11 @@ impl Read for Blocks<'_> {
     }
 }
 
-/// Keeps the lines of one file that are to be shown.
 struct HitSink<'a> {
     matcher: LineMatcher<'a>,
     request: SearchRequest,
     hits: Hits,
-    /// The whole file, where it is known.
     whole: &'a [u8],
-    /// The whole file has a match and a zero byte.
     is_binary: bool,
 }
 
@@ -428,8 +397,7 @@ fn without_line_feed(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\n").unwrap_or(line)
 }
 
-/// Cuts a line that is too long to be shown: around the match, or after it where the match
-/// is near the beginning.
+/// Shortens a long line to the text around its match, which begins at the byte `at`.
 fn cut(line: &str, at: usize) -> Cow<'_, str> {
     let line = line.trim_end_matches(['\r', '\n']);
     if line.len() <= LINE_CHARS || line.chars().nth(LINE_CHARS).is_none() {

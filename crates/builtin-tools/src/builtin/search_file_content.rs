@@ -1,4 +1,4 @@
-//! `search_file_content`: lines of files by a regular expression.
+//! `search_file_content`: finds lines of files by a regular expression.
 
 use super::near_names::{NearNames, Wanted};
 use super::query::Query;
@@ -23,25 +23,18 @@ use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Matching lines that one call gives.
 const MAX_MATCHES: u64 = 20_000;
 
-/// Memory for the names of files, where only these are given, in bytes.
 const MAX_NAMES_BYTES: usize = 12 * 1024 * 1024;
 
-/// Memory for a file besides its name and lines, in bytes.
 const NAME_BYTES: usize = 40;
 
-/// Names of binary files that data list.
 const MAX_BINARY: usize = 10_000;
 
-/// Names of files that could not be read, in the text.
 const MAX_UNREADABLE: usize = 5;
 
-/// Lines beside a match that one call can ask for.
 const MAX_CONTEXT_LINES: u64 = 10_000;
 
-/// Everything that is fixed about the tool.
 pub(super) static TOOL: BuiltinTool = BuiltinTool {
     name: "search_file_content",
     summary: "Finds lines by regular expression",
@@ -127,20 +120,18 @@ pub(super) struct Params {
 
 struct Call {
     scope: SearchScope,
-    /// The one file to search, where `path` names a file.
+    /// Whether `path` names a file, which is the only place then.
     single: bool,
     pattern: String,
     is_fixed: bool,
     query: Query,
-    /// Lines that match this are left out.
     except: Option<Query>,
     include: PatternSet,
-    /// Files and directories to leave out: patterns from behind an exclamation mark.
+    /// Files and directories to leave out: the patterns given with an exclamation mark.
     exclude: PatternSet,
     filter: Option<String>,
     names_only: bool,
     request: SearchRequest,
-    /// The most matching lines of the answer.
     most: u64,
 }
 
@@ -192,7 +183,7 @@ fn build(params: Params, ToolEnv { workspace, .. }: &ToolEnv) -> Result<Call, To
     })
 }
 
-/// Adds to the error of a pattern with the look of plain text that it can be taken literally.
+/// Suggests `fixed_strings` if a pattern that does not compile looks like plain text.
 fn with_literal_hint(error: ToolError, pattern: &str) -> ToolError {
     let repeats = |rest: &str| rest.starts_with(|c: char| c.is_ascii_digit());
     let is_plain = !pattern.contains(['\\', '|', '^', '$', '\n'])
@@ -222,7 +213,6 @@ fn places(
     Ok((vec![place], is_file))
 }
 
-/// Returns what is asked of each file, where the answer has at most `most` matching lines.
 fn request(params: &Params, names_only: bool, most: u64) -> Result<SearchRequest, ToolError> {
     let per_file = number("max_matches_per_file", params.max_matches_per_file, 1)?;
     let context = context_lines("context", params.context)?.unwrap_or(0);
@@ -237,7 +227,8 @@ fn request(params: &Params, names_only: bool, most: u64) -> Result<SearchRequest
     })
 }
 
-/// Parses a list of patterns, and those that begin with an exclamation mark apart.
+/// Parses patterns into those of files to search and those of files to leave out, which begin with
+/// an exclamation mark.
 fn patterns(
     list: &[&str],
     workspace: &Workspace,
@@ -254,7 +245,6 @@ fn patterns(
     ))
 }
 
-/// Checks a number that must have a least value.
 fn number(name: &str, value: Option<f64>, least: u64) -> Result<Option<u64>, ToolError> {
     match value {
         None => Ok(None),
@@ -265,7 +255,6 @@ fn number(name: &str, value: Option<f64>, least: u64) -> Result<Option<u64>, Too
     }
 }
 
-/// Checks a number of lines beside a match.
 fn context_lines(name: &str, value: Option<f64>) -> Result<Option<u64>, ToolError> {
     match number(name, value, 0)? {
         Some(n) if n > MAX_CONTEXT_LINES => Err(ToolError::invalid(format!(
@@ -277,27 +266,22 @@ fn context_lines(name: &str, value: Option<f64>) -> Result<Option<u64>, ToolErro
 
 #[derive(Default)]
 struct Results {
-    /// The files with matches, by their names: relative to the first root where they lie below it,
-    /// else absolute. Their matches are there where lines are shown.
+    /// Files with matches by their names: relative to the first root if they are below it,
+    /// otherwise absolute. The matches are kept only if lines are shown.
     files: BTreeMap<Vec<u8>, Option<Box<Hits>>>,
     matches: u64,
     bytes: usize,
-    /// There were more files; those after the last that is kept can't be shown.
+    /// Set if files were dropped. None that sorts behind the last one kept can be shown.
     is_cut: bool,
-    /// Binary files with matches, which are not shown, and how many there are.
     binary: Vec<Vec<u8>>,
     binaries: usize,
-    /// The number of files that could not be read, or not to their end.
     unreadable: usize,
-    /// The first of them by name, with the reason.
     unreadable_examples: BTreeMap<Vec<u8>, String>,
     has_searched: bool,
-    /// The error that ends the call.
     failed: Option<ToolError>,
 }
 
 impl Results {
-    /// Counts a file that could not be read, or not to its end.
     fn leave_out(&mut self, name: Vec<u8>, reason: String) {
         self.unreadable += 1;
         self.unreadable_examples.insert(name, reason);
@@ -306,8 +290,8 @@ impl Results {
         }
     }
 
-    /// Adds the matches of a file, and forgets files that can't be shown. What is kept suffices
-    /// whatever else is found: the first matches in the order of names, up to both limits.
+    /// Adds the matches of a file, and drops files that can't be shown any more. In whatever order
+    /// files arrive, those with the first matches by name are kept, up to both limits.
     fn add(&mut self, name: Vec<u8>, hits: Hits, call: &Call) {
         if hits.is_binary {
             self.binaries += 1;
@@ -332,7 +316,7 @@ impl Results {
         }
     }
 
-    /// Returns the name after which no file can be shown.
+    /// Returns the name behind which no file can be shown, so that it need not be searched.
     fn cutoff(&self) -> Option<&[u8]> {
         let last = self.files.last_key_value().filter(|_| self.is_cut)?;
         Some(last.0)
@@ -365,7 +349,6 @@ fn count_of(hits: Option<&Hits>) -> u64 {
     hits.map_or(1, |hits| hits.count)
 }
 
-/// Returns the size in memory of a file's name and matches, in bytes.
 fn size_of_file(name: &[u8], hits: Option<&Hits>) -> usize {
     let hits = hits.map_or(0, |hits| size_of::<Hits>() + hits.bytes);
     NAME_BYTES + name.len() + hits
@@ -373,7 +356,6 @@ fn size_of_file(name: &[u8], hits: Option<&Hits>) -> usize {
 
 struct Finder<'a> {
     call: &'a Call,
-    /// The directory of the walk, as it is shown before each name.
     prefix: Vec<u8>,
     searcher: FileSearcher<'a>,
     kept: &'a Mutex<Results>,
@@ -577,7 +559,6 @@ impl Call {
         Ok(NearNames::nearest(names))
     }
 
-    /// Returns the limits of what is shown, in matches and bytes.
     fn room(&self) -> (u64, usize) {
         if self.names_only {
             (u64::MAX, MAX_NAMES_BYTES)
@@ -720,20 +701,17 @@ impl Call {
     }
 }
 
-/// The part of the results that fits the answer.
 #[derive(Default)]
 struct ShownMatches {
     text: NamedText,
     matches: u64,
     files: usize,
     locations: Vec<FoundPlace>,
-    /// Something is left out.
     is_cut: bool,
     is_cut_in_file: bool,
 }
 
 impl ShownMatches {
-    /// Adds the lines of one file, up to the most matches of the answer.
     fn push_file(&mut self, name: &[u8], hits: &Hits, call: &Call) {
         self.is_cut |= hits.count > call.most - self.matches;
         self.is_cut |= hits.is_cut && hits.count < call.request.most;

@@ -1,7 +1,7 @@
-//! `smart_edit`: a text in one file for another, also where the old text is slightly wrong.
+//! `smart_edit`: replaces a text in one file, even if the old text is quoted slightly wrong.
 //!
-//! [`crate::edit`] finds the place. Where it does not reach, a model may
-//! correct the texts once, from the instruction; what it gives is found by the same rules.
+//! [`crate::edit`] finds the place. If it can't, a model may correct the texts once, by the
+//! instruction; the same rules then find the corrected texts.
 
 #[cfg(feature = "full")]
 mod correction;
@@ -21,13 +21,11 @@ use gemini_tools_workspace::write::Target;
 use serde::Deserialize;
 use std::borrow::Cow;
 
-/// No further than this is looked for the beginning of a place's line.
+/// How many bytes before a place are searched for the beginning of its line.
 const FAR_BYTES: u64 = 4096;
 
-/// Larger files are not sent to a model.
 const MODEL_CHARS: usize = 400_000;
 
-/// Everything that is fixed about the tool.
 pub(super) static TOOL: BuiltinTool = BuiltinTool {
     name: "smart_edit",
     summary: "Replaces a text, also if quoted inexactly",
@@ -82,7 +80,6 @@ pub(super) struct Params {
 
 struct Call {
     edit: Edit,
-    /// The purpose of the change, for a model that corrects it.
     #[cfg(feature = "full")]
     instruction: String,
     #[cfg(feature = "full")]
@@ -113,7 +110,6 @@ impl Call {
         }
     }
 
-    /// Finds texts literally, else by edit matching.
     fn plan_for(
         &self,
         subject: Subject<'_>,
@@ -193,7 +189,8 @@ impl Call {
         }
     }
 
-    /// Returns the whole file as text, if it is not too large and would come back to the byte.
+    /// Returns the whole file as text; `None` if it is too large, or if encoding the text again
+    /// would change a byte.
     fn text(
         &self,
         Subject { current, encoding }: Subject<'_>,
@@ -232,7 +229,7 @@ impl Call {
         self.edit.plan(subject, replacement, note, name)
     }
 
-    /// Returns the new text for a literal place, with its lines as deep as they belong.
+    /// Returns the new text for a literal match, with its lines indented as they belong there.
     fn place_text<'t>(
         &self,
         subject: Subject<'_>,

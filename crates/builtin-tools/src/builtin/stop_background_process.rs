@@ -11,7 +11,6 @@ use gemini_tools_process::ending::GRACE;
 use gemini_tools_process::jobs::{Job, Jobs};
 use serde::Deserialize;
 
-/// Everything that is fixed about the tool.
 pub(super) static TOOL: BuiltinTool = BuiltinTool {
     name: "stop_background_process",
     summary: "Ends a background process",
@@ -53,11 +52,6 @@ fn build(params: Params, ToolEnv { workspace, .. }: &ToolEnv) -> Result<Call, To
     })
 }
 
-/// Converts an id to the system's type.
-///
-/// # Errors
-///
-/// `invalid_tool_params` where no process can have it.
 pub(super) fn process_id(pid: u64) -> Result<i32, ToolError> {
     i32::try_from(pid).map_err(|_| unknown(pid))
 }
@@ -69,11 +63,6 @@ fn unknown(pid: impl std::fmt::Display) -> ToolError {
     .with_hint("Use list_background_processes to see which there are.")
 }
 
-/// Finds the job that a process belongs to.
-///
-/// # Errors
-///
-/// `invalid_tool_params` where this project has none.
 pub(super) fn find(jobs: Option<&Jobs>, pid: i32) -> Result<Job, ToolError> {
     jobs.and_then(|jobs| jobs.find(pid))
         .ok_or_else(|| unknown(pid))

@@ -1,7 +1,7 @@
-//! `web_fetch`: pages that a prompt names, and what it wants of them.
+//! `web_fetch`: reads the pages that a prompt names, and does with them what it asks.
 //!
-//! Here are the arguments, and which addresses may be asked for at all; `gemini-tools-net`
-//! fetches the pages and has a model read them.
+//! This module has the arguments, and decides which addresses may be requested at all;
+//! `gemini-tools-net` fetches the pages and has a model read them.
 
 use super::{BuiltinTool, ToolEnv, make_call};
 use gemini_tools_core::text::{counted, excerpt, one_line};
@@ -20,19 +20,17 @@ use url::Url;
 
 const MAX_ADDRESSES: usize = 20;
 
-/// Maximum characters of a prompt in a description.
 const SHOWN_CHARS: usize = 100;
 
-/// The variable that allows hosts, besides the user's settings.
+/// Environment variable with hosts that may be fetched, besides those in the settings.
 const ALLOW_VARIABLE: &str = "GEMINI_TOOLS_FETCH_ALLOW";
 
-/// Pages that are fetched at the same time, and the limits of all of them together, which
-/// `gemini-tools-net` holds.
+/// Limits that `gemini-tools-net` enforces: pages that are fetched at the same time, and the bytes
+/// and characters of all pages together.
 pub(super) const PAGES_AT_ONCE: u64 = 4;
 pub(super) const PAGES_BYTES: u64 = 12 * 1024 * 1024;
 pub(super) const PAGES_CHARS: usize = 400_000;
 
-/// Everything that is fixed about the tool.
 pub(super) static TOOL: BuiltinTool = BuiltinTool {
     name: "web_fetch",
     summary: "Reads web pages and does what a prompt asks",
@@ -76,14 +74,12 @@ pub(super) struct Params {
 
 struct Call {
     tool_env: ToolEnv,
-    /// Hosts that the user has allowed, as rules.
     allowed: Vec<String>,
     policy: AddressPolicy,
     prompt: String,
-    /// The prompt for a model, which finds the same addresses in it.
+    /// The prompt for a model, written so that it finds the same addresses in it.
     separated: String,
     urls: Vec<Url>,
-    /// Texts that look like an address but are none.
     unusable: Vec<(String, String)>,
 }
 
@@ -124,8 +120,8 @@ fn build(params: Params, tool_env: &ToolEnv) -> Result<Call, ToolError> {
     })
 }
 
-/// Returns the addresses that may be reached: the public, and those that the user has allowed,
-/// which are given as rules, too.
+/// Returns the rules for the hosts that the user has allowed, and the policy made of them. The
+/// policy allows all public addresses, too.
 fn address_policy(settings: &Settings) -> Result<(Vec<String>, AddressPolicy), ToolError> {
     let listed = |variable: Variable| -> Vec<String> {
         let text = variable.text();
@@ -187,8 +183,8 @@ impl ToolInvocation for Call {
 }
 
 impl Call {
-    /// Returns the reason for refusing an address without asking a name server.
     fn refusal_reason(&self, url: &Url) -> Option<String> {
+        // No name server is asked before the user has allowed the call.
         let known = known_addresses(&url.host()?)?;
         let host = url.host_str()?.trim_matches(['[', ']']);
         let port = url.port_or_known_default()?;

@@ -1,4 +1,4 @@
-//! `write_file`: the whole content of one file.
+//! `write_file`: writes the whole content of one file.
 
 use super::{BuiltinTool, OUTSIDE, ToolEnv, make_call, placeholder};
 use gemini_tools_core::tool::{
@@ -17,7 +17,6 @@ use serde::Deserialize;
 use std::io::Write;
 use std::sync::Arc;
 
-/// Everything that is fixed about the tool.
 pub(super) static TOOL: BuiltinTool = BuiltinTool {
     name: "write_file",
     summary: "Writes the whole content of a file",
@@ -75,12 +74,13 @@ fn build(params: Params, ToolEnv { workspace, .. }: &ToolEnv) -> Result<Call, To
 struct Plan {
     bytes: Vec<u8>,
     encoding: Encoding,
-    /// Empty for a new file; `None` where the present content is too large or no text.
+    /// The present text: empty for a new file, `None` if the file is too large or not text.
     old_text: Option<String>,
 }
 
 impl Call {
-    /// Brings the content into the form of the present file.
+    /// Converts the content to the form of the present file: its encoding, byte order mark and line
+    /// ends.
     fn plan(&self, target: &Target) -> Result<Plan, ToolError> {
         let fresh = |old_text| Plan {
             bytes: self.content.clone().into_bytes(),

@@ -1,20 +1,20 @@
-//! The depth of a new text's lines in the file.
+//! Decides how the lines of a new text are indented in the file.
 //!
 //! If the old text is not indented as the file is, the new text must say by itself how deep its
 //! lines belong. Either it has the file's indentation already; then it is taken as it is. Or it is
-//! indented as the old text, and then each line gets the indentation of the file that corresponds
-//! to its own. If that can't be told, the edit is refused.
+//! indented like the old text; then each line gets the indentation of the file that corresponds to
+//! its own. If that can't be told, the edit is refused, since a line in the wrong block changes
+//! what a program does.
 
 use super::lines::{indentation, trim_end};
 use gemini_tools_workspace::diff::{Algorithm, DiffOp, diff_lines};
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-/// Reason for refusing an edit whose new lines can't be placed.
 pub(super) const UNCLEAR: &str = "the indentation of its new lines is not clear";
 
-/// A line of the old text that is not blank: its number, its indentation, and that of its line in
-/// the file.
+/// A line of the old text that is not blank: its number, its indentation, and the indentation of
+/// its line in the file.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pair<'a> {
     pub(super) at: usize,
@@ -22,34 +22,26 @@ pub(super) struct Pair<'a> {
     pub(super) file: &'a str,
 }
 
-/// Both texts by lines, without whitespace at their ends, and the place of the old one.
+/// Both texts as lines without trailing whitespace, and where the lines of the old one are in the
+/// file.
 #[derive(Debug)]
 pub(super) struct Texts<'a> {
     pub(super) old: &'a [&'a str],
     pub(super) new: &'a [&'a str],
     pub(super) pairs: &'a [Pair<'a>],
-    /// Unit of the file's indentation.
     pub(super) unit: &'a str,
-    /// False if the file does not say what its unit is.
     pub(super) is_unit_known: bool,
 }
 
-/// The indentation of each line, which is empty for a blank one.
 type Indents = Vec<String>;
 
-/// The differences between both texts, and the indentation of each new line in the file.
 #[derive(Debug)]
 pub(super) struct Layout {
     pub(super) ops: Vec<DiffOp>,
-    /// That of a line that stays is the file's own.
     pub(super) indents: Indents,
 }
 
-/// Computes the indentation of the new lines in the file.
-///
-/// # Errors
-///
-/// Returns the reason if that of a line is not clear.
+/// Computes the indentation of the new lines in the file, or returns why it is not clear.
 pub(super) fn layout(texts: &Texts<'_>) -> Result<Layout, &'static str> {
     let ops = diff_lines(Algorithm::Patience, texts.old, texts.new, None);
     let as_written = |ops| {
@@ -82,8 +74,8 @@ impl Texts<'_> {
         diff_lines(Algorithm::Patience, &old, self.new, None)
     }
 
-    /// Returns true if the new text is indented as the file is, and not as the old text; `None` if
-    /// that is not clear.
+    /// Returns true if the new text is indented like the file rather than like the old text; `None`
+    /// if that is not clear.
     fn has_files_indentation(&self, rules: &[Rule<'_>]) -> Option<bool> {
         let is_regular = !rules.is_empty();
         let filled = || self.new.iter().copied().filter(|line| !line.is_empty());
@@ -114,8 +106,8 @@ impl Texts<'_> {
         }
     }
 
-    /// Returns true if the new text may count in other units than the file: it has depths between
-    /// those that the file has, or all of its depths are in the units of the old text.
+    /// Returns true if the new text may count in another unit than the file: some of its depths are
+    /// no multiples of the file's unit, or all are multiples of the old text's unit.
     fn counts_in_other_units(&self, rules: &[Rule<'_>]) -> bool {
         let is_whole = |indent: &str| levels(indent, self.unit).is_some();
         let counts_in = |unit: &str| {
@@ -127,8 +119,8 @@ impl Texts<'_> {
             && (!counts_in(self.unit) || others.any(|rule| counts_in(&rule.from)))
     }
 
-    /// Returns true if the old text has so many times the blanks of the file on each line: then the
-    /// new text may have them, too.
+    /// Returns true if each line of the old text is indented by the same multiple of the file's
+    /// spaces. The new text may be, too.
     fn is_scaled(&self) -> bool {
         let is_blanks = |pair: &Pair<'_>| ![pair.old, pair.file].concat().contains('\t');
         let ratio = |pair: &Pair<'_>| (pair.old.len(), pair.file.len());
@@ -147,8 +139,9 @@ impl Texts<'_> {
                 .all(|(old, file)| old * first.1 == file * first.0)
     }
 
-    /// Returns the first line of the old text if it alone is indented otherwise than the file: less,
-    /// or more though the text does not count in larger units.
+    /// Returns the first line of the old text if it alone is indented differently from the file. If
+    /// it is deeper than in the file, other lines must show that the old text does not use a larger
+    /// unit.
     fn odd_first(&self) -> Option<Pair<'_>> {
         let (first, rest) = self.pairs.split_first()?;
         let may_be_scaled = rest.iter().all(|pair| pair.old.is_empty());
@@ -158,8 +151,9 @@ impl Texts<'_> {
         is_odd.then_some(*first)
     }
 
-    /// Counts the lines that both texts have and that tell one indentation from the other: those
-    /// that the new text has with the old text's, with the file's, and with another one.
+    /// Counts the lines that are in both texts and tell the indentations apart. In the new text,
+    /// the first number of them has the old text's indentation, the second the file's, and the
+    /// third another one.
     fn votes(&self) -> [usize; 3] {
         let (old, new) = (by_content(self.old), by_content(self.new));
         let mut votes = [0; 3];
@@ -175,8 +169,6 @@ impl Texts<'_> {
     }
 }
 
-/// Returns the lines by what they say without their indentation; `None` for several that say the
-/// same.
 fn by_content<'t>(lines: &[&'t str]) -> HashMap<&'t str, Option<&'t str>> {
     let mut by_content = HashMap::new();
     for line in lines {
@@ -186,15 +178,12 @@ fn by_content<'t>(lines: &[&'t str]) -> HashMap<&'t str, Option<&'t str>> {
     by_content
 }
 
-/// The layouts of a new text that is indented as the old one.
 struct Layouts<'t> {
     texts: &'t Texts<'t>,
-    /// Lines of the new text to indent: all but blank ones, and those that stay but have no line in
-    /// the file.
+    /// Numbers of the lines of the new text to indent. Blank ones are left out, and those that stay
+    /// but have no line in the file.
     lines: Vec<usize>,
-    /// Lines of the new text that stay, each with its number in the old one.
     kept: HashMap<usize, usize>,
-    /// Indentations in the file, by the number of a line of the old text.
     files: HashMap<usize, &'t str>,
 }
 
@@ -216,7 +205,6 @@ impl<'t> Layouts<'t> {
         }
     }
 
-    /// Returns the layout if all readings that make sense give the same one.
     fn agreed_indents(&self, rules: &[Rule<'_>]) -> Option<Indents> {
         let odd_first = self.texts.odd_first();
         let table = self.table();
@@ -246,6 +234,7 @@ impl<'t> Layouts<'t> {
                 readings.push(indents);
                 readings.extend(by_table());
             }
+            // All readings that make sense must give the same result.
             let one = readings.pop()?;
             if readings.iter().any(|other| *other != one) {
                 return None;
@@ -266,12 +255,10 @@ impl<'t> Layouts<'t> {
         indentation(self.texts.new[at])
     }
 
-    /// Returns the file's indentation of a line that stays.
     fn indent_of_kept(&self, at: usize) -> Option<&'t str> {
         self.files.get(self.kept.get(&at)?).copied()
     }
 
-    /// Gives each line that is not blank its indentation; `None` if a line has none.
     fn indents_with(&self, indent: impl Fn(usize) -> Option<String>) -> Option<Indents> {
         let mut indents = vec![String::new(); self.texts.new.len()];
         for at in &self.lines {
@@ -280,8 +267,9 @@ impl<'t> Layouts<'t> {
         Some(indents)
     }
 
-    /// Returns true if the lines after one that opens a block are deeper than it, by whole steps,
-    /// wherever one of the two is new: a text all of whose lines are at one depth does not tell.
+    /// Returns true if the indentation agrees with the blocks: a line after one that opens a block
+    /// is deeper, by whole steps. Two lines that both stay are not compared. A text whose lines are
+    /// all at one depth does not tell how deep they belong.
     fn is_nested(&self, indents: &Indents) -> bool {
         let is_single = self.texts.pairs.len() == 1;
         let is_flat = self.texts.pairs.iter().all(|pair| pair.old.is_empty());
@@ -324,18 +312,16 @@ impl<'t> Layouts<'t> {
         })
     }
 
-    /// Returns true if no new line is more than a step deeper than the one above it: such a line is
-    /// aligned with something, which does not become longer or shorter with the unit.
     fn goes_by_steps(&self, indents: &Indents) -> bool {
         self.lines.windows(2).all(|two| {
             let by = indents[two[1]].strip_prefix(&*indents[two[0]]);
             self.kept.contains_key(&two[1])
+                // A deeper line is aligned with something above it, and an alignment does not grow
+                // or shrink with the unit.
                 || by.is_none_or(|by| levels(by, self.texts.unit).is_some_and(|steps| steps <= 1))
         })
     }
 
-    /// Returns true if lines are added before the first line that stays, or behind the last one:
-    /// they may belong to another block.
     fn adds_at_an_edge(&self) -> bool {
         let olds: Vec<usize> = self.texts.pairs.iter().map(|pair| pair.at).collect();
         let is_kept = |at: &&usize| self.kept.contains_key(at);
@@ -350,10 +336,10 @@ impl<'t> Layouts<'t> {
         let [first_old, last_old] = [first, last].map(|n| self.kept[&self.lines[n]]);
         let before = olds.iter().filter(|at| **at < first_old).count();
         let behind = olds.iter().filter(|at| **at > last_old).count();
+        // Lines at an edge may belong to another block.
         first > before || self.lines.len() - 1 - last > behind
     }
 
-    /// Returns a line's indentation if only the first line of the old text lacks some.
     fn indent_but_first(&self, at: usize, first: Pair<'_>) -> Option<String> {
         let own = self.written_indent(at);
         // Where the first line has tabs for spaces, others may have them too.
@@ -369,9 +355,9 @@ impl<'t> Layouts<'t> {
         (own == first.old || own == first.file).then(|| first.file.to_owned())
     }
 
-    /// Returns true if the depth of the further lines is clear: at least that of the first line in
-    /// the file, or that of a line of the old text. Directly behind the first line, one that is not
-    /// as deep may belong to it or to the lines below.
+    /// Returns true if the depth of the lines after the first is clear: at least that of the first
+    /// line in the file, or that of another line of the old text. A shallower line directly behind
+    /// the first may belong to it, or to the lines below.
     fn are_further_clear(&self, first: Pair<'_>) -> bool {
         // A first line that has the file's indentation shows that the others do, too.
         if self
@@ -398,8 +384,8 @@ impl<'t> Layouts<'t> {
         })
     }
 
-    /// Returns the indentations of the old text, each with what it always is in the file; `None` if
-    /// one is not always the same, or two are the same in the file.
+    /// Maps each indentation of the old text to the file's. Returns `None` unless that is one to
+    /// one, and what is deeper in one is deeper in the other.
     fn table(&self) -> Option<HashMap<&'t str, &'t str>> {
         let pairs = self.texts.pairs;
         let files: HashMap<&str, &str> = pairs.iter().map(|p| (p.old, p.file)).collect();
@@ -414,24 +400,22 @@ impl<'t> Layouts<'t> {
     }
 }
 
-/// A mapping from an indentation of the old text to that of the file.
+/// Converts indentations of the old text to the file's. `old` is the smallest one in the old text,
+/// and `file` that of the same line in the file; what is deeper is converted from the unit `from`
+/// to the unit `to`.
 #[derive(Debug)]
 struct Rule<'a> {
-    /// The smallest indentation of the old text, and that of its line in the file.
     old: &'a str,
     file: &'a str,
-    /// Units that the model and the file count in.
     from: String,
     to: String,
-    /// True if the old text has one indentation only.
     is_single: bool,
-    /// False if the file does not say what its unit is.
     is_unit_known: bool,
 }
 
 impl<'a> Rule<'a> {
-    /// Returns the rules that fit all lines of the old text: by the unit that the model counts in,
-    /// and without a change of units.
+    /// Returns the rules that explain all lines of the old text: one with the unit that the model
+    /// uses, and one without a change of units.
     fn all(texts: &Texts<'a>) -> Vec<Self> {
         let Some(smallest) = texts.pairs.iter().min_by_key(|pair| pair.old.len()) else {
             return Vec::new();
@@ -459,7 +443,6 @@ impl<'a> Rule<'a> {
             .collect()
     }
 
-    /// Returns an indentation of the model in the file; `None` if it is not clear.
     fn apply(&self, indent: &str) -> Option<String> {
         if let Some(more) = indent.strip_prefix(self.old) {
             if !more.is_empty() && !self.is_step_known(more) {
@@ -473,9 +456,9 @@ impl<'a> Rule<'a> {
         Some(file.to_owned())
     }
 
-    /// Returns true if it is known how deep a line is that has so much more indentation than the
-    /// only depth of the old text: where that is another in the file, the model may count in other
-    /// units, or be at another depth.
+    /// Returns true if it is known how deep a line is that has `more` indentation than the only
+    /// depth of the old text. If the file's depth is another one, the model may use another unit,
+    /// or may have quoted the text at another depth.
     fn is_step_known(&self, more: &str) -> bool {
         if !self.is_single || self.old == self.file {
             return true;
@@ -521,8 +504,8 @@ pub(super) fn levels(indent: &str, unit: &str) -> Option<usize> {
     (unit.repeat(n) == indent).then_some(n)
 }
 
-/// Returns the unit of the lines' indentation: a tab, or the commonest step in spaces; `None` if no
-/// line is indented more than another.
+/// Returns the unit of the lines' indentation: a tab, or the commonest step in spaces. Returns
+/// `None` if no line is indented more than another.
 pub(crate) fn unit_of<'t>(lines: impl IntoIterator<Item = &'t str>) -> Option<String> {
     let mut tabs = 0_usize;
     let mut steps = [0_usize; 9];
@@ -572,7 +555,6 @@ fn opening(line: &str) -> Option<char> {
     (":{([".contains(last) || is_tag).then_some(last)
 }
 
-/// Beginnings of lines below which, or above which, depth does not follow from brackets.
 const LABELS: [&str; 7] = [
     "case ",
     "default",
@@ -583,7 +565,6 @@ const LABELS: [&str; 7] = [
     "signals",
 ];
 
-/// Returns true if a line goes on with what the one above it has begun, or ends it.
 fn goes_on(line: &str) -> bool {
     let line = line.trim_start();
     let marks = ["? ", ": ", ".", "&& ", "|| ", "+ ", "| ", "* ", "*/", ";;"];
@@ -595,7 +576,6 @@ fn is_unfinished(line: &str) -> bool {
     marks.iter().any(|mark| line.trim_end().ends_with(mark))
 }
 
-/// Words that begin or end a block without a bracket.
 const BLOCK_WORDS: [&str; 16] = [
     "do",
     "done",
@@ -615,9 +595,9 @@ const BLOCK_WORDS: [&str; 16] = [
     "begin",
 ];
 
-/// Returns true for a line whose depth, or that of its neighbours, does not follow from brackets:
-/// of the C preprocessor, which may begin at the left margin, of a list, or with a word that begins
-/// or ends a block.
+/// Returns true for a line whose depth, or that of its neighbours, does not follow from brackets: a
+/// directive of the C preprocessor, which may begin at the left margin, an entry of a list, or a
+/// line with a word that begins or ends a block.
 fn is_keyword(line: &str) -> bool {
     let line = line.trim_start();
     let word = |text: &str| {
@@ -645,7 +625,6 @@ fn is_keyword(line: &str) -> bool {
     is_headless || is_word(&first) || is_word(last) || line.contains(" do |")
 }
 
-/// Returns true if a line must be deeper than the one above it.
 fn wants_deeper(above: &str, below: &str) -> bool {
     let below = below.trim_start();
     let starts = |line: &str| LABELS.iter().any(|word| line.starts_with(word));
@@ -653,8 +632,8 @@ fn wants_deeper(above: &str, below: &str) -> bool {
     opening(above).is_some() && !is_end && !starts(above.trim_start()) && !starts(below)
 }
 
-/// Returns true if the new text for a place behind other text of its line can't leave the block
-/// of that line: none of its further lines is less deep.
+/// Returns true if no further line of the new text is shallower than `head`, which is the text
+/// before the place on its line. A shallower one would leave the block that `head` is in.
 pub(super) fn stays_in_block(head: &str, old: &str, new: &str) -> bool {
     let block = indentation(head);
     let mut further = new.lines().skip(1).filter(|line| !line.trim().is_empty());
@@ -663,15 +642,16 @@ pub(super) fn stays_in_block(head: &str, old: &str, new: &str) -> bool {
         || further.all(|line| line.starts_with(block))
 }
 
-/// Returns the new text for a literal place behind `before` on its line, as it has to be written
-/// there. `file_unit` returns the unit that the file counts in.
+/// Returns the new text for a literal match behind `before` on its line, as it has to be written
+/// there.
 ///
-/// Behind indentation, the first line of the old text lacks what the file has there. If the new
-/// text has further lines, they may have the file's indentation, or that of the first line.
+/// If `before` is indentation, the first line of the old text lacks it. The further lines of the
+/// new text may have the file's indentation, or that of the first line. `file_unit` returns the
+/// unit of the file.
 ///
 /// # Errors
 ///
-/// Returns the reason if the depth of a line is not clear.
+/// Returns why the depth of a line is not clear.
 pub(crate) fn place_behind<'t>(
     before: &str,
     old: &str,
@@ -722,8 +702,6 @@ pub(crate) fn place_behind<'t>(
     Ok(Cow::Owned(out))
 }
 
-/// Returns true if a new text behind indentation is to be written as it is: one line for another,
-/// or an edit of nothing but the indentation.
 fn is_literal(old: &[&str], new: &[&str]) -> bool {
     let is_same = |(old, new): (&&str, &&str)| old.trim_start() == new.trim_start();
     let is_one_line = old.len() == 1 && new.len() == 1;
@@ -732,8 +710,8 @@ fn is_literal(old: &[&str], new: &[&str]) -> bool {
         || old.len() == new.len() && old.iter().zip(new).all(is_same)
 }
 
-/// Returns true if the first line of a new text may be moved together with the others, instead of
-/// having the file's indentation already.
+/// Returns true if the first line of the new text may have been moved together with the others,
+/// rather than have the file's indentation.
 fn is_moved(old: &[&str], new: &[&str]) -> bool {
     let depth = |lines: &[&str]| {
         let further = lines[1..].iter().filter(|line| !line.is_empty());

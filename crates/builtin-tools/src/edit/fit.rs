@@ -1,4 +1,4 @@
-//! The places of a file that have all lines of an old text, in their order.
+//! Finds the places in a file that have all lines of an old text, in their order.
 
 use super::Reading;
 use super::depth::stays_in_block;
@@ -12,25 +12,21 @@ use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Lines that stay less alike than this are others.
+/// Lines that are less alike than this, from 0 to 1, are different lines.
 const MIN_LIKENESS: f64 = 0.75;
 
-/// The most lines that are mistyped.
 const MAX_MISTYPED: usize = 3;
 
-/// A longer line takes too long to compare.
+/// Longer lines, in bytes, take too long to compare.
 const MAX_MISTYPED_BYTES: usize = 2_000;
 
-/// Lines that `...` stands for, at most.
 const MAX_ELIDED_LINES: usize = 200;
 
-/// The most ways to read the lines that `...` stands for, at one place.
 const MAX_ALTERNATIVES: usize = 64;
 
-/// An old text of fewer characters says too little, unless its lines are quoted well.
+/// An old text of fewer characters fits too many places, unless its lines are quoted exactly.
 const MIN_CHARS: usize = 3;
 
-/// The same where lines are left out or mistyped.
 const MIN_ANCHOR_CHARS: usize = 12;
 
 /// The differences that a place may have from the old text, from strict to lenient.
@@ -40,11 +36,11 @@ pub(super) enum Rank {
     Strict,
     /// Blanks within the lines as well.
     Loose,
-    /// The same in a part of a line.
+    /// Those of `Strict`, where the old text begins or ends within a line.
     Part,
-    /// Blank lines, and lines that `...` stands for.
+    /// Blank lines, and lines that the old text has as `...`.
     LinesLeftOut,
-    /// Letters of lines that stay.
+    /// Letters of lines that the edit does not change.
     Mistyped,
 }
 
@@ -66,15 +62,14 @@ impl Rank {
     }
 }
 
-/// The place of a line of the old text in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LinePlace {
     Same(usize),
-    /// A line that stays, and is nearly the same.
+    /// A line that the edit does not change, and that is nearly the same in the file.
     Near(usize),
-    /// Nowhere: a blank line that the file does not have.
+    /// A blank line that the file does not have.
     Missing,
-    /// The lines up to this one, for which the old text has `...`.
+    /// A `...`, which stands for the file's lines before this one.
     Elided(usize),
 }
 
@@ -89,13 +84,12 @@ impl LinePlace {
 
 #[derive(Debug, Clone)]
 pub(super) struct Fit<'t> {
-    /// The texts, with the rest of the lines that they are a part of.
+    /// The texts, extended to whole lines if they are parts of lines.
     pub(super) texts: Cow<'t, Texts>,
-    /// Of each line of the old text.
     pub(super) places: Vec<LinePlace>,
-    /// The bytes before it on its first line, and behind it on its last one.
+    /// Number of bytes before the place on its first line, and behind it on its last line.
     around: (usize, usize),
-    /// Numbers of the old text's lines before which the file has other blank lines.
+    /// Numbers of the old text's lines before which the file has more or fewer blank lines.
     pub(super) other_blanks: Vec<usize>,
     near: usize,
 }
@@ -112,7 +106,8 @@ impl Fit<'_> {
     }
 }
 
-/// The lines of a file that are not blank, each as the number of what it says.
+/// The lines of a file that are not blank, as numbers: equal lines have the same number, which
+/// makes them fast to compare.
 struct Level {
     numbers: HashMap<String, u32>,
     lines: Vec<u32>,
@@ -120,23 +115,19 @@ struct Level {
 
 pub(super) struct Haystack<'a> {
     pub(super) file: &'a FileLines<'a>,
-    /// The numbers of the lines that are not blank.
     filled: Vec<usize>,
     strict: Level,
     loose: OnceCell<Level>,
 }
 
 struct Old<'t> {
-    /// Without the blanks at their ends.
     lines: Vec<&'t str>,
-    /// The lines that are not blank, in runs between those that stand for others.
+    /// Numbers of the lines that are not blank, in runs between the lines with `...`.
     runs: Vec<Vec<usize>>,
-    /// True for each line that the edit leaves as it is.
     stays: Vec<bool>,
 }
 
 impl<'t> Old<'t> {
-    /// Takes an old text apart. A line that the file has stands for itself.
     fn new(texts: &'t Texts, is_in_file: impl Fn(&str) -> bool) -> Self {
         let (old, new) = ModelLines::pair(&texts.old, &texts.new);
         let (lines, new) = (old.trimmed(), new.trimmed());
@@ -148,6 +139,7 @@ impl<'t> Old<'t> {
         }
         let mut runs = vec![Vec::new()];
         for (at, line) in lines.iter().enumerate() {
+            // A `...` that the file has as well stands for itself.
             let is_inner = at > 0 && at + 1 < lines.len();
             if is_inner && stays[at] && omission(line).is_some() && !is_in_file(line) {
                 runs.push(Vec::new());
@@ -254,10 +246,9 @@ impl<'a> Haystack<'a> {
         fits
     }
 
-    /// Returns the ways in which the runs may begin, the first one at `start`; none if one is not
-    /// there. The numbers are places in the list of lines that are not blank. Where a run is at
-    /// several places behind the one before, there is a way for the first two, since what was left
-    /// out is not clear then.
+    /// Returns the ways in which the runs can be placed with the first one at `start`, which counts
+    /// lines that are not blank. If a run fits several places behind the one before, the first two
+    /// are tried: it is not clear then what was left out.
     fn starts(
         level: &Level,
         runs: &[Vec<Option<u32>>],
@@ -303,7 +294,6 @@ impl<'a> Haystack<'a> {
         all
     }
 
-    /// Places each line of the old text; `None` if one that must be the same is not.
     fn fit<'t>(
         &self,
         texts: &'t Texts,
@@ -395,8 +385,8 @@ impl<'a> Haystack<'a> {
         }
     }
 
-    /// Returns true if a line of the old text that stays may be a line of the file with slips: no
-    /// other line of the file is as near.
+    /// Returns true if `line` may be the old text's line `at` with slips: no other line of the file
+    /// is as similar.
     fn is_near(&self, old: &Old<'_>, at: usize, line: usize, level: &Level) -> bool {
         let wanted = key(old.lines[at], Blanks::Dropped);
         if !old.stays[at] || level.numbers.contains_key(&*wanted) {
@@ -429,7 +419,6 @@ impl<'a> Haystack<'a> {
             .all(|(line, old)| self.file.line(line) == old)
     }
 
-    /// Returns the places where an old text is a part of a line, or begins or ends within one.
     fn parts<'t>(&self, texts: &'t Texts) -> Vec<Fit<'t>> {
         let (starts_line, ends_line) = (texts.old.starts_with('\n'), texts.old.ends_with('\n'));
         let (old, new) = (texts.old.trim_matches('\n'), texts.new.trim_matches('\n'));
@@ -514,8 +503,8 @@ impl<'a> Haystack<'a> {
         first.start + fit.around.0..end - fit.around.1
     }
 
-    /// Returns the line at which the new text is with the very indentation that it has, if it has
-    /// lines that the old text does not have.
+    /// Returns the line at which the file has the new text already, with the same indentation. Only
+    /// a text with lines of its own is looked for.
     pub(super) fn line_of_literal_new(&self, texts: &Texts) -> Option<usize> {
         let wanted = texts.to_new();
         let old = self.old(&wanted);
@@ -531,7 +520,6 @@ impl<'a> Haystack<'a> {
         there.next().map(Fit::first_line)
     }
 
-    /// Returns the line at which the new text is, however it is indented.
     pub(super) fn line_of_new(&self, texts: &Texts) -> Option<usize> {
         let wanted = texts.to_new();
         if self.old(&wanted).characters() < MIN_ANCHOR_CHARS {
@@ -564,7 +552,6 @@ impl Level {
     }
 }
 
-/// Returns how much two lines are alike, from 0 to 1.
 fn likeness(one: &str, other: &str) -> f64 {
     let (short, long) = (one.len().min(other.len()), one.len().max(other.len()));
     if short * 4 < long * 3 || long > MAX_MISTYPED_BYTES {

@@ -1,11 +1,12 @@
-//! The form in which texts are compared, and the texts behind line numbers and escapes.
+//! The form in which texts are compared, where characters that look alike are the same. Also takes
+//! off line numbers and escapes.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
-/// A character of the form, with the bytes of the text that it stands for.
+/// A character of the form, and the bytes of the text that it stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FormChar {
     pub(super) c: char,
@@ -18,20 +19,20 @@ impl FormChar {
         self.start as usize
     }
 
-    /// Returns the byte after the last one in the text.
     pub(super) fn end(self) -> usize {
         self.end as usize
     }
 }
 
-/// Treatment of the blanks within lines. Those at the end of a line never count.
+/// Whether blanks within lines count. Those at the end of a line never do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Blanks {
     Kept,
     Dropped,
 }
 
-/// Returns the form of a text: one kind of line end, and one of the characters that look alike.
+/// Returns the form of a text, which has one kind of line end, and one character in place of all
+/// that look alike.
 pub(super) fn form(text: &str, blanks: Blanks) -> Vec<FormChar> {
     let mut out: Vec<FormChar> = Vec::with_capacity(text.len());
     let mut chars = text.char_indices().peekable();
@@ -80,8 +81,8 @@ fn drop_blanks_at_end(form: &mut Vec<FormChar>) {
     }
 }
 
-/// Returns what a line says, without its indentation and the blanks at its end. Where blanks are
-/// dropped, one stays between two words.
+/// Returns the content of a line, without indentation and trailing blanks. If blanks are dropped,
+/// one stays between two words.
 pub(super) fn key(line: &str, blanks: Blanks) -> Cow<'_, str> {
     let line = line.trim();
     if blanks == Blanks::Kept && line.is_ascii() {
@@ -113,7 +114,7 @@ pub(super) fn form_text(text: &str, blanks: Blanks) -> String {
     form(text, blanks).into_iter().map(|char| char.c).collect()
 }
 
-/// Returns the plain character that a character looks like; `None` if it is not visible.
+/// Returns the plain character that `c` looks like; `None` if `c` is invisible.
 pub(crate) fn plain(c: char) -> Option<char> {
     Some(match c {
         '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}' | '\u{ad}' => return None,
@@ -125,7 +126,6 @@ pub(crate) fn plain(c: char) -> Option<char> {
     })
 }
 
-/// Takes one level of backslash escapes off.
 pub(crate) fn unescape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars();
@@ -149,8 +149,8 @@ pub(crate) fn unescape(text: &str) -> String {
     out
 }
 
-/// Takes line numbers off both texts; `None` unless every line of the old one that is not blank has
-/// one and they count up by one each.
+/// Removes line numbers from both texts. Returns `None` unless every line of the old text that is
+/// not blank has one and they count up by one.
 pub(super) fn without_line_numbers(old: &str, new: &str) -> Option<(String, String)> {
     let mut numbers = Vec::new();
     for (at, line) in old.split('\n').enumerate() {
@@ -190,8 +190,8 @@ pub(super) fn without_line_numbers(old: &str, new: &str) -> Option<(String, Stri
     Some((strip(old), plain_new))
 }
 
-/// Splits a line behind its number, as tools and editors print it: `12: x`, `12\tx`, `L12: x`,
-/// `  12 | x`, `12→x`.
+/// Splits off a line number as tools and editors print it: `12: x`, `12\tx`, `L12: x`, `  12 | x`,
+/// `12→x`.
 fn split_line_number(line: &str) -> Option<(usize, &str)> {
     let start = line.trim_start_matches([' ', '\t']);
     let start = start.strip_prefix('L').unwrap_or(start);

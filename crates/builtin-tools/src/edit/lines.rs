@@ -1,11 +1,10 @@
-//! Texts by lines: that of the file, and those of a model.
+//! Texts split into lines: the file's, and those that a model wrote.
 
 use std::ops::Range;
 
 #[derive(Debug)]
 pub(super) struct FileLines<'a> {
     pub(super) text: &'a str,
-    /// Range of each line, without its line end.
     lines: Vec<Range<usize>>,
 }
 
@@ -42,7 +41,6 @@ impl<'a> FileLines<'a> {
         trim_end(self.whole(line))
     }
 
-    /// Returns a line's end, which the last line may lack.
     pub(super) fn own_ending(&self, line: usize) -> &'static str {
         match &self.text[self.lines[line].end..self.end(line)] {
             "\r\n" => "\r\n",
@@ -51,7 +49,7 @@ impl<'a> FileLines<'a> {
         }
     }
 
-    /// Returns the line end that a new line has behind a line: that line's, or of the nearest line
+    /// Returns the line end for a new line behind `line`: that of this line, or of the nearest line
     /// that has one.
     pub(super) fn ending(&self, line: usize) -> &'static str {
         let before = (0..=line).rev().map(|line| self.own_ending(line));
@@ -78,19 +76,16 @@ impl<'a> FileLines<'a> {
     }
 }
 
-/// A text of a model by lines, without carriage returns.
 #[derive(Debug)]
 pub(super) struct ModelLines<'a> {
-    /// Number of blank lines at the beginning.
     pub(super) blank_before: usize,
-    /// The lines from the first that is not blank to the last.
     pub(super) lines: Vec<&'a str>,
-    /// Number of blank lines at the end.
     pub(super) blank_after: usize,
 }
 
 impl<'a> ModelLines<'a> {
-    /// Takes apart the old and the new text. A line end behind one ends its last line.
+    /// Splits the old and the new text. A line end at the end of a text belongs to its last line,
+    /// and begins no other.
     pub(super) fn pair(old: &'a str, new: &'a str) -> (Self, Self) {
         let end = |text: &'a str| text.strip_suffix('\n').unwrap_or(text);
         (Self::new(end(old)), Self::new(end(new)))

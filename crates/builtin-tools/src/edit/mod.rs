@@ -1,24 +1,26 @@
-//! An edit as two claims: the text at this place reads as the old text, and afterwards it reads as
-//! the new one.
+//! Finds the place of an edit even if the old text is quoted inexactly, and proves the result
+//! before anything is written.
 //!
-//! A *reading* ([`Reading`]) is what lies between a text and what somebody who quotes it from
-//! memory believes to have seen: other indentation, blanks at the ends of lines, characters that
-//! look alike, line numbers in front, one level of escapes. [`apply`] takes a text that is there
-//! literally; where there is none, it looks for a place that has all lines of the old text under
-//! one reading, and in their order. From the reading follows what the new text means in this file:
-//! each reading has an inverse for new lines, and where the inverse is not unique, the edit is
-//! refused. So it is where two places fit, or where two readings lead to different results.
+//! Models quote a file from memory, and a quotation differs from the file in indentation, blanks at
+//! the ends of lines, characters that look alike, line numbers in front or one level of escapes. A
+//! *reading* ([`Reading`]) is one such kind of difference. [`apply`] takes a text that is there
+//! literally. If there is none, it looks for a place that has all lines of the old text, in their
+//! order, under one reading. The reading also tells what the new text means in this file, because
+//! each reading can be inverted for new lines. A wrong edit is worse than none, so the edit is
+//! refused if the inverse is not unique, if two places fit, or if two readings lead to different
+//! results.
 //!
-//! What is written is proved first. Read in the same way, the changed place is the new text, line
-//! for line; lines that both texts have are in it as the file has them, to the byte; and what is
-//! new was not beside the place already.
+//! The proof before writing is this: under the same reading, the changed place is the new text,
+//! line for line; lines that both texts have are in it as the file has them, to the byte; and the
+//! new lines were not beside the place already.
 //!
 //! # How it works
 //!
-//! - `reading` takes line numbers, escapes and the like off both texts; a file is searched for each
-//!   such pair of texts.
-//! - `fit` finds the places, by lines. Lines of the file may be missing from the old text only
-//!   where it has a line such as `...`, or if they are blank. A line that stays may be mistyped.
+//! - `reading` takes line numbers, escapes and the like off both texts. The file is searched for
+//!   each pair of texts that results.
+//! - `fit` finds the places, by lines. The old text may lack lines of the file only where it has a
+//!   line such as `...`, or if they are blank. A line that the edit does not change may be
+//!   mistyped.
 //! - `write` makes the new content of a place and proves it, with the indentation from `depth`.
 //! - `form` says which characters look alike, `omission` which lines stand for others.
 //!
@@ -42,13 +44,12 @@ use lines::FileLines;
 pub(crate) use omission::omission;
 pub(crate) use write::placed_literally;
 
-/// The most places whose results are compared.
 const MAX_PLACES: usize = 20;
 
-/// A difference between what is written and how it is read.
+/// A kind of difference between a text and somebody's quotation of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reading {
-    /// Blanks, line ends, quotes, dashes and other characters that look alike.
+    /// Indentation, blanks, line ends, quotes, dashes and other characters that look alike.
     LookAlikes,
     /// Numbers before the lines.
     LineNumbers,
@@ -56,9 +57,9 @@ pub enum Reading {
     Escapes,
     /// A fence of Markdown around both texts.
     Fence,
-    /// Blank lines, or lines for which the old text has `...`.
+    /// Blank lines, or lines that the old text has as `...`.
     LinesLeftOut,
-    /// Letters of lines that stay.
+    /// Mistyped letters in lines that the edit does not change.
     Mistyped,
 }
 
@@ -92,19 +93,19 @@ impl Reading {
     }
 }
 
-/// An edit that was proved.
+/// An edit whose result was proved to read as the new text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edited {
-    /// The place, in bytes of the text.
+    /// The range to replace, in bytes of the text.
     pub place: Range<usize>,
-    /// Its new content, whose lines end as those around it.
+    /// What to put there. Its lines end as those around it.
     pub content: String,
-    /// The reading of both texts; `None` where the old one is there literally.
+    /// How the old text is quoted; `None` if it is there literally.
     pub reading: Option<Reading>,
 }
 
 impl Edited {
-    /// Returns the whole text with the edit in it.
+    /// Returns the whole text with the edit applied.
     #[must_use]
     pub fn text(&self, text: &str) -> String {
         [
@@ -116,41 +117,41 @@ impl Edited {
     }
 }
 
-/// The reason not to make an edit. Lines count from 1.
+/// Why an edit is refused. Lines count from 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
     /// No place has the old text under any reading.
     NotFound,
-    /// Several places do; they begin on these lines.
+    /// Several places have the old text, so it is not clear which is meant.
     Several {
-        /// The reading of the old text; `None` where it is there literally.
+        /// How the old text is quoted; `None` if it is there literally.
         reading: Option<Reading>,
         /// The lines that the places begin on.
         lines: Vec<usize>,
     },
-    /// One place does, but what should become of it is not clear.
+    /// One place has the old text, but it is not clear what should become of it.
     Unclear {
-        /// The reading of the old text.
+        /// How the old text is quoted; `None` if it is there literally.
         reading: Option<Reading>,
         /// The line that the place begins on.
         line: usize,
         /// Why: a clause, such as "the indentation of its new lines is not clear".
         why: &'static str,
     },
-    /// The text has the new lines already.
+    /// The file has the new text already, so the edit was probably made before.
     Applied {
-        /// The line that they are at.
+        /// The line that the new text begins on.
         line: usize,
     },
 }
 
-/// Replaces the old text by the new one in a text, also where the old one is quoted inexactly.
+/// Replaces the old text with the new one, even if the old one is quoted inexactly.
 ///
-/// The line ends of both texts may be any; those of the text stay.
+/// Both texts may have any line ends. Those of `text` are kept.
 ///
 /// # Errors
 ///
-/// Returns the reason for which there is no place, or no content, that is clearly meant.
+/// Returns a refusal if it is not clear which place is meant, or what should become of it.
 pub fn apply(text: &str, old: &str, new: &str) -> Result<Edited, Refusal> {
     let (old, new) = whole_line_ends(old, new);
     let starts: Vec<usize> = literal_places(text, old);
@@ -183,7 +184,8 @@ pub fn apply(text: &str, old: &str, new: &str) -> Result<Edited, Refusal> {
     }
 }
 
-/// Takes half a line end off the end of both texts: the other half is in the file.
+/// Drops a carriage return at the end of both texts: its line feed is behind the place in the file,
+/// and an edit must not split a line end.
 pub(crate) fn whole_line_ends<'t>(old: &'t str, new: &'t str) -> (&'t str, &'t str) {
     match old.strip_suffix('\r') {
         Some(old) if old.contains('\n') || !new.ends_with('\n') => {
@@ -193,15 +195,15 @@ pub(crate) fn whole_line_ends<'t>(old: &'t str, new: &'t str) -> (&'t str, &'t s
     }
 }
 
-/// Returns true if the lines of the old text end in different ways, and those of the new one in no
-/// other way: then the line ends of both are meant as they are.
+/// Returns true if the old text has line ends of both kinds, and the new text has no others. Then
+/// the line ends of both are meant as they are.
 pub(crate) fn has_mixed_ends(old: &str, new: &str) -> bool {
     let crlf = old.matches("\r\n").count();
     let has_both = crlf > 0 && crlf < old.matches('\n').count();
     has_both && !new.replace("\r\n", "").contains('\r')
 }
 
-/// Returns where a text is literally; nowhere between the halves of a line end.
+/// Returns the offsets at which a text occurs literally, without those that would split a `\r\n`.
 fn literal_places(text: &str, old: &str) -> Vec<usize> {
     let is_cut = |at: usize| text[..at].ends_with('\r') && text[at..].starts_with('\n');
     let starts = text.match_indices(old).map(|(at, _)| at);
@@ -212,11 +214,7 @@ fn literal_places(text: &str, old: &str) -> Vec<usize> {
     starts.filter(whole).collect()
 }
 
-/// The same for an old text that is not there literally.
-///
-/// # Errors
-///
-/// As [`apply`].
+/// [`apply`] for an old text that does not occur literally.
 pub(crate) fn apply_inexactly(text: &str, old: &str, new: &str) -> Result<Edited, Refusal> {
     let file = FileLines::new(text);
     let haystack = Haystack::new(&file);

@@ -5,12 +5,10 @@
 //! it, it is dots alone, or a short phrase such as `rest of the code` with dots behind it or on both
 //! sides. A comment without dots is ordinary text.
 
-/// Marks that begin or end a comment.
 const MARKS: [&str; 12] = [
     "{/*", "*/}", "/*", "*/", "<!--", "-->", "//", "#", "--", ";", "%", "*",
 ];
 
-/// Words for text that is left out; also in the plural.
 const THINGS: [&str; 9] = [
     "code",
     "method",
@@ -25,8 +23,8 @@ const THINGS: [&str; 9] = [
 
 const DOTS: [char; 2] = ['.', '…'];
 
-/// Returns the phrase of a line that stands for code, in a form in which two that say the same are
-/// the same: it is empty for dots alone. `None` for any other line.
+/// Returns the phrase of a line that stands for code, in a form in which phrases that mean the same
+/// are equal. It is empty for dots alone. Returns `None` for any other line.
 pub(crate) fn omission(line: &str) -> Option<String> {
     let mut bare = line.trim();
     while let Some(inner) = MARKS.iter().find_map(|mark| {

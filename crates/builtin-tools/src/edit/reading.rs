@@ -1,19 +1,18 @@
-//! Readings that take something off both texts as a whole: line numbers, escapes, a fence, blanks that are no
-//! blanks.
+//! Readings that take something off both texts as a whole: line numbers, escapes, a fence of
+//! Markdown, or blanks other than spaces.
 
 use super::Reading;
 use super::form::{plain, unescape, without_line_numbers};
 
-/// An old and a new text under one reading.
 #[derive(Debug, Clone)]
 pub(super) struct Texts {
     pub(super) old: String,
     pub(super) new: String,
     pub(super) reading: Option<Reading>,
-    /// The reason for which the new text can't be read in the same way, if a line of it can't that the old one does
-    /// not have.
+    /// Why the new text can't be read in the same way. It counts only if one of the `doubtful`
+    /// lines is not in the old text.
     pub(super) doubt: Option<&'static str>,
-    /// The lines of the new text, as read, that can't be; they count from 0.
+    /// Lines of the new text, as read, that can't be read so; counted from 0.
     pub(super) doubtful: Vec<usize>,
 }
 
@@ -28,7 +27,6 @@ impl Texts {
         }
     }
 
-    /// Returns the texts by which a file is searched for the new one.
     pub(super) fn to_new(&self) -> Self {
         Self {
             old: self.new.clone(),
@@ -37,7 +35,7 @@ impl Texts {
     }
 }
 
-/// Returns the texts under each reading that has something to take off.
+/// Returns the texts as they are, and under each reading that changes them.
 pub(super) fn pairs(text: &str, old: &str, new: &str) -> Vec<Texts> {
     // Characters that can't be seen, or look like a space, are not meant where the file has none.
     let is_hidden = |c: char| plain(c).is_none() || is_other_blank(c);
@@ -194,7 +192,6 @@ fn has_commands(text: &str) -> bool {
     })
 }
 
-/// The characters that HTML escapes in text.
 const ENTITIES: [(&str, &str); 6] = [
     ("&lt;", "<"),
     ("&gt;", ">"),
@@ -204,8 +201,9 @@ const ENTITIES: [(&str, &str); 6] = [
     ("&amp;", "&"),
 ];
 
-/// Takes the entities of HTML off both texts. Where a character is there both as an entity and as
-/// itself, or only the new text has an entity, they were not escaped as a whole.
+/// Decodes HTML's entities in both texts. If a character is there both as an entity and as itself,
+/// or if only the new text has an entity, the texts were not escaped as a whole, and the lines
+/// concerned are doubtful.
 fn without_entities(old: &str, new: &str) -> Option<Texts> {
     let decode = |text: &str| {
         let entities = ENTITIES.into_iter();

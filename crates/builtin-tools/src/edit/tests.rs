@@ -285,7 +285,6 @@ proptest::proptest! {
     }
 }
 
-/// Few different pieces, so that they meet.
 const TEXT: &str =
     "(a|bb|\\.\\.\\.|1: |\\\\n|\\\\|'|’|\u{e9}|e\u{301}|…| |\t|    |\n|\r\n|\r|\\{|// x){0,24}";
 

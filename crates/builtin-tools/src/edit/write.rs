@@ -1,4 +1,4 @@
-//! The new content of a place, and its proof.
+//! Makes the new content of a place, and proves that it reads as the new text.
 //!
 //! What the old and the new text have in common stays as the file has it, to the byte.
 
@@ -16,10 +16,9 @@ use std::time::{Duration, Instant};
 
 pub(crate) use super::depth::place_behind as placed_literally;
 
-/// Time after which words are compared more coarsely.
 const DIFF_TIME: Duration = Duration::from_millis(500);
 
-/// Length of a line from which on it is no bracket or keyword that is there by chance.
+/// A line of at least this many bytes is no bracket or keyword that is beside the place by chance.
 const MIN_FORGOTTEN_BYTES: usize = 12;
 
 const NOT_AS_IT_SAYS: &str = "what it changes is not as it says";
@@ -68,7 +67,7 @@ pub(super) fn write(
 
 enum Fault {
     Unclear(&'static str),
-    /// The new lines are beside the place, from this line on.
+    /// The new lines are beside the place already, from this line on.
     Applied(usize),
 }
 
@@ -80,13 +79,10 @@ impl From<&'static str> for Fault {
 
 struct Line {
     text: String,
-    /// Its line end, empty for the last line of a file.
     end: &'static str,
-    /// The number of the line in the new text that it is.
     new: Option<usize>,
 }
 
-/// The lines of both texts, and what of the file has been dealt with.
 struct Writer<'a> {
     file: &'a FileLines<'a>,
     fit: &'a Fit<'a>,
@@ -96,9 +92,8 @@ struct Writer<'a> {
     new_lines: Vec<&'a str>,
     spelling: Spelling,
     out: Vec<Line>,
-    /// The next line of the file that is not dealt with.
     next: usize,
-    /// A line of the old text has other blanks at its end than in the file.
+    /// Set if a line of the old text has other trailing blanks than the file.
     has_other_tails: bool,
 }
 
@@ -274,8 +269,8 @@ impl<'a> Writer<'a> {
         Ok(changes_edge)
     }
 
-    /// Returns the lines of the old text before which added lines may be: where the lines beside them
-    /// say the same as they do, a comparison finds one of several places.
+    /// Returns the lines of the old text before which added lines may belong. If the lines around
+    /// equal the added ones, a diff finds only one of several possible places.
     fn places_of_insertion(&self, ops: &[DiffOp], n: usize) -> RangeInclusive<usize> {
         let (at, added) = (ops[n].old_range().start, ops[n].new_range());
         let kept = |op: Option<&DiffOp>| match op {
@@ -291,9 +286,8 @@ impl<'a> Writer<'a> {
         at - up..=at + down
     }
 
-    /// Returns what the new text may have more than the old one at its beginning: the lines before
-    /// each that says the same as the first of the old text. Which of them that one is, the
-    /// comparison of both texts can't know.
+    /// Returns what the new text may add before the old one: the lines before each line that equals
+    /// the first line of the old text. A diff can't tell which of those is the first line.
     fn more_at_start(&self) -> impl Iterator<Item = &[&'a str]> {
         let (old, new) = (&self.old_lines, &self.new_lines);
         let starts = (1..new.len()).filter(|at| Some(&new[*at]) == old.first());
@@ -311,7 +305,6 @@ impl<'a> Writer<'a> {
             .map(|(tail, _)| tail)
     }
 
-    /// Returns true if the blank lines at the edges that go are as in the old text, not indented.
     fn are_blanks_gone_empty(&self, first: usize, last: usize) -> bool {
         let (old, new) = (self.old, self.new);
         let before = old.blank_before.saturating_sub(new.blank_before).min(first);
@@ -323,8 +316,9 @@ impl<'a> Writer<'a> {
         blank.all(str::is_empty)
     }
 
-    /// Returns true if only the first or last line has other indentation in the file, and the line
-    /// next to it is the very one: then the line between was forgotten.
+    /// Returns true if only the first or the last line is indented differently in the file, and the
+    /// next line beyond the place is exactly that line. Then the old text probably forgot a line in
+    /// between.
     fn is_beside_the_very_line(&self, pairs: &[Pair<'_>]) -> bool {
         if pairs.iter().filter(|pair| pair.old != pair.file).count() != 1 {
             return false;
@@ -343,8 +337,8 @@ impl<'a> Writer<'a> {
             || pairs.last().is_some_and(|last| is_there(last, below(last)))
     }
 
-    /// Returns the unit of the indentation, and true if it is that of the file or, where this has
-    /// another, of the place. Else it is a guess.
+    /// Returns the unit of indentation, and true if it is the unit of the file or of the place.
+    /// Otherwise it is a guess.
     fn unit(&self, pairs: &[Pair<'_>]) -> (String, bool) {
         let is_of_place = |unit: &String| {
             let mut pairs = pairs.iter();
@@ -365,7 +359,6 @@ impl<'a> Writer<'a> {
         (guess.unwrap_or_else(|| "    ".to_owned()), false)
     }
 
-    /// Keeps a line as the file has it, with what the old text has left out before it.
     fn keep(&mut self, old: usize, new: usize) -> Result<(), Fault> {
         let (until, own) = match self.fit.places[old] {
             LinePlace::Same(line) | LinePlace::Near(line) => (line, Some(line)),
@@ -471,7 +464,6 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Returns true if lines of the place, or blank ones beside it, end in different ways.
     fn has_two_ends(&self) -> bool {
         let start = self.fit.first_line().saturating_sub(self.old.blank_before);
         let end = (self.fit.last_line() + self.old.blank_after + 1).min(self.file.len());
@@ -531,7 +523,8 @@ impl<'a> Writer<'a> {
         Ok("")
     }
 
-    /// Returns the blanks at the ends of the old text's lines, and of those of the file.
+    /// Returns the number of each unchanged line with its trailing blanks, in the old text and in
+    /// the file.
     fn tails(&self) -> impl Iterator<Item = (usize, &'a str, &'a str)> {
         let places = self.fit.places.iter().enumerate();
         places.filter_map(|(at, place)| match place {
@@ -542,8 +535,8 @@ impl<'a> Writer<'a> {
         })
     }
 
-    /// Checks that what is new is not beside the place already, before or behind the lines
-    /// `gone`.
+    /// Refuses a change whose new lines are beside the place already, before or behind the lines
+    /// `gone`: it was probably made before.
     fn check_not_applied(&self, op: &DiffOp, gone: Range<usize>) -> Result<(), Fault> {
         let keys = |line: &str| key(line, Blanks::Dropped).into_owned();
         let filled = |line: &String| !line.is_empty();
@@ -607,8 +600,8 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Returns the new lines of a change without their indentation. Words that both texts have are
-    /// in the file's spelling.
+    /// Returns the new lines of a change without indentation. Words that are in the old text, too,
+    /// are spelled as in the file.
     fn contents(&self, op: &DiffOp) -> Result<Vec<String>, Fault> {
         let joined = |lines: &[&str]| {
             let lines: Vec<&str> = lines.iter().map(|line| line.trim_start()).collect();
@@ -642,8 +635,8 @@ impl<'a> Writer<'a> {
             .collect())
     }
 
-    /// Proves that the new content reads as the new text: it has all of its lines in their order,
-    /// and besides only lines that were there.
+    /// Proves that the new content reads as the new text: it has all lines of it in order, and
+    /// otherwise only lines that were there before.
     fn prove(&self) -> Result<(), Fault> {
         let is_elsewhere = |at: &usize| {
             let line = self.new_lines[*at];
@@ -679,17 +672,16 @@ fn tail(line: &str) -> &str {
     &line[trim_end(line).len()..]
 }
 
-/// The characters that look alike as the file has them, where the old text has others.
+/// How the file spells the look-alike characters that the old text spells differently, such as
+/// typographic quotes.
 #[derive(Debug, Default)]
 struct Spelling {
     files: BTreeMap<String, BTreeSet<String>>,
-    /// Several blanks in a row that are others in the file.
+    /// Runs of several blanks that are different in the file.
     gaps: BTreeSet<String>,
-    /// At least one is another in the file.
     differs: bool,
-    /// At least one is plain in the file, and is not in the old text.
+    /// Set if the old text has a typographic character where the file has the plain one.
     has_typography: bool,
-    /// Blanks of the old text are spaces, and those of the file are of two kinds.
     has_other_blanks: bool,
 }
 
@@ -760,7 +752,7 @@ impl Spelling {
     }
 
     /// Returns the new text with the file's spelling of all words that it has in common with the
-    /// old one, which has the same form as the text that is there.
+    /// old one. `old` and `there` have the same form.
     fn write(&self, old: &str, there: &str, new: &str) -> Result<String, Fault> {
         let [old_form, there_form, new_form] = [old, there, new].map(|t| form(t, Blanks::Dropped));
         if old_form.len() != there_form.len() {
@@ -807,7 +799,6 @@ impl Spelling {
     }
 }
 
-/// Cuts a form into words and other characters.
 fn words(form: &[FormChar], may_cut: impl Fn(usize) -> bool) -> Vec<Range<usize>> {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let ends_word = |before: FormChar, after: FormChar| {

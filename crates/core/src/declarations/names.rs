@@ -1,10 +1,10 @@
-//! Names that the API takes, and that every host has room for.
+//! Names that the API accepts and that every host has room for.
 
 use crate::diagnostic::Diagnostic;
 use crate::names::{api_name, hashed};
 use std::collections::BTreeMap;
 
-/// The names given so far, each with the name that it stands for.
+/// The names given so far, each with the original name.
 #[derive(Debug, Clone)]
 pub struct Names {
     longest: usize,
@@ -13,7 +13,8 @@ pub struct Names {
 }
 
 impl Names {
-    /// The longest name that fits with what Gemini CLI 0.61 puts before a discovered tool's.
+    /// The longest name, in characters, that still fits after the prefix that Gemini CLI 0.61 adds
+    /// to discovered tools.
     pub const LONGEST: usize = 47;
 
     /// Makes an empty list for names of at most `longest` characters.
@@ -25,21 +26,21 @@ impl Names {
         }
     }
 
-    /// Replaces `__` by `_` from now on, for tools of which none is an MCP server's: `__` stands
-    /// between a server's name and its tool's, and no rule for a server must fit one of them.
+    /// Replaces `__` by `_` from now on. It is for tools that don't come from MCP servers: `__`
+    /// separates a server's name from its tool's, and a rule for a server must not match them.
     #[must_use]
     pub fn without_servers(mut self) -> Self {
         self.has_servers = false;
         self
     }
 
-    /// Returns the name for the model of the tool that its declaration calls `original`. Equal names
-    /// give equal names, whatever else is declared, unless another tool's name is in the way.
+    /// Returns the name that the model sees for the tool with this original name. The result does
+    /// not depend on what else is declared, unless another tool's name is in the way.
     ///
     /// # Errors
     ///
-    /// Returns the reason if the very same name was declared before, or the name can't be told from
-    /// another's.
+    /// Returns the reason if the same name was declared before, or if the name can't be told from
+    /// another one.
     pub fn take(
         &mut self,
         original: &str,

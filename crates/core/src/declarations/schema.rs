@@ -1,18 +1,16 @@
-//! The JSON Schema of a tool's arguments, such that the Gemini API and Gemini CLI take it.
+//! Repairing the JSON Schema of a tool's arguments so that the Gemini API and Gemini CLI accept it.
 //!
-//! Gemini CLI wants a type at every node, or a combiner whose branches all have one. What it drops
-//! or the API refuses is left out of what a model is told; arguments are checked against the schema
-//! as its author wrote it.
+//! Gemini CLI wants a type at every node, or a combiner whose branches all have one. What Gemini
+//! CLI drops or the API refuses is left out of what a model is told. Arguments are checked against
+//! the schema as its author wrote it.
 
 use super::empty_object;
 use crate::diagnostic::Diagnostic;
 use crate::tool::reference::{find, is_data};
 use serde_json::{Map, Value, json};
 
-/// Maximum schemas in one, with what references lead to in their place.
 const MAX_SCHEMAS: usize = 20_000;
 
-/// Maximum schemas that are each within the next.
 const MAX_DEPTH: usize = 48;
 
 const TYPES: [&str; 7] = [
@@ -21,7 +19,6 @@ const TYPES: [&str; 7] = [
 
 const COMBINERS: [&str; 3] = ["anyOf", "oneOf", "allOf"];
 
-/// Keywords whose value holds a schema for each of its names.
 const NAMED_SCHEMAS: [&str; 5] = [
     "properties",
     "patternProperties",
@@ -30,7 +27,7 @@ const NAMED_SCHEMAS: [&str; 5] = [
     "definitions",
 ];
 
-/// Keywords that say nothing about which arguments are right; they are left out without a word.
+/// Keywords that don't restrict arguments. They are dropped without a finding.
 const NOTES: [&str; 13] = [
     "$schema",
     "$id",
@@ -47,7 +44,7 @@ const NOTES: [&str; 13] = [
     "xml",
 ];
 
-/// The formats that the API takes; it refuses a request with another one.
+/// Formats that the API accepts. It refuses a request with any other.
 const FORMATS: [&str; 7] = [
     "date-time",
     "enum",
@@ -59,11 +56,11 @@ const FORMATS: [&str; 7] = [
 ];
 
 /// Repairs the schema of a tool's arguments and adds what was done to `repairs`. Returns the schema
-/// that arguments are to be checked against, where a model can't be told all of it.
+/// to check arguments against, if a model can't be told all of it.
 ///
 /// # Errors
 ///
-/// Returns the finding for which the tool is left out.
+/// Returns the finding because of which the tool is dropped.
 pub fn repair_schema(
     schema: &mut Value,
     tool: &str,
@@ -113,11 +110,8 @@ pub fn repair_schema(
 struct SchemaRepair<'a> {
     tool: &'a str,
     repairs: &'a mut Vec<Diagnostic>,
-    /// The schema as its author wrote it, which references lead into.
     root: Value,
-    /// The number of schemas so far.
     schemas: usize,
-    /// The targets of the references that are being resolved.
     open: Vec<String>,
 }
 
@@ -131,7 +125,6 @@ impl SchemaRepair<'_> {
         self.repairs.push(repair);
     }
 
-    /// Rewrites the types of other dialects in the words of JSON Schema, in a schema and all in it.
     fn normalize(&mut self, schema: &mut Value, place: &str) {
         match schema {
             Value::Array(items) => {
@@ -162,7 +155,6 @@ impl SchemaRepair<'_> {
         }
     }
 
-    /// Rewrites types in capitals, as the Gemini API has them, and those of programming languages.
     fn repair_type(&mut self, map: &mut Map<String, Value>, place: &str) {
         let names = match map.get_mut("type") {
             Some(Value::Array(list)) => list.as_mut_slice(),
@@ -181,9 +173,9 @@ impl SchemaRepair<'_> {
         }
     }
 
-    /// Rewrites `nullable`, by which `OpenAPI` says that there may be none.
     fn repair_nullable(&mut self, map: &mut Map<String, Value>, place: &str) {
         let is_nullable = map.get("nullable") == Some(&Value::Bool(true));
+        // This is how `OpenAPI` says that a value may be null.
         if map.get("nullable").is_some_and(Value::is_boolean) {
             map.remove("nullable");
         }
@@ -210,8 +202,8 @@ impl SchemaRepair<'_> {
         self.add("nullable", place, message);
     }
 
-    /// Takes out of a schema, and all in it, what the API and hosts don't take, and adds the types
-    /// that are certain.
+    /// Removes from a schema and everything within it what the API and hosts don't accept, and adds
+    /// types that are certain.
     fn reduce(&mut self, schema: &mut Value, place: &str) -> Result<(), Diagnostic> {
         self.schemas += 1;
         if self.schemas > MAX_SCHEMAS || place.matches('.').count() > MAX_DEPTH {
@@ -240,8 +232,8 @@ impl SchemaRepair<'_> {
         Ok(())
     }
 
-    /// Puts what a reference leads to in its place, and reduces that. A reference to what it is in is
-    /// cut: only the type is left of it.
+    /// Replaces a reference by its target, and reduces that. Of a reference to a schema around it
+    /// only the type is kept.
     fn follow(
         &mut self,
         schema: &mut Value,
@@ -282,7 +274,6 @@ impl SchemaRepair<'_> {
         result
     }
 
-    /// Takes out keywords that the API doesn't know, and values that a keyword can't have.
     fn strip(&mut self, map: &mut Map<String, Value>, place: &str) {
         if map.contains_key("patternProperties") {
             // More names are right than it says.
@@ -344,7 +335,8 @@ impl SchemaRepair<'_> {
         }
     }
 
-    /// Declares what has no certain type to be of any, in a form that the API and hosts take.
+    /// Declares a schema without a certain type as any type, in a form that the API and hosts
+    /// accept.
     fn open_untyped(&mut self, schema: &mut Value, place: &str) {
         let Some(map) = schema.as_object_mut() else {
             return;
@@ -366,8 +358,8 @@ impl SchemaRepair<'_> {
     }
 }
 
-/// Returns true if a value is one that a keyword may have for the API; `None` if the API doesn't
-/// know the keyword.
+/// Returns true if the API accepts a value for a keyword. Returns `None` if it does not know the
+/// keyword.
 fn fits_keyword(key: &str, value: &Value) -> Option<bool> {
     let all = |fits: fn(&Value) -> bool| {
         let list = value.as_array();
@@ -398,7 +390,6 @@ fn fits_keyword(key: &str, value: &Value) -> Option<bool> {
     })
 }
 
-/// Calls `f` with every schema directly within one, and its place.
 fn for_each_inner(
     map: &mut Map<String, Value>,
     place: &str,
@@ -425,7 +416,6 @@ fn for_each_inner(
     Ok(())
 }
 
-/// Returns true if a schema has neither a type nor branches that have one.
 fn is_untyped(map: &Map<String, Value>) -> bool {
     let has = |key: &str| map.contains_key(key);
     !has("type") && !COMBINERS.into_iter().any(has)
@@ -460,7 +450,7 @@ fn display_place(place: &str) -> &str {
     if place.is_empty() { "schema" } else { place }
 }
 
-/// Returns the type of JSON Schema that a name means in any dialect or programming language.
+/// Returns the JSON Schema type that a name means in any dialect or programming language.
 pub fn json_type(name: &str) -> Option<&'static str> {
     Some(match name.to_ascii_lowercase().as_str() {
         "string" | "str" | "text" => "string",

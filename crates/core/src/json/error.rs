@@ -7,14 +7,12 @@ use crate::text::count_newlines;
 use serde_json::error::Category;
 use std::fmt;
 
-/// Maximum bytes of a character in UTF-8.
 const LONGEST_CHARACTER_BYTES: usize = 4;
 
 /// The reason why a text can't be read as JSON, such as "line 1, column 9: trailing comma at `}`". The
 /// message begins with a small letter and has no full stop, for use in a sentence.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct JsonError {
-    /// Line and column, in characters; both begin with 1.
     place: Option<(usize, usize)>,
     message: String,
 }
@@ -51,7 +49,7 @@ impl JsonError {
         }
     }
 
-    /// Returns the same error where the text is one line of a file: this one, counted from 1.
+    /// Moves the error to this line of a file of which the text is one line.
     #[must_use]
     pub fn in_line(mut self, number: usize) -> Self {
         let column = self.place.map_or(1, |(_, column)| column);
@@ -71,8 +69,6 @@ impl JsonError {
     }
 }
 
-/// Returns the place of the fault in a text, in bytes. The parser counts bytes of a line from 1,
-/// and gives column 0 of the next line for a line break.
 fn offset(text: &[u8], error: &serde_json::Error) -> usize {
     if error.classify() == Category::Eof {
         return text.trim_ascii_end().len();
@@ -82,6 +78,8 @@ fn offset(text: &[u8], error: &serde_json::Error) -> usize {
         0 | 1 => 0,
         line => breaks.nth(line - 2).map_or(text.len(), |at| at + 1),
     };
+    // The parser counts the bytes of a line from 1. For a line break it gives column 0 of the next
+    // line.
     (start + error.column()).saturating_sub(1).min(text.len())
 }
 
@@ -93,8 +91,8 @@ fn place(text: &[u8], offset: usize) -> (usize, usize) {
     (line, column)
 }
 
-/// Names the character at an offset. More of the text could be a part of a secret, which nothing
-/// that looks for the whole of it would take out.
+/// Names the character at an offset. More of the text is not shown: it could be part of a secret,
+/// which would no longer be recognised and masked.
 fn character(text: &[u8], offset: usize) -> String {
     let rest = text.get(offset..).unwrap_or_default();
     let rest = String::from_utf8_lossy(&rest[..rest.len().min(LONGEST_CHARACTER_BYTES)]);

@@ -5,7 +5,6 @@ use crate::json::JsonError;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-/// The key that Gemini CLI 0.61 adds to every tool's schema and passes through.
 pub(super) const HOST_KEY: &str = "wait_for_previous";
 
 /// A JSON object of arguments.
@@ -49,8 +48,7 @@ impl Args {
         self.0.insert(name.into(), value);
     }
 
-    /// Gives arguments that came under another name the name of the declaration. A value
-    /// under the declared name wins.
+    /// Renames arguments that came under another name. A value under the declared name wins.
     pub fn rename(&mut self, aliases: &[(&str, &str)]) {
         for (alias, name) in aliases {
             if let Some(value) = self.0.remove(*alias) {
@@ -59,12 +57,12 @@ impl Args {
         }
     }
 
-    /// Checks the arguments against `schema` and gives them back, without those that the host
-    /// has added.
+    /// Checks the arguments against `schema` and returns them without those that the host has
+    /// added.
     ///
     /// # Errors
     ///
-    /// `invalid_tool_params`, naming the argument and what was expected.
+    /// Returns `invalid_tool_params`, naming the argument and what was expected.
     pub fn checked(mut self, schema: &Schema) -> Result<Self, ToolError> {
         let properties = schema.value().get("properties").and_then(Value::as_object);
         if !properties.is_some_and(|p| p.contains_key(HOST_KEY)) {
@@ -108,9 +106,8 @@ impl Args {
     }
 }
 
-/// Writes whole numbers as such: for a schema 5.0 is an integer, for Rust it is none.
+/// Turns a number such as `5.0` into an integer: a schema accepts it as one, but Rust does not.
 fn write_whole(value: &mut Value) {
-    /// Up to here each whole number has a double of its own.
     const MOST: f64 = 9_007_199_254_740_992.0;
     match value {
         Value::Number(number) => {

@@ -1,4 +1,4 @@
-//! The end of a running call: by a signal, by its caller, or by a time limit.
+//! How a running call is ended: by a signal, by its caller or by a time limit.
 
 use super::{ErrorKind, ToolError};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -7,14 +7,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The interval at which waiting code looks for an interruption.
+/// How often waiting code checks for an interruption.
 pub const TICK: Duration = Duration::from_millis(100);
 
-/// The time in which an interrupted call should answer itself: its answer tells more than one that
-/// is given for it.
+/// How long an interrupted call may take to answer for itself. Its own answer tells more than one
+/// that is given in its place.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Time for which a call may end processes, which are asked before they are killed.
+/// The same for a call that has to end processes, which are asked to end before they are killed.
 const GRACE_WITH_OTHERS: Duration = Duration::from_secs(16);
 
 /// The reason why a call must end early.
@@ -29,10 +29,9 @@ pub enum Interruption {
 /// Tells a running call to end. Clones share their state.
 #[derive(Debug, Clone, Default)]
 pub struct Cancellation {
-    /// Zero, or one more than the signal's number. Shared with signal handlers.
+    /// Zero, or the signal's number plus one. Signal handlers write it.
     signal: Arc<AtomicUsize>,
     limit: Option<TimeLimit>,
-    /// A descriptor that becomes readable when the caller is gone.
     caller: Option<Arc<OwnedFd>>,
     course: Arc<Mutex<Course>>,
 }
@@ -42,9 +41,8 @@ pub struct Cancellation {
 pub struct TimeLimit {
     at: Instant,
     length: Duration,
-    /// The variable or option that sets it.
     setting: Option<&'static str>,
-    /// Set for a limit that was not asked for: tools that have one of their own go by that.
+    /// True for a limit that nobody has asked for. A tool with a limit of its own ignores it.
     is_default: bool,
 }
 
@@ -54,7 +52,7 @@ impl TimeLimit {
         self.at
     }
 
-    /// Returns what to do for more time, as the end of a sentence.
+    /// Returns how to get more time, as the end of a sentence.
     pub fn advice(&self) -> String {
         match self.setting {
             Some(setting) => format!("raise {setting} (seconds)"),
@@ -73,41 +71,38 @@ impl fmt::Display for TimeLimit {
     }
 }
 
-/// The course of a call, as waiting code knows it.
+/// State shared by a running call and whoever waits for it.
 #[derive(Debug, Default)]
 struct Course {
-    /// The caller no longer waits: the call has been answered for.
+    /// The caller has answered for the call and no longer waits.
     is_over: bool,
-    /// Something was done that can't be taken back.
+    /// The call has done something that can't be undone.
     has_acted: bool,
-    /// The number of waits for things that have a time limit of their own.
     others: usize,
-    /// The beginning of such waits.
     since: Option<Instant>,
-    /// The time spent in such waits before.
     waited: Duration,
 }
 
 impl Cancellation {
-    /// Makes one that also fires when `limit` has passed.
+    /// Creates one that also fires when `limit` has passed.
     pub fn with_time_limit(limit: Duration) -> Self {
         Self::default().restarted(limit)
     }
 
-    /// Returns the same signals for a new call, with a time limit that counts from now.
+    /// Returns one for a new call with the same signals, and a time limit that counts from now.
     #[must_use]
     pub fn restarted(&self, limit: Duration) -> Self {
         self.for_call(Some(limit), false)
     }
 
-    /// Returns the same signals for a new call, with a limit that was not asked for: tools that
-    /// have one of their own go by that.
+    /// Returns one for a new call with the same signals, and a time limit that nobody has asked
+    /// for. A tool with a limit of its own ignores it.
     #[must_use]
     pub fn restarted_by_default(&self, limit: Duration) -> Self {
         self.for_call(Some(limit), true)
     }
 
-    /// Names the variable or the option that sets the time limit, for messages.
+    /// Sets the variable or option that messages name as the source of the limit.
     #[must_use]
     pub fn limited_by(mut self, setting: &'static str) -> Self {
         if let Some(limit) = &mut self.limit {
@@ -116,7 +111,7 @@ impl Cancellation {
         self
     }
 
-    /// Returns the same signals for a new call, without a time limit.
+    /// Returns one for a new call with the same signals and no time limit.
     #[must_use]
     pub fn without_time_limit(&self) -> Self {
         self.for_call(None, false)
@@ -139,8 +134,8 @@ impl Cancellation {
         }
     }
 
-    /// Names a descriptor that becomes readable when the caller is gone (a `pidfd`), for tools
-    /// that wait.
+    /// Sets a descriptor that becomes readable when the caller is gone (a `pidfd`), for tools that
+    /// wait.
     #[must_use]
     pub fn with_caller(mut self, caller: OwnedFd) -> Self {
         self.caller = Some(Arc::new(caller));
@@ -152,22 +147,22 @@ impl Cancellation {
         self.caller.as_ref().map(|fd| fd.as_fd())
     }
 
-    /// Returns the time limit if it was asked for.
+    /// Returns the time limit if somebody asked for it.
     pub fn chosen_limit(&self) -> Option<TimeLimit> {
         self.limit.filter(|limit| !limit.is_default)
     }
 
-    /// Returns the time limit, asked for or not.
+    /// Returns the time limit, whether or not somebody asked for it.
     pub fn limit(&self) -> Option<TimeLimit> {
         self.limit
     }
 
-    /// Returns the moment when the time limit is reached, asked for or not.
+    /// Returns when the time limit is reached, whether or not somebody asked for it.
     pub fn deadline(&self) -> Option<Instant> {
         self.limit.map(|limit| limit.at)
     }
 
-    /// Returns the signal (or `0`) by which the call was cancelled, whatever the time.
+    /// Returns the signal (or `0`) that cancelled the call, ignoring time limits.
     pub fn signal(&self) -> Option<i32> {
         match self.signal.load(Ordering::Relaxed) {
             0 => None,
@@ -188,7 +183,7 @@ impl Cancellation {
         Arc::clone(&self.signal)
     }
 
-    /// Returns the reason why the call must end, if it must.
+    /// Returns why the call must end, if it must.
     pub fn interruption(&self) -> Option<Interruption> {
         match self.signal() {
             Some(signal) => Some(Interruption::Cancelled(signal)),
@@ -212,10 +207,10 @@ impl Cancellation {
         self.course.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins a wait for something that has a time limit of its own, or none: a command, a server,
-    /// an answer of the user. Until the guard is dropped, the waiting code looks for interruptions
-    /// itself, a time limit that was not asked for does not count, and an end may take as long as
-    /// processes take to end.
+    /// Begins a wait for something with its own time limit or none: a command, a server, a user's
+    /// answer. Until the guard is dropped, a default limit is paused, the caller polls
+    /// [`Cancellation::interruption`] itself, and ending may take as long as ending processes
+    /// takes.
     #[must_use]
     pub fn wait_for_others(&self) -> WaitGuard<'_> {
         let mut course = self.course();
@@ -225,8 +220,8 @@ impl Cancellation {
         WaitGuard(self)
     }
 
-    /// Begins something that can't be taken back: as long as the guard lives, the call is not given
-    /// up. The guard must be dropped soon, and before any other method is called.
+    /// Begins something that can't be undone. While the guard lives, the call is not abandoned.
+    /// Drop it soon, and before calling any other method.
     ///
     /// # Errors
     ///
@@ -245,8 +240,8 @@ impl Cancellation {
         Ok(ActGuard(course))
     }
 
-    /// Gives up on a call that has been interrupted and does not answer, and returns the answer.
-    /// From now on the call does nothing that can't be taken back.
+    /// Abandons an interrupted call that does not answer, and returns the answer in its place. From
+    /// now on the call can do nothing that can't be undone.
     pub fn give_up(&self) -> ToolError {
         let mut course = self.course();
         course.is_over = true;
@@ -301,16 +296,15 @@ impl Drop for WaitGuard<'_> {
     }
 }
 
-/// The time for which an interrupted call is still waited for.
+/// How long an interrupted call is still waited for.
 #[derive(Debug, Default)]
 pub struct GracePeriod {
-    /// The moment since when the call has been interrupted and waits for nothing else.
     alone: Option<Instant>,
     interrupted: Option<Instant>,
 }
 
 impl GracePeriod {
-    /// Returns true at its end. Must be called again and again.
+    /// Returns true when the time is over. It must be called repeatedly.
     pub fn is_over(&mut self, cancel: &Cancellation) -> bool {
         if cancel.interruption().is_none() {
             *self = Self::default();

@@ -1,12 +1,14 @@
 //! Checking a value against a JSON Schema.
 //!
-//! The keywords that declarations of the Gemini API and of MCP servers have: types, values, bounds,
-//! members and elements, `anyOf`, `oneOf`, `allOf` and `not`, and references within the schema; also
-//! tuples as older drafts write them. Every other keyword is ignored, as JSON Schema asks of
-//! keywords that are not known: `format`, `if`, `contains`, `dependent*`, `unevaluated*` and
-//! `$dynamicRef` are left to the tool. So is what can't be checked: a pattern that is not a regular
-//! expression here, a reference that leads nowhere. A general validator compiles a schema before it
-//! checks once, which costs more than a whole small call: that is why this one is ours.
+//! Supported are the keywords in declarations of the Gemini API and of MCP servers: types, values,
+//! bounds, members and elements, `anyOf`, `oneOf`, `allOf` and `not`, references within the schema,
+//! and tuples as older drafts write them. As JSON Schema asks for unknown keywords, all others are
+//! ignored: `format`, `if`, `contains`, `dependent*`, `unevaluated*` and `$dynamicRef` are left to
+//! the tool. So is what can't be checked, such as a pattern that is no regular expression here or a
+//! reference without a target.
+//!
+//! A general validator compiles a schema first. That costs more than a whole small call, so this
+//! one does not.
 
 use super::equal::{is_multiple, order, same};
 use super::pattern::regex;
@@ -17,28 +19,19 @@ use serde_json::{Map, Value};
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// A keyword for a number, the numbers beyond it by their order to it, and words for a message.
+/// A keyword that limits a number, the comparison that violates it, and its words in a message.
 type Bound = (&'static str, fn(Ordering) -> bool, &'static str);
 
-/// A schema that takes more steps for one value is left to the tool.
 const MAX_STEPS: usize = 1_000_000;
 
-/// Maximum characters of a schema that a message shows.
 const MAX_EXCERPT_CHARS: usize = 200;
 
-/// A schema that goes deeper is left to the tool.
 const MAX_DEPTH: usize = 400;
 
-/// Checks a value.
-///
-/// # Errors
-///
-/// The argument, what was expected and what came.
 pub(super) fn check(schema: &Value, value: &Value) -> Result<(), String> {
     check_part(schema, schema, value)
 }
 
-/// Returns true if a value fits a part of a schema; `root` is what references lead into.
 pub(super) fn accepts(root: &Value, part: &Value, value: &Value) -> bool {
     check_part(root, part, value).is_ok()
 }
@@ -62,20 +55,16 @@ fn check_part(root: &Value, part: &Value, value: &Value) -> Result<(), String> {
 }
 
 struct Checker<'a> {
-    /// The schema that references lead into.
     root: &'a Value,
-    /// Set for older drafts, in which keywords beside a reference do not count.
+    /// True for older drafts, in which a reference makes its sibling keywords void.
     has_lone_references: bool,
-    /// The place of the value in the arguments.
     path: String,
-    /// The references that the check is within, each with the value it is for.
+    /// References that are being followed, each with its value. Meeting a pair again would go on
+    /// for ever.
     open: Vec<(*const Value, *const Value)>,
     depth: usize,
-    /// The number of steps that are left.
     steps: usize,
-    /// The patterns so far; `None` for a text that is none.
     patterns: BTreeMap<&'a str, Option<fancy_regex::Regex>>,
-    /// The targets of the references so far.
     targets: HashMap<&'a str, Option<&'a Value>>,
 }
 
@@ -109,7 +98,6 @@ fn with_article(expected: &str) -> String {
     format!("{article} {expected}")
 }
 
-/// Returns a count in a schema. Whole numbers may be written with a fraction of 0.
 fn count(schema: &Map<String, Value>, key: &str) -> Option<u64> {
     let number = schema.get(key)?;
     // One larger than any count may become the largest.
@@ -135,8 +123,8 @@ fn map<'s>(
         .flatten()
 }
 
-/// Returns the first element that is the same as one before it, as the two are written.
 fn repeated(items: &[Value]) -> Option<&Value> {
+    // Elements are compared as they are written.
     let mut seen = HashSet::new();
     items.iter().find(|item| !seen.insert(item.to_string()))
 }
@@ -150,7 +138,6 @@ fn tuple(schema: &Map<String, Value>) -> (&[Value], Option<&Value>) {
 }
 
 impl<'a> Checker<'a> {
-    /// Returns the error that the value is not as it must be.
     fn wrong(&self, what: &str) -> Result<(), String> {
         Err(format!("{} {what}.", name(&self.path)))
     }
@@ -166,7 +153,6 @@ impl<'a> Checker<'a> {
         result
     }
 
-    /// Returns true if a text fits a pattern; `None` if that can't be told.
     fn fits_pattern(&mut self, pattern: &'a str, text: &str) -> Option<bool> {
         let found = self
             .patterns
@@ -223,12 +209,11 @@ impl<'a> Checker<'a> {
         *entry.or_insert_with(|| find(root, target))
     }
 
-    /// Checks a value against the schema that a reference leads to. A reference that the check of
-    /// this value is within already says nothing.
     fn check_reference(&mut self, target: &'a Value, value: &Value) -> Result<(), String> {
         let found = target.as_str().and_then(|target| self.find(target));
         let Some(found) = found else { return Ok(()) };
         let pair = (std::ptr::from_ref(found), std::ptr::from_ref(value));
+        // The reference leads back to itself and restricts nothing.
         if self.open.contains(&pair) {
             return Ok(());
         }
@@ -488,8 +473,8 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// Returns the unit of a number, with a blank before it, where the description of its schema names
-/// one: who has sent milliseconds learns from it what is counted.
+/// Returns the unit of a number, after a blank, if the schema's description names one. Whoever has
+/// sent milliseconds then learns that seconds are counted.
 fn unit(schema: &Map<String, Value>) -> String {
     let text = schema.get("description").and_then(Value::as_str);
     let words = text

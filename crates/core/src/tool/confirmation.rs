@@ -3,14 +3,14 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The need for a person's consent to a call.
+/// Whether a person must agree to a call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Confirmation {
     /// The call may run as it is.
     NotNeeded,
     /// A person must agree.
     Ask(ConfirmationDetails),
-    /// The call must not run; the reason is for the model.
+    /// The call must not run. Holds the reason, for the model.
     Forbidden(String),
 }
 
@@ -27,7 +27,7 @@ impl Confirmation {
     }
 }
 
-/// The details that a person who decides is shown.
+/// What a person is shown in order to decide.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(
     tag = "type",
@@ -41,13 +41,14 @@ pub enum ConfirmationDetails {
         title: String,
         /// The file's name without directories.
         file_name: String,
-        /// Absolute.
+        /// The file's absolute path.
         file_path: String,
-        /// Unified diff.
+        /// The change as a unified diff.
         file_diff: String,
-        /// Null for a new file, and for one too large to be shown whole.
+        /// The present content. `None` for a new file, and for one that is too large to be shown
+        /// whole.
         original_content: Option<String>,
-        /// The content as it will be; only the changed region where the file is too large.
+        /// The future content, or only the changed part of a large file.
         new_content: String,
     },
     /// A command is about to run.
@@ -60,18 +61,18 @@ pub enum ConfirmationDetails {
         root_command: String,
         /// The names of all programs that the line starts.
         root_commands: Vec<String>,
-        /// Text of the line whose commands can't be known before it runs; left out where
-        /// there is none.
+        /// Parts of the line whose commands can't be known before it runs. Omitted if there are
+        /// none.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         unresolved: Vec<String>,
     },
-    /// Something else that needs a yes.
+    /// Any other call that needs consent.
     Info {
         /// Heading.
         title: String,
         /// Description of the call.
         prompt: String,
-        /// Addresses that will be asked.
+        /// Addresses that will be requested.
         urls: Vec<String>,
     },
     /// A tool of an MCP server is about to run.
@@ -91,14 +92,14 @@ pub enum ConfirmationDetails {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ApprovalMode {
-    /// Edits and commands ask.
+    /// Edits and commands need approval.
     #[default]
     Default,
-    /// Edits don't ask.
+    /// Edits need no approval.
     AutoEdit,
-    /// Every call runs unasked.
+    /// No call needs approval.
     Yolo,
-    /// Only reading kinds run.
+    /// Only calls that read may run.
     Plan,
 }
 
@@ -106,7 +107,7 @@ impl ApprovalMode {
     /// The names of all modes in their order, on command lines.
     pub const NAMES: [&str; 4] = ["default", "auto_edit", "yolo", "plan"];
 
-    /// The modes, from the one that lets the fewest calls run unasked.
+    /// The modes, from the one that asks most to the one that asks least.
     pub const ASKING_MOST_FIRST: [Self; 4] =
         [Self::Plan, Self::Default, Self::AutoEdit, Self::Yolo];
 

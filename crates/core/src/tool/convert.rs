@@ -1,8 +1,8 @@
-//! Arguments in the types that a tool declares, as far as that needs no guess.
+//! Converting arguments to the types that a tool declares, as far as that takes no guessing.
 //!
-//! Models whose API makes every argument required write `null` for one that they leave out, and
-//! small models write numbers and lists as text. Both mean one thing only where the schema takes
-//! no `null` and no text. What fits the schema as it is, is never changed.
+//! A model whose API makes every argument required writes `null` for one that it leaves out, and
+//! small models write numbers and lists as text. Both have only one possible meaning if the schema
+//! accepts neither `null` nor text. An argument that fits the schema is never changed.
 
 use super::check::accepts;
 use super::reference::find;
@@ -11,12 +11,11 @@ use super::words::{from_text, kinds};
 use super::{Schema, Tool};
 use serde_json::{Map, Value, json};
 
-/// The most references and single alternatives on the way to the schema of a value.
 const MAX_HOPS: usize = 16;
 
-/// Brings the arguments of a call into the types that `tool` declares: `null` for an optional argument
-/// is its absence, and text is converted as in `KEY=VALUE` on a command line (see
-/// [`from_words`](super::from_words)). What can't be converted stays, for the schema to refuse.
+/// Converts the arguments of a call to the types that `tool` declares. `null` for an optional
+/// argument means its absence, and text is converted like `KEY=VALUE` on a command line (see
+/// [`from_words`](super::from_words)). What can't be converted stays, and the schema refuses it.
 pub fn convert(tool: &dyn Tool, args: &mut Value) {
     let Value::Object(members) = args else { return };
     if !may_need_it(members) {
@@ -73,7 +72,6 @@ fn convert_by(
     }
 }
 
-/// Converts a member of an object; false if it is to be left out.
 fn member(root: &Value, object: &Value, name: &str, schema: &Value, value: &mut Value) -> bool {
     if !value.is_null() {
         convert_value(root, schema, value);
@@ -121,7 +119,8 @@ fn convert_value(root: &Value, schema: &Value, value: &mut Value) {
     }
 }
 
-/// Follows references, and the only alternative beside `null`, to the schema that says what a value is.
+/// Follows references, and the only alternative besides `null`, to the schema that describes the
+/// value.
 fn resolve<'a>(root: &'a Value, schema: &'a Value) -> &'a Value {
     let mut schema = schema;
     for _ in 0..MAX_HOPS {
@@ -135,7 +134,6 @@ fn resolve<'a>(root: &'a Value, schema: &'a Value) -> &'a Value {
     schema
 }
 
-/// Returns the only alternative of a schema beside `null`, if the schema says nothing else of the type.
 fn only_alternative(schema: &Value) -> Option<&Value> {
     if schema.get("type").is_some() || schema.get("properties").is_some() {
         return None;

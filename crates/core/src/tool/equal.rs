@@ -3,7 +3,7 @@
 use serde_json::{Number, Value};
 use std::cmp::Ordering;
 
-/// Returns true if two values are equal: numbers by their value, so that 1 is 1.0.
+/// Returns true if two values are equal. Numbers are compared by value, so that 1 equals 1.0.
 pub(super) fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(_), Value::Number(_)) => order(a, b) == Some(Ordering::Equal),
@@ -18,7 +18,6 @@ pub(super) fn same(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// Compares two numbers; `None` if one is not a number.
 pub(super) fn order(a: &Value, b: &Value) -> Option<Ordering> {
     let (Value::Number(a), Value::Number(b)) = (a, b) else {
         return None;
@@ -30,8 +29,8 @@ pub(super) fn order(a: &Value, b: &Value) -> Option<Ordering> {
     }
 }
 
-/// Returns true if a number is a multiple of another. A fraction need only be nearly one, as a sum
-/// such as 0.1 + 0.2 is.
+/// Returns true if a number is a multiple of another. A fraction may be slightly off, as 0.1 + 0.2
+/// is.
 pub(super) fn is_multiple(number: &Value, step: &Value) -> bool {
     if let (Some(a), Some(b)) = (number.as_i64(), step.as_i64()) {
         return b <= 0 || a % b == 0;

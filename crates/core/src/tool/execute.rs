@@ -5,12 +5,13 @@ use super::{Args, Context, ErrorKind, Tool, ToolError, ToolInvocation, ToolResul
 use serde_json::Value;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Brings the arguments into the types of the tool's schema (see [`convert`](super::convert)), checks them against it and makes a call.
+/// Converts the arguments to the types of the schema (see [`convert`](super::convert)), checks them
+/// and builds a call.
 ///
 /// # Errors
 ///
-/// `invalid_tool_params`, naming the argument and what was expected, and which one of the call was
-/// perhaps meant; and what building gives.
+/// Returns `invalid_tool_params`, naming the argument, what was expected, and perhaps which
+/// argument was meant, or what building returns.
 pub fn build(
     tool: &dyn Tool,
     args: Args,

@@ -1,5 +1,5 @@
-//! The help for one tool: what it does, what it takes, two examples, how it fails. Built-in tools
-//! bring words of their own along ([`Usage`]); of all others the declaration says enough.
+//! The help for one tool: what it does, its arguments, two examples, and how it fails. Built-in
+//! tools bring additional text ([`Usage`]); for others the declaration suffices.
 
 use super::usage::obvious_parameter;
 use super::{Parameter, ServerTool, Tool, ToolInfo, parameters};
@@ -7,10 +7,8 @@ use crate::text::{one_line, visible, wrapped};
 use serde_json::{Map, Value};
 use std::path::Path;
 
-/// Indentation of texts below a name, in characters.
 const INDENT: usize = 6;
 
-/// The narrowest text, in characters.
 const NARROWEST: usize = 40;
 
 const STATUSES: &str = "Exit status: 0 done, 1 the tool failed, 2 unknown tool or unusable \
@@ -121,7 +119,6 @@ fn synopsis(tool: &dyn Tool) -> String {
     }
 }
 
-/// Makes a call with what is required, typed and as JSON.
 fn made_examples(tool: &dyn Tool) -> Vec<String> {
     let name = tool.name();
     let members = sample_members(tool.parameters().value());
@@ -163,7 +160,6 @@ pub(super) fn sample(schema: &Value) -> Value {
     }
 }
 
-/// Returns the required members of an object, or else its first.
 fn sample_members(schema: &Value) -> Map<String, Value> {
     let properties = &schema["properties"];
     let mut members = parameters(schema);
@@ -187,7 +183,7 @@ impl Page {
         self.text.push_str(&format!("\n{heading}:\n"));
     }
 
-    /// Adds a line to copy, which is never broken.
+    /// Adds a line to be copied, which must never be broken.
     fn example(&mut self, line: &str) {
         self.text.push_str(&format!("  {}\n", visible(line)));
     }
@@ -212,7 +208,6 @@ impl Page {
         }
     }
 
-    /// Adds a text in lines, each after `indent`; an empty line in it stays one.
     fn paragraph(&mut self, indent: &str, text: &str) {
         // Marks of markdown are for pages.
         let text = text.replace('`', "");

@@ -52,8 +52,8 @@ impl Kind {
         Kind::Other,
     ];
 
-    /// Returns true for kinds that change nothing, so that their calls may run side by side. Rules
-    /// may still have a person asked, as they do for `Fetch`.
+    /// Returns true for kinds that change nothing, so that their calls may run at the same time. A
+    /// person may still be asked about them, as about `Fetch`.
     pub const fn is_read_only(self) -> bool {
         matches!(self, Kind::Read | Kind::Search | Kind::Fetch)
     }

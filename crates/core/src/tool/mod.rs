@@ -53,41 +53,40 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 
-/// A tool: its declaration, and how a call of it is checked.
-///
-/// Object-safe, with run-time names and schemas, so that a built-in, a project's own script
-/// and a tool of an MCP server are the same to a caller.
+/// A tool: its declaration, and how a call is checked. It is object-safe and its name and schema
+/// are values, so that a built-in tool, a project's script and a tool of an MCP server are the same
+/// to a caller.
 pub trait Tool: Send + Sync {
     /// Returns the name in declarations and calls; unique, `[A-Za-z_][A-Za-z0-9_.-]{0,62}`.
     fn name(&self) -> &str;
 
-    /// Returns the purpose of the tool and when to use it, for the model.
+    /// Returns what the tool does and when to use it, for the model.
     fn description(&self) -> &str;
 
     /// Returns the JSON Schema of the arguments.
     fn parameters(&self) -> &Schema;
 
-    /// Returns the facts that callers go by.
+    /// Returns the facts that callers rely on.
     fn info(&self) -> ToolInfo<'_>;
 
-    /// Checks what the schema does not say of the arguments, and makes a call that can be
-    /// described, confirmed and run. Callers use [`build`].
+    /// Checks what the schema can't express, and makes a call that can be described, confirmed and
+    /// run. Callers use [`build`].
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::InvalidToolParams`] where the arguments don't fit the schema or each
-    /// other, and whatever else can be known before anything runs.
+    /// Returns [`ErrorKind::InvalidToolParams`] if the arguments don't fit the schema or each
+    /// other, and other errors that can be known before anything runs.
     fn build(&self, args: Args, cx: &Context) -> Result<Box<dyn ToolInvocation>, ToolError>;
 
     /// Returns the arguments that the tool accepts besides the parameters of its schema, and its
-    /// help. Most take nothing else.
+    /// help.
     fn usage(&self) -> Usage<'_> {
         Usage::default()
     }
 }
 
-/// The facts about a tool that policies, registries, declarations and schedulers go by. A tool says
-/// all of it, so that nothing is taken for granted.
+/// The facts about a tool that policies, registries, declarations and schedulers rely on. A tool
+/// states all of them, so that nothing is assumed.
 #[derive(Debug, Clone, Copy)]
 #[expect(clippy::struct_excessive_bools, reason = "MCP has a hint for each")]
 pub struct ToolInfo<'a> {
@@ -97,17 +96,16 @@ pub struct ToolInfo<'a> {
     pub aliases: &'a [&'a str],
     /// Kind of the tool.
     pub kind: Kind,
-    /// True if calls leave the world as it was.
+    /// True if calls change nothing.
     pub is_read_only: bool,
     /// True if a repeated call changes nothing further.
     pub is_idempotent: bool,
-    /// True if calls reach beyond this machine, or may.
+    /// True if calls reach, or may reach, beyond this machine.
     pub is_open_world: bool,
     /// True if calls report live output through [`Context::update_output`].
     pub can_update_output: bool,
-    /// True if [`Tool::build`] checks the arguments against the schema itself, as it must if it
-    /// takes other spellings than the declared ones. For all other tools [`build`] does, before it
-    /// calls that.
+    /// True if [`Tool::build`] checks the arguments against the schema itself. It must if it
+    /// accepts other spellings than the declared ones. Otherwise [`build`] does it first.
     pub checks_arguments: bool,
     /// The tool on its MCP server, if it comes from one.
     pub server: Option<ServerTool<'a>>,
@@ -116,9 +114,9 @@ pub struct ToolInfo<'a> {
 }
 
 impl<'a> ToolInfo<'a> {
-    /// Describes a tool of this kind. If the kind only reads, calls leave the world as it was, and
-    /// are made without a question. Everything else is as the most cautious caller has to take it:
-    /// a second call changes more, and calls reach beyond this machine.
+    /// Describes a tool of this kind. If the kind only reads, calls change nothing and need no
+    /// approval. Everything else is set to what the most cautious caller must assume: a repeated
+    /// call changes more, and calls reach beyond this machine.
     pub const fn new(display_name: &'a str, kind: Kind) -> Self {
         let reads = kind.is_read_only();
         Self {
@@ -135,14 +133,14 @@ impl<'a> ToolInfo<'a> {
         }
     }
 
-    /// Says that calls don't reach beyond this machine.
+    /// Declares that calls don't reach beyond this machine.
     #[must_use]
     pub const fn on_this_machine(mut self) -> Self {
         self.is_open_world = false;
         self
     }
 
-    /// Says that the same call once more changes nothing further.
+    /// Declares that repeating a call changes nothing further.
     #[must_use]
     pub const fn idempotent(mut self) -> Self {
         self.is_idempotent = true;
@@ -167,7 +165,7 @@ pub struct ServerTool<'a> {
 }
 
 impl<'a> ServerTool<'a> {
-    /// Parses a tool's name of the form `server__tool`, where nothing else is known of it.
+    /// Parses a name of the form `server__tool`.
     pub fn from_name(name: &'a str) -> Option<Self> {
         let (name, tool) = name.split_once("__")?;
         (!name.is_empty() && !tool.is_empty()).then_some(Self { name, tool })
@@ -193,22 +191,22 @@ pub trait ToolInvocation: Send {
         Vec::new()
     }
 
-    /// Returns whether a person must agree first, and the details for the question.
+    /// Returns whether a person must agree first, and the details of the question.
     ///
     /// # Errors
     ///
-    /// What would make the call fail, where preparing the details meets it.
+    /// Returns what would make the call fail, if preparing the details reveals it.
     fn confirmation(&self, cx: &Context) -> Result<Confirmation, ToolError>;
 
-    /// Sets the line of shell that runs in the place of the one in the arguments: the same commands, written by who has
-    /// judged them so that bash can read them in one way only. Calls that run no such line ignore it.
+    /// Sets the shell line that runs instead of the one in the arguments. It has the same commands, printed by whoever
+    /// judged them so that bash can read them in one way only. Calls that run no shell line ignore it.
     fn set_line(&mut self, _line: String) {}
 
-    /// Runs the call to its end; `cx` carries cancellation and live output.
+    /// Runs the call to its end. `cx` carries the cancellation and live output.
     ///
     /// # Errors
     ///
-    /// What went wrong, in one sentence that a model can act on.
+    /// Returns what went wrong, in one sentence that a model can act on.
     fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError>;
 }
 

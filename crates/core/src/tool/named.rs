@@ -1,9 +1,9 @@
-//! A text that holds names of files.
+//! A text that holds file names.
 //!
-//! A program that reads JSON is given each name as it is. In a text for a person or a pipe a name
-//! must neither break its line nor command the terminal, so that the places of names that would
-//! are kept, with what is shown there instead. A terminal shows names, numbers of lines and matches
-//! in colours, where [`CallView::wants_looks`](super::CallView::wants_looks) asks for their places.
+//! A program that reads JSON gets each name as it is. In a text for a person or a pipe, a name must
+//! neither break its line nor command the terminal. So the positions of such names are kept, with
+//! what is shown instead. A terminal shows names, line numbers and matches in colours; if
+//! [`CallView::wants_looks`](super::CallView::wants_looks) is set, their positions are kept too.
 
 use super::Context;
 use crate::colours::Look;
@@ -13,12 +13,12 @@ use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// The names in a text that are shown otherwise on a line: where they are, and as what.
+/// Byte ranges of file names that need escaping in text output, each with the escaped form.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OddNames(Vec<(Range<usize>, Box<str>)>);
 
 impl OddNames {
-    /// Returns the text with each of them as it is shown on a line.
+    /// Returns the text with these names escaped.
     pub fn replace_in<'t>(&self, text: &'t str) -> Cow<'t, str> {
         if self.0.is_empty() {
             return text.into();
@@ -34,8 +34,8 @@ impl OddNames {
         out.into()
     }
 
-    /// Returns the text as a terminal shows it, with colours at the places that have a look: what
-    /// else would command the terminal is escaped.
+    /// Returns the text as a terminal shows it, with colours at the positions in `looks`.
+    /// Everything else that would command the terminal is escaped.
     pub fn terminal_text(&self, text: &str, looks: &[PlacedLook]) -> String {
         let mut out = String::with_capacity(text.len() + self.0.len() * 8 + looks.len() * 12);
         let mut odd = self.0.iter().peekable();
@@ -61,8 +61,7 @@ impl OddNames {
         out
     }
 
-    /// Forgets those that are not whole in the first `length` bytes. One that is cut there
-    /// ends before it.
+    /// Drops names that begin beyond the first `length` bytes. One that is cut there ends earlier.
     pub fn keep_within(&mut self, length: usize) {
         self.0.retain_mut(|(place, _)| {
             place.end = place.end.min(length);
@@ -71,16 +70,16 @@ impl OddNames {
     }
 }
 
-/// A place in a text, in bytes, that has a look. Those of one text are in order and don't overlap.
+/// A range of bytes in a text, with its colour. The ranges of one text are in order and don't
+/// overlap.
 pub type PlacedLook = (Range<usize>, Look);
 
-/// A text as it grows.
+/// A text with file names that is being put together.
 #[derive(Debug, Default)]
 pub struct NamedText {
     /// Text so far.
     pub text: String,
     odd: OddNames,
-    /// Looks of its pieces, if they are wanted.
     looks: Option<Vec<PlacedLook>>,
 }
 
@@ -93,12 +92,12 @@ impl NamedText {
         }
     }
 
-    /// Returns true if added text should have a look.
+    /// Returns true if appended text should get colours.
     pub fn has_looks(&self) -> bool {
         self.looks.is_some()
     }
 
-    /// Adds words of our own that have a look.
+    /// Appends words of our own in a colour.
     pub fn push_looking(&mut self, text: &str, look: Look) {
         let start = self.text.len();
         self.text.push_str(text);
@@ -111,24 +110,24 @@ impl NamedText {
         }
     }
 
-    /// Adds words of our own.
+    /// Appends words of our own.
     pub fn push_str(&mut self, text: &str) {
         self.text.push_str(text);
     }
 
-    /// Adds a name, or a path.
+    /// Appends a name or path.
     pub fn push_name(&mut self, name: &[u8]) {
         self.push_name_as(name, Look::Path);
     }
 
-    /// Adds a name that looks otherwise than a path.
+    /// Appends a name in another colour than that of paths.
     pub fn push_name_as(&mut self, name: &[u8], look: Look) {
         let start = self.text.len();
         self.push_plain_name(name);
         self.look_from(start, look);
     }
 
-    /// Adds a name that looks as the words around it.
+    /// Appends a name without a colour.
     pub fn push_plain_name(&mut self, name: &[u8]) {
         let start = self.text.len();
         self.text.push_str(&show_name(name));
@@ -139,12 +138,12 @@ impl NamedText {
         }
     }
 
-    /// Adds a path as [`NamedText::push_name`] does.
+    /// Appends a path like [`NamedText::push_name`].
     pub fn push_path(&mut self, path: &Path) {
         self.push_name(path.as_os_str().as_bytes());
     }
 
-    /// Adds another text, without the line feed at its end.
+    /// Appends another text without its final line feed.
     pub fn append(&mut self, other: Self) {
         let shift = self.text.len();
         let text = other.text.strip_suffix('\n').unwrap_or(&other.text);

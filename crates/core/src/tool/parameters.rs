@@ -1,23 +1,22 @@
-//! The parameters of a schema as people read them: for pages, tables and help.
+//! The parameters of a schema in the words of a page, table or help text.
 
 use serde_json::Value;
 
 /// A parameter of a tool.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parameter<'a> {
-    /// The name; that of a member of an object follows the object's, as in `options.depth`.
+    /// The name. A member of an object follows the object's name, as in `options.depth`.
     pub name: String,
     /// The type with its limits, such as `array of string, at least 1`.
     pub kind: String,
-    /// True if a call, or the object that holds it, must have the parameter.
+    /// True if the parameter is required in the call, or in the object that holds it.
     pub is_required: bool,
-    /// Value of a missing parameter.
+    /// The value if the parameter is missing.
     pub default: Option<&'a Value>,
     /// Purpose of the parameter.
     pub description: &'a str,
 }
 
-/// The deepest object whose members are listed.
 const MAX_DEPTH: usize = 4;
 
 /// Returns the parameters of a schema: the required ones first, each in the order of the schema,

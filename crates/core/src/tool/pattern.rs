@@ -1,15 +1,14 @@
-//! Patterns of JSON Schema, which are regular expressions of ECMA-262.
+//! Patterns of JSON Schema, which are regular expressions of JavaScript (ECMA-262).
 
 use fancy_regex::Regex;
 
-/// Returns the regular expression of a pattern; `None` where it is not one here.
 pub(super) fn regex(pattern: &str) -> Option<Regex> {
     Regex::new(&translated(pattern)).ok()
 }
 
-/// Returns a pattern in the words of the engine: for ECMA-262 digits and letters are those of
-/// ASCII, a space may be a byte-order mark, a class has no classes within it, four characters end a
-/// line, and a repetition says its least number.
+/// Translates a pattern for our engine. In ECMA-262 `\d` and `\w` are ASCII only, `\s` matches a
+/// byte-order mark, a class can't hold another class, four characters end a line, and a repetition
+/// always has a minimum.
 fn translated(pattern: &str) -> String {
     let mut out = String::with_capacity(pattern.len() + 16);
     let mut is_in_class = false;

@@ -3,8 +3,8 @@
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
-/// Returns the schema within `root` that a reference leads to: by pointer, by anchor, or by the
-/// address that a schema gives itself.
+/// Returns the schema within `root` that a reference leads to, by pointer, by anchor or by the
+/// address that a schema declares as its own.
 pub fn find<'a>(root: &'a Value, target: &str) -> Option<&'a Value> {
     let (address, fragment) = target.split_once('#').unwrap_or((target, ""));
     let document = if address.is_empty() {
@@ -24,7 +24,6 @@ pub fn find<'a>(root: &'a Value, target: &str) -> Option<&'a Value> {
     })
 }
 
-/// Returns the one schema for which `holds` is true; `None` for several.
 fn only<'a>(value: &'a Value, holds: &dyn Fn(&Value) -> bool) -> Option<&'a Value> {
     fn gather<'a>(value: &'a Value, holds: &dyn Fn(&Value) -> bool, all: &mut Vec<&'a Value>) {
         match value {

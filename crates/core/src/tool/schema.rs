@@ -1,5 +1,5 @@
 //! The JSON Schema of a tool's arguments: what a model is told, and what arguments are checked
-//! against where that says more.
+//! against if that is more.
 
 use super::{ToolError, check};
 use serde::{Serialize, Serializer};
@@ -13,7 +13,7 @@ use std::sync::OnceLock;
 pub struct Schema {
     text: Cow<'static, str>,
     value: OnceLock<Value>,
-    /// Schema that arguments are checked against, if a model can't be given all of it.
+    /// The schema that arguments are checked against, if a model can't be told all of it.
     whole: Option<Value>,
 }
 
@@ -51,8 +51,8 @@ impl Schema {
         Self::from_value(value)
     }
 
-    /// Checks arguments against `whole`, of which this schema tells a model as much as it can;
-    /// against this schema itself where there is nothing more.
+    /// Checks arguments against `whole` instead, if there is one. This schema then tells a model as
+    /// much of it as is possible.
     #[must_use]
     pub fn checked_by(mut self, whole: Option<Value>) -> Self {
         self.whole = whole;
@@ -65,8 +65,7 @@ impl Schema {
             .get_or_init(|| serde_json::from_str(&self.text).unwrap_or(Value::Null))
     }
 
-    /// Returns the schema that arguments are checked against: the declared one, or the whole of
-    /// which it is a part.
+    /// Returns the schema that arguments are checked against.
     pub fn whole(&self) -> &Value {
         self.whole.as_ref().unwrap_or_else(|| self.value())
     }
@@ -88,7 +87,7 @@ impl Serialize for Schema {
     }
 }
 
-/// Takes off what a model has no use for, and the null that Rust's options bring.
+/// Removes what a model has no use for, and the null type of Rust's options.
 #[cfg(feature = "schemars")]
 fn simplify(value: &mut Value) {
     let Some(map) = value.as_object_mut() else {

@@ -1,7 +1,7 @@
-//! The names of the arguments that a tool knows, and suggestions for a name that it doesn't know.
+//! Which argument names a tool knows, and what an unknown name may mean.
 //!
-//! A program gives one JSON object, and a tool ignores the names in it that it doesn't know: a
-//! model's call should not fail because of an argument too many. A person types, so that an unknown
+//! A program passes one JSON object, and a tool ignores names in it that it does not know: a
+//! model's call should not fail because of a superfluous argument. A person types, so an unknown
 //! name is a slip, and [`super::from_words`] refuses it with the nearest name.
 
 use super::args::HOST_KEY;
@@ -14,25 +14,25 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::path::Path;
 
-/// The arguments that a tool accepts besides the parameters of its schema, and its help.
+/// What a tool accepts besides the parameters of its schema, and its help.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Usage<'a> {
-    /// Other names of arguments, and what they are called in the schema.
+    /// Other names of arguments, each with the declared one.
     pub renamed: &'a [(&'a str, &'a str)],
     /// Arguments that are understood but not declared.
     pub undeclared: &'a [ExtraArgument],
     /// The tool's limits, each with the thing that it limits, in markdown.
     pub limits: &'a [(&'a str, Limit)],
-    /// Lines of shell that call it; where there are none they are made of the schema.
+    /// Shell lines that call the tool. If there are none, they are made from the schema.
     pub examples: &'a [&'a str],
     /// The tool's own errors, and when it gives each, in markdown.
     pub errors: &'a [(ErrorKind, &'a str)],
-    /// The file that makes the tool, of a user or a project.
+    /// The file that defines the tool, if a user or project made it.
     pub file: Option<&'a Path>,
 }
 
 impl Usage<'_> {
-    /// A tool that takes the parameters of its schema only.
+    /// For a tool that only takes the parameters of its schema.
     pub const NONE: Self = Self {
         renamed: &[],
         undeclared: &[],
@@ -43,7 +43,7 @@ impl Usage<'_> {
     };
 }
 
-/// A limit, printed with its unit.
+/// A limit that is printed with its unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
     /// A number of things.
@@ -77,7 +77,6 @@ impl fmt::Display for Limit {
     }
 }
 
-/// Returns a number with a comma before every three digits.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -90,8 +89,8 @@ fn grouped(number: u64) -> String {
     text
 }
 
-/// An argument that is understood but not declared: a model would pay for its declaration in every
-/// request. People and other hosts use it.
+/// An argument that is accepted but not declared, because a model would pay for its declaration in
+/// every request. People and other hosts use it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub struct ExtraArgument {
     /// The name.
@@ -105,10 +104,10 @@ pub struct ExtraArgument {
     pub meaning: &'static str,
 }
 
-/// The names that a tool knows, each with the one to write.
+/// The names that a tool knows, each with the declared one.
 pub(super) struct Names<'a> {
     tool: &'a dyn Tool,
-    /// The names of the schema; `None` where the tool takes any.
+    /// The names in the schema, or `None` if the tool accepts any name.
     pub(super) declared: Option<Vec<&'a str>>,
 }
 
@@ -136,7 +135,6 @@ impl<'a> Names<'a> {
         self.spellings().any(|(known, _)| known == name)
     }
 
-    /// Returns the arguments that the tool would ignore.
     pub(super) fn unknown<'n>(&self, args: &'n Map<String, Value>) -> Vec<&'n str> {
         if self.declared.is_none() {
             return Vec::new();
@@ -156,8 +154,8 @@ impl<'a> Names<'a> {
         required
     }
 
-    /// Returns the name that was probably meant by an unknown one: a near one, or else the only
-    /// one that is missing, if there is only one unknown name.
+    /// Returns what an unknown name may mean: a similar name, or else the only missing one if there
+    /// is only one unknown name.
     fn suggestion(&self, name: &str, args: &Map<String, Value>) -> Option<&'a str> {
         self.near(name, args).or_else(|| {
             match (self.missing(args).as_slice(), self.unknown(args).len()) {
@@ -167,7 +165,7 @@ impl<'a> Names<'a> {
         })
     }
 
-    /// Returns the name that is spelled nearly like `name` and was not given, a required one first.
+    /// Returns a similar name that was not given. Required ones are preferred.
     pub(super) fn near(&self, name: &str, args: &Map<String, Value>) -> Option<&'a str> {
         let missing = self.missing(args);
         let near = nearest(name, self.spellings());
@@ -186,8 +184,6 @@ impl<'a> Names<'a> {
         found.map_or(name, |(_, own)| own)
     }
 
-    /// Returns the schema of the argument that is spelled `name`, or `None` if the tool declares
-    /// none.
     pub(super) fn schema(&self, name: &str) -> Option<Cow<'a, Value>> {
         let own = self.own(name);
         let declared = self.tool.parameters().value()["properties"].get(own);
@@ -212,7 +208,7 @@ impl<'a> Names<'a> {
     }
 }
 
-/// Collects the names that an object may have; `false` where it may have others.
+/// Collects the names that an object may have. Returns false if it may have others.
 fn collect<'s>(schema: &'s Value, names: &mut Vec<&'s str>) -> bool {
     let Some(map) = schema.as_object() else {
         return true;
@@ -242,7 +238,6 @@ fn collect<'s>(schema: &'s Value, names: &mut Vec<&'s str>) -> bool {
     is_closed
 }
 
-/// Returns true if a schema says that there are no parameters, instead of nothing about them.
 fn takes_none(schema: &Schema) -> bool {
     let schema = schema.whole();
     let has_none = |map: &Map<String, Value>| map.is_empty();
@@ -257,11 +252,11 @@ fn required(schema: &Schema) -> Vec<&str> {
         .collect()
 }
 
-/// Refuses arguments that the tool would ignore, and says what may have been meant.
+/// Refuses arguments that the tool would ignore, and suggests what may be meant.
 ///
 /// # Errors
 ///
-/// `invalid_tool_params`, naming them.
+/// Returns `invalid_tool_params`, naming them.
 pub fn refuse_unknown(tool: &dyn Tool, args: &Args) -> Result<(), ToolError> {
     let names = Names::new(tool);
     let args = args.as_map();
@@ -290,8 +285,7 @@ pub fn refuse_unknown(tool: &dyn Tool, args: &Args) -> Result<(), ToolError> {
     .with_hint(hint))
 }
 
-/// Returns advice for a call that lacks a required argument and has one that the tool does not
-/// know.
+/// Returns a hint for a call that lacks a required argument and has an unknown one.
 pub(super) fn misnamed(tool: &dyn Tool, args: &Args) -> Option<String> {
     let args = args.as_map();
     let names = Names::new(tool);
@@ -310,8 +304,8 @@ pub(super) fn misnamed(tool: &dyn Tool, args: &Args) -> Option<String> {
     ))
 }
 
-/// Returns the parameter that a value without a name is for, and its schema: the only required one,
-/// or the only one there is.
+/// Returns the parameter that a value without a name belongs to, with its schema: the only required
+/// one, or else the only one.
 pub fn obvious_parameter(schema: &Schema) -> Option<(&str, &Value)> {
     let properties = schema.value()["properties"].as_object()?;
     let name = match required(schema).as_slice() {

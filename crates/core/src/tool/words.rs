@@ -1,5 +1,5 @@
 //! Arguments as a person types them on a command line: `KEY=VALUE`, `KEY=@FILE`, `KEY:=JSON`, and a
-//! bare value. The schema decides the type of a value that is not JSON.
+//! value without a key. The schema decides the type of a value that is not JSON.
 
 use super::check::accepts;
 use super::help::{quoted, sample};
@@ -69,7 +69,6 @@ pub fn from_words(
     Ok(args.into_value())
 }
 
-/// A word of a command line, with its key and what follows it.
 enum Word<'a> {
     Text(&'a str, &'a str),
     Json(&'a str, &'a str),
@@ -106,7 +105,6 @@ struct TypedArguments<'a> {
     tool: &'a dyn Tool,
     names: &'a Names<'a>,
     args: Map<String, Value>,
-    /// The keys of arrays whose items were given one by one.
     lists: Vec<String>,
 }
 
@@ -125,7 +123,7 @@ impl TypedArguments<'_> {
         })
     }
 
-    /// Gives `key` a value in the type of its parameter, or one more item if that is an array.
+    /// Gives `key` a value of its parameter's type, or another item if that is an array.
     fn give(&mut self, key: &str, text: &str) -> Result<(), ToolError> {
         let schema = self.names.schema(key).unwrap_or_default();
         let value = from_text(&schema, text).ok_or_else(|| {
@@ -190,7 +188,8 @@ impl TypedArguments<'_> {
         Ok(())
     }
 
-    /// Returns the error of a second bare value. `grep` and `rg` take paths after the pattern.
+    /// Returns the error for a second value without a key. Whoever is used to `grep` and `rg` types
+    /// a path after the pattern.
     fn unexpected(&self, value: &str, name: &str) -> ToolError {
         let own = self.tool.name();
         let message = format!("Unexpected {value:?}: {own} takes one bare value, its {name}.");
@@ -206,8 +205,8 @@ impl TypedArguments<'_> {
     }
 }
 
-/// Returns `text` in the type that `schema` wants, or `None` if it has no such value. Where that is an
-/// array, `text` is one item, or all of them as JSON.
+/// Converts a text to the type that a schema wants, or returns `None` if the type has no such
+/// value. For an array the text is one item, or all of them as JSON.
 pub(super) fn from_text(schema: &Value, text: &str) -> Option<Value> {
     let Some(kinds) = kinds(schema).filter(|kinds| !kinds.contains(&"string")) else {
         return Some(text.into());
@@ -226,8 +225,8 @@ pub(super) fn from_text(schema: &Value, text: &str) -> Option<Value> {
     fits.then_some(value)
 }
 
-/// Returns the array that `text` stands for, by the schema of its items. Models write lists as JSON in a text;
-/// what is JSON, but no list of such items, is one item: `[1]` is a pattern.
+/// Returns the array that a text means. Models write lists as JSON in a text. JSON that is no list
+/// of such items is one item: `[1]` may be a pattern.
 fn items_from_text(items: &Value, text: &str) -> Option<Value> {
     let json = Some(text.trim()).filter(|text| text.starts_with('['));
     let list = json.and_then(|json| parse_json(json.as_bytes()).ok());
@@ -239,7 +238,6 @@ fn items_from_text(items: &Value, text: &str) -> Option<Value> {
     Some(Value::Array(vec![from_text(items, text)?]))
 }
 
-/// Returns the types that a schema allows, or `None` if it doesn't say.
 pub(super) fn kinds(schema: &Value) -> Option<Vec<&str>> {
     match &schema["type"] {
         Value::String(one) => return Some(vec![one]),
@@ -254,7 +252,6 @@ pub(super) fn kinds(schema: &Value) -> Option<Vec<&str>> {
     Some(kinds?.concat())
 }
 
-/// Returns a sentence that shows how an argument is typed.
 fn example(key: &str, schema: &Value) -> String {
     match sample(schema) {
         Value::String(text) => format!("Write {key}={}.", quoted(&text)),
@@ -267,8 +264,8 @@ fn example(key: &str, schema: &Value) -> String {
     }
 }
 
-/// Refuses a word such as `a=b` that was read as an argument, if the tool has no such argument and
-/// the word may be meant as the value of the obvious parameter, and shows how both are typed.
+/// Refuses a word such as `a=b` if the tool has no argument `a` and the whole word may be meant as
+/// the value of the obvious parameter. Shows how to type both.
 fn refuse_misread(
     tool: &dyn Tool,
     names: &Names<'_>,

@@ -1,9 +1,9 @@
-//! The variables of a host that hands on few of them.
+//! The variables of a host that passes on few of them.
 //!
-//! With `GITHUB_SHA` set, Gemini CLI 0.61 starts our commands with a handful of variables, and what restricts calls by
-//! its plain name would be lost. The variables that the host was started with can be seen on Linux. They are looked at
-//! only if this process has little but what the host leaves, and only those of Gemini CLI: a user who unsets a variable
-//! in a shell means it.
+//! With `GITHUB_SHA` set, Gemini CLI 0.61 starts our commands with a handful of variables, so
+//! restrictions set under the plain names would be lost. On Linux the variables that the host was
+//! started with can be read. That is done only if this process has little more than what the host
+//! passes on, and only for Gemini CLI: a user who unsets a variable in a shell means it.
 
 use super::{HOST_PREFIX, PREFIX};
 use crate::ancestors;
@@ -12,8 +12,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::LazyLock;
 
-/// The variables that are left besides those that begin with [`LEFT_PREFIXES`], seen in 0.61: those of systems, and of
-/// GitHub's workflows. The last four are a shell's between the host and this process.
+/// The variables that the host passes on besides those with [`LEFT_PREFIXES`], seen in 0.61: common
+/// ones, and those of GitHub's workflows. The last four are set by a shell between the host and
+/// this process.
 const LEFT: [&str; 30] = [
     "PATH",
     "HOME",
@@ -47,20 +48,18 @@ const LEFT: [&str; 30] = [
     "_",
 ];
 
-/// The beginnings of names that are left, and of ours, which a wrapper may set.
+/// Prefixes of names that the host passes on, and our own, which a wrapper may set.
 const LEFT_PREFIXES: [&str; 3] = ["GEMINI_CLI_", "GIT_CONFIG_", PREFIX];
 
-/// Maximum variables besides that a wrapper may set. A person's shell has more.
 const MAX_ADDED: usize = 4;
 
-/// The variable that says that the host has started this process for a command or as a server. The settings may add
-/// variables then.
+/// Set if the host has started this process as a command or server. Its settings may add variables
+/// then.
 const STARTED_BY_HOST: &str = "GEMINI_CLI";
 
-/// Maximum words of a command line that are looked at for the host's name: the program, and what it runs.
 const MAX_WORDS: usize = 3;
 
-/// Returns the host's value of one of our variables, which the host has not handed on.
+/// Returns the host's value of a variable that it has not passed on.
 pub(super) fn variable(name: &str) -> Option<OsString> {
     static VARIABLES: LazyLock<Vec<(OsString, OsString)>> = LazyLock::new(|| {
         if may_lack_some(&mut std::env::vars_os().map(|(name, _)| name)) {
@@ -73,7 +72,8 @@ pub(super) fn variable(name: &str) -> Option<OsString> {
     found.map(|(_, value)| value.clone())
 }
 
-/// Returns true if a process with the variables of these names may have been started by the host with few of its own.
+/// Returns true if the names look like those of a process that the host has started with few
+/// variables.
 fn may_lack_some(names: &mut dyn Iterator<Item = OsString>) -> bool {
     let mut added = 0;
     let mut is_by_host = false;
@@ -90,7 +90,6 @@ fn may_lack_some(names: &mut dyn Iterator<Item = OsString>) -> bool {
     is_by_host || added <= MAX_ADDED
 }
 
-/// Returns our variables of the nearest process above that is the host, in a workflow.
 fn host_variables() -> Option<Vec<(OsString, OsString)>> {
     let is_in_workflow = |line: &Vec<u8>| match parse(line) {
         Some((b"GITHUB_SHA", value)) => !value.is_empty(),
@@ -115,7 +114,6 @@ fn parse(line: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((&line[..end], &line[end + 1..]))
 }
 
-/// Returns true if a command line runs Gemini CLI, as a program or as a script of one.
 fn is_gemini_cli(words: &[Vec<u8>]) -> bool {
     let is_option = |word: &&Vec<u8>| word.starts_with(b"-");
     let mut words = words.iter().filter(|word| !is_option(word)).take(MAX_WORDS);

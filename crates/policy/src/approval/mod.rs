@@ -1,9 +1,11 @@
-//! The one gate that every call passes: the policy, and a person where one must be asked.
+//! The gate that every call passes: it applies the policy, and asks a person where one must be
+//! asked.
 //!
-//! `call_tool`, `serve_tools` and `run_agent` differ in what they know of a call and in how they
-//! reach a person; each says so by a [`GatedCall`]. What is asked, which answers there are, what
-//! is kept of them and what happens to changed arguments is decided here. [`terminal`] asks on
-//! the controlling terminal; `serve_tools` has its client ask the same [`ApprovalQuestion`].
+//! `call_tool`, `serve_tools` and `run_agent` know different things about a call and reach a person
+//! in different ways. Each implements [`GatedCall`] for that. The gate decides what to ask, which
+//! answers exist, what is remembered of them and what happens to arguments that a person edits.
+//! [`terminal`] asks on the controlling terminal; `serve_tools` has its client ask the same
+//! [`ApprovalQuestion`].
 
 mod question;
 pub mod terminal;
@@ -16,85 +18,87 @@ use gemini_tools_core::tool::{Cancellation, ConfirmationDetails, ServerTool};
 use serde_json::{Map, Value};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A call is judged at most so often: once, and again after each change by a person.
+/// How often a call is judged: once, and again after each edit by a person. Without a limit an
+/// editor that always changes something would go on for ever.
 const MAX_CHANGES: usize = 20;
 
-/// A call that wants to pass.
+/// A call awaiting a policy decision.
 pub trait GatedCall {
-    /// The reason why a call can't be explained, or can't be made with changed arguments.
+    /// Why the call can't be explained, or not made with edited arguments.
     type Error;
 
-    /// Returns the call as rules see it.
+    /// Returns what the policy sees of the call.
     fn call(&self) -> PolicyCall<'_>;
 
     /// Returns true if a person can be asked.
     fn can_ask(&self) -> bool;
 
-    /// Returns the cancellation of the call, also while a person is asked.
+    /// Returns the cancellation of the call. It also ends a question that is waiting for an answer.
     fn cancel(&self) -> &Cancellation;
 
-    /// Checks the arguments as far as that tells nothing of what is in files.
+    /// Checks the arguments without revealing what files hold.
     ///
     /// # Errors
     ///
-    /// Returns what is wrong with them: the call ends with this.
+    /// Returns what is wrong with them. The call ends with this error.
     fn validate(&self) -> Result<(), Self::Error>;
 
-    /// Returns the effect of the call, and the question for a person. It is only asked for where
-    /// one can be asked. [`Explanation::is_for_once`] is the gate's to say.
+    /// Returns what the call would do, and the question for a person. It is called only if one can
+    /// be asked. The gate sets [`Explanation::is_for_once`] itself.
     ///
     /// # Errors
     ///
-    /// Returns the reason why that can't be said: the call ends with this.
+    /// Returns why that can't be told. The call ends with this error.
     fn explain(&mut self) -> Result<Explanation, Self::Error>;
 
-    /// Asks a person; `None` where there is no answer.
+    /// Asks a person. Returns `None` if there is no answer.
     fn ask(&mut self, explanation: &Explanation) -> Option<ApprovalReply>;
 
-    /// Takes the arguments that a person has changed.
+    /// Replaces the arguments by those that a person has edited.
     ///
     /// # Errors
     ///
-    /// Returns what is wrong with them: the call ends with this.
+    /// Returns what is wrong with them. The call ends with this error.
     fn change(&mut self, change: ArgumentChange) -> Result<(), Self::Error>;
 }
 
-/// Arguments as a person has changed them.
+/// Arguments that a person has edited.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ArgumentChange {
-    /// Arguments of the call.
+    /// The new arguments.
     pub args: Map<String, Value>,
-    /// Lines that the person has added to what would be written.
+    /// Number of lines that the person added to the text to be written.
     pub added: u64,
-    /// Lines that the person has removed from it.
+    /// Number of lines that the person removed from it.
     pub removed: u64,
 }
 
-/// The permission of a call, with what runs.
+/// Permission for a call.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Pass {
-    /// True if a person has said yes to this very call.
+    /// True if a person has approved this very call.
     pub is_by_person: bool,
-    /// The line of shell as it was understood, which is what runs. `None` after a person's yes: the
-    /// line then runs as the person saw it.
+    /// The shell line as it was understood, which is to run. `None` if a person approved the line
+    /// as written.
     pub line: Option<String>,
 }
 
-/// The reason why a call does not pass.
+/// Why a call may not run.
 #[derive(Debug)]
 pub enum GateError<E> {
-    /// The rules deny it.
+    /// A rule denies it.
     Denied(Verdict),
-    /// The rules want a person to be asked, and there is no answer.
+    /// A rule wants a person to be asked, but there is no answer.
     NoAnswer(Verdict),
-    /// The person says no.
+    /// A person declined.
     No {
-        /// True if the person wants nothing more to happen.
+        /// True if the person wants the whole session to stop.
         stops: bool,
     },
-    /// The call can't be shown whole, so no person can agree to it; why, for the model.
+    /// The call can't be shown completely, so nobody can approve it. Holds the reason, for the
+    /// model.
     NotShown(String),
-    /// The person has changed it too often.
+    /// A person has edited it too often.
     ChangedTooOften,
     /// The call was cancelled before it began.
     Cancelled,
@@ -102,20 +106,19 @@ pub enum GateError<E> {
     Failed(E),
 }
 
-/// The rules of a session, and what a person has agreed to in it.
+/// The policy of a session, with what a person has approved in it.
 #[derive(Debug)]
 pub struct Gate {
     policy: Mutex<Policy>,
-    /// The mode in which calls are asked about; `None` where the host has asked already.
     approval_mode: Option<Mode>,
-    /// The mode by which rules count: that one, or the host's where it says so.
     mode: Mode,
-    /// There are no rules, and what is built in denies nothing: no line need be parsed.
+    /// True if nothing can be denied or asked, so that shell lines need not be parsed.
     lets_all_pass: bool,
 }
 
 impl Gate {
-    /// Makes a gate that asks about calls in `approval_mode`; with `None` the host has asked already.
+    /// Creates a gate that asks about calls in `approval_mode`; `None` means that the host has
+    /// asked already.
     pub fn new(policy: Policy, approval_mode: Option<Mode>) -> Self {
         let mode = approval_mode.unwrap_or_else(mode_from_env);
         Self {
@@ -130,45 +133,45 @@ impl Gate {
         self.policy.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns true if rules may have a person asked: where the host asks, one can be.
     fn is_interactive(&self, can_ask: bool) -> bool {
+        // If the host asks, it has a person to ask.
         self.approval_mode.is_none() || can_ask
     }
 
-    /// Returns the verdict of the rules on a call; `can_ask` is true if a person can be asked.
+    /// Returns the policy's verdict on a call. `can_ask` says that a person can be asked.
     pub fn verdict(&self, call: &PolicyCall<'_>, can_ask: bool) -> Verdict {
         let is_interactive = self.is_interactive(can_ask);
         self.policy().check(call, self.mode, is_interactive)
     }
 
-    /// Returns true if a model is told of a tool; `can_ask` is whether a person can be asked.
+    /// Returns true if the model is told about a tool. `can_ask` says that a person can be asked.
     pub fn shows(&self, call: &PolicyCall<'_>, can_ask: bool) -> bool {
         let is_interactive = self.is_interactive(can_ask);
         self.policy().shows(call, self.mode, is_interactive)
     }
 
-    /// Returns true if verdicts go by what MCP servers say of their tools.
+    /// Returns true if verdicts depend on what MCP servers say about their tools.
     pub fn heeds_annotations(&self) -> bool {
         self.mode == Mode::Plan || self.policy().heeds_annotations()
     }
 
-    /// Returns the reason why no call may run at all, if a policy file can't be read. It is for an
-    /// early stop: [`Gate::pass`] denies each call then anyway.
+    /// Returns why no call may run at all, if a policy file can't be read. It allows stopping
+    /// early; [`Gate::pass`] would deny every call.
     pub fn obstacle(&self) -> Option<String> {
         self.policy().obstacle()
     }
 
-    /// Returns the problems of the rules.
+    /// Returns what is wrong with the rules.
     pub fn problems(&self) -> Vec<String> {
         let policy = self.policy();
         policy.problems.iter().map(Diagnostic::text).collect()
     }
 
-    /// Lets a call pass, with what a person has made of its arguments.
+    /// Decides about a call, asking a person and applying their edits if need be.
     ///
     /// # Errors
     ///
-    /// Returns the reason why it does not.
+    /// Returns why the call may not run.
     pub fn pass<C: GatedCall>(&self, candidate: &mut C) -> Result<Pass, GateError<C::Error>> {
         if self.lets_all_pass {
             return Ok(Pass::default());
@@ -218,9 +221,9 @@ impl Gate {
         Err(GateError::ChangedTooOften)
     }
 
-    /// Returns the error of a call that does not pass by the rules. Where only a user is missing, a model learns first
-    /// what is wrong with the arguments. No explanation says that: it looks at files, and its failures would say what
-    /// is there.
+    /// Returns the error for a call that the policy refuses. If only a user to ask is missing, the
+    /// model is told first what is wrong with the arguments. `validate` is used for that and not
+    /// `explain`, which reads files, so that its errors would reveal what exists.
     fn refusal<C: GatedCall>(
         &self,
         candidate: &C,
@@ -236,7 +239,7 @@ impl Gate {
             .map_or(refusal, GateError::Failed)
     }
 
-    /// Judges a call that the built-in rules ask about by what it says of itself.
+    /// Decides a default "ask" from the tool's own confirmation.
     fn by_explanation<C: GatedCall>(
         &self,
         candidate: &C,
@@ -286,11 +289,11 @@ enum ByRules {
 }
 
 impl<E> GateError<E> {
-    /// Returns the reason, for the model; a failure is given back.
+    /// Returns the message for the model.
     ///
     /// # Errors
     ///
-    /// Returns what the candidate failed with.
+    /// Returns the call's own error of [`GateError::Failed`].
     pub fn message(self) -> Result<String, E> {
         Ok(match self {
             GateError::Denied(verdict) => verdict.to_error().to_string(),

@@ -1,4 +1,4 @@
-//! Questions to a person about a call, and the possible answers.
+//! The question that a person is asked about a call, and the possible answers.
 
 use super::ArgumentChange;
 use crate::{self as policy, SessionGrant};
@@ -6,43 +6,43 @@ use gemini_tools_core::tool::{ConfirmationDetails, Location};
 use serde_json::{Map, Value};
 use std::fmt;
 
-/// An explanation of what a call would do.
+/// What a call would do.
 #[derive(Debug, Clone, Default)]
 pub struct Explanation {
-    /// The effect in words.
+    /// The effect, in words.
     pub description: String,
-    /// The paths that it would touch.
+    /// Paths that the call would touch.
     pub locations: Vec<Location>,
-    /// The request for a person's consent; `None` where the tool has nothing to ask about.
+    /// What a person has to agree to; `None` if the tool has nothing to ask.
     pub confirmation: Option<ConfirmationDetails>,
-    /// True if a yes can only be for this call: no other answer is offered then.
+    /// True if a yes can only be for this call. No other answer is offered then.
     pub is_for_once: bool,
 }
 
-/// An answer of a person.
+/// A person's answer.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ApprovalReply {
     /// Yes, this time.
     Once,
-    /// Yes, and to all like it: to commands of these programs, to all edits.
+    /// Yes, also to calls like it: to all commands of these programs, or to all edits.
     Always,
-    /// Yes, and to all calls of the tool.
+    /// Yes, also to all other calls of the tool.
     AlwaysTool,
-    /// Yes, and to all tools of the MCP server.
+    /// Yes, also to all tools of the MCP server.
     AlwaysServer,
-    /// With other arguments, which are judged again.
+    /// With other arguments. The changed call is judged again.
     Change(ArgumentChange),
-    /// No, and the model goes on without it.
+    /// No; the model goes on without it.
     No,
-    /// No, and nothing goes on.
+    /// No; the session stops.
     Stop,
-    /// The call can't be shown whole, so no person can agree to it; why, for the model.
+    /// The call can't be shown completely, so nobody can approve it. Holds the reason, for the
+    /// model.
     NotShown(String),
 }
 
 impl ApprovalReply {
-    /// Returns the calls that the answer allows besides the one that was asked about; `None` if it
-    /// allows nothing more.
+    /// Returns which other calls the answer allows, or `None` if it allows none.
     pub fn grant<'a>(
         &self,
         tool: &'a str,
@@ -77,7 +77,7 @@ impl ApprovalReply {
 /// A question for a person.
 #[derive(Debug, Clone, Copy)]
 pub struct ApprovalQuestion<'a> {
-    /// The tool's name, as the call has it.
+    /// The tool's name, as the model wrote it.
     pub name: &'a str,
     /// The arguments.
     pub args: &'a Map<String, Value>,
@@ -85,8 +85,8 @@ pub struct ApprovalQuestion<'a> {
     pub explanation: &'a Explanation,
 }
 
-/// Asks a person.
+/// A way to ask a person.
 pub trait ApprovalPrompt: fmt::Debug + Send {
-    /// Shows what a call would do and gives the answer. `None` where there is none.
+    /// Shows what a call would do, and returns the answer, or `None` if there is none.
     fn ask(&mut self, question: &ApprovalQuestion<'_>) -> Option<ApprovalReply>;
 }

@@ -10,19 +10,16 @@ use serde_json::{Map, Value, json};
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
-/// A call, and what a person answers one question after the other.
+/// A call, with the answers that a person gives to successive questions.
 struct ScriptedCall {
     name: &'static str,
     kind: Kind,
     args: Map<String, Value>,
     confirmation: Option<ConfirmationDetails>,
-    /// `None` where the user can't be asked.
     replies: Option<VecDeque<ApprovalReply>>,
     cancel: Cancellation,
-    /// Number of questions to the person.
     questions: usize,
     explanations: usize,
-    /// True if the call is cancelled while the person is asked.
     ends_meanwhile: bool,
 }
 
@@ -126,7 +123,7 @@ fn policy(rules: &[&str]) -> Policy {
     Policy::from_texts(&files, &Settings::default(), Path::new("/"))
 }
 
-/// Returns the outcome of a call: `rule` or `person` if it passes, else the reason.
+/// Returns `rule` or `person` if the call passes, by whom, and else the reason.
 fn outcome(gate: &Gate, asked: &mut ScriptedCall) -> &'static str {
     match gate.pass(asked) {
         Ok(Pass { is_by_person, .. }) => ["rule", "person"][usize::from(is_by_person)],

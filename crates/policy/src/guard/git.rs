@@ -1,22 +1,23 @@
-//! Files that git starts: hooks, filters, drivers and helpers that its configuration names.
+//! Programs that git starts: hooks, filters, drivers and helpers in its configuration.
 //!
-//! The configuration of each repository that a file lies in counts, and the user's for all of them, without what they
-//! include. A program without a slash is looked for in `PATH` and is no file of a project.
+//! For a file, the configuration of each repository around it counts, and the user's own; included
+//! files are not read. A program without a slash is looked up in `PATH` and is not a file of the
+//! project.
 
 use super::started::{end, words};
 use gemini_tools_workspace::file_owner::FileOwner;
 use gemini_tools_workspace::git_config::{ConfigEntry, entries, users_files};
 use std::path::{Path, PathBuf};
 
-/// A larger file is not a configuration, in bytes.
 const MAX_BYTES: u64 = 1024 * 1024;
 
-/// Names of what is started or included, in small letters and in any section; of `alias`, each is.
+/// Last parts of the keys, in lower case, whose value names a program or an included file. Every
+/// key of the section `alias` counts as well.
 const NAMES: &str = "\
     askpass clean cmd command defaultkeycommand difffilter driver editor external fsmonitor helper packobjectshook \
     pager path process program smudge sshcommand textconv";
 
-/// Returns true if git may start the file at a path. `real` is without links.
+/// Returns true if git may start the file at `real`, a path without links.
 pub(super) fn runs(real: &Path, home: Option<&Path>) -> bool {
     let users = users_files(&|name| std::env::var_os(name));
     real.ancestors().skip(1).any(|top| {
@@ -33,7 +34,6 @@ pub(super) fn runs(real: &Path, home: Option<&Path>) -> bool {
     })
 }
 
-/// Returns true if a value of the repository in `top` names a file, or the directory of hooks that it is in.
 fn names(entry: &ConfigEntry, top: &Path, home: Option<&Path>, real: &Path) -> bool {
     let (section, name) = entry.key.rsplit_once('.').unwrap_or_default();
     if name == "hookspath" {
@@ -48,8 +48,8 @@ fn names(entry: &ConfigEntry, top: &Path, home: Option<&Path>, real: &Path) -> b
             .any(|end| !end.as_os_str().is_empty() && real.ends_with(end))
 }
 
-/// Returns the configuration files of the repository whose topmost directory this is; none if it is none. In a worktree
-/// or a submodule `.git` is a file that names the directory (gitrepository-layout).
+/// Returns the configuration files of the repository at `top`, or none if it is not one. In a
+/// worktree or submodule `.git` is a file that names the real directory (see gitrepository-layout).
 fn repository(top: &Path) -> Vec<PathBuf> {
     let dot_git = top.join(".git");
     if dot_git.is_dir() {
@@ -64,8 +64,8 @@ fn repository(top: &Path) -> Vec<PathBuf> {
     })
 }
 
-/// Reads a small file of anyone's: what it says can only make more files guarded.
 fn read(path: &Path) -> Option<String> {
+    // Whoever owns the file: what it says can only make more files guarded.
     let bytes = FileOwner::Users.beginning(path, MAX_BYTES).ok()??;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }

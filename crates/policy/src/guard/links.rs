@@ -1,18 +1,16 @@
-//! Links in guarded directories: a file elsewhere that one leads to is as good as there.
+//! Links in guarded directories. A file elsewhere that such a link leads to is guarded too.
 
 use super::DIRECTORIES;
 use std::path::{Path, PathBuf};
 
-/// Entries that are looked at in one directory and below it.
 const MAX_ENTRIES: usize = 500;
 
-/// Directories below a guarded one that are looked into.
 const MAX_DEPTH: usize = 3;
 
-/// Directories of many files of programs, in which links lead anywhere.
+/// Directories with many files, in which links lead anywhere. Only the directory itself may be a
+/// link.
 const NOT_LOOKED_INTO: [&str; 5] = [".cargo", ".config", ".git", ".ssh", ".yarn"];
 
-/// Returns what links in guarded directories of the project and the user lead to.
 pub(super) fn targets(root: &Path, home: Option<&Path>) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for base in [Some(root), home].into_iter().flatten() {

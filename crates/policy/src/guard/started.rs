@@ -1,7 +1,9 @@
-//! Files that a configuration starts: servers, hooks, discovery commands, tasks and the programs of own tools.
+//! Programs that configurations start: servers, hooks, discovery commands, tasks and a user's own
+//! tools.
 //!
-//! Hosts write these in many forms, and all of them under a few keys. A word of such a value names a file by its path,
-//! or by the end of one, after a variable for example.
+//! The formats differ by host, but all use a few keys for this. Any word in the value of such a key
+//! guards the file with that path. Only the last components of the path are compared, because a
+//! variable may stand before them.
 
 use gemini_tools_settings::settings::jsonc;
 use gemini_tools_workspace::file_owner::FileOwner;
@@ -9,25 +11,24 @@ use serde_json::Value;
 use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 
-/// The configurations, below the project's directory and the user's.
+/// Configuration files, relative to the project or the home directory.
 const CONFIGURATIONS: &str = "\
     .agents/mcp_config.json .claude.json .claude/settings.json .claude/settings.local.json .codex/config.toml \
     .codex/hooks.json .cursor/hooks.json .cursor/mcp.json .gemini/config/mcp_config.json .gemini/settings.json .mcp.json \
     .qwen/settings.json .vscode/mcp.json .vscode/tasks.json opencode.json";
 
-/// The directory of own tools, below the same.
 const TOOLS: &str = ".gemini/tools";
 
 const KEYS: &str = "\
     apikeyhelper args callcommand call_command command discoverycommand discovery_command hooks notify \
     servercommand statusline toolcallcommand tooldiscoverycommand";
 
-/// A larger configuration is not looked at, in bytes.
 const MAX_BYTES: u64 = 1024 * 1024;
 
 const ENTRY_POINTS: [&str; 3] = ["index", "__main__", "main"];
 
-/// Returns the ends of the paths that configurations of the project and the user start.
+/// Returns the last components of the paths of all programs that configurations of the project and
+/// the user start.
 pub(super) fn programs(root: &Path, home: Option<&Path>) -> Vec<PathBuf> {
     let projects = FileOwner::Projects { root, home };
     let bases = [

@@ -1,5 +1,5 @@
-//! The arguments of a program, word by word as `getopt_long` takes them: what a [`Grammar`] does not
-//! have is not accepted. The grammars themselves are in `programs`.
+//! Checks a program's arguments word by word, as `getopt_long` parses them. Anything that its
+//! [`Grammar`] does not list is rejected. The grammars are in `programs`.
 
 /// The arguments with which a program does nothing but print.
 ///
@@ -19,21 +19,17 @@
 /// | `script` | a script of sed that only chooses lines |
 /// | `format` | a format of git that starts no program |
 pub(super) struct Grammar {
-    /// The program; of git with its command.
     pub(super) name: &'static str,
-    /// The options, with blanks between them.
     pub(super) options: &'static [&'static str],
-    /// The kinds of the operands, with blanks between them. The last may end in `...`, and stands
-    /// for any number then. A `pattern` or `script` is not there if an option has given one.
+    /// The kinds of the operands, separated by blanks. The last one may end in `...` to stand for
+    /// any number. A leading `pattern` or `script` is dropped if an option has given it.
     pub(super) operands: &'static str,
 }
 
 #[derive(Clone, Copy)]
 enum Value {
     None,
-    /// In the same word, or else the next word.
     Required(&'static str),
-    /// In the same word, or not there.
     Attached(&'static str),
 }
 
@@ -41,16 +37,16 @@ struct Reader<'a> {
     grammar: &'a Grammar,
     left: std::slice::Iter<'a, &'a str>,
     leaves: &'a dyn Fn(&str) -> bool,
-    /// True if an option has given what else is the first operand.
+    /// True if an option such as `-e` has given what is the first operand otherwise.
     has_first: bool,
-    /// True if there was an operand: some programs take no options any more, and what looks like one
-    /// or its value is a file.
+    /// True after the first operand. Some programs then take no more options, so a word that looks
+    /// like one may be a file, and must not lead out of the workspace.
     is_behind_operand: bool,
 }
 
 impl Grammar {
-    /// Returns true if the program takes all of the arguments for what the grammar has. `leaves` tells
-    /// whether a path leads out of the workspace.
+    /// Returns true if the grammar covers all of the arguments. `leaves` tells whether a path leads
+    /// out of the workspace.
     pub(super) fn accepts(&self, args: &[&str], leaves: &dyn Fn(&str) -> bool) -> bool {
         let mut reader = Reader {
             grammar: self,
@@ -75,8 +71,8 @@ impl Grammar {
         reader.are_operands(&operands)
     }
 
-    /// Returns true for the expression of `find`, whose options stand behind all paths, have names of
-    /// several letters and take the next word whatever that is.
+    /// Returns true for a covered expression of `find`. Its options come after the paths, have
+    /// names of several letters, and always take the next word as their value.
     pub(super) fn accepts_expression(&self, args: &[&str], leaves: &dyn Fn(&str) -> bool) -> bool {
         let is_path = |arg: &&&str| !arg.starts_with('-') && !["(", ")", "!", ","].contains(*arg);
         let paths = args.iter().take_while(is_path).count();
@@ -198,7 +194,8 @@ impl Reader<'_> {
     }
 }
 
-/// Returns true for a number with a sign, a fraction and a unit: `-3`, `+10k`, `1.5`, `90%`.
+/// Returns true for a number that may have a sign, a fraction and a unit: `-3`, `+10k`, `1.5`,
+/// `90%`.
 fn is_number(text: &str) -> bool {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     let digits = digits.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == '%');
@@ -209,8 +206,8 @@ fn is_number(text: &str) -> bool {
     }
 }
 
-/// Returns true for a script of sed that has nothing but the commands `p`, `d`, `q` and `=`, each with
-/// at most two addresses: `1,20p`, `/^fn/,/^}/p`, `$!d`.
+/// Returns true if a script of sed only has the commands `p`, `d`, `q` and `=`, each with at most
+/// two addresses: `1,20p`, `/^fn/,/^}/p`, `$!d`. Others can write files or run programs.
 fn only_chooses_lines(script: &str) -> bool {
     let mut rest = script;
     loop {
@@ -240,8 +237,8 @@ fn only_chooses_lines(script: &str) -> bool {
     }
 }
 
-/// Returns what is behind an address of sed: a number, `1~2`, `$`, or a regular expression whose end
-/// all implementations find at the same place.
+/// Returns what follows an address of sed: a number, `1~2`, `$`, or a regular expression. An
+/// expression is accepted only if all implementations agree on where it ends.
 fn behind_address(script: &str) -> Option<&str> {
     if let Some(rest) = script.strip_prefix('$') {
         return Some(rest);
@@ -263,8 +260,8 @@ fn behind_address(script: &str) -> Option<&str> {
     (first > 0).then_some(rest)
 }
 
-/// Returns true for a format of git that shows what a commit or a branch is: git asks gpg for
-/// `%G?` and `%(signature)`, and another git for `%(describe)`.
+/// Returns true for a format of git that only prints what a commit or branch is. `%G?` and
+/// `%(signature)` make git run gpg, and `%(describe)` another git.
 fn is_plain_format(format: &str) -> bool {
     const NAMES: &str = "\
         HEAD authordate authoremail authorname body committerdate committeremail committername \

@@ -1,5 +1,6 @@
-//! The file that a program's name stands for: the user's, where no directory in which a tool or anyone
-//! else can put another one is looked through before.
+//! Which file a program's name stands for. A command counts as harmless only if nobody can have put
+//! another program in its place: every directory that is searched before it must be out of reach of
+//! tools and of other users.
 
 use gemini_tools_process::command::is_program;
 use std::ffi::{OsStr, OsString};
@@ -8,7 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
-/// Variables with directories in which programs find code that they load.
+/// Variables that name directories from which programs load code.
 const CODE_IN: [&str; 4] = [
     "DYLD_LIBRARY_PATH",
     "GCONV_PATH",
@@ -16,14 +17,13 @@ const CODE_IN: [&str; 4] = [
     "LOCPATH",
 ];
 
-/// Variables with files that programs load, by their paths or as names of the system's libraries.
+/// Variables that name libraries to load, by path or by name.
 const CODE: [&str; 3] = ["DYLD_INSERT_LIBRARIES", "LD_AUDIT", "LD_PRELOAD"];
 
-/// The number of links that Linux follows.
 const MAX_LINKS: usize = 40;
 
-/// Returns true if bash, and the program that it starts where one is named, are the user's own, and load no
-/// code of others. `roots` are the directories in which tools write.
+/// Returns true if bash and the named program are the user's own and load nobody else's code.
+/// `roots` are the directories in which tools write.
 pub(super) fn is_the_users<'r>(name: Option<&str>, roots: impl Iterator<Item = &'r Path>) -> bool {
     let roots: Vec<PathBuf> = roots
         .filter_map(|root| fs::canonicalize(root).ok())
@@ -49,8 +49,8 @@ pub(super) fn is_the_users<'r>(name: Option<&str>, roots: impl Iterator<Item = &
         && name.is_none_or(|name| is_found_first(name, &path, &roots))
 }
 
-/// Returns true if a program is found before anything that is not the user's. Git starts other
-/// programs, for which all of `PATH` counts.
+/// Returns true if every directory of `PATH` up to the program is out of others' reach. For git it
+/// must be all of `PATH`, because git starts other programs.
 fn is_found_first(name: &str, path: &OsStr, roots: &[PathBuf]) -> bool {
     let mut is_found = false;
     for directory in std::env::split_paths(path) {
@@ -66,8 +66,9 @@ fn is_found_first(name: &str, path: &OsStr, roots: &[PathBuf]) -> bool {
     is_found
 }
 
-/// Returns true if no directory on the way to a file is one in which a tool, or anyone, can put another
-/// entry, also on the way that links lead. What is not there can't be made either.
+/// Returns true if nobody else can replace the file: no directory on the way to it, or on the way
+/// of its links, is one where a tool or everyone may write. A file that does not exist must not be
+/// creatable either.
 fn is_fixed(file: &Path, roots: &[PathBuf]) -> bool {
     let parts = |path: &Path| {
         let parts = path.components().filter(|part| *part != Component::RootDir);
@@ -110,8 +111,8 @@ fn is_fixed(file: &Path, roots: &[PathBuf]) -> bool {
     !roots.iter().any(|root| at.starts_with(root))
 }
 
-/// Returns true if not everyone can put something in the place of a directory's entry, which may not be
-/// there. In a sticky directory only its owner can, who is trusted where they are the user or root.
+/// Returns true if only the user or root can replace an entry of the directory. In a sticky
+/// directory only the entry's owner can.
 fn keeps(directory: &fs::Metadata, entry: Option<&fs::Metadata>) -> bool {
     const STICKY: u32 = 0o1000;
     const BY_OTHERS: u32 = 0o002;

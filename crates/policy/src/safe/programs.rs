@@ -7,13 +7,13 @@
 
 use super::grammar::Grammar;
 
-/// Builtins of bash that only print, whatever their arguments.
 pub(super) const PRINT_ANYTHING: [&str; 3] = ["echo", "false", "true"];
 
-/// Builtins of bash with a grammar: what has their names in `PATH` does not count.
+/// Builtins of bash that have a grammar below. The program of that name in `PATH` is never used.
 pub(super) const BUILTINS: [&str; 2] = ["cd", "pwd"];
 
-/// The tests, operators and prints of `find`. Its other actions write files or start programs.
+/// The tests, operators and printing actions of `find`. Its other actions write files or start
+/// programs.
 pub(super) const FIND: Grammar = Grammar {
     name: "find",
     options: &["\
@@ -26,7 +26,6 @@ pub(super) const FIND: Grammar = Grammar {
     operands: "file...",
 };
 
-/// Options that change how git prints a difference.
 const DIFFERENCES: &str = "\
     -a -b -c -C[=number] -G=text -m -M[=number] -p -q -R -s -S=text -u -U[=number] -w -W -z \
     --abbrev[=number] --cc --check --color[=text] --compact-summary --diff-filter=text \
@@ -37,7 +36,6 @@ const DIFFERENCES: &str = "\
     --patch --patch-with-stat --patience --pickaxe-all --pickaxe-regex --quiet --raw --shortstat \
     --stat[=text] --summary --text --unified=number --word-diff[=text]";
 
-/// Options that choose commits, and change how git prints them.
 const COMMITS: &str = "\
     -E -F -i -n=number -NUMBER --abbrev-commit --after=text --all --all-match \
     --author=text --author-date-order --before=text --branches[=text] --committer=text \
@@ -47,8 +45,8 @@ const COMMITS: &str = "\
     --regexp-ignore-case --remotes[=text] --reverse --since=text --skip=number --source \
     --tags[=text] --topo-order --until=text";
 
-/// The commands of git that only look. Git starts what the settings of a repository name, so that
-/// they need a trusted folder besides.
+/// The commands of git that only read. git starts programs that a repository's settings name, so
+/// these also need a trusted folder.
 pub(super) const GIT: [Grammar; 5] = [
     Grammar {
         name: "branch",

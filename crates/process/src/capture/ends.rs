@@ -2,19 +2,17 @@
 
 use gemini_tools_core::text::count_newlines;
 
-/// The share of the text that is kept of its beginning, in fifths: what a command says last
-/// tells more.
+/// The share of the text that its beginning gets, in fifths. The rest goes to the end, where a
+/// command reports its result.
 const HEAD_FIFTHS: usize = 1;
 
-/// The beginning and the end of a text, with the length of what lies between.
 #[derive(Default)]
 pub(super) struct Ends {
-    /// The number of characters that each side must be able to give.
     limit: usize,
     head: String,
-    /// Grows to twice its size before its beginning is thrown away.
+    /// Grows to twice its final size before its beginning is dropped, so that most pushes move
+    /// nothing.
     tail: String,
-    /// Counts of the whole text.
     pub(super) chars: usize,
     lines: u64,
 }
@@ -50,7 +48,8 @@ impl Ends {
         self.tail.push_str(rest);
     }
 
-    /// Returns at most `limit` characters, and a marker if something is missing.
+    /// Returns at most `limit` characters of the text, with `marker`, which is told how much is
+    /// missing, between beginning and end.
     pub(super) fn cut(self, limit: usize, marker: impl FnOnce(String) -> String) -> String {
         if self.chars <= limit {
             return self.head + &self.tail;
@@ -98,7 +97,6 @@ impl Ends {
     }
 }
 
-/// Returns the last boundary of a character at or before `at`, which is no more than the length.
 fn boundary(text: &str, at: usize) -> usize {
     (0..=at)
         .rev()

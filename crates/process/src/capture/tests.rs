@@ -40,7 +40,6 @@ fn one_endless_line_is_cut_as_well() {
     assert!(text.contains("999000 characters are left out"), "{text}");
 }
 
-/// Returns what `text` comes to for a model, where the file of this path can be made.
 fn condensed(text: &str, file: Option<&std::path::Path>) -> super::CapturedOutput {
     let mut capture =
         Capture::new(40_000, true, false, || file.map(ToOwned::to_owned)).condensed(true);

@@ -7,23 +7,22 @@ use seccompiler::{
 };
 use std::collections::BTreeMap;
 
-/// A system call that may change files.
 pub(super) struct Call {
     number: i64,
-    /// The argument with the flags of an opening, if only some openings change files.
+    /// Index of the argument with the flags of `open`, which tell whether the call may write.
+    /// `None` if every such call may write.
     open_flags: Option<u8>,
-    /// True for a call that renames its first path to its second.
     pub(super) is_rename: bool,
-    /// The argument with the flags of a renaming, if it has any.
     pub(super) rename_flags: Option<usize>,
     pub(super) targets: &'static [CallPath],
 }
 
 #[derive(Clone, Copy)]
 pub(super) struct CallPath {
-    /// The argument with the directory that a relative path starts from; `None` for the working directory.
+    /// Index of the argument with the directory that a relative path starts from; `None` for the
+    /// working directory.
     pub(super) directory: Option<usize>,
-    /// The argument with the path's address; `None` if the directory itself is meant.
+    /// Index of the argument with the path's address; `None` if the call names an open file.
     pub(super) path: Option<usize>,
     pub(super) access: Access,
 }
@@ -131,8 +130,8 @@ pub(super) fn find(number: i64) -> Option<&'static Call> {
     CALLS.iter().find(|call| call.number == number)
 }
 
-/// Makes the filter that has the kernel ask before these calls; `None` for a processor that seccompiler
-/// does not know.
+/// Compiles the filter that makes the kernel ask before these calls. Returns `None` for a processor
+/// that seccompiler does not support.
 pub(super) fn filter() -> Option<BpfProgram> {
     // Stands for the action that seccompiler does not have.
     const ASK: SeccompAction = SeccompAction::Trace(1);

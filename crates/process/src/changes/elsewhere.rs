@@ -1,10 +1,10 @@
-//! Elsewhere than on Linux a command's changes are not kept.
+//! Systems other than Linux can't keep what a command changes.
 
 use gemini_tools_workspace::journal::{ChangeCounts, CommandChanges};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 
-/// A request to keep what a command changes, of which there is none here.
+/// A request to keep what a command changes. It has no value on this system.
 #[derive(Debug)]
 pub enum ChangeWatch {}
 
@@ -15,7 +15,7 @@ pub(crate) enum SupervisorWatch {}
 pub(crate) struct CommandWatch<'a>(&'a ChangeWatch);
 
 impl ChangeWatch {
-    /// Returns `None`: this system has nothing for it.
+    /// Returns `None`, since this system has no such mechanism.
     pub fn new(_changes: CommandChanges, _may_forbid_sudo: bool) -> Option<Self> {
         None
     }

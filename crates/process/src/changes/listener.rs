@@ -13,13 +13,12 @@ use rustix::net::{
 use seccompiler::sock_filter;
 use std::mem::{MaybeUninit, zeroed};
 
-/// Has the kernel wake the process that goes on without a detour (Linux 6.6).
+/// Makes the kernel wake the waiting process on the same processor at once (Linux 6.6).
 const SYNC_WAKE_UP: libc::c_ulong = 1;
 
-/// The size of the pages that memory is mapped in at least, in bytes.
+/// The smallest page size, in bytes. A page that is mapped is readable to its end.
 const PAGE_BYTES: usize = 4096;
 
-/// A system call that waits for an answer.
 #[derive(Debug)]
 pub(super) struct Notice {
     id: u64,
@@ -28,15 +27,15 @@ pub(super) struct Notice {
     pub(super) arguments: [u64; 6],
 }
 
-/// The place where the kernel asks.
 pub(super) struct Listener(OwnedFd);
 
-/// Has the calling thread ask before the calls of a filter. Makes one system call.
+/// Makes the kernel ask before the calling thread makes a call of the filter. It is one system
+/// call.
 ///
 /// # Errors
 ///
-/// Returns `ACCES` where the thread may still gain rights, `INVAL` for a kernel before 5.19, `BUSY` if another
-/// process listens already.
+/// Returns `ACCES` if the thread may still gain privileges, `INVAL` from a kernel before 5.19, and
+/// `BUSY` if another process listens already.
 pub(super) fn install(filter: &[sock_filter]) -> Result<OwnedFd, Errno> {
     let flags = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER
         // A signal does not end the wait, so that the call is not repeated for ever.
@@ -63,11 +62,11 @@ pub(super) fn send(socket: BorrowedFd<'_>, listener: &Result<OwnedFd, Errno>) {
     );
 }
 
-/// Receives what [`send`] has sent.
+/// Receives the listener that [`send`] has sent.
 ///
 /// # Errors
 ///
-/// Returns the error that was sent, or `AGAIN` if nothing was.
+/// Returns the error that was sent instead, or `AGAIN` if nothing was sent.
 pub(super) fn receive(socket: &OwnedFd) -> Result<OwnedFd, Errno> {
     let mut bytes = [0_u8; 4];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
@@ -102,11 +101,12 @@ impl Listener {
         Self(fd)
     }
 
-    /// Waits for the next question.
+    /// Waits for the next call.
     ///
     /// # Errors
     ///
-    /// Returns `NOENT` if the process that asked has ended, or, from Linux 6.11 on, no process is left that could ask.
+    /// Returns `NOENT` if the calling process has ended, or, from Linux 6.11 on, if no process with
+    /// the filter is left.
     pub(super) fn next(&self) -> Result<Notice, Errno> {
         // SAFETY: zeros are a value of it, and what the kernel wants. The kernel writes no more than this struct.
         let (status, notice) = unsafe {
@@ -126,7 +126,6 @@ impl Listener {
         })
     }
 
-    /// Returns true if no process is left that could ask.
     pub(super) fn is_over(&self) -> bool {
         let mut ready = [PollFd::new(&self.0, PollFlags::IN)];
         let _ = poll(&mut ready, Some(&Timespec::default()));
@@ -152,17 +151,19 @@ impl Listener {
 }
 
 impl Notice {
-    /// Returns an argument that is a descriptor: the kernel looks at its lower half only.
+    /// Returns an argument as a descriptor. The kernel reads only its lower 32 bits; the rest may
+    /// hold anything.
     pub(super) fn descriptor(&self, index: usize) -> i32 {
         let lower = self.arguments[index] & u64::from(u32::MAX);
         u32::try_from(lower).unwrap_or(u32::MAX).cast_signed()
     }
 
-    /// Reads a string of the process that makes the call, without its NUL.
+    /// Reads a string, without its NUL, from the memory of the calling process.
     ///
     /// # Errors
     ///
-    /// Returns the operating system's error, `NAMETOOLONG` for a string that no path can be.
+    /// Returns the operating system's error, or `NAMETOOLONG` for a string that is longer than any
+    /// path.
     pub(super) fn string(&self, address: u64) -> Result<Vec<u8>, Errno> {
         let mut text = vec![0_u8; PAGE_BYTES];
         let start = usize::try_from(address).map_err(|_| Errno::FAULT)?;

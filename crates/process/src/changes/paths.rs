@@ -1,4 +1,4 @@
-//! The files that a system call of another process means.
+//! Finding the file that a system call of another process is about.
 
 use super::Access;
 use super::calls::CallPath;
@@ -12,19 +12,21 @@ use std::os::fd::AsRawFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 
-/// The most links at the end of a path that lead to a file that does not exist.
+/// Longest chain of links to a file that does not exist. The kernel resolves the links to those
+/// that do.
 const MAX_LINKS: usize = 8;
 
-/// Finds the files that a command's calls mean.
 #[derive(Debug, Default)]
 pub(super) struct Locator {
-    /// Directories whose paths have no links, as far as the command has made none since.
+    /// Directories whose paths hold no links. A command makes thousands of calls in a few
+    /// directories, and resolving each path costs several system calls. It is cleared when a link
+    /// may have been made.
     plain: HashSet<PathBuf>,
 }
 
 impl Locator {
-    /// Returns the absolute path, without links, of a file that a call is about to touch; `None` if the call will
-    /// fail, or the file has no path.
+    /// Returns the absolute path, without links, of the file that a call is about to touch. Returns
+    /// `None` if the call is going to fail, or if the file has no path.
     ///
     /// # Errors
     ///
@@ -78,8 +80,8 @@ impl Locator {
         }
     }
 
-    /// Returns the path of a file in a directory that was met before, unless it is a link that has to be
-    /// followed.
+    /// Returns the path of a file in a directory of `plain`, which need not be resolved again,
+    /// unless the file is a link that has to be followed.
     fn known(&self, base: &str, text: &[u8], follows: bool) -> Option<PathBuf> {
         let text = Path::new(OsStr::from_bytes(text));
         let is_plain = |part| {
@@ -99,7 +101,8 @@ impl Locator {
     }
 }
 
-/// Has a path below `/proc/self` or `/dev/fd` mean the process.
+/// Replaces `/proc/self` and `/dev/fd`, which would mean the supervisor here, by the calling
+/// process's own.
 fn of_process(text: Vec<u8>, thread: u32) -> Vec<u8> {
     let own = [
         (&b"/proc/self/"[..], ""),
@@ -115,7 +118,6 @@ fn of_process(text: Vec<u8>, thread: u32) -> Vec<u8> {
     }
 }
 
-/// Returns the path without links of something that need not exist. A link at its end is followed if wanted.
 fn real_path(mut path: PathBuf, follows: bool) -> Option<PathBuf> {
     for _ in 0..MAX_LINKS {
         if follows && let Some(file) = open(&path, OFlags::empty()) {

@@ -3,11 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-/// Marks of failed tests at the beginning of a line.
 const MARKS: [char; 8] = ['✗', '✘', '✖', '✕', '❌', '×', '●', '⨯'];
 
 /// Returns true if a line looks like an error, a warning or a failed test. A word within a name
-/// (`error.rs`, `parse_error`) reports nothing, and neither does a count of zero.
+/// (`error.rs`, `parse_error`) is not one, nor is a count of zero (`0 errors`).
 pub(super) fn is_alarm(line: &str) -> bool {
     let text = line.trim_start();
     if text.starts_with(MARKS) || line.starts_with("E  ") {
@@ -37,7 +36,6 @@ pub(super) fn is_alarm(line: &str) -> bool {
     false
 }
 
-/// Longest of the words below, in bytes.
 const MAX_WORD_BYTES: usize = 12;
 
 fn lower_case(word: &[u8]) -> ([u8; MAX_WORD_BYTES], usize) {
@@ -78,14 +76,14 @@ fn is_phrase(first: &[u8], second: &[u8]) -> bool {
     )
 }
 
-/// Returns true for the names of types such as `TypeError`, which stand in dotted paths.
+/// Returns true for type names such as `TypeError`. These count even after a dot, as in
+/// `json.JSONDecodeError`.
 fn is_error_type(word: &[u8]) -> bool {
     const ENDS: [&[u8]; 5] = [b"Error", b"Exception", b"Failure", b"Warning", b"Panic"];
     let is_end = |end: &&[u8]| word.len() > end.len() && word.ends_with(end);
     ENDS.iter().any(is_end)
 }
 
-/// Returns true if a word is a part of a name: of a file, a crate, a function.
 fn is_in_name(line: &[u8], start: usize, end: usize) -> bool {
     let before = &line[..start];
     let goes_back = match before {
@@ -96,7 +94,8 @@ fn is_in_name(line: &[u8], start: usize, end: usize) -> bool {
     goes_back || goes_on(&line[end..])
 }
 
-/// Returns true if a name goes on with this text.
+/// Returns true if the text after a word continues a name, as in `error.rs`, `error_code` and
+/// `error::Kind`.
 fn goes_on(after: &[u8]) -> bool {
     match after {
         [b'_' | b'-' | b'/' | b'\\', ..] | [b':', b':', ..] => true,

@@ -1,22 +1,19 @@
-//! The latest lines that are shown, by which a block is known when it comes again.
+//! The lines that were shown last, to recognise a block that is printed again.
 
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// The number of lines that are remembered.
 const MAX_LINES: usize = 16 * 1024;
 
-/// The number of places in the table of positions.
 const PLACES: usize = 4 * MAX_LINES;
 
-/// The latest lines that are shown.
 #[derive(Debug, Default)]
 pub(super) struct History {
-    /// The hashes of the lines, with their numbers in the output.
+    /// The hash of each line, with its line number in the output.
     lines: VecDeque<(u64, u64)>,
-    /// The position of the first of them among all lines that were shown.
     first: u64,
-    /// The latest position of a line with a hash that has its place here.
+    /// A hash table without chains: for each place the last index of a line with that hash. A
+    /// collision only hides a repetition.
     positions: Vec<u64>,
 }
 
@@ -41,12 +38,10 @@ impl History {
         }
     }
 
-    /// Returns the position after the last line.
     pub(super) fn end(&self) -> u64 {
         self.first + self.lines.len() as u64
     }
 
-    /// Returns the latest position of a line, unless another line has taken its place.
     pub(super) fn position(&self, hash: u64) -> Option<u64> {
         let position = *self.positions.get(place(hash))?;
         let (found, _) = self.line(position)?;

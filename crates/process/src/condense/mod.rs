@@ -16,26 +16,24 @@ use run::{Line, Run, RunKind};
 use shape::Shape;
 use std::collections::VecDeque;
 
-/// Lines at the end of the output that stay as they are.
+/// The last lines stay as they are, since a command says there how it ended.
 const END_LINES: usize = 8;
 
-/// Lines that stay as they are after one that reports an error, unless they are there already.
+/// Lines after a reported error that stay as they are.
 const AFTER_ALARM_LINES: usize = 2;
 
-/// Lines that stay after one that reports an error as long as they are indented deeper.
+/// Lines after a reported error that stay for as long as they are indented deeper than it.
 const DEEPER_LINES: usize = 40;
 
-/// The number of distinct shapes, of the latest lines, that a line may be like.
 const RECENT_SHAPES: usize = 16;
 
-/// A longer line is taken in pieces, which stay as they are.
+/// A longer line is passed on in pieces, unchanged.
 const MAX_LINE_BYTES: usize = 64 * 1024;
 
-/// Shorter output is not condensed.
 const MIN_CHARS: usize = 2_000;
 
-/// Returns a text without what repeats itself, and the number of lines that were left out; `None` if
-/// that is not worth it. Its lines are counted from `first`.
+/// Returns a text without its repetitions, and the number of lines that are left out; `None` if
+/// that saves too little. `first` is the number of the first line.
 pub fn condense(text: &str, first: u64) -> Option<(String, u64)> {
     let mut condenser = Condenser::new(first);
     let mut short = String::new();
@@ -46,35 +44,29 @@ pub fn condense(text: &str, first: u64) -> Option<(String, u64)> {
         .then(|| (short, condenser.left_out_lines()))
 }
 
-/// Returns true if a condensed text is to be shown in the place of the whole; both in characters.
 pub(crate) fn is_worth_it(condensed: usize, whole: usize) -> bool {
     whole >= MIN_CHARS && condensed < whole / 5 * 4
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Condenser {
-    /// The last lines, which have not been looked at, and before them `done` bytes that have.
+    /// Text that is being held; its first `done` bytes have been processed. The last lines are held
+    /// until it is known whether the output ends there.
     end: String,
     done: usize,
-    /// The sizes of the whole lines in `end`, in bytes.
     sizes: VecDeque<usize>,
-    /// The size of the line at the end that is not whole yet.
     open: usize,
-    /// The number of the line that is looked at next.
     number: u64,
-    /// True within a line that is taken in pieces.
     is_in_pieces: bool,
-    /// The line that was looked at last, which output often repeats.
+    /// The last line with its properties, which need not be computed again if the line is repeated.
     previous: (String, Traits),
     shapes: VecDeque<u64>,
     run: Run,
     after_alarm: AfterAlarm,
 }
 
-/// The last line that reports an error, and what belongs to it.
 #[derive(Debug, Default)]
 struct AfterAlarm {
-    /// The number of lines after it that may still belong to it.
     left: usize,
     indent: usize,
 }
@@ -84,7 +76,6 @@ impl AfterAlarm {
         (self.left, self.indent) = (DEEPER_LINES, indent(text));
     }
 
-    /// Takes another line. Returns true if it belongs to the report before it.
     fn includes(&mut self, text: &str) -> bool {
         let is_next = self.left > DEEPER_LINES - AFTER_ALARM_LINES;
         let includes = is_next || self.left > 0 && indent(text) > self.indent;
@@ -97,7 +88,6 @@ fn indent(text: &str) -> usize {
     text.len() - text.trim_start().len()
 }
 
-/// The properties of a line that decide whether it stays.
 #[derive(Debug, Clone, Copy)]
 struct Traits {
     hash: u64,
@@ -142,7 +132,6 @@ impl Condenser {
         }
     }
 
-    /// Ends the output: gives the last lines as they are.
     pub(crate) fn finish(&mut self, out: &mut impl FnMut(&str)) {
         self.run.end(1, out);
         out(&self.end[self.done..]);

@@ -1,50 +1,42 @@
-//! Lines that may be left out, held until it is known whether that is worth it.
+//! Runs of similar lines, held until it is known whether leaving them out is worth a marker.
 
 use super::history::History;
 use std::collections::VecDeque;
 
-/// Fewer lines are not left out.
 const MIN_LINES: usize = 3;
 
-/// Lines with fewer bytes together are not left out.
 const MIN_BYTES: usize = 240;
 
-/// The last lines of a run that are held when it is known to be left out.
+/// Number of a run's last lines that are kept when earlier ones are dropped, to show how it ends.
 const LAST_LINES: usize = 4;
 
-/// The number of lines that are held before some are dropped, and their bytes.
+/// How many lines, and how many bytes, are held before some are dropped. It bounds the memory of a
+/// run without end.
 const MAX_HELD: (usize, usize) = (64, 64 * 1024);
 
-/// The reason for which lines may be left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RunKind {
     Like,
-    /// They are a block that is shown.
     Again,
 }
 
-/// A whole line of the output, with its line feed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Line<'a> {
     pub(super) text: &'a str,
-    /// The number in the output, counted from 1.
     pub(super) number: u64,
     pub(super) hash: u64,
 }
 
-/// The lines that are held, and what was shown before.
 #[derive(Debug, Default)]
 pub(super) struct Run {
     kind: Option<RunKind>,
-    /// The number of the first line.
     first: u64,
-    /// The lines that are left out already, and their size.
     dropped: usize,
     dropped_bytes: usize,
-    /// The text of the lines that are held, with the size and hash of each.
     text: String,
     held: VecDeque<(usize, u64)>,
-    /// The positions of the first line and of the next one in the block that comes again.
+    /// For a repeated block, the indexes in `shown` of its first line and of the next line that is
+    /// expected.
     block: (u64, u64),
     shown: History,
     pub(super) left_out_lines: u64,
@@ -55,16 +47,16 @@ impl Run {
         self.kind
     }
 
-    /// Returns true if the run is a block that comes again, and this is its next line.
+    /// Returns true if the line is the one that comes next in the repeated block.
     pub(super) fn goes_on(&self, line: &Line<'_>) -> bool {
         let is_next = |(hash, _)| hash == line.hash;
         let next = self.shown.line(self.next_position());
         self.kind == Some(RunKind::Again) && next.is_some_and(is_next)
     }
 
-    /// Returns the position of the next line of the block. A block that follows itself begins anew.
     fn next_position(&self) -> u64 {
         let (first, next) = self.block;
+        // The block borders on its own repetition, as in a loop, so it starts again.
         if next == self.shown.end() {
             first
         } else {
@@ -81,7 +73,6 @@ impl Run {
         out(line.text);
     }
 
-    /// Holds a line, which begins a run if it does not go on with the present one.
     pub(super) fn add(&mut self, kind: RunKind, line: &Line<'_>, out: &mut impl FnMut(&str)) {
         let goes_on = match kind {
             RunKind::Like => self.kind == Some(kind),
@@ -105,13 +96,13 @@ impl Run {
         self.drop_lines();
     }
 
-    /// Forgets lines that will be left out in any case, so that memory is bounded.
     fn drop_lines(&mut self) {
         if self.held.len() < MAX_HELD.0 && self.text.len() < MAX_HELD.1 {
             return;
         }
         let lines = self.held.len().saturating_sub(LAST_LINES);
         let bytes: usize = self.held.iter().take(lines).map(|(size, _)| size).sum();
+        // It is not certain yet that the run will be left out.
         if self.dropped == 0 && (lines < MIN_LINES || bytes < MIN_BYTES) {
             return;
         }
@@ -121,8 +112,8 @@ impl Run {
         self.dropped_bytes += bytes;
     }
 
-    /// Ends the run: leaves its lines out if they are worth it, but shows the last `keep` of those
-    /// that are only like others.
+    /// Ends the run. It is left out if that is worth it, except for the last `keep` lines of those
+    /// that are only similar.
     pub(super) fn end(&mut self, keep: usize, out: &mut impl FnMut(&str)) {
         let Some(kind) = self.kind.take() else {
             return;
@@ -159,8 +150,6 @@ impl Run {
         (self.dropped, self.dropped_bytes) = (0, 0);
     }
 
-    /// Returns the number of held lines to the `keep`th from the end, where blank ones do not
-    /// count.
     fn last_lines(&self, keep: usize) -> usize {
         let lines = self.text.lines().rev().enumerate();
         let is_blank = |line: &str| !line.contains(char::is_alphanumeric);
@@ -169,8 +158,6 @@ impl Run {
     }
 }
 
-/// Returns the line that stands for `count` lines from the line `first` on; of a block that comes
-/// again, `like` is the line where it was before.
 fn marker(kind: RunKind, count: u64, first: u64, like: u64) -> String {
     match kind {
         RunKind::Like => {

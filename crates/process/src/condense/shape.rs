@@ -1,49 +1,41 @@
-//! The shape of a line: its text without what differs from one line of a log to the next.
+//! The shape of a line: its text without the parts that differ from one line of a log to the next.
 
 use super::history::hash;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// Shortest word that tells a line of a log from data, in bytes.
+/// Shortest word that makes a line a message rather than data, in bytes.
 const MIN_WORD_BYTES: usize = 3;
 
-/// The same at the very beginning of a line, for `cc` and `ok`.
 const MIN_FIRST_BYTES: usize = 2;
 
-/// A line whose first tokens, of this number, have no word is data.
+/// A line whose first tokens, this many, hold no word is data.
 const MAX_TOKENS_BEFORE: usize = 8;
 
-/// Longest unit after a number (`kB`, `ms`), in bytes.
 const MAX_UNIT_BYTES: usize = 3;
 
-/// Longest rate after a number (`MiB/s`), in bytes.
 const MAX_RATE_BYTES: usize = 6;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
-    /// A report with these words: other lines of this shape say the same of other things.
+    /// A message. Lines with the same words say the same about different things.
     Words(u64),
-    /// A key with its value, which no data have twice in a row.
+    /// A key with its value. Tables of data don't repeat a key in the next line.
     Key(u64),
-    /// A line without letters and digits.
     Rule,
-    /// A line that is worth as much as any other: a path, a row of a table, source text.
+    /// A line that is worth as much as any other, such as a path, a row of a table or source text.
     Data,
 }
 
-/// A part of a line between blanks.
 enum Token<'a> {
-    /// Punctuation alone.
     Mark,
     Word(&'a str),
-    /// The first word, which says what is done with the next one.
+    /// The first word of a message, which says what is done to the thing that follows.
     Verb,
-    /// A word with a number behind it, as `Get:12`.
+    /// A word with a number attached, such as `Get:12`.
     Label(&'a str),
-    /// A number, time, size or hash, with its unit.
+    /// A number, time, size or hash, with its unit if that is attached.
     Number,
-    /// The unit of the number before it.
     Unit,
-    /// A path, or another name.
     Name(&'a str),
 }
 
@@ -68,7 +60,6 @@ impl Shape {
         Self::of_tokens(line).map_or(Self::Data, Self::Words)
     }
 
-    /// Returns the hash of a report's words and of the places of what differs; `None` for data.
     fn of_tokens(line: &str) -> Option<u64> {
         let mut hasher = DefaultHasher::new();
         let mut has_verb = false;
@@ -109,7 +100,6 @@ impl Shape {
     }
 }
 
-/// Returns true if a line looks like source text or a row of data.
 fn is_source(line: &str) -> bool {
     let is_directive = |rest: &str| rest.starts_with(|c: char| c.is_alphabetic() || c == '[');
     line.starts_with(['{', '"', '<', '|', '}', '+'])
@@ -147,8 +137,8 @@ impl<'a> Token<'a> {
         }
     }
 
-    /// Returns the same token, as what it is after another one: a unit belongs to its number, and
-    /// what is done is done with something that has a name.
+    /// Returns the token as its predecessor makes it: a short word after a number is its unit, and
+    /// a word after a verb names a thing.
     fn after(self, before: &Token<'_>) -> Self {
         match (before, self) {
             (Token::Number, Self::Word(word)) if word.len() <= MAX_UNIT_BYTES => Self::Unit,

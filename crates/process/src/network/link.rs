@@ -20,25 +20,23 @@ use std::process::Command;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
-/// The executable's name.
 const PROGRAM: &str = "serve_tools";
 
-/// Variable in which the launchers of a checkout give their directory.
 const LAUNCHERS: &str = "GEMINI_TOOLS_LAUNCHERS";
 
-/// Time for which an answer is awaited beyond its request's limit: the client keeps the time.
+/// Extra time to wait for an answer. The helper keeps the limit itself, and its message says more
+/// than ours.
 const SPARE: Duration = Duration::from_secs(2);
 
-/// Time limit for the end of all servers when nothing more is asked. They are ended whether the
-/// caller waits or not.
+/// How long to wait for all servers to end. The helper ends them even if the caller has left.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The reason why there is no answer.
+/// Why there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     /// Kind of the failure.
     pub why: FailureKind,
-    /// In words.
+    /// Human-readable reason.
     pub message: String,
 }
 
@@ -52,7 +50,6 @@ impl Failure {
 }
 
 impl LineReply for ClientMessage {
-    /// The servers whose tools have changed.
     type Notes = BTreeSet<String>;
 
     fn answers(&self) -> Option<(u64, bool)> {
@@ -72,7 +69,7 @@ impl LineReply for ClientMessage {
     }
 }
 
-/// The client, started when it is first needed, and again where it has ended.
+/// The connection to the helper, which is started on the first request and again if it has ended.
 #[derive(Debug, Default)]
 pub struct Link {
     client: LineClient<ClientMessage>,
@@ -116,7 +113,6 @@ impl Link {
         )
     }
 
-    /// Sends a request, and waits for its answer; `news` gets what comes before that.
     fn exchange(
         &self,
         lines: impl Fn(u64, &mut BTreeSet<String>) -> Vec<u8>,
@@ -162,7 +158,7 @@ impl Link {
         }
     }
 
-    /// Returns the servers whose tools have changed since the last time.
+    /// Returns the servers whose tools have changed since the last call.
     pub fn take_changed(&self) -> BTreeSet<String> {
         self.client.take_notes()
     }
@@ -234,7 +230,6 @@ impl Drop for Link {
     }
 }
 
-/// Returns the lines of a request, after what the client has to know of the server.
 fn lines(id: u64, question: &Question<'_>, introduced: &mut BTreeSet<String>) -> Vec<u8> {
     let mut lines = Vec::new();
     if introduced.insert(question.server.to_owned()) {
@@ -253,7 +248,6 @@ fn lines(id: u64, question: &Question<'_>, introduced: &mut BTreeSet<String>) ->
     lines
 }
 
-/// Finds the executable, which is beside ours.
 fn helper() -> io::Result<PathBuf> {
     let own = std::env::current_exe().map_err(|e| {
         let what = "the directory of this executable is not known";
@@ -266,6 +260,7 @@ fn helper() -> io::Result<PathBuf> {
     let what = format!(
         "MCP servers and the network are reached by {PROGRAM}, which must be beside this executable"
     );
+    // In a checkout the helper may not have been built yet, and is not built now.
     // A build takes longer than a call may.
     Err(io::Error::other(match launcher() {
         Some(launcher) => format!(
@@ -279,7 +274,6 @@ fn helper() -> io::Result<PathBuf> {
     }))
 }
 
-/// Finds the launcher of a checkout, which builds the executable and starts it.
 fn launcher() -> Option<PathBuf> {
     let launcher = Path::new(&std::env::var_os(LAUNCHERS)?).join(PROGRAM);
     launcher.is_file().then_some(launcher)

@@ -47,8 +47,8 @@ use std::fmt::Debug;
 use std::path::Path;
 use wire::{WebAnswer, WebTask};
 
-/// Returns the version of the protocol: the package's version, and a checksum of the messages'
-/// description. Both sides must have the same; which commit each was built from does not matter.
+/// Returns the protocol's version: the package's version and a checksum of the source of the
+/// messages. Both sides must have the same. The commit that each was built from does not matter.
 #[must_use]
 pub fn protocol() -> String {
     const fn checksum(text: &[u8]) -> u32 {
@@ -66,8 +66,9 @@ pub fn protocol() -> String {
 
 /// The network, as built-in tools use it.
 pub trait Network: Debug + Send + Sync {
-    /// Does a task, for a user with that home directory. `cx` gets each request to a model on the
-    /// way, as [`OutputUpdate::ModelCall`](gemini_tools_core::tool::OutputUpdate::ModelCall).
+    /// Does the network part of a built-in tool, with the credentials below `home`. Each request to
+    /// a model on the way is reported to `cx` as
+    /// [`OutputUpdate::ModelCall`](gemini_tools_core::tool::OutputUpdate::ModelCall).
     ///
     /// # Errors
     ///

@@ -20,17 +20,17 @@ pub struct Connect {
     pub args: Vec<String>,
     /// Variables of its environment besides those that every server gets.
     pub env: BTreeMap<String, String>,
-    /// Working directory.
+    /// Working directory of the program.
     pub cwd: PathBuf,
-    /// Streamable HTTP, or where the server does not speak it, SSE.
+    /// Address to reach by streamable HTTP, or by SSE if the server does not support that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// Streamable HTTP.
+    /// Address to reach by streamable HTTP only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub http_url: Option<String>,
-    /// Sent with every request.
+    /// HTTP headers that are sent with every request.
     pub headers: BTreeMap<String, String>,
-    /// The directories that the server is told of as roots.
+    /// Directories that are announced to the server as its roots.
     pub roots: Vec<PathBuf>,
 }
 
@@ -38,18 +38,18 @@ pub struct Connect {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ask {
-    /// Says how a server is reached; comes before everything else about it.
+    /// Introduces a server. It must come before every request for it.
     Server {
         /// The server's name in the settings.
         server: String,
         /// The way to reach the server.
         connect: Connect,
     },
-    /// Does something with it.
+    /// Makes a request to a server that was introduced.
     Do(Request),
-    /// Does what a tool needs the network for.
+    /// Does the network part of a built-in tool.
     Web(WebRequest),
-    /// Gives a request up.
+    /// Cancels a request.
     Cancel {
         /// The request's number.
         id: u64,
@@ -59,7 +59,7 @@ pub enum Ask {
 /// A request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Request {
-    /// The request's number; the answer bears it.
+    /// The request's number. The answer carries the same.
     pub id: u64,
     /// The server's name in the settings.
     pub server: String,
@@ -95,37 +95,37 @@ pub enum ServerRequest {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ClientMessage {
-    /// The answer of the server.
+    /// The server's answer. It is the last message for its request.
     Done {
         /// The request's number.
         id: u64,
-        /// As it came.
+        /// The server's result, unparsed.
         result: Value,
     },
-    /// There is no answer.
+    /// The request has failed.
     Failed {
         /// The request's number.
         id: u64,
         /// Kind of the failure.
         why: FailureKind,
-        /// In words, with what the server has said on standard error.
+        /// Human-readable reason, with what the server printed on standard error.
         message: String,
     },
-    /// A request is still being worked on.
+    /// The request is still being worked on.
     Progress {
         /// The request's number.
         id: u64,
-        /// In words.
+        /// Human-readable state.
         text: String,
     },
-    /// A request to a model was made on the way to the answer.
+    /// A model was asked on the way to the answer.
     ModelCall {
         /// The request's number.
         id: u64,
         /// Cost of the call.
         call: ModelCall,
     },
-    /// A server's tools are not what they were.
+    /// The list of a server's tools has changed.
     Changed {
         /// The server's name in the settings.
         server: String,
@@ -136,7 +136,7 @@ pub enum ClientMessage {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureKind {
-    /// The server can't be reached or does not do what the protocol asks for.
+    /// The server can't be reached, or violates the protocol.
     Connection,
     /// The server has refused the request.
     Refused,
@@ -144,16 +144,16 @@ pub enum FailureKind {
     Gone,
     /// The answer took too long.
     TimedOut,
-    /// The request was given up.
+    /// The caller has cancelled the request.
     Cancelled,
 }
 
 /// A request of a built-in tool.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WebRequest {
-    /// The request's number; the answer bears it.
+    /// The request's number. The answer carries the same.
     pub id: u64,
-    /// Time that the call has left, if it is limited: retries and partial answers depend on it.
+    /// Remaining time of the call, if it is limited. Retries and partial answers depend on it.
     pub limit_ms: Option<u64>,
     /// The home directory, where credentials are.
     pub home: Option<PathBuf>,
@@ -161,13 +161,13 @@ pub struct WebRequest {
     pub task: WebTask,
 }
 
-/// A task of a built-in tool that needs the network.
+/// The network part of a built-in tool.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WebTask {
-    /// `web_fetch`: reads pages, and does with them what the prompt asks.
+    /// `web_fetch`: fetches pages and follows the prompt about them.
     Fetch(FetchTask),
-    /// `google_web_search`: answers a query by Google's search.
+    /// `google_web_search`: answers a query with Google's search.
     Search {
         /// The query.
         query: String,
@@ -181,20 +181,20 @@ pub enum WebTask {
         /// The JSON Schema of its answer.
         schema: Value,
     },
-    /// Says whether a model can be asked: whether there is a credential.
+    /// Asks whether a model is available, that is, whether there is a credential.
     HasModel,
 }
 
-/// The addresses that `web_fetch` reads.
+/// What `web_fetch` is to read.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FetchTask {
     /// The prompt.
     pub prompt: String,
     /// The addresses in the prompt.
     pub urls: Vec<String>,
-    /// Texts that look like an address but are none, each with the reason.
+    /// Texts that look like an address but can't be requested, each with the reason.
     pub unusable: Vec<(String, String)>,
-    /// Hosts that the user has allowed besides public ones, as rules.
+    /// Rules of the user that allow hosts which are not public.
     pub allowed: Vec<String>,
 }
 
@@ -202,36 +202,36 @@ pub struct FetchTask {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WebAnswer {
-    /// A tool's result.
+    /// The result of a tool.
     Result {
         /// For the model.
         llm_content: LlmContent,
-        /// For a person, as markdown.
+        /// For a person, in Markdown.
         display: String,
         /// For programs.
         data: Map<String, Value>,
     },
-    /// A tool's error.
+    /// The error of a tool.
     Error {
         /// Kind of the error.
         kind: ErrorKind,
-        /// In words.
+        /// Human-readable reason.
         message: String,
         /// Advice for the next attempt.
         hint: Option<String>,
     },
     /// Answer of a model.
     Model(Value),
-    /// True if there is a model.
+    /// Whether a model is available.
     HasModel(bool),
 }
 
 impl WebAnswer {
-    /// Returns the tool's result in it.
+    /// Returns the tool's result.
     ///
     /// # Errors
     ///
-    /// Returns the error in it.
+    /// Returns the tool's error.
     pub fn into_result(self) -> Result<ToolResult, ToolError> {
         match self {
             WebAnswer::Result {

@@ -1,4 +1,4 @@
-//! Linux: `clone`, `signalfd`, pidfds, sockets that keep messages apart.
+//! The system calls of Linux: `clone`, `signalfd`, pidfds, and sockets that keep messages apart.
 
 use super::{MESSAGE_BYTES, PreparedProgram, become_program, exit, last};
 use rustix::fd::{AsFd, FromRawFd, OwnedFd};
@@ -12,11 +12,9 @@ use std::fs::File;
 use std::io;
 use std::ptr;
 
-/// Room for the few calls of the child, in bytes; the parent's memory until it has become
-/// another program.
+/// Stack of the child until it executes the program, in bytes. It lies in the parent's memory.
 const STACK_BYTES: usize = 64 * 1024;
 
-/// Returns a pipe that no program inherits: its reading and its writing end.
 pub(crate) fn pipe() -> Result<(OwnedFd, OwnedFd), Errno> {
     rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
 }
@@ -26,12 +24,10 @@ pub(crate) fn widen(pipe: impl AsFd, bytes: usize) {
     let _ = rustix::pipe::fcntl_setpipe_size(pipe, bytes);
 }
 
-/// Returns a file without a name that no program inherits.
 pub(crate) fn file_in_memory() -> io::Result<File> {
     Ok(rustix::fs::memfd_create("arguments", MemfdFlags::CLOEXEC)?.into())
 }
 
-/// Returns two connected sockets that no program inherits, for [`send`] and [`receive`].
 pub(crate) fn socket_pair() -> Result<(OwnedFd, OwnedFd), Errno> {
     let flags = SocketFlags::CLOEXEC;
     rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)
@@ -41,7 +37,6 @@ pub(crate) fn send(socket: impl AsFd, message: &[u8]) -> Result<(), Errno> {
     rustix::net::send(socket, message, SendFlags::NOSIGNAL).map(drop)
 }
 
-/// Reads one message. Returns its length, which is 0 if the other end is closed.
 pub(crate) fn receive(
     socket: impl AsFd,
     buffer: &mut [u8],
@@ -51,24 +46,23 @@ pub(crate) fn receive(
     Ok(length)
 }
 
-/// Sends one message by a single system call.
+/// Sends one message with one system call.
 ///
 /// # Safety
 ///
-/// `socket` is open.
+/// `socket` must be open.
 pub(super) unsafe fn announce(socket: c_int, message: &[u8; MESSAGE_BYTES]) {
     let bytes = message.as_ptr().cast::<c_void>();
     // SAFETY: the message is only read, up to its length.
     unsafe { libc::send(socket, bytes, message.len(), libc::MSG_NOSIGNAL) };
 }
 
-/// Returns a descriptor that becomes readable when the process has ended.
 pub(crate) fn watch_process(pid: Pid) -> Result<OwnedFd, Errno> {
     rustix::process::pidfd_open(pid, PidfdFlags::empty())
 }
 
-/// Returns a descriptor from which `signals` can be read, and blocks all signals. Their actions
-/// are the default ones from now on: an ignored signal would never arrive.
+/// Blocks all signals, and returns a descriptor from which `signals` can be read. Their actions
+/// become the default ones, because an ignored signal would never arrive.
 pub(crate) fn signals_as_descriptor(signals: &[c_int]) -> Result<OwnedFd, Errno> {
     // SAFETY: the sets are initialised by the calls that are there for it; the new descriptor
     // is ours.
@@ -124,8 +118,8 @@ pub(crate) fn next_signal(fd: &OwnedFd) -> Option<i32> {
     Some(i32::from_ne_bytes(*number))
 }
 
-/// Closes the descriptors of these numbers, or has them closed at exec, as the flags say: the caller
-/// owns nothing among them that it will use again. Makes one system call.
+/// Closes the descriptors of this range, or marks them to be closed at `exec`, as `flags` say. The
+/// caller must not use any of them again. It is one system call.
 pub(crate) fn try_close_range(from: c_int, to: c_int, flags: c_uint) -> Result<(), Errno> {
     // SAFETY: it takes integers.
     match unsafe { libc::syscall(libc::SYS_close_range, from, to, flags) } {
@@ -134,8 +128,8 @@ pub(crate) fn try_close_range(from: c_int, to: c_int, flags: c_uint) -> Result<(
     }
 }
 
-/// Puts the calling thread under a filter of its system calls, for good. Returns what the flags ask
-/// for, else 0. Makes one system call.
+/// Installs a seccomp filter for the calling thread, for good. Returns the descriptor that `flags`
+/// may ask for, else 0. It is one system call.
 pub(crate) fn install_filter(filter: &[sock_filter], flags: c_ulong) -> Result<c_int, Errno> {
     let program = libc::sock_fprog {
         len: libc::c_ushort::try_from(filter.len()).map_err(|_| Errno::INVAL)?,

@@ -1,8 +1,8 @@
-//! macOS: `fork`, `kqueue`, descriptors that are kept from other programs afterwards.
+//! The system calls of macOS: `fork` and `kqueue`.
 //!
-//! What is weaker here: between making a descriptor and keeping it from other programs, another
-//! thread may start one, which then inherits it. What commands are started with is closed
-//! before they begin in any case.
+//! One thing is weaker than on Linux. A descriptor can be marked as private only after it was made,
+//! and if another thread starts a program in between, that program inherits it. Commands close all
+//! other descriptors before they begin.
 
 use super::{MESSAGE_BYTES, PreparedProgram, become_program, exit, last};
 use rustix::event::Timespec;
@@ -19,13 +19,11 @@ use std::io;
 use std::ptr;
 use std::sync::{Mutex, PoisonError};
 
-/// The most descriptors that are looked at one by one. A process that has more has asked for it.
+/// Highest descriptor that is closed one by one; trying all possible numbers would take too long.
 const MAX_DESCRIPTORS: c_int = 65_536;
 
-/// The bytes of a message's length, which comes before it.
 const LENGTH: usize = 4;
 
-/// Returns a pipe that no program inherits: its reading and its writing end.
 pub(crate) fn pipe() -> Result<(OwnedFd, OwnedFd), Errno> {
     let (reader, writer) = rustix::pipe::pipe()?;
     keep_private(&reader)?;
@@ -39,14 +37,12 @@ fn keep_private(fd: impl AsFd) -> Result<(), Errno> {
 
 pub(crate) fn widen(_pipe: impl AsFd, _bytes: usize) {}
 
-/// Returns a file without a name that no program inherits, in the directory for temporary ones.
 pub(crate) fn file_in_memory() -> io::Result<File> {
     tempfile::tempfile()
 }
 
-/// Returns two connected sockets that no program inherits, for [`send`] and [`receive`]. There are none
-/// here that keep messages apart and show the other end's death, so each message goes with
-/// its length.
+/// Returns two connected sockets that no program inherits. macOS has none that keep messages apart
+/// and also show the other end's death, so each message is sent with its length.
 pub(crate) fn socket_pair() -> Result<(OwnedFd, OwnedFd), Errno> {
     let flags = SocketFlags::empty();
     let pair = rustix::net::socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
@@ -71,8 +67,8 @@ pub(crate) fn send(socket: impl AsFd, message: &[u8]) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Reads one message. Returns its length, which is 0 if the other end is closed. Only
-/// its beginning may be missing: the rest was sent together with it.
+/// Reads one message and returns its length, which is 0 if the other end is closed. It may have to
+/// wait for the rest of a message that has begun, which was sent together with its beginning.
 pub(crate) fn receive(
     socket: impl AsFd,
     buffer: &mut [u8],
@@ -102,11 +98,11 @@ fn receive_all(socket: impl AsFd, mut buffer: &mut [u8]) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Sends one message by a single system call.
+/// Sends one message with one system call.
 ///
 /// # Safety
 ///
-/// `socket` is open.
+/// `socket` must be open.
 pub(super) unsafe fn announce(socket: c_int, message: &[u8; MESSAGE_BYTES]) {
     let mut frame = [0; LENGTH + MESSAGE_BYTES];
     frame[..LENGTH].copy_from_slice(&(MESSAGE_BYTES as u32).to_ne_bytes());
@@ -115,7 +111,6 @@ pub(super) unsafe fn announce(socket: c_int, message: &[u8; MESSAGE_BYTES]) {
     unsafe { libc::send(socket, frame.as_ptr().cast::<c_void>(), frame.len(), 0) };
 }
 
-/// Returns a queue that becomes readable when the process has ended.
 pub(crate) fn watch_process(pid: Pid) -> Result<OwnedFd, Errno> {
     let events = ProcessEvents::EXIT;
     queue(vec![EventFilter::Proc { pid, flags: events }])
@@ -133,9 +128,9 @@ fn queue(filters: Vec<EventFilter>) -> Result<OwnedFd, Errno> {
     Ok(queue)
 }
 
-/// Returns a queue from which `signals` can be read, and blocks all signals: it takes note of them
-/// before they would be delivered. Their actions are the default ones from now on: the end of a
-/// child that is ignored would not arrive.
+/// Blocks all signals, and returns a queue that sees `signals` before they would be delivered.
+/// Their actions become the default ones, because the end of a child would not arrive if SIGCHLD
+/// were ignored.
 pub(crate) fn signals_as_descriptor(signals: &[c_int]) -> Result<OwnedFd, Errno> {
     // SAFETY: the set is initialised by the call that is there for it.
     unsafe {
@@ -173,8 +168,8 @@ pub(crate) fn next_signal(fd: &OwnedFd) -> Option<i32> {
     }
 }
 
-/// The number of calls of [`without_sigpipe`] now, and the action that was there before
-/// the first.
+/// How many calls of [`without_sigpipe`] are running, and the action that the first of them
+/// replaced.
 static WRITERS: Mutex<(usize, libc::sighandler_t)> = Mutex::new((0, libc::SIG_DFL));
 
 /// Does something during which this process is not ended by writing to a pipe without a reader:
@@ -217,8 +212,6 @@ pub(super) fn close_range(from: c_int, to: c_int) {
     }
 }
 
-/// Starts the program and waits until it is there: then the pipe on which its error would come
-/// is closed.
 pub(super) fn start(program: &mut PreparedProgram<'_>) -> Result<i32, Errno> {
     let (reader, writer) = pipe()?;
     let keep = writer.as_raw_fd();
@@ -234,6 +227,8 @@ pub(super) fn start(program: &mut PreparedProgram<'_>) -> Result<i32, Errno> {
             pid => pid,
         }
     };
+    // Executing the program closes the other copy of `writer`. So the read below ends when the
+    // program runs, or with the error that kept it from running.
     drop(writer);
     let mut error = [0; size_of::<c_int>()];
     match rustix::io::retry_on_intr(|| rustix::io::read(&reader, &mut error[..])) {

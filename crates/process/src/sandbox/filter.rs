@@ -12,13 +12,13 @@ use seccompiler::{
 };
 use std::collections::BTreeMap;
 
-/// The refused calls by number; each is refused where one of its rules holds, and always
-/// where it has none.
+/// The refused calls by number. A call without rules is always refused, others only where a rule
+/// matches.
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
-/// The first number that had no meaning when this list was made. What comes after is not
-/// known to be harmless, and programs are prepared for older kernels. It also covers the x32
-/// calls of `x86_64`, which have numbers of their own.
+/// The first call number that was unassigned when this list was made. Newer calls are refused,
+/// because they are not known to be harmless, and programs cope with kernels that lack them. This
+/// also covers the x32 calls of `x86_64`, whose numbers are higher.
 const FIRST_UNKNOWN_CALL: u32 = 470;
 
 // Numbers that every architecture shares and the libc crate does not always have.
@@ -27,11 +27,10 @@ const SYS_SETXATTRAT: i64 = 463;
 const SYS_REMOVEXATTRAT: i64 = 466;
 const SYS_FILE_SETATTR: i64 = 469;
 
-/// The parts of a socket's type that say what sort it is; the rest are flags.
 const SOCKET_TYPE_MASK: u64 = 0xf;
 
-/// Creating namespaces: they come with capabilities over them, and thereby with parts of the
-/// kernel that are otherwise root's.
+/// Flags that create namespaces. A process has all capabilities in its new namespace, which opens
+/// parts of the kernel that only root can reach otherwise.
 const NAMESPACE_FLAGS: [i32; 7] = [
     libc::CLONE_NEWCGROUP,
     libc::CLONE_NEWIPC,
@@ -42,11 +41,12 @@ const NAMESPACE_FLAGS: [i32; 7] = [
     libc::CLONE_NEWUTS,
 ];
 
-/// Putting input into a terminal, as if its user had typed it.
+/// Requests that put input into a terminal as if its user had typed it.
 const TERMINAL_IOCTLS: [u64; 2] = [0x5412 /* TIOCSTI */, 0x541c /* TIOCLINUX */];
 
-/// Changes to a file or directory that is open for reading only: attributes, fs-verity, how ext4
-/// stores it, and btrfs's subvolumes and snapshots. Magic and number, without size and direction.
+/// Requests that change a file or directory although it is open for reading only: attributes,
+/// fs-verity, storage on ext4, and subvolumes and snapshots of btrfs. Only magic and number, the
+/// lower 16 bits, are compared.
 const FILE_IOCTLS: [u64; 16] = [
     0x6602, // FS_IOC_SETFLAGS
     0x7602, // FS_IOC_SETVERSION
@@ -66,16 +66,15 @@ const FILE_IOCTLS: [u64; 16] = [
     0x943f, // BTRFS_IOC_SNAP_DESTROY_V2
 ];
 
-/// The requests for any file that is open for reading that touch other programs: leases,
-/// which hold up who wants to write, and advice on how a file is stored.
+/// Requests on files open for reading that affect other programs: a lease holds up whoever wants to
+/// write, and a hint changes how a file is stored.
 const FILE_CONTROLS: [u64; 3] = [
     1024, // F_SETLEASE
     1036, // F_SET_RW_HINT
     1038, // F_SET_FILE_RW_HINT
 ];
 
-/// The calls for scheduling of processes that a first argument names. Zero is the caller; only one
-/// asks about itself so, and about one of its threads not at all.
+/// Scheduling calls whose first argument is a process. 0 means the caller and is allowed.
 const SCHEDULING: [i64; 4] = [
     libc::SYS_sched_setaffinity,
     libc::SYS_sched_setattr,
@@ -83,18 +82,19 @@ const SCHEDULING: [i64; 4] = [
     libc::SYS_sched_setscheduler,
 ];
 
-/// The calls for scheduling of processes that a second argument names, and the first that means all of a user.
+/// Scheduling calls whose second argument is a process, with the first argument that means all
+/// processes of a user.
 const PRIORITIES: [(i64, u64); 2] = [
     (libc::SYS_setpriority, 2 /* PRIO_USER */),
     (libc::SYS_ioprio_set, 3 /* IOPRIO_WHO_USER */),
 ];
 
-/// Returns the programs for a mode, to be installed one after the other. `unix_confined` says whether
-/// Landlock keeps the command from Unix sockets outside.
+/// Compiles the seccomp programs of a mode, to be installed one after the other. `unix_confined`
+/// says that Landlock keeps the command from Unix sockets outside.
 ///
 /// # Errors
 ///
-/// Returns `policy_violation` if the processor is not one of those that seccompiler knows.
+/// Returns `policy_violation` if seccompiler does not know the processor.
 pub(super) fn compile(
     mode: SandboxMode,
     network: bool,
@@ -129,8 +129,6 @@ pub(super) fn compile(
     Ok(programs)
 }
 
-/// Refuses the numbers from [`FIRST_UNKNOWN_CALL`] on. The architecture needs no check here:
-/// the other programs end a process that calls as another one.
 fn newer_calls() -> BpfProgram {
     let instruction = |code: u32, jt, jf, k| sock_filter {
         code: code as u16,
@@ -138,6 +136,8 @@ fn newer_calls() -> BpfProgram {
         jf,
         k,
     };
+    // The architecture needs no check: the other programs kill a process that makes calls of
+    // another one.
     vec![
         // The number is the first word of what a filter sees.
         instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
@@ -157,7 +157,6 @@ fn newer_calls() -> BpfProgram {
     ]
 }
 
-/// Returns rules for calls that a kernel may have been built without.
 fn unknown() -> Rules {
     always(&[
         // Its flags are in memory, where no filter can look; without it, clone is used.
@@ -183,7 +182,8 @@ fn unknown() -> Rules {
     ])
 }
 
-/// Returns rules for calls that no build or test needs and that have led out of sandboxes.
+/// Returns rules for calls that no build or test needs and that have been used to break out of
+/// sandboxes.
 fn privileged() -> Result<Rules, seccompiler::BackendError> {
     let mut rules = always(&[
         libc::SYS_unshare,
@@ -229,7 +229,6 @@ fn privileged() -> Result<Rules, seccompiler::BackendError> {
     Ok(rules)
 }
 
-/// Returns rules for calls that Landlock does not see and many file systems don't have.
 fn attributes(mode: SandboxMode) -> Result<Rules, seccompiler::BackendError> {
     let mut rules = always(&[
         libc::SYS_setxattr,
@@ -257,7 +256,8 @@ fn attributes(mode: SandboxMode) -> Result<Rules, seccompiler::BackendError> {
     Ok(rules)
 }
 
-/// Returns rules for calls that Landlock does not see, and that are needed wherever files may be written.
+/// Returns rules for calls that Landlock does not see. They are needed wherever files may be
+/// written, so only a read-only sandbox refuses them.
 fn metadata() -> Rules {
     #[cfg_attr(
         not(target_arch = "x86_64"),
@@ -283,10 +283,10 @@ fn metadata() -> Rules {
     rules
 }
 
-/// Returns rules for the network. Without it, there are connected pairs of sockets only, which have no
-/// address to send to, and asking the kernel for the network's interfaces, which node's
-/// `os.networkInterfaces` and the C library do. With it, Unix sockets are left to Landlock, or
-/// refused where it knows nothing of them.
+/// Returns rules for sockets. Without the network a command may only make connected pairs, which
+/// have no address to send to, and ask the kernel for the network's interfaces, as node's
+/// `os.networkInterfaces` and the C library do. With it, IP sockets are allowed too, and Unix
+/// sockets only if Landlock restricts them.
 fn sockets(network: bool, unix_confined: bool) -> Result<Rules, seccompiler::BackendError> {
     let (unix, netlink) = (domain(libc::AF_UNIX), domain(libc::AF_NETLINK));
     let (inet, inet6) = (domain(libc::AF_INET), domain(libc::AF_INET6));
@@ -341,8 +341,8 @@ fn always(calls: &[i64]) -> Rules {
     calls.iter().map(|&call| (call, Vec::new())).collect()
 }
 
-/// Returns a rule of conditions on arguments by index. The kernel looks at the lower 32 bits of all
-/// arguments that are compared here, and so must the filter.
+/// Returns a rule that compares arguments by their index. The kernel reads only the lower 32 bits
+/// of the arguments that are compared here, and the filter must do the same.
 pub(crate) fn rule(
     conditions: &[(u8, SeccompCmpOp, u64)],
 ) -> Result<SeccompRule, seccompiler::BackendError> {

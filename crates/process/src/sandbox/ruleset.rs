@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-/// The devices that programs expect to be able to write to, and that keep nothing.
+/// Devices that programs expect to be writable and that store nothing.
 const DEVICES: [&str; 6] = [
     "/dev/null",
     "/dev/zero",
@@ -23,16 +23,16 @@ const DEVICES: [&str; 6] = [
     "/dev/tty",
 ];
 
-/// The oldest version that covers truncating and moving; Linux 6.2.
+/// The oldest version of Landlock that covers truncating and moving files (Linux 6.2).
 const NEEDED: ABI = ABI::V3;
 
-/// Returns a ruleset that lets `writable` be changed and nothing else, and those of `writable` that
-/// do not exist.
+/// Creates a ruleset that allows changes to `writable` only. Returns it with the paths that don't
+/// exist.
 ///
 /// # Errors
 ///
-/// Returns `policy_violation` if the kernel has no Landlock or too old a one, or a path can't be
-/// used.
+/// Returns `policy_violation` if the kernel has no Landlock or one that is too old, or if a path
+/// can't be used.
 pub(super) fn create(writable: &[PathBuf]) -> Result<(OwnedFd, Vec<PathBuf>), ToolError> {
     let mut ruleset = handle_all().map_err(|e| lacking(&e))?;
     for device in DEVICES {
@@ -73,8 +73,6 @@ pub(super) fn create(writable: &[PathBuf]) -> Result<(OwnedFd, Vec<PathBuf>), To
     }
 }
 
-/// Returns a ruleset that refuses all changes. What has been added to Landlock since [`NEEDED`] is
-/// refused where the kernel can.
 fn handle_all() -> Result<RulesetCreated, RulesetError> {
     Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
@@ -86,8 +84,8 @@ fn handle_all() -> Result<RulesetCreated, RulesetError> {
         .create()
 }
 
-/// Returns true if this kernel's Landlock keeps named Unix sockets from being reached (Linux 7.1).
-/// Rulesets cover abstract ones from Linux 6.12 on.
+/// Returns true if this kernel's Landlock covers named Unix sockets (Linux 7.1). Abstract ones are
+/// covered from 6.12 on.
 pub(super) fn confines_unix_sockets() -> bool {
     Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
@@ -96,8 +94,8 @@ pub(super) fn confines_unix_sockets() -> bool {
         .is_ok()
 }
 
-/// Adds the changes that make sense for a file of that type. Never device nodes: one that
-/// root makes in a writable directory would be a way to the disk beneath.
+/// Allows the changes that make sense for this type of file. Making device nodes is never allowed:
+/// root could make one in a writable directory and write to the disk through it.
 fn allow(
     ruleset: RulesetCreated,
     opened: OwnedFd,
@@ -122,8 +120,8 @@ fn open_device(path: &Path) -> Option<OwnedFd> {
     (FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice).then_some(opened)
 }
 
-/// Refuses a path through a link that a command in the sandbox could point elsewhere, for the
-/// next command to have more rights.
+/// Refuses a path through a link that lies in a writable directory. A command could point it
+/// elsewhere and give the next command more rights.
 fn check_links<'a>(
     path: &Path,
     resolved: &ResolvedPath,

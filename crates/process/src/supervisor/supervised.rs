@@ -58,23 +58,19 @@ use std::process::ExitStatus;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The bytes of a message of two numbers.
 pub(crate) const MESSAGE_BYTES: usize = 9;
 
-/// The most bytes of a message: two paths.
 const MAX_MESSAGE_BYTES: usize = 16 * 1024;
 
-/// The wait for a supervisor that says nothing before a check whether another process has
-/// stopped it.
+/// How often to check, while waiting for the supervisor, whether another process has stopped it.
 const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The number of stops after which the caller gives up: what stops the supervisor will go on with it.
+/// How often to continue a stopped supervisor before giving up, since whatever stops it will not
+/// cease to.
 const MAX_STOPS: u32 = 10;
 
-/// The wait for a supervisor that should answer. Another process that keeps stopping it may take longer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The size of a read, in bytes.
 const CHUNK_BYTES: usize = 256 * 1024;
 
 mod message {
@@ -89,8 +85,8 @@ mod message {
     pub(super) const DETACHED: u8 = b'A';
 }
 
-/// Supervisors that had not ended when they were left. They are reaped when the next one is
-/// started, so that a long-lived caller does not collect zombies.
+/// Supervisors that were still running when they were left. Starting the next one reaps them, so
+/// that a long-lived caller collects no zombies.
 static UNREAPED: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
 
 fn reap_later(supervisor: Option<Pid>) {
@@ -122,37 +118,28 @@ impl Drop for SupervisedProgram {
     }
 }
 
-/// A command that runs, as its caller sees it. Dropping it ends everything, unless it stays.
+/// The caller's handle of a running command. Dropping it ends the command with all its children,
+/// unless it was detached.
 #[derive(Debug)]
 pub struct SupervisedProgram {
     control: OwnedFd,
     /// The output of the command and its children.
     pub output: OwnedFd,
-    /// Their standard error, if that is kept apart.
+    /// The standard error of all of them, if it has a pipe of its own.
     pub errors: Option<OwnedFd>,
     /// The supervisor's process id: what runs below it is the command's.
     pub supervisor: i32,
     /// The process of the command; also its session and process group.
     pub leader: i32,
-    /// True if the supervisor has nothing more to do.
     is_over: Cell<bool>,
-    /// An event that came while something else was waited for.
     pending_event: Cell<Option<SupervisorEvent>>,
-    /// The number of times that it was found stopped.
     stopped: Cell<u32>,
     is_reaped: Cell<bool>,
-    /// The numbers of changes that were recorded.
     changes: Cell<ChangeCounts>,
-    /// The error for which changes are not recorded.
     unwatched: Cell<Option<Errno>>,
 }
 
 impl SupervisedProgram {
-    /// Starts a program in a session of its own, under a new supervisor.
-    ///
-    /// # Errors
-    ///
-    /// Returns `InvalidInput` for a word with a NUL, or the operating system's error.
     pub(crate) fn start(start: &Start<'_>) -> io::Result<Self> {
         let flags = OFlags::RDWR | OFlags::CLOEXEC;
         let null = rustix::fs::open("/dev/null", flags, Mode::empty())?;
@@ -208,7 +195,6 @@ impl SupervisedProgram {
         Ok(watched)
     }
 
-    /// Waits until the command runs and its process is known.
     fn wait_for_start(&mut self) -> Result<(), Errno> {
         loop {
             match self.wait_for_message() {
@@ -292,7 +278,7 @@ impl SupervisedProgram {
         self.pending_event.set(Some(kept));
     }
 
-    /// Returns the end of the command, if it came while its supervisor was asked to stay.
+    /// Returns how the command ended, if that was while its supervisor was being asked to stay.
     pub fn ended_meanwhile(&self) -> Option<ExitStatus> {
         match self.pending_event.get() {
             Some(SupervisorEvent::Ended { status, .. }) => Some(status),
@@ -300,7 +286,6 @@ impl SupervisedProgram {
         }
     }
 
-    /// Lets a supervisor that another process has stopped go on.
     fn wake(&self) {
         let Some(supervisor) = Pid::from_raw(self.supervisor).filter(|_| !self.is_reaped.get())
         else {
@@ -318,7 +303,8 @@ impl SupervisedProgram {
         }
     }
 
-    /// Returns true if another process keeps the supervisor from its work.
+    /// Returns true if another process keeps stopping the supervisor, so that nothing can be
+    /// expected of it.
     pub fn is_being_stopped(&self) -> bool {
         self.stopped.get() > MAX_STOPS
     }
@@ -357,7 +343,6 @@ impl SupervisedProgram {
         }
     }
 
-    /// Notes what a message says about the command's changes. Returns true if it does.
     fn note_changes(&self, kind: u8, numbers: [i32; 2]) -> bool {
         match kind {
             message::CHANGES => {
@@ -385,7 +370,8 @@ impl SupervisedProgram {
         self.unwatched.get().map_or(Ok(self.changes.get()), Err)
     }
 
-    /// Asks the supervisor to end everything; [`SupervisorEvent::AllGone`] follows.
+    /// Asks the supervisor to end the command with all its children. [`SupervisorEvent::AllGone`]
+    /// follows.
     pub fn end_all(&self, grace: Duration) {
         let millis = i32::try_from(grace.as_millis()).unwrap_or(i32::MAX);
         // A supervisor that is gone shows as `Lost`.
@@ -433,31 +419,26 @@ fn encode(kind: u8, numbers: [i32; 2]) -> [u8; MESSAGE_BYTES] {
     buffer
 }
 
-/// Returns the message of the command's process before it becomes the command: so the caller knows it even
-/// if the command's first act is to kill the supervisor.
+/// Returns the message that the command's process sends before `exec`. The caller then knows the
+/// process even if its first act is to kill the supervisor.
 pub(crate) fn chosen(pid: i32) -> [u8; MESSAGE_BYTES] {
     encode(message::CHOSEN, [pid, 0])
 }
 
-/// The supervisor's own state, on its side of the fork.
 struct Supervisor {
-    /// The socket to the caller, until that has gone its own way.
+    /// The socket to the caller; `None` once the caller has left.
     control: Option<OwnedFd>,
-    /// The output, until every process has closed it.
     output: Option<OwnedFd>,
     leader: Option<Pid>,
-    /// The end of the command.
     status: Option<ExitStatus>,
-    /// True if the supervisor stays when the caller leaves, and reads the output.
+    /// True if the supervisor stays when the caller leaves, and reads the output itself.
     is_detached: bool,
-    /// The files of output and endings, if they are kept.
     files: Option<JobFiles>,
-    /// The watch that keeps what the command changes.
     watch: Option<SupervisorWatch>,
 }
 
 impl Supervisor {
-    /// Watches over the command to its end. Returns the status to exit with.
+    /// Supervises the command to its end. Returns the exit status.
     fn run(&mut self, program: &mut PreparedProgram<'_>, null: BorrowedFd<'_>) -> i32 {
         // Only a process that leads its group already can't have a session of its own, and a
         // forked one does not.
@@ -514,10 +495,10 @@ impl Supervisor {
         }
     }
 
-    /// Begins to keep what the command changes, or says why that is not possible.
     fn watch_changes(&mut self, listener: Result<OwnedFd, Errno>) {
         let watch = self.watch.as_ref();
         let begun = listener.and_then(|listener| watch.map_or(Ok(()), |w| w.begin(listener)));
+        // The command runs all the same: the caller is told that its changes can't be undone.
         if let Err(errno) = begun {
             self.watch = None;
             self.report(message::UNWATCHED, [errno.raw_os_error(), 0]);
@@ -548,8 +529,6 @@ impl Supervisor {
         }
     }
 
-    /// Waits for something to happen and does what it takes. Returns the status to exit with
-    /// where all is done.
     fn wait(&mut self, signals: &OwnedFd) -> Option<i32> {
         let output = self.output.as_ref().filter(|_| self.is_detached);
         let fds = [Some(signals), self.control.as_ref(), output];
@@ -586,7 +565,6 @@ impl Supervisor {
         all_gone.then(|| self.leave())
     }
 
-    /// Notes how a process ended, and has it kept if that may be asked for.
     fn note(&mut self, pid: Pid, status: WaitStatus) {
         let status = ExitStatus::from_raw(status.as_raw());
         if Some(pid) == self.leader {
@@ -601,7 +579,6 @@ impl Supervisor {
         }
     }
 
-    /// Ends the watch: what is still in the pipe goes into the log.
     fn leave(&mut self) -> i32 {
         self.drain(usize::MAX);
         0
@@ -616,8 +593,7 @@ impl Supervisor {
         self.leave()
     }
 
-    /// Reads the output of a command that stays, at most `pieces` pieces. Returns true if it has
-    /// come to its end.
+    /// Reads the output of a detached command, at most `pieces` pieces. Returns true at its end.
     fn drain(&mut self, pieces: usize) -> bool {
         let Some(output) = self.output.as_ref().filter(|_| self.is_detached) else {
             return false;
@@ -642,7 +618,6 @@ impl Supervisor {
         false
     }
 
-    /// Does what the caller says, or what its death means.
     fn listen(&mut self) -> Option<i32> {
         let control = self.control.as_ref()?;
         let mut buffer = vec![0; MAX_MESSAGE_BYTES];
@@ -652,6 +627,7 @@ impl Supervisor {
             Err(_) => 0,
         };
         match buffer[..length].split_first() {
+            // An empty message means that the caller is gone.
             None if self.is_detached => {
                 self.control = None;
                 None
@@ -675,8 +651,6 @@ impl Supervisor {
         }
     }
 
-    /// Stays when the caller leaves. Keeps output and endings in these files, unless the paths
-    /// are empty.
     fn stay(&mut self, record: &Path, log: &Path) -> io::Result<()> {
         if !record.as_os_str().is_empty() {
             self.files = Some(JobFiles::open(record, log)?);
@@ -699,7 +673,6 @@ mod tests {
     use rustix::io::Errno;
     use std::cell::Cell;
 
-    /// Returns what a caller has before any message came, and the supervisor's end.
     fn unstarted() -> (SupervisedProgram, OwnedFd) {
         let (control, theirs) = raw::socket_pair().expect("sockets");
         let (output, _) = raw::pipe().expect("a pipe");

@@ -4,10 +4,9 @@ use super::{Identity, Stat};
 use rustix::event::Timespec;
 use rustix::process::{Pid, PidfdFlags, Signal};
 
-/// The time between two looks for orphans. There is none: they become children of the supervisor.
+/// There is no need to look for orphans: they become children of the supervisor.
 pub(crate) const LOOK_FOR_ORPHANS: Option<Timespec> = None;
 
-/// Returns the processes of a session that are no longer children of the supervisor: there are none.
 pub(crate) fn orphans(_session: i32) -> Vec<Identity> {
     Vec::new()
 }
@@ -40,8 +39,8 @@ pub(super) fn stat(pid: i32) -> Option<Stat> {
     parse_stat(pid, &raw)
 }
 
-/// Parses `proc_pid_stat(5)`; the name in parentheses may hold anything, parentheses too.
 fn parse_stat(pid: i32, raw: &[u8]) -> Option<Stat> {
+    // The name in parentheses may hold anything, parentheses too.
     let end = raw.iter().rposition(|byte| *byte == b')')?;
     let rest = std::str::from_utf8(raw.get(end + 2..)?).ok()?;
     let fields: Vec<&str> = rest.split(' ').collect();

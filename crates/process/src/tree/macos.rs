@@ -1,8 +1,7 @@
-//! macOS: what `libproc` and `sysctl` say.
+//! Asking macOS about processes, through `libproc` and `sysctl`.
 //!
-//! What is weaker here: a signal goes to an id, which between the last look and the signal may
-//! have become another process's; and a process that has left its session and lost its parent
-//! is not found.
+//! Two things are weaker than on Linux. A signal goes to a process id, which may have been reused
+//! since the last check. And a process that has left its session and lost its parent is not found.
 
 #![expect(
     unsafe_code,
@@ -15,14 +14,14 @@ use rustix::process::{Pid, Signal};
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr;
 
-/// The time between two looks for orphans, whose end is not reported.
+/// How often to look for orphans, whose end is not reported.
 pub(crate) const LOOK_FOR_ORPHANS: Option<Timespec> = Some(Timespec {
     tv_sec: 0,
     tv_nsec: 50_000_000,
 });
 
-/// Returns the living processes of a session: those that have lost their parent are the children of
-/// the first process of the machine, but stay in their session.
+/// Returns the living processes of a session. Those that have lost their parent are children of the
+/// first process of the system, but stay in the session.
 pub(crate) fn orphans(session: i32) -> Vec<Identity> {
     if session <= 0 {
         return Vec::new();
@@ -71,7 +70,6 @@ pub(super) fn all() -> Vec<Stat> {
     pids.into_iter().filter_map(stat).collect()
 }
 
-/// Returns the state of a living process, or `None` for a zombie too.
 pub(super) fn stat(pid: i32) -> Option<Stat> {
     const SIZE: usize = size_of::<libc::proc_bsdinfo>();
     let size = c_int::try_from(SIZE).ok()?;

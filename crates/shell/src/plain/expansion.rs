@@ -3,7 +3,7 @@
 use super::lists::Parser;
 use super::{Piece, Variable, is_name_start};
 
-/// Operators of `${…}`, longer ones first.
+/// Operators of `${…}`. Longer ones come first, because the first one that fits is taken.
 const OPERATORS: [&str; 15] = [
     ":-", ":=", ":+", ":?", "##", "%%", "//", "-", "=", "+", "?", "#", "%", "/", ":",
 ];
@@ -47,7 +47,6 @@ impl Parser<'_> {
         Some(variable)
     }
 
-    /// Parses a name, the number of an argument, or the mark of a special parameter.
     fn parameter(&mut self) -> Option<String> {
         let byte = self.peek()?;
         if is_name_start(byte) {
@@ -113,8 +112,8 @@ impl Parser<'_> {
         })
     }
 
-    /// Parses the rest of `$((…))`: numbers and operators only, because the value of a variable would be
-    /// evaluated.
+    /// Parses the rest of `$((…))`. Only numbers and operators are accepted: bash evaluates the
+    /// value of a variable there, subscripts with substitutions included.
     pub(super) fn arithmetic(&mut self) -> Option<String> {
         let mut text = String::new();
         let mut open = 0_usize;

@@ -5,7 +5,6 @@ use crate::budget::{Limits, MAX_DEPTH};
 use std::cell::OnceCell;
 use std::rc::Rc;
 
-/// A here-document whose text begins on the next line.
 pub(super) struct Heredoc {
     pub(super) text: Rc<OnceCell<Word>>,
     pub(super) delimiter: String,
@@ -13,8 +12,8 @@ pub(super) struct Heredoc {
     pub(super) strips_tabs: bool,
 }
 
-/// A parser by recursive descent, at a place of a text. `None` of its functions means that the
-/// text is more than plain shell at that place.
+/// A recursive descent parser. A method returns `None` where the text is more than plain shell,
+/// with `at` at that place.
 pub(super) struct Parser<'a> {
     pub(super) text: &'a str,
     pub(super) end: usize,
@@ -22,10 +21,10 @@ pub(super) struct Parser<'a> {
     pub(super) depth: usize,
     pub(super) budget: &'a Limits,
     pub(super) has_document: bool,
-    /// The here-documents that the next line begins with.
+    /// Here-documents that were announced on this line, in the order of their texts.
     pub(super) pending: Vec<Heredoc>,
-    /// True if a here-document of the text around this one has not begun yet: a line feed would
-    /// begin it, and is refused.
+    /// True inside of `$(…)` while a here-document of the enclosing line is pending. Its text would
+    /// begin at the next line feed, in the middle of the substitution, so a line feed is refused.
     pub(super) outer_heredoc_pending: bool,
 }
 
@@ -43,7 +42,6 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Counts one part, and begins a level of nesting that `leave` ends.
     pub(super) fn enter(&mut self) -> Option<()> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
@@ -61,7 +59,7 @@ impl<'a> Parser<'a> {
         (at < self.end).then(|| self.text.as_bytes()[at])
     }
 
-    /// Returns the next byte, past lines that are joined.
+    /// Returns the next byte, skipping a backslash with its line feed, which joins lines.
     pub(super) fn peek(&mut self) -> Option<u8> {
         while self.raw(0) == Some(b'\\') && self.raw(1) == Some(b'\n') {
             self.at += 2;
@@ -74,7 +72,6 @@ impl<'a> Parser<'a> {
         self.text[self.at..self.end].starts_with(text)
     }
 
-    /// Takes a text that is next, whole: lines are not joined within it.
     pub(super) fn take(&mut self, text: &str) -> bool {
         let found = self.starts_with(text);
         if found {
@@ -97,7 +94,6 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Takes the end of a line, and the here-documents behind it.
     fn newline(&mut self) -> Option<()> {
         self.at += 1;
         if self.outer_heredoc_pending {
@@ -110,7 +106,6 @@ impl<'a> Parser<'a> {
         Some(())
     }
 
-    /// Skips blanks, comments and ends of lines.
     pub(super) fn lines(&mut self) -> Option<()> {
         loop {
             self.blanks();
@@ -147,11 +142,12 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Parses the text of a here-document, without the last line feed; no piece for nothing.
     fn document_text(&self, body: &str, is_quoted: bool) -> Option<Word> {
         let Some(body) = body.strip_suffix('\n') else {
             return Some(Word::default());
         };
+        // The last line feed is not part of the text: the here-string that is printed for the
+        // document adds one.
         if is_quoted {
             return Some(Word {
                 pieces: vec![Piece::Quoted(body.to_owned())],
@@ -202,13 +198,12 @@ impl<'a> Parser<'a> {
         Some(Script { items })
     }
 
-    /// Parses a list that must not be empty.
     fn body(&mut self, ends: &[&str]) -> Option<Script> {
         self.script(ends).filter(|script| !script.items.is_empty())
     }
 
-    /// Returns true at what ends a list: one of these words, a parenthesis, `;;`, or the end.
     fn at_end(&mut self, ends: &[&str]) -> bool {
+        // No list ends at `;;&`, and no command begins there, so that it is refused.
         matches!(self.peek(), None | Some(b')'))
             || self.starts_with(";;") && !self.starts_with(";;&")
             || ends.iter().any(|end| self.is_at_word(end))
@@ -221,7 +216,6 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Takes a word that is next, whole and not quoted.
     pub(super) fn take_word(&mut self, word: &str) -> bool {
         let found = self.is_at_word(word);
         if found {
@@ -230,7 +224,6 @@ impl<'a> Parser<'a> {
         found
     }
 
-    /// Takes a word that must be next.
     pub(super) fn expect_word(&mut self, word: &str) -> Option<()> {
         self.blanks();
         self.take_word(word).then_some(())
@@ -422,7 +415,6 @@ impl<'a> Parser<'a> {
         Some(Command::Case { word, arms })
     }
 
-    /// Parses the patterns of an arm of `case`, and the parenthesis behind them.
     fn patterns(&mut self) -> Option<Vec<Word>> {
         self.take("(");
         let mut patterns = Vec::new();

@@ -21,7 +21,6 @@ use std::cell::OnceCell;
 use std::fmt;
 use std::rc::Rc;
 
-/// Words that are not commands where a command begins.
 pub(super) const RESERVED: [&str; 22] = [
     "!", "[[", "]]", "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for",
     "function", "if", "in", "select", "then", "time", "until", "while", "{", "}",
@@ -35,7 +34,6 @@ pub(super) struct Script {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Item {
     pub(super) first: Pipeline,
-    /// The others, each behind its operator.
     pub(super) more: Vec<(&'static str, Pipeline)>,
     pub(super) is_background: bool,
 }
@@ -43,7 +41,6 @@ pub(super) struct Item {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Pipeline {
     pub(super) is_negated: bool,
-    /// True if `time` is before it.
     pub(super) is_timed: bool,
     pub(super) stages: Vec<Stage>,
 }
@@ -59,7 +56,6 @@ pub(super) enum Command {
     Simple {
         assignments: Vec<Assignment>,
         words: Vec<Word>,
-        /// The source text, without redirections before and behind it.
         text: String,
     },
     Subshell(Script),
@@ -79,10 +75,9 @@ pub(super) enum Command {
     },
     Case {
         word: Word,
-        /// Patterns, each with what runs where one of them fits.
+        /// The patterns of each arm, with what it runs.
         arms: Vec<(Vec<Word>, Script)>,
     },
-    /// The operators and operands between `[[` and `]]`.
     Test(Vec<Word>),
 }
 
@@ -109,7 +104,6 @@ pub(super) struct Redirect {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum RedirectTarget {
     Word(Word),
-    /// The text of a here-document, which is read when the line of its operator has ended.
     Document(Rc<OnceCell<Word>>),
 }
 
@@ -121,16 +115,14 @@ pub(super) struct Word {
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Piece {
-    /// Not quoted, of characters that stand for themselves, for patterns, for lists in braces or
-    /// for a home directory.
+    /// Unquoted characters that stand for themselves, are part of a pattern or a list in braces, or
+    /// name a home directory (`~`).
     Bare(String),
-    /// Exactly this text.
     Quoted(String),
-    /// Within double quotes; never `Bare`, `Double` or `Process`.
+    /// Text within double quotes. It never holds `Bare`, `Double` or `Process`.
     Double(Vec<Piece>),
     Variable(Variable),
     Substitution(Script),
-    /// Numbers and operators.
     Arithmetic(String),
     Process {
         mark: char,
@@ -141,11 +133,11 @@ pub(super) enum Piece {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Variable {
     pub(super) name: String,
-    /// The text between brackets: `@`, `*` or a number.
+    /// The text between brackets: `@`, `*` or a number. Anything else would be evaluated.
     pub(super) subscript: Option<String>,
-    /// True for `${#name}`.
     pub(super) is_length: bool,
-    /// An operator with what follows it, of which `Bare` is printed as it was written.
+    /// The operator of `${name:-…}` and its like, with its operand. `Bare` pieces of it are printed
+    /// as they were written.
     pub(super) operation: Option<(&'static str, Vec<Piece>)>,
 }
 
@@ -161,7 +153,6 @@ pub struct NotPlain {
 }
 
 impl NotPlain {
-    /// Describes the construct at a position, or the limit that was exceeded there.
     pub(super) fn new(text: &str, at: usize, limit: Option<&'static str>) -> Self {
         let mut at = at.min(text.len());
         while !text.is_char_boundary(at) {
@@ -211,9 +202,9 @@ impl fmt::Display for NotPlain {
     }
 }
 
-/// Returns true if all shells read a text alike, as far as it is plain: it has no backslashes,
-/// comments, documents, lists in braces, `case`, whose parenthesis ends a `$(…)` of bash 3.2, or
-/// words of bash alone.
+/// Returns true if all shells read this text alike. Left out are backslashes, comments,
+/// here-documents, lists in braces, what only bash has, and `case`, because bash 3.2 takes the
+/// parenthesis after a pattern for the end of `$(…)`.
 pub(super) fn is_portable(text: &str) -> bool {
     const OWN: [&str; 9] = ["$'", "$\"", "&>", "<<", "<(", ">(", "=(", "+=", "[["];
     let is_odd = |c: char| !c.is_ascii() || "\\`#~^".contains(c);
@@ -233,11 +224,11 @@ pub(super) fn is_portable(text: &str) -> bool {
         && (0..bytes.len()).all(is_plain)
 }
 
-/// Parses a text.
+/// Parses a whole text.
 ///
 /// # Errors
 ///
-/// Returns the place where the text is more than plain shell, or more than the budget allows.
+/// Returns the first place where the text is more than plain shell, or exceeds the budget.
 pub(super) fn parse(text: &str, budget: &Limits) -> Result<Script, NotPlain> {
     let not_plain = |at| NotPlain::new(text, at, budget.exceeded());
     let is_odd = |c: char| c.is_control() && c != '\n' && c != '\t';
@@ -254,7 +245,6 @@ pub(super) fn parse(text: &str, budget: &Limits) -> Result<Script, NotPlain> {
 }
 
 impl Stage {
-    /// Returns true if the first word begins with a dash.
     fn begins_with_dash(&self) -> bool {
         let Command::Simple { words, .. } = &self.command else {
             return false;
@@ -294,7 +284,7 @@ impl Word {
         self.bare().is_some_and(|text| texts.contains(&text))
     }
 
-    /// Returns true if it begins with what stands for a directory that commands choose: `~+`, `~-`, `~1`.
+    /// Returns true for `~+`, `~-` and `~1`, which stand for directories that `cd` and `pushd` set.
     fn begins_with_a_place(&self) -> bool {
         let Some(Piece::Bare(text)) = self.pieces.first() else {
             return false;
@@ -303,8 +293,8 @@ impl Word {
             .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit() || "+-".contains(c)))
     }
 
-    /// Returns the word without quotes, where nothing is substituted. Patterns and lists in
-    /// braces stand for themselves.
+    /// Returns the word without quotes, or `None` if something is substituted in it. Patterns and
+    /// lists in braces are returned as written.
     pub(super) fn literal(&self) -> Option<String> {
         if self.begins_with_a_place() {
             return None;

@@ -1,4 +1,4 @@
-//! `[[ … ]]`.
+//! The conditional command `[[ … ]]`.
 
 use super::lists::Parser;
 use super::{Piece, RESERVED, Word};
@@ -8,11 +8,11 @@ const UNARY: [&str; 23] = [
     "-x", "-z", "-G", "-L", "-N", "-O", "-S",
 ];
 
-/// The operators that evaluate none of their operands.
+/// Binary operators that only compare their operands. `-eq` and its like evaluate them as
+/// arithmetic.
 const BINARY: [&str; 8] = ["=", "==", "!=", "<", ">", "-ef", "-nt", "-ot"];
 
 impl Parser<'_> {
-    /// Parses terms that are joined by `||` and `&&`, and adds what is written.
     pub(super) fn test_expression(&mut self, parts: &mut Vec<Word>) -> Option<()> {
         self.enter()?;
         loop {

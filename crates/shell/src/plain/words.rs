@@ -7,7 +7,6 @@ use super::{
 };
 use std::rc::Rc;
 
-/// Operators of redirections, longer ones first.
 const OPERATORS: [&str; 12] = [
     "&>>", "&>", "<<<", "<<-", "<<", "<>", "<&", "<", ">>", ">&", ">|", ">",
 ];
@@ -147,7 +146,6 @@ impl<'a> Parser<'a> {
             .filter(|word| !word.pieces.is_empty())
     }
 
-    /// Parses a word that may be empty, as the value of an assignment.
     fn word_or_nothing(&mut self) -> Option<Word> {
         self.budget.take(1, 0)?;
         let mut pieces: Vec<Piece> = Vec::new();
@@ -223,8 +221,8 @@ impl<'a> Parser<'a> {
         Some(&rest[..length])
     }
 
-    /// Returns true if a here-document waits for this line to end, so that quotes must not go on to
-    /// the next.
+    /// Returns true while a here-document is pending. A quoted text that goes on to the next line
+    /// would swallow the beginning of the document.
     fn is_before_document(&self) -> bool {
         self.outer_heredoc_pending || !self.pending.is_empty()
     }
@@ -270,7 +268,6 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Parses what a dollar sign or a backtick begins.
     pub(super) fn expansion(&mut self, is_quoted: bool) -> Option<Piece> {
         self.enter()?;
         let piece = self.expanded(is_quoted)?;
@@ -313,13 +310,13 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Parses a list of commands and the parenthesis that must end it.
     pub(super) fn nested(&mut self) -> Option<Script> {
         let script = self.script_within_line()?;
         self.take(")").then_some(script)
     }
 
-    /// Parses a list of commands that here-documents of this line wait for, and that leaves none.
+    /// Parses a list of commands in which the enclosing line's here-documents can't begin, and
+    /// which must not leave any pending itself.
     fn script_within_line(&mut self) -> Option<Script> {
         let pending = std::mem::take(&mut self.pending);
         let was_within_line = self.outer_heredoc_pending;
@@ -333,10 +330,11 @@ impl<'a> Parser<'a> {
         Some(script)
     }
 
-    /// Parses commands between backticks, without what is quoted in a way of its own there.
     fn backticks(&mut self, is_quoted: bool) -> Option<Piece> {
         self.at += 1;
         let inner = self.text[self.at..self.end].split_once('`')?.0;
+        // Within backticks a backslash has other rules of quoting, and so has `"` if the backticks
+        // are quoted: both are refused.
         if inner.contains('\\') || is_quoted && inner.contains('"') {
             return None;
         }

@@ -1,4 +1,4 @@
-//! Looking for a text in the bytes of a file, as the file is encoded.
+//! Searching a file's bytes for a text in the file's encoding.
 
 use super::super::OpenFile;
 use super::super::lines::read_at;
@@ -9,13 +9,13 @@ use gemini_tools_core::tool::{Cancellation, ErrorKind, ToolError};
 use memchr::memmem::Finder;
 use std::path::Path;
 
-/// Pieces in which a file is scanned; more only where the text itself is longer.
+/// Size of the pieces in which a file is scanned, in bytes. It is exceeded only if the text itself
+/// is longer.
 const PIECE_BYTES: usize = 1024 * 1024;
 
-/// Maximum bytes of a character in an older encoding: those of GB18030.
+/// Longest character of an older encoding, in bytes (GB18030).
 const LONGEST_CHARACTER_BYTES: usize = 4;
 
-/// A text to look for, encoded as the file is.
 pub(super) struct Needle {
     finder: Finder<'static>,
     newline: Vec<u8>,
@@ -24,11 +24,6 @@ pub(super) struct Needle {
 }
 
 impl Needle {
-    /// Encodes a text.
-    ///
-    /// # Errors
-    ///
-    /// Returns the first character that the encoding can't hold.
     pub(super) fn new(text: &str, encoding: Encoding) -> Result<Self, char> {
         let encode = |text: &str| encoding.encode(text).map(std::borrow::Cow::into_owned);
         Ok(Self {
@@ -43,7 +38,7 @@ impl Needle {
         self.finder.needle().len()
     }
 
-    /// Finds the first place from `from` on that splits no line end.
+    /// Finds the first match from `from` on that does not split a line end.
     fn next(
         &self,
         text: &[u8],
@@ -64,14 +59,14 @@ impl Needle {
         }
     }
 
-    /// Returns true if a position is between the halves of a line end.
+    /// Returns true if a position lies between `\r` and `\n`.
     fn is_within_end(&self, text: &[u8], at: usize) -> bool {
         text[at..].starts_with(&self.newline) && text[..at].ends_with(&self.carriage_return)
     }
 
-    /// Returns true if a character begins at `at`. One begins at `known`, which is moved on. Only
-    /// older encodings of several bytes need a look: in all others no character's bytes are inside
-    /// of another.
+    /// Returns true if a character begins at `at`. `known` is a position where one begins, and is
+    /// moved forward. Only older multi-byte encodings need this: in all others the bytes of a
+    /// character never occur within another.
     fn is_boundary(&self, text: &[u8], known: &mut usize, at: usize) -> bool {
         let unit = self.encoding.unit();
         if unit > 1 {
@@ -112,27 +107,18 @@ impl Needle {
     }
 }
 
-/// A file that is searched in pieces that overlap.
 struct Search<'a> {
     needle: &'a Needle,
     path: &'a Path,
     cancel: &'a Cancellation,
     buffer: Vec<u8>,
-    /// The filled part of the buffer.
     filled: usize,
-    /// The position of the buffer in the file.
     base: u64,
-    /// The line of the last place, or of the beginning of the buffer.
+    /// Line number of the last match, or of the buffer's beginning.
     line: u64,
     matches: Vec<Match>,
 }
 
-/// Finds all places of a text in a file, in order and without overlap.
-///
-/// # Errors
-///
-/// Returns `cancelled`, `timeout`, `edit_preparation_failure` for too many places, or the operating
-/// system's error.
 pub(super) fn find_all(
     open: &OpenFile,
     path: &Path,
@@ -179,7 +165,8 @@ pub(super) fn find_all(
 }
 
 impl Search<'_> {
-    /// Finds the places that begin before `end`. Returns the position up to which lines are counted.
+    /// Finds the matches that begin before `end`. Returns the position up to which lines have been
+    /// counted.
     fn find_before(&mut self, end: usize) -> Result<usize, ToolError> {
         let text = &self.buffer[..self.filled];
         let taken = self
@@ -215,7 +202,6 @@ impl Search<'_> {
         Ok(counted)
     }
 
-    /// Keeps the end of the buffer, from `settled` on, for the next piece.
     fn move_on(&mut self, settled: usize, counted: usize) {
         let kept = settled - settled % self.needle.encoding.unit();
         if kept > counted {

@@ -1,4 +1,5 @@
-//! Unified diffs of edits, which read only the lines around each place.
+//! Unified diffs of edits that read only the lines around each place, so that a change in a large
+//! file is cheap to show.
 
 use super::super::OpenFile;
 use super::super::diff::{Algorithm, DiffOp, diff_lines, group_diff_ops};
@@ -11,22 +12,17 @@ use std::io;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-/// The lines around a change that a diff shows.
 const CONTEXT_LINES: usize = 3;
 
-/// The most bytes on each side of a change in which the lines around it are looked for.
 const CONTEXT_BYTES: u64 = 32 * 1024;
 
-/// The most changes that a diff shows.
 const DIFF_PLACES: usize = 200;
 
 /// The most bytes of a text that is compared with another, or shown whole.
 pub const SHOWN_BYTES: usize = 1024 * 1024;
 
-/// The most lines of a text that is compared with another.
 const SHOWN_LINES: u64 = 100_000;
 
-/// The time after which the rest of a comparison is coarse.
 const DIFF_TIME: Duration = Duration::from_millis(500);
 
 impl Replacement {
@@ -79,8 +75,8 @@ impl Replacement {
         Ok((diff, stat))
     }
 
-    /// Returns how many of the places belong into one hunk, because the lines around them touch, and
-    /// the end of the hunk.
+    /// Returns how many of the places share a hunk because their context touches, and where the
+    /// hunk ends.
     fn hunk(&self, source: &OpenFile, begin: u64, places: &[Match]) -> io::Result<(usize, u64)> {
         let (mut count, mut end, mut new_bytes) = (0, begin, 0);
         while let Some(next) = places.get(count)
@@ -95,8 +91,7 @@ impl Replacement {
         Ok((count, end))
     }
 
-    /// Returns the number of lines that a place has and will have, if those are too many or too long
-    /// to be shown.
+    /// Returns the old and new number of lines of a place, if it is too large to show.
     fn unshown(&self, source: &OpenFile, found: &Match) -> io::Result<Option<(u64, u64)>> {
         let new = self.text_for(found);
         let length = found.end - found.start;
@@ -110,7 +105,6 @@ impl Replacement {
         Ok(Some((line_count(&old), line_count(new))))
     }
 
-    /// Returns the beginning of the lines before a place that are shown, and the number of the first.
     fn context_start(&self, source: &OpenFile, found: &Match) -> io::Result<(u64, u64)> {
         let mark = self.encoding.mark().len() as u64;
         let unit = self.encoding.unit();
@@ -131,7 +125,6 @@ impl Replacement {
         Ok((from + start as u64, found.line - lines))
     }
 
-    /// Returns the end of the lines after a place that are shown.
     fn context_end(&self, source: &OpenFile, from: u64) -> io::Result<u64> {
         let room = source.size().saturating_sub(from).min(CONTEXT_BYTES);
         let after = read_range(&source.file, from, room)?;
@@ -156,14 +149,12 @@ fn unshown(removed: u64, added: u64) -> String {
     format!("… a change of {removed} lines to {added} lines, too long to be shown\n")
 }
 
-/// Splits a text into its lines, with their ends. Only a line feed ends a line, for `patch` as for git.
 fn lines_of(text: &str) -> Vec<&str> {
     text.split_inclusive('\n').collect()
 }
 
 type BothLines<'a> = (&'a [&'a str], &'a [&'a str]);
 
-/// Adds a hunk. The texts begin after `before` lines of the old and the new file.
 fn push_hunk(
     out: &mut String,
     ops: &[DiffOp],

@@ -1,7 +1,7 @@
-//! Patterns of ignore files, read and compared byte by byte, as git does it.
+//! Patterns of ignore files, parsed and matched byte by byte as git does it.
 //!
-//! They are ours rather than those of `globset`, because ignore files with a hundred patterns come
-//! before every first answer: compiling those to automata costs more than searching a small folder.
+//! This is not `globset`, because every answer first reads ignore files of perhaps a hundred
+//! patterns, and compiling those to automata costs more than searching a small folder.
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Token {
@@ -9,7 +9,7 @@ enum Token {
     Separator,
     AnyByte,
     Star,
-    /// `**/`: any number of whole components, also none.
+    /// `**/`: any number of whole components, or none.
     AnyDirectories,
     /// A final `**`: at least one component.
     Rest,
@@ -33,29 +33,27 @@ impl Token {
     }
 }
 
-/// The form of a pattern. Most patterns are a text with a star before or behind it, or none.
+/// A pattern in the form that is fastest to match. Most are a literal with a star before or behind
+/// it, or none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Form {
-    /// The whole text.
     Exact(Vec<u8>),
-    /// `*` and then this.
     Suffix(Vec<u8>),
-    /// This and then `*`.
     Prefix(Vec<u8>),
-    /// Anything else.
     General(Vec<Token>),
 }
 
 #[derive(Debug, Clone)]
 pub(super) struct RulePattern {
     form: Form,
-    /// Only the last component is looked at: the pattern has no inner slash, or is `**/name`.
+    /// True to compare the last component only, for a pattern without an inner slash and for
+    /// `**/name`.
     is_for_names: bool,
 }
 
 impl RulePattern {
-    /// Compiles a pattern, with leading and trailing slash taken off; `None` where it can't match
-    /// anything.
+    /// Compiles a pattern whose leading and trailing slash were removed. Returns `None` if it can't
+    /// match anything.
     pub(super) fn new(pattern: &[u8], anchored: bool) -> Option<Self> {
         let name = match pattern.strip_prefix(b"**/") {
             Some(name) if !name.contains(&b'/') && name != b"**" => Some(name),
@@ -106,7 +104,6 @@ impl RulePattern {
         }
     }
 
-    /// Returns the bytes with which a matching path can end, or `None` for any.
     pub(super) fn last_bytes(&self) -> Option<Vec<u8>> {
         let tokens = match &self.form {
             Form::Exact(literal) | Form::Suffix(literal) => {
@@ -135,8 +132,8 @@ fn literal(tokens: &[Token]) -> Option<Vec<u8>> {
     tokens.iter().map(byte).collect()
 }
 
-/// Returns true if a text ends as the tokens do behind the last `*`: most texts do not, and going
-/// through the tokens from the beginning takes several times as long.
+/// Returns true if the text can end as the tokens after the last `*` do. Most texts can't, and
+/// matching from the front takes several times as long.
 fn has_end(tokens: &[Token], text: &[u8]) -> bool {
     let is_one =
         |token: &&Token| matches!(token, Token::Byte(_) | Token::AnyByte | Token::Class { .. });
@@ -145,8 +142,8 @@ fn has_end(tokens: &[Token], text: &[u8]) -> bool {
     end.all(|token| bytes.next().is_some_and(|byte| token.matches(*byte)))
 }
 
-/// Matches by going back to the last `*` and the last `**/` only. That is enough: what an
-/// earlier one could take in addition, the later one can take as well. Time is bounded by
+/// Matches by backtracking to the last `*` and the last `**/` only. That suffices: whatever an
+/// earlier one could take in addition, the later one can take as well. So the time is bounded by
 /// the product of both lengths.
 fn matches_tokens(tokens: &[Token], text: &[u8]) -> bool {
     let (mut token, mut at) = (0, 0);
@@ -194,7 +191,6 @@ fn matches_tokens(tokens: &[Token], text: &[u8]) -> bool {
     }
 }
 
-/// Reads the tokens of a pattern; `None` where git lets it match nothing.
 fn tokenize(pattern: &[u8]) -> Option<Vec<Token>> {
     let mut tokens = Vec::with_capacity(pattern.len());
     let mut i = 0;
@@ -248,8 +244,8 @@ fn any_directories(tokens: &mut Vec<Token>) {
     }
 }
 
-/// Reads the class that begins at `start`. Returns it and where the text after it begins, or `None`
-/// where it does not end or names a class that does not exist.
+/// Parses the class at `start`. Returns it with the position behind it, or `None` if it is not
+/// closed or has an unknown name.
 fn class(pattern: &[u8], start: usize) -> Option<(Token, usize)> {
     let negated = matches!(pattern.get(start + 1)?, b'!' | b'^');
     let first = start + 1 + usize::from(negated);
@@ -302,7 +298,6 @@ fn class(pattern: &[u8], start: usize) -> Option<(Token, usize)> {
     Some((Token::Class { negated, ranges }, i + 1))
 }
 
-/// Returns the bytes of a class between brackets, such as `[:alpha:]`.
 fn named_class(name: &str) -> Option<&'static [(u8, u8)]> {
     Some(match name {
         "alpha" => &[(0x41, 0x5a), (0x61, 0x7a)],

@@ -1,9 +1,9 @@
 //! A change on its way into the journal.
 //!
-//! When the new content of a file is ready, the journal says where the old file is to go and what
-//! is to be recorded. The old file, which the write would remove, is renamed, and one line is
-//! appended to a log. So keeping costs nearly nothing, and there is a line only for a change that
-//! was made. A kill between these calls leaves the change without its line.
+//! When the new content of a file is ready, the journal decides where the old file goes and what
+//! will be recorded. The old file, which the write would remove, is renamed, and one line is
+//! appended to a log. So keeping costs nearly nothing, and only a change that was made has a line.
+//! A kill between these calls leaves a change without its line.
 
 use super::Journal;
 use super::entry::{JournalEntry, OldContent};
@@ -38,7 +38,6 @@ pub(crate) struct PendingChange {
     pub(super) origin: ChangeOrigin,
     pub(super) is_gemini_ignored: bool,
     path: PathBuf,
-    /// The path below its root.
     pub(super) rel: PathBuf,
 }
 
@@ -57,7 +56,6 @@ impl PendingChange {
         })
     }
 
-    /// Returns the absolute path of the file, without links if the system can tell.
     pub(super) fn real_path(&self, entry: &Entry) -> PathBuf {
         let real = || {
             let mut path = crate::walk::real_path(&entry.dir)?;
@@ -70,28 +68,27 @@ impl PendingChange {
     }
 }
 
-/// The preparations for a change: the place of the old file, and the entry that records the change.
+/// The prepared backup of a change: where the old file goes, and the entry to record.
 #[derive(Debug)]
 pub(crate) struct Backup {
     pub(super) journal: Arc<Journal>,
-    /// The place for the old file, whose name there is the entry's id.
     pub(super) hour: Hour,
     pub(super) entry: JournalEntry,
-    /// True if the user wants nothing kept of the file.
+    /// True if the user wants nothing of this file kept.
     pub(super) is_excluded: bool,
-    /// True if something may be over the limits when the change is made.
+    /// True if the journal may exceed its limits after the change.
     pub(super) is_prune_due: bool,
     pub(super) is_made: Cell<bool>,
 }
 
 impl Backup {
-    /// Returns true if the old file is to be moved into the journal; else it is removed.
+    /// Returns true if the old file is moved into the journal rather than copied or removed.
     pub(crate) fn takes_old_file(&self) -> bool {
         self.entry.old_content == OldContent::Moved
     }
 
-    /// Moves the old file, which is called `name` in `dir`, to its place in the journal, and makes
-    /// it the user's alone. The log records the mode that it had.
+    /// Moves the old file, called `name` in `dir`, into the journal and makes it private. The log
+    /// has its former mode.
     ///
     /// # Errors
     ///
@@ -104,7 +101,7 @@ impl Backup {
         Ok(())
     }
 
-    /// Takes the state of a file that was written in place, after the write.
+    /// Records the state of a file that was written in place, after the write.
     pub(crate) fn has_left(&mut self, file: &File) {
         if let Ok(stat) = fstat(file) {
             self.entry.after = Some(if self.is_excluded {
@@ -115,8 +112,8 @@ impl Backup {
         }
     }
 
-    /// Records that the change was made, and removes what is over the journal's limits. Returns
-    /// why the change can't be undone, if it can't.
+    /// Records that the change was made, and removes what exceeds the journal's limits. Returns why
+    /// the change can't be undone, if so.
     pub(crate) fn record(&self) -> Option<String> {
         self.is_made.set(true);
         let is_written = self.hour.append(std::slice::from_ref(&self.entry));

@@ -1,9 +1,9 @@
-//! The changes that a command makes, kept before it makes them.
+//! Keeping what a command changes, before it does.
 //!
-//! The watcher of a command names each path before the command touches it. The first time, what is
-//! there is kept: a file that is about to lose its name by a second name in the journal, another by
-//! a copy. When the command ends, each path is compared with what was there, and the journal's log
-//! gets an entry for each that differs.
+//! The watcher of a command names each path before the command touches it. On the first touch its
+//! state is kept: a file that is about to lose its name gets a second name in the journal, any
+//! other is copied. When the command ends, each path is compared with its former state, and every
+//! difference becomes an entry of the journal.
 
 mod record;
 
@@ -18,26 +18,25 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The most paths of a command that are kept.
 const MAX_PATHS: usize = 50_000;
 
-/// A way in which a command is about to touch a path.
+/// How a command is about to touch a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// The content may be written, also by another name.
+    /// The content may be written, perhaps through another name of the file.
     Content,
     /// The mode is changed.
     Mode,
-    /// The name is made, removed, or given to another file.
+    /// The name is created, removed or given to another file.
     Name,
 }
 
-/// The numbers of changes of a command.
+/// How many changes a command has made.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ChangeCounts {
     /// The paths that it has changed.
     pub changed: u32,
-    /// Those of them that can't be given back.
+    /// How many of them can't be undone.
     pub lost: u32,
 }
 
@@ -45,10 +44,9 @@ pub struct ChangeCounts {
 struct OriginalState {
     id: String,
     state: Option<FileState>,
-    /// The place of the content, to which the journal may have another name; lost without a reason where
-    /// there is none, or where it is not touched yet.
+    /// Where the old content is. `Lost` without a reason means that there was none, or that it has
+    /// not been touched yet.
     kept: OldContent,
-    /// True if the user wants nothing kept of it.
     is_excluded: bool,
 }
 
@@ -58,20 +56,19 @@ impl OriginalState {
     }
 }
 
-/// A file with several names, as the command found it by the first of them that it touched.
+/// A file with several names, in the state in which the command first touched one of them.
 #[derive(Debug)]
 struct LinkedFile {
     state: FileState,
-    /// The id of the path that has the copy of the content.
+    /// The id under which the copy of its content is stored.
     kept: Option<String>,
-    /// The file when it last lost a name, if it was changed by then.
+    /// Its state when it last lost a name, if it had been changed by then.
     left: Option<FileState>,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct UndoOrigin {
     pub(super) call: String,
-    /// The ids of the changes that are taken back at each path, newest first.
     pub(super) undoes: HashMap<PathBuf, Vec<String>>,
 }
 
@@ -82,15 +79,14 @@ pub struct CommandChanges {
     scope: ChangeScope,
     tool: String,
     line: String,
-    /// The paths that were touched, as text, which is compared in less time than its components.
+    /// The state of each path before its first touch. The key is text because comparing paths by
+    /// components takes longer.
     before: BTreeMap<OsString, OriginalState>,
-    /// The files with several names, by device and inode.
     linked: HashMap<(u64, u64), LinkedFile>,
     undo: Option<UndoOrigin>,
     hour: Option<Hour>,
     kept_bytes: u64,
     missed: u32,
-    /// The id of the command: that of its first entry.
     command: Option<String>,
 }
 
@@ -116,7 +112,7 @@ impl CommandChanges {
         })
     }
 
-    /// Makes an empty collection for an undo; `None` if the workspace has no journal.
+    /// Creates an empty collection for an undo. Returns `None` if the workspace has no journal.
     pub(super) fn of_undo(workspace: &Workspace, undo: UndoOrigin) -> Option<Self> {
         let changes = Self::new(workspace, super::UNDO, "", true)?;
         Some(Self {
@@ -126,7 +122,6 @@ impl CommandChanges {
         })
     }
 
-    /// Returns why the content of a file that was touched is not kept, if it isn't.
     pub(super) fn loss(&self, path: &Path) -> Option<&str> {
         let Some(before) = self.before.get(path.as_os_str()) else {
             return Some("it could not be kept");
@@ -211,7 +206,8 @@ impl CommandChanges {
         self.before.insert(path.into(), before);
     }
 
-    /// Notes how a file is left to its other names, which the command need not touch.
+    /// Records the state in which a file is left to its other names, which the command may never
+    /// touch.
     fn note_loss_of_name(&mut self, now: &FileState) {
         if let Some(linked) = self.linked.get_mut(&now.stamp.file()) {
             let first = &linked.state;
@@ -220,7 +216,8 @@ impl CommandChanges {
         }
     }
 
-    /// Returns the state in which the command found a file: by another name it may have been written already.
+    /// Returns the state in which the command found a file. It may have written the file by another
+    /// name already.
     fn first_state(&mut self, state: FileState) -> FileState {
         let file = state.stamp.file();
         if state.is_file() && state.links.is_some() {
@@ -235,7 +232,8 @@ impl CommandChanges {
         linked.map_or(state, |linked| linked.state.clone())
     }
 
-    /// Keeps the content of a file, unless it was written already, or is kept by another name.
+    /// Keeps the content of a file, unless it has been written already or is kept under another
+    /// name.
     fn keep_once(&mut self, path: &Path, stat: Stat, access: Access, before: &mut OriginalState) {
         let stamp = ContentStamp::from(&stat);
         let linked = self.linked.get(&stamp.file());
@@ -262,7 +260,7 @@ impl CommandChanges {
         }
     }
 
-    /// Keeps the content of a file of which only the mode or another name was kept.
+    /// Keeps the content of a file of which so far only the mode or a name was to change.
     fn touch_again(&mut self, path: &Path, access: Access) {
         let Some(mut before) = self.before.remove(path.as_os_str()) else {
             return;
@@ -284,8 +282,8 @@ impl CommandChanges {
         self.before.insert(path.into(), before);
     }
 
-    /// Keeps what `from` and `to` name, before the one is renamed to the other, or with `exchanges` each to
-    /// the other: of directories all that is below.
+    /// Keeps what `from` and `to` name before one is renamed to the other, or with `exchanges`
+    /// before they swap. For directories that means everything below them.
     pub fn rename(&mut self, from: &Path, to: &Path, exchanges: bool) {
         self.move_tree(from, to);
         if exchanges {

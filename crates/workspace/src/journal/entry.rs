@@ -1,4 +1,4 @@
-//! A change, as the journal writes it down.
+//! One change, as the journal stores it.
 
 use rustix::fs::Stat;
 use serde::{Deserialize, Serialize};
@@ -48,10 +48,8 @@ pub struct FileState {
     /// The SHA-256 of a small content in hexadecimal digits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
-    /// The kind, unless it is a regular file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) kind: Option<NodeKind>,
-    /// The number of its names, if it has several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) links: Option<u64>,
 }
@@ -66,19 +64,15 @@ impl FileState {
     }
 }
 
-/// A kind of what a path names, other than a regular file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum NodeKind {
-    /// A directory.
     Directory,
-    /// A symbolic link with this target.
     Link(Vec<u8>),
-    /// A pipe, socket or device.
     Special,
 }
 
-/// The place of an old content.
+/// Where an old content is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OldContent {
@@ -109,18 +103,17 @@ pub struct JournalEntry {
     pub session: String,
     /// The tool, or `undo`.
     pub tool: String,
-    /// The call's id; of an undo that of its first change.
+    /// The call's id. For an undo it is that of its first change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<String>,
-    /// The id of the command that has made the change among others: that of its first entry.
+    /// The id of the command that made this and other changes, which is that of its first entry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
     /// The beginning of the command's line, in its first entry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<String>,
-    /// The absolute path, without links; lossy where `raw` has it.
+    /// The absolute path without links. It is lossy if `raw` is set.
     pub(crate) path: String,
-    /// The bytes of a path that is not UTF-8.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) raw: Option<Vec<u8>>,
     /// True for a memory file of the user, outside of the project.
@@ -130,19 +123,19 @@ pub struct JournalEntry {
     pub before: Option<FileState>,
     /// The file after; `None` where it was removed.
     pub after: Option<FileState>,
-    /// The file as it was left to its other names, if it was changed before it lost this one.
+    /// The state in which the file was left to its other names, if the command changed it before
+    /// removing this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) left: Option<FileState>,
     /// The place of the old content.
     #[serde(rename = "kept")]
     pub old_content: OldContent,
-    /// The number of directories above the file that the change has made.
+    /// How many directories above the file the change has made.
     #[serde(default)]
     pub made: usize,
     /// The ids of the changes that this one has taken back, newest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub undoes: Vec<String>,
-    /// The hour whose directory has the entry; set by the reader of a log.
     #[serde(skip)]
     pub(crate) hour: u64,
 }

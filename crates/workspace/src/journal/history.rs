@@ -12,9 +12,8 @@ use std::path::{Path, PathBuf};
 pub struct History {
     /// The entries, oldest first.
     pub entries: Vec<JournalEntry>,
-    /// The index of each entry by its id.
     by_id: HashMap<String, usize>,
-    /// The index of the undo that has taken an entry back, by the entry's index.
+    /// For each entry that was undone, by index, the index of the undo.
     undone_by: HashMap<usize, usize>,
 }
 
@@ -31,7 +30,7 @@ pub struct Filter {
     pub since: Option<u64>,
     /// Directories that the files are below, unless they are memory files; empty for all.
     pub roots: Vec<PathBuf>,
-    /// True to leave out undos and what they have taken back.
+    /// True to leave out undos and what they have undone.
     pub standing: bool,
 }
 
@@ -97,12 +96,12 @@ impl History {
         self.by_id.get(id).map(|index| &self.entries[*index])
     }
 
-    /// Returns the undo that has taken back the entry at an index, if that undo still stands.
+    /// Returns the undo of an entry, if that undo has not been undone itself.
     pub fn undone_by(&self, index: usize) -> Option<&JournalEntry> {
         self.undone_by.get(&index).map(|by| &self.entries[*by])
     }
 
-    /// Returns true if one step of an undo takes back both entries: they are of one command.
+    /// Returns true if one step of an undo reverts both entries because one command made them.
     pub fn is_one_step(&self, one: usize, other: usize) -> bool {
         let command = |index: usize| self.entries[index].command.as_ref();
         one == other || command(one).is_some() && command(one) == command(other)

@@ -1,4 +1,4 @@
-//! Writing the journal, at each write of a tool.
+//! Writing the journal, on each write of a tool.
 
 use super::Journal;
 use super::backup::{Backup, PendingChange};
@@ -19,16 +19,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The largest file that is copied where it can't be moved, in bytes.
 const MAX_COPIED_BYTES: u64 = 32 * 1024 * 1024;
 
-/// The largest content whose digest is kept, in bytes.
 const MAX_DIGESTED_BYTES: u64 = 256 * 1024;
 
-/// The part of all that may be kept from which on a file is followed by a look for what has to go.
+/// A file larger than this part of the journal's limit triggers a search for what to remove.
 const LARGE_PART: u64 = 16;
 
-/// Returns a new id: ten digits and letters that can't be taken for each other.
+/// Returns a new id of ten digits and letters, without those that are easily confused.
 pub(crate) fn new_id() -> String {
     const DIGITS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
     let bits = RandomState::new().hash_one((SystemTime::now(), std::process::id()));
@@ -44,18 +42,14 @@ pub fn now() -> u64 {
     })
 }
 
-/// The directory of an hour for old files, and its log.
 #[derive(Debug)]
 pub(super) struct Hour {
     pub(super) dir: OwnedFd,
-    /// The log, open for appending.
     log: File,
-    /// True if the hour had no directory before.
     pub(super) is_new: bool,
 }
 
 impl Hour {
-    /// Appends entries to the log. Returns true if all of them were written.
     pub(super) fn append(&self, entries: &[JournalEntry]) -> bool {
         let mut lines = Vec::new();
         let mut is_whole = true;
@@ -70,8 +64,8 @@ impl Hour {
 }
 
 impl PendingChange {
-    /// Prepares the backup of the change, which is dropped if the change is not made after all.
-    /// `old` is the file that is there, `new` the one that will be there.
+    /// Prepares the backup of a change. Dropping it takes the preparations back. `old` is the
+    /// present file, `new` the future one.
     ///
     /// # Errors
     ///
@@ -125,7 +119,7 @@ impl PendingChange {
     }
 }
 
-/// Returns the state of a file, with the digest of a small content that can be read.
+/// Returns the state of a file, with a digest if the content is small and readable.
 pub(crate) fn state(file: &File, stat: &Stat) -> FileState {
     let mut state = stamped(stat);
     let size = state.stamp.size();
@@ -164,7 +158,7 @@ impl Journal {
         }
     }
 
-    /// Returns why the user wants nothing kept of this file, if so.
+    /// Returns the reason if the user wants nothing of this file kept.
     pub(super) fn exclusion(&self, is_gemini_ignored: bool, rel: &Path) -> Option<&'static str> {
         if is_gemini_ignored {
             return Some(".geminiignore names it");
@@ -181,7 +175,7 @@ impl Journal {
         is_excluded.then_some("tools.undo.exclude names it")
     }
 
-    /// Opens the directory and the log of the hour at a time, and makes what is missing.
+    /// Opens the hour's directory and log, and makes what is missing.
     ///
     /// # Errors
     ///
@@ -204,12 +198,11 @@ impl Journal {
         Ok(Hour { dir, log, is_new })
     }
 
-    /// Returns true if a file is a large part of all that may be kept.
     pub(super) fn is_large(&self, size: u64) -> bool {
         size > self.limits.max_bytes / LARGE_PART
     }
 
-    /// Says that the old file is to be moved from a directory into the journal, or copies it.
+    /// Decides whether the old file will be moved into the journal. If not, copies it.
     fn keep(&self, old: &OpenFile, from: Option<&OwnedFd>, dir: &OwnedFd, id: &str) -> OldContent {
         if old.size() > self.limits.max_bytes {
             return OldContent::Lost("it is larger than all that is kept".to_owned());
@@ -239,11 +232,12 @@ pub(super) fn copy(old: &OpenFile, dir: &OwnedFd, name: &str) -> OldContent {
     }
 }
 
-/// Writes the content of a file into an empty one, sharing the blocks where the file system can.
+/// Copies a file into an empty one. File systems that can share blocks do that instead.
 ///
 /// # Errors
 ///
-/// Returns `FileTooLarge` if more than `max_bytes` would have to be copied, and the operating system's errors.
+/// Returns `FileTooLarge` if more than `max_bytes` would have to be copied, or the operating
+/// system's error.
 pub(crate) fn clone_or_copy(from: &File, to: &mut File, max_bytes: u64) -> std::io::Result<()> {
     #[cfg(target_os = "linux")]
     if fs::ioctl_ficlone(&*to, from).is_ok() {
@@ -257,7 +251,6 @@ pub(crate) fn clone_or_copy(from: &File, to: &mut File, max_bytes: u64) -> std::
     std::io::copy(&mut from, to).map(drop)
 }
 
-/// Reads the first `size` bytes of a file. Its own position stays.
 pub(crate) fn read(file: &File, size: u64) -> std::io::Result<Vec<u8>> {
     let mut content = vec![0; usize::try_from(size).map_err(std::io::Error::other)?];
     file.read_exact_at(&mut content, 0)?;

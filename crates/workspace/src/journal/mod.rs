@@ -1,11 +1,14 @@
 //! The journal of what tools have changed, and taking changes back.
 //!
-//! Each write of a tool asks the journal first (`keeper`), and in the
-//! very step in which the new file gets its name, the old one is renamed into the journal and a line is appended to its
-//! log: no content is copied, and a kill leaves both or neither. A line says whose change it was and what the file was
-//! before and after. Nothing is ever rewritten: hours are directories, and go as a whole (`prune`). An undo (`undo`)
-//! follows the lines of a file from the present content backwards, as long as each one has left what is there, and writes
-//! what the last one had found by the workspace's own way of writing, which is journalled like any other.
+//! Each write of a tool asks the journal first (`keeper`). In the same step in which the new file
+//! gets its name, the old one is renamed into the journal, and one line is appended to its log. So
+//! no content is copied, and a kill leaves both or neither. The line says whose change it was, and
+//! what the file was before and after. Nothing is ever rewritten: each hour is a directory, and is
+//! removed as a whole (`prune`).
+//!
+//! An undo (`undo`) follows the lines of a file backwards from its present content, as long as each
+//! line describes what is there. It then writes what the last of these lines started from. That is
+//! a write like any other, and has a line in the journal too.
 //!
 //! # What it owns
 //!
@@ -102,7 +105,7 @@ impl Default for Limits {
     }
 }
 
-/// The journal of what the writes of a workspace take away.
+/// The journal that keeps what the writes of a workspace replace.
 #[derive(Debug)]
 pub struct Journal {
     home: PathBuf,
@@ -113,8 +116,9 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Makes a journal below the home directory `home`. `exclude` has globs as in `.gitignore`: files by these names, or below
-    /// directories by these names, are not kept. `find_caller` is called at the first change.
+    /// Creates a journal below the home directory. `exclude` has globs as in `.gitignore`; matching
+    /// files, and those below matching directories, are not kept. `find_caller` is called at the
+    /// first change.
     pub fn new(
         home: PathBuf,
         limits: Limits,
@@ -137,13 +141,12 @@ impl Journal {
         }
     }
 
-    /// Returns the program and the session that have changes made.
     fn caller(&self) -> &Caller {
         self.caller.get_or_init(self.find_caller)
     }
 }
 
-/// The program and the session that have changes made.
+/// The program and the session that caused a change.
 #[derive(Debug)]
 pub struct Caller {
     /// The name of the program.

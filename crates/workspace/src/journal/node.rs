@@ -9,7 +9,8 @@ use rustix::io::Errno;
 use std::os::fd::AsRawFd;
 use std::path::Path;
 
-/// Returns the state of what a path in a directory names, links not followed; `None` where there is nothing.
+/// Returns the state of a path in a directory, without following links, or `None` if it does not
+/// exist.
 ///
 /// # Errors
 ///
@@ -40,8 +41,8 @@ pub(super) fn look(dir: impl AsFd, path: &Path) -> Result<Option<(FileState, Sta
     )))
 }
 
-/// Returns the state of what a path of a workspace names, where no directory above it is a link; `None` where there is
-/// nothing.
+/// Returns the state of a path in a workspace, or `None` if it does not exist or if a directory
+/// above it is a link.
 ///
 /// # Errors
 ///
@@ -57,11 +58,6 @@ pub(super) fn look_plain(
     }
 }
 
-/// Sets the mode of what a name in a directory names, which is not a link.
-///
-/// # Errors
-///
-/// Returns the operating system's error, `LOOP` for a link.
 pub(super) fn set_mode(dir: &OwnedFd, name: &Path, mode: u32) -> Result<(), Errno> {
     let flags = crate::files::PATH_ONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let node = openat(dir, name, flags, Mode::empty())?;

@@ -14,27 +14,27 @@ use std::path::{Path, PathBuf};
 
 pub(crate) const LOG: &str = "log";
 
-/// The time that one directory covers, in milliseconds.
 pub(crate) const HOUR_MILLIS: u64 = 60 * 60 * 1000;
 
-/// The files that hide it from git, from other programs' searches, and from our tools.
+/// Files that hide the journal from git, from other search programs and from our tools.
 const IGNORE: [&str; 3] = [".gitignore", ".ignore", ".geminiignore"];
 
 pub(crate) fn journal(home: &Path) -> PathBuf {
     home.join(".gemini/tools_journal")
 }
 
-/// Opens a directory that is the user's alone; `None` where there is none.
+/// Opens a directory that only the user may use. Returns `None` if it does not exist.
 ///
 /// # Errors
 ///
-/// Returns the operating system's error if it can't be opened, `PERM` if another user could have put
-/// something into it.
+/// Returns the operating system's error, and `PERM` if another user could have put something into
+/// it.
 pub(crate) fn open(path: &Path) -> Result<Option<OwnedFd>, Errno> {
     open_private(CWD, path)
 }
 
-/// Returns why a directory of the journal is not used, and what to do, as the end of a sentence.
+/// Returns why a directory of the journal can't be used and what to do about it, as the end of a
+/// sentence.
 pub(crate) fn complaint(path: &Path, errno: Errno) -> String {
     let name = crate::show_path(path);
     let stat = fs::lstat(path).ok();
@@ -54,11 +54,6 @@ pub(crate) fn complaint(path: &Path, errno: Errno) -> String {
     }
 }
 
-/// Opens the directory of an hour; `None` where there is none.
-///
-/// # Errors
-///
-/// Returns the errors of [`open`].
 pub(crate) fn open_hour(dir: &OwnedFd, hour: u64) -> Result<Option<OwnedFd>, Errno> {
     open_private(dir.as_fd(), hour.to_string().as_ref())
 }
@@ -73,11 +68,11 @@ fn open_private(at: BorrowedFd<'_>, path: &Path) -> Result<Option<OwnedFd>, Errn
     Ok(Some(dir))
 }
 
-/// Opens the directory of an hour, and makes it where it is missing; true where it was made.
+/// Opens the directory of an hour, or makes it. The second value is true if it is new.
 ///
 /// # Errors
 ///
-/// Returns the errors of [`open_hour`].
+/// Returns the errors of [`open`].
 pub(crate) fn make_hour(dir: &OwnedFd, hour: u64) -> Result<(OwnedFd, bool), Errno> {
     if let Some(opened) = open_hour(dir, hour)? {
         return Ok((opened, false));
@@ -89,7 +84,7 @@ pub(crate) fn make_hour(dir: &OwnedFd, hour: u64) -> Result<(OwnedFd, bool), Err
     Ok((open_hour(dir, hour)?.ok_or(Errno::NOENT)?, true))
 }
 
-/// Makes a directory that is the user's alone, with the usual ones above it, and opens it.
+/// Makes a directory that only the user may use, and usual ones above it, and opens it.
 pub(crate) fn make(path: &Path) -> Result<OwnedFd, Errno> {
     use std::os::unix::fs::DirBuilderExt;
     let mut builder = std::fs::DirBuilder::new();
@@ -121,7 +116,6 @@ pub(crate) fn open_file(dir: impl AsFd, path: impl Arg) -> Result<File, Errno> {
     }
 }
 
-/// Lists the hours that the journal has, oldest first.
 pub(crate) fn hours(dir: &OwnedFd) -> Result<Vec<u64>, Errno> {
     let names = names(dir)?;
     let mut hours: Vec<u64> = names.iter().filter_map(|name| name.parse().ok()).collect();
@@ -138,20 +132,20 @@ pub(crate) fn names(dir: &OwnedFd) -> Result<Vec<String>, Errno> {
     Ok(names)
 }
 
-/// Returns true if files can be moved between two directories.
 pub(super) fn is_one_mount(one: &OwnedFd, other: &OwnedFd) -> bool {
     let mount = mount(one);
     mount.is_some() && mount == self::mount(other)
 }
 
-/// Returns true if a file is a mount point itself, by its directory. False where that is not known.
+/// Returns true if a file is a mount point itself. Returns false if that is not known.
 pub(crate) fn is_mount_point(file: impl AsFd, dir: impl AsFd) -> bool {
     // The devices alone differ on an overlay.
     let mounts = mount(file).zip(mount(dir));
     mounts.is_some_and(|(file, dir)| file.0 != dir.0)
 }
 
-/// Identifies the mount of a file: files can be moved between directories of one mount.
+/// Identifies the mount of a file. A file can be moved between two directories only if their mounts
+/// are the same.
 #[cfg(target_os = "linux")]
 fn mount(file: impl AsFd) -> Option<(u64, u32, u32)> {
     use rustix::fs::{AtFlags, StatxFlags, statx};
@@ -161,7 +155,6 @@ fn mount(file: impl AsFd) -> Option<(u64, u32, u32)> {
     known.then_some((stat.stx_mnt_id, stat.stx_dev_major, stat.stx_dev_minor))
 }
 
-/// Identifies the mount of a file: files can be moved between directories of one mount.
 #[cfg(not(target_os = "linux"))]
 fn mount(file: impl AsFd) -> Option<(i128, ())> {
     let stat = fs::fstat(file).ok()?;

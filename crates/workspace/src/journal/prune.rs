@@ -1,8 +1,9 @@
-//! Removing what is too old, and the oldest where there is too much.
+//! Removing what is too old from the journal, and the oldest if there is too much.
 //!
-//! The first write of an hour looks for what has to go, and one that keeps a large file. An hour goes with its
-//! directory. No writer waits for another: they only ever add to the present hour, from which single old files go when it
-//! has too much by itself; their lines stay, and can't be taken back any more.
+//! This runs on the first write of an hour, and on one that keeps a large file. An hour is removed
+//! as a whole. No writer waits for another, since they only add to the present hour. If the present
+//! hour alone is too large, single old files are removed from it; their lines stay, but can't be
+//! undone any more.
 
 use super::keeper::now;
 use super::place;
@@ -10,7 +11,6 @@ use super::{Journal, Limits};
 use rustix::fd::OwnedFd;
 use rustix::fs::{self, AtFlags};
 
-/// The least that a file takes of the disk, in bytes.
 const BLOCK_BYTES: u64 = 4096;
 
 impl Journal {
@@ -44,10 +44,8 @@ impl Journal {
 }
 
 struct KeptFile {
-    /// The path below the journal.
     name: String,
     bytes: u64,
-    /// The time at which it came here.
     since: (i128, i128),
     is_log: bool,
 }
@@ -70,7 +68,7 @@ fn files(dir: &OwnedFd, hour: u64) -> Vec<KeptFile> {
     names.into_iter().filter_map(file).collect()
 }
 
-/// Removes the oldest files of an hour until the others fit, and returns what is left, in bytes.
+/// Removes the oldest files of an hour until the rest fits. Returns the size of the rest, in bytes.
 fn thin_out(dir: &OwnedFd, mut files: Vec<KeptFile>, max_bytes: u64) -> u64 {
     files.sort_by_key(|file| file.since);
     let mut sum: u64 = files.iter().map(|file| file.bytes).sum();
@@ -85,9 +83,9 @@ fn thin_out(dir: &OwnedFd, mut files: Vec<KeptFile>, max_bytes: u64) -> u64 {
     sum
 }
 
-/// Removes an hour, the log last, so that no file is left that no line names.
 fn remove_hour(dir: &OwnedFd, hour: u64) {
     if let Ok(Some(opened)) = place::open_hour(dir, hour) {
+        // The log goes last, so that there is never a file that no line names.
         let mut names = place::names(&opened).unwrap_or_default();
         names.sort_by_key(|name| name == place::LOG);
         for name in names {

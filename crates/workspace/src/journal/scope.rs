@@ -1,4 +1,4 @@
-//! The files of which a command's changes are kept.
+//! Which files a command's changes are kept for.
 
 use super::entry::FileState;
 use super::node;
@@ -14,25 +14,21 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 struct DirectoryRules {
     rules: IgnoreRules,
-    /// The source of the rule by which the directory itself is ignored.
     ignored: Option<IgnoreSource>,
 }
 
-/// The files beneath the roots, without those that git ignores.
 #[derive(Debug)]
 pub(super) struct ChangeScope {
     roots: Vec<PathBuf>,
     journal: PathBuf,
-    /// True if files that git ignores are in it, too.
     takes_ignored: bool,
-    /// The workspace, opened when it is first needed: in another process than the tool's.
+    /// Opened on first use, which is in the supervisor's process rather than the tool's.
     workspace: Option<Workspace>,
     users: UsersRules,
     directories: HashMap<PathBuf, DirectoryRules>,
 }
 
 pub(super) struct CoveredPath {
-    /// The path below its root.
     pub(super) rel: PathBuf,
     pub(super) is_gemini_ignored: bool,
 }
@@ -49,7 +45,8 @@ impl ChangeScope {
         }
     }
 
-    /// Finds an absolute path without links; `None` if it is outside, or ignored by git.
+    /// Finds an absolute path without links. Returns `None` if it is outside of the roots, or if
+    /// git ignores it.
     pub(super) fn find(&mut self, path: &Path, is_dir: bool) -> Option<CoveredPath> {
         let is_below_root = self.roots.iter().any(|root| path.starts_with(root));
         if !is_below_root || path.starts_with(&self.journal) {
@@ -68,7 +65,8 @@ impl ChangeScope {
         }
     }
 
-    /// Returns the state of what a path names, where no directory above it is a link; `None` where there is nothing.
+    /// Returns the state of a path, or `None` if it does not exist or if a directory above it is a
+    /// link.
     ///
     /// # Errors
     ///

@@ -1,8 +1,9 @@
-//! Taking changes back.
+//! Undoing changes.
 //!
-//! For each file the chosen entries are followed from the newest to the oldest. An entry is taken back where it has left
-//! what is there, or what the entry after it had found: the same content, or for a large file the same file of the same
-//! size and time. So only the last content is written, once. A file that was changed since is left alone.
+//! For each file the chosen entries are followed from the newest to the oldest. An entry can be
+//! undone if it left what is there now, or what the entry after it started from: the same content,
+//! or for a large file the same file with the same size and time. So only the oldest content is
+//! written, once. A file that was changed since by others is left alone.
 
 mod goals;
 mod model;
@@ -30,7 +31,6 @@ use std::path::{Path, PathBuf};
 /// The name of an undo in the place of a tool's.
 pub const UNDO: &str = "undo";
 
-/// The number of attempts for a file that another program writes.
 const ATTEMPTS: usize = 20;
 
 /// The settings of an undo.
@@ -64,22 +64,22 @@ pub struct FileOutcome {
     pub undone: Vec<usize>,
     /// The other entries.
     pub refused: Vec<UndoRefusal>,
-    /// The change of the file, as a unified diff; where nothing is taken back, the one that would
+    /// The change of the file as a unified diff. If nothing is undone, it is the change that would
     /// bring the old content back.
     pub diff: String,
-    /// The old content in the journal, where entries are refused.
+    /// Where the journal has the old content, if entries are refused.
     pub old_content: Option<PathBuf>,
     /// The id of the entry that the undo itself is.
     pub id: Option<String>,
-    /// True where the file was as before the changes already.
+    /// True if the file already was as before the changes.
     pub is_done: bool,
-    /// The reason for which the undo itself can't be taken back, as the end of a sentence.
+    /// Why the undo itself can't be undone, as the end of a sentence.
     pub not_kept: Option<String>,
 }
 
 impl Undo<'_> {
-    /// Takes back the entries at these indices, which are given newest first. All of them are one
-    /// undo, by the id of the first.
+    /// Undoes the entries at these indices, newest first. All of them are one undo, whose id is
+    /// that of the first.
     pub fn take_back(&self, home: &Path, history: &History, chosen: &[usize]) -> Vec<FileOutcome> {
         let run = Run {
             undo: self,
@@ -129,7 +129,7 @@ impl Undo<'_> {
     }
 }
 
-/// Lists the entries whose old content the journal has, by the file that held it.
+/// Lists the entries whose old content the journal has, by the stamp of that content.
 fn kept(history: &History) -> HashMap<ContentStamp, Vec<usize>> {
     let mut kept: HashMap<_, Vec<usize>> = HashMap::new();
     for (index, entry) in history.entries.iter().enumerate() {
@@ -159,14 +159,12 @@ struct Run<'a> {
     undo: &'a Undo<'a>,
     journal: PathBuf,
     history: &'a History,
-    /// The id of the whole undo.
     call: String,
     restored: HashMap<ContentStamp, ContentStamp>,
     kept: HashMap<ContentStamp, Vec<usize>>,
 }
 
 struct LocatedFile<'a> {
-    /// The workspace of a memory file of the user.
     own: Option<Workspace>,
     shared: &'a Workspace,
     place: WorkspacePath,
@@ -211,7 +209,6 @@ impl Run<'_> {
         last.map_or_else(FileOutcome::default, |e| refuse(&e))
     }
 
-    /// Finds the file as a tool would, or among the user's memory files.
     fn locate(&self, path: &Path, is_memory: bool) -> Result<LocatedFile<'_>, ToolError> {
         let shared = self.undo.workspace;
         let (own, place) = if is_memory && self.undo.memory.iter().any(|file| file == path) {
@@ -273,7 +270,8 @@ impl Run<'_> {
         Ok(outcome)
     }
 
-    /// Returns true if no entry has left what is there, and it is what the oldest one had found.
+    /// Returns true if the file already is as it was before the oldest entry, and no entry
+    /// describes its present state.
     fn is_as_before(&self, chosen: &[usize], current: Option<&FileState>) -> bool {
         let has_left = |index: &usize| self.is_same(self.entry(*index).after.as_ref(), current);
         let oldest = chosen.last().map(|index| self.entry(*index));
@@ -328,7 +326,7 @@ impl Run<'_> {
         }
     }
 
-    /// Returns the file that first had the content of another one.
+    /// Returns the stamp that a content had at first, before undos wrote it to new files.
     fn original(&self, mut stamp: ContentStamp) -> ContentStamp {
         // A chain can't be longer, unless it is a circle that another program has written.
         for _ in 0..self.restored.len() {
@@ -344,7 +342,7 @@ impl Run<'_> {
         self.journal.join(entry.hour.to_string()).join(&entry.id)
     }
 
-    /// Opens the content that an entry had found; `None` where there was no file.
+    /// Opens the content from before an entry. Returns `None` if there was no file.
     ///
     /// # Errors
     ///
@@ -376,7 +374,6 @@ impl Run<'_> {
         }
     }
 
-    /// Returns the diff from one content to the other, as far as it can be shown.
     fn diff(&self, path: &Path, old: Option<&File>, new: Option<&File>) -> String {
         fn text(file: Option<&File>) -> Option<String> {
             let Some(file) = file else {
@@ -406,7 +403,7 @@ impl Run<'_> {
         }
     }
 
-    /// Puts the content that the entry at `oldest` had found in the place of the present one.
+    /// Replaces the present content by the one from before the entry at `oldest`.
     fn write(
         &self,
         located: &LocatedFile<'_>,
@@ -465,7 +462,6 @@ fn is_behind_link(workspace: &Workspace, place: &WorkspacePath) -> bool {
     })
 }
 
-/// Writes an old content, with the mode that its file had where none is there to take it from.
 fn put_back(source: &File, file: &mut File, mode: Option<std::fs::Permissions>) -> io::Result<()> {
     if let Some(mode) = mode {
         file.set_permissions(mode)?;

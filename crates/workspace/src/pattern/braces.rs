@@ -5,8 +5,8 @@ use gemini_tools_core::tool::ToolError;
 /// The most patterns that braces may stand for.
 pub const MAX_ALTERNATIVES: usize = 4096;
 
-/// Expands the braces in a pattern. Braces without a comma or range, and such as don't close, mean
-/// themselves.
+/// Expands the braces in a pattern. Braces without a comma or range, or without an end, are
+/// literal.
 ///
 /// # Errors
 ///
@@ -37,7 +37,6 @@ pub fn expand_braces(pattern: &str) -> Result<Vec<String>, ToolError> {
     Ok(done)
 }
 
-/// Returns the bounds and the choices of the first braces that mean something.
 fn next_braces(text: &str) -> Option<(usize, usize, Vec<String>)> {
     let bytes = text.as_bytes();
     let mut i = 0;
@@ -92,7 +91,7 @@ fn closing_brace(bytes: &[u8], start: usize) -> Option<(usize, Vec<usize>)> {
     None
 }
 
-/// Lists the numbers or letters of a range, such as `1..3`, `08..10`, `a..e..2`.
+/// Lists the numbers or letters of a range such as `1..3`, `08..10` or `a..e..2`.
 fn range(inner: &str) -> Option<Vec<String>> {
     let mut parts = inner.splitn(3, "..");
     let (from, to) = (parts.next()?, parts.next()?);

@@ -3,10 +3,9 @@
 use super::{Encoding, Form};
 use std::io::{self, Read};
 
-/// The pieces in which a reader's bytes are decoded.
 const PIECE_BYTES: usize = 64 * 1024;
 
-/// Turns bytes that come in pieces into text. What is not text becomes U+FFFD.
+/// Decodes bytes piece by piece. Invalid bytes become U+FFFD.
 #[derive(Debug)]
 pub struct Decoder(Inner);
 
@@ -14,7 +13,6 @@ enum Inner {
     Standard(encoding_rs::Decoder),
     Utf32 {
         order: super::ByteOrder,
-        /// The first bytes of a character.
         begun: Vec<u8>,
     },
 }
@@ -61,14 +59,13 @@ impl Decoder {
     }
 }
 
-/// The text of a reader's bytes, as UTF-8.
+/// A reader of another reader's bytes, decoded to UTF-8.
 #[derive(Debug)]
 pub struct DecodedReader<R> {
     inner: R,
     decoder: Decoder,
     piece: Vec<u8>,
     text: String,
-    /// How much of `text` was taken.
     taken: usize,
     has_ended: bool,
 }

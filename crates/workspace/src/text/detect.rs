@@ -1,10 +1,9 @@
-//! Recognising the encoding of a text by its bytes.
+//! Detecting the encoding of a text by its bytes.
 //!
-//! What is valid UTF-8 is that. Else the evidence is weighed: bytes of an older encoding make up a
-//! sequence that is valid in UTF-8 by chance, but rarely one between two ASCII characters, and most
-//! bytes around it are not valid then. Measured with the texts that `chardet` is tested with, the
-//! sequences of the legacy text that is most like UTF-8 weigh 0.7 of its invalid bytes, if they
-//! are weighed as in [`Evidence`].
+//! Valid UTF-8 is UTF-8. Otherwise the evidence is weighed. In an older encoding some sequences are
+//! valid UTF-8 by chance, but rarely between two ASCII characters, and most bytes around them are
+//! invalid. Measured with the test texts of `chardet`, the valid sequences of the legacy text that
+//! resembles UTF-8 most weigh 0.7 of its invalid bytes, weighed as in [`Evidence`].
 
 use super::Encoding;
 use super::wide;
@@ -13,16 +12,14 @@ use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 /// Maximum bytes of a text by which its encoding is recognised.
 pub const SAMPLE_BYTES: usize = 256 * 1024;
 
-/// The bytes of an XML or HTML document in which it declares its encoding.
 const DECLARATION_BYTES: usize = 1024;
 
-/// Up to this number of damaged places the statistics say little.
+/// With at most this many damaged places the statistics say little.
 const SHORT_DAMAGE: usize = 16;
 
-/// From this number of damaged places on, it counts that the bytes are those of EUC.
 const MIN_EUC_DAMAGE: usize = 3;
 
-/// Minimum bytes after the byte-order mark of UTF-16 that can show that it is none.
+/// How many bytes must follow a UTF-16 mark to prove that it is none.
 const MIN_UNMARKED_BYTES: usize = 12;
 
 /// Returns the encoding of a text by its beginning, or `None` for what is not text.
@@ -68,8 +65,8 @@ pub fn detect(bytes: &[u8], whole: bool) -> Option<Encoding> {
     Some(Encoding::from(declared.unwrap_or(guess)))
 }
 
-/// Returns true if what looks like the byte-order mark of UTF-16 is damage before UTF-8: lines or words,
-/// no zero byte as each ASCII character has one in UTF-16, and whole characters of UTF-8.
+/// Returns true if what looks like a UTF-16 byte-order mark is damage at the start of UTF-8: valid
+/// UTF-8 with lines follows, without the zero bytes that UTF-16 has.
 fn is_damage(rest: &[u8]) -> bool {
     let is_text = |b: &u8| matches!(b, b'\t' | b'\n' | b'\r' | b' '..=0x7e | 0x80..);
     let is_possible =
@@ -89,16 +86,15 @@ fn without_cut_character(sample: &[u8]) -> &[u8] {
     &sample[..last.find(is_cut).unwrap_or(sample.len())]
 }
 
-/// The evidence of a text that is not valid UTF-8 as a whole.
+/// The evidence in a text that is not valid UTF-8 as a whole.
 #[derive(Debug, Default)]
 struct Evidence {
-    /// The weight of characters whose neighbours beyond ASCII are all valid.
+    /// Weight of the characters in runs beyond ASCII that are entirely valid.
     clean: usize,
-    /// The weight of characters in a run of bytes beyond ASCII that has invalid ones, too.
+    /// Weight of the characters in runs beyond ASCII that also hold invalid bytes.
     mixed: usize,
-    /// The number of damaged places.
     damage: usize,
-    /// True for a byte that UTF-8 has in half of its characters, and EUC never.
+    /// True if there is a byte from 0x80 to 0xa0. Half of UTF-8's characters have one, EUC never.
     has_low_bytes: bool,
 }
 
@@ -136,7 +132,7 @@ impl Evidence {
 }
 
 /// Returns the weight of the UTF-8 characters in a run of bytes beyond ASCII, and the number of
-/// damaged places. A longer sequence is valid by chance less often.
+/// damaged places. A longer sequence weighs more, because it is less often valid by chance.
 fn weigh(run: &[u8]) -> (usize, usize) {
     let (mut weight, mut damage) = (0, 0);
     for chunk in run.utf8_chunks() {
@@ -194,7 +190,7 @@ fn holds(encoding: &'static encoding_rs::Encoding, bytes: &[u8], whole: bool) ->
     result == encoding_rs::DecoderResult::InputEmpty
 }
 
-/// Returns true for a NUL or more than 30 % control characters, as Gemini CLI judges.
+/// Returns true for a NUL or more than 30 % control characters, the rule of Gemini CLI.
 fn looks_binary(sample: &[u8]) -> bool {
     if sample.contains(&0) {
         return true;
@@ -208,8 +204,8 @@ fn looks_binary(sample: &[u8]) -> bool {
     odd * 10 > sample.len() * 3
 }
 
-/// Returns false for more control characters than text has. In an older encoding any byte is some
-/// character, so nothing else tells it from binary data.
+/// Returns true if there are no more control characters than in text. In an older encoding every
+/// byte is a character, so nothing else tells text from binary data.
 fn has_few_controls(sample: &[u8]) -> bool {
     let is_control = |b: &&u8| matches!(b, 0..=6 | 0xe..=0x1a | 0x1c..=0x1f | 0x7f);
     sample.iter().filter(is_control).count() * 50 <= sample.len()

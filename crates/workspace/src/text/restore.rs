@@ -1,9 +1,9 @@
-//! The bytes of a file's new text, where the old one had bytes that are no text.
+//! The bytes of a file's new text, if the old one had bytes that are not text.
 //!
-//! A reader sees such bytes as U+FFFD, and a writer of the whole file gives that back. Lines that are as they were
-//! keep their bytes, and so does each U+FFFD of a changed line, if it can't but stand for certain ones.
-//! Bytes that would come back as others, such as the second spelling of a character in `Shift_JIS`, are kept with their
-//! line as well.
+//! A reader sees such bytes as U+FFFD, and a writer of the whole file gives that character back.
+//! Unchanged lines keep their bytes. A U+FFFD in a changed line does too, if only certain bytes can
+//! be meant. Bytes that would be encoded differently, such as the second spelling of a character in
+//! `Shift_JIS`, are kept with their line as well.
 
 use super::{Encoding, Form};
 use crate::diff::{Algorithm, DiffOp, diff_lines};
@@ -11,13 +11,12 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-/// The time after which the old and the new lines are compared more coarsely.
 const DIFF_TIME: Duration = Duration::from_secs(1);
 
 /// The character that stands for bytes that are not text.
 pub const REPLACEMENT: char = '\u{fffd}';
 
-/// Maximum bytes of a file in which it is looked for what a U+FFFD stands for.
+/// Largest file, in bytes, in which the meaning of a U+FFFD is looked for.
 pub const MAX_RESTORED_BYTES: usize = 32 * 1024 * 1024;
 
 /// A reason why a text can't be written in place of another.
@@ -35,12 +34,12 @@ struct OldLine<'a> {
 }
 
 impl Encoding {
-    /// Encodes the text that takes the place of all of a file's bytes, without the byte-order mark. Where bytes of the
-    /// old content are no text, they stay with what stays of their lines.
+    /// Encodes the new text of a whole file, without the byte-order mark. Bytes of the old content
+    /// that are not text stay with the parts of their lines that stay.
     ///
     /// # Errors
     ///
-    /// Says which character can't be written.
+    /// Returns the character that can't be written.
     pub fn encode_over(self, old: &[u8], text: &str) -> Result<Vec<u8>, Unwritable> {
         let plain = Encoding {
             has_mark: false,
@@ -54,7 +53,8 @@ impl Encoding {
         Restored::of(plain, old, text)
     }
 
-    /// Returns the ranges of bytes that are shown as a text, which has U+FFFD for those that are no text.
+    /// Returns the byte ranges that are shown as a text in which U+FFFD stands for bytes that are
+    /// not text.
     pub(crate) fn find_shown(self, content: &[u8], text: &str) -> Vec<Range<usize>> {
         let shown = self.decode(content);
         let mut sources = self.replaced(content).into_iter();
@@ -132,13 +132,12 @@ impl Encoding {
     }
 }
 
-/// New content that is put together line by line.
 struct Restored<'a> {
     encoding: Encoding,
     old: &'a [OldLine<'a>],
-    /// The bytes of each line, `None` where they differ between lines that look the same.
+    /// The bytes of each line by how it is shown, or `None` if lines that look the same have
+    /// different bytes.
     known: HashMap<&'a str, Option<&'a [u8]>>,
-    /// The new lines, each with its end.
     new: &'a [(&'a str, &'a str)],
     bytes: Vec<u8>,
 }
@@ -185,7 +184,7 @@ impl Restored<'_> {
         Ok(())
     }
 
-    /// Adds new lines that take the place of old ones.
+    /// Adds the new lines that replace old ones.
     fn changed(&mut self, old: Range<usize>, new: Range<usize>) -> Result<(), Unwritable> {
         let replaced = |line: &OldLine<'_>| self.encoding.replaced(line.bytes);
         let sources: Vec<Vec<u8>> = self.old[old].iter().flat_map(replaced).collect();

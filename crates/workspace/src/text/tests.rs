@@ -55,7 +55,6 @@ fn wide_text_is_recognised_with_and_without_a_mark_and_round_trips() {
     }
 }
 
-/// Returns the bytes of a text in each wide encoding, by its name. (`tests/files/encodings.rs` has bytes of its own.)
 fn wide(text: &str, has_mark: bool) -> [(&'static str, Vec<u8>); 4] {
     let forms = [
         Form::Standard(encoding_rs::UTF_16LE),
@@ -70,7 +69,6 @@ fn wide(text: &str, has_mark: bool) -> [(&'static str, Vec<u8>); 4] {
     })
 }
 
-/// A reader that gives one byte at a time.
 struct OneByOne<'a>(&'a [u8]);
 
 impl Read for OneByOne<'_> {
@@ -124,7 +122,6 @@ fn binary_data_with_zero_bytes_is_no_wide_text() {
     }
 }
 
-/// A sequence of numbers that a seed says.
 struct Random(u64);
 
 impl Random {

@@ -2,13 +2,13 @@
 
 use super::{Encoding, Form};
 
-/// Minimum characters of a text without a byte-order mark, half of them ASCII.
+/// Fewest characters of a text without a byte-order mark if half of them are ASCII.
 const MIN_ASCII: usize = 3;
 
-/// Minimum characters of one that is mostly something else.
 const MIN_CHARACTERS: usize = 10;
 
-/// Minimum characters of one that is mostly Chinese or Korean: a third of all numbers is such a character.
+/// Fewest characters of a text that is mostly Chinese or Korean. A third of all 16-bit numbers is
+/// such a character, so short binary data often looks like one.
 const MIN_IDEOGRAPHS: usize = 16;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,12 +38,11 @@ impl ByteOrder {
     }
 }
 
-/// Returns true for bytes that begin as UTF-32 does with a byte-order mark, or as UTF-16 with a NUL.
+/// Returns true if bytes begin with the mark of UTF-32. It may also be UTF-16 with a NUL.
 pub(super) fn has_utf32_mark(bytes: &[u8]) -> bool {
     matches!(bytes, [0xff, 0xfe, 0, 0, ..] | [0, 0, 0xfe, 0xff, ..])
 }
 
-/// Recognises UTF-32 by its byte-order mark, unless what follows is not text.
 pub(super) fn marked_utf32(sample: &[u8], whole: bool) -> Option<Encoding> {
     let find = |order| {
         let form = Form::Utf32(order);
@@ -58,8 +57,8 @@ pub(super) fn marked_utf32(sample: &[u8], whole: bool) -> Option<Encoding> {
     find(ByteOrder::Little).or_else(|| find(ByteOrder::Big))
 }
 
-/// Recognises UTF-32 and UTF-16 without a byte-order mark. Nothing but text must be there, since
-/// binary data has zero bytes as well.
+/// Detects UTF-32 and UTF-16 without a byte-order mark. Every character must be plausible, since
+/// binary data has zero bytes too.
 pub(super) fn unmarked(sample: &[u8], whole: bool) -> Option<Encoding> {
     if !sample.contains(&0) {
         return None;
@@ -93,7 +92,7 @@ fn cut(sample: &[u8], unit: usize, whole: bool) -> &[u8] {
     &sample[..sample.len() - rest]
 }
 
-/// Returns a sample of UTF-16 without the half of a pair that its end has left.
+/// Drops the half of a UTF-16 surrogate pair at the end of a sample.
 fn without_half(sample: &[u8], encoding: Encoding, whole: bool) -> &[u8] {
     let [.., a, b] = sample else { return sample };
     let high = if encoding.standard() == Some(encoding_rs::UTF_16LE) {
@@ -111,7 +110,7 @@ fn is_odd(c: char) -> bool {
         || u32::from(c) & 0xfffe == 0xfffe
 }
 
-/// Returns true for what can't but be text: letters of few scripts, punctuation and ASCII.
+/// Returns true for what can only be text: ASCII, punctuation, and letters of few scripts.
 fn is_text(characters: impl Iterator<Item = char>) -> bool {
     let (mut all, mut ascii, mut unknown) = (0, 0, 0);
     // These scripts have many pages, and few texts have both.

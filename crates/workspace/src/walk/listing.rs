@@ -1,4 +1,4 @@
-//! Listing of one directory, with the reasons why entries are ignored.
+//! Listing one directory, with the reasons why entries are ignored.
 
 use super::{ENTRY_BYTES, Entries, MAX_ENTRIES_BYTES, slashed, type_of};
 use crate::git_config::UsersRules;
@@ -23,17 +23,16 @@ pub struct DirectoryEntry {
     pub is_dir: bool,
     /// True for a link.
     pub is_link: bool,
-    /// The reason to leave it out.
+    /// Why it is ignored, if it is.
     pub ignored: Option<IgnoreSource>,
 }
 
 impl Workspace {
-    /// Lists a directory, in no order; git's own directory is left out where git's
-    /// rules count.
+    /// Lists a directory, in no order. Git's own directory is left out if git's rules count.
     ///
     /// # Errors
     ///
-    /// As [`Workspace::open_dir`]; `permission_denied` where a `.geminiignore` can't be read.
+    /// As [`Workspace::open_dir`]. Returns `permission_denied` if a `.geminiignore` can't be read.
     pub fn list_dir(
         &self,
         place: &WorkspacePath,

@@ -3,7 +3,6 @@ use crate::builtin::fact::Fact;
 use proptest::prelude::{Strategy, proptest};
 use proptest::{collection, sample};
 
-/// The file after a fact was added; `None` where it was there.
 fn with(file: &str, fact: &str) -> Option<String> {
     let fact = Fact::new(fact).expect("a fact");
     let (at, text) = insertion(file.as_bytes(), &fact)?;

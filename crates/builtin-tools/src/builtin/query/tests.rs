@@ -37,7 +37,6 @@ fn braces_that_count_nothing_are_literal() {
     assert!(Query::new("pattern", "foo(", true, false).is_err());
 }
 
-/// Numbers that look random (`SplitMix64`).
 struct Random(u64);
 
 impl Random {

@@ -1,4 +1,4 @@
-//! The correction of an edit by a model, which `serve_tools --connect` asks.
+//! Asks a model to correct an edit that failed, through `serve_tools --connect`.
 
 use super::super::edit::Plan;
 use super::Call;
@@ -8,7 +8,6 @@ use gemini_tools_workspace::write::Target;
 use serde::Deserialize;
 use serde_json::json;
 
-/// System instruction of the model that corrects an edit.
 const INSTRUCTION: &str = "An edit of a file has failed, because its search text is not in the file \
     exactly once. Correct the edit. The search text that you give must be in the file literally \
     and exactly once, with all its whitespace, and must be where the instruction means; the \
@@ -17,7 +16,6 @@ const INSTRUCTION: &str = "An edit of a file has failed, because its search text
     edit belongs, give an empty search text.";
 
 impl Call {
-    /// Returns the plan, with a correction by a model where edit matching does not reach.
     pub(super) fn corrected_plan(&self, target: &Target, cx: &Context) -> Result<Plan, ToolError> {
         let miss = match self.plan(target, cx) {
             Err(e) if is_miss(e.kind) && self.may_correct(cx) => e,
@@ -63,8 +61,8 @@ impl Call {
         plan.map_err(|_| uncorrected(miss, "but what it gave is not found exactly once either."))
     }
 
-    /// Returns true if a model may correct: there is a credential and the settings let it. What
-    /// .geminiignore closes is not sent.
+    /// Returns true if a model may be asked: there is a credential, the settings allow it, and
+    /// `.geminiignore` does not exclude the file, which would be sent.
     pub(super) fn may_correct(&self, cx: &Context) -> bool {
         let edit = &self.edit;
         if self.tool_env.settings.disable_llm_correction
@@ -129,7 +127,6 @@ fn uncorrected(miss: ToolError, why: &str) -> ToolError {
     ToolError { message, ..miss }
 }
 
-/// A model's correction of an edit.
 #[derive(Debug, Deserialize)]
 struct Correction {
     search: String,
@@ -140,7 +137,6 @@ struct Correction {
     explanation: String,
 }
 
-/// Returns true if an edit failed because its place is not known.
 pub(super) fn is_miss(kind: ErrorKind) -> bool {
     matches!(
         kind,

@@ -1,6 +1,6 @@
 use super::place_behind;
 
-/// Text before the place, old text, new text, and the text that is placed, if one can be told.
+/// Text before the place, old text, new text, and the text that is written, if that is clear.
 const PLACED: &[(&str, &str, &str, Option<&str>)] = &[
     // Not behind an indentation.
     ("", "a()", "b()\nc()", Some("b()\nc()")),

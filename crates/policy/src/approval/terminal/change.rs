@@ -1,4 +1,4 @@
-//! Changes of a call by a person.
+//! Turns a person's edits into a changed call.
 
 use super::super::{ApprovalQuestion, ApprovalReply, ArgumentChange};
 use gemini_tools_core::registry::bare_name;
@@ -7,12 +7,10 @@ use gemini_tools_workspace::diff::{Algorithm, DiffOp, diff_lines};
 use serde_json::{Map, Value};
 use std::time::{Duration, Instant};
 
-/// After this the rest of a comparison is coarse.
 const DIFF_TIME: Duration = Duration::from_millis(500);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Proposal {
-    /// A name that tells the editor what it is.
     pub(super) name: String,
     pub(super) text: String,
     form: Form,
@@ -20,26 +18,20 @@ pub(super) struct Proposal {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Form {
-    /// The argument `content`.
     Content,
-    /// The file as it will be, which was this before.
-    Whole {
-        original: String,
-    },
+    Whole { original: String },
     Arguments,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum EditOutcome {
-    /// Another call.
     Change(ApprovalReply),
-    /// The call is unchanged, for this reason.
+    /// The call stays as it is, for this reason.
     Unchanged(&'static str),
-    /// The text is not a call; why, for the person.
+    /// The text is not a valid call. Holds the reason, for the person.
     Invalid(String),
 }
 
-/// Counts the lines that a person has added and removed.
 fn changed_lines(proposed: &str, edited: &str) -> (u64, u64) {
     let old: Vec<&str> = proposed.split_inclusive('\n').collect();
     let new: Vec<&str> = edited.split_inclusive('\n').collect();

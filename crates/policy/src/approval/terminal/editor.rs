@@ -1,4 +1,4 @@
-//! The user's editor, on a file of its own in a private directory, which is gone afterwards.
+//! The user's editor, on a file in a private directory that is removed afterwards.
 
 use gemini_tools_process::log::new_file;
 use gemini_tools_process::tty::Tty;
@@ -10,10 +10,8 @@ use std::path::PathBuf;
 use std::process::ExitStatus;
 use tempfile::TempDir;
 
-/// Maximum characters of a name, whose end is kept; no file system's limit is reached.
 const MAX_NAME_CHARS: usize = 60;
 
-/// The editor where nothing names another.
 pub(super) const USUAL: &str = "vi";
 
 pub(super) fn from_environment() -> OsString {
@@ -27,8 +25,7 @@ pub(super) fn from_environment() -> OsString {
 #[derive(Debug)]
 pub(super) struct Draft {
     file: PathBuf,
-    /// Removed in the end, with what the editor has left there. It can be left behind only where another
-    /// process takes away the right to remove it.
+    // Removes the directory with all that the editor has left there.
     _directory: TempDir,
 }
 

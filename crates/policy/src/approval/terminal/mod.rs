@@ -1,7 +1,7 @@
-//! Asks a person on the controlling terminal, whatever the standard streams are.
+//! Asks a person on the controlling terminal, wherever the standard streams lead.
 //!
-//! `show` makes the text, `tty` reads the keys, `editor` starts the user's editor, and `change`
-//! makes another call of what was edited.
+//! `show` formats the question, `tty` reads keys, `editor` starts the user's editor, and `change`
+//! makes a new call from the edited text.
 
 mod change;
 mod editor;
@@ -29,19 +29,18 @@ use tty::KeyPress;
 #[derive(Debug)]
 pub struct TerminalPrompt {
     tty: Tty,
-    /// The editor: words for a shell, to which the file is added.
+    /// The editor, as words for a shell to which the file is appended.
     pub editor: OsString,
     shows_colours: bool,
-    /// True to leave out the answers that are for later calls too, since there are none.
+    /// True to offer no answers for later calls, if there are none.
     pub is_for_one_call: bool,
-    /// Ends the session: a question that waits for an answer is then over, as by
+    /// Ends the session. A question that is waiting then counts as answered with
     /// [`ApprovalReply::Stop`].
     pub cancel: Cancellation,
-    /// The handlers of signals, so that Ctrl-C in the editor is the editor's.
+    /// Signal handlers, which must leave Ctrl-C to the editor while it runs.
     pub signals: Option<Arc<Signals>>,
 }
 
-/// The meaning of a key while a call is shown.
 #[derive(Debug, Clone)]
 enum Choice {
     Answer(ApprovalReply, &'static str),
@@ -50,8 +49,8 @@ enum Choice {
 }
 
 impl TerminalPrompt {
-    /// Opens the controlling terminal; `None` where there is none. The editor is that of `VISUAL` or
-    /// `EDITOR`, and [`ColourChoice`] says whether there are colours.
+    /// Opens the controlling terminal. Returns `None` if there is none. The editor comes from
+    /// `VISUAL` or `EDITOR`, and [`ColourChoice`] decides about colours.
     pub fn open() -> Option<Self> {
         Some(Self {
             editor: editor::from_environment(),
@@ -60,7 +59,7 @@ impl TerminalPrompt {
         })
     }
 
-    /// Takes any terminal, without colours, and with `vi` as the editor.
+    /// Uses any terminal, without colours and with `vi` as the editor.
     pub fn on(tty: File) -> Self {
         Self::new(tty.into())
     }
@@ -117,7 +116,6 @@ impl TerminalPrompt {
         self.print_line(why).map(|()| None)
     }
 
-    /// Opens the call in an editor; `None` where it stays as it is.
     fn edit(&self, question: &ApprovalQuestion<'_>) -> io::Result<Option<ApprovalReply>> {
         let proposal = change::proposal(question);
         let draft = match Draft::new(&proposal.name, &proposal.text) {
@@ -180,8 +178,8 @@ impl ApprovalPrompt for TerminalPrompt {
     }
 }
 
-/// Returns only what the line of keys offers; capitals are not answers, so that none is given by
-/// mistake.
+/// Returns the meaning of a key, only if the line of keys offers it. Capital letters have none, so
+/// that nobody answers by mistake.
 fn choice(byte: u8, question: &ApprovalQuestion<'_>, is_cut: bool) -> Option<Choice> {
     Some(match byte {
         b'y' => Choice::Answer(ApprovalReply::Once, "yes"),
@@ -200,7 +198,6 @@ fn choice(byte: u8, question: &ApprovalQuestion<'_>, is_cut: bool) -> Option<Cho
     })
 }
 
-/// Returns true if a key edits once more what is not a call, and false if it gives up.
 fn edits_again(byte: u8) -> Option<bool> {
     match byte {
         b'e' => Some(true),

@@ -1,29 +1,23 @@
-//! The text of a question on a terminal.
+//! Formats a question for a terminal.
 //!
-//! Most of it comes from a model or from a file. None of that reaches the terminal but as
-//! characters that can be seen.
+//! Most of the text comes from a model or a file and may try to deceive the person. So everything
+//! is printed visibly: control characters are escaped, and nothing can be pushed out of sight.
 
 use super::super::{ApprovalQuestion, ApprovalReply};
 use crate::SessionGrant;
 use gemini_tools_core::text::is_deceptive;
 use gemini_tools_core::tool::ConfirmationDetails;
 
-/// A longer text is shown by its first and last lines.
 const MAX_LINES: usize = 60;
 
-/// First lines shown of a text that is too long.
 const FIRST_LINES: usize = 35;
 
-/// Last lines shown of a text that is too long.
 const LAST_LINES: usize = 15;
 
-/// A longer line is shown by its first and last characters.
 const MAX_LINE_CHARS: usize = 1000;
 
-/// First characters shown of a line that is too long.
 const FIRST_CHARS: usize = 700;
 
-/// Last characters shown of a line that is too long.
 const LAST_CHARS: usize = 200;
 
 const BOLD: &str = "1";
@@ -33,15 +27,14 @@ const GREEN: &str = "32";
 const YELLOW: &str = "33";
 const CYAN: &str = "36";
 
-/// A longer run of blanks is shown by its length, so that it pushes nothing out of sight.
+/// A longer run of blanks is replaced by its length. Otherwise it could push the rest of a line out
+/// of sight.
 const MAX_BLANKS: usize = 80;
 
-/// Maximum blank lines shown in a row; more are shown by their number.
 const MAX_BLANK_LINES: usize = 10;
 
 pub(super) struct PromptPage {
     pub(super) text: String,
-    /// True if something was left out.
     pub(super) is_cut: bool,
     colours: bool,
     whole: bool,
@@ -64,8 +57,8 @@ impl PromptPage {
         }
     }
 
-    /// Adds a line, of which everything can be seen; line feeds in it, too. What is cut from a long
-    /// one is counted, and is between its two ends: what is hidden must not be the last.
+    /// Adds a line with everything in it visible, line feeds included. A long line is cut in the
+    /// middle, so that both ends show: the harmful part could be at the end.
     fn line(&mut self, label: &str, line: &str, colour: Option<&str>) {
         let count = line.chars().count();
         let at = |n: usize| line.char_indices().nth(n).map_or(line.len(), |(at, _)| at);
@@ -84,7 +77,8 @@ impl PromptPage {
         self.text.push('\n');
     }
 
-    /// Adds lines, each in the colour that it is given; many blank ones in a row by their number.
+    /// Adds lines, each in the colour that `colour` returns. A long run of blank lines is replaced
+    /// by its length.
     fn block(&mut self, text: &str, mut colour: impl FnMut(&str) -> Option<&'static str>) {
         let lines: Vec<&str> = text
             .strip_suffix('\n')
@@ -137,8 +131,8 @@ impl PromptPage {
         });
     }
 
-    /// Shows what is below the name of the tool. What runs comes first, so that no words about
-    /// it push it away.
+    /// Shows the question below the tool's name. What runs comes first, so that no description can
+    /// push it out of sight.
     fn body(&mut self, question: &ApprovalQuestion<'_>) {
         let confirmation = question.explanation.confirmation.as_ref();
         let description = question.explanation.description.trim();
@@ -216,8 +210,8 @@ fn arguments(question: &ApprovalQuestion<'_>) -> String {
     serde_json::to_string_pretty(question.args).unwrap_or_default()
 }
 
-/// Returns a text on one line in which everything is seen: what is not appears as `\u{1b}`, in
-/// reverse where there are colours.
+/// Returns a text on one line with everything in it visible. Invisible characters become escapes
+/// such as `\u{1b}`, in reverse video if there are colours.
 pub(super) fn escape_controls(text: &str, colours: bool) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -255,7 +249,7 @@ fn is_blank(c: char) -> bool {
     matches!(c, '\t' | '\u{2800}') || c.is_whitespace() && !is_deceptive(c)
 }
 
-/// Returns the whole call as a question in plain text, for a client that shows it.
+/// Returns the whole question as plain text, for a client to show.
 pub fn question(question: &ApprovalQuestion<'_>) -> String {
     let mut page = PromptPage::new(false, true);
     page.body(question);
@@ -263,7 +257,6 @@ pub fn question(question: &ApprovalQuestion<'_>) -> String {
     format!("May {name} run?\n\n{}", page.text.trim_end())
 }
 
-/// Returns the call and what it would do.
 pub(super) fn page(question: &ApprovalQuestion<'_>, colours: bool, whole: bool) -> PromptPage {
     let mut page = PromptPage::new(colours, whole);
     page.text.push('\n');
@@ -273,13 +266,12 @@ pub(super) fn page(question: &ApprovalQuestion<'_>, colours: bool, whole: bool) 
     page
 }
 
-/// Describes a yes to all calls like this one; `None` where it would mean nothing.
+/// Returns what "always" would allow, or `None` if it is not offered.
 pub(super) fn always(question: &ApprovalQuestion<'_>) -> Option<&'static str> {
     let agreed = ApprovalReply::Always.grant(question.name, question.explanation);
     agreed.map(SessionGrant::words)
 }
 
-/// Returns true if a yes to all tools of an MCP server is offered.
 pub(super) fn offers_server(question: &ApprovalQuestion<'_>) -> bool {
     let is_mcp = matches!(
         question.explanation.confirmation,

@@ -14,13 +14,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 
-/// A person's part never takes so long.
 const WAIT_LIMIT: Timespec = Timespec {
     tv_sec: 30,
     tv_nsec: 0,
 };
 
-/// A call that a person is asked about.
 pub(super) struct Call {
     name: String,
     args: Map<String, Value>,
@@ -85,14 +83,12 @@ pub(super) fn mcp() -> ConfirmationDetails {
     }
 }
 
-/// The person's side of a terminal.
 struct Person {
     master: File,
     seen: String,
 }
 
 impl Person {
-    /// Reads until a text has been shown, and forgets it and all before.
     fn sees(&mut self, text: &str) -> String {
         loop {
             if let Some(at) = self.seen.find(text) {
@@ -132,8 +128,8 @@ fn modes(tty: &File) -> String {
     format!("{:?}", tcgetattr(tty).expect("modes"))
 }
 
-/// Lets a terminal ask, with a person at the other end. The terminal's modes must be the same
-/// afterwards.
+/// Runs a question on a terminal with a scripted person at the other end, and checks that the
+/// terminal's modes are restored.
 fn asked(
     call: &Call,
     explanation: &Explanation,

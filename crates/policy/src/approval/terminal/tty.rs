@@ -1,4 +1,4 @@
-//! Single keys from a terminal, whose modes are put back however that ends.
+//! Reads single keys from a terminal, and restores its modes however that ends.
 
 use super::TerminalPrompt;
 use gemini_tools_process::tty::WAIT;
@@ -6,16 +6,13 @@ use std::io;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum KeyPress<T> {
-    /// A key that means something.
     Key(T),
-    /// Ctrl-C, or the session is cancelled.
     Stop,
-    /// Ctrl-D.
     End,
 }
 
 impl TerminalPrompt {
-    /// Shows a line of keys, and waits for one that means something.
+    /// Shows a line of keys and waits for one of them.
     ///
     /// # Errors
     ///

@@ -1,4 +1,5 @@
-//! The addresses that may be reached.
+//! Which network addresses a client may reach. A model could otherwise be made to fetch the pages
+//! of an intranet or of a cloud's metadata service.
 
 use super::why_not_public;
 use ipnet::IpNet;
@@ -9,18 +10,18 @@ use std::net::IpAddr;
 pub enum AddressPolicy {
     /// Any host: the address comes from the user.
     Any,
-    /// Public addresses, and those hosts that the user has allowed: the address comes from a
-    /// model or a page.
+    /// Public addresses, and hosts that the user has allowed. This is for addresses that come from
+    /// a model or a page.
     Public {
         /// Rules of the user that allow a host.
         allowed: Vec<HostRule>,
     },
 }
 
-/// Describes a refused address. A host that is an address already needs no second name.
 fn not_public(host: &str, address: IpAddr) -> String {
     let why = why_not_public(address).unwrap_or("reserved");
     let literal = host.trim_start_matches('[').trim_end_matches(']');
+    // A literal address is not repeated.
     if literal.parse() == Ok(address) {
         format!("{host} is {why}")
     } else {
@@ -28,11 +29,11 @@ fn not_public(host: &str, address: IpAddr) -> String {
     }
 }
 
-/// What can be done about an address that is not public.
+/// What a user can do about a refused address.
 pub const ALLOWING: &str =
     "The user can allow a host in tools.webFetch.allowedHosts of ~/.gemini/settings.json.";
 
-/// Returns the message for a call none of whose addresses may be reached.
+/// Returns the message for a call if none of its addresses may be reached.
 pub fn refusal(reasons: &[String]) -> String {
     let reasons = reasons.join("; ");
     format!("Only public addresses are fetched: {reasons}. {ALLOWING}")
@@ -49,15 +50,13 @@ pub struct HostRule {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum RuleHost {
     Everything,
-    /// This name, in lower case.
     Name(String),
-    /// A suffix of names, with a dot at the front.
     Below(String),
     Network(IpNet),
 }
 
 impl HostRule {
-    /// Reads one rule; `None` where it is none.
+    /// Parses one rule. Returns `None` if it is not valid.
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim().to_ascii_lowercase();
         if let Some(host) = network(&text) {
@@ -79,7 +78,7 @@ impl HostRule {
         Some(Self { host, port })
     }
 
-    /// Returns true if the rule is about this host, by its name or its address.
+    /// Returns true if the rule covers this host, by name or by address.
     pub fn covers(&self, host: &str, address: IpAddr, port: u16) -> bool {
         if self.port.is_some_and(|own| own != port) {
             return false;
@@ -106,7 +105,6 @@ fn network(text: &str) -> Option<RuleHost> {
     Some(RuleHost::Network(network))
 }
 
-/// Returns a name as addresses hold it: in lower case, other alphabets as `xn--`.
 fn url_name(name: &str) -> Option<String> {
     match url::Host::parse(name).ok()? {
         url::Host::Domain(name) => Some(name.trim_end_matches('.').to_owned()),
@@ -115,7 +113,8 @@ fn url_name(name: &str) -> Option<String> {
 }
 
 impl AddressPolicy {
-    /// Returns true if a proxy may resolve names: nothing is to be judged about them.
+    /// Returns true if the address behind a host name need not be checked, so that a proxy may
+    /// resolve it.
     pub fn trusts(&self, host: &str, port: u16) -> bool {
         match self {
             AddressPolicy::Any => true,

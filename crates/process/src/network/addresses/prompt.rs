@@ -9,12 +9,12 @@ use url::{Host, Url};
 /// The addresses in a text.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct ExtractedUrls {
-    /// Addresses that can be asked, each once, in order.
+    /// Addresses that can be requested, each once, in order.
     pub usable: Vec<Url>,
     /// Texts that look like an address but can't be requested, each with the reason.
     pub unusable: Vec<(String, String)>,
-    /// The text, with blanks where a reader of another kind could take what stands beside an
-    /// address for a part of it: who gets this text sees the addresses that are judged here.
+    /// The text with blanks inserted where another reader could take neighbouring characters for a
+    /// part of an address. Whoever gets this text sees the addresses that were judged here.
     pub separated: String,
 }
 
@@ -69,7 +69,7 @@ fn spans(text: &str) -> Vec<Range<usize>> {
     spans
 }
 
-/// Adds where addresses are in a part of a text that no punctuation of other alphabets divides.
+/// Adds the spans of the addresses in a part of the text that has no other alphabets' punctuation.
 fn spans_between(text: &str, part: Range<usize>, spans: &mut Vec<Range<usize>>) {
     let (offset, text) = (part.start, &text[part]);
     if !text.contains(':') {
@@ -92,8 +92,8 @@ fn spans_between(text: &str, part: Range<usize>, spans: &mut Vec<Range<usize>>) 
     );
 }
 
-/// Returns the length of an address without the words after its host: no host ends in a label of
-/// Latin letters with those of another alphabet behind, as in `https://a.example然后`.
+/// Returns the length of an address without words that follow its host directly, as in
+/// `https://a.example然后`. No host ends in a label that mixes Latin letters with another alphabet.
 fn without_words(link: &str) -> usize {
     let host = link.find("://").map_or(0, |at| at + 3);
     if link[host..].contains(['/', '?', '#']) {
@@ -108,13 +108,12 @@ fn without_words(link: &str) -> usize {
     }
 }
 
-/// Punctuation beyond ASCII that stands within words and names: `/wiki/ドナルド・トランプ`,
-/// `/wiki/Michelson–Morley_experiment`. An address has it within, but does not end with it.
+/// Punctuation beyond ASCII that stands within names: `/wiki/ドナルド・トランプ`,
+/// `/wiki/Michelson–Morley_experiment`. An address may hold it, but does not end with it.
 const JOINERS: [char; 10] = ['·', '‐', '‑', '–', '‧', '〜', '゠', '・', '～', '･'];
 
-/// Returns true for a character that ends an address, as a blank does: punctuation and blanks
-/// beyond ASCII, and marks without a width. Also for what joins two addresses, of which `rest` is
-/// the second.
+/// Returns true if a character ends an address, as a blank does: blanks and punctuation beyond
+/// ASCII, invisible marks, and a separator after which another address begins in `rest`.
 fn ends_address(c: char, rest: &str) -> bool {
     let is_before_address = || {
         let head = rest.get(..8).or_else(|| rest.get(..7)).unwrap_or_default();
@@ -129,16 +128,16 @@ fn ends_address(c: char, rest: &str) -> bool {
     }
 }
 
-/// Returns true for marks without a width. The joiners of Persian and Indic words are not among
-/// them: they belong to words.
+/// Returns true for invisible marks. The joiners of Persian and Indic scripts are not among them,
+/// since they are parts of words.
 fn is_unseen(c: char) -> bool {
     matches!(c, '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}'
         | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
-/// Returns true for punctuation beyond ASCII that stands beside words: quotes, brackets, dashes,
-/// stops, commas and the like, of all living scripts. Marks of a syllable, an abbreviation or a
-/// number are not among them (the Tibetan tsheg, the Hebrew gershayim, the Arabic decimal point).
+/// Returns true for punctuation beyond ASCII that stands next to words: quotes, brackets, dashes,
+/// stops, commas and the like, of all living scripts. Marks within syllables, abbreviations or
+/// numbers are not among them (the Tibetan tsheg, the Hebrew gershayim, the Arabic decimal point).
 fn is_punctuation(c: char) -> bool {
     matches!(c,
         '¡' | '«' | '»' | '¿' | '\u{37e}' | '\u{55d}' | '\u{589}' | '\u{5c3}'
@@ -164,15 +163,15 @@ fn is_punctuation(c: char) -> bool {
         | '\u{ff5b}'..='\u{ff5d}' | '\u{ff5f}'..='\u{ff64}')
 }
 
-/// Returns true if a link ends before its host does: percent-encoding there is nothing to mail
-/// programs, but the parser of addresses decodes it.
+/// Returns true if the link finder has cut an address within its host. It stops at percent-encoding
+/// there, but a URL parser decodes it, so the host would be another one.
 fn is_cut_in_host(link: &str, rest: &str) -> bool {
     let host = link.split_once("://").map_or("", |(_, host)| host);
     rest.starts_with(['%', '@', '\\']) && !host.contains(['/', '?', '#'])
 }
 
-/// Returns all that begins like an address, up to the next blank: hosts like `127.1` are nothing
-/// to mail programs, but must be judged all the same. Not within `own`, which are found already.
+/// Returns the spans of addresses whose host the link finder does not know, such as `http://127.1`.
+/// They lead somewhere all the same, so they must be judged. Spans of `own` are skipped.
 fn odd_spans(text: &str, own: &[Range<usize>]) -> impl Iterator<Item = Range<usize>> {
     let bytes = text.as_bytes();
     let is_start = move |at: usize| {
@@ -197,8 +196,8 @@ fn odd_spans(text: &str, own: &[Range<usize>]) -> impl Iterator<Item = Range<usi
     })
 }
 
-/// Returns the length of an address whose host is nothing to mail programs: its path ends as they
-/// find it after a host that they know.
+/// Returns the length of an address whose host the link finder does not know. Its path is tried
+/// behind a host that the finder knows, so that it ends as others do.
 fn odd_len(link: &str) -> usize {
     const KNOWN: &str = "http://a.example";
     let slashes = link.find(['/', '\\']).unwrap_or(link.len());
@@ -252,8 +251,8 @@ pub fn check(url: &Url) -> Result<(), String> {
     }
 }
 
-/// Returns true if only this machine or its network can know the host: a private address, or a name
-/// that no public name server knows.
+/// Returns true if a host is known only to this machine or its network: a private address, or a
+/// name that no public name server knows.
 pub fn is_local(url: &Url) -> bool {
     match url.host() {
         Some(Host::Ipv4(v4)) => !is_public(IpAddr::V4(v4)),
@@ -269,7 +268,6 @@ pub fn is_local(url: &Url) -> bool {
     }
 }
 
-/// Returns the address of the file itself for the page of GitHub that shows it.
 fn raw_of_blob(url: &Url) -> Option<Url> {
     if !matches!(url.host_str(), Some("github.com" | "www.github.com")) {
         return None;
@@ -288,7 +286,7 @@ fn raw_of_blob(url: &Url) -> Option<Url> {
     .ok()
 }
 
-/// Returns the address that is requested for an address of the prompt.
+/// Returns the address to request for one in the prompt.
 pub fn target(url: &Url) -> Url {
     raw_of_blob(url).unwrap_or_else(|| url.clone())
 }

@@ -8,7 +8,6 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use url::Host;
 
-/// Blocks of IPv4 that are not the public internet.
 const BLOCKS_V4: &[(Ipv4Addr, u8, &str)] = &[
     (Ipv4Addr::UNSPECIFIED, 8, "of this network"),
     (Ipv4Addr::new(10, 0, 0, 0), 8, "private"),
@@ -32,7 +31,6 @@ const BLOCKS_V4: &[(Ipv4Addr, u8, &str)] = &[
     (Ipv4Addr::new(240, 0, 0, 0), 4, "reserved"),
 ];
 
-/// Blocks of IPv6 inside of the global unicast block that are not the public internet.
 const BLOCKS_V6: &[(u128, u8, &str)] = &[
     // Teredo, ORCHID, benchmarks, anycast of protocols.
     (0x2001_0000 << 96, 23, "reserved"),

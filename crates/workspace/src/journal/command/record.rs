@@ -1,4 +1,4 @@
-//! The record of what a command has changed.
+//! Recording what a command has changed.
 
 use super::{ChangeCounts, CommandChanges, OriginalState};
 use crate::journal::entry::{FileState, JournalEntry, OldContent};
@@ -9,7 +9,6 @@ use rustix::fs::{AtFlags, CWD, Mode, chmodat, linkat, statat};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-/// The largest content that is compared byte by byte with what was there, in bytes.
 const MAX_COMPARED_BYTES: u64 = 256 * 1024;
 
 impl CommandChanges {
@@ -55,7 +54,7 @@ impl CommandChanges {
         counts
     }
 
-    /// Gives a path its part of the copy that another name of its file has.
+    /// Gives a path its own link to the copy that was made under another name of the same file.
     fn share_copy(&self, before: &mut OriginalState) {
         let state = before.state.as_ref().filter(|_| before.is_untouched());
         if let Some(state) = state
@@ -111,7 +110,6 @@ impl CommandChanges {
         old.is_some() && old == content(now)
     }
 
-    /// Appends changes to the log. Returns true if that was possible.
     fn append(&mut self, changes: Vec<(PathBuf, OriginalState, Option<FileState>)>) -> bool {
         let at = now();
         if self.hour.is_none() {
@@ -158,9 +156,9 @@ impl CommandChanges {
     }
 }
 
-/// Makes an old file the user's alone, unless it still has another name.
 fn make_private(dir: &OwnedFd, id: &str) {
     let stat = statat(dir, id, AtFlags::SYMLINK_NOFOLLOW);
+    // If the file has another name, its mode is still in use.
     if stat.is_ok_and(|stat| i128::from(stat.st_nlink) == 1) {
         let mode = Mode::from_raw_mode(0o600);
         let _ = chmodat(dir, id, mode, AtFlags::empty());

@@ -1,4 +1,4 @@
-//! The goals of an undo: what each path is now, and what it was.
+//! What an undo is to achieve: what each path is now, and what it was.
 
 use super::FileOutcome;
 use super::plan::Goal;
@@ -18,7 +18,8 @@ impl Whole<'_, '_> {
         self.run.undo.workspace
     }
 
-    /// Finds out what a path is to become. The entries that do not follow from what is there are in the way.
+    /// Determines what a path has to become. Entries that do not lead to its present state become
+    /// obstacles.
     pub(super) fn set_goal(&mut self, path: &Path) -> Result<(), String> {
         let run = self.run;
         let chosen = &self.by_path[path];
@@ -42,7 +43,6 @@ impl Whole<'_, '_> {
         Ok(())
     }
 
-    /// Returns what is at a path now, with the digest of a regular file if an entry has one.
     fn present(&self, path: &Path) -> Result<Option<FileState>, String> {
         let now = look(self.workspace(), path)?;
         let entries = self.by_path[path]
@@ -132,7 +132,6 @@ impl Whole<'_, '_> {
         }
     }
 
-    /// Finds an entry that has kept a content.
     fn source(&self, index: usize, then: &FileState) -> Option<usize> {
         let kept = self
             .run
@@ -148,7 +147,7 @@ impl Whole<'_, '_> {
         })
     }
 
-    /// Has the directories go that were made for a file that goes, if they are empty then.
+    /// Also removes the directories that a change made for a removed file, if they will be empty.
     pub(super) fn take_back_directories(&mut self) {
         let made = |(path, goal): (&PathBuf, &Goal)| {
             let made = self.run.entry(goal.oldest).made;
@@ -176,7 +175,8 @@ impl Whole<'_, '_> {
         }
     }
 
-    /// Looks at what is around the paths: the directories above them, and what is in those that may go.
+    /// Examines the surroundings: the directories above the paths, and the content of those that
+    /// may be removed.
     pub(super) fn look_around(&mut self) {
         let (mut others, mut shared) = (BTreeMap::new(), HashSet::new());
         for (path, goal) in &self.goals.by_path {

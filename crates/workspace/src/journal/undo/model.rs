@@ -1,14 +1,14 @@
-//! A model of the tree that an undo changes, on which its steps are tried before the first is taken.
+//! A model of the tree that an undo changes. All steps are tried on it before the first one is
+//! taken.
 
 use super::plan::{Goal, Goals, Step};
 use crate::journal::entry::{FileState, NodeKind};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-/// The identity of a file: device and inode, or those of no device for one that the undo makes.
+/// Device and inode of a file. Files that the undo makes get the device `u64::MAX`.
 type FileKey = (u64, u64);
 
-/// The file that a name stands for.
 #[derive(Debug, Clone, PartialEq)]
 enum Node {
     Directory(u32),
@@ -20,21 +20,19 @@ enum Node {
 #[derive(Debug, Clone)]
 struct File {
     mode: u32,
-    /// The number of its names, those that the undo does not know included.
     names: u64,
-    /// True if it has got an old content.
+    /// True if an old content has been written to it.
     is_written: bool,
 }
 
-/// The tree as far as an undo knows it.
 #[derive(Debug, Default)]
 pub(super) struct Model {
     nodes: BTreeMap<PathBuf, Node>,
     files: HashMap<FileKey, File>,
-    /// The files that have a second name aside.
+    /// Files that have a temporary second name.
     aside: Vec<FileKey>,
     made: u64,
-    /// Directories in which there is more than the undo knows.
+    /// Directories that hold more than the undo knows.
     shared: HashSet<PathBuf>,
 }
 
@@ -71,12 +69,12 @@ impl Model {
         self.nodes.insert(path.to_owned(), node);
     }
 
-    /// Takes the steps, and compares what comes out with the goals. Returns the paths whose present content is then only
-    /// in the journal, with true where the file itself is written to.
+    /// Takes the steps on the model and compares the result with the goals. Returns the paths whose
+    /// present content will exist in the journal only, with true if the file itself is overwritten.
     ///
     /// # Errors
     ///
-    /// Returns the path at which the steps fail or do not reach the goal.
+    /// Returns the path at which the steps fail or miss the goal.
     pub(super) fn simulate(
         mut self,
         goals: &Goals,
@@ -109,7 +107,8 @@ impl Model {
         Ok(files.filter_map(loses).collect())
     }
 
-    /// Returns true if a path is as it is to be. Names are of one file if they were, and only then.
+    /// Returns true if a path is as wanted. Two names must belong to one file exactly if they did
+    /// before.
     fn reaches(&self, path: &Path, goal: &Goal, owners: &mut HashMap<FileKey, usize>) -> bool {
         let (Some(node), Some(then)) = (self.nodes.get(path), &goal.then) else {
             return goal.then.is_none() && !self.nodes.contains_key(path);
@@ -162,7 +161,6 @@ impl Model {
         self.shared.contains(path) || below.next().is_some_and(|(next, _)| next.starts_with(path))
     }
 
-    /// Takes a step; `None` if it would fail, or do harm.
     fn take(&mut self, step: &Step, path: &Path) -> Option<()> {
         let is_free = !self.nodes.contains_key(path);
         let is_in_directory = matches!(

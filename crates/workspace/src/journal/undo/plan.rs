@@ -1,15 +1,14 @@
-//! The plan of an undo: the steps from the tree that is there to the one that was.
+//! The plan of an undo: steps from the present tree to the former one.
 //!
-//! Files are planned by what they are, not by their names: all names that a file had make a class. A class whose file is
-//! still somewhere gets that file back by links, so that it keeps its time and its names; another one gets a new file from
-//! the journal. Directories are opened first; then what has to go goes, from the deepest on; then what was there is made,
-//! from the top on; modes come last.
+//! Files are planned by identity, not by name. All names that a file had form a class. If the file
+//! still exists somewhere, its names are restored as links, so that it keeps its time and its other
+//! names. Otherwise it is created from the journal. The order is: make directories writable, remove
+//! what has to go from the deepest on, create what was there from the top on, and set modes last.
 
 use crate::journal::entry::{ContentStamp, FileState, NodeKind};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-/// The reason for which a directory can't go.
 pub(super) const SHARED: &str = "has files that came later, or that git ignores";
 
 #[derive(Debug)]
@@ -18,17 +17,16 @@ pub(super) struct Goal {
     pub(super) then: Option<FileState>,
     pub(super) mode: u32,
     pub(super) is_mode_changed: bool,
-    /// True if the content that is there is that of `then`.
+    /// True if the present content already is the former one.
     pub(super) has_content: bool,
-    /// The entry whose old content in the journal is that of `then`.
+    /// The entry whose kept content is the former one.
     pub(super) source: Option<usize>,
-    /// The states in which the changes have found and left the file of `then`.
+    /// All states of the former file that the changes have recorded.
     pub(super) passed: Vec<FileState>,
-    /// The index of the oldest entry, by which goals of different age are told apart.
     pub(super) oldest: usize,
-    /// The names that are to be of one file have the same number.
+    /// Names that must belong to one file have the same number.
     pub(super) class: usize,
-    /// True for a directory that goes only if it is empty then.
+    /// True for a directory that is removed only if it is empty then.
     pub(super) is_optional: bool,
 }
 
@@ -49,47 +47,37 @@ impl Goal {
     }
 }
 
-/// The goals for all paths, and what else is known of the tree.
 #[derive(Debug, Default)]
 pub(super) struct Goals {
     pub(super) by_path: BTreeMap<PathBuf, Goal>,
-    /// Paths that stay: directories above, and other names of files.
     pub(super) others: BTreeMap<PathBuf, FileState>,
-    /// Directories in which there is more than the goals say.
     pub(super) shared: HashSet<PathBuf>,
 }
 
 #[derive(Debug)]
 pub(super) enum Step {
-    /// Gives a file a second name, aside.
+    /// Gives a file a temporary second name, so that its content survives the removal of its names.
     Aside(PathBuf),
-    /// Removes a file, a link, or an empty directory.
     Remove(PathBuf),
-    /// Makes a directory that only the user may use.
     Directory(PathBuf),
-    /// Makes a symbolic link.
     Symlink(PathBuf, Vec<u8>),
-    /// Makes a file with a content of the journal.
     Create {
         path: PathBuf,
         source: usize,
     },
-    /// Puts a new file in the place of another one.
     Replace {
         path: PathBuf,
         source: usize,
     },
-    /// Writes the content of a file that has other names.
+    /// Overwrites a file that has other names, which must change with it.
     Rewrite {
         path: PathBuf,
         source: usize,
     },
-    /// Makes another name of the file at `from`.
     Link {
         path: PathBuf,
         from: PathBuf,
     },
-    /// Makes a name of a file that was put aside.
     LinkAside {
         path: PathBuf,
         index: usize,
@@ -114,17 +102,15 @@ impl Step {
     }
 }
 
-/// A path at which the tree that was can't be had, and why, as the end of a sentence about it.
+/// A path that stands in the way of the former tree, and why, as the end of a sentence about it.
 pub(super) type Obstacle = (PathBuf, String);
 
-/// The names of one file before the changes.
+/// The former names of one file.
 struct Class {
     paths: Vec<PathBuf>,
-    /// True if the file had several names.
     is_linked: bool,
 }
 
-/// The paths that stay, and the steps in the order of their kinds.
 #[derive(Default)]
 struct Planner {
     obstacles: Vec<Obstacle>,
@@ -136,18 +122,13 @@ struct Planner {
     staying: HashSet<PathBuf>,
 }
 
-/// The questions of a plan about files.
+/// What the plan has to ask about files on the disk.
 pub(super) trait Files {
     fn original(&self, stamp: ContentStamp) -> ContentStamp;
-    /// Finds a name, which no goal is about, of a file or of what an undo has made for it.
+    /// Finds a name, outside of the plan, of a file or of one that an undo made for it.
     fn find_name(&self, file: (u64, u64)) -> Option<(PathBuf, FileState)>;
 }
 
-/// Plans the steps.
-///
-/// # Errors
-///
-/// Returns what stands in the way.
 pub(super) fn plan(goals: &mut Goals, files: &dyn Files) -> Result<Vec<Step>, Vec<Obstacle>> {
     let mut planner = Planner::default();
     let present = Present::new(goals, files);
@@ -172,7 +153,6 @@ pub(super) fn plan(goals: &mut Goals, files: &dyn Files) -> Result<Vec<Step>, Ve
 }
 
 struct Present {
-    /// The paths at which there is a content that does not stay there, by its stamp.
     leaving: HashMap<ContentStamp, Vec<PathBuf>>,
     names: HashMap<(u64, u64), Vec<PathBuf>>,
 }
@@ -399,7 +379,7 @@ impl Planner {
         if sets_mode { mode } else { now.mode }
     }
 
-    /// Plans a class whose file is nowhere any more, and returns the mode that it will have.
+    /// Plans a class whose file no longer exists, and returns the mode that it will have.
     fn plan_new(&mut self, goals: &Goals, class: &Class) -> u32 {
         let mode = goals.by_path[&class.paths[0]].mode;
         let Some(source) = class.source(goals) else {
@@ -469,8 +449,8 @@ impl Planner {
         }
     }
 
-    /// Puts the steps into their order, and looks whether directories are empty when they go and there when they are
-    /// needed.
+    /// Orders the steps. Checks that directories are empty when they are removed, and exist when
+    /// they are needed.
     fn finish(mut self, goals: &mut Goals) -> Result<Vec<Step>, Vec<Obstacle>> {
         let remaining = self.staying.iter().chain(self.makes.keys());
         let mut needed: HashSet<PathBuf> = remaining
@@ -525,7 +505,6 @@ impl Planner {
         Ok(steps)
     }
 
-    /// Opens directories that the user may not change, as long as it takes.
     fn openings(goals: &Goals) -> Vec<Step> {
         let is_closed = |(path, goal): (&PathBuf, &Goal)| {
             let now = goal.now.as_ref().filter(|now| now.is_directory())?;
@@ -535,7 +514,6 @@ impl Planner {
     }
 }
 
-/// Puts links behind the files that they are made from.
 fn order_links(steps: &mut Vec<Step>) {
     let made: HashSet<PathBuf> = steps
         .iter()

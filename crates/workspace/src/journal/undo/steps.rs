@@ -1,6 +1,6 @@
-//! Taking the steps of a plan, and comparing what comes out with the goals.
+//! Taking the steps of a plan, and comparing the result with the goals.
 //!
-//! No link is followed on the way to a path.
+//! No link is followed on the way to a path: a command could have redirected it.
 
 use super::plan::{Goal, Obstacle, Step};
 use super::whole::{Whole, look, open, place_of};
@@ -21,10 +21,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// The size of the blocks in which contents are compared.
 const BLOCK_BYTES: usize = 64 * 1024;
 
-/// The beginning of the names of files that are put aside in a root.
 const ASIDE: &str = ".gemini-undo-";
 
 impl Whole<'_, '_> {
@@ -63,10 +61,8 @@ impl Whole<'_, '_> {
     }
 }
 
-/// A second name of a file: the root's directory and the name in it.
 type AsideName = (OwnedFd, String);
 
-/// Says what the system said, as the end of a sentence.
 fn failed(errno: impl Into<io::Error>) -> String {
     let error: io::Error = errno.into();
     format!("can't be changed: {error}")

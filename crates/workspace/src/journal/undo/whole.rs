@@ -1,8 +1,8 @@
-//! Taking back what commands have changed: whole, or not at all.
+//! Undoing what commands have changed, completely or not at all.
 //!
-//! The goals say what is there and what was; the plan is tried on a model; all content that it takes away is kept in the
-//! journal before its first step; and at the end the tree is compared with the goals. No link is followed on the way to a
-//! path.
+//! The goals say what is there and what was. The plan is tried on a model, everything that it will
+//! remove is kept in the journal before the first step, and finally the tree is compared with the
+//! goals. No link is followed on the way to a path.
 
 use super::model::Model;
 use super::plan::{Files, Goals, Obstacle, SHARED, Step, plan};
@@ -16,10 +16,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-/// The most names among which another name of a file is looked for.
+/// How many names are searched for another name of a file.
 const MAX_SEARCHED_NAMES: usize = 1_000_000;
 
-/// An undo of all paths at once.
 pub(super) struct Whole<'r, 'a> {
     pub(super) run: &'r Run<'a>,
     pub(super) by_path: &'r HashMap<PathBuf, Vec<usize>>,
@@ -150,7 +149,7 @@ impl Whole<'_, '_> {
         }
     }
 
-    /// Leaves the rest as it is, and says what is in the way.
+    /// Ends the undo without a change, and reports what stands in the way.
     pub(super) fn refuse(&mut self) {
         for outcome in self.outcomes.values_mut() {
             (outcome.is_done, outcome.diff) = (false, String::new());
@@ -191,7 +190,6 @@ impl Whole<'_, '_> {
         }
     }
 
-    /// Returns why the content of a path can't be had.
     fn loss(&self, path: &Path) -> String {
         let entries = self.by_path[path].iter().rev();
         let reason = entries

@@ -61,8 +61,6 @@ fn hosts_that_look_like_none_are_found_too() {
     assert_eq!((none.usable, none.unusable), (vec![], vec![]));
 }
 
-/// What stands before an address, and what after it, in texts of many languages. The last item of
-/// each list is nothing.
 const BEFORE: &[&str] = &[
     "请阅读",
     "请阅读：",

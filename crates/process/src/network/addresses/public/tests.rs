@@ -1,7 +1,6 @@
 use super::{is_public, why_not_public};
 use std::net::IpAddr;
 
-/// The first and the last address of blocks that are not public, among others.
 const NOT_PUBLIC: &[&str] = &[
     "0.0.0.0",
     "0.255.255.255",
