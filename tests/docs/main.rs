@@ -14,6 +14,26 @@ mod tool_help;
 
 use std::fs;
 
+/// `scripts/check` leaves out what has not the programs that it needs, by these names.
+#[test]
+fn each_test_that_needs_a_program_is_there() {
+    let tests = harness::checkout().join("tests");
+    let needs = fs::read_to_string(tests.join("needs.txt")).expect("the needs");
+    for line in needs.lines() {
+        let (_, name) = line.split_once(' ').expect("programs and a test");
+        let mut path: Vec<&str> = name.split("::").collect();
+        let function = path.pop().expect("a function");
+        let directory = if path.len() == 1 { "docs/" } else { "" };
+        let file = tests.join(format!("{directory}{}.rs", path.join("/")));
+        let text = fs::read_to_string(&file).unwrap_or_default();
+        assert!(
+            text.contains(&function),
+            "{line}: not in {}",
+            file.display()
+        );
+    }
+}
+
 /// A file that is not declared is not compiled, and none of its tests runs.
 #[test]
 fn every_file_of_every_test_binary_is_declared() {

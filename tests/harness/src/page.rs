@@ -113,11 +113,11 @@ impl Page {
         let examples = self.blocks("console");
         for block in &examples {
             let needs = |program: &str| match program {
-                "jq" => block.text.contains("jq "),
+                "git" | "jq" => block.text.contains(&format!("{program} ")),
                 // The last of the README's tools counts those before it.
                 _ => block.text.contains(program) || block.text.contains("get_tools lint"),
             };
-            let mut programs = ["jq", "node", "python3"].into_iter();
+            let mut programs = ["git", "jq", "node", "python3"].into_iter();
             if programs.any(|program| needs(program) && !self.has(program, block)) {
                 continue;
             }
