@@ -119,7 +119,8 @@ impl Page {
             };
             let mut programs = ["git", "jq", "node", "python3"].into_iter();
             if programs.any(|program| needs(program) && !self.has(program, block)) {
-                continue;
+                // Those that follow go on from what it has made.
+                break;
             }
             self.run_example(&ws, block);
         }
