@@ -59,7 +59,7 @@
 //!
 //! let session = Session::open(&root, &[], &PolicyOptions::default())?.without_servers();
 //! let args = json!({ "absolute_path": "notes.txt" });
-//! let result = session.call("read_file", args, CallOptions::default(), &Context::default())?;
+//! let result = session.run("read_file", args, CallOptions::default(), &mut Context::default()).outcome?;
 //! assert_eq!(serde_json::to_value(&result.llm_content)?, "Says hello.\n");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

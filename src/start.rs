@@ -14,15 +14,20 @@ use std::process::ExitCode;
 /// Exit status of a failure that no code foresaw (`EX_SOFTWARE` of `sysexits.h`).
 const UNFORESEEN: u8 = 70;
 
-/// Runs the main function of a command and returns its exit status. A panic becomes status 70. A
-/// reader of its output that goes away ends it quietly, as is usual for Unix tools.
-pub fn run(main: fn() -> u8) -> ExitCode {
-    own::end_by_sigpipe();
-    serve(main)
+/// The processes that a program writes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Peers {
+    /// One reader of its output. When that goes away, the program ends quietly, as is usual for Unix tools.
+    One,
+    /// Several. The program goes on when one of them goes away.
+    Many,
 }
 
-/// Does as [`run`] for a process with several peers, which goes on when one of them goes away.
-pub fn serve(main: fn() -> u8) -> ExitCode {
+/// Runs the main function of a program and returns its exit status. A panic becomes status 70.
+pub fn run(peers: Peers, main: fn() -> u8) -> ExitCode {
+    if peers == Peers::One {
+        own::end_by_sigpipe();
+    }
     own::prepare();
     version::set(crate::VERSION);
     catch_unwind(AssertUnwindSafe(main))

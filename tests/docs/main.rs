@@ -26,11 +26,7 @@ fn each_test_that_needs_a_program_is_there() {
         let directory = if path.len() == 1 { "docs/" } else { "" };
         let file = tests.join(format!("{directory}{}.rs", path.join("/")));
         let text = fs::read_to_string(&file).unwrap_or_default();
-        assert!(
-            text.contains(&function),
-            "{line}: not in {}",
-            file.display()
-        );
+        assert!(text.contains(function), "{line}: not in {}", file.display());
     }
 }
 

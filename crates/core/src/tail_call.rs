@@ -6,9 +6,11 @@
 //! [`refuse_change`] and [`refuse_more`] refuse.
 
 use crate::tool::{
-    Args, Confirmation, Context, Tool, ToolError, ToolInvocation, ToolResult, build, catch, convert,
+    Args, Confirmation, Context, Tool, ToolError, ToolInvocation, ToolResult, build, catch, caught,
+    convert,
 };
 use serde_json::Value;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 const MAX_TAIL_CALLS: usize = 10;
@@ -46,7 +48,9 @@ pub fn execute(
     loop {
         convert(&*tool, &mut args);
         let call = judge(&*tool, args)?;
-        let mut result = catch(tool.name(), || call.run(cx))?;
+        // A panic inside the tool is this call's failure, not the end of the process.
+        let outcome = catch_unwind(AssertUnwindSafe(|| call.run(cx)));
+        let mut result = caught(tool.name(), outcome)?;
         let next = match result.tail_tool_call_request.take() {
             // A failure is the model's to see, as by Gemini CLI.
             Some(next) if result.error.is_none() => next,

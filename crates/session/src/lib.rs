@@ -294,7 +294,7 @@ impl Session {
         Err(custom::explain_missing(&self.tool_env, name, error))
     }
 
-    /// Looks at the tool of this name, as [`Session::call`] would find it.
+    /// Looks at the tool of this name, as [`Session::run`] would find it.
     ///
     /// # Errors
     ///
@@ -308,12 +308,7 @@ impl Session {
         self.find(name, cx).map(|tool| look(&*tool))
     }
 
-    /// Runs or explains a call.
-    ///
-    /// # Errors
-    ///
-    /// Returns `tool_not_registered`, `policy_violation`, or what the tool gives.
-    pub fn call(
+    fn call(
         &self,
         name: &str,
         mut args: Value,

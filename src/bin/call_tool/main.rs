@@ -25,7 +25,7 @@ use gemini_tools::process::exit;
 use gemini_tools::session::{
     CallOptions, Clock, Project, Reader, Session, SharedPrompt, with_time_limit,
 };
-use gemini_tools::start::signal_status;
+use gemini_tools::start::{self, Peers, signal_status};
 use gemini_tools::text::show_path;
 use gemini_tools::tool::{
     Cancellation, Context, ErrorKind, Interruption, LlmContent, ResultPlaces, ToolError, ToolResult,
@@ -42,7 +42,7 @@ use std::sync::Arc;
 static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
 
 fn main() -> ExitCode {
-    gemini_tools::start::run(run)
+    start::run(Peers::One, run)
 }
 
 fn run() -> u8 {

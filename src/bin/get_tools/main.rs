@@ -22,6 +22,7 @@ mod table;
 mod trust;
 
 use command::GetToolsOptions;
+use gemini_tools::start::{self, Peers};
 use std::process::ExitCode;
 
 // musl's allocator maps memory for each size of block, which would take a fifth of the time of a
@@ -31,7 +32,7 @@ use std::process::ExitCode;
 static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
 
 fn main() -> ExitCode {
-    gemini_tools::start::run(run)
+    start::run(Peers::One, run)
 }
 
 fn run() -> u8 {

@@ -11,7 +11,7 @@ use crate::model::Model;
 use crate::options::RunAgentOptions;
 use gemini_tools::agent::event::{SessionError, SessionErrorKind};
 use gemini_tools::process::signals::Signals;
-use gemini_tools::start::signal_status;
+use gemini_tools::start::{self, Peers, signal_status};
 use gemini_tools::tool::Cancellation;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use std::sync::Arc;
 const REFUSED: u8 = 3;
 
 fn main() -> ExitCode {
-    gemini_tools::start::run(run)
+    start::run(Peers::One, run)
 }
 
 fn run() -> u8 {

@@ -4,11 +4,12 @@
 mod command;
 mod options;
 
+use gemini_tools::start::{self, Peers};
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    gemini_tools::start::serve(run)
+    start::run(Peers::Many, run)
 }
 
 fn run() -> u8 {

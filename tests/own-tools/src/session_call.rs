@@ -29,7 +29,9 @@ fn call() -> Result<String, ToolError> {
         ..PolicyOptions::default()
     };
     let session = Session::open(&root, &[], &options)?.without_servers();
-    let cx = Context::default();
-    let result = session.call(&name, json!({}), CallOptions::default(), &cx)?;
+    let mut cx = Context::default();
+    let result = session
+        .run(&name, json!({}), CallOptions::default(), &mut cx)
+        .outcome?;
     Ok(json!(result.llm_content).to_string())
 }
