@@ -1,4 +1,4 @@
-//! A limit of memory for this process, so that a hostile page ends it and nothing else.
+//! Limits of this process, so that a hostile page or source file ends it and nothing else.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::sync::Once;
@@ -11,6 +11,16 @@ const MAX_BYTES: u64 = 384 * 1024 * 1024;
 pub(crate) fn limit_once() {
     static LIMITED: Once = Once::new();
     LIMITED.call_once(limit);
+}
+
+/// Keeps this process from opening files and connections besides those that it has.
+pub(crate) fn open_nothing_more() {
+    let none = Rlimit {
+        current: Some(0),
+        maximum: Some(0),
+    };
+    // Lowering a limit is refused to nobody.
+    let _ = setrlimit(Resource::Nofile, none);
 }
 
 /// Limits memory that can be written: allocators reserve far more of the address space. Does

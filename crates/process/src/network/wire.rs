@@ -49,6 +49,8 @@ pub enum Ask {
     Do(Request),
     /// Does what a tool needs the network for.
     Web(WebRequest),
+    /// Parses a text.
+    Syntax(SyntaxRequest),
     /// Gives a request up.
     Cancel {
         /// The request's number.
@@ -159,6 +161,20 @@ pub struct WebRequest {
     pub home: Option<PathBuf>,
     /// Task of the request.
     pub task: WebTask,
+}
+
+/// A question about a text, whose language the name of its file tells.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SyntaxRequest {
+    /// The request's number; the answer bears it.
+    pub id: u64,
+    /// Name of the file, whose end says the language.
+    pub name: String,
+    /// The text that it had before, where the errors of a change are asked for; the outline is
+    /// asked for otherwise.
+    pub old: Option<String>,
+    /// The text.
+    pub text: String,
 }
 
 /// A task of a built-in tool that needs the network.

@@ -76,6 +76,8 @@ pub struct Settings {
     pub fetch_hosts: Vec<String>,
     /// `tools.disableLLMCorrection`, where either file switches corrections by a model off.
     pub disable_llm_correction: bool,
+    /// `tools.disableSyntax`, where either file switches off what parsers say of source files.
+    pub disable_syntax: bool,
     /// `tools.discoveryCommand` and `tools.callCommand` (before 0.3 `toolDiscoveryCommand` and
     /// `toolCallCommand`); the project's where it is trusted.
     pub commands: PerFile<Option<(String, Option<String>)>>,
