@@ -4,25 +4,25 @@
 const SLASH = { line: ['//'], block: [['/*', '*/']], quotes: ['"', "'", '`'] };
 const HASH = { line: ['#'], block: [], quotes: ['"', "'"] };
 const LANGUAGES = {
-  rs: { ...SLASH, quotes: ['"'], keywords: ['fn', 'let', 'match', 'impl', 'struct', 'enum'] },
+  rs: { ...SLASH, quotes: ['"'], keywords: ['fn', 'impl', 'struct', 'enum', 'mod', 'use'] },
   py: { ...HASH, block: [['"""', '"""'], ["'''", "'''"]], keywords: ['def', 'class', 'import', 'return', 'for', 'if'] },
-  js: { ...SLASH, keywords: ['function', 'return', 'const', 'class'] },
-  ts: { ...SLASH, keywords: ['function', 'const', 'import', 'class'] },
-  tsx: { ...SLASH, keywords: ['function', 'const', 'import'] },
+  js: { ...SLASH, keywords: ['function', 'class', 'import'] },
+  ts: { ...SLASH, keywords: ['function', 'import', 'interface', 'class'] },
+  tsx: { ...SLASH, keywords: ['function', 'import', 'interface'] },
   go: { ...SLASH, keywords: ['func', 'import', 'type', 'package'] },
   c: { ...SLASH, quotes: ['"', "'"] },
   h: { ...SLASH, quotes: ['"', "'"] },
   cc: { ...SLASH, quotes: ['"', "'"] },
   java: { ...SLASH, quotes: ['"', "'"], keywords: ['import', 'package'] },
-  cs: { ...SLASH, quotes: ['"', "'"], keywords: ['namespace', 'using'] },
+  cs: { ...SLASH, quotes: ['"', "'"], keywords: ['namespace', 'class'] },
   rb: { ...HASH, keywords: ['end'] },
   php: { ...SLASH, line: ['//', '#'], quotes: ['"', "'"], keywords: ['namespace'] },
-  sh: { ...HASH, keywords: ['then', 'done', 'fi', 'esac'] },
+  sh: { ...HASH, brackets: ['(', ')', '{', '}'], keywords: ['then', 'done', 'fi', 'esac'] },
   json: { line: [], block: [], quotes: ['"'] },
-  yml: { ...HASH, brackets: [] },
+  yml: { ...HASH, brackets: [], takesStrayQuotes: true },
   toml: HASH,
-  html: { line: [], block: [['<!--', '-->'], ['<script', '</script>'], ['<style', '</style>']], quotes: [], brackets: ['>'] },
-  css: { line: [], block: [['/*', '*/']], quotes: ['"', "'"] },
+  html: { line: [], block: [['<!--', '-->'], ['<script', '</script>'], ['<style', '</style>']], quotes: [], brackets: ['>'], takesStrayQuotes: true },
+  css: { line: [], block: [['/*', '*/']], quotes: ['"', "'"], takesStrayQuotes: true },
 };
 
 export const ENDS = Object.keys(LANGUAGES);
@@ -70,6 +70,13 @@ function cut(text, at, end, put = '') {
   return { text: text.slice(0, at) + put + text.slice(end), line: text.slice(0, at).split('\n').length };
 }
 
+/** Lines of the preprocessor of C may hold anything. */
+const DIRECTIVE = /^\s*#|\\$/;
+
+function lineAround(text, at) {
+  return text.slice(text.lastIndexOf('\n', at - 1) + 1, after(text, '\n', at)).trimEnd();
+}
+
 function lineStarts(text) {
   return [...text.matchAll(/^/gm)].map((found) => found.index);
 }
@@ -77,14 +84,16 @@ function lineStarts(text) {
 const KINDS = {
   bracket(text, language, { code }, chance) {
     const brackets = language.brackets ?? BRACKETS;
-    const places = [...text].length === text.length ? [...text.keys()] : [];
-    const at = chance.pick(places.filter((i) => code[i] && brackets.includes(text[i])));
+    const places = Array.from({ length: text.length }, (_, i) => i);
+    const at = chance.pick(places.filter((i) => code[i] && brackets.includes(text[i]) && !DIRECTIVE.test(lineAround(text, i))));
     return at === undefined ? null : cut(text, at, at + 1);
   },
   quote(text, language, { code }, chance) {
     const found = [...text.matchAll(/^[^"'`\n/#]*"(?:[^"'`\\\n/#]+)"[^"'`\n/#]*$/gm)];
     const at = chance.pick(found.map((one) => one.index + one[0].indexOf('"')).filter((i) => i === 0 || code[i - 1]));
-    return at === undefined ? null : cut(text, at, at + 1);
+    if (at === undefined) return null;
+    const last = language.takesStrayQuotes || chance.below(2) ? text.indexOf('"', at + 1) : at;
+    return cut(text, last, last + 1);
   },
   keyword(text, language, { code, open }, chance) {
     const words = language.keywords ?? [];
@@ -92,10 +101,15 @@ const KINDS = {
     const one = chance.pick(found.filter(({ at }) => code[at] && (words !== LANGUAGES.py.keywords || open[at] === 0)));
     return one ? cut(text, one.at, one.at + one.word.length, `${one.word[0]}${one.word}`) : null;
   },
-  truncated(text, language, { open }, chance) {
+  truncated(text, language, { code, open }, chance) {
     const starts = lineStarts(text).filter((at) => at > 0 && text[at - 2] !== '\n' && open[at - 1] > 0);
     const at = language.brackets ? undefined : chance.pick(starts);
-    return at === undefined ? null : { text: text.slice(0, at), line: text.slice(0, at).split('\n').length - 1 };
+    if (at === undefined) return null;
+    let close = at;
+    while (close < text.length && !(code[close] && open[close] < open[at - 1])) close += 1;
+    const end = after(text, '\n', close);
+    // What closes the block and opens the next one leaves as many brackets as there were.
+    return end < text.length && open[end - 1] === open[at - 1] - 1 ? cut(text, at, end) : null;
   },
   indent(text, language, { code, open }, chance) {
     if (language !== LANGUAGES.py) return null;
@@ -105,9 +119,13 @@ const KINDS = {
   },
 };
 
+/** What programs wrote, and what is in another language than its name says: the check leaves out both. */
+const LEFT_OUT = /@generated|DO NOT EDIT|Code generated by|auto-generated|\x1b\[|@flow/;
+
 /** A file that is broken in one place, with the line and the kind; null if chance has found none. */
 export function broken(text, end, chance) {
   const language = LANGUAGES[end];
+  if (LEFT_OUT.test(text)) return null;
   const marks = scan(text, language);
   const kind = chance.pick(Object.keys(KINDS));
   const mutation = KINDS[kind](text, language, marks, chance);

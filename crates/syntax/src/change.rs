@@ -62,6 +62,10 @@ impl<'t> Change<'t> {
         }
     }
 
+    pub(crate) fn is_whole(&self, part: &Part) -> bool {
+        part.new == (0..self.new.len())
+    }
+
     /// Returns the parts in the order to try them in: the largest that is small first, then those
     /// within it, then those around it. Whether one can be parsed alone is seen when it is tried.
     pub(crate) fn parts(&self) -> Vec<Part> {

@@ -269,7 +269,7 @@ impl Call {
         );
         let mut text = window_text(self.offset, &window, encoding, open.size());
         if window.more && self.has_default_limit {
-            text.push_str(&self.outline_beyond(&open, encoding, last)?);
+            text.push_str(&self.outline_beyond(open, encoding, last)?);
         }
         let mut result = ToolResult::text(text)
             .with_display(summary)

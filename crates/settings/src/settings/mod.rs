@@ -45,6 +45,10 @@ const DEFAULT_LIMIT_CHARS: usize = 40_000;
 
 /// The settings of tools.
 #[derive(Debug, Clone, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a switch of the settings, which are set one by one"
+)]
 pub struct Settings {
     /// Only these tools, where given (`tools.core`, before 0.3 `coreTools`). The list of a project
     /// that is trusted takes the place of the user's, as in Gemini CLI.
