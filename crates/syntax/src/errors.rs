@@ -187,7 +187,7 @@ fn faults(tree: &Tree, language: Language) -> Vec<Range<usize>> {
     let mut cursor = tree.walk();
     loop {
         let node = cursor.node();
-        if node.is_error() || node.is_missing() {
+        if node.is_error() || node.is_missing() || lacks_hidden(node) {
             faults.push(lines_of(node));
         } else if is_python {
             faults.extend(misplaced(node));
@@ -205,6 +205,12 @@ fn faults(tree: &Tree, language: Language) -> Vec<Range<usize>> {
             }
         }
     }
+}
+
+/// Returns true if something is missing in a node that has no name, such as the end of a line.
+fn lacks_hidden(node: Node<'_>) -> bool {
+    let mut cursor = node.walk();
+    node.has_error() && !node.children(&mut cursor).any(|child| child.has_error())
 }
 
 fn lines_of(node: Node<'_>) -> Range<usize> {

@@ -30,6 +30,8 @@ mod language;
 mod outline;
 #[cfg(feature = "grammars")]
 mod parser;
+#[cfg(all(test, feature = "grammars"))]
+mod tests;
 
 pub use answers::{Symbol, SyntaxError, outline_text};
 #[cfg(feature = "grammars")]

@@ -311,10 +311,7 @@ impl Call {
             .with_hint("Read its lines, without \"outline\"."));
         };
         let text = outline_text(&symbols, 0..0, OUTLINE_BYTES[0]);
-        let symbols = serde_json::to_value(&symbols).unwrap_or_default();
-        Ok(ToolResult::text(text)
-            .with_display(format!("Read the outline of {name}"))
-            .with_data("symbols", symbols))
+        Ok(ToolResult::text(text).with_display(format!("Read the outline of {name}")))
     }
 
     /// Returns a note on what the file defines in the lines that a window, up to line `last`, does not show.
