@@ -31,6 +31,7 @@
 //! | [`workspace`] | `gemini-tools-workspace` | all access to the project's files |
 //! | [`sandbox`] | `gemini-tools-process` | the kernel's limits on a command |
 //! | [`commands`] | `gemini-tools-shell` | which commands a line of shell runs |
+//! | [`syntax`] | `gemini-tools-syntax` | syntax errors that an edit makes, and outlines |
 //! | [`tool`] | `gemini-tools-core` | what a tool is |
 //! | [`registry`] | `gemini-tools-core` | every tool by name |
 //! | [`parallel`] | `gemini-tools-core` | which calls of a message are made at the same time |
@@ -107,6 +108,8 @@ pub use gemini_tools_settings::{settings, trust};
 pub use gemini_tools_setup::{doctor, hosts, init};
 #[cfg(feature = "session")]
 pub use gemini_tools_shell as commands;
+#[cfg(feature = "syntax")]
+pub use gemini_tools_syntax as syntax;
 #[cfg(any(
     feature = "call_tool",
     feature = "get_tools",

@@ -3,7 +3,6 @@
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
@@ -12,12 +11,11 @@ import { startGeminiApi } from '../../scripts/e2e.d/gemini_api.mjs';
 import { cacheDirectory, install, runHost } from '../../scripts/e2e.d/host.mjs';
 import { makePlayground } from '../../scripts/e2e.d/playground.mjs';
 import { answersTo } from '../../scripts/e2e.d/records.mjs';
+import { tokenizer } from './tokenizer.mjs';
 import { calls, logCalls, logFiles, projectFiles } from './calls.mjs';
 
 const VERSION = '0.61.0';
-const TOKENIZER = 'gpt-tokenizer@4.0.0';
 const CALL_LIMIT_MS = 60_000;
-const INSTALL_LIMIT_MS = 15 * 60_000;
 
 /** How many calls one session of Gemini CLI makes. */
 const CALLS_PER_SESSION = 10;
@@ -49,22 +47,6 @@ function readOptions() {
     },
   });
   return values;
-}
-
-/** The tokenizer's counting function. */
-async function tokenizer() {
-  const home = path.join(cacheDirectory(), TOKENIZER.replace('@', '-'));
-  if (!fs.existsSync(home)) {
-    fs.mkdirSync(path.dirname(home), { recursive: true });
-    const unfinished = fs.mkdtempSync(`${home}-`);
-    fs.writeFileSync(path.join(unfinished, 'package.json'), '{"private":true}\n');
-    const flags = ['--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
-    const result = await run('npm', ['install', ...flags, TOKENIZER], { cwd: unfinished, env: process.env, limitMs: INSTALL_LIMIT_MS });
-    if (result.status !== 0) throw new Error(`npm install ${ending(result)}\n${result.stderr}`);
-    fs.renameSync(unfinished, home);
-  }
-  const { encode } = createRequire(path.join(home, 'package.json'))('gpt-tokenizer/encoding/o200k_base');
-  return (text) => encode(text, { disallowedSpecial: new Set() }).length;
 }
 
 /** What a model reads of a response: its text, not the JSON around it, which is the same for all. */

@@ -23,6 +23,7 @@ mod search_file_content;
 mod search_peers;
 mod smart_edit;
 mod smart_edit_cases;
+mod syntax;
 mod undo;
 mod undo_durability;
 mod write_file;

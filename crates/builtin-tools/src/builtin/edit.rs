@@ -2,11 +2,13 @@
 //! the difference and writes the file.
 
 use super::nearest::{Source, nearest};
-use super::{BuiltinTool, placeholder};
+use super::syntax::{Check, Parser};
+use super::{BuiltinTool, ToolEnv, placeholder};
 use crate::edit::{has_mixed_ends, whole_line_ends};
 use gemini_tools_core::tool::{
     Cancellation, Confirmation, Context, ErrorKind, FileDiff, ToolError, ToolResult,
 };
+use gemini_tools_syntax::MAX_BYTES;
 use gemini_tools_workspace::edit::{Occurrences, Replacement, SHOWN_BYTES, find};
 use gemini_tools_workspace::journal::ChangeOrigin;
 use gemini_tools_workspace::line_endings::differ_in_ends_only;
@@ -33,6 +35,7 @@ pub(super) struct Edit {
     pub(super) place: WorkspacePath,
     pub(super) old: String,
     pub(super) new: String,
+    parser: Parser,
 }
 
 pub(super) enum Plan {
@@ -55,19 +58,21 @@ pub(super) struct Subject<'a> {
 }
 
 impl Edit {
+    /// Makes the edit of the file at `path`, as the arguments say.
     pub(super) fn new(
-        workspace: &Arc<Workspace>,
-        place: WorkspacePath,
+        tool_env: &ToolEnv,
+        path: &str,
         old: &str,
         new: &str,
-    ) -> Self {
+    ) -> Result<Self, ToolError> {
         let (old, new) = whole_line_ends(old, new);
-        Self {
-            workspace: Arc::clone(workspace),
-            place,
+        Ok(Self {
+            workspace: Arc::clone(&tool_env.workspace),
+            place: tool_env.workspace.locate(path)?,
             old: old.to_owned(),
             new: new.to_owned(),
-        }
+            parser: Parser::new(tool_env),
+        })
     }
 
     pub(super) fn path(&self) -> String {
@@ -402,6 +407,7 @@ impl Edit {
         let diff = (cx.wants_display || is_inexact).then(|| self.file_diff(&plan, &target));
         let diff = diff.transpose()?;
         cx.cancel.check()?;
+        let check = self.check(&plan, &target)?;
         let origin = super::origin(tool, cx);
         let result = match plan {
             Plan::Create => self.create(target, origin)?,
@@ -416,10 +422,34 @@ impl Edit {
                 self.replace(target, origin, &replacement, &notes, inexact)?
             }
         };
+        let result = check.add_to(result);
         Ok(match diff.filter(|_| cx.wants_display) {
             Some(diff) => result.with_display(diff),
             None => result,
         })
+    }
+
+    /// Begins to parse what the edit makes of the file.
+    fn check(&self, plan: &Plan, target: &Target) -> Result<Check, ToolError> {
+        let (
+            Plan::Replace {
+                replacement,
+                encoding,
+                ..
+            },
+            Some(current),
+        ) = (plan, &target.current)
+        else {
+            return Ok(Check::default());
+        };
+        let is_large = current.size().max(replacement.new_size(current)) > MAX_BYTES as u64;
+        if is_large || !self.parser.knows(&self.place.name().to_string_lossy()) {
+            return Ok(Check::default());
+        }
+        let old = self.whole(current)?;
+        let new = replacement.apply(&old);
+        let text = |bytes: &[u8]| encoding.decode(bytes).into_owned();
+        Ok(self.parser.check(&self.place, text(&old), text(&new)))
     }
 
     fn create(&self, target: Target, origin: ChangeOrigin) -> Result<ToolResult, ToolError> {

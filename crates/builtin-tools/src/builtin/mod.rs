@@ -14,6 +14,7 @@
 mod candidates;
 #[cfg(feature = "full")]
 mod confinement;
+mod definitions;
 mod edit;
 #[cfg(all(test, feature = "full"))]
 mod example;
@@ -27,6 +28,7 @@ mod placeholder;
 mod query;
 mod scope;
 mod search;
+mod syntax;
 
 #[cfg(feature = "full")]
 pub use confinement::{changes, sandbox, undo_note};
@@ -132,6 +134,10 @@ pub struct ToolEnv {
     /// How tools reach the network.
     #[cfg(feature = "full")]
     pub network: Arc<dyn Network>,
+    /// The way to the process that parses source files. It has another one than the network, because a file may be made
+    /// to end it.
+    #[cfg(feature = "full")]
+    parser: Arc<Link>,
 }
 
 impl ToolEnv {
@@ -145,6 +151,8 @@ impl ToolEnv {
             client_host: None,
             #[cfg(feature = "full")]
             network: Arc::new(Link::default()),
+            #[cfg(feature = "full")]
+            parser: Arc::default(),
         }
     }
 

@@ -497,5 +497,19 @@ fn characters(hir: &Hir) -> u64 {
     }
 }
 
+/// Adds to the error of a pattern with the look of plain text that it can be taken literally.
+pub(super) fn with_literal_hint(error: ToolError, pattern: &str) -> ToolError {
+    let repeats = |rest: &str| rest.starts_with(|c: char| c.is_ascii_digit());
+    let is_plain = !pattern.contains(['\\', '|', '^', '$', '\n'])
+        && ![".*", ".+", ".?", "(?"]
+            .iter()
+            .any(|operator| pattern.contains(operator))
+        && !pattern.split('{').skip(1).any(repeats);
+    match error.hint.clone().filter(|_| is_plain) {
+        Some(hint) => error.with_hint(format!("{hint} Or set fixed_strings to true.")),
+        None => error,
+    }
+}
+
 #[cfg(test)]
 mod tests;

@@ -1,5 +1,6 @@
 //! `read_file`: a range of lines of a text file, or a media file.
 
+use super::syntax::Parser;
 use super::{BuiltinTool, OUTSIDE, READ_LIMIT_CHARS, ToolEnv, make_call};
 use base64::engine::general_purpose::STANDARD;
 use base64::write::EncoderStringWriter;
@@ -8,6 +9,7 @@ use gemini_tools_core::tool::{
     Cancellation, Confirmation, Context, ErrorKind, Kind, Limit, LlmContent, Location, ToolError,
     ToolInfo, ToolInvocation, ToolResult, Usage,
 };
+use gemini_tools_syntax::{MAX_BYTES, Symbol, outline_text};
 use gemini_tools_workspace::lines::{Window, WindowRequest, beginning, encoding_of, read_window};
 use gemini_tools_workspace::media::{MAX_MEDIA_BYTES, is_media_name, mime_type};
 use gemini_tools_workspace::text::{Encoding, SAMPLE_BYTES, detect};
@@ -23,6 +25,9 @@ pub(super) const LINE_CHARS: usize = 2_000;
 
 /// Up to this size, in bytes, all lines of a file are counted even if the call does not ask for it.
 pub(super) const COUNT_BYTES: u64 = 64 * 1024 * 1024;
+
+/// The outline that is asked for, and the one of what a window does not show, in bytes: the latter is some 600 tokens.
+const OUTLINE_BYTES: [usize; 2] = [20_000, 2_000];
 
 pub(super) static TOOL: BuiltinTool = BuiltinTool {
     name: "read_file",
@@ -83,6 +88,9 @@ pub(super) struct Params {
     /// Whether all lines are counted, also those of a very large file.
     #[cfg_attr(test, schemars(extend("undeclared" = true)))]
     count_lines: Option<bool>,
+    /// Gives only what a source file defines: kinds, names and lines.
+    #[cfg_attr(test, schemars(extend("undeclared" = true)))]
+    outline: Option<bool>,
 }
 
 struct Call {
@@ -90,7 +98,11 @@ struct Call {
     place: WorkspacePath,
     offset: u64,
     limit: u64,
+    /// The caller has not chosen how many lines there are.
+    has_default_limit: bool,
     count_lines: Option<bool>,
+    outline: bool,
+    parser: Parser,
 }
 
 fn build(params: Params, tool_env: &ToolEnv) -> Result<Call, ToolError> {
@@ -101,7 +113,10 @@ fn build(params: Params, tool_env: &ToolEnv) -> Result<Call, ToolError> {
         place,
         offset,
         limit,
+        has_default_limit: params.limit.is_none() && params.end_line.is_none(),
         count_lines: params.count_lines,
+        outline: params.outline.unwrap_or(false),
+        parser: Parser::new(tool_env),
     })
 }
 
@@ -199,6 +214,9 @@ impl ToolInvocation for Call {
                 ))
                 .with_display(format!("Skipped binary file {name}")))
             }
+            FileContent::Text { encoding, .. } if self.outline => {
+                self.read_outline(&open, encoding)
+            }
             FileContent::Text { encoding, start } => self.read_text(&open, encoding, &start, cx),
         }
     }
@@ -246,7 +264,10 @@ impl Call {
             window.total.map(|n| format!(" of {n}")).unwrap_or_default(),
             self.workspace.display_name(&self.place)
         );
-        let text = window_text(self.offset, &window, encoding, open.size());
+        let mut text = window_text(self.offset, &window, encoding, open.size());
+        if window.more && self.has_default_limit {
+            text.push_str(&self.outline_beyond(open, encoding, last)?);
+        }
         let mut result = ToolResult::text(text)
             .with_display(summary)
             .with_data("encoding", encoding.name())
@@ -257,6 +278,55 @@ impl Call {
         }
         result.view.is_limited = true;
         Ok(result)
+    }
+}
+
+impl Call {
+    /// Returns what a file defines, in lines from 1; `None` if that is not known.
+    fn symbols(
+        &self,
+        open: &OpenFile,
+        encoding: Encoding,
+    ) -> Result<Option<Vec<Symbol>>, ToolError> {
+        let name = self.place.name().to_string_lossy();
+        if open.size() > MAX_BYTES as u64 || !self.parser.knows(&name) {
+            return Ok(None);
+        }
+        let fail = |e| gemini_tools_workspace::io_error(&e, self.place.path());
+        let bytes = beginning(open, MAX_BYTES).map_err(fail)?;
+        let text = encoding.decode(&bytes).into_owned();
+        let symbols = self.parser.outline(&name, text);
+        Ok(symbols.filter(|symbols| !symbols.is_empty()))
+    }
+
+    fn read_outline(&self, open: &OpenFile, encoding: Encoding) -> Result<ToolResult, ToolError> {
+        let name = self.workspace.display_name(&self.place);
+        let Some(symbols) = self.symbols(open, encoding)? else {
+            return Err(ToolError::invalid(format!(
+                "There is no outline of {name}: nothing is known that it defines."
+            ))
+            .with_hint("Read its lines, without \"outline\"."));
+        };
+        let text = outline_text(&symbols, 0..0, OUTLINE_BYTES[0]);
+        Ok(ToolResult::text(text).with_display(format!("Read the outline of {name}")))
+    }
+
+    /// Returns a note on what the file defines in the lines that a window, up to line `last`, does not show.
+    fn outline_beyond(
+        &self,
+        open: &OpenFile,
+        encoding: Encoding,
+        last: u64,
+    ) -> Result<String, ToolError> {
+        let symbols = self.symbols(open, encoding)?.unwrap_or_default();
+        let shown = self.offset as usize + 1..last as usize + 1;
+        let text = outline_text(&symbols, shown, OUTLINE_BYTES[1]);
+        Ok(match text.as_str() {
+            "" => text,
+            text => format!(
+                "\n[The other lines have these; start_line and end_line read a part.]\n{text}"
+            ),
+        })
     }
 }
 

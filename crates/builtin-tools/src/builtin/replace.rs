@@ -74,18 +74,18 @@ struct Call {
     expected: Option<f64>,
 }
 
-fn build(params: Params, ToolEnv { workspace, .. }: &ToolEnv) -> Result<Call, ToolError> {
+fn build(params: Params, tool_env: &ToolEnv) -> Result<Call, ToolError> {
     let expected = match (params.expected_replacements, params.allow_multiple) {
         (None, Some(true)) => None,
         (given, _) => Some(given.unwrap_or(1.0)),
     };
     Ok(Call {
         edit: Edit::new(
-            workspace,
-            workspace.locate(&params.file_path)?,
+            tool_env,
+            &params.file_path,
             &params.old_string,
             &params.new_string,
-        ),
+        )?,
         expected,
     })
 }

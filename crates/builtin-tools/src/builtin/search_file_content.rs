@@ -1,11 +1,13 @@
 //! `search_file_content`: finds lines of files by a regular expression.
 
+use super::definitions::Definitions;
 use super::near_names::{NearNames, Wanted};
-use super::query::Query;
+use super::query::{Query, with_literal_hint};
 use super::scope::{
     SearchScope, node_modules, node_modules_note, push_unreadable, require_directory,
 };
 use super::search::{Failure, FileSearcher, Hits, MAX_BYTES, SearchRequest};
+use super::syntax::Parser;
 use super::{BuiltinTool, ToolEnv, make_call};
 use gemini_tools_core::colours::Look;
 use gemini_tools_core::tool::named::NamedText;
@@ -116,6 +118,9 @@ pub(super) struct Params {
     /// The most matching lines of the call.
     #[cfg_attr(test, schemars(extend("undeclared" = true)))]
     total_max_matches: Option<f64>,
+    /// Only gives what is defined under a name that matches, with its lines; if nothing is, the matching lines.
+    #[cfg_attr(test, schemars(extend("undeclared" = true)))]
+    definitions: Option<bool>,
 }
 
 struct Call {
@@ -133,9 +138,12 @@ struct Call {
     names_only: bool,
     request: SearchRequest,
     most: u64,
+    /// Looks for definitions.
+    parser: Option<Parser>,
 }
 
-fn build(params: Params, ToolEnv { workspace, .. }: &ToolEnv) -> Result<Call, ToolError> {
+fn build(params: Params, tool_env: &ToolEnv) -> Result<Call, ToolError> {
+    let workspace = &tool_env.workspace;
     if params.pattern.is_empty() {
         return Err(ToolError::invalid("\"pattern\" must not be empty."));
     }
@@ -180,21 +188,8 @@ fn build(params: Params, ToolEnv { workspace, .. }: &ToolEnv) -> Result<Call, To
         names_only,
         request,
         most,
+        parser: (params.definitions == Some(true)).then(|| Parser::new(tool_env)),
     })
-}
-
-/// Suggests `fixed_strings` if a pattern that does not compile looks like plain text.
-fn with_literal_hint(error: ToolError, pattern: &str) -> ToolError {
-    let repeats = |rest: &str| rest.starts_with(|c: char| c.is_ascii_digit());
-    let is_plain = !pattern.contains(['\\', '|', '^', '$', '\n'])
-        && ![".*", ".+", ".?", "(?"]
-            .iter()
-            .any(|operator| pattern.contains(operator))
-        && !pattern.split('{').skip(1).any(repeats);
-    match error.hint.clone().filter(|_| is_plain) {
-        Some(hint) => error.with_hint(format!("{hint} Or set fixed_strings to true.")),
-        None => error,
-    }
 }
 
 fn places(
@@ -513,6 +508,13 @@ impl ToolInvocation for Call {
         let mut kept = kept.into_inner().unwrap_or_else(PoisonError::into_inner);
         if let Some(e) = kept.failed.take() {
             return Err(e);
+        }
+        if let Some(parser) = &self.parser {
+            let workspace = &self.scope.workspace;
+            let found = Definitions::find(parser, workspace, &self.query, kept.files.keys());
+            if let Some(answer) = found.answer(&self.pattern, kept.matches, cx) {
+                return Ok(answer);
+            }
         }
         let has_searched = self.single || kept.has_searched;
         let is_sought = kept.files.is_empty() && kept.binaries == 0 && self.except.is_none();

@@ -87,14 +87,13 @@ struct Call {
 }
 
 fn build(params: Params, tool_env: &ToolEnv) -> Result<Call, ToolError> {
-    let workspace = &tool_env.workspace;
     Ok(Call {
         edit: Edit::new(
-            workspace,
-            workspace.locate(&params.file_path)?,
+            tool_env,
+            &params.file_path,
             &params.old_string,
             &params.new_string,
-        ),
+        )?,
         #[cfg(feature = "full")]
         instruction: params.instruction,
         #[cfg(feature = "full")]

@@ -1,5 +1,6 @@
 //! `write_file`: writes the whole content of one file.
 
+use super::syntax::Parser;
 use super::{BuiltinTool, OUTSIDE, ToolEnv, make_call, placeholder};
 use gemini_tools_core::tool::{
     Confirmation, Context, ErrorKind, FileDiff, Kind, Limit, Location, ToolError, ToolInfo,
@@ -61,10 +62,13 @@ struct Call {
     workspace: Arc<Workspace>,
     place: WorkspacePath,
     content: String,
+    parser: Parser,
 }
 
-fn build(params: Params, ToolEnv { workspace, .. }: &ToolEnv) -> Result<Call, ToolError> {
+fn build(params: Params, tool_env: &ToolEnv) -> Result<Call, ToolError> {
+    let workspace = &tool_env.workspace;
     Ok(Call {
+        parser: Parser::new(tool_env),
         place: workspace.locate(&params.file_path)?,
         workspace: Arc::clone(workspace),
         content: params.content,
@@ -194,6 +198,9 @@ impl ToolInvocation for Call {
         let is_new = target.current.is_none();
         let plan = self.plan(&target)?;
         cx.cancel.check()?;
+        let old = plan.old_text.clone().unwrap_or_default();
+        let new = plan.encoding.decode(&plan.bytes).into_owned();
+        let check = self.parser.check(&self.place, old, new);
         let origin = super::origin(&TOOL, cx);
         let notes = super::commit(target, &self.workspace, &self.place, origin, |file| {
             file.write_all(&plan.bytes)
@@ -218,6 +225,6 @@ impl ToolInvocation for Call {
         if cx.wants_display {
             result.return_display = self.diff(&plan, is_new).into();
         }
-        Ok(result)
+        Ok(check.add_to(result))
     }
 }

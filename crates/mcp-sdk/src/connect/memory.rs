@@ -1,5 +1,4 @@
-//! Limits this process's memory, so that a hostile page can crash this helper but not exhaust the
-//! machine.
+//! Limits of this process, so that a hostile page or source file can end this helper and nothing else.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::sync::Once;
@@ -11,6 +10,16 @@ const MAX_BYTES: u64 = 384 * 1024 * 1024;
 pub(crate) fn limit_once() {
     static LIMITED: Once = Once::new();
     LIMITED.call_once(limit);
+}
+
+/// Keeps this process from opening files and connections besides those that it has.
+pub(crate) fn open_nothing_more() {
+    let none = Rlimit {
+        current: Some(0),
+        maximum: Some(0),
+    };
+    // Lowering a limit is refused to nobody.
+    let _ = setrlimit(Resource::Nofile, none);
 }
 
 /// Limits writable memory rather than address space, of which allocators reserve far more than they

@@ -1,5 +1,6 @@
-//! The implementation of `serve_tools --connect`: connections to MCP servers, by means of the
-//! official SDK, and the web tasks of built-in tools, by means of `gemini-tools-net`.
+//! The implementation of `serve_tools --connect`: connections to MCP servers, by means of the official SDK, and the
+//! tasks of built-in tools that need the network, by means of `gemini-tools-net`, or a parser, by means of
+//! `gemini-tools-syntax`.
 //!
 //! Requests arrive as JSON lines on standard input, and answers are written as JSON lines to
 //! standard output (see `wire`). A server is connected to when it is first needed. At the end of
@@ -30,8 +31,9 @@ use gemini_tools_core::json::{self, JsonError};
 use gemini_tools_core::text::{excerpt, one_line};
 use gemini_tools_core::tool::{Cancellation, Context, OutputUpdate};
 use gemini_tools_process::network::wire::{
-    Ask, ClientMessage, Connect, FailureKind, Request, WebRequest,
+    Ask, ClientMessage, Connect, FailureKind, Request, SyntaxRequest, WebRequest,
 };
+use gemini_tools_syntax::{Language, new_errors, outline};
 use handler::Handler;
 use rmcp::RoleClient;
 use rmcp::model::CustomResult;
@@ -213,6 +215,7 @@ impl Hub {
             }
             Ask::Do(request) => self.start(request),
             Ask::Web(request) => self.start_web(request),
+            Ask::Syntax(request) => start_syntax(request),
             Ask::Cancel { id } => {
                 let cancel = lock(&self.running).remove(&id);
                 if let Some(cancel) = cancel {
@@ -302,5 +305,26 @@ impl Hub {
             });
         }
         while ending.join_next().await.is_some() {}
+    }
+}
+
+/// Starts a thread that parses a text, in a process that can open nothing from then on:
+/// the grammars are C, and the text may be made to find faults in them.
+fn start_syntax(request: SyntaxRequest) {
+    memory::limit_once();
+    memory::open_nothing_more();
+    let id = request.id;
+    let thread = std::thread::Builder::new().spawn(move || {
+        let answer = Language::of_name(&request.name).map(|language| match &request.old {
+            Some(old) => serde_json::to_value(new_errors(old, &request.text, language)),
+            None => serde_json::to_value(outline(&request.text, language)),
+        });
+        send(&match answer {
+            Some(Ok(result)) => ClientMessage::Done { id, result },
+            _ => failure(id, &"there is no such language"),
+        });
+    });
+    if let Err(e) = thread {
+        send(&failure(id, &format!("no thread could be started: {e}")));
     }
 }

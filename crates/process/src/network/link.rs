@@ -5,19 +5,22 @@
 
 use crate::line_client::{LineClient, LineReply, TICK};
 use crate::network::wire::{
-    Ask, ClientMessage, Connect, FailureKind, Request, ServerRequest, WebAnswer, WebRequest,
-    WebTask,
+    Ask, ClientMessage, Connect, FailureKind, Request, ServerRequest, SyntaxRequest, WebAnswer,
+    WebRequest, WebTask,
 };
 use crate::network::{Network, protocol};
 use crate::read_buffer::is_readable;
 use gemini_tools_core::tool::{Cancellation, Context, ErrorKind, OutputUpdate, ToolError};
+use gemini_tools_syntax::{Symbol, SyntaxError};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::env::consts::EXE_SUFFIX;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::mpsc::RecvTimeoutError;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 const PROGRAM: &str = "serve_tools";
@@ -30,6 +33,10 @@ const SPARE: Duration = Duration::from_secs(2);
 
 /// How long to wait for all servers to end. The helper ends them even if the caller has left.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Time that a parsed text is waited for: what the parser may take, and the start of its process on
+/// a busy machine.
+const PARSING: Duration = Duration::from_millis(200);
 
 /// Why there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -113,6 +120,55 @@ impl Link {
         )
     }
 
+    /// Begins to look for the syntax errors that a change of a file makes. They come by the
+    /// receiver; nothing comes where there is no answer in time.
+    pub fn begin_errors(
+        self: &Arc<Self>,
+        name: String,
+        old: String,
+        text: String,
+    ) -> Receiver<Vec<SyntaxError>> {
+        let (sender, receiver) = channel();
+        let link = Arc::clone(self);
+        let old = Some(old);
+        std::thread::spawn(move || {
+            if let Some(errors) = link.parse(&SyntaxRequest {
+                id: 0,
+                name,
+                old,
+                text,
+            }) {
+                // The caller may have failed meanwhile.
+                let _ = sender.send(errors);
+            }
+        });
+        receiver
+    }
+
+    /// Returns what the text of a file of this name defines; `None` where there is no answer in
+    /// time.
+    pub fn outline(&self, name: String, text: String) -> Option<Vec<Symbol>> {
+        let old = None;
+        self.parse(&SyntaxRequest {
+            id: 0,
+            name,
+            old,
+            text,
+        })
+    }
+
+    fn parse<T: DeserializeOwned>(&self, request: &SyntaxRequest) -> Option<T> {
+        let until = Instant::now().checked_add(PARSING);
+        let lines = |id, _: &mut BTreeSet<String>| {
+            let request = request.clone();
+            line(&Ask::Syntax(SyntaxRequest { id, ..request }))
+        };
+        let never = Cancellation::default();
+        let answer = self.exchange(lines, until, &never, &|_| {}).ok()?;
+        serde_json::from_value(answer).ok()
+    }
+
+    /// Sends a request, and waits for its answer; `news` gets what comes before that.
     fn exchange(
         &self,
         lines: impl Fn(u64, &mut BTreeSet<String>) -> Vec<u8>,

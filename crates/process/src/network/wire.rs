@@ -49,7 +49,9 @@ pub enum Ask {
     Do(Request),
     /// Does the network part of a built-in tool.
     Web(WebRequest),
-    /// Cancels a request.
+    /// Parses a text.
+    Syntax(SyntaxRequest),
+    /// Gives a request up.
     Cancel {
         /// The request's number.
         id: u64,
@@ -161,7 +163,21 @@ pub struct WebRequest {
     pub task: WebTask,
 }
 
-/// The network part of a built-in tool.
+/// A question about a text, whose language the name of its file tells.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SyntaxRequest {
+    /// The request's number; the answer bears it.
+    pub id: u64,
+    /// Name of the file, whose end says the language.
+    pub name: String,
+    /// The text that it had before, where the errors of a change are asked for; the outline is
+    /// asked for otherwise.
+    pub old: Option<String>,
+    /// The text.
+    pub text: String,
+}
+
+/// A task of a built-in tool that needs the network.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WebTask {

@@ -35,6 +35,7 @@ keys! {
     SANDBOX_PATHS = "tools.sandboxAllowedPaths", Rule::Own;
     FETCH_HOSTS = "tools.webFetch.allowedHosts", Rule::Own;
     NO_CORRECTION = "tools.disableLLMCorrection", Rule::Switch;
+    NO_SYNTAX = "tools.disableSyntax", Rule::Switch;
     UNDO = "tools.undo.enabled", Rule::Own;
     UNDO_AGE = "tools.undo.maxAgeDays", Rule::Own;
     UNDO_SIZE = "tools.undo.maxMegabytes", Rule::Own;
@@ -153,6 +154,7 @@ impl Reader<'_> {
         self.switch_on(NO_CORRECTION, |settings| {
             &mut settings.disable_llm_correction
         });
+        self.switch_on(NO_SYNTAX, |settings| &mut settings.disable_syntax);
         if let Some(name) = self.text(MODEL) {
             self.into.model = Some(name.to_owned());
             self.replaces(MODEL);

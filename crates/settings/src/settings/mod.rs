@@ -46,6 +46,10 @@ const DEFAULT_LIMIT_CHARS: usize = 40_000;
 
 /// The settings of tools.
 #[derive(Debug, Clone, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a switch of the settings, which are set one by one"
+)]
 pub struct Settings {
     /// If given, only these tools exist (`tools.core`, before 0.3 `coreTools`). A trusted project's
     /// list replaces the user's, as in Gemini CLI.
@@ -77,6 +81,8 @@ pub struct Settings {
     pub fetch_hosts: Vec<String>,
     /// `tools.disableLLMCorrection`: whether any file switches off corrections by a model.
     pub disable_llm_correction: bool,
+    /// `tools.disableSyntax`, where either file switches off what parsers say of source files.
+    pub disable_syntax: bool,
     /// `tools.discoveryCommand` and `tools.callCommand` (before 0.3 `toolDiscoveryCommand` and
     /// `toolCallCommand`). The project's count only if it is trusted.
     pub commands: PerFile<Option<(String, Option<String>)>>,

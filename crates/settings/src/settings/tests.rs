@@ -272,6 +272,7 @@ fn name_every_field(settings: &Settings) {
         undo: _,
         fetch_hosts: _,
         disable_llm_correction: _,
+        disable_syntax: _,
         commands: _,
         allowed: _,
         model: _,
@@ -356,6 +357,7 @@ fn wider_values(after: &Settings, before: &Settings) -> Vec<(&'static str, bool)
     let switches = |of: &Settings| {
         [
             of.disable_llm_correction,
+            of.disable_syntax,
             of.disable_yolo,
             of.disable_always_allow,
             of.mcp.pin,

@@ -1,0 +1,102 @@
+//! What a parser says of source files: syntax errors that a change makes, and outlines.
+//!
+//! Another process parses, which is started when it is first needed (`serve_tools --connect`).
+//! Where it can't be, or gives no answer in time, there is nothing to say, and no word about it.
+
+use super::ToolEnv;
+use gemini_tools_core::tool::{LlmContent, ToolResult};
+#[cfg(feature = "full")]
+use gemini_tools_process::network::link::Link;
+use gemini_tools_syntax::{Language, MAX_BYTES, Symbol, SyntaxError};
+use gemini_tools_workspace::WorkspacePath;
+#[cfg(feature = "full")]
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+
+/// The way to the parser; none where the feature `full` is off, or the user's settings say so.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Parser {
+    #[cfg(feature = "full")]
+    link: Option<Arc<Link>>,
+}
+
+impl Parser {
+    #[cfg(feature = "full")]
+    pub(super) fn new(tool_env: &ToolEnv) -> Self {
+        let is_on = !tool_env.settings.disable_syntax;
+        let link = is_on.then(|| Arc::clone(&tool_env.parser));
+        Self { link }
+    }
+
+    #[cfg(not(feature = "full"))]
+    pub(super) fn new(_: &ToolEnv) -> Self {
+        Self::default()
+    }
+
+    /// Returns true if files of this name can be parsed.
+    pub(super) fn knows(&self, name: &str) -> bool {
+        #[cfg(feature = "full")]
+        let is_there = self.link.is_some();
+        #[cfg(not(feature = "full"))]
+        let is_there = false;
+        is_there && Language::of_name(name).is_some()
+    }
+
+    /// Begins to look for the errors that a change of a file makes, while that is written.
+    pub(super) fn check(&self, place: &WorkspacePath, old: String, new: String) -> Check {
+        // Of a new file it is not known what of its text the grammar does not know.
+        let is_judged = !old.is_empty() && old.len().max(new.len()) <= MAX_BYTES;
+        let name = place.name().to_string_lossy().into_owned();
+        if !is_judged || !self.knows(&name) {
+            return Check::default();
+        }
+        #[cfg(feature = "full")]
+        let errors = self
+            .link
+            .as_ref()
+            .map(|link| link.begin_errors(name, old, new));
+        #[cfg(not(feature = "full"))]
+        let errors = None;
+        Check(errors)
+    }
+
+    /// Returns what the text of a file of this name defines; `None` if that is not known.
+    pub(super) fn outline(&self, name: &str, text: String) -> Option<Vec<Symbol>> {
+        if text.len() > MAX_BYTES || !self.knows(name) {
+            return None;
+        }
+        #[cfg(feature = "full")]
+        let symbols = self.link.as_ref()?.outline(name.to_owned(), text);
+        #[cfg(not(feature = "full"))]
+        let symbols = None;
+        symbols
+    }
+}
+
+/// A look for the errors of a change, which goes on while the file is written.
+#[derive(Debug, Default)]
+pub(super) struct Check(Option<Receiver<Vec<SyntaxError>>>);
+
+impl Check {
+    /// Adds the errors to the answer of the change.
+    pub(super) fn add_to(self, mut result: ToolResult) -> ToolResult {
+        let errors = self.0.and_then(|receiver| receiver.recv().ok());
+        let errors = errors.unwrap_or_default();
+        if errors.is_empty() {
+            return result;
+        }
+        let lines: Vec<_> = errors
+            .iter()
+            .map(|error| format!("line {} `{}`", error.line, error.text))
+            .collect();
+        let note = format!(
+            "\nThis part of the file parsed before the change, and does not now: {}.",
+            lines.join(", ")
+        );
+        let errors = serde_json::to_value(errors).unwrap_or_default();
+        if let LlmContent::Text(text) = &mut result.llm_content {
+            text.push_str(&note);
+        }
+        result.with_data("syntaxErrors", errors)
+    }
+}

@@ -1,0 +1,78 @@
+//! What the functions of this crate answer.
+
+use serde::{Deserialize, Serialize};
+use std::fmt::Write;
+use std::ops::Range;
+
+/// A line that parsed before a change, or was not there, and does not parse now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SyntaxError {
+    /// The line in the new text, counted from 1.
+    pub line: usize,
+    /// The line's text, without blanks around it, cut to 120 characters.
+    pub text: String,
+}
+
+/// Something that a text defines.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Symbol {
+    /// Kind, such as `function`, `struct` or `key`.
+    pub kind: String,
+    /// Name, on one line.
+    pub name: String,
+    /// First line, counted from 1.
+    pub line: usize,
+    /// Last line.
+    pub end_line: usize,
+    /// Number of symbols around it.
+    pub depth: usize,
+}
+
+impl Symbol {
+    /// Returns the first and the last line, counted from 1.
+    #[must_use]
+    pub fn lines(&self) -> (usize, usize) {
+        (self.line, self.end_line)
+    }
+}
+
+/// Returns the text of an outline, a line for each symbol that is not within the lines `shown`,
+/// counted from 1, in at most `bytes` and a note. Where there are too many, those that are deepest
+/// within others are left out first.
+#[must_use]
+pub fn outline_text(symbols: &[Symbol], shown: Range<usize>, bytes: usize) -> String {
+    let hidden =
+        |symbol: &&Symbol| !shown.contains(&symbol.line) || !shown.contains(&symbol.end_line);
+    let hidden: Vec<&Symbol> = symbols.iter().filter(hidden).collect();
+    let deepest = hidden.iter().map(|symbol| symbol.depth).max().unwrap_or(0);
+    let mut text = String::new();
+    for most in (0..=deepest).rev() {
+        text = lines_of(hidden.iter().filter(|symbol| symbol.depth <= most));
+        if text.len() <= bytes {
+            break;
+        }
+    }
+    let kept = text.match_indices('\n').map(|(at, _)| at + 1);
+    let end = kept.take_while(|end| *end <= bytes).last().unwrap_or(0);
+    text.truncate(end);
+    let left_out = hidden.len() - text.lines().count();
+    if left_out > 0 {
+        let _ = writeln!(text, "({left_out} more within or after these)");
+    }
+    text
+}
+
+fn lines_of<'s>(symbols: impl Iterator<Item = &'s &'s Symbol>) -> String {
+    symbols.fold(String::new(), |mut text, symbol| {
+        let indent = "  ".repeat(symbol.depth.min(4));
+        let Symbol { kind, name, .. } = symbol;
+        let (first, last) = symbol.lines();
+        let lines = if first == last {
+            first.to_string()
+        } else {
+            format!("{first}-{last}")
+        };
+        let _ = writeln!(text, "{indent}{lines} {kind} {name}");
+        text
+    })
+}

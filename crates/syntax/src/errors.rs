@@ -1,0 +1,243 @@
+//! Errors of a new text that the old one did not have.
+//!
+//! A text may hold what its grammar does not know, so that errors in it say nothing by themselves.
+//! What counts is a part around the change that parses in the old text, and does not in the new
+//! one; that the whole new text has an error there is asked besides, because a part may mean
+//! something else alone. Most edits cost the parsing of one such part.
+
+use crate::change::{Change, Part};
+use crate::parser::{TimedParser, is_source};
+use crate::{Language, SyntaxError};
+use std::ops::Range;
+use tree_sitter::{Node, Tree};
+
+/// Errors that one change names.
+const MAX_ERRORS: usize = 3;
+
+/// Longer lines are cut, in characters.
+const LINE_CHARS: usize = 120;
+
+/// Places that are looked at of one tree; a text that is wrong throughout has many.
+const MAX_FAULTS: usize = 1_000;
+
+/// Returns at most three syntax errors that `new` has and `old` does not, by line.
+///
+/// Nothing is returned for texts that can't be judged: those over [`crate::MAX_BYTES`], generated
+/// or minified ones, those that take the parser longer than [`crate::BUDGET`], and changes of a
+/// part that did not parse before.
+#[must_use]
+pub fn new_errors(old: &str, new: &str, language: Language) -> Vec<SyntaxError> {
+    if !is_source(old) || !is_source(new) {
+        return Vec::new();
+    }
+    let Some(parser) = TimedParser::new(language) else {
+        return Vec::new();
+    };
+    let change = Change::new(old, new);
+    Judge {
+        parser,
+        change,
+        new,
+        faults: None,
+    }
+    .judge()
+    .unwrap_or_default()
+}
+
+struct Judge<'t> {
+    parser: TimedParser,
+    change: Change<'t>,
+    new: &'t str,
+    /// The lines with errors of the whole new text, when they were needed.
+    faults: Option<Vec<Range<usize>>>,
+}
+
+impl Judge<'_> {
+    /// Returns `None` if there was no time left.
+    fn judge(&mut self) -> Option<Vec<SyntaxError>> {
+        let mut parts = self.change.parts();
+        parts.push(self.change.whole());
+        for part in parts {
+            let (old, new) = self.change.texts(&part);
+            let (faults, is_balanced) = self.faults_of(&new, &part)?;
+            if faults.is_empty() && self.change.is_whole(&part) {
+                break;
+            }
+            let (old_faults, old_is_balanced) = self.faults_of(&old, &part)?;
+            if !old_faults.is_empty() {
+                continue;
+            }
+            if faults.is_empty() {
+                break;
+            }
+            // Macros make text that no grammar of C knows, but leave brackets and quotes in pairs.
+            if self.has_macros() && is_balanced >= old_is_balanced {
+                break;
+            }
+            if self.is_confirmed(&part)? {
+                return Some(self.report(faults));
+            }
+        }
+        Some(Vec::new())
+    }
+
+    fn has_macros(&self) -> bool {
+        matches!(self.parser.language, Language::C | Language::Cpp)
+    }
+
+    /// Returns the lines of the new text that the errors of a part's text are in, and whether its
+    /// brackets and quotes are in pairs.
+    fn faults_of(&mut self, text: &str, part: &Part) -> Option<(Vec<Range<usize>>, bool)> {
+        let is_php = self.parser.language == Language::Php && part.new.start > 0;
+        let tree = if is_php {
+            self.parser.parse(&format!("<?php {text}"))?
+        } else {
+            self.parser.parse(text)?
+        };
+        let from = part.new.start;
+        let faults = faults(&tree, self.parser.language).into_iter();
+        let faults = faults.map(|lines| from + lines.start..from + lines.end);
+        Some((faults.collect(), !self.has_macros() || is_balanced(&tree)))
+    }
+
+    fn is_confirmed(&mut self, part: &Part) -> Option<bool> {
+        if self.faults.is_none() {
+            let tree = self.parser.parse(self.new)?;
+            self.faults = Some(faults(&tree, self.parser.language));
+        }
+        // What an outermost part leaves open may be seen at the end of the file.
+        let end = (!part.is_outermost()).then_some(part.new.end);
+        let mut faults = self.faults.iter().flatten();
+        Some(
+            faults
+                .any(|fault| end.is_none_or(|end| fault.start < end) && part.new.start < fault.end),
+        )
+    }
+
+    /// Names the changed lines that are answerable: those in the lines that don't parse, the
+    /// smallest such ranges first, or else those that are nearest.
+    fn report(&self, mut faults: Vec<Range<usize>>) -> Vec<SyntaxError> {
+        let hunks = self.change.hunks(self.parser.until);
+        faults.sort_by_key(|lines| (lines.len(), lines.start));
+        let mut lines = Vec::new();
+        for fault in faults {
+            let inside = hunks
+                .iter()
+                .find(|hunk| hunk.start < fault.end && fault.start < hunk.end);
+            let before = hunks.iter().rev().find(|hunk| hunk.end <= fault.start);
+            let line = match (inside, before) {
+                (Some(hunk), _) => hunk.start.max(fault.start),
+                (None, Some(hunk)) => hunk.end - 1,
+                (None, None) => hunks.first().map_or(fault.start, |hunk| hunk.start),
+            };
+            if !lines.contains(&line) && lines.len() < MAX_ERRORS {
+                lines.push(line);
+            }
+        }
+        lines.sort_unstable();
+        let error = |line| SyntaxError {
+            line: line + 1,
+            text: excerpt(self.change.new_line(line)),
+        };
+        lines.into_iter().map(error).collect()
+    }
+}
+
+fn excerpt(line: &str) -> String {
+    let line = line.trim();
+    match line.char_indices().nth(LINE_CHARS) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line.to_owned(),
+    }
+}
+
+/// Returns true if brackets and quotes are in pairs.
+fn is_balanced(tree: &Tree) -> bool {
+    let mut open = [0_i64; 4];
+    let mut cursor = tree.walk();
+    loop {
+        let node = cursor.node();
+        if node.child_count() == 0 && !node.is_missing() {
+            match node.kind() {
+                "(" => open[0] += 1,
+                ")" => open[0] -= 1,
+                "[" | "[[" => open[1] += node.kind().len() as i64,
+                "]" | "]]" => open[1] -= node.kind().len() as i64,
+                "{" => open[2] += 1,
+                "}" => open[2] -= 1,
+                "\"" | "'" => open[3] ^= 1,
+                _ => {}
+            }
+        }
+        if cursor.goto_first_child() {
+            continue;
+        }
+        while !cursor.goto_next_sibling() {
+            if !cursor.goto_parent() {
+                return open == [0; 4];
+            }
+        }
+    }
+}
+
+/// Returns the ranges of lines that did not parse, or where something is missing.
+fn faults(tree: &Tree, language: Language) -> Vec<Range<usize>> {
+    let is_python = language == Language::Python;
+    let mut faults = Vec::new();
+    let mut cursor = tree.walk();
+    loop {
+        let node = cursor.node();
+        if node.is_error() || node.is_missing() || lacks_hidden(node) {
+            faults.push(lines_of(node));
+        } else if is_python {
+            faults.extend(misplaced(node));
+        }
+        if faults.len() >= MAX_FAULTS {
+            return faults;
+        }
+        let descends = node.has_error() || is_python;
+        if descends && cursor.goto_first_child() {
+            continue;
+        }
+        while !cursor.goto_next_sibling() {
+            if !cursor.goto_parent() {
+                return faults;
+            }
+        }
+    }
+}
+
+/// Returns true if something is missing in a node that has no name, such as the end of a line.
+fn lacks_hidden(node: Node<'_>) -> bool {
+    let mut cursor = node.walk();
+    node.has_error() && !node.children(&mut cursor).any(|child| child.has_error())
+}
+
+fn lines_of(node: Node<'_>) -> Range<usize> {
+    node.start_position().row..node.end_position().row + 1
+}
+
+/// Returns the first line of a block of Python that is indented otherwise than the line before
+/// it, or the place of a block without a statement: the grammar takes both.
+fn misplaced(node: Node<'_>) -> Option<Range<usize>> {
+    if !matches!(node.kind(), "block" | "module") {
+        return None;
+    }
+    let mut cursor = node.walk();
+    let mut statements = node
+        .named_children(&mut cursor)
+        .filter(|child| child.kind() != "comment");
+    let Some(first) = statements.next() else {
+        return (node.kind() == "block").then(|| lines_of(node));
+    };
+    let mut row = first.end_position().row;
+    let odd = statements.find(|child| {
+        let start = child.start_position();
+        let begins_line = start.row > row;
+        row = child.end_position().row;
+        begins_line && start.column != first.start_position().column
+    });
+    let is_module = node.kind() == "module";
+    let odd = odd.or_else(|| (is_module && first.start_position().column > 0).then_some(first));
+    odd.map(lines_of)
+}

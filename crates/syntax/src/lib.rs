@@ -1,0 +1,49 @@
+//! Syntax errors that an edit makes, and outlines of source files, by the grammars of tree-sitter.
+//!
+//! [`new_errors`] compares two versions of a text and names what parsed before and does not any
+//! more. [`outline`] lists what a text defines. Both give up after [`BUDGET`], because a parser may
+//! take far longer on a text that was made to be slow, and say nothing then. Files and settings are
+//! left to others, and so is the process that this runs in: the grammars are C code.
+//!
+//! # Example
+//!
+//! ```
+//! use gemini_tools_syntax::{Language, new_errors, outline};
+//!
+//! let language = Language::of_name("src/main.rs").expect("Rust is known");
+//! let old = "fn main() {\n    run();\n}\n";
+//! let new = "fn main() {\n    run(;\n}\n";
+//! let errors = new_errors(old, new, language);
+//! assert_eq!((errors[0].line, errors[0].text.as_str()), (2, "run(;"));
+//!
+//! let symbols = outline(old, language);
+//! assert_eq!((symbols[0].name.as_str(), symbols[0].lines()), ("main", (1, 3)));
+//! ```
+
+mod answers;
+#[cfg(feature = "grammars")]
+mod change;
+#[cfg(feature = "grammars")]
+mod errors;
+mod language;
+#[cfg(feature = "grammars")]
+mod outline;
+#[cfg(feature = "grammars")]
+mod parser;
+#[cfg(all(test, feature = "grammars"))]
+mod tests;
+
+pub use answers::{Symbol, SyntaxError, outline_text};
+#[cfg(feature = "grammars")]
+pub use errors::new_errors;
+pub use language::Language;
+#[cfg(feature = "grammars")]
+pub use outline::outline;
+
+use std::time::Duration;
+
+/// Time for one question, however many texts it parses.
+pub const BUDGET: Duration = Duration::from_millis(50);
+
+/// Larger texts are left out.
+pub const MAX_BYTES: usize = 1024 * 1024;

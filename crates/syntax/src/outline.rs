@@ -1,0 +1,153 @@
+//! What a text defines, by the queries for tags that come with the grammars.
+
+use crate::parser::{TimedParser, is_source};
+use crate::{Language, Symbol};
+use std::collections::{HashMap, HashSet};
+use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+use tree_sitter::{
+    CaptureQuantifier, Node, Query, QueryCursor, QueryCursorOptions, StreamingIterator,
+};
+
+/// Symbols of one outline.
+const MAX_SYMBOLS: usize = 20_000;
+
+/// Longer names are cut, in characters.
+const NAME_CHARS: usize = 80;
+
+/// Prefix of the captures that are definitions.
+const DEFINITION: &str = "definition.";
+
+/// Returns what a text defines, by line. Returns nothing for texts that [`crate::new_errors`]
+/// does not judge.
+#[must_use]
+pub fn outline(text: &str, language: Language) -> Vec<Symbol> {
+    if !is_source(text) {
+        return Vec::new();
+    }
+    let Some(query) = query(language) else {
+        return Vec::new();
+    };
+    let Some(mut parser) = TimedParser::new(language) else {
+        return Vec::new();
+    };
+    let Some(tree) = parser.parse(text) else {
+        return Vec::new();
+    };
+    let mut symbols = matches(&query, tree.root_node(), text, parser.until);
+    symbols.sort_by_key(|symbol| (symbol.line, usize::MAX - symbol.end_line));
+    let mut around: Vec<usize> = Vec::new();
+    for symbol in &mut symbols {
+        around.retain(|end| *end >= symbol.end_line);
+        symbol.depth = around.len();
+        around.push(symbol.end_line);
+    }
+    symbols
+}
+
+/// Returns the query for the definitions of a language, which is made once in a process.
+fn query(language: Language) -> Option<Arc<Query>> {
+    static QUERIES: Mutex<Option<HashMap<Language, Arc<Query>>>> = Mutex::new(None);
+    let mut queries = QUERIES.lock().unwrap_or_else(PoisonError::into_inner);
+    let queries = queries.get_or_insert_default();
+    if let Some(query) = queries.get(&language) {
+        return Some(Arc::clone(query));
+    }
+    let text = language.queries().join("\n");
+    let mut query = Query::new(&language.grammar(), &text).ok()?;
+    for pattern in 0..query.pattern_count() {
+        let captures = query
+            .capture_names()
+            .iter()
+            .zip(query.capture_quantifiers(pattern));
+        let mut definitions = captures.filter(|(name, quantifier)| {
+            name.starts_with(DEFINITION) && **quantifier != CaptureQuantifier::Zero
+        });
+        let defines = definitions.next().is_some();
+        drop(definitions);
+        if !defines {
+            query.disable_pattern(pattern);
+        }
+    }
+    let query = Arc::new(query);
+    queries.insert(language, Arc::clone(&query));
+    Some(query)
+}
+
+fn matches(query: &Query, root: Node<'_>, text: &str, until: Instant) -> Vec<Symbol> {
+    let mut is_over = |_: &_| {
+        if Instant::now() < until {
+            ControlFlow::Continue(())
+        } else {
+            ControlFlow::Break(())
+        }
+    };
+    let options = QueryCursorOptions::new().progress_callback(&mut is_over);
+    let mut cursor = QueryCursor::new();
+    let mut matches = cursor.matches_with_options(query, root, text.as_bytes(), options);
+    let names = query.capture_names();
+    let mut seen = HashSet::new();
+    let mut symbols = Vec::new();
+    while let Some(found) = matches.next() {
+        let mut name = None;
+        let mut definition = None;
+        for capture in found.captures() {
+            let capture_name = names[capture.index as usize];
+            if capture_name == "name" {
+                name = Some(capture.node);
+            } else if let Some(kind) = capture_name.strip_prefix(DEFINITION) {
+                definition = Some((kind, capture.node));
+            }
+        }
+        let (Some(name), Some((kind, node))) = (name, definition) else {
+            continue;
+        };
+        if symbols.len() < MAX_SYMBOLS && seen.insert(name.id()) {
+            symbols.push(symbol(kind, name, node, text));
+        }
+    }
+    symbols
+}
+
+fn symbol(kind: &str, name: Node<'_>, mut node: Node<'_>, text: &str) -> Symbol {
+    // Some queries name only the declarator, and what is exported or decorated begins before.
+    while let Some(parent) = node.parent().filter(|parent| {
+        let kind = parent.kind();
+        kind.ends_with("_declarator")
+            || matches!(
+                kind,
+                "function_definition"
+                    | "declaration"
+                    | "field_declaration"
+                    | "export_statement"
+                    | "decorated_definition"
+            )
+    }) {
+        node = parent;
+    }
+    let first_word = node.kind().split('_').next().unwrap_or_default();
+    let kind = match (kind, first_word) {
+        ("class" | "type" | "interface", "struct" | "enum" | "union" | "trait" | "class") => {
+            first_word
+        }
+        _ => kind,
+    };
+    let name = name.utf8_text(text.as_bytes()).unwrap_or_default();
+    let words: Vec<&str> = name.split_whitespace().collect();
+    let end = node.end_position();
+    // A node that ends at the start of a line ends with the line before.
+    let end_row = if end.column == 0 {
+        end.row
+    } else {
+        end.row + 1
+    };
+    let line = node.start_position().row + 1;
+    Symbol {
+        kind: kind.to_owned(),
+        name: words.join(" ").chars().take(NAME_CHARS).collect(),
+        line,
+        end_line: end_row.max(line),
+        depth: 0,
+    }
+}

@@ -1,0 +1,170 @@
+//! Each language is parsed, and has an outline.
+
+use crate::{Language, new_errors, outline};
+
+/// A text of each language, what it defines, and a part that it can't do without.
+const TEXTS: [(&str, &str, &str, &str); 19] = [
+    (
+        "a.rs",
+        "struct A;\n\nfn f() {\n    g(1);\n}\n",
+        "struct A, function f",
+        ")",
+    ),
+    (
+        "a.py",
+        "class A:\n    def f(self):\n        return (1)\n",
+        "class A, function f",
+        ")",
+    ),
+    (
+        "a.js",
+        "class A {\n  f() {\n    g(1);\n  }\n}\n",
+        "class A, method f",
+        ")",
+    ),
+    (
+        "a.ts",
+        "interface A { x: number }\nfunction f(a: A) {}\n",
+        "interface A, function f",
+        ")",
+    ),
+    (
+        "a.tsx",
+        "type P = {};\nfunction f(p: P) {\n  return <p>{p}</p>;\n}\n",
+        "type P, function f",
+        ")",
+    ),
+    (
+        "a.go",
+        "package a\n\ntype A struct{}\n\nfunc f() {}\n",
+        "type A, function f",
+        ")",
+    ),
+    (
+        "a.c",
+        "struct a { int x; };\n\nint f(void)\n{\n\treturn (1);\n}\n",
+        "struct a, function f",
+        ")",
+    ),
+    (
+        "a.cc",
+        "namespace n {\nclass A {};\n}\nint f() { return (1); }\n",
+        "namespace n, class A, function f",
+        ")",
+    ),
+    (
+        "a.java",
+        "class A {\n  void f() {\n    g(1);\n  }\n}\n",
+        "class A, method f",
+        ")",
+    ),
+    (
+        "a.cs",
+        "class A {\n  void F() {\n    G(1);\n  }\n}\n",
+        "class A, method F",
+        ")",
+    ),
+    (
+        "a.rb",
+        "class A\n  def f\n    g(1)\n  end\nend\n",
+        "class A, method f",
+        ")",
+    ),
+    (
+        "a.php",
+        "<?php\nclass A {\n  function f() { g(1); }\n}\n",
+        "class A, function f",
+        ")",
+    ),
+    (
+        "a.sh",
+        "f() {\n  if true; then\n    echo 1\n  fi\n}\n",
+        "function f",
+        "fi",
+    ),
+    ("a.json", "{\n  \"a\": {\"b\": 1}\n}\n", "key a", "}"),
+    ("a.yaml", "a: [b]\nc: 1\n", "key a, key c", "]"),
+    (
+        "a.toml",
+        "[a]\nb = [1]\n\n[[c]]\nd = 1\n",
+        "table a, table c",
+        "]",
+    ),
+    (
+        "a.html",
+        "<div id=\"a\"><p class=\"b\">x</p></div>\n",
+        "id a",
+        ">",
+    ),
+    ("a.css", "a {\n  color: red;\n}\n", "rule a", "}"),
+    ("a.h", "int f(void);\n", "function f", ")"),
+];
+
+#[test]
+fn every_language_has_an_outline_and_names_what_breaks_it() {
+    for (name, text, symbols, needed) in TEXTS {
+        let language = Language::of_name(name).expect(name);
+        let found: Vec<_> = outline(text, language)
+            .iter()
+            .map(|symbol| format!("{} {}", symbol.kind, symbol.name))
+            .collect();
+        assert_eq!(found.join(", "), symbols, "{name}");
+        assert_eq!(new_errors(text, text, language), [], "{name}");
+        let broken = text.replacen(needed, "", 1);
+        assert!(
+            !new_errors(text, &broken, language).is_empty(),
+            "{name}: {broken}"
+        );
+    }
+    let known: std::collections::HashSet<_> =
+        TEXTS.iter().map(|text| Language::of_name(text.0)).collect();
+    assert_eq!(
+        known.len(),
+        Language::ALL.len(),
+        "a language without a text"
+    );
+}
+
+#[test]
+fn python_is_broken_by_indentation_that_the_grammar_takes() {
+    let text = "def f():\n    a = 1\n    b = 2\n    return a\n";
+    let breaks = |new: &str| {
+        new_errors(text, new, Language::Python)
+            .iter()
+            .map(|e| e.line)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(breaks(&text.replace("    b", "      b")), [3]);
+    assert_eq!(
+        breaks(&text.replace("    b = 2\n", "    if a:\n    b = 2\n")),
+        [3]
+    );
+    assert_eq!(
+        breaks(&text.replace("    b = 2\n", "    if a:\n        b = 2\n")),
+        []
+    );
+}
+
+#[test]
+fn what_can_t_be_judged_has_no_errors() {
+    let text = "fn f() {}\n".repeat(200);
+    let judged = |old: &str| new_errors(old, &format!("{old}fn (\n"), Language::Rust).len();
+    assert_eq!(judged(&text), 1);
+    assert_eq!(judged(&format!("// @generated\n{text}")), 0);
+    assert_eq!(judged(&text.repeat(3).replace('\n', " ")), 0, "minified");
+    assert_eq!(
+        judged(&format!("fn {{\n{text}")),
+        1,
+        "an error elsewhere does not count"
+    );
+    assert_eq!(judged(&text.repeat(600)), 0, "too large");
+}
+
+#[test]
+fn what_takes_the_parser_too_long_has_no_errors() {
+    let text = |n| format!("fn a() {{}}\n{}", "fn f() { g(1); }\n".repeat(n));
+    let broken = |text: &str| text.replace("fn a() {}", "fn a() {") + "fn (\n";
+    let errors = |text: &str| new_errors(text, &broken(text), Language::Rust).len();
+    assert!(errors(&text(10)) > 0);
+    assert_eq!(errors(&text(60_000)), 0);
+}

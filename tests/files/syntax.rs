@@ -1,0 +1,159 @@
+//! What a parser says of source files: new syntax errors after a change, and outlines.
+
+use std::fs;
+
+use serde_json::json;
+
+use crate::harness::Workspace;
+
+const SOURCE: &str = "fn main() {\n    run();\n}\n\nfn run() {}\n";
+
+/// Text of 2,100 lines that ends with a function.
+fn long() -> String {
+    "// Nothing.\n".repeat(2_090)
+        + "\n/// Runs.\npub fn run_all() {\n    run();\n}\n\nstruct Last;\n"
+}
+
+#[test]
+fn an_edit_that_breaks_a_file_names_the_line_and_is_made() {
+    let ws = Workspace::new().file("a.rs", SOURCE);
+    let edit = json!({"file_path": "a.rs", "old_string": "run();", "new_string": "run(;"});
+    for tool in ["replace", "smart_edit"] {
+        let mut edit = edit.clone();
+        edit["instruction"] = json!("Break it.");
+        fs::write(ws.path("a.rs"), SOURCE).expect("written");
+        let answer = ws.tool(tool).arguments(&edit).changing(&["a.rs"]).run();
+        answer.must_say(&answer.output(), &["does not now: line 2 `run(;`."]);
+    }
+    fs::write(ws.path("a.rs"), SOURCE).expect("written");
+    let write = json!({"file_path": "a.rs", "content": SOURCE.replace("main()", "main(")});
+    let call = ws.tool("write_file").arguments(&write);
+    let answer = call.changing(&["a.rs"]).run();
+    answer.must_say(&answer.output(), &["line 1 `fn main( {`"]);
+}
+
+#[test]
+fn an_error_that_was_there_before_is_not_named() {
+    let broken = SOURCE.replace("fn run() {}", "fn run( {}");
+    let ws = Workspace::new().file("a.rs", &broken).file("b.rs", SOURCE);
+    let edit = |name: &str, old: &str, new: &str| {
+        let edit = json!({"file_path": name, "old_string": old, "new_string": new});
+        let call = ws.tool("replace").arguments(&edit).changing(&[name]);
+        call.run().output()
+    };
+    assert!(!edit("a.rs", "main", "first").contains("parsed before"));
+    assert!(edit("a.rs", "run();", "run(;").contains("line 2"));
+    assert!(!edit("b.rs", "main", "first").contains("parsed before"));
+}
+
+#[test]
+fn a_new_file_and_a_language_that_is_not_known_are_not_judged() {
+    let ws = Workspace::new().file("a.txt", SOURCE);
+    let edit = json!({"file_path": "a.txt", "old_string": "run();", "new_string": "run(;"});
+    let answer = ws
+        .tool("replace")
+        .arguments(&edit)
+        .changing(&["a.txt"])
+        .run();
+    assert!(!answer.output().contains("parsed before"));
+    let write = json!({"file_path": "new.rs", "content": "fn main( {"});
+    let answer = ws
+        .tool("write_file")
+        .arguments(&write)
+        .changing(&["new.rs"])
+        .run();
+    assert!(!answer.output().contains("parsed before"));
+}
+
+#[test]
+fn a_setting_switches_the_parser_off() {
+    let ws = Workspace::new()
+        .file("a.rs", SOURCE)
+        .file("long.rs", long())
+        .home(
+            ".gemini/settings.json",
+            r#"{"tools": {"disableSyntax": true}}"#,
+        );
+    let edit = json!({"file_path": "a.rs", "old_string": "run();", "new_string": "run(;"});
+    let answer = ws
+        .tool("replace")
+        .arguments(&edit)
+        .changing(&["a.rs"])
+        .run();
+    assert!(!answer.output().contains("parsed before"));
+    let read = ws.call("read_file", &json!({"absolute_path": "long.rs"}));
+    assert!(!read.output().contains("run_all"));
+    let outline = json!({"absolute_path": "a.rs", "outline": true});
+    let message = ws
+        .call("read_file", &outline)
+        .error("invalid_tool_params", 2);
+    assert!(message.contains("There is no outline of a.rs"), "{message}");
+}
+
+#[test]
+fn a_text_that_is_cut_ends_with_the_outline_of_the_rest() {
+    let ws = Workspace::new().file("a.rs", long());
+    let read = ws
+        .call("read_file", &json!({"absolute_path": "a.rs"}))
+        .output();
+    let end = "read a part.]\n2093-2095 function run_all\n2097 struct Last\n";
+    assert!(read.ends_with(end), "{}", &read[read.len() - 300..]);
+    // Whoever says how much to read wants no more.
+    let part = json!({"absolute_path": "a.rs", "limit": 10});
+    assert!(!ws.call("read_file", &part).output().contains("run_all"));
+}
+
+#[test]
+fn an_outline_alone_has_kinds_names_and_lines() {
+    let python =
+        "import os\n\n\nclass A:\n    def f(self):\n        return 1\n\n\ndef g():\n    pass\n";
+    let ws = Workspace::new()
+        .file("a.py", python)
+        .file("a.txt", "text\n");
+    let call = ws.call(
+        "read_file",
+        &json!({"absolute_path": "a.py", "outline": true}),
+    );
+    let all = "4-6 class A\n  5-6 function f\n9-10 function g\n";
+    assert_eq!(call.output(), all);
+    let text = json!({"absolute_path": "a.txt", "outline": true});
+    ws.call("read_file", &text).error("invalid_tool_params", 2);
+}
+
+#[test]
+fn definitions_come_before_the_lines_that_use_them() {
+    let ws = Workspace::new()
+        .file("a.rs", SOURCE)
+        .file("b.py", "def run():\n    pass\n\nrun()\n");
+    let search = |pattern: &str| {
+        let search = json!({"pattern": pattern, "definitions": true});
+        ws.call("search_file_content", &search).output()
+    };
+    let found = search("run");
+    let head = "Found 2 definitions for pattern \"run\":\n---\nFile: a.rs\nL5-5: function run\n---\nFile: b.py\nL1-2: function run\n---\n";
+    assert!(found.starts_with(head), "{found}");
+    assert!(found.contains("(4 matching lines in all"), "{found}");
+    // Without one, the search is an ordinary one.
+    assert!(search("pass").contains("L2:     pass"));
+}
+
+#[test]
+fn the_calls_of_a_batch_share_one_parser() {
+    let ws = Workspace::new().file("a.rs", SOURCE);
+    let call = |old: &str, new: &str| {
+        let arguments = json!({"file_path": "a.rs", "old_string": old, "new_string": new});
+        json!({"name": "replace", "args": arguments}).to_string() + "\n"
+    };
+    let calls = call("run();", "run(;") + &call("run(;", "run();") + &call("main()", "main(");
+    let answer = ws
+        .call_tool(&["--batch"])
+        .input(calls)
+        .changing(&["a.rs"])
+        .run();
+    let named: Vec<bool> = answer
+        .text()
+        .lines()
+        .map(|line| line.contains("parsed before"))
+        .collect();
+    assert_eq!(named, [true, false, true]);
+}
