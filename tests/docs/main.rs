@@ -6,8 +6,6 @@ mod book;
 mod book_in_browser;
 mod command_lines;
 mod manual_pages;
-mod old_names;
-mod one_door;
 mod readme;
 mod skill;
 mod tool_help;

@@ -2,6 +2,8 @@
 
 use gemini_tools_test_harness as harness;
 
+mod checks;
+mod checks_ci;
 mod dialects;
 mod doctor;
 mod formats;

@@ -1,8 +1,8 @@
 //! Diagnostics for people and for CI: findings of `lint` and `doctor`, and faults of settings,
 //! policies, tools' files and declarations.
 //!
-//! Owned here: the type and its text on one line. `gemini-tools-custom-tools` writes the formats of
-//! CI services.
+//! Owned here: the type and its text on one line. `gemini-tools-checks` writes the formats of CI
+//! services.
 
 use crate::text::show_path;
 use serde::{Deserialize, Serialize, Serializer};

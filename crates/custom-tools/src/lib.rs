@@ -10,9 +10,8 @@
 //! the `catalogue`. Whether a command of a pair is one of these executables is told by
 //! [`own_program`].
 //!
-//! [`Lint`] has findings about these files and about printed lists of declarations, [`dialect`]
-//! writes declarations, calls and results as other hosts and APIs do, and [`ci`] writes findings in
-//! the formats of CI services.
+//! [`Lint`] has findings about these files and about printed lists of declarations, and [`dialect`]
+//! writes declarations, calls and results as other hosts and APIs do.
 //!
 //! `gemini-tools-settings` decides about trust, and `gemini-tools-process` runs programs.
 //!
@@ -46,7 +45,6 @@
 mod block;
 mod call;
 mod catalogue;
-pub mod ci;
 pub mod dialect;
 mod env;
 mod files;

@@ -18,6 +18,7 @@ mod edit;
 #[cfg(all(test, feature = "full"))]
 mod example;
 mod fact;
+pub mod line_pattern;
 mod memory;
 mod near_names;
 mod nearest;
