@@ -31,7 +31,7 @@
 mod ends;
 
 use super::command::OutputSink;
-use super::condense::{Condenser, is_worth_it};
+use super::condense::{Condenser, MIN_CHARS, by_path, is_worth_it, own_frames};
 use super::decode::OutputDecoder;
 use super::log::Log;
 use super::terminal::TerminalEmulator;
@@ -161,14 +161,18 @@ impl<'a> Capture<'a> {
             };
         }
         let is_cut = shown.plain.chars > self.limit;
+        let is_for_model = shown.condensed.is_some();
         let short = shown.condensed;
         let short = short.filter(|(_, ends)| is_worth_it(ends.chars, shown.plain.chars));
         let (mut file, mut place) = (None, String::new());
-        if is_cut || short.is_some() {
+        let has_frames = is_for_model
+            && self.whole.is_in_memory()
+            && own_frames(&String::from_utf8_lossy(&self.whole.memory)).is_some();
+        if is_cut || short.is_some() || has_frames {
             (file, place) = self.whole.keep();
         }
         let short = short.filter(|_| file.is_some() && !self.whole.is_lost);
-        if !is_cut && short.is_none() {
+        if !is_cut && short.is_none() && !has_frames {
             self.whole.forget();
             file = None;
         }
@@ -190,10 +194,17 @@ impl<'a> Capture<'a> {
                 format!("[{missing} are left out here.{place}]\n")
             })
         });
+        let text = text.trim_matches(['\n', ' ', '\t']);
+        let framed = has_frames && file.is_some() && !self.whole.is_lost;
+        let framed = framed.then(|| own_frames(text)).flatten();
+        let framed = framed.map(|short| format!("{}\n[Frames left out.{place}]", short.trim_end()));
+        let text = framed.as_deref().unwrap_or(text);
+        let grouped = (is_for_model && text.len() >= MIN_CHARS).then(|| by_path(text));
+        let text = grouped.flatten().map_or(text.to_owned(), |grouped| {
+            grouped + "\n[What begins with the same path stands below or behind it.]"
+        });
         CapturedOutput {
-            text: text.trim_matches(['\n', ' ', '\t']).to_owned()
-                + &decoded.unwrap_or_default()
-                + &note,
+            text: text + &decoded.unwrap_or_default() + &note,
             coloured,
             bytes,
             file,

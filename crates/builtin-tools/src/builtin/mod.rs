@@ -28,6 +28,7 @@ mod placeholder;
 mod query;
 mod scope;
 mod search;
+mod search_outline;
 
 #[cfg(feature = "full")]
 pub use confinement::{changes, sandbox, undo_note};

@@ -6,6 +6,7 @@ use super::scope::{
     SearchScope, node_modules, node_modules_note, push_unreadable, require_directory,
 };
 use super::search::{Failure, FileSearcher, Hits, MAX_BYTES, SearchRequest};
+use super::search_outline::outline;
 use super::{BuiltinTool, ToolEnv, make_call};
 use gemini_tools_core::colours::Look;
 use gemini_tools_core::tool::named::NamedText;
@@ -539,7 +540,11 @@ impl ToolInvocation for Call {
         } else {
             Vec::new()
         };
-        let result = self.answer(kept, &report, &nearest, cx);
+        let near = match &self.filter {
+            Some(_) if !has_searched => self.near_files(cx)?,
+            _ => None,
+        };
+        let result = self.answer(kept, &report, &nearest, near, cx);
         Ok(match &self.filter {
             Some(filter) if !has_searched => result.with_data("unmatchedInclude", filter.as_str()),
             _ => result,
@@ -556,6 +561,31 @@ impl Call {
     fn enters(&self, path: &[u8], name_at: usize) -> bool {
         (self.include.is_empty() || self.include.can_match_below(path))
             && !self.exclude.matches(path, name_at)
+    }
+
+    /// Says where there are files for patterns that have matched none.
+    fn near_files(&self, cx: &Context) -> Result<Option<String>, ToolError> {
+        let list = split_list(self.filter.as_deref().unwrap_or_default());
+        let included = list.into_iter().filter(|pattern| !pattern.starts_with('!'));
+        let included: Vec<&str> = included.collect();
+        let below = included.iter().map(|pattern| format!("**/{pattern}"));
+        let below: Vec<String> = below.collect();
+        let plain: Vec<String> = included.iter().map(|one| (*one).to_owned()).collect();
+        let deeper = format!("in subdirectories, as '{}'", below.join(","));
+        let mut ways = Vec::new();
+        for (way, patterns, ignore_case) in [
+            (String::new(), &plain, false),
+            ("in another case".to_owned(), &plain, true),
+            (deeper, &below, false),
+        ] {
+            let set = PatternSet::for_names_or_paths(patterns, ignore_case)?;
+            ways.push((way, set));
+        }
+        let found = self.scope.near_files(&ways, &cx.cancel)?;
+        Ok(Some(match found {
+            Some(found) => format!("No file fits the filter; there is {found}."),
+            None => "No file fits the filter.".to_owned(),
+        }))
     }
 
     fn nearest_names(&self, cx: &Context) -> Result<Vec<String>, ToolError> {
@@ -604,17 +634,27 @@ impl Call {
         mut kept: Results,
         report: &WalkReport,
         nearest: &[String],
+        near: Option<String>,
         cx: &Context,
     ) -> ToolResult {
         kept.binary.sort_unstable();
-        let shown = self.show(&mut kept, cx);
+        let shown = self.show(&kept, cx);
         let is_cut = kept.is_cut || shown.is_cut;
         let mut text = self.headline(shown.matches, is_cut, cx);
         if shown.files > 0 && !self.names_only {
             text.push_str("---\n");
         }
+        let head = text.text.clone();
         text.append(shown.text);
+        let is_long = |limit: usize| text.text.len() > limit && text.text.chars().count() > limit;
+        let is_long = cx.limit_chars.is_some_and(is_long);
+        let is_outlined = is_long && kept.files.len() > 1 && !self.names_only;
+        let body = is_outlined.then(|| outline(&kept.files));
+        let notes_at = text.text.len();
         let mut note = |note: String| text.push_str(&format!("\n({note})"));
+        if let Some(near) = near {
+            note(near);
+        }
         if let Some(reading) = &self.query.note {
             note(format!("In the pattern {reading}."));
         }
@@ -640,6 +680,7 @@ impl Call {
         kept.push_left_out(&mut text);
         push_unreadable(&mut text, report);
         let summary = format!("Found {}", super::counted(shown.matches as usize, "match"));
+        let outline = body.map(|body| head + body.trim_end() + &text.text[notes_at..]);
         let mut result = ToolResult::named(text)
             .with_display(summary)
             .with_data("matches", shown.matches)
@@ -657,29 +698,30 @@ impl Call {
             result = result.with_data("unreadable", unread);
         }
         result.locations = self.request.columns.then_some(shown.locations);
+        result.outline = outline;
         result
     }
 
-    fn show(&self, kept: &mut Results, cx: &Context) -> ShownMatches {
+    fn show(&self, kept: &Results, cx: &Context) -> ShownMatches {
         let (most, room) = self.room();
         let mut shown = ShownMatches {
             text: NamedText::answering(cx),
             ..ShownMatches::default()
         };
-        for (name, hits) in std::mem::take(&mut kept.files) {
+        for (name, hits) in &kept.files {
             if shown.matches >= most || shown.text.text.len() > room {
                 shown.is_cut = true;
                 break;
             }
             shown.files += 1;
             if let Some(hits) = hits {
-                shown.push_file(&name, &hits, self);
+                shown.push_file(name, hits, self);
             } else {
                 shown.matches += 1;
-                shown.text.push_name(&name);
+                shown.text.push_name(name);
                 shown.text.push_str("\n");
                 if self.request.columns {
-                    shown.locations.push(FoundPlace::file(name));
+                    shown.locations.push(FoundPlace::file(name.as_slice()));
                 }
             }
         }

@@ -45,6 +45,9 @@ pub struct ToolResult {
     /// Text without the labels that say nothing, for the forms that do without them.
     #[serde(skip)]
     pub short_text: Option<String>,
+    /// Text for a model in place of one that is longer than the limit of answers, which is kept whole.
+    #[serde(skip)]
+    pub outline: Option<String>,
     /// Text for people, if the content is in a notation for models.
     #[serde(skip)]
     pub text_for_people: Option<String>,

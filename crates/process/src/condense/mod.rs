@@ -7,11 +7,15 @@
 //! business.
 
 mod alarm;
+mod frames;
 mod history;
+mod paths;
 mod run;
 mod shape;
 
+pub(crate) use frames::own_frames;
 use history::hash;
+pub(crate) use paths::by_path;
 use run::{Line, Run, RunKind};
 use shape::Shape;
 use std::collections::VecDeque;
@@ -32,7 +36,7 @@ const RECENT_SHAPES: usize = 16;
 const MAX_LINE_BYTES: usize = 64 * 1024;
 
 /// Shorter output is not condensed.
-const MIN_CHARS: usize = 2_000;
+pub(crate) const MIN_CHARS: usize = 2_000;
 
 /// Returns a text without what repeats itself, and the number of lines that were left out; `None` if
 /// that is not worth it. Its lines are counted from `first`.
