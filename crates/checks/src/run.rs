@@ -586,13 +586,20 @@ impl<'a> Worker<'a> {
             let lines = counted(given_up, "line");
             self.unreadable(name, &format!("a pattern takes too long on {lines}"));
         }
-        for (slot, (i, _)) in run.line_rules.iter().enumerate() {
-            let rule = &run.rules[*i];
-            let asks = matches!(rule.demand, Demand::Match(_)) && self.applies[*i];
-            if asks && !has_match[slot] && !is_empty {
-                found.push(file_finding(rule, *i, name, None));
-            }
+        if !is_empty {
+            found.extend(self.without_match(name, &has_match));
         }
+    }
+
+    /// Returns the findings of rules that ask a file for a match that it does not have.
+    fn without_match(&self, name: &[u8], has_match: &[bool]) -> Vec<Finding> {
+        let rules = self.run.line_rules.iter().zip(has_match);
+        let missing = rules.filter_map(|((i, _), has_match)| {
+            let rule = &self.run.rules[*i];
+            let asks = matches!(rule.demand, Demand::Match(_)) && self.applies[*i];
+            (asks && !has_match).then(|| file_finding(rule, *i, name, None))
+        });
+        missing.collect()
     }
 }
 

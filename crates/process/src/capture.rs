@@ -31,7 +31,7 @@
 mod ends;
 
 use super::command::OutputSink;
-use super::condense::{Condenser, MIN_CHARS, by_path, is_worth_it, own_frames};
+use super::condense::{Condenser, by_path, is_worth_it, own_frames};
 use super::decode::OutputDecoder;
 use super::log::Log;
 use super::terminal::TerminalEmulator;
@@ -165,9 +165,7 @@ impl<'a> Capture<'a> {
         let short = shown.condensed;
         let short = short.filter(|(_, ends)| is_worth_it(ends.chars, shown.plain.chars));
         let (mut file, mut place) = (None, String::new());
-        let has_frames = is_for_model
-            && self.whole.is_in_memory()
-            && own_frames(&String::from_utf8_lossy(&self.whole.memory)).is_some();
+        let has_frames = is_for_model && self.whole.has_frames();
         if is_cut || short.is_some() || has_frames {
             (file, place) = self.whole.keep();
         }
@@ -195,14 +193,12 @@ impl<'a> Capture<'a> {
             })
         });
         let text = text.trim_matches(['\n', ' ', '\t']);
-        let framed = has_frames && file.is_some() && !self.whole.is_lost;
-        let framed = framed.then(|| own_frames(text)).flatten();
-        let framed = framed.map(|short| format!("{}\n[Frames left out.{place}]", short.trim_end()));
-        let text = framed.as_deref().unwrap_or(text);
-        let grouped = (is_for_model && text.len() >= MIN_CHARS).then(|| by_path(text));
-        let text = grouped.flatten().map_or(text.to_owned(), |grouped| {
-            grouped + "\n[What begins with the same path stands below or behind it.]"
-        });
+        let whole = has_frames && file.is_some() && !self.whole.is_lost;
+        let text = if is_for_model {
+            in_short(text, whole.then_some(&*place))
+        } else {
+            text.to_owned()
+        };
         CapturedOutput {
             text: text + &decoded.unwrap_or_default() + &note,
             coloured,
@@ -326,6 +322,20 @@ impl OutputTexts {
     }
 }
 
+/// Returns a text for a model: paths once, and, where the whole is in the file that `place` names, without frames of
+/// libraries.
+fn in_short(text: &str, place: Option<&str>) -> String {
+    let framed = place.and_then(|place| {
+        let short = own_frames(text)?;
+        Some(format!("{}\n[Frames left out.{place}]", short.trim_end()))
+    });
+    let text = framed.as_deref().unwrap_or(text);
+    by_path(text).map_or_else(
+        || text.to_owned(),
+        |grouped| grouped + "\n[What begins with the same path stands below or behind it.]",
+    )
+}
+
 /// Everything that came, in memory first and then in a file.
 struct WholeOutput<'a> {
     new_file: NewFile<'a>,
@@ -371,6 +381,11 @@ impl WholeOutput<'_> {
             None => self.is_lost = true,
         }
         self.memory = Vec::new();
+    }
+
+    /// Returns true if a backtrace in it has frames of libraries.
+    fn has_frames(&self) -> bool {
+        self.is_in_memory() && own_frames(&String::from_utf8_lossy(&self.memory)).is_some()
     }
 
     /// Returns the file, if it could be made, and a sentence that names it.

@@ -3,7 +3,7 @@
 use super::locations;
 use gemini_tools_core::tool::named::NamedText;
 use gemini_tools_core::tool::{Cancellation, ErrorKind, Location, ToolError};
-use gemini_tools_workspace::pattern::PatternSet;
+use gemini_tools_workspace::pattern::{PatternSet, split_list};
 use gemini_tools_workspace::walk::{
     NodeModules, Visitor, WalkEntry, WalkOptions, WalkReport, walk,
 };
@@ -116,6 +116,35 @@ impl SearchScope {
             }
         }
         Ok(None)
+    }
+
+    /// Says where there are files for a list of patterns that has matched none, in a sentence.
+    pub(super) fn near_filter(
+        &self,
+        filter: &str,
+        cancel: &Cancellation,
+    ) -> Result<String, ToolError> {
+        let list = split_list(filter);
+        let included = list.into_iter().filter(|pattern| !pattern.starts_with('!'));
+        let included: Vec<&str> = included.collect();
+        let below = included.iter().map(|pattern| format!("**/{pattern}"));
+        let below: Vec<String> = below.collect();
+        let plain: Vec<String> = included.iter().map(|one| (*one).to_owned()).collect();
+        let deeper = format!("in subdirectories, as '{}'", below.join(","));
+        let mut ways = Vec::new();
+        for (way, patterns, ignore_case) in [
+            (String::new(), &plain, false),
+            ("in another case".to_owned(), &plain, true),
+            (deeper, &below, false),
+        ] {
+            let set = PatternSet::for_names_or_paths(patterns, ignore_case)?;
+            ways.push((way, set));
+        }
+        let found = self.near_files(&ways, cancel)?;
+        Ok(match found {
+            Some(found) => format!("No file fits the filter; there is {found}."),
+            None => "No file fits the filter.".to_owned(),
+        })
     }
 }
 

@@ -48,6 +48,9 @@ const LINE_BYTES: usize = 64;
 /// A shown line is cut around its match beyond this, in characters.
 const LINE_CHARS: usize = 2_000;
 
+/// Lines beside a match that one call can ask for.
+pub(super) const MAX_CONTEXT_LINES: u64 = 10_000;
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ShownLine {
     /// From 1.
@@ -89,6 +92,27 @@ pub(super) struct SearchRequest {
     pub(super) lines: bool,
     /// Columns of matches are wanted.
     pub(super) columns: bool,
+}
+
+/// Checks a number that must have a least value.
+pub(super) fn number(name: &str, value: Option<f64>, least: u64) -> Result<Option<u64>, ToolError> {
+    match value {
+        None => Ok(None),
+        Some(n) if n >= least as f64 => Ok(Some(n as u64)),
+        Some(n) => Err(ToolError::invalid(format!(
+            "\"{name}\" must be at least {least}, but it is {n}."
+        ))),
+    }
+}
+
+/// Checks a number of lines beside a match.
+pub(super) fn context_lines(name: &str, value: Option<f64>) -> Result<Option<u64>, ToolError> {
+    match number(name, value, 0)? {
+        Some(n) if n > MAX_CONTEXT_LINES => Err(ToolError::invalid(format!(
+            "\"{name}\" must be at most {MAX_CONTEXT_LINES}, but it is {n}."
+        ))),
+        other => Ok(other),
+    }
 }
 
 /// A reason why the search of a file stopped.

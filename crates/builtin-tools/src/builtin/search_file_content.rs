@@ -5,7 +5,9 @@ use super::query::Query;
 use super::scope::{
     SearchScope, node_modules, node_modules_note, push_unreadable, require_directory,
 };
-use super::search::{Failure, FileSearcher, Hits, MAX_BYTES, SearchRequest};
+use super::search::{
+    Failure, FileSearcher, Hits, MAX_BYTES, MAX_CONTEXT_LINES, SearchRequest, context_lines, number,
+};
 use super::search_outline::outline;
 use super::{BuiltinTool, ToolEnv, make_call};
 use gemini_tools_core::colours::Look;
@@ -38,9 +40,6 @@ const MAX_BINARY: usize = 10_000;
 
 /// Names of files that could not be read, in the text.
 const MAX_UNREADABLE: usize = 5;
-
-/// Lines beside a match that one call can ask for.
-const MAX_CONTEXT_LINES: u64 = 10_000;
 
 /// Everything that is fixed about the tool.
 pub(super) static TOOL: BuiltinTool = BuiltinTool {
@@ -253,27 +252,6 @@ fn patterns(
         PatternSet::for_names_or_paths(include, false)?,
         PatternSet::for_names_or_paths(exclude, false)?,
     ))
-}
-
-/// Checks a number that must have a least value.
-fn number(name: &str, value: Option<f64>, least: u64) -> Result<Option<u64>, ToolError> {
-    match value {
-        None => Ok(None),
-        Some(n) if n >= least as f64 => Ok(Some(n as u64)),
-        Some(n) => Err(ToolError::invalid(format!(
-            "\"{name}\" must be at least {least}, but it is {n}."
-        ))),
-    }
-}
-
-/// Checks a number of lines beside a match.
-fn context_lines(name: &str, value: Option<f64>) -> Result<Option<u64>, ToolError> {
-    match number(name, value, 0)? {
-        Some(n) if n > MAX_CONTEXT_LINES => Err(ToolError::invalid(format!(
-            "\"{name}\" must be at most {MAX_CONTEXT_LINES}, but it is {n}."
-        ))),
-        other => Ok(other),
-    }
 }
 
 #[derive(Default)]
@@ -541,7 +519,7 @@ impl ToolInvocation for Call {
             Vec::new()
         };
         let near = match &self.filter {
-            Some(_) if !has_searched => self.near_files(cx)?,
+            Some(filter) if !has_searched => Some(self.scope.near_filter(filter, &cx.cancel)?),
             _ => None,
         };
         let result = self.answer(kept, &report, &nearest, near, cx);
@@ -561,31 +539,6 @@ impl Call {
     fn enters(&self, path: &[u8], name_at: usize) -> bool {
         (self.include.is_empty() || self.include.can_match_below(path))
             && !self.exclude.matches(path, name_at)
-    }
-
-    /// Says where there are files for patterns that have matched none.
-    fn near_files(&self, cx: &Context) -> Result<Option<String>, ToolError> {
-        let list = split_list(self.filter.as_deref().unwrap_or_default());
-        let included = list.into_iter().filter(|pattern| !pattern.starts_with('!'));
-        let included: Vec<&str> = included.collect();
-        let below = included.iter().map(|pattern| format!("**/{pattern}"));
-        let below: Vec<String> = below.collect();
-        let plain: Vec<String> = included.iter().map(|one| (*one).to_owned()).collect();
-        let deeper = format!("in subdirectories, as '{}'", below.join(","));
-        let mut ways = Vec::new();
-        for (way, patterns, ignore_case) in [
-            (String::new(), &plain, false),
-            ("in another case".to_owned(), &plain, true),
-            (deeper, &below, false),
-        ] {
-            let set = PatternSet::for_names_or_paths(patterns, ignore_case)?;
-            ways.push((way, set));
-        }
-        let found = self.scope.near_files(&ways, &cx.cancel)?;
-        Ok(Some(match found {
-            Some(found) => format!("No file fits the filter; there is {found}."),
-            None => "No file fits the filter.".to_owned(),
-        }))
     }
 
     fn nearest_names(&self, cx: &Context) -> Result<Vec<String>, ToolError> {
@@ -646,41 +599,16 @@ impl Call {
         }
         let head = text.text.clone();
         text.append(shown.text);
-        let is_long = |limit: usize| text.text.len() > limit && text.text.chars().count() > limit;
-        let is_long = cx.limit_chars.is_some_and(is_long);
-        let is_outlined = is_long && kept.files.len() > 1 && !self.names_only;
-        let body = is_outlined.then(|| outline(&kept.files));
-        let notes_at = text.text.len();
-        let mut note = |note: String| text.push_str(&format!("\n({note})"));
-        if let Some(near) = near {
-            note(near);
-        }
-        if let Some(reading) = &self.query.note {
-            note(format!("In the pattern {reading}."));
-        }
-        if !nearest.is_empty() {
-            let names: Vec<String> = nearest.iter().map(|name| format!("`{name}`")).collect();
-            note(format!(
-                "Names like it in these files: {}.",
-                names.join(", ")
-            ));
-        }
-        if is_cut {
-            note("Narrow the search to see other matches.".to_owned());
-        }
-        if shown.is_cut_in_file && self.request.most <= self.most {
-            let most = self.request.most;
-            note(format!("Matches shown of each file: at most {most}."));
-        }
-        if let Some(modules) = node_modules_note(report) {
-            note(format!(
-                "{modules}; name it in 'include' or 'path' to search it."
-            ));
-        }
-        kept.push_left_out(&mut text);
-        push_unreadable(&mut text, report);
+        let notes = self.notes(
+            &kept,
+            report,
+            (nearest, near),
+            (is_cut, shown.is_cut_in_file),
+            cx,
+        );
+        let outline = outline(&text.text, &head, &notes.text, &kept.files, cx.limit_chars);
+        text.append(notes);
         let summary = format!("Found {}", super::counted(shown.matches as usize, "match"));
-        let outline = body.map(|body| head + body.trim_end() + &text.text[notes_at..]);
         let mut result = ToolResult::named(text)
             .with_display(summary)
             .with_data("matches", shown.matches)
@@ -700,6 +628,48 @@ impl Call {
         result.locations = self.request.columns.then_some(shown.locations);
         result.outline = outline;
         result
+    }
+
+    /// Returns what is said behind the matches: names like the pattern's or where there are files, and whether something is
+    /// cut, in all or in a file.
+    fn notes(
+        &self,
+        kept: &Results,
+        report: &WalkReport,
+        (nearest, near): (&[String], Option<String>),
+        (is_cut, is_cut_in_file): (bool, bool),
+        cx: &Context,
+    ) -> NamedText {
+        let mut text = NamedText::answering(cx);
+        let mut note = |note: String| text.push_str(&format!("\n({note})"));
+        if let Some(near) = near {
+            note(near);
+        }
+        if let Some(reading) = &self.query.note {
+            note(format!("In the pattern {reading}."));
+        }
+        if !nearest.is_empty() {
+            let names: Vec<String> = nearest.iter().map(|name| format!("`{name}`")).collect();
+            note(format!(
+                "Names like it in these files: {}.",
+                names.join(", ")
+            ));
+        }
+        if is_cut {
+            note("Narrow the search to see other matches.".to_owned());
+        }
+        if is_cut_in_file && self.request.most <= self.most {
+            let most = self.request.most;
+            note(format!("Matches shown of each file: at most {most}."));
+        }
+        if let Some(modules) = node_modules_note(report) {
+            note(format!(
+                "{modules}; name it in 'include' or 'path' to search it."
+            ));
+        }
+        kept.push_left_out(&mut text);
+        push_unreadable(&mut text, report);
+        text
     }
 
     fn show(&self, kept: &Results, cx: &Context) -> ShownMatches {

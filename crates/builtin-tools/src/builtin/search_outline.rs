@@ -17,9 +17,24 @@ const MAX_NAMED: usize = 200;
 /// The files of a search with their matches, by name.
 type Files = BTreeMap<Vec<u8>, Option<Box<Hits>>>;
 
+/// Returns a text in the place of the whole of several files, if that is over the limit, in characters: between the head
+/// and the notes what fits of the matches.
+pub(super) fn outline(
+    whole: &str,
+    head: &str,
+    notes: &str,
+    files: &Files,
+    limit: Option<usize>,
+) -> Option<String> {
+    let is_long = whole.chars().nth(limit?).is_some();
+    let has_lines = files.values().any(Option::is_some);
+    (is_long && has_lines && files.len() > 1)
+        .then(|| head.to_owned() + body(files).trim_end() + notes)
+}
+
 /// Returns as many first matches of each file as there is room for, with the count of the others; the counts alone of
 /// more files, by directory where they are too many. The last line says what it is and how to go on.
-pub(super) fn outline(files: &Files) -> String {
+fn body(files: &Files) -> String {
     if files.len() > MAX_NAMED {
         return directories(files)
             + "(Matches by directory. Search one of them with 'path', or narrow the pattern.)\n";
@@ -68,7 +83,7 @@ fn first_matches(files: &Files, most: usize) -> String {
         }
         let more = count(hits.as_deref()).saturating_sub(most as u64);
         if more > 0 {
-            text.push_str(&format!("(+{more})\n"));
+            text.push_str(&format!("({more} more)\n"));
         }
         text.push_str("---\n");
     }

@@ -36,7 +36,7 @@ const RECENT_SHAPES: usize = 16;
 const MAX_LINE_BYTES: usize = 64 * 1024;
 
 /// Shorter output is not condensed.
-pub(crate) const MIN_CHARS: usize = 2_000;
+const MIN_CHARS: usize = 2_000;
 
 /// Returns a text without what repeats itself, and the number of lines that were left out; `None` if
 /// that is not worth it. Its lines are counted from `first`.

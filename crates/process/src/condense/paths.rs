@@ -6,18 +6,24 @@ use super::alarm::is_alarm;
 /// Fewer lines of one path stay as they are.
 const MIN_LINES: usize = 3;
 
+/// A shorter text stays as it is, in bytes.
+const MIN_BYTES: usize = 600;
+
 /// The beginning of a line that is a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PathPrefix<'a> {
     /// `src/a.rs:` before a number and more.
     File(&'a str),
-    /// `src/` before a name that ends the line.
+    /// `src/` before a name that ends the line, or before `a.rs:12`.
     Directory(&'a str),
 }
 
 /// Returns a text in which lines of one path stand below it, and names of one directory behind it; `None` where that is
 /// not worth it.
 pub(crate) fn by_path(text: &str) -> Option<String> {
+    if text.len() < MIN_BYTES {
+        return None;
+    }
     let mut out = String::with_capacity(text.len());
     let lines: Vec<&str> = text.split('\n').collect();
     for run in lines.chunk_by(|one, next| prefix(one).is_some_and(|it| prefix(next) == Some(it))) {
@@ -54,18 +60,20 @@ fn prefix(line: &str) -> Option<PathPrefix<'_>> {
     let fits = |c: char| c.is_alphanumeric() || "/._-+@~".contains(c);
     let end = line.find(|c| !fits(c)).unwrap_or(line.len());
     let path = &line[..end];
-    let slash = path.rfind('/');
-    match line[end..].strip_prefix(':') {
-        Some(rest) if path.contains(['/', '.']) => {
-            let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-            let is_numbered = digits > 0 && rest[digits..].starts_with(':');
-            is_numbered.then(|| PathPrefix::File(&line[..=end]))
-        }
-        None if end == line.len() => {
-            let at = slash.filter(|at| at + 1 < end)?;
-            Some(PathPrefix::Directory(&line[..=at]))
-        }
-        _ => None,
+    let directory = || {
+        let at = path.rfind('/').filter(|at| at + 1 < end)?;
+        Some(PathPrefix::Directory(&line[..=at]))
+    };
+    let Some(rest) = line[end..].strip_prefix(':') else {
+        return (end == line.len()).then(directory).flatten();
+    };
+    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+    match &rest[digits..] {
+        _ if digits == 0 || !path.contains(['/', '.']) => None,
+        "" => directory(),
+        more => more
+            .starts_with(':')
+            .then_some(PathPrefix::File(&line[..=end])),
     }
 }
 
@@ -110,6 +118,13 @@ mod tests {
             ]
             .concat(),
             [names.clone(), vec!["warning: x".into()], hits("a", 12)].concat(),
+            [
+                (0..30)
+                    .map(|n| format!("crates/long/path/src/f{n}.rs:{n}"))
+                    .collect(),
+                vec!["end".into()],
+            ]
+            .concat(),
             [vec!["head".into()], names, vec!["a b/c d".into()]].concat(),
         ] {
             let text = lines.join("\n");
