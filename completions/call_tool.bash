@@ -23,7 +23,7 @@ _call_tool() {
 
     case "${cmd}" in
         call_tool)
-            opts="-o -t -0 -h -V --output --null --color --id --approval-mode --policy --explain --strict --stream --batch --from --fail-on-match --format --rule-id --message --level --root --propagate-status --help --history --undo --since --session --json --all --prune-history --version"
+            opts="-o -t -0 -h -V --output --null --color --id --approval-mode --policy --explain --strict --stream --batch --from --fail-on-match --format --check --files-from --changed --changed-lines --files-without-match --max --fail-level --baseline --update-baseline --rule-id --message --level --root --propagate-status --help --history --undo --since --session --json --all --prune-history --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -59,6 +59,34 @@ _call_tool() {
                     ;;
                 --format)
                     COMPREPLY=($(compgen -W "sarif junit github" -- "${cur}"))
+                    return 0
+                    ;;
+                --check)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --files-from)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --changed)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --changed-lines)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fail-level)
+                    COMPREPLY=($(compgen -W "error warning note" -- "${cur}"))
+                    return 0
+                    ;;
+                --baseline)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --rule-id)
@@ -125,7 +153,7 @@ _call_tool_with_tools() {
             continue
         fi
         case $word in
-            -o|--output|--color|--id|--approval-mode|--policy|--from|--format|--rule-id|--message|--level|--root|--history|--undo|--since|--session) is_value=true ;;
+            -o|--output|--color|--id|--approval-mode|--policy|--from|--format|--check|--files-from|--changed|--changed-lines|--max|--fail-level|--baseline|--rule-id|--message|--level|--root|--history|--undo|--since|--session) is_value=true ;;
             -*) ;;
             *) name=${name:-$word} ;;
         esac

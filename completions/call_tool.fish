@@ -22,6 +22,15 @@ anthropic\t''"
 complete -c call_tool -l format -d 'Print what a search finds for CI; github: annotations of GitHub Actions' -r -f -a "sarif\t''
 junit\t''
 github\t''"
+complete -c call_tool -l check -d 'Check files by the rules of these TOML files, all in one walk' -r -F
+complete -c call_tool -l files-from -d 'Check only these files: a list by lines or NULs, - for standard input' -r -F
+complete -c call_tool -l changed -d 'Check only the files that differ from where HEAD left this commit or branch' -r
+complete -c call_tool -l changed-lines -d 'Check only these files, and only the lines that were added' -r
+complete -c call_tool -l max -d 'Matches that a search may have before it fails' -r
+complete -c call_tool -l fail-level -d 'With --check: lowest level that fails [default: error]' -r -f -a "error\t''
+warning\t''
+note\t''"
+complete -c call_tool -l baseline -d 'With --check: file with known findings, which don\'t count' -r -F
 complete -c call_tool -l rule-id -d 'Name of the broken rule in a report [default: the tool\'s name]' -r
 complete -c call_tool -l message -d 'Message for each match in a report, with the text that was found below it or for {text} [default: that text]' -r
 complete -c call_tool -l level -d 'Severity of a match in a report [default: error]' -r -f -a "error\t''
@@ -39,6 +48,8 @@ complete -c call_tool -l strict -d 'Refuse arguments in JSON that the tool does 
 complete -c call_tool -l stream -d 'Print JSON lines: output while the tool runs, then the result'
 complete -c call_tool -l batch -d 'Read calls as JSON lines from standard input and answer each with a line'
 complete -c call_tool -l fail-on-match -d 'Exit 1 if a search finds anything, 0 if not, 2 on failure'
+complete -c call_tool -l files-without-match -d 'Find the files that a search does not match'
+complete -c call_tool -l update-baseline -d 'Write the baseline, or take out of it what is gone'
 complete -c call_tool -l propagate-status -d 'End with the command\'s own exit status; 125 is a failure of call_tool'
 complete -c call_tool -s h -l help -d 'Print help, about the tool where one is named'
 complete -c call_tool -l json -d 'With --history or --undo: print JSON lines'
@@ -54,7 +65,7 @@ function __call_tool_name
             continue
         end
         switch $word
-            case -o --output --color --id --approval-mode --policy --from --format --rule-id --message --level --root --history --undo --since --session
+            case -o --output --color --id --approval-mode --policy --from --format --check --files-from --changed --changed-lines --max --fail-level --baseline --rule-id --message --level --root --history --undo --since --session
                 set is_value 1
             case '-*'
             case '*'

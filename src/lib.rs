@@ -26,7 +26,8 @@
 //! | [`trust`] | `gemini-tools-settings` | whether what a project brings may run |
 //! | [`declaration`] | `gemini-tools-core` | declarations of others, repaired |
 //! | [`dialect`] | `gemini-tools-custom-tools` | how other hosts and APIs write the same tools |
-//! | [`ci`] | `gemini-tools-custom-tools` | findings, for CI services |
+//! | [`checks`] | `gemini-tools-checks` | many rules about a project's files, in one walk |
+//! | [`ci`] | `gemini-tools-checks` | findings, for CI services |
 //! | [`process`] | `gemini-tools-process` | running commands, watched over and kept within bounds |
 //! | [`workspace`] | `gemini-tools-workspace` | all access to the project's files |
 //! | [`sandbox`] | `gemini-tools-process` | the kernel's limits on a command |
@@ -37,6 +38,7 @@
 //! | [`parallel`] | `gemini-tools-core` | which calls of a message are made at the same time |
 //! | [`message`] | `gemini-tools-core` | messages of the Gemini API, which answers are parts of |
 //! | [`diagnostic`] | `gemini-tools-core` | one thing that is wrong, for people and for CI |
+//! | [`position`] | `gemini-tools-core` | lines and columns of documents |
 //! | [`json`] | `gemini-tools-core` | JSON documents of others, within limits |
 //! | [`text`] | `gemini-tools-core` | names and paths as text |
 //! | [`colours`] | `gemini-tools-core` | whether a terminal shows colours, and which |
@@ -75,15 +77,18 @@ pub use gemini_tools_agent as agent;
 #[cfg(feature = "files")]
 pub use gemini_tools_builtin_tools::{builtin, edit};
 #[cfg(feature = "session")]
+pub use gemini_tools_checks::{self as checks, ci};
+#[cfg(feature = "session")]
 pub use gemini_tools_core::declarations as declaration;
 pub use gemini_tools_core::registry::ToolRegistry;
 pub use gemini_tools_core::{
-    answer, colours, diagnostic, json, message, parallel, registry, tail_call, text, tool, version,
+    answer, colours, diagnostic, json, message, parallel, position, registry, tail_call, text,
+    tool, version,
 };
 #[cfg(feature = "session")]
 pub use gemini_tools_custom_tools as custom;
 #[cfg(feature = "session")]
-pub use gemini_tools_custom_tools::{ci, dialect};
+pub use gemini_tools_custom_tools::dialect;
 #[cfg(feature = "session")]
 pub use gemini_tools_environment::variables;
 #[cfg(feature = "session")]

@@ -14,6 +14,7 @@ import { answersTo } from '../../scripts/e2e.d/records.mjs';
 import { tokenizer } from './tokenizer.mjs';
 import { calls, logCalls, logFiles, projectFiles } from './calls.mjs';
 
+const FACTS = JSON.parse(fs.readFileSync(new URL('../../tests/logs/facts.json', import.meta.url)));
 const VERSION = '0.61.0';
 const CALL_LIMIT_MS = 60_000;
 
@@ -28,6 +29,8 @@ read of each answer, with the tokenizer o200k_base.
 
   --call-tool PATH  the call command (default: bin/call_tool)
   --logs            makes other calls: they print the logs of tests/logs
+  --facts           the same, and shows of each log how many of its facts, which
+                    tests/logs/facts.json marks, are in our answer
   --calls           shows each call
   --text DIR        writes the texts of the answers below DIR
 
@@ -41,6 +44,7 @@ function readOptions() {
     options: {
       'call-tool': { type: 'string', default: path.join(checkout, 'bin', 'call_tool') },
       logs: { type: 'boolean', default: false },
+      facts: { type: 'boolean', default: false },
       calls: { type: 'boolean', default: false },
       text: { type: 'string' },
       help: { type: 'boolean', short: 'h', default: false },
@@ -107,12 +111,21 @@ function ratio(our, their) {
   return (our / their).toFixed(2);
 }
 
+/** A line with the facts of a log that are in a text. */
+function factsOf(position, text, share) {
+  const name = Object.keys(logFiles())[position].replace(/^logs\/|\.gz$/g, '');
+  const facts = FACTS[name];
+  const missing = facts.filter((fact) => !text.includes(fact));
+  return [`${facts.length - missing.length}/${facts.length}`.padStart(6), share, name, ...missing.map((fact) => `\n       missing: ${fact}`)].join(' ');
+}
+
 async function main() {
   const options = readOptions();
   if (options.help) {
     process.stdout.write(USAGE);
     return 0;
   }
+  options.logs ||= options.facts;
   const base = fs.mkdtempSync(path.join(os.tmpdir(), 'gemini-tools-tokens-'));
   try {
     const count = await tokenizer();
@@ -123,6 +136,7 @@ async function main() {
       const both = [count(their[position]), count(our[position])];
       const sum = kinds.get(kind) ?? { calls: 0, their: 0, our: 0 };
       kinds.set(kind, { calls: sum.calls + 1, their: sum.their + both[0], our: sum.our + both[1] });
+      if (options.facts) console.log(factsOf(position, our[position], ratio(both[1], both[0])));
       if (options.calls) console.log(`${String(position).padStart(2)} ${both.map((n) => String(n).padStart(6)).join(' ')}  ${tool} ${JSON.stringify(args).slice(0, 90)}`);
       if (options.text) {
         fs.mkdirSync(options.text, { recursive: true });

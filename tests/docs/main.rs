@@ -2,12 +2,11 @@
 
 use gemini_tools_test_harness as harness;
 
+mod architecture;
 mod book;
 mod book_in_browser;
 mod command_lines;
 mod manual_pages;
-mod old_names;
-mod one_door;
 mod readme;
 mod skill;
 mod tool_help;

@@ -105,6 +105,33 @@ fn no_match_is_a_success_that_says_so() {
 }
 
 #[test]
+fn a_pattern_without_a_match_says_where_there_are_files() {
+    let ws = Workspace::new()
+        .file("src/a.rs", "")
+        .file("src/deep/B.rs", "");
+    for (arguments, says) in [
+        (
+            json!({"pattern": "*.rs"}),
+            "(2 files in subdirectories, as '**/*.rs').",
+        ),
+        (
+            json!({"pattern": "deep/*.rs"}),
+            "(1 file in subdirectories, as '**/deep/*.rs').",
+        ),
+        (
+            json!({"pattern": "**/b.rs", "case_sensitive": true}),
+            "(1 file in another case).",
+        ),
+    ] {
+        let output = ws.call("glob", &arguments).output();
+        assert!(output.starts_with("No files found matching '"), "{output}");
+        assert!(output.ends_with(says), "{output}");
+    }
+    let none = ws.call("glob", &json!({"pattern": "*.zig"})).output();
+    assert!(!none.contains('('), "{none}");
+}
+
+#[test]
 fn newest_come_first_within_a_day_then_by_name() {
     let day = 24 * 3600;
     let ws = Workspace::new();

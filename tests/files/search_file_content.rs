@@ -57,6 +57,79 @@ fn answer_has_the_known_form() {
     );
 }
 
+/// A project of so many files with so many matches each, in ten directories.
+fn large(files: usize, matches: usize) -> Workspace {
+    (0..files).fold(Workspace::new(), |ws, n| {
+        let line = |i: usize| format!("pub fn function_{i}_of_file_{n}() {{}}\n");
+        ws.file(format!("d{}/file{n:03}.rs", n % 10), lines(matches, line))
+    })
+}
+
+#[test]
+fn a_search_that_is_too_long_names_every_file_with_its_count() {
+    let ws = large(90, 40);
+    let output = search(&ws, &json!({"pattern": "fn "})).output();
+    assert!(
+        output.starts_with(
+            "Found 3600 matches for pattern \"fn \" in the workspace directory:\n---\n"
+        )
+    );
+    assert!(output.chars().count() < 18_000, "{}", output.len());
+    for n in 0..90 {
+        let first = format!(
+            "File: d{}/file{n:03}.rs\nL1: pub fn function_0_of_file_{n}() {{}}\n",
+            n % 10
+        );
+        assert!(output.contains(&first), "{first} is not in {output}");
+    }
+    assert_eq!(output.matches(" more)\n").count(), 90);
+    let (_, rest) = output
+        .split_once("The whole answer is in ")
+        .expect("a file");
+    let kept = rest.split(';').next().expect("a path");
+    let whole = std::fs::read_to_string(kept).expect("the file");
+    assert_eq!(whole.matches("\nL").count(), 3600);
+    // What is read by a program or a person is whole.
+    let lines = ws
+        .call_tool(&["search_file_content", "fn ", "--output", "lines"])
+        .run();
+    assert_eq!(lines.text().lines().count(), 3600);
+    let short = search(&ws, &json!({"pattern": "function_7_of"}));
+    assert_eq!(matches(&short).len(), 90, "what fits is shown as ever");
+}
+
+#[test]
+fn a_search_in_very_many_files_counts_by_directory() {
+    let output = search(&large(400, 5), &json!({"pattern": "fn "})).output();
+    for n in 0..10 {
+        let counts = format!("\nd{n}/: 200 matches in 40 files\n");
+        assert!(output.contains(&counts), "{counts} is not in {output}");
+    }
+    assert!(output.chars().count() < 2_000, "{output}");
+}
+
+#[test]
+fn a_filter_that_fits_no_file_says_where_there_are_some() {
+    let ws = Workspace::new()
+        .git()
+        .file(".gitignore", "build/\n")
+        .file("src/deep/a.ts", "x\n")
+        .file("build/b.ts", "x\n")
+        .file("Docs/c.md", "x\n");
+    for (include, says) in [
+        (
+            "deep/*.ts",
+            "No file fits the filter; there is 1 file in subdirectories, as '**/deep/*.ts'.",
+        ),
+        ("build/*.ts", "there is 1 ignored file."),
+        ("docs/*.md", "there is 1 file in another case."),
+        ("*.zig", "(No file fits the filter.)"),
+    ] {
+        let answer = search(&ws, &json!({"pattern": "x", "include": include}));
+        answer.must_say(&answer.output(), &["No matches found", says]);
+    }
+}
+
 #[test]
 fn case_matters_only_when_asked_for() {
     let ws = tree();

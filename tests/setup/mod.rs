@@ -1,5 +1,7 @@
 //! What is installed and set up, what is declared, and the formats of others.
 
+mod checks;
+mod checks_ci;
 mod dialects;
 mod doctor;
 mod formats;

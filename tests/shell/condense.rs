@@ -34,6 +34,58 @@ fn kept(text: &str) -> String {
 }
 
 #[test]
+fn a_backtrace_keeps_its_message_and_the_frames_of_the_project() {
+    let frames = "Traceback (most recent call last):\n  File \"run.py\", line 3, in <module>\n    load(1)\n\
+                  \x20 File \"/usr/lib/python3.11/a.py\", line 1, in a\n    b()\n\
+                  \x20 File \"/usr/lib/python3.11/b.py\", line 2, in b\n    c()\n\
+                  \x20 File \"/usr/lib/python3.11/c.py\", line 3, in c\n    d()\nKeyError: 'port'\n";
+    let ws = Workspace::new().file("log", frames);
+    let text = call(&ws, "cat log; exit 1").run().output();
+    assert!(text.contains("line 3, in <module>\n    load(1)\n  … 3 frames of libraries\nKeyError: 'port'\n[Frames left out. "), "{text}");
+    assert_eq!(kept(&text), frames);
+    let raw = ws
+        .tool("run_shell_command")
+        .arguments(&json!({"command": "cat log", "raw": true}));
+    assert!(raw.run().output().contains("c.py"));
+}
+
+#[test]
+fn lines_of_one_path_stand_below_it() {
+    let ws = (0..4).fold(Workspace::new(), |ws, n| {
+        let lines = |i: usize| format!("let value_{i} = {i};\n");
+        ws.file(
+            format!("crates/one/src/file{n}.rs"),
+            crate::harness::lines(30, lines),
+        )
+    });
+    let whole = call(&ws, "grep -rn let crates | sort -V")
+        .flags(&["-t"])
+        .run();
+    let whole = whole.text().to_owned();
+    let text = call(&ws, "grep -rn let crates | sort -V").run().output();
+    assert!(text.len() * 10 < whole.len() * 8, "{text}");
+    assert!(
+        text.contains("crates/one/src/file0.rs:\n1:let value_0 = 0;\n2:let value_1 = 1;\n"),
+        "{text}"
+    );
+    assert_eq!(text.matches("let value_").count(), 120, "no line is lost");
+    let found = call(
+        &ws,
+        "for i in {1..90}; do echo ./some/long/directory/name$i; done",
+    )
+    .run()
+    .output();
+    assert!(
+        found.contains("./some/long/directory/: name1 name2 name3 "),
+        "{found}"
+    );
+    let raw = ws
+        .tool("run_shell_command")
+        .arguments(&json!({"command": "grep -rn let crates", "raw": true}));
+    assert!(raw.run().output().contains("file1.rs:2:let value_1"));
+}
+
+#[test]
 fn a_long_log_keeps_its_ends_and_errors_and_a_file_holds_every_byte() {
     let ws = Workspace::new();
     let text = call(&ws, LOG).run().output();

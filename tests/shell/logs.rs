@@ -3,6 +3,7 @@
 //! The rules were made with the forty logs of `tuned`. Of the twenty of `held-out`, that of make has changed one since; those
 //! of docker, go, gradle, rsync, terraform, ansible and the server are written in the form of real ones.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;
 
@@ -65,6 +66,23 @@ fn alarms() -> Regex {
         r"(?i){before}(?:{words}|npm err!)(?:[\s\])\[:!]|$)|[✕✗]"
     ))
     .expect("a pattern")
+}
+
+/// What matters in each log, marked: the first error, failing names with their places, totals, the last line.
+#[test]
+fn every_marked_fact_of_a_log_is_in_its_answer() {
+    let facts = fs::read_to_string(checkout().join("tests/logs/facts.json")).expect("the facts");
+    let facts: BTreeMap<String, Vec<String>> = serde_json::from_str(&facts).expect("JSON");
+    assert_eq!(facts.len(), 60);
+    for kind in ["tuned", "held-out"] {
+        for log in logs(kind) {
+            let name = log.name.split("/logs/").nth(1).unwrap_or_default();
+            let name = name.trim_end_matches(".gz");
+            for fact in &facts[name] {
+                assert!(log.answer.contains(fact), "{name}: {fact}");
+            }
+        }
+    }
 }
 
 #[test]

@@ -117,6 +117,13 @@ impl Answer<'_> {
         if result.view.is_limited {
             return;
         }
+        if let (LlmContent::Text(text), Some(outline)) =
+            (&mut result.llm_content, result.view.outline.take())
+            && text.chars().nth(limit).is_some()
+        {
+            cut_to(text, &outline, keep);
+            result.view.odd_names.keep_within(0);
+        }
         for text in result.llm_content.texts_mut() {
             limit_text(text, limit, keep);
         }
@@ -616,14 +623,20 @@ fn limit_text(text: &mut String, limit: usize, keep: KeepText<'_>) {
         Some(newline) if newline > end / 2 => newline + 1,
         _ => end,
     };
-    let missing = &text[end..];
+    let shown = text[..end].to_owned();
+    cut_to(text, &shown, keep);
+}
+
+/// Puts a shorter text in the place of one, and says how much is missing and where it is.
+fn cut_to(text: &mut String, shown: &str, keep: KeepText<'_>) {
+    let missing = |count: fn(&str) -> usize| count(text).saturating_sub(count(shown));
     let how_much = format!(
         "{} more characters in {} lines",
-        missing.chars().count(),
-        missing.lines().count()
+        missing(|text| text.chars().count()),
+        missing(|text| text.lines().count())
     );
     let file = keep(text);
-    text.truncate(end);
+    shown.clone_into(text);
     if !text.ends_with('\n') {
         text.push('\n');
     }

@@ -1,8 +1,8 @@
 //! Diagnostics for people and for CI: the findings of `lint` and `doctor`, and mistakes in
 //! settings, policies, tool files and declarations.
 //!
-//! This module has the type and its one-line text. `gemini-tools-custom-tools` writes the formats
-//! of CI services.
+//! This module has the type and its one-line text. `gemini-tools-checks` writes the formats of CI
+//! services.
 
 use crate::text::show_path;
 use serde::{Deserialize, Serialize, Serializer};

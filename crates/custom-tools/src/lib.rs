@@ -9,9 +9,8 @@
 //! A call of a built-in tool reads none of these files. What they declare is cached (`catalogue`).
 //! Whether a pair's command is one of our own executables is determined by [`own_program`].
 //!
-//! [`Lint`] checks these files and printed lists of declarations, [`dialect`] converts
-//! declarations, calls and results to the formats of other hosts and APIs, and [`ci`] formats
-//! findings for CI services.
+//! [`Lint`] checks these files and printed lists of declarations, and [`dialect`] converts
+//! declarations, calls and results to the formats of other hosts and APIs.
 //!
 //! `gemini-tools-settings` decides about trust, and `gemini-tools-process` runs programs.
 //!
@@ -45,7 +44,6 @@
 mod block;
 mod call;
 mod catalogue;
-pub mod ci;
 pub mod dialect;
 mod env;
 mod files;

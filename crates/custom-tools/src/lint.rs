@@ -29,6 +29,8 @@ pub struct Lint {
     pub files: usize,
     /// The number of MCP servers that were checked.
     pub servers: usize,
+    /// The number of rules of checks.
+    pub rules: usize,
     names: BTreeMap<String, String>,
 }
 
@@ -43,8 +45,12 @@ impl Lint {
             0 => String::new(),
             n => format!(" and {}", counted(n, "MCP server")),
         };
+        let rules = match self.rules {
+            0 => String::new(),
+            n => format!(" and {}", counted(n, "rule")),
+        };
         format!(
-            "{} in {}{servers}: {}, {}, {}",
+            "{}{rules} in {}{servers}: {}, {}, {}",
             counted(self.tools, "tool"),
             counted(self.files, "file"),
             of(Severity::Error),

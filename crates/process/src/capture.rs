@@ -31,7 +31,7 @@
 mod ends;
 
 use super::command::OutputSink;
-use super::condense::{Condenser, is_worth_it};
+use super::condense::{Condenser, by_path, is_worth_it, own_frames};
 use super::decode::OutputDecoder;
 use super::log::Log;
 use super::terminal::TerminalEmulator;
@@ -160,14 +160,16 @@ impl<'a> Capture<'a> {
             };
         }
         let is_cut = shown.plain.chars > self.limit;
+        let is_for_model = shown.condensed.is_some();
         let short = shown.condensed;
         let short = short.filter(|(_, ends)| is_worth_it(ends.chars, shown.plain.chars));
         let (mut file, mut place) = (None, String::new());
-        if is_cut || short.is_some() {
+        let has_frames = is_for_model && self.whole.has_frames();
+        if is_cut || short.is_some() || has_frames {
             (file, place) = self.whole.keep();
         }
         let short = short.filter(|_| file.is_some() && !self.whole.is_lost);
-        if !is_cut && short.is_none() {
+        if !is_cut && short.is_none() && !has_frames {
             self.whole.forget();
             file = None;
         }
@@ -189,10 +191,15 @@ impl<'a> Capture<'a> {
                 format!("[{missing} are left out here.{place}]\n")
             })
         });
+        let text = text.trim_matches(['\n', ' ', '\t']);
+        let whole = has_frames && file.is_some() && !self.whole.is_lost;
+        let text = if is_for_model {
+            in_short(text, whole.then_some(&*place))
+        } else {
+            text.to_owned()
+        };
         CapturedOutput {
-            text: text.trim_matches(['\n', ' ', '\t']).to_owned()
-                + &decoded.unwrap_or_default()
-                + &note,
+            text: text + &decoded.unwrap_or_default() + &note,
             coloured,
             bytes,
             file,
@@ -311,6 +318,20 @@ impl OutputTexts {
     }
 }
 
+/// Returns a text for a model: paths once, and, where the whole is in the file that `place` names, without frames of
+/// libraries.
+fn in_short(text: &str, place: Option<&str>) -> String {
+    let framed = place.and_then(|place| {
+        let short = own_frames(text)?;
+        Some(format!("{}\n[Frames left out.{place}]", short.trim_end()))
+    });
+    let text = framed.as_deref().unwrap_or(text);
+    by_path(text).map_or_else(
+        || text.to_owned(),
+        |grouped| grouped + "\n[What begins with the same path stands below or behind it.]",
+    )
+}
+
 struct WholeOutput<'a> {
     new_file: NewFile<'a>,
     memory: Vec<u8>,
@@ -353,6 +374,11 @@ impl WholeOutput<'_> {
             None => self.is_lost = true,
         }
         self.memory = Vec::new();
+    }
+
+    /// Returns true if a backtrace in it has frames of libraries.
+    fn has_frames(&self) -> bool {
+        self.is_in_memory() && own_frames(&String::from_utf8_lossy(&self.memory)).is_some()
     }
 
     fn keep(&mut self) -> (Option<PathBuf>, String) {

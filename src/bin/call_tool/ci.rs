@@ -71,11 +71,11 @@ pub(crate) fn check(
 }
 
 /// Exit status of a search as a check that has found something, as grep's 1.
-const FOUND: u8 = 1;
+pub(crate) const FOUND: u8 = 1;
 
 /// Exit status of a check that could not be made, which must not look like one that has found
 /// something.
-const UNCHECKED: u8 = 2;
+pub(crate) const UNCHECKED: u8 = 2;
 
 /// Returns the exit status for an answer that has `status` without `--fail-on-match`.
 pub(crate) fn status(options: &CallToolOptions, answer: &Answer<'_>, status: u8) -> u8 {
@@ -169,9 +169,14 @@ pub(crate) fn report(
         report.remarks = answer.remarks();
     }
     report.use_repository_paths(root);
+    document(format, &report)
+}
+
+/// Returns a report as a document for CI.
+pub(crate) fn document(format: CiFormat, report: &CheckReport) -> Vec<u8> {
     match format {
-        CiFormat::Sarif => to_line(&sarif(&report)),
-        CiFormat::Junit => junit(&report).into_bytes(),
-        CiFormat::Github => github(&report).into_bytes(),
+        CiFormat::Sarif => to_line(&sarif(report)),
+        CiFormat::Junit => junit(report).into_bytes(),
+        CiFormat::Github => github(report).into_bytes(),
     }
 }

@@ -36,6 +36,8 @@ Examples:
   call_tool --from openai < call.json    from another API
   call_tool search_file_content TODO --fail-on-match --format sarif
   call_tool search_file_content TODO --format github --level warning
+  call_tool --check checks.toml --changed main
+  call_tool search_file_content TODO --files-from - --max 10
   call_tool --history src          what tools have changed
   call_tool --undo --since 10m     takes it back
 
@@ -43,7 +45,7 @@ Your own tools are in ~/.gemini/tools and, in a trusted project, in .gemini/tool
 
 Exit status: 0 done, 1 the tool failed, 2 unknown tool, unusable arguments or call, 3 refused by policy, 124 out of \
 time, 130 and 143 interrupted. With --fail-on-match, as a check: 0 nothing found, 1 something found, 2 and above not \
-searched. With --propagate-status: the command's own, 128 and more by a signal, 125 where call_tool failed.
+searched; so with --check and the options for what is checked. With --propagate-status: the command's own, 128 and more by a signal, 125 where call_tool failed.
 
 Environment: GEMINI_TOOLS_OUTPUT (as --output), GEMINI_TOOLS_SESSION (for --history), GEMINI_TOOLS_ROOTS (more directories to work in, separated by \
 colons), GEMINI_TOOLS_TIMEOUT (seconds), GEMINI_TOOLS_SHELL_TIMEOUT and GEMINI_TOOLS_SHELL_IDLE_TIMEOUT (seconds, \
@@ -69,7 +71,7 @@ fn span(text: &str) -> Result<u64, String> {
 }
 
 /// Options of a call, which the options for the journal exclude.
-const CALLS: [&str; 11] = [
+const CALLS: [&str; 13] = [
     "NAME",
     "ARGUMENT",
     "batch",
@@ -81,6 +83,8 @@ const CALLS: [&str; 11] = [
     "fail_on_match",
     "report",
     "propagate_status",
+    "check",
+    "selection",
 ];
 
 /// Options that exclude a report for CI, because they ask for another answer.
@@ -104,6 +108,55 @@ fn level() -> impl TypedValueParser<Value = Severity> {
     })
 }
 
+/// Options that a check with rules of its own has no place for.
+const NOT_OF_CHECKS: [&str; 12] = [
+    "NAME",
+    "form",
+    "null",
+    "id",
+    "explain",
+    "strict",
+    "stream",
+    "batch",
+    "from",
+    "fail_on_match",
+    "rule_id",
+    "propagate_status",
+];
+
+/// Options that make a search a check: what is looked at, and how much may be found.
+const SELECTION: [&str; 5] = [
+    "files_from",
+    "changed",
+    "changed_lines",
+    "files_without_match",
+    "max",
+];
+
+/// Options with which there is a report.
+const REPORTED: [&str; 7] = [
+    "report",
+    "check",
+    "files_from",
+    "changed",
+    "changed_lines",
+    "files_without_match",
+    "max",
+];
+
+/// Options that a search has no place for that is a check.
+const NOT_OF_SELECTIONS: [&str; 9] = [
+    "form",
+    "null",
+    "id",
+    "explain",
+    "stream",
+    "batch",
+    "from",
+    "propagate_status",
+    "fail_on_match",
+];
+
 /// A format that CI reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum CiFormat {
@@ -122,6 +175,8 @@ pub(crate) enum CiFormat {
     max_term_width = 100,
     after_help = EXAMPLES,
     disable_help_flag = true,
+    group(ArgGroup::new("reported").args(REPORTED).multiple(true)),
+    group(ArgGroup::new("selection").args(SELECTION).multiple(true).conflicts_with_all(NOT_OF_SELECTIONS)),
     group(ArgGroup::new("changes").args(["history", "undo"])),
     group(ArgGroup::new("journal").args(["history", "undo", "prune_history"]).conflicts_with_all(CALLS)),
 )]
@@ -131,7 +186,7 @@ pub(crate) enum CiFormat {
 )]
 pub(crate) struct CallToolOptions {
     /// The tool's name (see get_tools)
-    #[arg(id = "NAME", required_unless_present_any = ["batch", "from", "help", "journal"])]
+    #[arg(id = "NAME", required_unless_present_any = ["batch", "from", "help", "journal", "check"])]
     pub(crate) given_name: Option<String>,
     #[arg(skip)]
     pub(crate) name: String,
@@ -185,14 +240,46 @@ pub(crate) struct CallToolOptions {
     /// Print what a search finds for CI; github: annotations of GitHub Actions
     #[arg(long = "format", value_name = "FORMAT", value_enum, conflicts_with_all = OTHER_ANSWERS)]
     pub(crate) report: Option<CiFormat>,
+    /// Check files by the rules of these TOML files, all in one walk
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = NOT_OF_CHECKS)]
+    pub(crate) check: Vec<PathBuf>,
+    /// Check only these files: a list by lines or NULs, - for standard input
+    #[arg(long, value_name = "FILE|-", conflicts_with_all = ["changed", "changed_lines"])]
+    pub(crate) files_from: Option<PathBuf>,
+    /// Check only the files that differ from where HEAD left this commit or branch
+    #[arg(long, value_name = "BASE", conflicts_with = "changed_lines")]
+    pub(crate) changed: Option<String>,
+    /// Check only these files, and only the lines that were added
+    #[arg(long, value_name = "BASE")]
+    pub(crate) changed_lines: Option<String>,
+    /// Find the files that a search does not match
+    #[arg(long, conflicts_with_all = ["check", "max"])]
+    pub(crate) files_without_match: bool,
+    /// Matches that a search may have before it fails
+    #[arg(long, value_name = "N", conflicts_with = "check")]
+    pub(crate) max: Option<u64>,
+    /// With --check: lowest level that fails [default: error]
+    #[arg(long, value_name = "LEVEL", requires = "check", value_parser = level())]
+    pub(crate) fail_level: Option<Severity>,
+    /// With --check: file with known findings, which don't count
+    #[arg(long, value_name = "FILE", requires = "check")]
+    pub(crate) baseline: Option<PathBuf>,
+    /// Write the baseline, or take out of it what is gone
+    #[arg(long, requires = "check", conflicts_with_all = ["report", "selection"])]
+    pub(crate) update_baseline: bool,
     /// Name of the broken rule in a report [default: the tool's name]
-    #[arg(long, value_name = "ID", requires = "report")]
+    #[arg(long, value_name = "ID", requires = "reported")]
     pub(crate) rule_id: Option<String>,
     /// Message for each match in a report, with the text that was found below it or for {text} [default: that text]
-    #[arg(long, value_name = "TEXT", requires = "report")]
+    #[arg(
+        long,
+        value_name = "TEXT",
+        requires = "reported",
+        conflicts_with = "check"
+    )]
     pub(crate) message: Option<String>,
     /// Severity of a match in a report [default: error]
-    #[arg(long, value_name = "LEVEL", requires = "report", value_parser = level())]
+    #[arg(long, value_name = "LEVEL", requires = "reported", conflicts_with = "check", value_parser = level())]
     pub(crate) level: Option<Severity>,
     /// Work in this directory instead of the current one
     #[arg(long = "root", value_name = "DIR")]

@@ -35,6 +35,12 @@ pub(crate) fn arguments(
 /// Reads a file that the command line names after `@`. Its path is the shell's, so that it may be
 /// outside the workspace and a FIFO, as that of `<(command)` is.
 fn read_named(file: &str, cancel: &Cancellation) -> Result<String, ToolError> {
+    String::from_utf8(read_bytes(file, cancel)?)
+        .map_err(|_| ToolError::invalid(format!("The content of {file:?} is not UTF-8.")))
+}
+
+/// Reads a file that the command line names; `-` is standard input.
+pub(crate) fn read_bytes(file: &str, cancel: &Cancellation) -> Result<Vec<u8>, ToolError> {
     let bytes = if file == "-" {
         read_stdin(cancel)?
     } else {
@@ -49,8 +55,7 @@ fn read_named(file: &str, cancel: &Cancellation) -> Result<String, ToolError> {
     if bytes.len() > MAX_BYTES {
         return Err(too_large());
     }
-    String::from_utf8(bytes)
-        .map_err(|_| ToolError::invalid(format!("The content of {file:?} is not UTF-8.")))
+    Ok(bytes)
 }
 
 fn too_large() -> ToolError {

@@ -2,6 +2,7 @@
 //! --batch`: runs many.
 
 mod batch;
+mod check;
 mod ci;
 mod command;
 mod dialect;
@@ -67,6 +68,9 @@ fn run() -> u8 {
     let clock = Clock::of_process(&cancel, |signal| exit(signal_status(signal)));
     if options.batch {
         return batch::run(options, &cancel, clock);
+    }
+    if options.is_check() {
+        return clock.busy(|| check::run(options, &cancel));
     }
     if let Some(dialect) = options.from {
         let input = input(options, &cancel);

@@ -73,7 +73,11 @@ impl CallToolOptions {
     /// Returns true if there is one answer, which comes when the call is over, and no other
     /// program's format was asked for.
     fn is_one_call(&self) -> bool {
-        !self.batch && !self.stream && self.from.is_none() && self.report.is_none()
+        !self.batch
+            && !self.stream
+            && self.from.is_none()
+            && self.report.is_none()
+            && !self.is_check()
     }
 
     /// Returns true if a terminal shows output while the call runs.
@@ -100,6 +104,19 @@ impl CallToolOptions {
             ))
             .with_hint(format!("Leave out {key}, or use --output text."))),
         }
+    }
+
+    /// Returns true if files are checked by rules, of a file or of a search.
+    pub(crate) fn is_check(&self) -> bool {
+        !self.check.is_empty()
+            || self.files_without_match
+            || self.max.is_some()
+            || self.has_selection()
+    }
+
+    /// Returns true if only some files are looked at.
+    pub(crate) fn has_selection(&self) -> bool {
+        self.files_from.is_some() || self.changed.is_some() || self.changed_lines.is_some()
     }
 
     fn conflict(&self) -> Option<String> {

@@ -1,9 +1,10 @@
-//! `get_tools lint`: checks the tools of the user, the project and MCP servers, or tools and
-//! printed declarations in files.
+//! `get_tools lint`: checks the tools of the user, the project and MCP servers, or tools, printed
+//! declarations and rules of checks in files.
 
 use crate::command::{LintFormat, LintOptions};
 use crate::print::{fail, print};
 use gemini_tools::answer::to_line;
+use gemini_tools::checks::rules::RuleFile;
 use gemini_tools::ci::{CheckReport, github, junit, sarif};
 use gemini_tools::custom::{Lint, lint_tools};
 use gemini_tools::diagnostic::{Diagnostic, Origin};
@@ -88,6 +89,12 @@ fn check_paths(paths: &[PathBuf], root: &Path) -> Result<Lint, String> {
                     all.take_list(&text, Some(&file));
                 }
             }
+        } else if let Some(text) = rule_file(path)? {
+            all.files += 1;
+            match RuleFile::read(path, &text) {
+                Ok(read) => all.rules += read.rules.len(),
+                Err(faults) => all.findings.extend(faults),
+            }
         } else if is_tool_file(path)? {
             all.take_path(path, home.as_deref(), root);
         } else {
@@ -106,6 +113,14 @@ fn json_files(directory: &Path) -> Result<Vec<PathBuf>, String> {
     let mut files: Vec<PathBuf> = paths.filter(is_json).collect();
     files.sort();
     Ok(files)
+}
+
+/// Returns the text of a file with the rules of checks.
+fn rule_file(path: &Path) -> Result<Option<String>, String> {
+    if path.extension().is_none_or(|extension| extension != "toml") {
+        return Ok(None);
+    }
+    read(path).map(|text| Some(text).filter(|text| RuleFile::is_one(text)))
 }
 
 fn is_tool_file(path: &Path) -> Result<bool, String> {

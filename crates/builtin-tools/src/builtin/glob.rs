@@ -83,6 +83,7 @@ struct Call {
     scope: SearchScope,
     pattern: String,
     set: PatternSet,
+    ignore_case: bool,
 }
 
 fn build(params: Params, ToolEnv { workspace, .. }: &ToolEnv) -> Result<Call, ToolError> {
@@ -120,6 +121,7 @@ fn build(params: Params, ToolEnv { workspace, .. }: &ToolEnv) -> Result<Call, To
     };
     Ok(Call {
         set: compile(pattern, &meanings, ignore_case)?,
+        ignore_case,
         pattern: pattern.to_owned(),
         scope: SearchScope {
             workspace: Arc::clone(workspace),
@@ -302,7 +304,14 @@ impl ToolInvocation for Call {
             )
             .with_hint("Narrow the pattern, or name a directory in 'path'."));
         }
-        Ok(self.answer(finders, &report, cx))
+        let is_empty =
+            |finder: &Finder<'_>| finder.hits.is_empty() && finder.git + finder.gemini == 0;
+        let near = if finders.iter().all(is_empty) {
+            self.near_files(cx)?
+        } else {
+            None
+        };
+        Ok(self.answer(finders, &report, near, cx))
     }
 }
 
@@ -324,7 +333,35 @@ impl Call {
         }
     }
 
-    fn answer(&self, finders: Vec<Finder<'_>>, report: &WalkReport, cx: &Context) -> ToolResult {
+    /// Says where there are files for a pattern that has matched none.
+    fn near_files(&self, cx: &Context) -> Result<Option<String>, ToolError> {
+        let mut ways = Vec::new();
+        let mut add = |way: String, pattern: &str, ignore_case| {
+            if let Ok(set) = compile(pattern, &[pattern.to_owned()], ignore_case) {
+                ways.push((way, set));
+            }
+        };
+        let below = format!("**/{}", self.pattern);
+        if !self.ignore_case {
+            add("in another case".to_owned(), &self.pattern, true);
+        }
+        if !self.pattern.starts_with("**") {
+            add(
+                format!("in subdirectories, as '{below}'"),
+                &below,
+                self.ignore_case,
+            );
+        }
+        self.scope.near_files(&ways, &cx.cancel)
+    }
+
+    fn answer(
+        &self,
+        finders: Vec<Finder<'_>>,
+        report: &WalkReport,
+        near: Option<String>,
+        cx: &Context,
+    ) -> ToolResult {
         let git = finders.iter().map(|f| f.git).sum();
         let gemini = finders.iter().map(|f| f.gemini).sum();
         let mut hits: Vec<GlobMatch<'_>> = finders.into_iter().flat_map(|f| f.hits).collect();
@@ -334,6 +371,7 @@ impl Call {
         if report.more_ignored && !ignored.is_empty() {
             ignored.push_str(" or more");
         }
+        ignored.extend(near);
         let mut text = self.headline(hits.len(), ignored, report, cx);
         let mut places = Vec::new();
         for GlobMatch { place, path, .. } in &hits {

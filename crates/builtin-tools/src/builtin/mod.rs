@@ -19,6 +19,7 @@ mod edit;
 #[cfg(all(test, feature = "full"))]
 mod example;
 mod fact;
+pub mod line_pattern;
 mod memory;
 mod near_names;
 mod nearest;
@@ -28,6 +29,7 @@ mod placeholder;
 mod query;
 mod scope;
 mod search;
+mod search_outline;
 mod syntax;
 
 #[cfg(feature = "full")]

@@ -3,7 +3,10 @@
 use super::locations;
 use gemini_tools_core::tool::named::NamedText;
 use gemini_tools_core::tool::{Cancellation, ErrorKind, Location, ToolError};
-use gemini_tools_workspace::walk::{NodeModules, Visitor, WalkOptions, WalkReport, walk};
+use gemini_tools_workspace::pattern::{PatternSet, split_list};
+use gemini_tools_workspace::walk::{
+    NodeModules, Visitor, WalkEntry, WalkOptions, WalkReport, walk,
+};
 use gemini_tools_workspace::{Respect, Workspace, WorkspacePath};
 use rustix::fs::FileType;
 use std::sync::Arc;
@@ -51,6 +54,91 @@ impl SearchScope {
             all.node_modules += report.node_modules;
         }
         Ok((visitors, all))
+    }
+}
+
+/// Counts the files that a set of patterns matches, and those of them that are ignored.
+struct Count<'a> {
+    set: &'a PatternSet,
+    files: usize,
+    ignored: usize,
+}
+
+impl Visitor for Count<'_> {
+    fn wants(&self, path: &[u8], name_at: usize) -> bool {
+        self.set.matches(path, name_at)
+    }
+
+    fn enters(&self, path: &[u8], _: usize) -> bool {
+        self.set.can_match_below(path)
+    }
+
+    fn visit(&mut self, found: &WalkEntry<'_>) {
+        let count = if found.ignored.is_some() {
+            &mut self.ignored
+        } else {
+            &mut self.files
+        };
+        *count += usize::from(found.file_type == FileType::RegularFile);
+    }
+}
+
+impl SearchScope {
+    /// Says where there are files for patterns that have matched none: below, in another case, or among those that are
+    /// ignored. Each way is what is said of it, and its patterns.
+    pub(super) fn near_files(
+        &self,
+        ways: &[(String, PatternSet)],
+        cancel: &Cancellation,
+    ) -> Result<Option<String>, ToolError> {
+        for (way, set) in ways {
+            let count = |_| Count {
+                set,
+                files: 0,
+                ignored: 0,
+            };
+            let (counts, _) = self.walk(true, cancel, count)?;
+            let sum = |of: fn(&Count<'_>) -> usize| counts.iter().map(of).sum::<usize>();
+            let (files, ignored) = (sum(|count| count.files), sum(|count| count.ignored));
+            if files > 0 {
+                let files = super::counted(files, "file");
+                return Ok(Some(format!("{files} {way}").trim_end().to_owned()));
+            }
+            if ignored > 0 {
+                let ignored = super::counted(ignored, "ignored file");
+                return Ok(Some(format!("{ignored} {way}").trim_end().to_owned()));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Says where there are files for a list of patterns that has matched none, in a sentence.
+    pub(super) fn near_filter(
+        &self,
+        filter: &str,
+        cancel: &Cancellation,
+    ) -> Result<String, ToolError> {
+        let list = split_list(filter);
+        let included = list.into_iter().filter(|pattern| !pattern.starts_with('!'));
+        let included: Vec<&str> = included.collect();
+        let below = included.iter().map(|pattern| format!("**/{pattern}"));
+        let below: Vec<String> = below.collect();
+        let plain: Vec<String> = included.iter().map(|one| (*one).to_owned()).collect();
+        let deeper = format!("in subdirectories, as '{}'", below.join(","));
+        let mut ways = Vec::new();
+        for (way, patterns, ignore_case) in [
+            (String::new(), &plain, false),
+            ("in another case".to_owned(), &plain, true),
+            (deeper, &below, false),
+        ] {
+            let set = PatternSet::for_names_or_paths(patterns, ignore_case)?;
+            ways.push((way, set));
+        }
+        let found = self.near_files(&ways, cancel)?;
+        Ok(match found {
+            Some(found) => format!("No file fits the filter; there is {found}."),
+            None => "No file fits the filter.".to_owned(),
+        })
     }
 }
 

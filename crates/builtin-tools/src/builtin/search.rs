@@ -30,7 +30,7 @@ use std::fs::File;
 use std::io::Read;
 
 /// Files of this size or more, in bytes, are searched in blocks.
-const BUFFER_BYTES: usize = 256 * 1024;
+pub(super) const BUFFER_BYTES: usize = 256 * 1024;
 
 /// Maximum length of a line, together with the context before it, in a file that is searched in
 /// blocks.
@@ -46,6 +46,9 @@ pub(super) const MAX_BYTES: usize = 4 * 1024 * 1024;
 const LINE_BYTES: usize = 64;
 
 const LINE_CHARS: usize = 2_000;
+
+/// Lines beside a match that one call can ask for.
+pub(super) const MAX_CONTEXT_LINES: u64 = 10_000;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ShownLine {
@@ -76,6 +79,27 @@ pub(super) struct SearchRequest {
     /// Whether lines are kept, rather than only counted.
     pub(super) lines: bool,
     pub(super) columns: bool,
+}
+
+/// Checks a number that must have a least value.
+pub(super) fn number(name: &str, value: Option<f64>, least: u64) -> Result<Option<u64>, ToolError> {
+    match value {
+        None => Ok(None),
+        Some(n) if n >= least as f64 => Ok(Some(n as u64)),
+        Some(n) => Err(ToolError::invalid(format!(
+            "\"{name}\" must be at least {least}, but it is {n}."
+        ))),
+    }
+}
+
+/// Checks a number of lines beside a match.
+pub(super) fn context_lines(name: &str, value: Option<f64>) -> Result<Option<u64>, ToolError> {
+    match number(name, value, 0)? {
+        Some(n) if n > MAX_CONTEXT_LINES => Err(ToolError::invalid(format!(
+            "\"{name}\" must be at most {MAX_CONTEXT_LINES}, but it is {n}."
+        ))),
+        other => Ok(other),
+    }
 }
 
 #[derive(Debug)]
@@ -163,14 +187,7 @@ impl<'a> FileSearcher<'a> {
     }
 
     fn search_from(&mut self, start: &[u8], file: &File) -> Result<Option<Hits>, Failure> {
-        // With the standard library's this is a fifth of the instructions of a search.
-        let is_utf8 = simdutf8::basic::from_utf8(start).is_ok();
-        // Zero bytes make valid UTF-8 of UTF-16.
-        let encoding = if is_utf8 && memchr::memchr(0, start).is_none() {
-            None
-        } else {
-            detect(start, start.len() < BUFFER_BYTES).filter(|e| !e.is_utf8())
-        };
+        let (encoding, text) = beginning(start);
         let given_up = Cell::new(0);
         let matcher = LineMatcher {
             query: self.query,
@@ -185,8 +202,6 @@ impl<'a> FileSearcher<'a> {
             whole: &[],
             is_binary: false,
         };
-        let mark = encoding.map_or(b"\xef\xbb\xbf".as_slice(), Encoding::mark);
-        let text = start.strip_prefix(mark).unwrap_or(start);
         let has_zero = if encoding.is_none() && start.len() < BUFFER_BYTES {
             sink.whole = text;
             self.searcher.search_slice(matcher, text, &mut sink)?;
@@ -225,17 +240,7 @@ impl<'a> FileSearcher<'a> {
         ascii: Option<&'f File>,
         sink: &mut HitSink<'_>,
     ) -> Result<bool, Failure> {
-        let mut blocks = Blocks {
-            inner: match encoding {
-                Some(encoding) => Box::new(DecodedReader::new(file, encoding)),
-                None => Box::new(file) as Box<dyn Read + 'f>,
-            },
-            ascii,
-            cancel: self.cancel,
-            lines: 0,
-            has_zero: false,
-            binary_bytes: 0,
-        };
+        let mut blocks = Blocks::new(encoding, file, ascii, self.cancel);
         let searcher = &mut self.searcher;
         let result = searcher.search_reader(sink.matcher, &mut blocks, &mut *sink);
         let is_binary = blocks.has_zero && encoding.is_none();
@@ -262,8 +267,23 @@ fn too_long(line: u64, request: SearchRequest) -> String {
     format!("line {line}{context} is longer than {most} MiB")
 }
 
-/// Reads a file in blocks until the call is cancelled, or the file turns out to be binary.
-struct Blocks<'a> {
+/// Returns the encoding of a file that begins so, `None` for UTF-8 and for what is not text, and the text without its byte
+/// order mark. The start is the whole file if it is less than [`BUFFER_BYTES`].
+pub(super) fn beginning(start: &[u8]) -> (Option<Encoding>, &[u8]) {
+    // With the standard library's this is a fifth of the instructions of a search.
+    let is_utf8 = simdutf8::basic::from_utf8(start).is_ok();
+    // Zero bytes make valid UTF-8 of UTF-16.
+    let encoding = if is_utf8 && memchr::memchr(0, start).is_none() {
+        None
+    } else {
+        detect(start, start.len() < BUFFER_BYTES).filter(|e| !e.is_utf8())
+    };
+    let mark = encoding.map_or(b"\xef\xbb\xbf".as_slice(), Encoding::mark);
+    (encoding, start.strip_prefix(mark).unwrap_or(start))
+}
+
+/// A text that is read in blocks, as long as the call may go on and the text is not binary.
+pub(super) struct Blocks<'a> {
     inner: Box<dyn Read + 'a>,
     /// The file itself, as long as all of it was ASCII.
     ascii: Option<&'a File>,
@@ -273,9 +293,34 @@ struct Blocks<'a> {
     binary_bytes: usize,
 }
 
-impl Blocks<'_> {
-    /// Starts to decode if the file turns out to be in an older encoding. `n` bytes of the file are
-    /// in the buffer; returns how many bytes of text are there then.
+impl<'a> Blocks<'a> {
+    /// Reads a text in this encoding, or UTF-8. `ascii` is the file, if what was read of it does not tell its encoding.
+    pub(super) fn new(
+        encoding: Option<Encoding>,
+        file: impl Read + 'a,
+        ascii: Option<&'a File>,
+        cancel: &'a Cancellation,
+    ) -> Self {
+        Self {
+            inner: match encoding {
+                Some(encoding) => Box::new(DecodedReader::new(file, encoding)),
+                None => Box::new(file),
+            },
+            ascii,
+            cancel,
+            lines: 0,
+            has_zero: false,
+            binary_bytes: 0,
+        }
+    }
+
+    /// Returns true if a zero byte was read.
+    pub(super) fn has_zero(&self) -> bool {
+        self.has_zero
+    }
+
+    /// Decodes the rest of the file, of which `n` bytes are in the buffer, if it turns out to be in an older
+    /// encoding. Returns how many bytes are in the buffer then.
     fn decoded(&mut self, file: &File, buffer: &mut [u8], n: usize) -> std::io::Result<usize> {
         let encoding = encoding_of_file(file, file.metadata()?.len())?;
         let Some(encoding) = encoding.filter(|encoding| encoding.is_legacy()) else {
@@ -393,12 +438,12 @@ impl Sink for HitSink<'_> {
     }
 }
 
-fn without_line_feed(line: &[u8]) -> &[u8] {
+pub(super) fn without_line_feed(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\n").unwrap_or(line)
 }
 
 /// Shortens a long line to the text around its match, which begins at the byte `at`.
-fn cut(line: &str, at: usize) -> Cow<'_, str> {
+pub(super) fn cut(line: &str, at: usize) -> Cow<'_, str> {
     let line = line.trim_end_matches(['\r', '\n']);
     if line.len() <= LINE_CHARS || line.chars().nth(LINE_CHARS).is_none() {
         return Cow::Borrowed(line);

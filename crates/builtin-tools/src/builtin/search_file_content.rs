@@ -6,7 +6,10 @@ use super::query::{Query, with_literal_hint};
 use super::scope::{
     SearchScope, node_modules, node_modules_note, push_unreadable, require_directory,
 };
-use super::search::{Failure, FileSearcher, Hits, MAX_BYTES, SearchRequest};
+use super::search::{
+    Failure, FileSearcher, Hits, MAX_BYTES, MAX_CONTEXT_LINES, SearchRequest, context_lines, number,
+};
+use super::search_outline::outline;
 use super::syntax::Parser;
 use super::{BuiltinTool, ToolEnv, make_call};
 use gemini_tools_core::colours::Look;
@@ -34,8 +37,6 @@ const NAME_BYTES: usize = 40;
 const MAX_BINARY: usize = 10_000;
 
 const MAX_UNREADABLE: usize = 5;
-
-const MAX_CONTEXT_LINES: u64 = 10_000;
 
 pub(super) static TOOL: BuiltinTool = BuiltinTool {
     name: "search_file_content",
@@ -238,25 +239,6 @@ fn patterns(
         PatternSet::for_names_or_paths(include, false)?,
         PatternSet::for_names_or_paths(exclude, false)?,
     ))
-}
-
-fn number(name: &str, value: Option<f64>, least: u64) -> Result<Option<u64>, ToolError> {
-    match value {
-        None => Ok(None),
-        Some(n) if n >= least as f64 => Ok(Some(n as u64)),
-        Some(n) => Err(ToolError::invalid(format!(
-            "\"{name}\" must be at least {least}, but it is {n}."
-        ))),
-    }
-}
-
-fn context_lines(name: &str, value: Option<f64>) -> Result<Option<u64>, ToolError> {
-    match number(name, value, 0)? {
-        Some(n) if n > MAX_CONTEXT_LINES => Err(ToolError::invalid(format!(
-            "\"{name}\" must be at most {MAX_CONTEXT_LINES}, but it is {n}."
-        ))),
-        other => Ok(other),
-    }
 }
 
 #[derive(Default)]
@@ -523,7 +505,11 @@ impl ToolInvocation for Call {
         } else {
             Vec::new()
         };
-        let result = self.answer(kept, &report, &nearest, cx);
+        let near = match &self.filter {
+            Some(filter) if !has_searched => Some(self.scope.near_filter(filter, &cx.cancel)?),
+            _ => None,
+        };
+        let result = self.answer(kept, &report, &nearest, near, cx);
         Ok(match &self.filter {
             Some(filter) if !has_searched => result.with_data("unmatchedInclude", filter.as_str()),
             _ => result,
@@ -587,41 +573,27 @@ impl Call {
         mut kept: Results,
         report: &WalkReport,
         nearest: &[String],
+        near: Option<String>,
         cx: &Context,
     ) -> ToolResult {
         kept.binary.sort_unstable();
-        let shown = self.show(&mut kept, cx);
+        let shown = self.show(&kept, cx);
         let is_cut = kept.is_cut || shown.is_cut;
         let mut text = self.headline(shown.matches, is_cut, cx);
         if shown.files > 0 && !self.names_only {
             text.push_str("---\n");
         }
+        let head = text.text.clone();
         text.append(shown.text);
-        let mut note = |note: String| text.push_str(&format!("\n({note})"));
-        if let Some(reading) = &self.query.note {
-            note(format!("In the pattern {reading}."));
-        }
-        if !nearest.is_empty() {
-            let names: Vec<String> = nearest.iter().map(|name| format!("`{name}`")).collect();
-            note(format!(
-                "Names like it in these files: {}.",
-                names.join(", ")
-            ));
-        }
-        if is_cut {
-            note("Narrow the search to see other matches.".to_owned());
-        }
-        if shown.is_cut_in_file && self.request.most <= self.most {
-            let most = self.request.most;
-            note(format!("Matches shown of each file: at most {most}."));
-        }
-        if let Some(modules) = node_modules_note(report) {
-            note(format!(
-                "{modules}; name it in 'include' or 'path' to search it."
-            ));
-        }
-        kept.push_left_out(&mut text);
-        push_unreadable(&mut text, report);
+        let notes = self.notes(
+            &kept,
+            report,
+            (nearest, near),
+            (is_cut, shown.is_cut_in_file),
+            cx,
+        );
+        let outline = outline(&text.text, &head, &notes.text, &kept.files, cx.view.limit_chars);
+        text.append(notes);
         let summary = format!("Found {}", super::counted(shown.matches as usize, "match"));
         let mut result = ToolResult::named(text)
             .with_display(summary)
@@ -640,29 +612,72 @@ impl Call {
             result = result.with_data("unreadable", unread);
         }
         result.locations = self.request.columns.then_some(shown.locations);
+        result.view.outline = outline;
         result
     }
 
-    fn show(&self, kept: &mut Results, cx: &Context) -> ShownMatches {
+    /// Returns what is said behind the matches: names like the pattern's or where there are files, and whether something is
+    /// cut, in all or in a file.
+    fn notes(
+        &self,
+        kept: &Results,
+        report: &WalkReport,
+        (nearest, near): (&[String], Option<String>),
+        (is_cut, is_cut_in_file): (bool, bool),
+        cx: &Context,
+    ) -> NamedText {
+        let mut text = NamedText::answering(cx);
+        let mut note = |note: String| text.push_str(&format!("\n({note})"));
+        if let Some(near) = near {
+            note(near);
+        }
+        if let Some(reading) = &self.query.note {
+            note(format!("In the pattern {reading}."));
+        }
+        if !nearest.is_empty() {
+            let names: Vec<String> = nearest.iter().map(|name| format!("`{name}`")).collect();
+            note(format!(
+                "Names like it in these files: {}.",
+                names.join(", ")
+            ));
+        }
+        if is_cut {
+            note("Narrow the search to see other matches.".to_owned());
+        }
+        if is_cut_in_file && self.request.most <= self.most {
+            let most = self.request.most;
+            note(format!("Matches shown of each file: at most {most}."));
+        }
+        if let Some(modules) = node_modules_note(report) {
+            note(format!(
+                "{modules}; name it in 'include' or 'path' to search it."
+            ));
+        }
+        kept.push_left_out(&mut text);
+        push_unreadable(&mut text, report);
+        text
+    }
+
+    fn show(&self, kept: &Results, cx: &Context) -> ShownMatches {
         let (most, room) = self.room();
         let mut shown = ShownMatches {
             text: NamedText::answering(cx),
             ..ShownMatches::default()
         };
-        for (name, hits) in std::mem::take(&mut kept.files) {
+        for (name, hits) in &kept.files {
             if shown.matches >= most || shown.text.text.len() > room {
                 shown.is_cut = true;
                 break;
             }
             shown.files += 1;
             if let Some(hits) = hits {
-                shown.push_file(&name, &hits, self);
+                shown.push_file(name, hits, self);
             } else {
                 shown.matches += 1;
-                shown.text.push_name(&name);
+                shown.text.push_name(name);
                 shown.text.push_str("\n");
                 if self.request.columns {
-                    shown.locations.push(FoundPlace::file(name));
+                    shown.locations.push(FoundPlace::file(name.as_slice()));
                 }
             }
         }

@@ -348,7 +348,7 @@ mod tests {
         let cancel = Cancellation::default();
         drop(cancel.acting().expect("in time"));
         cancel.cancel();
-        let error = cancel.give_up();
+        let error = cancel.give_up(); // check: allow(one-clock) the test is about it
         assert_eq!(error.kind, ErrorKind::Cancelled);
         assert!(error.hint.is_some(), "it has acted: {error}");
         assert!(cancel.acting().is_err());

@@ -49,6 +49,8 @@ pub struct ResultView {
     pub command_output: Option<Range<usize>>,
     /// Text without the labels that say nothing, for the forms that do without them.
     pub short_text: Option<String>,
+    /// Text for a model in place of one that is longer than the limit of answers, which is kept whole.
+    pub outline: Option<String>,
     /// Text for people, if the content is in a notation for models.
     pub text_for_people: Option<String>,
     /// Names in the text that are shown otherwise where it is printed as lines.

@@ -7,11 +7,15 @@
 //! business.
 
 mod alarm;
+mod frames;
 mod history;
+mod paths;
 mod run;
 mod shape;
 
+pub(crate) use frames::own_frames;
 use history::hash;
+pub(crate) use paths::by_path;
 use run::{Line, Run, RunKind};
 use shape::Shape;
 use std::collections::VecDeque;

@@ -3,25 +3,46 @@
 //!
 //! Nothing here runs a check or prints.
 
+mod fingerprint;
 mod github;
 mod junit;
 mod paths;
 mod sarif;
 
+pub use fingerprint::fingerprints;
 pub use github::github;
 pub use junit::junit;
 pub use sarif::sarif;
 
-use gemini_tools_core::diagnostic::{Diagnostic, Origin};
+use gemini_tools_core::diagnostic::{Diagnostic, Origin, Severity};
 use std::path::Path;
+
+/// A rule as reports describe it.
+#[derive(Debug, Clone)]
+pub struct ReportedRule {
+    /// Its name, which is the code of its issues.
+    pub id: String,
+    /// What it says, in a few words.
+    pub description: String,
+    /// What to do about an issue; may be empty.
+    pub help: String,
+    /// A page about it; may be empty.
+    pub url: String,
+    /// The severity of its issues.
+    pub level: Severity,
+}
 
 /// The results of one run of checks.
 #[derive(Debug, Default)]
 pub struct CheckReport {
     /// The name of the run, `get_tools lint` for example.
     pub suite: String,
+    /// The rules that were looked for, in order; empty if they are those of the issues only.
+    pub rules: Vec<ReportedRule>,
     /// The issues, in order.
     pub issues: Vec<Diagnostic>,
+    /// What tells an issue from others when lines move, for each issue in order; empty where nothing does.
+    pub fingerprints: Vec<String>,
     /// The names of what was checked and has no issues.
     pub passed: Vec<String>,
     /// Further remarks, such as that not every issue is listed.

@@ -3,7 +3,7 @@
 //! The results are serialized one by one. A tree of all their values would take twenty times as
 //! much memory. Keys are sorted, as in all our output.
 
-use super::CheckReport;
+use super::{CheckReport, ReportedRule};
 use gemini_tools_core::diagnostic::{Diagnostic, Severity};
 use gemini_tools_core::text::show_path;
 use serde::ser::{Serialize, Serializer};
@@ -14,7 +14,8 @@ const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 
 /// Builds the document, ready to be serialized.
 pub fn sarif(report: &CheckReport) -> impl Serialize {
-    let mut rules: Vec<&str> = Vec::new();
+    let mut rules: Vec<&str> = report.rules.iter().map(|rule| &*rule.id).collect();
+    let described = rules.len();
     for issue in &report.issues {
         if !rules.contains(&&*issue.code) {
             rules.push(&issue.code);
@@ -28,15 +29,18 @@ pub fn sarif(report: &CheckReport) -> impl Serialize {
         "executionSuccessful": report.failure.is_none(),
         "toolExecutionNotifications": notes,
     });
-    let ids: Value = rules.iter().map(|id| json!({ "id": id })).collect();
-    let driver = json!({"name": report.suite, "rules": ids, "version": env!("CARGO_PKG_VERSION")});
+    let descriptors = report.rules.iter().map(descriptor);
+    let others = rules[described..].iter().map(|id| json!({ "id": id }));
+    let descriptors: Value = descriptors.chain(others).collect();
+    let version = env!("CARGO_PKG_VERSION");
+    let driver = json!({"name": report.suite, "rules": descriptors, "version": version});
     let indices = rules.into_iter().zip(0..);
     Document {
         schema: SCHEMA,
         runs: [Run {
             column_kind: "unicodeCodePoints",
             invocations: [invocation],
-            results: Results(&report.issues, indices.collect()),
+            results: Results(report, indices.collect()),
             tool: json!({ "driver": driver }),
         }],
         version: "2.1.0",
@@ -60,23 +64,52 @@ struct Run<'a> {
     tool: Value,
 }
 
-struct Results<'a>(&'a [Diagnostic], HashMap<&'a str, usize>);
+/// The issues, and the index of each rule.
+struct Results<'a>(&'a CheckReport, HashMap<&'a str, usize>);
 
 impl Serialize for Results<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self(issues, rules) = self;
+        let Self(report, rules) = self;
         let rule = |issue: &Diagnostic| rules.get(&*issue.code).copied().unwrap_or_default();
-        serializer.collect_seq(issues.iter().map(|issue| result(issue, rule(issue))))
+        let results = report.issues.iter().enumerate().map(|(i, issue)| {
+            let mut result = result(issue, rule(issue));
+            let known = report.fingerprints.get(i);
+            if let Some(print) = known.filter(|print| !print.is_empty()) {
+                // The name is GitHub's, which matches alerts by it.
+                result["partialFingerprints"] = json!({ "primaryLocationLineHash": print });
+            }
+            result
+        });
+        serializer.collect_seq(results)
     }
+}
+
+fn level(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+        Severity::Repair => "note",
+    }
+}
+
+fn descriptor(rule: &ReportedRule) -> Value {
+    let mut descriptor = json!({
+        "defaultConfiguration": { "level": level(rule.level) },
+        "id": rule.id,
+        "shortDescription": { "text": rule.description },
+    });
+    if !rule.help.is_empty() {
+        descriptor["help"] = json!({ "text": rule.help });
+    }
+    if !rule.url.is_empty() {
+        descriptor["helpUri"] = json!(rule.url);
+    }
+    descriptor
 }
 
 fn result(issue: &Diagnostic, rule_index: usize) -> Value {
     let mut result = json!({
-        "level": match issue.severity {
-            Severity::Error => "error",
-            Severity::Warning => "warning",
-            Severity::Repair => "note",
-        },
+        "level": level(issue.severity),
         "message": { "text": issue.what() },
         "ruleId": issue.code,
         "ruleIndex": rule_index,

@@ -1,0 +1,417 @@
+//! Many patterns on the lines of a file that is read once, for checks.
+//!
+//! Owned here: a pattern by itself ([`LinePattern`]), which of many can match in a text at all ([`Prefilter`]), and a
+//! file as blocks of whole lines ([`TextReader`]). What a pattern means is up to `query`, which bytes are text up to
+//! `search`, as for `search_file_content`.
+
+use super::candidates::candidates;
+use super::query::{LineMatcher, Query};
+use super::search::{
+    BUFFER_BYTES, Blocks, Failure, MAX_LINE_BYTES, beginning, cut, without_line_feed,
+};
+use aho_corasick::{AhoCorasick, MatchKind};
+use gemini_tools_core::text::count_newlines;
+use gemini_tools_core::tool::{Cancellation, ToolError};
+use gemini_tools_workspace::PageBuffer;
+use grep_searcher::{MmapChoice, Searcher, SearcherBuilder, Sink, SinkMatch};
+use regex_syntax::hir::{Hir, HirKind};
+use std::borrow::Cow;
+use std::cell::Cell;
+use std::fs::File;
+use std::io::Read;
+use std::ops::Range;
+
+/// Maximum number of texts of which a match must have one: more are hardly ever all missing.
+const MAX_LITERALS: usize = 64;
+
+/// Characters beyond ASCII that equal a letter of ASCII when case does not count: the signs of Kelvin and of the long s.
+const FOLDED: [&str; 2] = ["\u{212a}", "\u{17f}"];
+
+/// A pattern for lines, which means what it means to `search_file_content`.
+#[derive(Debug)]
+pub struct LinePattern {
+    query: Query,
+    ignores_case: bool,
+    /// Texts of which each match has one, in any case; `None` where none are known.
+    literals: Option<Vec<Vec<u8>>>,
+}
+
+impl LinePattern {
+    /// Compiles the pattern of the argument or key `name`; `fixed` takes it literally.
+    ///
+    /// # Errors
+    ///
+    /// Returns `invalid_tool_params` with the name, the fault and its place in the pattern.
+    pub fn new(
+        name: &str,
+        pattern: &str,
+        ignores_case: bool,
+        fixed: bool,
+    ) -> Result<Self, ToolError> {
+        Ok(Self {
+            query: Query::new(name, pattern, ignores_case, fixed)?,
+            ignores_case,
+            literals: literals(pattern, fixed).filter(|all| {
+                let fits = |one: &Vec<u8>| !one.is_empty() && (!ignores_case || one.is_ascii());
+                all.len() <= MAX_LITERALS && all.iter().all(fits)
+            }),
+        })
+    }
+
+    /// Returns true if a line without its line feed matches. A line on which the pattern takes too long does not.
+    pub fn is_match(&self, line: &[u8]) -> bool {
+        self.query.is_match(line).unwrap_or_default()
+    }
+
+    /// Returns the place of the first match that has a length in a line that [`LinePattern::is_match`], in bytes; an
+    /// empty one at the start where there is none.
+    pub fn find(&self, line: &[u8]) -> Range<usize> {
+        let all = self.query.find_all(line).unwrap_or_default();
+        all.first().map_or(0..0, |found| found.start()..found.end())
+    }
+}
+
+/// Returns a line as answers show it: cut around the match at `at` where it is too long.
+pub fn shown_line(line: &str, at: usize) -> Cow<'_, str> {
+    cut(line, at)
+}
+
+/// Returns texts of which each match of a pattern has one.
+fn literals(pattern: &str, fixed: bool) -> Option<Vec<Vec<u8>>> {
+    if fixed {
+        return Some(vec![pattern.as_bytes().to_vec()]);
+    }
+    let parse = |pattern: &str| {
+        let mut parser = regex_syntax::ParserBuilder::new();
+        let hir = parser.utf8(false).multi_line(true).build().parse(pattern);
+        hir.ok().as_ref().and_then(required)
+    };
+    // Look-around is not for this parser, but a weaker expression is.
+    let weaker = || candidates(pattern, false).iter().find_map(|p| parse(p));
+    parse(pattern).or_else(weaker)
+}
+
+/// Returns the longest texts of which each match has one.
+fn required(hir: &Hir) -> Option<Vec<Vec<u8>>> {
+    let shortest = |set: &Vec<Vec<u8>>| set.iter().map(Vec::len).min();
+    match hir.kind() {
+        HirKind::Literal(literal) => Some(vec![literal.0.to_vec()]),
+        HirKind::Capture(capture) => required(&capture.sub),
+        HirKind::Repetition(repetition) if repetition.min > 0 => required(&repetition.sub),
+        HirKind::Concat(parts) => parts.iter().filter_map(required).max_by_key(shortest),
+        HirKind::Alternation(parts) => {
+            let sets: Option<Vec<_>> = parts.iter().map(required).collect();
+            sets.map(|sets| sets.concat())
+        }
+        _ => None,
+    }
+}
+
+/// One automaton for the literal texts of many patterns: what of them can match in a text.
+#[derive(Debug)]
+pub struct Prefilter {
+    automaton: Option<AhoCorasick>,
+    /// The patterns of each text of the automaton.
+    owners: Vec<Vec<usize>>,
+    /// Patterns that may match anywhere.
+    always: Vec<usize>,
+}
+
+impl Prefilter {
+    /// Makes the automaton for patterns, which are known by their number here.
+    pub fn new<'p>(patterns: impl IntoIterator<Item = &'p LinePattern>) -> Self {
+        let (mut texts, mut owners, mut always) = (Vec::new(), Vec::new(), Vec::new());
+        let mut folding = Vec::new();
+        for (i, pattern) in patterns.into_iter().enumerate() {
+            let Some(literals) = &pattern.literals else {
+                always.push(i);
+                continue;
+            };
+            folding.extend(pattern.ignores_case.then_some(i));
+            texts.extend(literals.iter().cloned());
+            owners.extend(literals.iter().map(|_| vec![i]));
+        }
+        texts.extend(FOLDED.map(|folded| folded.as_bytes().to_vec()));
+        owners.extend(FOLDED.map(|_| folding.clone()));
+        let automaton = AhoCorasick::builder()
+            .ascii_case_insensitive(true)
+            .match_kind(MatchKind::Standard)
+            .build(&texts);
+        // One that is too large leaves the work to the patterns themselves.
+        let automaton = automaton.ok();
+        if automaton.is_none() {
+            always = (0..always.len() + owners.len()).collect();
+        }
+        Self {
+            automaton,
+            owners,
+            always,
+        }
+    }
+
+    /// Sets `possible` of each pattern that may match in a text, and leaves the others.
+    pub fn look(&self, text: &[u8], possible: &mut [bool]) {
+        let mut set = |pattern: &usize| {
+            if let Some(flag) = possible.get_mut(*pattern) {
+                *flag = true;
+            }
+        };
+        self.always.iter().for_each(&mut set);
+        let automaton = self.automaton.iter();
+        for found in automaton.flat_map(|automaton| automaton.find_overlapping_iter(text)) {
+            self.owners[found.pattern()].iter().for_each(&mut set);
+        }
+    }
+}
+
+/// Searches texts for lines, with buffers that are kept.
+#[derive(Debug)]
+pub struct LineSearcher<'a> {
+    searcher: Searcher,
+    cancel: &'a Cancellation,
+}
+
+impl<'a> LineSearcher<'a> {
+    /// Makes the buffers, for as long as the call may go on.
+    pub fn new(cancel: &'a Cancellation) -> Self {
+        let mut builder = SearcherBuilder::new();
+        builder.line_number(true).bom_sniffing(false);
+        Self {
+            searcher: builder.memory_map(MmapChoice::never()).build(),
+            cancel,
+        }
+    }
+
+    /// Gives `take` the number, from 1, and the bytes of each line that matches `pattern` and not `except`, without
+    /// its line feed, until it returns false. Returns the number of lines on which a pattern takes too long.
+    ///
+    /// # Errors
+    ///
+    /// Returns `cancelled` or `timeout` if the call may not go on.
+    pub fn search(
+        &mut self,
+        pattern: &LinePattern,
+        except: Option<&LinePattern>,
+        text: &[u8],
+        take: impl FnMut(u64, &[u8]) -> bool,
+    ) -> Result<u64, ToolError> {
+        let given_up = Cell::new(0);
+        let matcher = LineMatcher {
+            query: &pattern.query,
+            except: except.map(|except| &except.query),
+            cancel: self.cancel,
+            given_up: &given_up,
+        };
+        let searched = self.searcher.search_slice(matcher, text, Lines(take));
+        self.cancel.check()?;
+        searched.map_err(Failure::into_error)?;
+        Ok(given_up.get())
+    }
+}
+
+struct Lines<F>(F);
+
+impl<F: FnMut(u64, &[u8]) -> bool> Sink for Lines<F> {
+    type Error = Failure;
+
+    fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> Result<bool, Failure> {
+        let number = found.line_number().unwrap_or_default();
+        Ok(self.0(number, without_line_feed(found.bytes())))
+    }
+}
+
+/// The end of the reading of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TextEnd {
+    /// All of it was given.
+    Whole,
+    /// The file is not text; nothing behind its first zero byte was given.
+    Binary,
+    /// This line, counted from 1, is too long, and nothing behind it was given.
+    LongLine(u64),
+}
+
+/// Reads files as UTF-8, with buffers that are kept.
+#[derive(Debug, Default)]
+pub struct TextReader {
+    /// Away while a file is read.
+    buffer: Option<PageBuffer>,
+    block: Vec<u8>,
+}
+
+impl TextReader {
+    /// Gives `take` an open file in blocks of whole lines, each with the number of lines before it. A file in another
+    /// encoding is decoded; its byte order mark is left out.
+    ///
+    /// # Errors
+    ///
+    /// Returns the operating system's error.
+    pub fn read(
+        &mut self,
+        file: &mut File,
+        cancel: &Cancellation,
+        take: &mut dyn FnMut(u64, &[u8]),
+    ) -> std::io::Result<TextEnd> {
+        let buffer = self.buffer.take();
+        let mut buffer = buffer.unwrap_or_else(|| PageBuffer::new(BUFFER_BYTES));
+        let read = file.read(&mut buffer);
+        let end = read.and_then(|filled| self.read_from(&buffer[..filled], file, cancel, take));
+        self.buffer = Some(buffer);
+        end
+    }
+
+    fn read_from(
+        &mut self,
+        start: &[u8],
+        file: &File,
+        cancel: &Cancellation,
+        take: &mut dyn FnMut(u64, &[u8]),
+    ) -> std::io::Result<TextEnd> {
+        let (encoding, text) = beginning(start);
+        if start.len() == BUFFER_BYTES {
+            let ascii = (encoding.is_none() && start.is_ascii()).then_some(file);
+            let mut blocks = Blocks::new(encoding, text.chain(file), ascii, cancel);
+            return self.read_blocks(&mut blocks, encoding.is_none(), take);
+        }
+        if encoding.is_none() && memchr::memchr(0, text).is_some() {
+            return Ok(TextEnd::Binary);
+        }
+        match encoding {
+            Some(encoding) => take(0, encoding.decode(text).as_bytes()),
+            None => take(0, text),
+        }
+        Ok(TextEnd::Whole)
+    }
+
+    fn read_blocks(
+        &mut self,
+        blocks: &mut Blocks<'_>,
+        may_be_binary: bool,
+        take: &mut dyn FnMut(u64, &[u8]),
+    ) -> std::io::Result<TextEnd> {
+        let block = &mut self.block;
+        let (mut filled, mut lines) = (0, 0);
+        loop {
+            if filled == block.len() {
+                if filled >= MAX_LINE_BYTES {
+                    return Ok(TextEnd::LongLine(lines + 1));
+                }
+                block.resize((2 * filled).max(BUFFER_BYTES), 0);
+            }
+            let n = blocks.read(&mut block[filled..])?;
+            filled += n;
+            if may_be_binary && blocks.has_zero() {
+                return Ok(TextEnd::Binary);
+            }
+            let whole = match memchr::memrchr(b'\n', &block[..filled]) {
+                _ if n == 0 => filled,
+                Some(at) => at + 1,
+                None => 0,
+            };
+            if whole > 0 {
+                take(lines, &block[..whole]);
+                lines += count_newlines(&block[..whole]);
+                block.copy_within(whole..filled, 0);
+                filled -= whole;
+            }
+            if n == 0 {
+                return Ok(TextEnd::Whole);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LinePattern, Prefilter, TextEnd, TextReader};
+    use gemini_tools_core::tool::Cancellation;
+    use std::io::{Seek, Write};
+
+    fn pattern(text: &str, ignores_case: bool) -> LinePattern {
+        LinePattern::new("pattern", text, ignores_case, false).expect("a pattern")
+    }
+
+    #[test]
+    fn a_pattern_that_matches_is_among_those_that_can() {
+        let texts = [
+            "TODO",
+            "todo: x",
+            "a \u{212a}ey",
+            "\u{17f}hort",
+            "foobar",
+            "x.unwrap()",
+            "ab",
+            "",
+            "fobar",
+            "no literal 7",
+            "-> free(x)",
+            "{ brace",
+            "TODAY and oobar",
+        ];
+        let patterns = [
+            r"\bTODO\b",
+            "key",
+            "short",
+            "foo|oobar",
+            r"\.unwrap\(\)",
+            "a?b",
+            r"\d",
+            "(?<=-> )free",
+            "{ b",
+            "TOD(O|AY)",
+            "(?i)tOd",
+            "^$",
+            "(to)(do)+",
+            "[kK]ey",
+        ];
+        for ignores_case in [true, false] {
+            let compiled: Vec<_> = patterns.iter().map(|p| pattern(p, ignores_case)).collect();
+            let filter = Prefilter::new(&compiled);
+            for text in texts {
+                let mut possible = vec![false; compiled.len()];
+                filter.look(text.as_bytes(), &mut possible);
+                for (pattern, possible) in compiled.iter().zip(possible) {
+                    let is_match = pattern.is_match(text.as_bytes());
+                    assert!(!is_match || possible, "{pattern:?} in {text:?}");
+                }
+            }
+        }
+        let todo = [pattern("TODO", false), pattern(r"\d+", false)];
+        let mut possible = [false; 2];
+        Prefilter::new(&todo).look(b"nothing", &mut possible);
+        assert_eq!(
+            possible,
+            [false, true],
+            "what has a literal text is ruled out"
+        );
+    }
+
+    #[test]
+    fn blocks_are_whole_lines_and_make_up_the_file() {
+        let line = "0123456789abcde\n";
+        let long = "x".repeat(3 * 1024 * 1024);
+        for (content, end) in [
+            (line.repeat(100_000), TextEnd::Whole),
+            (line.repeat(3) + "no end", TextEnd::Whole),
+            (String::new(), TextEnd::Whole),
+            (line.repeat(50_000) + "\0" + line, TextEnd::Binary),
+            ("a\0b".to_owned(), TextEnd::Binary),
+            (line.to_owned() + &long, TextEnd::LongLine(2)),
+        ] {
+            let mut file = tempfile::tempfile().expect("a file");
+            file.write_all(content.as_bytes()).expect("written");
+            file.rewind().expect("the start");
+            let mut read = Vec::new();
+            let mut lines = 0;
+            let mut take = |before: u64, block: &[u8]| {
+                assert_eq!(before, lines);
+                lines += super::count_newlines(block);
+                read.extend_from_slice(block);
+            };
+            let ended = TextReader::default().read(&mut file, &Cancellation::default(), &mut take);
+            assert_eq!(ended.expect("read"), end);
+            assert!(content.as_bytes().starts_with(&read));
+            assert!(end != TextEnd::Whole || read.len() == content.len());
+        }
+    }
+}

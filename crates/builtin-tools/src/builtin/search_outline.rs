@@ -1,0 +1,125 @@
+//! A search whose matches are too many for an answer: the first of each file, and how many there are in every one.
+
+use super::counted;
+use super::search::Hits;
+use gemini_tools_core::text::{excerpt, show_name};
+use std::collections::BTreeMap;
+
+/// Maximum length of the matches that are shown, in characters.
+const MAX_SHOWN_CHARS: usize = 16_000;
+
+/// Maximum characters of a line.
+const LINE_CHARS: usize = 160;
+
+/// Maximum number of files, or else of directories, that are named.
+const MAX_NAMED: usize = 200;
+
+/// The files of a search with their matches, by name.
+type Files = BTreeMap<Vec<u8>, Option<Box<Hits>>>;
+
+/// Returns a text in the place of the whole of several files, if that is over the limit, in characters: between the head
+/// and the notes what fits of the matches.
+pub(super) fn outline(
+    whole: &str,
+    head: &str,
+    notes: &str,
+    files: &Files,
+    limit: Option<usize>,
+) -> Option<String> {
+    let is_long = whole.chars().nth(limit?).is_some();
+    let has_lines = files.values().any(Option::is_some);
+    (is_long && has_lines && files.len() > 1)
+        .then(|| head.to_owned() + body(files).trim_end() + notes)
+}
+
+/// Returns as many first matches of each file as there is room for, with the count of the others; the counts alone of
+/// more files, by directory where they are too many. The last line says what it is and how to go on.
+fn body(files: &Files) -> String {
+    if files.len() > MAX_NAMED {
+        return directories(files)
+            + "(Matches by directory. Search one of them with 'path', or narrow the pattern.)\n";
+    }
+    let mut texts = [3, 2, 1]
+        .into_iter()
+        .map(|most| (most, first_matches(files, most)));
+    let fitting = texts.find(|(_, text)| text.chars().count() <= MAX_SHOWN_CHARS);
+    if let Some((most, text)) = fitting {
+        let most = counted(most, "match");
+        let note = format!(
+            "(At most {most} of each file. Search one file or directory with 'path' to see the others.)\n"
+        );
+        return text + &note;
+    }
+    let lines = files
+        .iter()
+        .map(|(name, hits)| line(&show_name(name), count(hits.as_deref()), 0));
+    lines.collect::<String>() + "(Matches by file. Search one file or directory with 'path'.)\n"
+}
+
+fn count(hits: Option<&Hits>) -> u64 {
+    hits.map_or(1, |hits| hits.count)
+}
+
+/// Returns a line with the number of matches, and of files if there are any.
+fn line(name: &str, matches: u64, files: usize) -> String {
+    let matches = counted(matches, "match");
+    match files {
+        0 => format!("{name}: {matches}\n"),
+        files => format!("{name}: {matches} in {}\n", counted(files, "file")),
+    }
+}
+
+fn first_matches(files: &Files, most: usize) -> String {
+    let mut text = String::new();
+    for (name, hits) in files {
+        text.push_str(&format!("File: {}\n", show_name(name)));
+        let lines = hits.iter().flat_map(|hits| &hits.lines);
+        for line in lines.filter(|line| line.is_match).take(most) {
+            text.push_str(&format!(
+                "L{}: {}\n",
+                line.number,
+                excerpt(&line.text, LINE_CHARS)
+            ));
+        }
+        let more = count(hits.as_deref()).saturating_sub(most as u64);
+        if more > 0 {
+            text.push_str(&format!("({more} more)\n"));
+        }
+        text.push_str("---\n");
+    }
+    text
+}
+
+/// Returns the counts by directory, by as many components of their names as leaves few enough.
+fn directories(files: &Files) -> String {
+    let mut depth = usize::MAX;
+    loop {
+        let mut groups: BTreeMap<&[u8], (u64, usize)> = BTreeMap::new();
+        let mut deepest = 0;
+        for (name, hits) in files {
+            let slashes = name.iter().enumerate().filter(|(_, b)| **b == b'/');
+            let ends: Vec<usize> = slashes.map(|(at, _)| at + 1).collect();
+            deepest = deepest.max(ends.len().min(depth));
+            let end = ends
+                .iter()
+                .take(depth)
+                .next_back()
+                .copied()
+                .unwrap_or_default();
+            let group = groups.entry(&name[..end]).or_default();
+            *group = (group.0 + count(hits.as_deref()), group.1 + 1);
+        }
+        if groups.len() <= MAX_NAMED || depth <= 1 {
+            let lines = groups.into_iter().map(|(name, (matches, files))| {
+                let name = if name.is_empty() {
+                    ".".into()
+                } else {
+                    show_name(name)
+                };
+                line(&name, matches, files)
+            });
+            return lines.collect();
+        }
+        depth = deepest - 1;
+    }
+}

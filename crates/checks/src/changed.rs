@@ -1,0 +1,238 @@
+//! The files and lines that differ from one of git's commits, as git tells it.
+
+use gemini_tools_core::tool::{Cancellation, ErrorKind, ToolError};
+use gemini_tools_process::ending::ProcessEnd;
+use gemini_tools_process::piped::Program;
+use gemini_tools_process::program_run::{Input, RunOptions};
+use std::collections::HashMap;
+use std::ops::Range;
+use std::path::Path;
+use std::time::Duration;
+
+/// The time that git may take.
+const GIT_LIMIT: Duration = Duration::from_secs(100);
+
+/// The time for which something that git started may hold its output.
+const GIT_HOLD: Duration = Duration::from_secs(1);
+
+/// Options before a command of git's: nothing of the repository's settings runs a program or changes the output.
+const PLAIN: [&str; 4] = ["-c", "core.fsmonitor=false", "-c", "core.quotePath=false"];
+
+/// What differs, without what is deleted.
+const DIFF: [&str; 7] = [
+    "diff",
+    "--no-ext-diff",
+    "--no-textconv",
+    "--no-renames",
+    "--no-color",
+    "--diff-filter=d",
+    "--relative",
+];
+
+/// The lines that were added to files.
+#[derive(Debug, Default)]
+pub struct ChangedLines(HashMap<Vec<u8>, Vec<Range<u64>>>);
+
+impl ChangedLines {
+    /// Returns true if a file has changed.
+    pub fn has_file(&self, file: &[u8]) -> bool {
+        self.0.contains_key(file)
+    }
+
+    /// Returns true if a line, from 1, was added.
+    pub fn has_line(&self, file: &[u8], line: u64) -> bool {
+        let ranges = self.0.get(file).into_iter().flatten();
+        ranges.into_iter().any(|range| range.contains(&line))
+    }
+}
+
+/// Returns the files below `root` that differ from the last commit that HEAD and `base` share, those that git does not
+/// know yet among them, by their names relative to `root`.
+///
+/// # Errors
+///
+/// Returns `execution_failed` with what git says, such as that there is no such commit.
+pub fn files(root: &Path, base: &str, cancel: &Cancellation) -> Result<Vec<Vec<u8>>, ToolError> {
+    let changed = diff(root, &["--name-only", "-z"], base, cancel)?;
+    let new = untracked(root, cancel)?;
+    let mut names: Vec<Vec<u8>> = split_names(&changed).chain(split_names(&new)).collect();
+    names.sort();
+    names.dedup();
+    Ok(names)
+}
+
+/// Returns the lines that were added to these files; a file that git does not know yet is new as a whole.
+///
+/// # Errors
+///
+/// As [`files`].
+pub fn lines(root: &Path, base: &str, cancel: &Cancellation) -> Result<ChangedLines, ToolError> {
+    let more = [
+        "--unified=0",
+        "--text",
+        "--src-prefix=a/",
+        "--dst-prefix=b/",
+    ];
+    let patch = diff(root, &more, base, cancel)?;
+    let mut lines = added(&patch);
+    for name in split_names(&untracked(root, cancel)?) {
+        lines.0.insert(name, std::iter::once(0..u64::MAX).collect());
+    }
+    Ok(lines)
+}
+
+/// Splits a list of names: at NULs if there is any, else at line feeds.
+pub fn split_names(list: &[u8]) -> impl Iterator<Item = Vec<u8>> {
+    let separator = if list.contains(&0) { 0 } else { b'\n' };
+    let names = list.split(move |b| *b == separator);
+    names.filter(|name| !name.is_empty()).map(<[u8]>::to_vec)
+}
+
+fn untracked(root: &Path, cancel: &Cancellation) -> Result<Vec<u8>, ToolError> {
+    git(
+        root,
+        &["ls-files", "-z", "--others", "--exclude-standard"],
+        cancel,
+    )
+}
+
+fn diff(
+    root: &Path,
+    more: &[&str],
+    base: &str,
+    cancel: &Cancellation,
+) -> Result<Vec<u8>, ToolError> {
+    let arguments = [
+        &DIFF[..],
+        more,
+        &["--merge-base", "--end-of-options", base, "--"],
+    ]
+    .concat();
+    git(root, &arguments, cancel)
+}
+
+fn git(root: &Path, arguments: &[&str], cancel: &Cancellation) -> Result<Vec<u8>, ToolError> {
+    let arguments = PLAIN.iter().chain(arguments);
+    let arguments: Vec<String> = arguments.map(|word| (*word).to_owned()).collect();
+    let program = Program {
+        name: "git".as_ref(),
+        arguments: &arguments,
+        environment: &std::env::vars_os().collect(),
+        directory: root,
+    };
+    let options = RunOptions {
+        input: Input::Bytes(&[]),
+        limit: GIT_LIMIT,
+        hold: GIT_HOLD,
+        leaves: false,
+    };
+    let failed = |why: &str| {
+        let why = why.trim().trim_end_matches('.');
+        let what = format!("git can't tell what has changed: {why}.");
+        ToolError::new(ErrorKind::ExecutionFailed, what).with_hint(
+            "The commit and its history have to be there: in CI, fetch them (fetch-depth: 0).",
+        )
+    };
+    let run = program.run(options, cancel);
+    cancel.check()?;
+    let run = run.map_err(|e| failed(&e.to_string()).with_source(e))?;
+    match run.ending {
+        Ok(ProcessEnd::Code(0)) if run.is_cut => Err(failed("its answer is too long.")),
+        Ok(ProcessEnd::Code(0)) => Ok(run.stdout),
+        Ok(_) => Err(failed(&String::from_utf8_lossy(&run.stderr))),
+        Err(_) => Err(failed("it takes too long.")),
+    }
+}
+
+/// Reads the added lines of a patch without context.
+fn added(patch: &[u8]) -> ChangedLines {
+    let mut files: HashMap<Vec<u8>, Vec<Range<u64>>> = HashMap::new();
+    let mut file: Option<Vec<u8>> = None;
+    // The lines that are left of a hunk, which may look like headings.
+    let mut left = 0;
+    for line in patch.split(|b| *b == b'\n') {
+        if left > 0 {
+            // A line that says that the line feed is missing is none of the file's.
+            left -= u64::from(!line.starts_with(b"\\"));
+        } else if let Some(name) = line.strip_prefix(b"+++ ") {
+            file = name_of(name);
+            if let Some(file) = &file {
+                files.entry(file.clone()).or_default();
+            }
+        } else if let Some((old, new)) = line.strip_prefix(b"@@ -").and_then(hunk) {
+            left = (old.end - old.start) + (new.end - new.start);
+            if let Some(file) = &file {
+                files.entry(file.clone()).or_default().push(new);
+            }
+        }
+    }
+    ChangedLines(files)
+}
+
+/// Reads the two ranges of `1,2 +3,4 @@`, each the first line and the number of lines.
+fn hunk(line: &[u8]) -> Option<(Range<u64>, Range<u64>)> {
+    let line = std::str::from_utf8(line.split(|b| *b == b'@').next()?).ok()?;
+    let (old, new) = line.trim().split_once(" +")?;
+    let range = |text: &str| {
+        let (start, count) = text.split_once(',').unwrap_or((text, "1"));
+        let start: u64 = start.parse().ok()?;
+        Some(start..start + count.parse::<u64>().ok()?)
+    };
+    Some((range(old)?, range(new)?))
+}
+
+/// Reads the name behind `+++ `: without its prefix, its quotes and the tab that follows a blank.
+fn name_of(text: &[u8]) -> Option<Vec<u8>> {
+    let Some(quoted) = text.strip_prefix(b"\"") else {
+        let name = text.strip_suffix(b"\t").unwrap_or(text);
+        return name.strip_prefix(b"b/").map(<[u8]>::to_vec);
+    };
+    let mut name = Vec::new();
+    let mut bytes = quoted.iter().copied();
+    while let Some(byte) = bytes.next().filter(|b| *b != b'"') {
+        name.push(match (byte, byte == b'\\') {
+            (plain, false) => plain,
+            _ => match bytes.next()? {
+                b'a' => 7,
+                b'b' => 8,
+                b't' => b'\t',
+                b'n' => b'\n',
+                b'v' => 11,
+                b'f' => 12,
+                b'r' => b'\r',
+                digit @ b'0'..=b'3' => {
+                    let octal = [digit, bytes.next()?, bytes.next()?];
+                    u8::from_str_radix(std::str::from_utf8(&octal).ok()?, 8).ok()?
+                }
+                other => other,
+            },
+        });
+    }
+    name.strip_prefix(b"b/").map(<[u8]>::to_vec)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{added, name_of};
+
+    #[test]
+    fn lines_of_a_hunk_that_look_like_headings_are_none() {
+        let patch = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1,2 @@\n--- a/gone\n+++ b/y\n+@@ -9 +9 @@\n\
+                     @@ -5,0 +7 @@ fn f() {\n+last\n\\ No newline at end of file\n";
+        let lines = added(patch.as_bytes());
+        let has: Vec<u64> = (0..10).filter(|n| lines.has_line(b"x", *n)).collect();
+        assert_eq!(has, [1, 2, 7]);
+        assert!(!lines.has_file(b"y"));
+    }
+
+    #[test]
+    fn names_are_read_as_git_writes_them() {
+        for (written, name) in [
+            (&b"b/a b\t"[..], &b"a b"[..]),
+            (b"\"b/a\\tb\\n\\\"\\\\ \\303\\274\"", b"a\tb\n\"\\ \xc3\xbc"),
+        ] {
+            assert_eq!(name_of(written).as_deref(), Some(name));
+        }
+        assert_eq!(name_of(b"/dev/null"), None);
+    }
+}

@@ -1,0 +1,156 @@
+//! `JUnit` XML, as CI services read it: a suite for each rule where the rules are known, else one, with a case for each
+//! thing that was looked at, whose class is the file. It has no more than the schema of Jenkins' xUnit plugin allows, so
+//! the line is a part of a case's name.
+
+use super::CheckReport;
+use gemini_tools_core::diagnostic::{Diagnostic, Severity};
+use gemini_tools_core::text::show_path;
+
+/// Writes the document.
+pub fn junit(report: &CheckReport) -> String {
+    let by_rule = report.rules.iter().map(|rule| {
+        let issues = report.issues.iter();
+        Suite {
+            name: &rule.id,
+            issues: issues.filter(|issue| issue.code == rule.id).collect(),
+            ..Suite::default()
+        }
+    });
+    let is_described = |code: &str| report.rules.iter().any(|rule| rule.id == code);
+    let others = report.issues.iter();
+    let rest = Suite {
+        name: &report.suite,
+        issues: others.filter(|issue| !is_described(&issue.code)).collect(),
+        passed: &report.passed,
+        failure: report.failure.as_deref(),
+        remarks: &report.remarks,
+    };
+    let mut suites: Vec<Suite<'_>> = by_rule.collect();
+    if suites.is_empty() || rest.says_something() {
+        suites.push(rest);
+    }
+    // One text that grows: a million matches are many megabytes.
+    let mut out = format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"{}\" {}>\n",
+        escaped(&report.suite),
+        attributes(&suites)
+    );
+    for suite in &suites {
+        suite.push(&mut out);
+    }
+    out.push_str("</testsuites>\n");
+    out
+}
+
+#[derive(Default)]
+struct Suite<'a> {
+    name: &'a str,
+    issues: Vec<&'a Diagnostic>,
+    passed: &'a [String],
+    failure: Option<&'a str>,
+    remarks: &'a [String],
+}
+
+/// Returns the attributes that count what suites have.
+fn attributes(suites: &[Suite<'_>]) -> String {
+    let is_failure = |issue: &&&Diagnostic| issue.severity == Severity::Error;
+    let failures = |suite: &Suite<'_>| suite.issues.iter().filter(is_failure).count();
+    let errors = |suite: &Suite<'_>| usize::from(suite.failure.is_some());
+    format!(
+        "tests=\"{}\" failures=\"{}\" errors=\"{}\"",
+        suites
+            .iter()
+            .map(|suite| suite.cases().max(1))
+            .sum::<usize>(),
+        suites.iter().map(failures).sum::<usize>(),
+        suites.iter().map(errors).sum::<usize>()
+    )
+}
+
+impl Suite<'_> {
+    fn cases(&self) -> usize {
+        self.issues.len() + self.passed.len() + usize::from(self.failure.is_some())
+    }
+
+    fn says_something(&self) -> bool {
+        self.cases() > 0 || !self.remarks.is_empty()
+    }
+
+    fn push(&self, out: &mut String) {
+        let name = escaped(self.name);
+        let passed = |case: &str| format!("    <testcase classname=\"{name}\" name=\"{case}\"/>\n");
+        let counts = attributes(std::slice::from_ref(self));
+        out.push_str(&format!("  <testsuite name=\"{name}\" {counts}>\n"));
+        for issue in &self.issues {
+            out.push_str(&case_of(&name, issue));
+        }
+        for case in self.passed {
+            out.push_str(&passed(&escaped(case)));
+        }
+        if let Some(failure) = self.failure {
+            out.push_str(&format!(
+                "    <testcase classname=\"{name}\" name=\"{name}\">\n      \
+                 <error message=\"{}\"/>\n    </testcase>\n",
+                escaped(failure)
+            ));
+        }
+        if self.cases() == 0 {
+            out.push_str(&passed("nothing found"));
+        }
+        if !self.remarks.is_empty() {
+            out.push_str(&format!(
+                "    <system-out>{}</system-out>\n",
+                escaped(&self.remarks.join("\n"))
+            ));
+        }
+        out.push_str("  </testsuite>\n");
+    }
+}
+
+fn case_of(suite: &str, issue: &Diagnostic) -> String {
+    let file = issue.place.file().map(|file| show_path(file).into_owned());
+    let class = file.as_deref().map_or(suite.to_owned(), escaped);
+    let numbers = [issue.place.line, issue.place.column].into_iter().flatten();
+    let place = file.into_iter().chain(numbers.map(|n| n.to_string()));
+    let place = escaped(&place.collect::<Vec<_>>().join(":"));
+    let rule = escaped(&issue.code);
+    let name = match place.as_str() {
+        "" => rule.clone(),
+        place => format!("{rule}: {place}"),
+    };
+    let message = escaped(&issue.what());
+    let found = issue
+        .place
+        .text
+        .iter()
+        .map(|text| escaped(&format!("\n{text}")));
+    let found: String = found.collect();
+    let inner = if issue.severity == Severity::Error {
+        format!("<failure type=\"{rule}\" message=\"{message}\">{place}{found}</failure>")
+    } else {
+        format!("<system-out>{message}{found}</system-out>")
+    };
+    format!(
+        "    <testcase classname=\"{class}\" name=\"{name}\">\n      {inner}\n    </testcase>\n"
+    )
+}
+
+/// Escapes a text for XML. A character that XML can't have becomes U+FFFD.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            // As they are, attributes would turn them into spaces.
+            '\n' => out.push_str("&#10;"),
+            '\r' => out.push_str("&#13;"),
+            '\t' => out.push_str("&#9;"),
+            '\0'..='\x1f' | '\u{fffe}' | '\u{ffff}' => out.push('\u{fffd}'),
+            c => out.push(c),
+        }
+    }
+    out
+}

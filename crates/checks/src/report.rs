@@ -1,0 +1,182 @@
+//! The findings of a run, for people and as a report for CI.
+
+use crate::ci::{CheckReport, ReportedRule, fingerprints};
+use crate::rules::{Demand, Rule};
+use crate::run::{Finding, Outcome};
+use gemini_tools_core::colours::Look;
+use gemini_tools_core::diagnostic::{Diagnostic, Origin, Severity};
+use gemini_tools_core::text::{counted, line_name, visible};
+use gemini_tools_workspace::Workspace;
+use gemini_tools_workspace::lines::{encoding_of, read_range};
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::num::NonZeroU32;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// Maximum size of a file whose lines get fingerprints, in bytes.
+const MAX_PRINTED_BYTES: u64 = 16 * 1024 * 1024;
+
+/// Returns the report of a run. Paths count from the first root.
+pub fn report(suite: &str, rules: &[Rule], outcome: &Outcome) -> CheckReport {
+    let described = rules.iter().map(|rule| ReportedRule {
+        id: rule.id.clone(),
+        description: description(rule),
+        help: rule.help.clone(),
+        url: rule.url.clone(),
+        level: rule.level,
+    });
+    CheckReport {
+        suite: suite.to_owned(),
+        rules: described.collect(),
+        issues: outcome
+            .findings
+            .iter()
+            .map(|finding| issue(rules, finding))
+            .collect(),
+        remarks: remarks(outcome),
+        ..CheckReport::default()
+    }
+}
+
+/// Returns the remarks about a run as a whole.
+fn remarks(outcome: &Outcome) -> Vec<String> {
+    let mut remarks = outcome.remarks.clone();
+    if outcome.is_cut {
+        remarks.push("There are more findings than are listed.".to_owned());
+    }
+    if let Some(gone) = &outcome.gone {
+        let what = counted(gone.count(), "finding");
+        remarks.push(format!(
+            "{what} of the baseline gone: --update-baseline takes that out."
+        ));
+    }
+    if let Some(example) = &outcome.unreadable_example {
+        let what = counted(outcome.unreadable, "file or directory");
+        remarks.push(format!("{what} not read, or not to the end: {example}"));
+    }
+    remarks
+}
+
+fn description(rule: &Rule) -> String {
+    match &rule.demand {
+        _ if !rule.message.is_empty() && !rule.tells_text() => rule.message.clone(),
+        Demand::NoMatch(_) => "No line has this pattern.".to_owned(),
+        Demand::Match(_) => "Each file has this pattern.".to_owned(),
+        Demand::NoFile => "There is no such file.".to_owned(),
+        Demand::File => "There is such a file.".to_owned(),
+        Demand::Name(_) => "Names of files fit this pattern.".to_owned(),
+    }
+}
+
+fn issue(rules: &[Rule], finding: &Finding) -> Diagnostic {
+    let rule = &rules[finding.rule];
+    let message = visible(&finding.message).into_owned();
+    let mut issue = Diagnostic::error(rule.id.clone(), "", "", message);
+    issue.severity = rule.level;
+    issue.help = rule.help.clone().into();
+    let place = &mut issue.place;
+    let file = Path::new(OsStr::from_bytes(&finding.file));
+    place.origin = (!finding.file.is_empty()).then(|| Origin::File(file.to_owned()));
+    let number = |n: u64| u32::try_from(n).ok().and_then(NonZeroU32::new);
+    place.line = finding.line.and_then(number);
+    [place.column, place.end_column] = match finding.columns {
+        Some(columns) => columns.map(number),
+        None => [None; 2],
+    };
+    let is_told = rule.tells_text() || finding.text.is_empty();
+    place.text = (!is_told).then(|| finding.text.clone());
+    issue
+}
+
+/// Adds the fingerprints that code scanning wants, from the files, before their paths are those of the repository.
+pub fn add_fingerprints(report: &mut CheckReport, workspace: &Workspace) {
+    let mut last: (Option<&Path>, HashMap<u64, String>) = Default::default();
+    let mut prints = Vec::with_capacity(report.issues.len());
+    for issue in &report.issues {
+        let file = issue.place.file();
+        if file.is_some() && file != last.0 {
+            last = (
+                file,
+                file.and_then(|f| prints_of(f, workspace))
+                    .unwrap_or_default(),
+            );
+        }
+        let line = issue.place.line.map_or(1, |line| line.get().into());
+        let print = file.and_then(|_| last.1.get(&line));
+        prints.push(print.cloned().unwrap_or_default());
+    }
+    report.fingerprints = prints;
+}
+
+fn prints_of(file: &Path, workspace: &Workspace) -> Option<HashMap<u64, String>> {
+    let open = workspace.open_file(&workspace.place_of(file)?).ok()?;
+    if open.size() > MAX_PRINTED_BYTES {
+        return None;
+    }
+    let bytes = read_range(&open.file, 0, open.size()).ok()?;
+    let encoding = encoding_of(&open).ok()?;
+    let text = encoding.map_or_else(|| String::from_utf8_lossy(&bytes), |e| e.decode(&bytes));
+    Some(fingerprints(&text))
+}
+
+/// Returns the findings as lines for people, with the place first, and a summary at the end.
+pub fn text(report: &CheckReport, rules: &[Rule], outcome: &Outcome, has_colours: bool) -> String {
+    let mut out = String::new();
+    let mut told: Vec<&str> = Vec::new();
+    let mut numbers = [0_u64; 3];
+    for issue in &report.issues {
+        numbers[issue.severity as usize] += 1;
+        push_issue(&mut out, issue, has_colours);
+        // Once for each rule is enough.
+        if !issue.help.is_empty() && !told.contains(&&*issue.code) {
+            told.push(&issue.code);
+            out.push_str(&format!("    help: {}\n", visible(&issue.help)));
+        }
+    }
+    for remark in &report.remarks {
+        out.push_str(&format!("{}\n", visible(remark)));
+    }
+    let kinds = ["error", "warning", "note"].into_iter().zip(numbers);
+    let kinds = kinds
+        .filter(|(_, n)| *n > 0)
+        .map(|(kind, n)| counted(n, kind));
+    let found = match kinds.collect::<Vec<_>>() {
+        none if none.is_empty() => "Nothing found".to_owned(),
+        kinds => kinds.join(", "),
+    };
+    let known = match outcome.known {
+        0 => String::new(),
+        known => format!(" {} in the baseline.", counted(known, "finding")),
+    };
+    let (files, rules) = (
+        counted(outcome.files, "file"),
+        counted(rules.len() as u64, "rule"),
+    );
+    out + &format!("{found} in {files} by {rules}.{known}\n")
+}
+
+fn push_issue(out: &mut String, issue: &Diagnostic, has_colours: bool) {
+    let mut push = |look: Option<Look>, text: &str| match look.filter(|_| has_colours) {
+        Some(look) => look.push(out, text),
+        None => out.push_str(text),
+    };
+    if let Some(file) = issue.place.file() {
+        push(Some(Look::Path), &line_name(file.as_os_str().as_bytes()));
+        for number in [issue.place.line, issue.place.column].into_iter().flatten() {
+            push(None, ":");
+            push(Some(Look::LineNumber), &number.to_string());
+        }
+        push(None, ": ");
+    }
+    let (word, look) = match issue.severity {
+        Severity::Error => ("error", Look::Match),
+        Severity::Warning => ("warning", Look::Path),
+        Severity::Repair => ("note", Look::Hunk),
+    };
+    push(Some(look), &format!("{word}[{}]", issue.code));
+    push(None, &format!(": {}\n", issue.message));
+    if let Some(text) = &issue.place.text {
+        push(None, &format!("    {}\n", visible(text)));
+    }
+}

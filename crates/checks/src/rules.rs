@@ -1,0 +1,525 @@
+//! Rules, and the TOML files that they are written in.
+//!
+//! A file is read to its end whatever is wrong with it, so that each fault is named once, with its line and column.
+
+use fancy_regex::{Regex, RegexBuilder};
+use gemini_tools_builtin_tools::builtin::line_pattern::LinePattern;
+use gemini_tools_core::diagnostic::{Diagnostic, Severity};
+use gemini_tools_core::position::LineIndex;
+use gemini_tools_core::registry::nearest;
+use gemini_tools_core::tool::ToolError;
+use gemini_tools_workspace::pattern::{PatternSet, split_list};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue, ValueDeserializer};
+
+/// Maximum size of a rule file in bytes.
+pub const MAX_RULE_FILE_BYTES: u64 = 4 * 1024 * 1024;
+
+/// Maximum number of rules of a run.
+const MAX_RULES: usize = 1_000;
+
+/// What a rule asks of files.
+#[derive(Debug)]
+pub enum Demand {
+    /// No line matches.
+    NoMatch(LineRule),
+    /// Some line of each file matches.
+    Match(LineRule),
+    /// There is no such file.
+    NoFile,
+    /// There is such a file.
+    File,
+    /// The name of each file matches, without its directory.
+    Name(LinePattern),
+}
+
+/// What a rule says of lines.
+#[derive(Debug)]
+pub struct LineRule {
+    /// The pattern of the lines.
+    pub pattern: LinePattern,
+    /// Lines that match this as well do not count.
+    pub except: Option<LinePattern>,
+    /// The same pattern, for the groups that the message has.
+    groups: Option<Regex>,
+}
+
+/// A rule.
+#[derive(Debug)]
+pub struct Rule {
+    /// The rule's name in reports.
+    pub id: String,
+    /// What it asks of files.
+    pub demand: Demand,
+    /// Patterns of the files that it is about; empty for all.
+    pub include: Vec<String>,
+    /// Patterns of files that it is not about.
+    pub exclude: Vec<String>,
+    /// The severity of a finding.
+    pub level: Severity,
+    /// The message of a finding, with `{text}` for the line and `{1}` for a group; empty for one that says what was
+    /// found.
+    pub message: String,
+    /// What to do about a finding; may be empty.
+    pub help: String,
+    /// A page about the rule; may be empty.
+    pub url: String,
+    /// The most findings that are none.
+    pub max: u64,
+}
+
+/// What is to be searched for, as arguments of a search or keys of a rule say it.
+#[derive(Debug, Clone, Copy)]
+pub struct Search<'a> {
+    /// The regular expression.
+    pub pattern: &'a str,
+    /// Lines that match this as well are left out.
+    pub except: Option<&'a str>,
+    /// Upper and lower case are the same.
+    pub ignores_case: bool,
+    /// The pattern is taken literally.
+    pub fixed: bool,
+}
+
+impl LineRule {
+    /// Compiles what is searched for.
+    ///
+    /// # Errors
+    ///
+    /// Returns `invalid_tool_params` for a pattern that is not valid.
+    pub fn new(search: Search<'_>, message: &str) -> Result<Self, ToolError> {
+        let Search {
+            pattern,
+            except,
+            ignores_case,
+            fixed,
+        } = search;
+        let except = except.map(|e| LinePattern::new("exclude_pattern", e, ignores_case, false));
+        let literal = fixed.then(|| fancy_regex::escape(pattern));
+        let has_groups = placeholders(message).any(|(_, name)| name != "text");
+        let groups = RegexBuilder::new(&literal.unwrap_or(pattern.into()))
+            .case_insensitive(ignores_case)
+            .build();
+        Ok(Self {
+            pattern: LinePattern::new("pattern", pattern, ignores_case, fixed)?,
+            except: except.transpose()?,
+            groups: groups.ok().filter(|_| has_groups),
+        })
+    }
+}
+
+impl Rule {
+    /// Returns the message of a finding: of the line that was found, or of the name of a file.
+    pub fn message(&self, found: Option<&str>) -> String {
+        let text = found.map_or("", str::trim);
+        if self.message.is_empty() {
+            return match self.demand {
+                Demand::NoMatch(_) => format!("Found: {text}"),
+                Demand::Match(_) => "The file has no match.".to_owned(),
+                Demand::NoFile => "There must be no such file.".to_owned(),
+                Demand::File => format!("There is no file {}.", self.include.join(" or ")),
+                Demand::Name(_) => format!("The name {text} does not fit."),
+            };
+        }
+        let groups = match &self.demand {
+            Demand::NoMatch(rule) | Demand::Match(rule) => rule.groups.as_ref(),
+            _ => None,
+        };
+        let groups = groups.zip(found);
+        let groups = groups.and_then(|(groups, line)| groups.captures(line).ok().flatten());
+        let (mut out, mut done) = (String::new(), 0);
+        for (place, name) in placeholders(&self.message) {
+            out.push_str(&self.message[done..place.start]);
+            let group = || groups.as_ref()?.get(name.parse().ok()?);
+            match name {
+                "text" => out.push_str(text),
+                _ => out.push_str(group().map_or("", |group| group.as_str())),
+            }
+            done = place.end;
+        }
+        out + &self.message[done..]
+    }
+
+    /// Returns true if the message of a finding has the text that was found.
+    pub fn tells_text(&self) -> bool {
+        self.message.is_empty() || placeholders(&self.message).next().is_some()
+    }
+}
+
+/// Returns the places in a message, with their braces, that stand for the text or for a group, and their names.
+fn placeholders(message: &str) -> impl Iterator<Item = (Range<usize>, &str)> {
+    message.match_indices('{').filter_map(|(at, _)| {
+        let (name, _) = message[at + 1..].split_once('}')?;
+        let is_group = !name.is_empty() && name.bytes().all(|b| b.is_ascii_digit());
+        (is_group || name == "text").then_some((at..at + name.len() + 2, name))
+    })
+}
+
+/// A rule file.
+#[derive(Debug, Default)]
+pub struct RuleFile {
+    /// The rules, in their order.
+    pub rules: Vec<Rule>,
+    /// The lowest level of a finding that fails a run.
+    pub fail_level: Option<Severity>,
+    /// The file with the known findings, relative to the directory of the rule file.
+    pub baseline: Option<PathBuf>,
+}
+
+impl RuleFile {
+    /// Returns true if a text looks like a rule file, sound or not.
+    pub fn is_one(text: &str) -> bool {
+        let mut lines = text.lines().map(str::trim_start);
+        lines.any(|line| line.starts_with("[[rule]]"))
+    }
+
+    /// Reads a rule file.
+    ///
+    /// # Errors
+    ///
+    /// Returns all that is wrong with it, in order.
+    pub fn read(file: &Path, text: &str) -> Result<Self, Vec<Diagnostic>> {
+        let mut reader = Reader {
+            file,
+            lines: LineIndex::new(text),
+            faults: Vec::new(),
+        };
+        let read = match DeTable::parse(text) {
+            Ok(top) => reader.file(top),
+            Err(error) => {
+                reader.unread(&error, 0);
+                Self::default()
+            }
+        };
+        let mut faults = reader.faults;
+        faults.sort_by_key(|fault| (fault.place.line, fault.place.column));
+        if faults.is_empty() {
+            Ok(read)
+        } else {
+            Err(faults)
+        }
+    }
+
+    /// Adds the rules of another file.
+    ///
+    /// # Errors
+    ///
+    /// Returns the name of a rule that both have, or of which there are too many.
+    pub fn add(&mut self, other: Self) -> Result<(), String> {
+        let has = |id: &str| self.rules.iter().any(|rule| rule.id == id);
+        if let Some(twice) = other.rules.iter().find(|rule| has(&rule.id)) {
+            return Err(format!("Two of the rule files have a rule {:?}.", twice.id));
+        }
+        self.rules.extend(other.rules);
+        if self.rules.len() > MAX_RULES {
+            return Err(format!("There are more than {MAX_RULES} rules."));
+        }
+        self.fail_level = self.fail_level.max(other.fail_level);
+        self.baseline = self.baseline.take().or(other.baseline);
+        Ok(())
+    }
+}
+
+/// What a file has besides its rules.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Top {
+    fail_level: Option<Level>,
+    baseline: Option<PathBuf>,
+    #[serde(rename = "rule")]
+    _rules: Option<IgnoredAny>,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Level {
+    Error,
+    Warning,
+    Note,
+}
+
+impl From<Level> for Severity {
+    fn from(level: Level) -> Self {
+        match level {
+            Level::Error => Self::Error,
+            Level::Warning => Self::Warning,
+            Level::Note => Self::Repair,
+        }
+    }
+}
+
+/// A rule as it is written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+struct WrittenRule {
+    id: Spanned<String>,
+    pattern: Option<Spanned<String>>,
+    glob: Option<Spanned<Patterns>>,
+    name: Option<Spanned<String>>,
+    require: Option<Spanned<bool>>,
+    case_sensitive: Option<Spanned<bool>>,
+    fixed_strings: Option<Spanned<bool>>,
+    exclude_pattern: Option<Spanned<String>>,
+    include: Option<Spanned<Patterns>>,
+    exclude: Option<Spanned<Patterns>>,
+    level: Option<Level>,
+    message: Option<Spanned<String>>,
+    help: Option<String>,
+    url: Option<Spanned<String>>,
+    max: Option<Spanned<u64>>,
+}
+
+#[derive(Clone, Deserialize)]
+#[serde(untagged, expecting = "a pattern or a list of patterns was expected")]
+enum Patterns {
+    /// Patterns with commas between them.
+    Text(String),
+    List(Vec<String>),
+}
+
+struct Reader<'a> {
+    file: &'a Path,
+    lines: LineIndex<'a>,
+    faults: Vec<Diagnostic>,
+}
+
+impl Reader<'_> {
+    fn fault(&mut self, at: usize, message: impl Into<String>) {
+        let mut fault = Diagnostic::error("rule-file", "", "", message).in_file(self.file);
+        fault.put_at(self.lines.position(at));
+        self.faults.push(fault);
+    }
+
+    /// Notes what the parser says; it knows the place of most faults.
+    fn unread(&mut self, error: &toml::de::Error, start: usize) {
+        let said = error.message().trim();
+        let mut names = said.split('`').skip(1).step_by(2);
+        let message = match names.next().filter(|_| said.starts_with("unknown field")) {
+            Some(name) => {
+                let near = nearest(name, names.map(|key| (key, key)));
+                let near = near.first().map(|near| format!(" Did you mean {near:?}?"));
+                format!("{name:?} is no key here.{}", near.unwrap_or_default())
+            }
+            None => format!("The file can't be read: {said}."),
+        };
+        self.fault(error.span().map_or(start, |span| span.start), message);
+    }
+
+    fn file(&mut self, top: Spanned<DeTable<'_>>) -> RuleFile {
+        let rules = match top.get_ref().get("rule").map(Spanned::get_ref) {
+            Some(DeValue::Array(rules)) => rules.iter().cloned().collect(),
+            _ => Vec::new(),
+        };
+        if rules.is_empty() {
+            self.fault(0, "The file has no rule: each begins with [[rule]].");
+        }
+        if let Some(first) = rules.get(MAX_RULES) {
+            let what = format!("There are more than {MAX_RULES} rules.");
+            self.fault(first.span().start, what);
+        }
+        let mut file = RuleFile::default();
+        match Top::deserialize(toml::de::Deserializer::from(top)) {
+            Ok(top) => {
+                file.fail_level = top.fail_level.map(Severity::from);
+                file.baseline = top.baseline;
+            }
+            Err(error) => self.unread(&error, 0),
+        }
+        for rule in rules {
+            let start = rule.span().start;
+            match WrittenRule::deserialize(ValueDeserializer::from(rule)) {
+                Ok(rule) => {
+                    if file
+                        .rules
+                        .iter()
+                        .any(|other| other.id == *rule.id.get_ref())
+                    {
+                        let what = format!("Another rule has the id {:?}.", rule.id.get_ref());
+                        self.fault(rule.id.span().start, what);
+                    }
+                    file.rules.extend(self.rule(rule, start));
+                }
+                Err(error) => self.unread(&error, start),
+            }
+        }
+        file
+    }
+
+    fn rule(&mut self, rule: WrittenRule, start: usize) -> Option<Rule> {
+        let id = rule.id.get_ref();
+        let fits = |c: char| c.is_alphanumeric() || "-_./".contains(c);
+        if id.is_empty() || !id.chars().all(fits) {
+            let what = format!("{id:?} can't be an id: it takes letters, digits and - _ . /");
+            self.fault(rule.id.span().start, what);
+        }
+        let texts = [
+            ("pattern", &rule.pattern),
+            ("name", &rule.name),
+            ("exclude_pattern", &rule.exclude_pattern),
+            ("message", &rule.message),
+        ];
+        for (key, text) in texts {
+            if let Some(empty) = text
+                .as_ref()
+                .filter(|text| text.get_ref().trim().is_empty())
+            {
+                self.fault(empty.span().start, format!("{key:?} must not be empty."));
+            }
+        }
+        let web = ["https://", "http://"];
+        if let Some(url) = &rule.url
+            && !web.iter().any(|scheme| url.get_ref().starts_with(scheme))
+        {
+            self.fault(
+                url.span().start,
+                "\"url\" must begin with https:// or http://.",
+            );
+        }
+        let demand = self.demand(&rule, start);
+        let include = self.patterns("include", rule.include);
+        let glob = self.patterns("glob", rule.glob);
+        Some(Rule {
+            demand: demand?,
+            include: if glob.is_empty() { include } else { glob },
+            exclude: self.patterns("exclude", rule.exclude),
+            id: rule.id.into_inner(),
+            level: rule.level.map_or(Severity::Error, Severity::from),
+            message: rule.message.map(Spanned::into_inner).unwrap_or_default(),
+            help: rule.help.unwrap_or_default(),
+            url: rule.url.map(Spanned::into_inner).unwrap_or_default(),
+            max: rule.max.map(Spanned::into_inner).unwrap_or_default(),
+        })
+    }
+
+    fn demand(&mut self, rule: &WrittenRule, start: usize) -> Option<Demand> {
+        let require = rule
+            .require
+            .as_ref()
+            .is_some_and(|require| *require.get_ref());
+        let glob = rule.glob.as_ref().map(Spanned::span);
+        let (name, pattern) = match (&rule.pattern, &rule.name, &glob) {
+            (Some(pattern), None, None) => ("pattern", pattern),
+            (None, Some(pattern), None) => ("name", pattern),
+            (None, None, Some(_)) => {
+                self.misplaced(rule, require);
+                return Some(if require {
+                    Demand::File
+                } else {
+                    Demand::NoFile
+                });
+            }
+            _ => {
+                let kinds =
+                    "\"pattern\" for lines, \"glob\" for files, or \"name\" for names of files";
+                self.fault(start, format!("A rule has one of these: {kinds}."));
+                return None;
+            }
+        };
+        self.misplaced(rule, require);
+        let flag = |flag: &Option<Spanned<bool>>| flag.as_ref().is_some_and(|flag| *flag.get_ref());
+        let message = rule.message.as_ref();
+        let search = Search {
+            pattern: pattern.get_ref(),
+            except: rule
+                .exclude_pattern
+                .as_ref()
+                .map(|text| text.get_ref().as_str()),
+            ignores_case: !flag(&rule.case_sensitive),
+            fixed: flag(&rule.fixed_strings),
+        };
+        let read = match LineRule::new(search, message.map_or("", |text| text.get_ref().as_str())) {
+            Ok(read) => read,
+            Err(error) => {
+                let except = rule.exclude_pattern.as_ref();
+                let except = except.filter(|_| error.message.starts_with("\"exclude_pattern\""));
+                self.fault(except.unwrap_or(pattern).span().start, error.message);
+                return None;
+            }
+        };
+        if let Some(message) = message {
+            self.check_groups(message, read.groups.as_ref());
+        }
+        Some(match (name, require) {
+            ("name", _) => Demand::Name(read.pattern),
+            (_, true) => Demand::Match(read),
+            _ => Demand::NoMatch(read),
+        })
+    }
+
+    /// Finds keys that say nothing for a rule of its kind.
+    fn misplaced(&mut self, rule: &WrittenRule, require: bool) {
+        let start = |is_there: Option<Range<usize>>| is_there.map(|span| span.start);
+        let keys = [
+            (
+                "include",
+                rule.glob.is_some(),
+                start(rule.include.as_ref().map(Spanned::span)),
+            ),
+            (
+                "case_sensitive",
+                rule.glob.is_some(),
+                start(rule.case_sensitive.as_ref().map(Spanned::span)),
+            ),
+            (
+                "fixed_strings",
+                rule.glob.is_some(),
+                start(rule.fixed_strings.as_ref().map(Spanned::span)),
+            ),
+            (
+                "exclude_pattern",
+                rule.pattern.is_none(),
+                start(rule.exclude_pattern.as_ref().map(Spanned::span)),
+            ),
+            (
+                "require",
+                rule.name.is_some(),
+                start(rule.require.as_ref().map(Spanned::span)),
+            ),
+            (
+                "max",
+                rule.glob.is_some() && require,
+                start(rule.max.as_ref().map(Spanned::span)),
+            ),
+        ];
+        for (key, _, at) in keys
+            .into_iter()
+            .filter(|(_, is_misplaced, _)| *is_misplaced)
+        {
+            if let Some(at) = at {
+                self.fault(at, format!("{key:?} says nothing for this kind of rule."));
+            }
+        }
+    }
+
+    fn check_groups(&mut self, message: &Spanned<String>, groups: Option<&Regex>) {
+        let count = groups.map_or(1, Regex::captures_len);
+        let mut names = placeholders(message.get_ref()).map(|(_, name)| name);
+        if let Some(name) = names.find(|name| name.parse().is_ok_and(|n: usize| n >= count)) {
+            let what = format!("The message has {{{name}}}, but the pattern has no such group.");
+            self.fault(message.span().start, what);
+        }
+    }
+
+    /// Returns patterns of files one by one.
+    fn patterns(&mut self, key: &str, patterns: Option<Spanned<Patterns>>) -> Vec<String> {
+        let Some(patterns) = patterns else {
+            return Vec::new();
+        };
+        let at = patterns.span().start;
+        let patterns = match patterns.into_inner() {
+            Patterns::Text(text) => split_list(&text).into_iter().map(str::to_owned).collect(),
+            Patterns::List(list) => list,
+        };
+        if patterns.is_empty() || patterns.iter().any(|pattern| pattern.trim().is_empty()) {
+            self.fault(at, format!("{key:?} has an empty pattern."));
+        }
+        if let Err(error) = PatternSet::for_names_or_paths(&patterns, false) {
+            self.fault(at, format!("{key:?}: {}", error.message));
+        }
+        patterns
+    }
+}

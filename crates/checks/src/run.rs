@@ -1,0 +1,666 @@
+//! All rules over the files of a workspace: one walk, and one reading of each file.
+//!
+//! # How it works
+//!
+//! Rules with the same `include` and `exclude` share a [`Filter`], which is asked once for a file. What is left of a file's
+//! rules that ask for lines is tried in blocks: one automaton finds which of them can match in a block at all, and only
+//! those search it. A file that no such rule is about is not opened.
+
+use crate::baseline::Baseline;
+use crate::changed::ChangedLines;
+use crate::rules::{Demand, LineRule, Rule};
+use gemini_tools_builtin_tools::builtin::line_pattern::{
+    LineSearcher, Prefilter, TextEnd, TextReader, shown_line,
+};
+use gemini_tools_core::text::{counted, line_name};
+use gemini_tools_core::tool::{Cancellation, ErrorKind, ToolError};
+use gemini_tools_workspace::pattern::PatternSet;
+use gemini_tools_workspace::walk::{NodeModules, Visitor, WalkEntry, WalkOptions, walk};
+use gemini_tools_workspace::{Respect, Workspace, WorkspacePath};
+use rustix::fs::{FileType, Mode, OFlags};
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+/// Memory for findings in bytes; those of the last files by name are left out beyond it.
+const MAX_FINDINGS_BYTES: usize = 12 * 1024 * 1024;
+
+/// Memory for a finding besides its texts, in bytes.
+const FINDING_BYTES: usize = 160;
+
+/// The words of a comment that lets a line be as it is, before the names of rules.
+const ALLOW: &[u8] = b"check: allow(";
+
+/// What is looked at.
+#[derive(Debug, Default)]
+pub struct Selection {
+    /// Names of files, relative to the first root; `None` for all that a walk comes to. Nothing in them is a pattern.
+    pub files: Option<Vec<Vec<u8>>>,
+    /// The lines that findings count on, for each file that has any; `None` for all lines.
+    pub lines: Option<ChangedLines>,
+    /// The directory of the walk; `None` for all roots.
+    pub path: Option<String>,
+    /// Files that git ignores are looked at, too.
+    pub no_ignore: bool,
+    /// Names of files that are never looked at, as findings have them: what says or keeps the rules.
+    pub except: Vec<Vec<u8>>,
+}
+
+/// A breach of a rule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// The rule's place among the rules.
+    pub rule: usize,
+    /// The file, relative to the first root where it lies below that; empty for a file that is missing.
+    pub file: Vec<u8>,
+    /// The line, from 1; `None` for the file as a whole.
+    pub line: Option<u64>,
+    /// The first column of the match and the first behind it, from 1 and in characters.
+    pub columns: Option<[u64; 2]>,
+    /// The line without blanks at its ends; empty for the file as a whole.
+    pub text: String,
+    /// What is wrong.
+    pub message: String,
+}
+
+/// The outcome of a run.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// The findings, by file, line and rule.
+    pub findings: Vec<Finding>,
+    /// The number of findings of each rule, those that its `max` allows as well.
+    pub counts: Vec<u64>,
+    /// The number of files that each rule is about.
+    pub seen: Vec<u64>,
+    /// The number of files that were looked at.
+    pub files: u64,
+    /// Known findings that are still there.
+    pub known: u64,
+    /// The known findings that were not met.
+    pub gone: Option<Baseline>,
+    /// Not all findings are kept.
+    pub is_cut: bool,
+    /// The number of files and directories that could not be read, or not to their end.
+    pub unreadable: u64,
+    /// The reason of one of them.
+    pub unreadable_example: Option<String>,
+    /// Remarks about files that were left out.
+    pub remarks: Vec<String>,
+}
+
+/// The files of rules that have the same patterns.
+struct Filter {
+    include: PatternSet,
+    exclude: PatternSet,
+}
+
+impl Filter {
+    /// Returns true if a file, or a directory above it, is left out.
+    fn leaves_out(&self, path: &[u8], name_at: usize) -> bool {
+        if self.exclude.is_empty() {
+            return false;
+        }
+        let slashes = path.iter().enumerate().filter(|(_, b)| **b == b'/');
+        let mut start = 0;
+        let mut above = slashes.map(|(at, _)| (&path[..at], std::mem::replace(&mut start, at + 1)));
+        above.any(|(directory, name_at)| self.exclude.matches(directory, name_at))
+            || self.exclude.matches(path, name_at)
+    }
+
+    fn takes(&self, path: &[u8], name_at: usize) -> bool {
+        (self.include.is_empty() || self.include.matches(path, name_at))
+            && !self.leaves_out(path, name_at)
+    }
+}
+
+/// What is the same for all files of a run.
+struct Run<'a> {
+    rules: &'a [Rule],
+    filters: Vec<Filter>,
+    /// The filter of each rule.
+    filter_of: Vec<usize>,
+    /// The rules that ask for lines, in the order of `prefilter`.
+    line_rules: Vec<(usize, &'a LineRule)>,
+    prefilter: Prefilter,
+    selection: &'a Selection,
+    cancel: &'a Cancellation,
+    shared: Mutex<Shared>,
+}
+
+/// What the workers share.
+#[derive(Default)]
+struct Shared {
+    files: BTreeMap<Vec<u8>, Vec<Finding>>,
+    bytes: usize,
+    is_cut: bool,
+    counts: Vec<u64>,
+    known: u64,
+    baseline: Option<Baseline>,
+    unreadable: u64,
+    unreadable_example: Option<String>,
+}
+
+/// Checks the files of a workspace by all rules. Findings that the baseline knows don't count.
+///
+/// # Errors
+///
+/// Returns `invalid_tool_params` for a pattern of files that can't be, `path_not_in_workspace` for a file outside,
+/// `cancelled` or `timeout`.
+pub fn run(
+    rules: &[Rule],
+    workspace: &Workspace,
+    selection: &Selection,
+    baseline: Option<Baseline>,
+    cancel: &Cancellation,
+) -> Result<Outcome, ToolError> {
+    let places = match &selection.path {
+        Some(path) => vec![workspace.locate(path)?],
+        None => workspace.root_places(),
+    };
+    let run = Run::new(rules, workspace, &places, selection, baseline, cancel)?;
+    let mut seen = vec![0; rules.len()];
+    let (mut files, mut not_text, mut remarks) = (0, 0, Vec::new());
+    let is_wanted = |rule: &Rule| selection.files.is_none() || matches!(rule.demand, Demand::File);
+    if rules.iter().any(is_wanted) {
+        for place in &places {
+            let options = WalkOptions {
+                respect: Respect {
+                    git: !selection.no_ignore,
+                    gemini: true,
+                },
+                node_modules: if selection.no_ignore {
+                    NodeModules::Ordinary
+                } else {
+                    NodeModules::LeftOut
+                },
+                visit_ignored: false,
+            };
+            let active: Vec<bool> = rules.iter().map(is_wanted).collect();
+            let make = || Worker::new(&run, prefix(workspace, place), active.clone());
+            let (workers, report) = walk(workspace, place, options, cancel, make)?;
+            for worker in workers {
+                worker.add_to(&mut seen, &mut files, &mut not_text);
+            }
+            run.unreadable(report.unreadable as u64, report.unreadable_example);
+        }
+    }
+    if let Some(names) = &selection.files {
+        let active = rules.iter().map(|rule| !is_wanted(rule)).collect();
+        let mut worker = Worker::new(&run, Vec::new(), active);
+        files = 0;
+        worker.list(names, workspace, &mut remarks)?;
+        worker.add_to(&mut seen, &mut files, &mut not_text);
+    }
+    cancel.check()?;
+    if not_text > 0 {
+        remarks.push(format!(
+            "{} without text left out.",
+            counted(not_text, "file")
+        ));
+    }
+    Ok(run.finish(seen, files, remarks))
+}
+
+/// Returns what stands before the names of the files below a place.
+fn prefix(workspace: &Workspace, place: &WorkspacePath) -> Vec<u8> {
+    let shown = workspace.display(place.path());
+    let mut prefix = shown.as_os_str().as_bytes().to_vec();
+    if shown == workspace.root() {
+        prefix.clear();
+    }
+    if !prefix.is_empty() && !prefix.ends_with(b"/") {
+        prefix.push(b'/');
+    }
+    prefix
+}
+
+impl<'a> Run<'a> {
+    fn new(
+        rules: &'a [Rule],
+        workspace: &Workspace,
+        places: &[WorkspacePath],
+        selection: &'a Selection,
+        baseline: Option<Baseline>,
+        cancel: &'a Cancellation,
+    ) -> Result<Self, ToolError> {
+        let (mut filters, mut known) = (Vec::new(), Vec::new());
+        let mut filter_of = Vec::new();
+        for rule in rules {
+            let key = (&rule.include, &rule.exclude);
+            let at = known.iter().position(|other| *other == key);
+            filter_of.push(at.unwrap_or(known.len()));
+            if at.is_some() {
+                continue;
+            }
+            known.push(key);
+            let compile = |patterns: &[String]| {
+                let mut meant = Vec::new();
+                for pattern in patterns {
+                    let pattern = pattern.strip_suffix('/').unwrap_or(pattern);
+                    meant.extend(workspace.patterns_below(pattern, places)?);
+                }
+                PatternSet::for_names_or_paths(meant, false)
+            };
+            let in_rule = |mut error: ToolError| {
+                error.message.insert_str(0, &format!("Rule {}: ", rule.id));
+                error
+            };
+            filters.push(Filter {
+                include: compile(&rule.include).map_err(in_rule)?,
+                exclude: compile(&rule.exclude).map_err(in_rule)?,
+            });
+        }
+        let line_rules: Vec<_> = (0..)
+            .zip(rules)
+            .filter_map(|(i, rule)| match &rule.demand {
+                Demand::NoMatch(lines) | Demand::Match(lines) => Some((i, lines)),
+                _ => None,
+            })
+            .collect();
+        Ok(Self {
+            rules,
+            filters,
+            filter_of,
+            prefilter: Prefilter::new(line_rules.iter().map(|(_, rule)| &rule.pattern)),
+            line_rules,
+            selection,
+            cancel,
+            shared: Mutex::new(Shared {
+                counts: vec![0; rules.len()],
+                baseline,
+                ..Shared::default()
+            }),
+        })
+    }
+
+    fn shared(&self) -> std::sync::MutexGuard<'_, Shared> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn unreadable(&self, count: u64, example: Option<String>) {
+        let mut shared = self.shared();
+        shared.unreadable += count;
+        shared.unreadable_example = shared.unreadable_example.take().or(example);
+    }
+
+    fn finish(self, seen: Vec<u64>, files: u64, mut remarks: Vec<String>) -> Outcome {
+        let shared = self.shared.into_inner();
+        let mut shared = shared.unwrap_or_else(PoisonError::into_inner);
+        for (i, rule) in self.rules.iter().enumerate() {
+            if matches!(rule.demand, Demand::File) && seen[i] == 0 {
+                let missing = file_finding(rule, i, &[], None);
+                shared.add(self.rules, Vec::new(), vec![missing]);
+            }
+            let count = shared.counts[i];
+            if rule.max == 0 || count == rule.max {
+                continue;
+            }
+            let found = counted(count, "finding");
+            let most = rule.max;
+            let rest = if count > most {
+                format!("and at most {most} are allowed.")
+            } else {
+                format!("so that \"max\" can be {count}.")
+            };
+            remarks.push(format!("Rule {}: {found}, {rest}", rule.id));
+        }
+        let mut findings: Vec<Finding> = shared.files.into_values().flatten().collect();
+        let counts = shared.counts;
+        findings.retain(|finding| counts[finding.rule] > self.rules[finding.rule].max);
+        Outcome {
+            findings,
+            counts,
+            seen,
+            files,
+            known: shared.known,
+            gone: shared.baseline.filter(|left| !left.is_empty()),
+            is_cut: shared.is_cut,
+            unreadable: shared.unreadable,
+            unreadable_example: shared.unreadable_example,
+            remarks,
+        }
+    }
+}
+
+impl Shared {
+    fn add(&mut self, rules: &[Rule], name: Vec<u8>, mut found: Vec<Finding>) {
+        if let Some(baseline) = &mut self.baseline {
+            let before = found.len();
+            found.retain(|finding| !baseline.take(&rules[finding.rule].id, finding));
+            self.known += (before - found.len()) as u64;
+        }
+        for finding in &found {
+            self.counts[finding.rule] += 1;
+        }
+        found.sort_by_key(|finding| (finding.line, finding.rule));
+        self.bytes += size(&name, &found);
+        self.files.entry(name).or_default().append(&mut found);
+        while self.bytes > MAX_FINDINGS_BYTES
+            && self.files.len() > 1
+            && let Some((name, found)) = self.files.pop_last()
+        {
+            self.bytes -= size(&name, &found);
+            self.is_cut = true;
+        }
+    }
+}
+
+/// Returns what is kept of a file's findings, in bytes.
+fn size(name: &[u8], found: &[Finding]) -> usize {
+    let texts = |finding: &Finding| finding.text.len() + finding.message.len() + name.len();
+    found
+        .iter()
+        .map(|finding| FINDING_BYTES + texts(finding))
+        .sum()
+}
+
+struct Worker<'a> {
+    run: &'a Run<'a>,
+    /// What stands before each name.
+    prefix: Vec<u8>,
+    /// The rules that this worker goes by.
+    active: Vec<bool>,
+    reader: TextReader,
+    searcher: LineSearcher<'a>,
+    /// The rules that are about the file at hand.
+    applies: Vec<bool>,
+    seen: Vec<u64>,
+    files: u64,
+    not_text: u64,
+}
+
+impl Visitor for Worker<'_> {
+    fn wants(&self, path: &[u8], name_at: usize) -> bool {
+        self.run
+            .filters
+            .iter()
+            .any(|filter| filter.takes(path, name_at))
+    }
+
+    fn enters(&self, path: &[u8], name_at: usize) -> bool {
+        let mut filters = self.run.filters.iter();
+        filters.any(|Filter { include, exclude }| {
+            (include.is_empty() || include.can_match_below(path)) && !exclude.matches(path, name_at)
+        })
+    }
+
+    fn visit(&mut self, found: &WalkEntry<'_>) {
+        let is_regular = found.file_type == FileType::RegularFile;
+        let open = || {
+            let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
+            let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let file = rustix::fs::openat(found.dir, found.name, flags, Mode::empty())?;
+            Ok(File::from(file))
+        };
+        self.look(found.path, is_regular, open);
+    }
+}
+
+impl<'a> Worker<'a> {
+    fn new(run: &'a Run<'a>, prefix: Vec<u8>, active: Vec<bool>) -> Self {
+        Self {
+            run,
+            prefix,
+            active,
+            reader: TextReader::default(),
+            searcher: LineSearcher::new(run.cancel),
+            applies: Vec::new(),
+            seen: vec![0; run.rules.len()],
+            files: 0,
+            not_text: 0,
+        }
+    }
+
+    fn add_to(self, seen: &mut [u64], files: &mut u64, not_text: &mut u64) {
+        for (all, own) in seen.iter_mut().zip(self.seen) {
+            *all += own;
+        }
+        *files += self.files;
+        *not_text += self.not_text;
+    }
+
+    /// Looks at the files of a list.
+    fn list(
+        &mut self,
+        names: &[Vec<u8>],
+        workspace: &Workspace,
+        remarks: &mut Vec<String>,
+    ) -> Result<(), ToolError> {
+        let (mut missing, mut closed) = (0, 0);
+        for name in names {
+            self.run.cancel.check()?;
+            let path = Path::new(OsStr::from_bytes(name));
+            let place = workspace.place_of(path).ok_or_else(|| {
+                let what = format!(
+                    "The listed file {} is not in the workspace.",
+                    line_name(name)
+                );
+                ToolError::new(ErrorKind::PathNotInWorkspace, what)
+                    .with_hint("Names count from the project's root.")
+            })?;
+            match workspace.file_type(&place) {
+                Ok(FileType::Directory) => {}
+                Ok(_) if workspace.check_gemini_ignore(&place).is_err() => closed += 1,
+                Ok(kind) => {
+                    let shown = workspace
+                        .display(place.path())
+                        .as_os_str()
+                        .as_bytes()
+                        .to_vec();
+                    let open = || workspace.open_file(&place).map(|open| open.file);
+                    let open = || open().map_err(|e| std::io::Error::other(e.message));
+                    self.look(&shown, kind == FileType::RegularFile, open);
+                }
+                Err(error) if error.kind == ErrorKind::FileNotFound => missing += 1,
+                Err(error) => self.run.unreadable(1, Some(error.message)),
+            }
+        }
+        let left_out = [
+            (missing, "not there"),
+            (closed, "excluded by .geminiignore"),
+        ];
+        for (count, why) in left_out.into_iter().filter(|(count, _)| *count > 0) {
+            remarks.push(format!(
+                "{} of the list left out: {why}.",
+                counted(count, "file")
+            ));
+        }
+        Ok(())
+    }
+
+    /// Checks a file by its path below the start.
+    fn look(
+        &mut self,
+        path: &[u8],
+        is_regular: bool,
+        open: impl FnOnce() -> std::io::Result<File>,
+    ) {
+        let run = self.run;
+        let name_at = path.iter().rposition(|b| *b == b'/').map_or(0, |at| at + 1);
+        let taken: Vec<bool> = run.filters.iter().map(|f| f.takes(path, name_at)).collect();
+        let applies = run.filter_of.iter().zip(&self.active);
+        self.applies.clear();
+        self.applies
+            .extend(applies.map(|(filter, active)| *active && taken[*filter]));
+        if !self.applies.contains(&true) {
+            return;
+        }
+        let name = [&self.prefix, path].concat();
+        if run.selection.except.contains(&name) {
+            return;
+        }
+        self.files += 1;
+        let mut found = Vec::new();
+        for (i, rule) in run
+            .rules
+            .iter()
+            .enumerate()
+            .filter(|(i, _)| self.applies[*i])
+        {
+            self.seen[i] += 1;
+            let base = String::from_utf8_lossy(&path[name_at..]);
+            let text = match &rule.demand {
+                Demand::NoFile => String::from_utf8_lossy(&name),
+                Demand::Name(wanted) if !wanted.is_match(base.as_bytes()) => base,
+                _ => continue,
+            };
+            found.push(file_finding(rule, i, &name, Some(&text)));
+        }
+        if is_regular && run.line_rules.iter().any(|(i, _)| self.applies[*i]) {
+            match open() {
+                Ok(file) => self.read(&name, file, &mut found),
+                // It vanished, or became a link, meanwhile.
+                Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
+                Err(e) => self.unreadable(&name, &e.to_string()),
+            }
+        }
+        let lines = run.selection.lines.as_ref();
+        if lines.is_some_and(|lines| !lines.has_file(&name)) {
+            found.clear();
+        }
+        if !found.is_empty() {
+            run.shared().add(run.rules, name, found);
+        }
+    }
+
+    fn unreadable(&self, name: &[u8], reason: &str) {
+        let example = format!("{}: {reason}", line_name(name));
+        self.run.unreadable(1, Some(example));
+    }
+
+    fn read(&mut self, name: &[u8], mut file: File, found: &mut Vec<Finding>) {
+        let run = self.run;
+        let Self {
+            reader,
+            searcher,
+            applies,
+            ..
+        } = self;
+        let mut possible = vec![false; run.line_rules.len()];
+        let mut has_match = possible.clone();
+        let (mut given_up, mut is_empty) = (0, true);
+        let before = found.len();
+        let read = reader.read(&mut file, run.cancel, &mut |lines, text| {
+            is_empty &= text.is_empty();
+            possible.fill(false);
+            run.prefilter.look(text, &mut possible);
+            for (slot, (i, rule)) in run.line_rules.iter().enumerate() {
+                if !applies[*i] || !possible[slot] || has_match[slot] {
+                    continue;
+                }
+                let wanted = &run.rules[*i];
+                let except = rule.except.as_ref();
+                let searched = searcher.search(&rule.pattern, except, text, |number, line| {
+                    let number = lines + number;
+                    if matches!(wanted.demand, Demand::Match(_)) {
+                        has_match[slot] = true;
+                        return false;
+                    }
+                    let added = run.selection.lines.as_ref();
+                    let counts = added.is_none_or(|lines| lines.has_line(name, number));
+                    if counts && !allows(line, &wanted.id) {
+                        found.push(line_finding(wanted, *i, name, number, line));
+                    }
+                    true
+                });
+                // An interruption ends the whole run.
+                given_up += searched.unwrap_or_default();
+            }
+        });
+        match read {
+            Ok(TextEnd::Binary) => {
+                found.truncate(before);
+                self.not_text += 1;
+                return;
+            }
+            Ok(TextEnd::Whole) => {}
+            Ok(TextEnd::LongLine(line)) => {
+                return self.unreadable(name, &format!("line {line} is too long"));
+            }
+            Err(e) => return self.unreadable(name, &e.to_string()),
+        }
+        if given_up > 0 {
+            let lines = counted(given_up, "line");
+            self.unreadable(name, &format!("a pattern takes too long on {lines}"));
+        }
+        if !is_empty {
+            found.extend(self.without_match(name, &has_match));
+        }
+    }
+
+    /// Returns the findings of rules that ask a file for a match that it does not have.
+    fn without_match(&self, name: &[u8], has_match: &[bool]) -> Vec<Finding> {
+        let rules = self.run.line_rules.iter().zip(has_match);
+        let missing = rules.filter_map(|((i, _), has_match)| {
+            let rule = &self.run.rules[*i];
+            let asks = matches!(rule.demand, Demand::Match(_)) && self.applies[*i];
+            (asks && !has_match).then(|| file_finding(rule, *i, name, None))
+        });
+        missing.collect()
+    }
+}
+
+fn file_finding(rule: &Rule, number: usize, name: &[u8], text: Option<&str>) -> Finding {
+    Finding {
+        rule: number,
+        file: name.to_vec(),
+        line: None,
+        columns: None,
+        text: String::new(),
+        message: rule.message(text),
+    }
+}
+
+fn line_finding(rule: &Rule, number: usize, name: &[u8], line: u64, text: &[u8]) -> Finding {
+    let found = match &rule.demand {
+        Demand::NoMatch(lines) => lines.pattern.find(text),
+        _ => 0..0,
+    };
+    let column = |at: usize| String::from_utf8_lossy(&text[..at]).chars().count() as u64 + 1;
+    let whole = String::from_utf8_lossy(text);
+    let shown = shown_line(&whole, found.start);
+    Finding {
+        rule: number,
+        file: name.to_vec(),
+        line: Some(line),
+        columns: Some([column(found.start), column(found.end)]),
+        text: shown.trim().to_owned(),
+        message: rule.message(Some(&shown)),
+    }
+}
+
+/// Returns true if a comment in a line lets a rule's finding be, and says why.
+fn allows(line: &[u8], id: &str) -> bool {
+    let comments = line.windows(ALLOW.len()).enumerate();
+    let starts = comments.filter(|(_, words)| *words == ALLOW);
+    starts.map(|(at, _)| at).any(|at| {
+        let rest = String::from_utf8_lossy(&line[at + ALLOW.len()..]);
+        rest.split_once(')').is_some_and(|(ids, reason)| {
+            let has_reason = reason.chars().any(char::is_alphanumeric);
+            has_reason && ids.split(',').any(|allowed| allowed.trim() == id)
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::allows;
+
+    #[test]
+    fn a_comment_allows_the_rules_that_it_names_and_needs_a_reason() {
+        for (line, wanted) in [
+            ("x // check: allow(a) because", true),
+            ("x # check: allow(b, a) old file", true),
+            ("x // check: allow(a)", false),
+            ("x /* check: allow(a) */", false),
+            ("x // check: allow(b) because", false),
+            ("x // check: allow(b) y check: allow(a) z", true),
+            ("x // check: allow(a", false),
+        ] {
+            assert_eq!(allows(line.as_bytes(), "a"), wanted, "{line}");
+        }
+    }
+}
