@@ -2,6 +2,7 @@
 
 use gemini_tools_test_harness as harness;
 
+mod apply_patch;
 mod durability;
 mod encodings;
 mod glob;
@@ -13,6 +14,7 @@ mod list_directory;
 mod listing_peers;
 mod names;
 mod nearest_paths;
+mod patch_durability;
 mod path_arguments;
 mod paths;
 mod peers;
@@ -27,4 +29,5 @@ mod smart_edit;
 mod smart_edit_cases;
 mod undo;
 mod undo_durability;
+mod unseen;
 mod write_file;

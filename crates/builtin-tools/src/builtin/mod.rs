@@ -23,10 +23,12 @@ mod near_names;
 mod nearest;
 #[cfg(all(test, feature = "full"))]
 mod pages_tests;
+mod patched;
 mod placeholder;
 mod query;
 mod scope;
 mod search;
+mod unseen;
 
 #[cfg(feature = "full")]
 pub use confinement::{changes, sandbox, undo_note};
@@ -82,6 +84,7 @@ macro_rules! tools {
 }
 
 tools! {
+    apply_patch,
     glob,
     #[cfg(feature = "full")]
     google_web_search,
@@ -385,6 +388,7 @@ fn ask_about_edit(title: String, path: &Path, diff: FileDiff, new: &str) -> Conf
         file_diff: diff.file_diff,
         original_content: diff.original_content,
         new_content: diff.new_content.unwrap_or_else(|| new.to_owned()),
+        files: Vec::new(),
     })
 }
 
@@ -400,6 +404,7 @@ fn origin(tool: &BuiltinTool, cx: &Context) -> ChangeOrigin {
     ChangeOrigin {
         tool: tool.name.to_owned(),
         call: cx.call_id.clone(),
+        is_remembered: cx.remembers,
         ..ChangeOrigin::default()
     }
 }

@@ -42,6 +42,10 @@ pub enum TailCalls {
 
 /// The way of a call to its caller: cancellation, live output, and what the answer should have.
 #[derive(Clone)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a wish of the caller's of its own"
+)]
 pub struct Context {
     /// Tells the call to end.
     pub cancel: Cancellation,
@@ -62,6 +66,8 @@ pub struct Context {
     pub call_id: Option<String>,
     /// The sandbox that the host keeps its own commands in: commands of this call get none that is weaker.
     pub least_sandbox: Option<SandboxMode>,
+    /// Set if the caller remembers what it was shown: then a write that would lose what it has not seen is refused.
+    pub remembers: bool,
     /// The treatment of tail calls.
     pub tail_calls: TailCalls,
     output: Option<Arc<dyn Fn(OutputUpdate) + Send + Sync>>,
@@ -79,6 +85,7 @@ impl Default for Context {
             line: None,
             call_id: None,
             least_sandbox: None,
+            remembers: false,
             tail_calls: TailCalls::Make,
             output: None,
         }

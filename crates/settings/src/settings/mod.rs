@@ -36,6 +36,7 @@ pub use gemini_tools_core::variables::home;
 use crate::trust::ProjectTrust;
 use file::{SettingsFile, expand_all};
 use gemini_tools_core::diagnostic::Diagnostic;
+use gemini_tools_workspace::seen::UnseenChanges;
 use reader::Reader;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -71,6 +72,9 @@ pub struct Settings {
     pub sandbox: SandboxSettings,
     /// Limits of the journal (`tools.undo`), from all files but the project's.
     pub undo: UndoSettings,
+    /// `tools.unseenChanges`: what happens to a write that would lose what its caller has not seen; from all files but
+    /// the project's.
+    pub unseen_changes: UnseenChanges,
     /// `tools.webFetch.allowedHosts` of the user's file: hosts that `web_fetch` may reach although
     /// they are not public.
     pub fetch_hosts: Vec<String>,
