@@ -26,7 +26,7 @@ struct Conversation<'w> {
     door: Door,
     seen: HashMap<&'static str, String>,
     number: usize,
-    /// The step with which the conversation began; `None` until the first call that reads or writes, by single calls.
+    /// The step with which the conversation began: the first call, of single calls the first that reads or writes.
     began: Option<usize>,
 }
 
@@ -43,7 +43,7 @@ impl<'w> Conversation<'w> {
             1 => Door::Server(Box::new(Server::greeted(ws, &[], &json!({})))),
             _ => Door::Calls(format!("conversation {number}")),
         };
-        let began = (!matches!(door, Door::Calls(_))).then_some(0);
+        let began = None;
         let seen = HashMap::new();
         Self {
             ws,
@@ -189,6 +189,9 @@ fn step(
     writers: &mut Writers,
 ) -> Step {
     let ws = conversation.ws;
+    if !matches!(conversation.door, Door::Calls(_)) {
+        conversation.began.get_or_insert(serial);
+    }
     let name = random.of(&FILES);
     let before = content(ws, name);
     let seen = conversation.seen.get(name).cloned();
