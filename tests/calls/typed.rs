@@ -347,7 +347,10 @@ fn options_and_forms_that_exclude_each_other_are_refused() {
 fn a_command_line_without_a_name_names_the_tools_in_the_form_asked_for() {
     let ws = project();
     let message = ws.call_tool(&[]).run().error("invalid_tool_params", 2);
-    assert!(message.starts_with("Name a tool: glob, "), "{message}");
+    assert!(
+        message.starts_with("Name a tool: apply_patch, glob, "),
+        "{message}"
+    );
     for words in [&["-t"][..], &["-o", "text"], &["--output=lines"]] {
         let answer = ws.call_tool(words).run();
         assert_eq!((answer.status(), answer.text()), (2, ""), "{words:?}");

@@ -226,7 +226,7 @@ fn without_a_name_the_tools_are_named() {
     let mut person = ws.call_tool(&[]).at_a_terminal();
     let screen = person.sees_it_end(2);
     for piece in [
-        "call_tool: Name a tool: glob, ",
+        "call_tool: Name a tool: apply_patch, glob, ",
         "read_file, ",
         "hello, ",
         "call_tool NAME --help shows its arguments",

@@ -1,5 +1,6 @@
 //! Tools that read, find and change files, and what no path and no race gets at.
 
+mod apply_patch;
 mod durability;
 mod encodings;
 mod glob;
@@ -11,6 +12,7 @@ mod list_directory;
 mod listing_peers;
 mod names;
 mod nearest_paths;
+mod patch_durability;
 mod path_arguments;
 mod paths;
 mod peers;
@@ -26,4 +28,5 @@ mod smart_edit_cases;
 mod syntax;
 mod undo;
 mod undo_durability;
+mod unseen;
 mod write_file;

@@ -146,7 +146,7 @@ fn claude_code_alone_gets_hints() {
         tools.iter().filter_map(hint).collect()
     };
     let all = hints("claude-code");
-    assert_eq!(all.len(), 15);
+    assert_eq!(all.len(), 16);
     let (always, deferred): (Vec<_>, Vec<_>) = all
         .into_iter()
         .partition(|(_, hint)| hint["anthropic/alwaysLoad"] == true);

@@ -104,6 +104,11 @@ fn calls() -> Vec<(&'static str, Value, Expected)> {
             Ok(&["Successfully created", "b.txt. It has 2 bytes"]),
         ),
         (
+            "apply_patch",
+            json!({"patch": "*** Begin Patch\n*** Update File: b.txt\n-x\n+y\n*** End Patch"}),
+            Ok(&["Successfully applied", "updates b.txt"]),
+        ),
+        (
             "run_shell_command",
             json!({"command": "cat a.txt; sleep 1.2; echo last; exit 3"}),
             Ok(&["Output: four\nlast\n", "Exit Code: 3"]),
@@ -152,10 +157,11 @@ fn calls() -> Vec<(&'static str, Value, Expected)> {
 }
 
 /// The tools that must not run unless the user agrees, in the order of their calls.
-const ASKED_ABOUT: [&str; 8] = [
+const ASKED_ABOUT: [&str; 9] = [
     "replace",
     "smart_edit",
     "write_file",
+    "apply_patch",
     "run_shell_command",
     "run_shell_command",
     "stop_background_process",

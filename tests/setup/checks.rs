@@ -1,7 +1,7 @@
 //! `call_tool --check`: rules of files, what is looked at, and the report.
 
-use crate::harness::{Answer, Workspace, lines};
 use super::sarif::{check_junit, check_sarif};
+use crate::harness::{Answer, Workspace, lines};
 use serde_json::Value;
 use std::fmt::Write as _;
 

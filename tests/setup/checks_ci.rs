@@ -1,7 +1,7 @@
 //! Scripts as CI runs them, `bash -euo pipefail`, and the files of `examples/checks`.
 
-use crate::harness::{Answer, Workspace, checkout, executable, lines};
 use super::sarif::{check_junit, check_sarif};
+use crate::harness::{Answer, Workspace, checkout, executable, lines};
 use std::env;
 use std::path::Path;
 

@@ -63,7 +63,7 @@ fn what_get_tools_prints_is_sound() {
         let printed = ws.get_tools(&["--format", "gemini"]).flags(wrap).run();
         let answer = lint_text(printed.text(), &[]);
         assert_eq!(answer.status(), 0, "{}", answer.shown());
-        let summary = "15 tools in 1 file: 0 errors, 0 warnings, 0 repairs";
+        let summary = "16 tools in 1 file: 0 errors, 0 warnings, 0 repairs";
         answer.must_say(answer.text(), &[summary]);
     }
 }

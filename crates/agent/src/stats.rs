@@ -65,7 +65,13 @@ impl Stats {
     /// Returns true if a built-in tool has changed files, which
     /// `call_tool --undo` takes back.
     pub fn has_changed_files(&self) -> bool {
-        let tools = ["replace", "smart_edit", "write_file", "save_memory"];
+        let tools = [
+            "apply_patch",
+            "replace",
+            "smart_edit",
+            "write_file",
+            "save_memory",
+        ];
         let mut all = tools.iter().filter_map(|name| self.by_name.get(*name));
         all.any(|tool| tool.successes > 0)
     }

@@ -5,7 +5,8 @@
 //! - [`builtin`]: the tools, one file each, and the list of them; their declarations are made from
 //!   the types that parse their arguments;
 //! - [`edit`]: finding a text in a file although it differs a little from the one that was asked
-//!   for, for `smart_edit`.
+//!   for, for `smart_edit`;
+//! - [`patch`]: changes of several files in one text, for `apply_patch`.
 //!
 //! Without features there are the tools for files and memories; `shell` adds those for commands,
 //! and `web` those that reach the network.
@@ -42,3 +43,4 @@
 
 pub mod builtin;
 pub mod edit;
+pub mod patch;

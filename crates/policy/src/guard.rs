@@ -13,7 +13,7 @@ mod git;
 mod links;
 mod started;
 
-use super::{Decision, Inquiry, Mode, Policy, PolicyCall, Verdict, defaults, shell};
+use super::{Decision, Inquiry, Mode, Policy, PolicyCall, Verdict, defaults, patches, shell};
 use gemini_tools_core::text::path_from_argument;
 use gemini_tools_core::tool::Kind;
 use gemini_tools_settings::settings::home;
@@ -69,7 +69,9 @@ pub(super) fn ask(asked: Inquiry<'_>, verdict: Verdict, policy: &Policy) -> Verd
     if verdict.decision != Decision::Allow || asked.mode == Mode::Yolo {
         return verdict;
     }
+    let patched = patches::paths(asked.call).unwrap_or_default();
     let named = match shell::line_of(asked.call) {
+        _ if !patched.is_empty() => patched.iter().map(String::as_str).collect(),
         Some(line) => written(asked.call, verdict.understood.as_deref().unwrap_or(line)),
         None if changes_files(asked.call) => paths(asked.call),
         None => Vec::new(),

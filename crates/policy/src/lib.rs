@@ -53,6 +53,7 @@ pub mod approval;
 mod defaults;
 mod file;
 mod guard;
+mod patches;
 mod rule;
 mod safe;
 mod settings;
@@ -379,7 +380,7 @@ impl Policy {
         let asked = self.inquiry(call, mode, interactive);
         let verdict = match shell::line_of(call) {
             Some(line) => self.check_line(asked, line),
-            None => self.check_plain(asked),
+            None => patches::judge(self, asked),
         };
         guard::ask(asked, verdict, self)
     }

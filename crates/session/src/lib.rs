@@ -20,8 +20,8 @@ use gemini_tools_core::registry::ToolRegistry;
 use gemini_tools_core::tail_call::{self, TailCalls};
 use gemini_tools_core::text::visible;
 use gemini_tools_core::tool::{
-    self, Args, Cancellation, Confirmation, Context, ErrorKind, ResultError, ServerTool, Tool,
-    ToolError, ToolInvocation, ToolResult,
+    self, Args, Cancellation, Confirmation, Context, ErrorKind, Kind, ResultError, ServerTool,
+    Tool, ToolError, ToolInvocation, ToolResult,
 };
 use gemini_tools_custom_tools as custom;
 use gemini_tools_custom_tools::dialect::restore;
@@ -141,6 +141,7 @@ impl Session {
         let workspace = Arc::new(project.workspace(&roots)?);
         let gate = project.gate(&workspace, rules);
         let journal = journal(&workspace, &project.settings.undo);
+        workspace.seen().react(project.settings.unseen_changes);
         let tool_env = ToolEnv::new(workspace).with_settings(project.settings);
         Ok(Self {
             registry: registry(&tool_env)?,
@@ -167,6 +168,17 @@ impl Session {
         self.tool_env = self.tool_env.with_client_host(host);
         self.registry = registry(&self.tool_env)?;
         Ok(self)
+    }
+
+    /// Has what calls read remembered for the further processes of their caller's session, and not for this process
+    /// alone.
+    pub fn remember_by_caller(&self) {
+        if let Some(home) = self.tool_env.workspace.home() {
+            self.tool_env
+                .workspace
+                .seen()
+                .keep_below(home, &caller().session);
+        }
     }
 
     /// Returns the environment of the tools.
@@ -328,10 +340,15 @@ impl Session {
         if options.is_explained {
             return self.explain(&*tool, args, options, cx);
         }
+        // Only now: a call that is explained changes nothing.
+        let notes = self.tool_env.workspace.finish_interrupted();
         let only_reads = tool.info().is_read_only && is_built_in(&*tool);
         let trust = &self.tool_env.settings.trust;
         let watch = (!only_reads).then(|| TrustWatch::begin(trust)).flatten();
         let mut person = options.person;
+        // Edits say themselves what they write; what else changes is the work of commands.
+        let runs_commands = cx.view.remembers && !(is_built_in(&*tool) && is_edit_or_read(&*tool));
+        let unchanged = runs_commands.then(|| self.tool_env.workspace.seen_files());
         let find = |name: &str| self.find(name, cx);
         let treatment = options.tail_calls;
         let outcome = tail_call::execute(tool, args, cx, treatment, find, |tool, args| {
@@ -348,7 +365,10 @@ impl Session {
                 ToolError::failed(format!("{what}: {e}."))
             })?;
         }
-        outcome
+        if let Some(unchanged) = unchanged {
+            self.tool_env.workspace.saw_changes_of(&unchanged);
+        }
+        with_notes(outcome, &notes)
     }
 
     /// Returns true if commands of the project's tools run in the background.
@@ -453,6 +473,30 @@ impl Session {
             kind: Some(ErrorKind::PolicyViolation),
         });
         Ok(result)
+    }
+}
+
+/// Adds what the reader of an answer must know besides.
+fn with_notes(
+    outcome: Result<ToolResult, ToolError>,
+    notes: &[String],
+) -> Result<ToolResult, ToolError> {
+    match outcome {
+        Ok(mut result) => {
+            for note in notes {
+                result.push_note(note);
+                if let Some(error) = &mut result.error {
+                    error.message = format!("{}\n{note}", error.message);
+                }
+            }
+            Ok(result)
+        }
+        Err(mut error) => {
+            for note in notes {
+                error.message = format!("{}\n{note}", error.message);
+            }
+            Err(error)
+        }
     }
 }
 
@@ -594,6 +638,10 @@ fn call_of<'a>(tool: &'a dyn Tool, args: &'a Map<String, Value>) -> PolicyCall<'
         // No other tool of a session can have the name of one.
         is_built_in: is_built_in(tool),
     }
+}
+
+fn is_edit_or_read(tool: &dyn Tool) -> bool {
+    matches!(tool.info().kind, Kind::Edit) || tool.info().is_read_only
 }
 
 fn is_built_in(tool: &dyn Tool) -> bool {

@@ -4,6 +4,7 @@ use crate::{CallOptions, Session};
 use gemini_tools_core::answer::Answer;
 use gemini_tools_core::tool::{Context, ToolError};
 use gemini_tools_environment::variables::switch_of;
+use gemini_tools_workspace::seen::UnseenChanges;
 use serde_json::Value;
 
 /// The reader of an answer.
@@ -29,6 +30,10 @@ impl Session {
     ) -> Answer<'a> {
         cx.view.call_id = options.id.map(str::to_owned);
         let prepared = self.prepare(options.reader, cx);
+        let seen = self.tool_env.workspace.seen();
+        // A person knows what they do, and an explanation does nothing.
+        let remembers = !options.is_explained && !matches!(options.reader, Reader::Person);
+        cx.view.remembers = remembers && seen.reaction() != UnseenChanges::Off;
         let outcome = prepared.and_then(|()| self.call(name, args, options, cx));
         if let Some(tell) = options.tell {
             self.tell_notes(tell);

@@ -104,6 +104,7 @@ mod processors;
 mod project;
 pub mod resolve;
 mod rules;
+pub mod seen;
 pub mod stamp;
 pub mod text;
 mod user_file;
@@ -122,7 +123,7 @@ use crate::files::PATH_ONLY;
 use gemini_tools_core::tool::{ErrorKind, ToolError};
 use journal::Journal;
 use rustix::fd::OwnedFd;
-use rustix::fs::{FileType, Mode, OFlags, Stat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use std::borrow::Cow;
 use std::ffi::OsStr;
@@ -151,6 +152,7 @@ pub struct Workspace {
     home: Option<PathBuf>,
     /// The journal that keeps what writes replace. Unset if nothing is kept.
     journal: OnceLock<Arc<Journal>>,
+    seen: Arc<seen::SeenFiles>,
 }
 
 /// An open file and what is known of it.
@@ -228,6 +230,7 @@ impl Workspace {
             refused: Vec::new(),
             home: None,
             journal: OnceLock::new(),
+            seen: Arc::default(),
         }
     }
 
@@ -478,6 +481,16 @@ impl Workspace {
         self.open_beneath(place, PATH_ONLY)
             .and_then(|fd| Ok(rustix::fs::fstat(&fd)?))
             .map_err(|e| Self::path_error(e, place))
+    }
+
+    /// Returns true if the last name of a path is a symbolic link.
+    pub fn is_link(&self, place: &WorkspacePath) -> bool {
+        let above = place.parent().unwrap_or_else(|| place.clone());
+        let above = self.open_beneath(&above, PATH_ONLY | OFlags::DIRECTORY);
+        above.is_ok_and(|above| {
+            let stat = rustix::fs::statat(&above, place.name(), AtFlags::SYMLINK_NOFOLLOW);
+            stat.is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Symlink)
+        })
     }
 
     pub(crate) fn path_error(error: resolve::ResolveError, place: &WorkspacePath) -> ToolError {

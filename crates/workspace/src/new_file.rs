@@ -238,7 +238,7 @@ pub(super) fn is_same_content(before: &Stat, now: &Stat) -> bool {
         && (before.st_mtime, before.st_mtime_nsec) == (now.st_mtime, now.st_mtime_nsec)
 }
 
-fn temporary_name() -> String {
+pub(super) fn temporary_name() -> String {
     let number = RandomState::new().hash_one(SystemTime::now());
     format!("{TEMPORARY_PREFIX}{number:016x}.tmp")
 }

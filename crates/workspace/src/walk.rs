@@ -725,10 +725,9 @@ fn slashed(place: &WorkspacePath) -> Vec<u8> {
     path
 }
 
-pub(super) fn real_path(dir: &OwnedFd) -> Option<PathBuf> {
+pub(super) fn real_path(dir: &(impl AsFd + std::os::fd::AsRawFd)) -> Option<PathBuf> {
     #[cfg(target_os = "linux")]
     {
-        use std::os::fd::AsRawFd;
         std::fs::read_link(format!("/proc/self/fd/{}", dir.as_raw_fd())).ok()
     }
     #[cfg(not(target_os = "linux"))]

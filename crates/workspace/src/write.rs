@@ -12,13 +12,18 @@
 //!
 //! A file that can't be replaced is written `in_place`.
 
+mod change_set;
+
+pub use change_set::{ChangedFile, MAX_CHANGED_FILES, NewContent};
+
 use super::in_place::{self, InPlace};
 use super::journal::{Backup, ChangeOrigin, PendingChange};
 use super::new_file::{
     NewFile, PlacementError, is_same_content, is_same_file, remove, remove_litter,
 };
 use super::resolve::{Entry, WorkspacePath};
-use super::{OpenFile, Workspace, access, io_error, system_error};
+use super::seen::SeenFiles;
+use super::{OpenFile, Workspace, access, io_error, system_error, walk};
 use crate::files::PATH_ONLY;
 use gemini_tools_core::tool::{Cancellation, ErrorKind, ToolError};
 use rustix::fd::{AsFd, BorrowedFd};
@@ -30,7 +35,8 @@ use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 /// How long a call waits for another one that edits the same file.
@@ -45,6 +51,8 @@ pub struct Target {
     /// The call's cancellation. Once it is over, nothing is put in place any more.
     cancel: Cancellation,
     recorded: Option<PendingChange>,
+    /// The memory that is told of what is written.
+    seen: Option<Arc<SeenFiles>>,
 }
 
 impl Workspace {
@@ -64,6 +72,7 @@ impl Workspace {
             current,
             cancel: cancel.clone(),
             recorded: None,
+            seen: None,
         };
         if place.is_directory() {
             let message = format!(
@@ -173,6 +182,8 @@ impl Target {
         place: &WorkspacePath,
         origin: ChangeOrigin,
     ) -> Self {
+        self.seen =
+            (origin.is_remembered && !origin.is_users_file).then(|| Arc::clone(&workspace.seen));
         self.recorded = PendingChange::new(workspace, place, origin);
         self
     }
@@ -264,6 +275,7 @@ impl Target {
         self.check_unchanged(current).map_err(unplaced)?;
         let _acting = self.cancel.acting()?;
         let file = place.write(&new).map_err(fail)?;
+        self.remember(&file);
         Ok(backup.and_then(|backup| {
             backup.map_or_else(Some, |mut backup| {
                 backup.has_left(&file);
@@ -300,6 +312,21 @@ impl Target {
         )
     }
 
+    /// Returns the path of the file without links, if the system can tell it.
+    pub(crate) fn real_path(&self) -> Option<PathBuf> {
+        let mut path = walk::real_path(&self.entry.dir)?;
+        path.extend(&self.entry.missing);
+        path.push(self.entry.name.as_deref()?);
+        Some(path)
+    }
+
+    /// Remembers what the caller has written.
+    fn remember(&self, written: &File) {
+        if let (Some(seen), Some(path)) = (&self.seen, self.real_path()) {
+            seen.wrote(path, written, self.current.as_ref());
+        }
+    }
+
     fn name(&self) -> &OsStr {
         self.entry.name.as_deref().unwrap_or_default()
     }
@@ -323,14 +350,16 @@ impl Target {
             // The next writer of this file waits, and so its change is recorded after this one.
             let _ = flock(&new.file, FlockOperation::NonBlockingLockExclusive);
         }
-        self.change(Some(&new.file), |backup| match &self.current {
+        let changed = self.change(Some(&new.file), |backup| match &self.current {
             Some(current) => new.replace(self.name(), current, backup),
             None => Ok(within(
                 self.entry.dir.as_fd(),
                 &self.entry.missing,
                 &mut |dir| new.place(dir, self.name()),
             )?),
-        })
+        })?;
+        self.remember(&new.file);
+        Ok(changed)
     }
 
     fn change(

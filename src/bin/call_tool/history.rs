@@ -39,6 +39,9 @@ fn answer(options: &CallToolOptions, cancel: &Cancellation) -> Result<u8, ToolEr
     };
     let home = home().ok_or_else(no_home)?;
     let session = crate::open_session(options)?;
+    for note in session.tool_env().workspace.finish_interrupted() {
+        warn(&format!("call_tool: {}", visible(&note)));
+    }
     if options.prune_history {
         if let Some(journal) = session.journal() {
             journal.prune();

@@ -186,6 +186,7 @@ fn answer(options: &'static CallToolOptions, cancel: &Cancellation, clock: &Arc<
     let mut session = None;
     let outcome = input(options, cancel).and_then(|input| {
         let session = session.insert(open_session(options)?);
+        session.remember_by_caller();
         let args = arguments(options, session, &input, &cx)?;
         options.check_form(&args)?;
         ci::check_tool(options, session)?;

@@ -22,6 +22,11 @@ def version(n):
     return f"version {n}\n" * 4000
 
 
+def environment():
+    """Each call is a conversation of its own: the power takes back what one has written."""
+    return os.environ | {"GEMINI_TOOLS_SESSION": str(time.monotonic_ns())}
+
+
 def edit(n):
     words = {"old_string": f"version {n}\n", "new_string": f"version {n + 1}\n"}
     return {"file_path": FILE, "allow_multiple": True} | words
@@ -100,7 +105,7 @@ def call_tool_leaves_old_or_new(round):
     until = time.monotonic() + 0.05 + 0.03 * round
     done = 0
     while time.monotonic() < until:
-        run = subprocess.run([CALL_TOOL, "replace"], input=json.dumps(edit(done)).encode(), cwd=HERE, capture_output=True)
+        run = subprocess.run([CALL_TOOL, "replace"], input=json.dumps(edit(done)).encode(), cwd=HERE, env=environment(), capture_output=True)
         if run.returncode:
             sys.exit(run.stdout.decode())
         done += 1

@@ -41,6 +41,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime};
@@ -211,7 +212,7 @@ impl Workspace {
     pub fn tool(&self, name: &str) -> Call<'_> {
         let mut call = self.call_tool(&[name]);
         call.tool = Some(name.to_owned());
-        call
+        call.env("GEMINI_TOOLS_SESSION", &new_session())
     }
 
     /// Calls a tool with these arguments, on standard input as a host does it.
@@ -258,6 +259,17 @@ impl Workspace {
             .chain([("PATH".into(), path), ("HOME".into(), home)])
             .collect()
     }
+}
+
+/// A session of its own for each call, unless a test names one: tests change files between their calls, which would be
+/// taken for the work of somebody else.
+fn new_session() -> String {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    format!(
+        "test-{}-{}",
+        std::process::id(),
+        NEXT.fetch_add(1, Ordering::Relaxed)
+    )
 }
 
 /// What a call finds on its standard input.

@@ -10,9 +10,10 @@ use std::time::SystemTime;
 const COMPARED_BYTES: u64 = 8 * 1024 * 1024;
 
 /// The scratch directory and the journal that the tools keep for themselves, and git's configuration places.
-const HOUSEKEEPING: [&str; 5] = [
+const HOUSEKEEPING: [&str; 6] = [
     "home/.gemini/tmp",
     "home/.gemini/tools_journal",
+    "home/.gemini/tools_seen",
     "home/.config",
     "home/.cache",
     "home/.local",

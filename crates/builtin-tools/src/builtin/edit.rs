@@ -413,10 +413,12 @@ impl Edit {
             Plan::Create => self.create(target, origin)?,
             Plan::Replace {
                 replacement,
-                notes,
+                mut notes,
                 found_by,
                 ..
             } => {
+                let lines = || self.lines_of(&replacement, &target);
+                notes += &self.check_seen(lines, &target, cx)?;
                 // What was not asked for literally is shown.
                 let inexact = found_by.zip(diff.as_ref());
                 self.replace(target, origin, &replacement, &notes, inexact)?
@@ -450,6 +452,38 @@ impl Edit {
         let new = replacement.apply(&old);
         let text = |bytes: &[u8]| encoding.decode(bytes).into_owned();
         Ok(self.parser.check(&self.place, text(&old), text(&new)))
+    }
+
+    fn check_seen(
+        &self,
+        lines: impl FnOnce() -> std::io::Result<Vec<Range<usize>>>,
+        target: &Target,
+        cx: &Context,
+    ) -> Result<String, ToolError> {
+        if !cx.view.remembers || self.workspace.unseen_change(target).is_none() {
+            return Ok(String::new());
+        }
+        let lines = lines().map_err(|e| self.io_error(&e))?;
+        super::unseen::check(&self.workspace, &self.place, target, Some(&lines), cx)
+    }
+
+    /// Returns the lines, from 0, that each place of a replacement is on.
+    fn lines_of(
+        &self,
+        replacement: &Replacement,
+        target: &Target,
+    ) -> std::io::Result<Vec<Range<usize>>> {
+        let Some(current) = &target.current else {
+            return Ok(Vec::new());
+        };
+        let lines = |place: &gemini_tools_workspace::edit::Match| {
+            let first = place.line as usize - 1;
+            let bytes = read_range(&current.file, place.start, place.end - place.start)?;
+            let inner = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
+            let more = gemini_tools_core::text::count_newlines(inner) as usize;
+            Ok(first..first + more + 1)
+        };
+        replacement.matches.iter().map(lines).collect()
     }
 
     fn create(&self, target: Target, origin: ChangeOrigin) -> Result<ToolResult, ToolError> {

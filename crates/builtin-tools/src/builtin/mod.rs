@@ -25,12 +25,14 @@ mod near_names;
 mod nearest;
 #[cfg(all(test, feature = "full"))]
 mod pages_tests;
+mod patched;
 mod placeholder;
 mod query;
 mod scope;
 mod search;
 mod search_outline;
 mod syntax;
+mod unseen;
 
 #[cfg(feature = "full")]
 pub use confinement::{changes, sandbox, undo_note};
@@ -86,6 +88,7 @@ macro_rules! tools {
 }
 
 tools! {
+    apply_patch,
     glob,
     #[cfg(feature = "full")]
     google_web_search,
@@ -390,6 +393,7 @@ fn ask_about_edit(title: String, path: &Path, diff: FileDiff, new: &str) -> Conf
         file_diff: diff.file_diff,
         original_content: diff.original_content,
         new_content: diff.new_content.unwrap_or_else(|| new.to_owned()),
+        files: Vec::new(),
     })
 }
 
@@ -405,6 +409,7 @@ fn origin(tool: &BuiltinTool, cx: &Context) -> ChangeOrigin {
     ChangeOrigin {
         tool: tool.name.to_owned(),
         call: cx.view.call_id.clone(),
+        is_remembered: cx.view.remembers,
         ..ChangeOrigin::default()
     }
 }

@@ -196,6 +196,9 @@ impl ToolInvocation for Call {
             .workspace
             .open_file(&self.place)
             .map_err(|e| self.workspace.with_nearest(e, &self.place))?;
+        if cx.view.remembers {
+            self.workspace.saw(&open);
+        }
         match read_content(&open, &self.place, MAX_MEDIA_BYTES)? {
             FileContent::Empty => Ok(empty()),
             FileContent::Media(part) => {

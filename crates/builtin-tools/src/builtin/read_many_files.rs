@@ -392,6 +392,9 @@ impl Call {
         let Ok(open) = self.workspace.open_file(place) else {
             return Ok(Err("can't be read"));
         };
+        if cx.view.remembers {
+            self.workspace.saw(&open);
+        }
         let text = match read_content(&open, place, room.media_bytes) {
             Err(e) if e.kind == ErrorKind::FileTooLarge => {
                 return Ok(Err("too large: all media of an answer may have 20 MB"));

@@ -592,7 +592,13 @@ impl Call {
             (is_cut, shown.is_cut_in_file),
             cx,
         );
-        let outline = outline(&text.text, &head, &notes.text, &kept.files, cx.view.limit_chars);
+        let outline = outline(
+            &text.text,
+            &head,
+            &notes.text,
+            &kept.files,
+            cx.view.limit_chars,
+        );
         text.append(notes);
         let summary = format!("Found {}", super::counted(shown.matches as usize, "match"));
         let mut result = ToolResult::named(text)

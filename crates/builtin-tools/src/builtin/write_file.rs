@@ -158,6 +158,19 @@ impl Call {
         ToolError::new(ErrorKind::FileWriteFailure, message).with_hint(hint)
     }
 
+    /// Checks that nothing is lost that the caller has not seen. Nothing is where the content stays.
+    fn check_seen(&self, target: &Target, plan: &Plan, cx: &Context) -> Result<String, ToolError> {
+        let is_same = target.current.as_ref().is_some_and(|current| {
+            let size = plan.bytes.len();
+            let same_size = current.size() == size as u64;
+            same_size && beginning(current, size).is_ok_and(|bytes| bytes == plan.bytes)
+        });
+        if is_same {
+            return Ok(String::new());
+        }
+        super::unseen::check(&self.workspace, &self.place, target, None, cx)
+    }
+
     fn diff(&self, plan: &Plan, is_new: bool) -> FileDiff {
         let name = self.place.name().to_string_lossy().into_owned();
         let new = plan.encoding.decode(&plan.bytes);
@@ -198,6 +211,7 @@ impl ToolInvocation for Call {
         let is_new = target.current.is_none();
         let plan = self.plan(&target)?;
         cx.cancel.check()?;
+        let seen = self.check_seen(&target, &plan, cx)?;
         let old = plan.old_text.clone().unwrap_or_default();
         let new = plan.encoding.decode(&plan.bytes).into_owned();
         let check = self.parser.check(&self.place, old, new);
@@ -217,7 +231,7 @@ impl ToolInvocation for Call {
         };
         let size = super::counted(plan.bytes.len(), "byte");
         let before = format!("Successfully {done}: ");
-        let after = format!(". It has {size}{kept}.{notes}");
+        let after = format!(". It has {size}{kept}.{notes}{seen}");
         let text = super::about_path(&before, self.place.path(), &after);
         let mut result = ToolResult::named(text)
             .with_data("created", is_new)

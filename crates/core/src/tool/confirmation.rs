@@ -50,6 +50,9 @@ pub enum ConfirmationDetails {
         original_content: Option<String>,
         /// The future content, or only the changed part of a large file.
         new_content: String,
+        /// The changes of the files, where there may be several; `file_diff` has them all.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        files: Vec<FileChange>,
     },
     /// A command is about to run.
     Exec {
@@ -86,6 +89,21 @@ pub enum ConfirmationDetails {
         /// The tool's name as declared to the model.
         tool_display_name: String,
     },
+}
+
+/// A file among several that are about to change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FileChange {
+    /// What is done to it: `creates`, `updates`, `moves` or `deletes`.
+    pub change: String,
+    /// Absolute.
+    pub file_path: String,
+    /// Absolute path that it is moved to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub new_path: Option<String>,
+    /// Unified diff.
+    pub file_diff: String,
 }
 
 /// The approval mode.

@@ -53,6 +53,8 @@ pub struct CallView {
     pub call_id: Option<String>,
     /// The sandbox that the host keeps its own commands in: commands of this call get none that is weaker.
     pub least_sandbox: Option<SandboxMode>,
+    /// Set if the caller remembers what it was shown: then a write that would lose what it has not seen is refused.
+    pub remembers: bool,
 }
 
 impl Default for Context {

@@ -30,7 +30,7 @@ pub use args::Args;
 pub use cancellation::{
     ActGuard, Cancellation, GracePeriod, Interruption, TICK, TimeLimit, WaitGuard,
 };
-pub use confirmation::{ApprovalMode, Confirmation, ConfirmationDetails};
+pub use confirmation::{ApprovalMode, Confirmation, ConfirmationDetails, FileChange};
 pub use context::{CallView, Context, OutputUpdate, ResultPlaces};
 pub use convert::convert;
 pub use error::{ErrorKind, ToolError};

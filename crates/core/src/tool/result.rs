@@ -77,6 +77,20 @@ impl ToolResult {
         result
     }
 
+    /// Adds a line to the text, in each of its forms.
+    pub fn push_note(&mut self, note: &str) {
+        self.llm_content.push_line(note);
+        let others = [
+            &mut self.view.short_text,
+            &mut self.view.text_for_people,
+            &mut self.view.terminal_text,
+        ];
+        for text in others.into_iter().flatten() {
+            text.push('\n');
+            text.push_str(note);
+        }
+    }
+
     /// Sets what people see.
     #[must_use]
     pub fn with_display(mut self, display: impl Into<Display>) -> Self {

@@ -240,6 +240,7 @@ fn a_yes_to_all_edits_is_for_every_tool_that_edits_and_for_no_other() {
             file_diff: String::new(),
             original_content: None,
             new_content: String::new(),
+            files: Vec::new(),
         });
         asked
     };

@@ -3,6 +3,7 @@
 use super::UNTRUSTED;
 use super::reader::{Key, Reader, Rule};
 use super::undo::UndoCommands;
+use gemini_tools_workspace::seen::UnseenChanges;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -36,6 +37,7 @@ keys! {
     FETCH_HOSTS = "tools.webFetch.allowedHosts", Rule::Own;
     NO_CORRECTION = "tools.disableLLMCorrection", Rule::Switch;
     NO_SYNTAX = "tools.disableSyntax", Rule::Switch;
+    UNSEEN = "tools.unseenChanges", Rule::Own;
     UNDO = "tools.undo.enabled", Rule::Own;
     UNDO_AGE = "tools.undo.maxAgeDays", Rule::Own;
     UNDO_SIZE = "tools.undo.maxMegabytes", Rule::Own;
@@ -217,6 +219,10 @@ impl Reader<'_> {
     fn read_undo(&mut self) {
         let enabled = self.flag(UNDO);
         self.set(UNDO, enabled, |settings| &mut settings.undo.enabled);
+        let unseen = self.typed(UNSEEN, "refuse, warn or off", |value| {
+            UnseenChanges::from_name(value.as_str()?)
+        });
+        self.set(UNSEEN, unseen, |settings| &mut settings.unseen_changes);
         let days = self.count(UNDO_AGE);
         self.set(UNDO_AGE, days, |settings| &mut settings.undo.max_age_days);
         let size = self.count(UNDO_SIZE);

@@ -38,6 +38,7 @@ pub use gemini_tools_environment::variables::home;
 use crate::trust::ProjectTrust;
 use file::{SettingsFile, expand_all};
 use gemini_tools_core::diagnostic::Diagnostic;
+use gemini_tools_workspace::seen::UnseenChanges;
 use reader::Reader;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -76,6 +77,9 @@ pub struct Settings {
     pub sandbox: SandboxSettings,
     /// The limits of the undo journal (`tools.undo`), from all files except the project's.
     pub undo: UndoSettings,
+    /// `tools.unseenChanges`: what happens to a write that would lose what its caller has not seen; from all files but
+    /// the project's.
+    pub unseen_changes: UnseenChanges,
     /// `tools.webFetch.allowedHosts` of the user's and the system's files: hosts that `web_fetch`
     /// may reach although they are not public.
     pub fetch_hosts: Vec<String>,

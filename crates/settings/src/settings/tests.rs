@@ -270,6 +270,7 @@ fn name_every_field(settings: &Settings) {
         context_file_names: _,
         sandbox,
         undo: _,
+        unseen_changes: _,
         fetch_hosts: _,
         disable_llm_correction: _,
         disable_syntax: _,
@@ -367,6 +368,7 @@ fn wider_values(after: &Settings, before: &Settings) -> Vec<(&'static str, bool)
     let is_same = [
         after.include_directories == before.include_directories,
         after.undo == before.undo,
+        after.unseen_changes == before.unseen_changes,
         after.fetch_hosts == before.fetch_hosts,
         after.commands == before.commands,
         after.allowed == before.allowed,

@@ -30,6 +30,8 @@ pub struct ChangeOrigin {
     pub undoes: Vec<String>,
     /// True for a file of the user's own outside of all roots ([`Workspace::for_user_file`]).
     pub is_users_file: bool,
+    /// True if the caller is to be taken to know what is written ([`crate::seen`]).
+    pub is_remembered: bool,
 }
 
 #[derive(Debug)]

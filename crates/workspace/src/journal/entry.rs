@@ -20,6 +20,11 @@ impl ContentStamp {
         self.2
     }
 
+    /// Returns the time of the last write, in milliseconds since 1970.
+    pub(crate) fn written_at(self) -> u64 {
+        u64::try_from(self.3 * 1000 + self.4 / 1_000_000).unwrap_or(0)
+    }
+
     pub(super) fn file(self) -> (u64, u64) {
         (self.0, self.1)
     }

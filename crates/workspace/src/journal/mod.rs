@@ -60,6 +60,7 @@ mod backup;
 mod command;
 mod entry;
 mod history;
+mod intent;
 mod keeper;
 mod node;
 mod place;
@@ -72,7 +73,9 @@ pub(crate) use backup::{Backup, PendingChange};
 pub use command::{Access, ChangeCounts, CommandChanges};
 pub use entry::{ContentStamp, FileState, JournalEntry, OldContent};
 pub use history::{Filter, History};
+pub(crate) use intent::{Intent, IntentRecord, StepRecord};
 pub use keeper::now;
+pub(crate) use keeper::read;
 pub(crate) use place::is_mount_point;
 pub use undo::{FileOutcome, UNDO, Undo, UndoRefusal};
 

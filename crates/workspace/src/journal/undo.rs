@@ -400,6 +400,7 @@ impl Run<'_> {
             id: Some(id.to_owned()),
             undoes: undone.map(|entry| entry.id.clone()).collect(),
             is_users_file: located.own.is_some(),
+            is_remembered: false,
         }
     }
 

@@ -61,6 +61,7 @@ pub(super) fn edit(name: &str, old: Option<&str>, new: &str, diff: &str) -> Conf
         file_diff: diff.to_owned(),
         original_content: old.map(str::to_owned),
         new_content: new.to_owned(),
+        files: Vec::new(),
     }
 }
 

@@ -1,0 +1,407 @@
+//! The files of a patch: what each is now, and what it becomes.
+
+use super::nearest::{Source, nearest};
+use super::{placeholder, text_diff};
+use crate::edit::Reading;
+use crate::patch::{Change, FilePatch, Hunk, HunkError, Patched, apply};
+use gemini_tools_core::tool::{Context, DiffStat, ErrorKind, ToolError};
+use gemini_tools_workspace::diff::{Algorithm, DiffOp, diff_lines};
+use gemini_tools_workspace::lines::{beginning, encoding_of};
+use gemini_tools_workspace::text::Encoding;
+use gemini_tools_workspace::write::{ChangedFile, NewContent, Target};
+use gemini_tools_workspace::{OpenFile, Workspace, WorkspacePath, io_error, show_path};
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// The largest file that a patch changes, in bytes.
+const MAX_PATCHED_BYTES: u64 = 64 * 1024 * 1024;
+
+/// A file of a patch, and its places.
+pub(super) struct Subject {
+    pub(super) place: WorkspacePath,
+    /// The place that it is moved to.
+    pub(super) to: Option<WorkspacePath>,
+    change: Change,
+}
+
+/// A file as the patch makes it, for people.
+pub(super) struct PatchedFile {
+    pub(super) name: String,
+    /// The kind of the change, as a verb in the third person.
+    pub(super) change: &'static str,
+    pub(super) diff: String,
+    pub(super) diff_stat: DiffStat,
+    /// How hunks were found that are not there literally.
+    pub(super) notes: Vec<&'static str>,
+    /// What the caller is told of changes that it has not seen, after a blank.
+    pub(super) unseen: String,
+}
+
+impl Subject {
+    /// Finds the places of a file.
+    ///
+    /// # Errors
+    ///
+    /// Returns `path_not_in_workspace`, or `invalid_tool_params` for a placeholder in a new file.
+    pub(super) fn locate(workspace: &Workspace, patch: FilePatch) -> Result<Self, ToolError> {
+        let place = workspace.locate(&patch.path)?;
+        let to = match &patch.change {
+            Change::Update { to: Some(to), .. } => Some(workspace.locate(to)?),
+            Change::Create { text, .. } => {
+                placeholder::check("patch", text, [])?;
+                None
+            }
+            _ => None,
+        };
+        let change = patch.change;
+        Ok(Self { place, to, change })
+    }
+
+    /// Returns the places that are changed.
+    pub(super) fn places(&self) -> impl Iterator<Item = &WorkspacePath> {
+        std::iter::once(&self.place).chain(&self.to)
+    }
+}
+
+/// Locks the files of a patch, and makes their new content. Returns what people are shown, and what is to be written.
+///
+/// # Errors
+///
+/// Returns for which files the patch does not fit, and why.
+pub(super) fn plan(
+    workspace: &Workspace,
+    subjects: &[Subject],
+    cx: &Context,
+) -> Result<(Vec<PatchedFile>, Vec<ChangedFile>), ToolError> {
+    check_distinct(workspace, subjects)?;
+    let mut targets = lock(workspace, subjects, cx)?;
+    let (mut shown, mut changed, mut misses) = (Vec::new(), Vec::new(), Vec::new());
+    for subject in subjects {
+        cx.cancel.check()?;
+        let targets: Vec<Target> = targets.drain(..subject.places().count()).collect();
+        let planning = Planning {
+            workspace,
+            subject,
+            cx,
+        };
+        match planning.plan(targets, changed.len()) {
+            Ok((file, files)) => {
+                shown.push(file);
+                changed.extend(files);
+            }
+            Err(e) => misses.push(e),
+        }
+    }
+    match misses.len() {
+        0 => Ok((shown, changed)),
+        1 => Err(misses.remove(0)),
+        // All of them at once, so that a model need not send the patch again for each.
+        _ => {
+            let messages: Vec<String> = misses.iter().map(|miss| miss.message.clone()).collect();
+            let first = misses.remove(0);
+            Err(ToolError {
+                message: messages.join("\n"),
+                ..first
+            })
+        }
+    }
+}
+
+/// Refuses two paths that lead to one file, which would be changed twice.
+fn check_distinct(workspace: &Workspace, subjects: &[Subject]) -> Result<(), ToolError> {
+    let mut known: HashMap<_, &WorkspacePath> = HashMap::new();
+    for place in subjects.iter().flat_map(Subject::places) {
+        let Ok(stat) = workspace.stat(place) else {
+            continue;
+        };
+        if let Some(other) = known.insert((stat.st_dev, stat.st_ino), place) {
+            let names = [other, place].map(|place| workspace.display_name(place));
+            return Err(ToolError::invalid(format!(
+                "{} and {} are the same file.",
+                names[0], names[1]
+            ))
+            .with_hint("Patch it by one of its names."));
+        }
+    }
+    Ok(())
+}
+
+/// Locks all files, in the order of their paths, so that two patches don't wait for each other. Returns them in the
+/// order of the patch.
+fn lock(
+    workspace: &Workspace,
+    subjects: &[Subject],
+    cx: &Context,
+) -> Result<Vec<Target>, ToolError> {
+    let places: Vec<&WorkspacePath> = subjects.iter().flat_map(Subject::places).collect();
+    let mut order: Vec<usize> = (0..places.len()).collect();
+    order.sort_by_key(|index| places[*index].path());
+    let mut locked = Vec::new();
+    for index in order {
+        locked.push((index, workspace.target(places[index], &cx.cancel)?));
+    }
+    locked.sort_by_key(|(index, _)| *index);
+    Ok(locked.into_iter().map(|(_, target)| target).collect())
+}
+
+struct Planning<'a> {
+    workspace: &'a Workspace,
+    subject: &'a Subject,
+    cx: &'a Context,
+}
+
+/// What people are shown of a file, and its parts of the change.
+type Plan = (PatchedFile, Vec<ChangedFile>);
+
+impl Planning<'_> {
+    /// Plans the change of a file. `index` is the place of its first part among those of all.
+    fn plan(&self, mut targets: Vec<Target>, index: usize) -> Result<Plan, ToolError> {
+        let new_target = self.subject.to.as_ref().and_then(|_| targets.pop());
+        let Some(target) = targets.pop() else {
+            return Err(ToolError::failed("The patch has a file without a place."));
+        };
+        match &self.subject.change {
+            Change::Create {
+                text,
+                is_executable,
+            } => self.create(target, text, *is_executable),
+            Change::Delete { hunks } => self.delete(target, hunks),
+            Change::Update {
+                hunks,
+                is_executable,
+                ..
+            } => self.update(target, new_target, hunks, *is_executable, index),
+        }
+    }
+
+    fn create(&self, target: Target, text: &str, is_executable: bool) -> Result<Plan, ToolError> {
+        self.check_absent(&self.subject.place, &target)?;
+        let new = NewContent {
+            bytes: text.as_bytes().to_vec(),
+            access_of: None,
+            is_executable: is_executable.then_some(true),
+        };
+        let shown = self.shown("creates", None, text, Vec::new());
+        Ok((shown, vec![part(&self.subject.place, target, Some(new))]))
+    }
+
+    fn delete(&self, target: Target, hunks: &[Hunk]) -> Result<Plan, ToolError> {
+        self.check_no_link()?;
+        let (old, _) = self.old(&target)?;
+        let left = apply(&old, hunks).map_err(|e| self.miss(&e, &old))?.text;
+        if !hunks.is_empty() && !left.is_empty() {
+            let why = "has lines that the patch does not remove, so it is not removed";
+            let message = self.about(why);
+            return Err(ToolError::new(ErrorKind::EditNoOccurrenceFound, message));
+        }
+        let shown = PatchedFile {
+            unseen: self.check_seen(&target, None)?,
+            ..self.shown("deletes", Some(&old), "", Vec::new())
+        };
+        Ok((shown, vec![part(&self.subject.place, target, None)]))
+    }
+
+    fn update(
+        &self,
+        target: Target,
+        new_target: Option<Target>,
+        hunks: &[Hunk],
+        is_executable: Option<bool>,
+        index: usize,
+    ) -> Result<Plan, ToolError> {
+        let (old, encoding) = self.old(&target)?;
+        let added: String = hunks.iter().map(Hunk::added).collect();
+        placeholder::check("patch", &added, [&*old])?;
+        let Patched { text, readings } = apply(&old, hunks).map_err(|e| self.miss(&e, &old))?;
+        if text == old && is_executable.is_none() && new_target.is_none() {
+            let message = self.about("is as the patch makes it already");
+            return Err(ToolError::new(ErrorKind::EditNoChange, message));
+        }
+        let bytes = encoding.encode_again(&text).map_err(|c| {
+            let name = encoding.name();
+            let why = format!("is in {name}, which has no character {c:?} of the patch");
+            ToolError::new(ErrorKind::EditPreparationFailure, self.about(&why))
+        })?;
+        let change = if new_target.is_some() {
+            "moves"
+        } else {
+            "updates"
+        };
+        let shown = PatchedFile {
+            unseen: self.check_seen(&target, Some(&replaced_lines(&old, &text)))?,
+            ..self.shown(change, Some(&old), &text, readings)
+        };
+        let new = NewContent {
+            bytes: [encoding.mark(), &bytes].concat(),
+            access_of: new_target.is_some().then_some(index),
+            is_executable,
+        };
+        let place = &self.subject.place;
+        let Some((to, new_target)) = self.subject.to.as_ref().zip(new_target) else {
+            return Ok((shown, vec![part(place, target, Some(new))]));
+        };
+        self.check_no_link()?;
+        self.check_absent(to, &new_target)?;
+        let parts = vec![part(place, target, None), part(to, new_target, Some(new))];
+        Ok((shown, parts))
+    }
+
+    fn check_seen(
+        &self,
+        target: &Target,
+        lines: Option<&[Range<usize>]>,
+    ) -> Result<String, ToolError> {
+        super::unseen::check(self.workspace, &self.subject.place, target, lines, self.cx)
+    }
+
+    fn about(&self, why: &str) -> String {
+        format!(
+            "{} {why}; no file was changed.",
+            show_path(self.subject.place.path())
+        )
+    }
+
+    fn check_absent(&self, place: &WorkspacePath, target: &Target) -> Result<(), ToolError> {
+        if target.current.is_none() {
+            return Ok(());
+        }
+        let message = format!(
+            "{} exists already; no file was changed.",
+            show_path(place.path())
+        );
+        Err(
+            ToolError::new(ErrorKind::AttemptToCreateExistingFile, message)
+                .with_hint("Update the file, or delete it in a patch before."),
+        )
+    }
+
+    /// A link would be taken for the file that it leads to.
+    fn check_no_link(&self) -> Result<(), ToolError> {
+        if !self.workspace.is_link(&self.subject.place) {
+            return Ok(());
+        }
+        let why = "is a symbolic link, which is not moved or removed by a patch";
+        Err(ToolError::new(ErrorKind::FileWriteFailure, self.about(why))
+            .with_hint("Use run_shell_command."))
+    }
+
+    /// Returns the present content as text that gives the same bytes, and its encoding.
+    fn old(&self, target: &Target) -> Result<(String, Encoding), ToolError> {
+        let place = &self.subject.place;
+        let Some(current) = &target.current else {
+            let error = ToolError::new(ErrorKind::FileNotFound, self.about("does not exist"))
+                .with_hint("Check the path in the patch.");
+            return Err(self.workspace.with_nearest(error, place));
+        };
+        if current.size() > MAX_PATCHED_BYTES {
+            let why = format!(
+                "has {} bytes, and at most {MAX_PATCHED_BYTES} can be patched",
+                current.size()
+            );
+            return Err(ToolError::new(ErrorKind::FileTooLarge, self.about(&why)));
+        }
+        let (encoding, bytes) = read(current).map_err(|e| io_error(&e, place.path()))?;
+        match encoding.decode_fully(&bytes) {
+            Some(text) => Ok((text, encoding)),
+            None => {
+                let why = format!(
+                    "has bytes that are not {}, so a patch would change more than its lines",
+                    encoding.name()
+                );
+                let error = ToolError::new(ErrorKind::EditPreparationFailure, self.about(&why));
+                Err(error.with_hint("Use replace for this file."))
+            }
+        }
+    }
+
+    fn miss(&self, e: &HunkError, old: &str) -> ToolError {
+        let kind = match e {
+            HunkError {
+                is_applied: true, ..
+            } => ErrorKind::EditNoChange,
+            HunkError {
+                is_ambiguous: true, ..
+            } => ErrorKind::EditExpectedOccurrenceMismatch,
+            _ => ErrorKind::EditNoOccurrenceFound,
+        };
+        let path = show_path(self.subject.place.path());
+        let mut message = format!(
+            "The hunk at line {} of the patch does not fit {path}: {}; no file was changed.",
+            e.number, e.why
+        );
+        let hint = match kind {
+            ErrorKind::EditNoChange => "Leave the hunk out.",
+            ErrorKind::EditExpectedOccurrenceMismatch => {
+                "Give more lines around the change, or a line above it after \"@@ \"."
+            }
+            _ => "Copy the lines exactly as the file has them.",
+        };
+        // What .geminiignore closes to reading is not shown by way of a miss either.
+        let is_shown = kind == ErrorKind::EditNoOccurrenceFound
+            && !e.wanted.is_empty()
+            && !self.workspace.is_gemini_ignored(&self.subject.place);
+        if is_shown {
+            let read = |range: Range<u64>| {
+                let [start, end] = [range.start, range.end].map(|at| (at as usize).min(old.len()));
+                Ok(old.as_bytes()[start..end].to_vec())
+            };
+            let size = old.len() as u64;
+            let near = nearest(&Source { size, read: &read }, &e.wanted).unwrap_or_default();
+            message.extend(near.iter().take(1).map(|near| format!("\nNear: {near}")));
+        }
+        ToolError::new(kind, message).with_hint(hint)
+    }
+
+    fn shown(
+        &self,
+        change: &'static str,
+        old: Option<&str>,
+        new: &str,
+        readings: Vec<Reading>,
+    ) -> PatchedFile {
+        let name = self
+            .workspace
+            .display_name(&self.subject.place)
+            .into_owned();
+        let to = self
+            .subject
+            .to
+            .as_ref()
+            .map(|to| self.workspace.display_name(to));
+        let diff = text_diff(name.clone(), old, new);
+        let mut text = to.map_or_else(String::new, |to| {
+            format!("rename from {name}\nrename to {to}\n")
+        });
+        text.push_str(&diff.file_diff);
+        if text.is_empty() {
+            text = format!("--- {name}\n+++ {name}\n");
+        }
+        PatchedFile {
+            name,
+            change,
+            diff: text,
+            diff_stat: diff.diff_stat,
+            notes: readings.into_iter().map(Reading::describe).collect(),
+            unseen: String::new(),
+        }
+    }
+}
+
+fn part(place: &WorkspacePath, target: Target, new: Option<NewContent>) -> ChangedFile {
+    let place = place.clone();
+    ChangedFile { place, target, new }
+}
+
+/// Returns the lines of the old text, from 0, that the new one replaces.
+fn replaced_lines(old: &str, new: &str) -> Vec<Range<usize>> {
+    let lines = |text| -> Vec<&str> { str::split_inclusive(text, '\n').collect() };
+    let ops = diff_lines(Algorithm::Myers, &lines(old), &lines(new), None);
+    let ops = ops.iter().filter(|op| !matches!(op, DiffOp::Equal { .. }));
+    ops.map(DiffOp::old_range).collect()
+}
+
+fn read(current: &OpenFile) -> std::io::Result<(Encoding, Vec<u8>)> {
+    // Bytes outside of the hunks stay as they are, so what is not text is patched as UTF-8.
+    let encoding = encoding_of(current)?.unwrap_or_default();
+    Ok((encoding, beginning(current, usize::MAX)?))
+}

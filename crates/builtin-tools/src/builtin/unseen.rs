@@ -1,0 +1,78 @@
+//! Writes that would lose what their caller has not seen: refused once, with the difference.
+
+use gemini_tools_core::tool::{Context, ErrorKind, ToolError};
+#[cfg(feature = "full")]
+use gemini_tools_process::jobs::Jobs;
+use gemini_tools_workspace::seen::{UnseenChange, UnseenChanges};
+use gemini_tools_workspace::write::Target;
+use gemini_tools_workspace::{Workspace, WorkspacePath, show_path};
+use std::ops::Range;
+
+/// Checks a write of a file. `lines` are the lines of the present file, from 0, that it replaces; `None` for all of
+/// them. Returns a note for the answer, after a blank; empty where nothing is to be said.
+///
+/// # Errors
+///
+/// Returns `file_write_failure` with the difference if the write would lose a change. The caller is taken to know it
+/// from then on: the same call again is made.
+pub(super) fn check(
+    workspace: &Workspace,
+    place: &WorkspacePath,
+    target: &Target,
+    lines: Option<&[Range<usize>]>,
+    cx: &Context,
+) -> Result<String, ToolError> {
+    if !cx.view.remembers {
+        return Ok(String::new());
+    }
+    let Some(change) = workspace.unseen_change(target) else {
+        let is_overwritten = lines.is_none() && target.current.is_some();
+        let is_new = is_overwritten && workspace.is_unread_and_new(target);
+        let note = " What was there had been written since this conversation began, and you had not read it; \
+                    call_tool --undo gives it back.";
+        return Ok(if is_new { note } else { "" }.to_owned());
+    };
+    if change.is_gone {
+        return Ok(" It had been removed since you read it.".to_owned());
+    }
+    let is_elsewhere = lines.is_some_and(|lines| !lines.iter().any(|lines| change.meets(lines)));
+    if is_elsewhere {
+        return Ok(" The file was changed since you read it, elsewhere.".to_owned());
+    }
+    if workspace.seen().reaction() == UnseenChanges::Warn || may_be_own(workspace, &change) {
+        let diff = difference(workspace, place, &change);
+        return Ok(format!(
+            " The file was changed since you read it, and this write has undone that.{diff}"
+        ));
+    }
+    let path = show_path(place.path());
+    let diff = difference(workspace, place, &change);
+    workspace.saw_target(target);
+    let message = format!(
+        "{path} was changed by somebody else since you read it, and this would undo that; nothing was written.{diff}"
+    );
+    let hint = "Keep that change in what you write, or make the same call again to undo it.";
+    Err(ToolError::new(ErrorKind::FileWriteFailure, message).with_hint(hint))
+}
+
+fn difference(workspace: &Workspace, place: &WorkspacePath, change: &UnseenChange) -> String {
+    // What .geminiignore closes to reading is not shown by way of a refusal either.
+    if change.diff.is_empty() || workspace.is_gemini_ignored(place) {
+        return String::new();
+    }
+    format!("\nWhat changed:\n{}", change.diff.trim_end())
+}
+
+/// Returns true if a command that the conversation has left in the background may have made the change.
+#[cfg(feature = "full")]
+fn may_be_own(workspace: &Workspace, change: &UnseenChange) -> bool {
+    let jobs = workspace.jobs_dir().map(|dir| Jobs::new(dir).list());
+    jobs.unwrap_or_default()
+        .iter()
+        .any(|job| job.is_running() || job.record.started_at >= change.seen_at)
+}
+
+#[cfg(not(feature = "full"))]
+fn may_be_own(_: &Workspace, _: &UnseenChange) -> bool {
+    false
+}

@@ -1,0 +1,250 @@
+//! Patches: changes of several files in one text.
+//!
+//! A text is in one of two grammars, told apart by their first marks: the envelope of codex's `apply_patch`
+//! ([`envelope`]), and unified differences, git's among them ([`unified`]). What is in neither is refused. [`place`]
+//! finds where the hunks of a file belong and makes its new content.
+//!
+//! This module works on text and knows no files and no tools.
+
+mod envelope;
+mod place;
+mod unified;
+
+pub use place::{HunkError, Patched, apply};
+
+use gemini_tools_core::tool::Kind;
+
+/// The change of one file by a patch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FilePatch {
+    /// The path, as the patch has it.
+    pub path: String,
+    /// What becomes of the file.
+    pub change: Change,
+}
+
+/// What a patch makes of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// A new file.
+    Create {
+        /// The content.
+        text: String,
+        /// True if it can be run.
+        is_executable: bool,
+    },
+    /// The file goes.
+    Delete {
+        /// The content that it must have, where the patch says so.
+        hunks: Vec<Hunk>,
+    },
+    /// The file gets other content, another name or another mode.
+    Update {
+        /// The new path.
+        to: Option<String>,
+        /// The changes of its content, in their order in the file.
+        hunks: Vec<Hunk>,
+        /// Whether it can be run from now on; `None` if that stays.
+        is_executable: Option<bool>,
+    },
+}
+
+impl FilePatch {
+    /// Returns the paths that the patch changes, each with the kind of the change.
+    pub fn effects(&self) -> Vec<(&str, Kind)> {
+        let path = self.path.as_str();
+        match &self.change {
+            Change::Create { .. } => vec![(path, Kind::Edit)],
+            Change::Delete { .. } => vec![(path, Kind::Delete)],
+            Change::Update { to: None, .. } => vec![(path, Kind::Edit)],
+            Change::Update { to: Some(to), .. } => vec![(path, Kind::Move), (to, Kind::Edit)],
+        }
+    }
+}
+
+/// Lines that stand together in a file, and what becomes of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Hunk {
+    /// Lines that stand above it, the outermost first.
+    anchors: Vec<String>,
+    /// The line of the old file that it begins at, from 1, where the patch can be trusted to know it.
+    start: Option<usize>,
+    lines: Vec<Line>,
+    /// True if it is at the end of the file.
+    is_at_end: bool,
+    /// True if it is at the beginning of the file.
+    is_at_start: bool,
+    /// The line of the patch that it begins at, from 1.
+    number: usize,
+    /// The number of empty lines at its end: lines that stay, or what keeps the sections of a patch apart.
+    separators: usize,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Line {
+    role: Role,
+    text: String,
+    /// True for the last line of a file that does not end in a line feed.
+    is_unended: bool,
+    /// True if not even the blank is there that marks a line that stays.
+    is_bare: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Role {
+    Context,
+    Removed,
+    Added,
+}
+
+impl Line {
+    /// Parses a line of a hunk. Blanks at the end are often lost, so an empty line is an empty one that stays.
+    fn parse(text: &str) -> Option<Self> {
+        let role = match text.as_bytes().first() {
+            None | Some(b' ' | b'\r') => Role::Context,
+            Some(b'-') => Role::Removed,
+            Some(b'+') => Role::Added,
+            _ => return None,
+        };
+        let is_marked = !text.is_empty() && !text.starts_with('\r');
+        Some(Self {
+            role,
+            text: text[usize::from(is_marked)..].to_owned(),
+            is_unended: false,
+            is_bare: !is_marked,
+        })
+    }
+
+    /// Returns the line with its end.
+    fn whole(&self) -> String {
+        let end = if self.is_unended { "" } else { "\n" };
+        format!("{}{end}", self.text)
+    }
+}
+
+impl Hunk {
+    fn push(&mut self, line: Line) {
+        self.separators = if line.is_bare { self.separators + 1 } else { 0 };
+        self.lines.push(line);
+    }
+
+    /// Leaves out the empty lines at the end, which can't be told from what keeps sections apart.
+    fn drop_separators(&mut self) {
+        self.lines.truncate(self.lines.len() - self.separators);
+        self.separators = 0;
+    }
+
+    fn old(&self) -> impl DoubleEndedIterator<Item = &Line> + Clone {
+        self.lines.iter().filter(|line| line.role != Role::Added)
+    }
+
+    fn new_lines(&self) -> impl DoubleEndedIterator<Item = &Line> + Clone {
+        self.lines.iter().filter(|line| line.role != Role::Removed)
+    }
+
+    /// Returns the lines that the hunk adds.
+    pub fn added(&self) -> String {
+        let added = self.lines.iter().filter(|line| line.role == Role::Added);
+        added.map(Line::whole).collect()
+    }
+}
+
+/// A fault in the text of a patch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PatchError {
+    /// The line of the patch, from 1.
+    pub line: usize,
+    /// What is wrong with it: a clause.
+    pub why: String,
+}
+
+impl PatchError {
+    fn new(line: usize, why: impl Into<String>) -> Self {
+        let why = why.into();
+        Self { line, why }
+    }
+}
+
+/// Parses a patch.
+///
+/// # Errors
+///
+/// Returns what is wrong with the first line that is in neither grammar, or that contradicts those before it.
+pub fn parse(text: &str) -> Result<Vec<FilePatch>, PatchError> {
+    let lines = Lines::unwrapped(text);
+    let patches = if lines
+        .texts
+        .first()
+        .is_some_and(|line| line.trim() == envelope::BEGIN)
+    {
+        envelope::parse(&lines)?
+    } else if unified::is_begun(&lines) {
+        unified::parse(&lines)?
+    } else {
+        let why = "no patch begins there: it has neither \"*** Begin Patch\" nor the lines \"--- a/FILE\" and \"+++ b/FILE\"";
+        return Err(PatchError::new(lines.first, why));
+    };
+    if patches.is_empty() {
+        return Err(PatchError::new(lines.first, "the patch changes no file"));
+    }
+    Ok(patches)
+}
+
+/// The lines of a patch, without their ends and without what is around the patch.
+struct Lines<'t> {
+    texts: Vec<&'t str>,
+    /// The number of the first one, from 1.
+    first: usize,
+}
+
+impl<'t> Lines<'t> {
+    /// Takes off blank lines, a fence of Markdown and the marks of a here-document.
+    fn unwrapped(text: &'t str) -> Self {
+        let mut texts: Vec<&str> = text
+            .strip_suffix('\n')
+            .unwrap_or(text)
+            .split('\n')
+            .collect();
+        // Then they are the line ends of the patch, and say nothing of those of the files.
+        if texts.iter().all(|line| line.ends_with('\r')) {
+            texts = texts.iter().map(|line| &line[..line.len() - 1]).collect();
+        }
+        let mut first = 1;
+        let mut trim = |texts: &mut Vec<&str>| {
+            let blank = texts
+                .iter()
+                .take_while(|line| line.trim().is_empty())
+                .count();
+            texts.drain(..blank);
+            first += blank;
+        };
+        trim(&mut texts);
+        let is_wrapped = |texts: &[&str]| match texts {
+            [first, .., last] => {
+                let (first, last) = (first.trim(), last.trim());
+                let mark = |quote: &str| format!("<<{quote}{last}{quote}");
+                let marks = ["", "'", "\""].map(mark);
+                first.starts_with("```") && last == "```"
+                    || !last.is_empty() && marks.iter().any(|mark| first.ends_with(mark))
+            }
+            _ => false,
+        };
+        let mut end = texts.len();
+        while end > 0 && texts[end - 1].trim().is_empty() {
+            end -= 1;
+        }
+        if is_wrapped(&texts[..end]) {
+            texts.truncate(end - 1);
+            texts.remove(0);
+            first += 1;
+        }
+        Self { texts, first }
+    }
+
+    fn number(&self, at: usize) -> usize {
+        self.first + at
+    }
+}
+
+#[cfg(test)]
+mod tests;

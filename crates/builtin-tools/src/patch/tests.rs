@@ -1,0 +1,316 @@
+use super::{Change, FilePatch, HunkError, apply, parse};
+use gemini_tools_core::tool::Kind;
+
+fn envelope(body: &str) -> String {
+    format!("*** Begin Patch\n{body}\n*** End Patch\n")
+}
+
+fn update(text: &str, hunks: &str) -> Result<String, HunkError> {
+    let patches = parse(&envelope(&format!("*** Update File: f\n{hunks}"))).expect("a patch");
+    patched(text, &patches[0])
+}
+
+fn patched(text: &str, patch: &FilePatch) -> Result<String, HunkError> {
+    match &patch.change {
+        Change::Update { hunks, .. } | Change::Delete { hunks } => {
+            apply(text, hunks).map(|patched| patched.text)
+        }
+        Change::Create { text, .. } => Ok(text.clone()),
+    }
+}
+
+fn fault(text: &str) -> String {
+    let error = parse(text).expect_err("no patch");
+    format!("{}: {}", error.line, error.why)
+}
+
+#[test]
+fn an_envelope_has_sections_in_any_number() {
+    let text = envelope(
+        "*** Add File: new.txt\n+one\n+\n\n*** Delete File: old.txt\n*** Update File: a.txt\n*** Move to: b.txt\n@@ fn x\n-1\n+2",
+    );
+    let patches = parse(&text).expect("a patch");
+    let effects: Vec<_> = patches.iter().flat_map(FilePatch::effects).collect();
+    let expected = [
+        ("new.txt", Kind::Edit),
+        ("old.txt", Kind::Delete),
+        ("a.txt", Kind::Move),
+        ("b.txt", Kind::Edit),
+    ];
+    assert_eq!(effects, expected);
+    assert_eq!(patched("", &patches[0]).expect("text"), "one\n\n");
+}
+
+#[test]
+fn what_is_around_a_patch_is_taken_off() {
+    let bare = envelope("*** Update File: f\n a\n+b");
+    let wanted = parse(&bare).expect("a patch");
+    let plain = |patches: Vec<FilePatch>| patched("a\n", &patches[0]).expect("text");
+    for text in [
+        format!("\n\n{bare}\n"),
+        format!("<<'EOF'\n{bare}EOF\n"),
+        format!("apply_patch <<\"EOF\"\n{bare}EOF\n"),
+        format!("```diff\n{bare}```"),
+        bare.replace('\n', "\r\n"),
+        bare.replace("*** ", "  *** ")
+            .replace("Patch\n", "Patch  \n"),
+    ] {
+        let patches = parse(&text).unwrap_or_else(|e| panic!("{text}: {e:?}"));
+        assert_eq!(plain(patches), plain(wanted.clone()), "{text}");
+    }
+    assert!(fault(&format!("<<\"EOF'\n{bare}EOF\n")).contains("no patch begins there"));
+}
+
+#[test]
+fn a_fault_names_its_line() {
+    for (text, expected) in [
+        ("bad", "1: no patch begins"),
+        ("\n*** Begin Patch\n", "2: the patch does not end"),
+        (
+            "*** Begin Patch\n*** End Patch",
+            "1: the patch changes no file",
+        ),
+        (
+            "*** Begin Patch\n*** Update File: f\n*** End Patch",
+            "2: the section changes nothing",
+        ),
+        (
+            "*** Begin Patch\n*** Update File: f\n@@\n*** End Patch",
+            "4: the hunk before has no lines",
+        ),
+        (
+            "*** Begin Patch\n*** Update File: f\n@@\nbad\n*** End Patch",
+            "4: each line of a hunk begins",
+        ),
+        (
+            "*** Begin Patch\n*** Add File: f\nbad\n*** End Patch",
+            "3: each line of a new file begins",
+        ),
+        (
+            "*** Begin Patch\n*** Frobnicate File: f\n*** End Patch",
+            "2: \"*** Add File: PATH\"",
+        ),
+        (
+            "*** Begin Patch\n*** Delete File:  \n*** End Patch",
+            "2: the path is missing",
+        ),
+        (
+            "*** Begin Patch\n*** Delete File: f\n*** End Patch\nmore",
+            "4: something follows",
+        ),
+        (
+            "--- a/f\n+++ b/f\n@@ nonsense\n-a\n",
+            "3: the head of a hunk",
+        ),
+        (
+            "--- a/f\n+++ b/g\n@@ -1 +1 @@\n-a\n+b\n",
+            "1: both names of the file differ",
+        ),
+        (
+            "--- a/f\n+++ b/f\n@@ -1 +1 @@\n a\n",
+            "3: the hunk changes nothing",
+        ),
+        ("diff --git a/f b/f\nGIT binary patch\n", "2: a binary file"),
+        (
+            "diff --git a/f b/g\ncopy from f\ncopy to g\n",
+            "2: a copy is not taken",
+        ),
+        (
+            "diff --git a/f b/f\nnew file mode 120000\n--- /dev/null\n+++ b/f\n@@ -0,0 +1 @@\n+x\n",
+            "1: only regular files",
+        ),
+        (
+            "@@ -1 +1 @@\n-a\n+b\n--- a/f\n+++ b/f\n",
+            "1: the hunk belongs to no file",
+        ),
+    ] {
+        let said = fault(text);
+        assert!(said.starts_with(expected), "{text}: {said}");
+    }
+}
+
+#[test]
+fn git_s_heads_say_what_becomes_of_a_file() {
+    let text = "From 1 Mon\nSubject: x\n\ndiff --git a/x y b/x y\nold mode 100644\nnew mode 100755\ndiff --git a/gone b/gone\n\
+        deleted file mode 100644\nindex 1..0\n--- a/gone\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-a\n-b\n\
+        diff --git a/empty b/empty\nnew file mode 100755\nindex 0..0\n\
+        diff --git \"a/f\\303\\274r\" \"b/f\\303\\274r\"\nsimilarity index 100%\nrename from \"f\\303\\274r\"\nrename to to\n-- \n2.1\n";
+    let patches = parse(text).expect("a patch");
+    let paths: Vec<&str> = patches.iter().map(|patch| patch.path.as_str()).collect();
+    assert_eq!(paths, ["x y", "gone", "empty", "für"]);
+    assert!(matches!(
+        patches[0].change,
+        Change::Update {
+            is_executable: Some(true),
+            ..
+        }
+    ));
+    assert_eq!(patched("a\nb\n", &patches[1]).expect("text"), "");
+    assert!(
+        matches!(&patches[2].change, Change::Create { text, is_executable: true } if text.is_empty())
+    );
+    assert!(matches!(&patches[3].change, Change::Update { to: Some(to), .. } if to == "to"));
+}
+
+#[test]
+fn names_lose_their_prefixes_only_where_both_sides_show_one() {
+    let path = |old: &str, new: &str| {
+        let text = format!("--- {old}\n+++ {new}\n@@ -1 +1 @@\n-a\n+b\n");
+        parse(&text).expect("a patch")[0].path.clone()
+    };
+    assert_eq!(path("a/src/x", "b/src/x"), "src/x");
+    assert_eq!(path("src/x\t2026-01-01", "src/x\t2026-01-02"), "src/x");
+    assert_eq!(path("one-1.0/src/x", "one-1.1/src/x"), "src/x");
+}
+
+#[test]
+fn a_unified_difference_gives_the_very_bytes() {
+    for (old, new, body) in [
+        (
+            "a\nb\nc\n",
+            "a\nB\nc\n",
+            "@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n",
+        ),
+        (
+            "a\r\nb\r\n",
+            "a\r\nb\n",
+            "@@ -1,2 +1,2 @@\n a\r\n-b\r\n+b\n",
+        ),
+        (
+            "a\nb",
+            "a\nb\n",
+            "@@ -1,2 +1,2 @@\n a\n-b\n\\ No newline at end of file\n+b\n",
+        ),
+        (
+            "a\nb\n",
+            "a\nb",
+            "@@ -1,2 +1,2 @@\n a\n-b\n+b\n\\ No newline at end of file\n",
+        ),
+        ("", "a\n", "@@ -0,0 +1 @@\n+a\n"),
+        // Removed and added lines that look like the head of a file.
+        (
+            "x\n-- a\ny\n",
+            "x\n++ b\ny\n",
+            "@@ -1,3 +1,3 @@\n x\n--- a\n+++ b\n y\n",
+        ),
+        // The line says which of several is meant.
+        (
+            "a\nb\na\nb\n",
+            "a\nb\na\nB\n",
+            "@@ -3,2 +3,2 @@\n a\n-b\n+B\n",
+        ),
+    ] {
+        let patches = parse(&format!("--- a/f\n+++ b/f\n{body}")).expect("a patch");
+        assert_eq!(patched(old, &patches[0]).as_deref(), Ok(new), "{body}");
+    }
+}
+
+#[test]
+fn a_hunk_with_wrong_numbers_is_found_by_its_lines_alone() {
+    let text = "--- a/f\n+++ b/f\n@@ -1,9 +1,9 @@\n a\n-b\n+B\n c\n@@ -7,1 +9,1 @@\n y\n-z\n+Z\n";
+    let patches = parse(text).expect("a patch");
+    assert_eq!(
+        patched("0\na\nb\nc\nx\ny\nz\n", &patches[0]).as_deref(),
+        Ok("0\na\nB\nc\nx\ny\nZ\n")
+    );
+    let refused = patched("a\nb\nc\na\nb\nc\ny\nz\n", &patches[0]).expect_err("two places");
+    assert!(refused.is_ambiguous, "{refused:?}");
+}
+
+#[test]
+fn an_anchor_chooses_the_first_place_below_it() {
+    let text = "fn a() {\n    1\n}\nfn b() {\n    1\n}\n";
+    assert_eq!(
+        update(text, "@@ fn b() {\n-    1\n+    2").as_deref(),
+        Ok("fn a() {\n    1\n}\nfn b() {\n    2\n}\n")
+    );
+    assert!(
+        update(text, "@@\n-    1\n+    2")
+            .expect_err("two places")
+            .is_ambiguous
+    );
+    let missing = update(text, "@@ fn c() {\n-    1\n+    2").expect_err("no anchor");
+    assert!(missing.why.contains("fn c() {"), "{missing:?}");
+    let nested = "impl A {\nfn x\n1\n}\nimpl B {\nfn x\n1\n}\n";
+    let wanted = "impl A {\nfn x\n1\n}\nimpl B {\nfn x\n2\n}\n";
+    assert_eq!(
+        update(nested, "@@ impl B {\n@@ fn x\n-1\n+2").as_deref(),
+        Ok(wanted)
+    );
+}
+
+#[test]
+fn line_ends_of_the_file_stay() {
+    assert_eq!(
+        update("a\r\nb\r\n", " a\n-b\n+c\n+d").as_deref(),
+        Ok("a\r\nc\r\nd\r\n")
+    );
+    assert_eq!(update("a\nb", " a\n-b\n+c").as_deref(), Ok("a\nc"));
+    assert_eq!(update("a\nb", " b\n+c").as_deref(), Ok("a\nb\nc"));
+    assert_eq!(update("a\r\nb", "+c").as_deref(), Ok("a\r\nb\r\nc\r\n"));
+}
+
+#[test]
+fn lines_alone_are_added_at_the_end() {
+    assert_eq!(
+        update("a\nb\nc\n", "@@\n+d\n@@\n a\n-b\n+B").as_deref(),
+        Ok("a\nB\nc\nd\n")
+    );
+    assert!(
+        update("a\nb\n", "@@ a\n+x")
+            .expect_err("no place")
+            .why
+            .contains("its place is not known")
+    );
+}
+
+#[test]
+fn a_patch_that_is_applied_already_is_refused() {
+    for (text, hunks) in [
+        ("a\nb\nc\n", "@@\n a\n+b"),
+        (
+            "let a = 1;\nlet c = 3;\nlet d = 4;\n",
+            "@@\n let a = 1;\n-let b = 2;\n+let c = 3;\n let d = 4;",
+        ),
+        ("a\nd\n", "@@\n+d"),
+    ] {
+        let refused = update(text, hunks).expect_err(hunks);
+        assert!(refused.is_applied, "{hunks}: {refused:?}");
+    }
+    let text = "--- a/f\n+++ b/f\n@@ -1,2 +1,3 @@\n a\n b\n+c\n";
+    let patches = parse(text).expect("a patch");
+    assert_eq!(patched("a\nb\n", &patches[0]).as_deref(), Ok("a\nb\nc\n"));
+    assert!(patched("a\nb\nc\n", &patches[0]).is_err());
+}
+
+#[test]
+fn the_end_of_the_file_is_a_condition() {
+    let text = "a\nb\na\nb\n";
+    assert_eq!(
+        update(text, " a\n-b\n+c\n*** End of File").as_deref(),
+        Ok("a\nb\na\nc\n")
+    );
+    assert!(update("a\nb\nc\n", " a\n-b\n+x\n*** End of File").is_err());
+}
+
+#[test]
+fn lines_quoted_inexactly_are_found_as_smart_edit_finds_them() {
+    let text = "def f():\n    x = 1\n    y = “2”\n    return x\n";
+    let hunk = " def f():\n-    y = \"2\"\n+    y = \"3\"\n     return x";
+    assert!(update(text, hunk).is_err(), "a line that stays is left out");
+    let hunk = " def f():\n     x = 1\n-    y = \"2\"\n+    y = \"3\"\n     return x";
+    assert_eq!(
+        update(text, hunk).as_deref(),
+        Ok("def f():\n    x = 1\n    y = “3”\n    return x\n")
+    );
+    // The blank line stays once.
+    let at_end = update(
+        "let a = one();\nlet b = 2;\n\n",
+        " = one();\n let b = 2;\n \n+let c = 3;",
+    );
+    assert!(
+        at_end.is_err() || at_end.as_deref() == Ok("let a = one();\nlet b = 2;\n\nlet c = 3;\n")
+    );
+    // A part of a line is no line.
+    assert!(update("abc\n", "-b\n+x").is_err());
+}

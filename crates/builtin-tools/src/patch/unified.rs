@@ -1,0 +1,381 @@
+//! Unified differences, as `diff -u` and git write them.
+
+use super::{Change, FilePatch, Hunk, Line, Lines, PatchError, Role};
+
+/// Returns true if the lines have the head of a file in this grammar.
+pub(super) fn is_begun(lines: &Lines<'_>) -> bool {
+    (0..lines.texts.len()).any(|at| is_head(lines, at))
+}
+
+/// Returns true if the section of a file begins at a line.
+fn is_head(lines: &Lines<'_>, at: usize) -> bool {
+    let line = lines.texts[at];
+    let next = lines.texts.get(at + 1).copied().unwrap_or_default();
+    line.starts_with("diff --git ") || line.starts_with("--- ") && next.starts_with("+++ ")
+}
+
+/// Parses the sections of the files. Text before a section, such as that of a commit, is skipped.
+pub(super) fn parse(lines: &Lines<'_>) -> Result<Vec<FilePatch>, PatchError> {
+    let mut patches = Vec::new();
+    let mut at = 0;
+    while at < lines.texts.len() {
+        if is_head(lines, at) {
+            let section = Section::parse(lines, &mut at)?;
+            patches.push(section.into_patch()?);
+        } else if lines.texts[at].starts_with("@@ -") {
+            let why = "the hunk belongs to no file: \"--- a/FILE\" and \"+++ b/FILE\" are missing before it";
+            return Err(PatchError::new(lines.number(at), why));
+        } else {
+            at += 1;
+        }
+    }
+    Ok(patches)
+}
+
+/// What the lines about one file say.
+#[derive(Default)]
+struct Section {
+    number: usize,
+    is_git: bool,
+    /// The names in the lines `---` and `+++`; `None` for `/dev/null`.
+    old: Option<Option<String>>,
+    new: Option<Option<String>>,
+    renamed: (Option<String>, Option<String>),
+    old_mode: Option<u32>,
+    new_mode: Option<u32>,
+    is_new: bool,
+    is_deleted: bool,
+    /// The name in git's line, where it is the same on both sides.
+    both: Option<String>,
+    hunks: Vec<Hunk>,
+}
+
+impl Section {
+    fn parse(lines: &Lines<'_>, at: &mut usize) -> Result<Self, PatchError> {
+        let mut section = Self {
+            number: lines.number(*at),
+            ..Self::default()
+        };
+        if let Some(names) = lines.texts[*at].strip_prefix("diff --git ") {
+            section.is_git = true;
+            section.both = same_name(names.trim_end());
+            *at += 1;
+        }
+        while let Some(line) = lines.texts.get(*at) {
+            if line.starts_with("--- ") && is_head(lines, *at) && section.old.is_none() {
+                section.old = Some(name(&line[4..]));
+                section.new = Some(name(&lines.texts[*at + 1][4..]));
+                *at += 2;
+                section.parse_hunks(lines, at)?;
+                break;
+            }
+            let is_over = !section.is_git || is_head(lines, *at);
+            let fail = |why: &str| PatchError::new(lines.number(*at), why);
+            if is_over || !section.take(line).map_err(fail)? {
+                break;
+            }
+            *at += 1;
+        }
+        let modes = [section.old_mode, section.new_mode].into_iter().flatten();
+        if modes.clone().any(|mode| mode & 0o170_000 != 0o100_000) {
+            let why = "only regular files can be patched, no links and no submodules";
+            return Err(PatchError::new(section.number, why));
+        }
+        Ok(section)
+    }
+
+    /// Takes one of git's lines about a file; false for any other line.
+    fn take(&mut self, line: &str) -> Result<bool, &'static str> {
+        let mode = |text: &str| u32::from_str_radix(text.trim(), 8).ok();
+        let word = |mark: &str| line.strip_prefix(mark);
+        if let Some(text) = word("old mode ") {
+            self.old_mode = mode(text);
+        } else if let Some(text) = word("new mode ") {
+            self.new_mode = mode(text);
+        } else if let Some(text) = word("new file mode ") {
+            (self.is_new, self.new_mode) = (true, mode(text));
+        } else if let Some(text) = word("deleted file mode ") {
+            (self.is_deleted, self.old_mode) = (true, mode(text));
+        } else if let Some(text) = word("rename from ") {
+            self.renamed.0 = Some(unquoted(text.trim_end()));
+        } else if let Some(text) = word("rename to ") {
+            self.renamed.1 = Some(unquoted(text.trim_end()));
+        } else if word("copy ").is_some() {
+            return Err("a copy is not taken: give the new file whole");
+        } else if word("GIT binary patch").or(word("Binary files ")).is_some() {
+            return Err("a binary file can't be patched");
+        } else {
+            let others = ["index ", "similarity ", "dissimilarity "];
+            return Ok(others.iter().any(|mark| word(mark).is_some()));
+        }
+        Ok(true)
+    }
+
+    fn parse_hunks(&mut self, lines: &Lines<'_>, at: &mut usize) -> Result<(), PatchError> {
+        while let Some(numbers) = lines
+            .texts
+            .get(*at)
+            .and_then(|line| line.strip_prefix("@@ "))
+        {
+            let number = lines.number(*at);
+            let Some(numbers) = Numbers::parse(numbers) else {
+                let why = "the head of a hunk is not \"@@ -LINE,COUNT +LINE,COUNT @@\"";
+                return Err(PatchError::new(number, why));
+            };
+            *at += 1;
+            let mut hunk = Hunk {
+                number,
+                ..Hunk::default()
+            };
+            if !numbers.take(lines, at, &mut hunk) {
+                take_until_head(lines, at, &mut hunk)?;
+            }
+            if hunk.lines.iter().all(|line| line.role == Role::Context) {
+                return Err(PatchError::new(number, "the hunk changes nothing"));
+            }
+            self.hunks.push(hunk);
+        }
+        Ok(())
+    }
+
+    fn into_patch(self) -> Result<FilePatch, PatchError> {
+        let fail = |why: &str| Err(PatchError::new(self.number, why));
+        let is_executable = |mode: u32| mode & 0o100 != 0;
+        let (old, new) = match self.names() {
+            Ok(names) => names,
+            Err(why) => return fail(why),
+        };
+        let old_is_empty = self.hunks.iter().all(|hunk| hunk.old().next().is_none());
+        let change = match (&old, &new) {
+            (None, Some(_)) => {
+                if !old_is_empty {
+                    return fail("a new file has no lines that stay or go");
+                }
+                Change::Create {
+                    text: self.hunks.iter().map(Hunk::added).collect(),
+                    is_executable: self.new_mode.is_some_and(is_executable),
+                }
+            }
+            (Some(_), None) => Change::Delete { hunks: self.hunks },
+            (Some(old), Some(new)) => {
+                let to = (old != new).then(|| new.clone());
+                let is_executable = self
+                    .new_mode
+                    .filter(|new| {
+                        self.old_mode
+                            .is_none_or(|old| is_executable(old) != is_executable(*new))
+                    })
+                    .map(is_executable);
+                if to.is_none() && self.hunks.is_empty() && is_executable.is_none() {
+                    return fail("the section changes nothing");
+                }
+                Change::Update {
+                    to,
+                    hunks: self.hunks,
+                    is_executable,
+                }
+            }
+            (None, None) => return fail("the section names no file"),
+        };
+        let path = old.or(new).unwrap_or_default();
+        Ok(FilePatch { path, change })
+    }
+
+    /// Returns the names of the file before and after; `None` where there is no file.
+    fn names(&self) -> Result<(Option<String>, Option<String>), &'static str> {
+        let (old, new) = match (&self.renamed, &self.old, &self.new) {
+            ((Some(old), Some(new)), ..) => return Ok((Some(old.clone()), Some(new.clone()))),
+            (_, Some(old), Some(new)) => (old.clone(), new.clone()),
+            _ => {
+                let Some(name) = &self.both else {
+                    return Err("the name of the file can't be told");
+                };
+                let old = (!self.is_new).then(|| name.clone());
+                return Ok((old, (!self.is_deleted).then(|| name.clone())));
+            }
+        };
+        let rest = |name: &str| name.split_once('/').map(|(_, rest)| rest.to_owned());
+        match (old, new) {
+            // With prefixes, they would differ.
+            (Some(old), Some(new)) if old == new => Ok((Some(old), Some(new))),
+            // `a/` and `b/`, or the directories of two versions.
+            (Some(old), Some(new)) => match (rest(&old), rest(&new)) {
+                (Some(one), Some(other)) if one == other => Ok((Some(one.clone()), Some(one))),
+                _ => Err("both names of the file differ, and nothing says that it is renamed"),
+            },
+            (old, new) => {
+                let stripped = |name: String, side: &str| match name.strip_prefix(side) {
+                    Some(rest) => rest.to_owned(),
+                    None => name,
+                };
+                Ok((
+                    old.map(|name| stripped(name, "a/")),
+                    new.map(|name| stripped(name, "b/")),
+                ))
+            }
+        }
+    }
+}
+
+/// The numbers in the head of a hunk.
+struct Numbers {
+    start: usize,
+    old: usize,
+    new: usize,
+}
+
+impl Numbers {
+    /// Parses what follows `@@ `.
+    fn parse(text: &str) -> Option<Self> {
+        let (numbers, _) = text
+            .split_once(" @@")
+            .or_else(|| Some((text.trim_end().strip_suffix("@@")?, "")))?;
+        let (old, new) = numbers.trim().split_once(' ')?;
+        let pair = |text: &str| -> Option<(usize, usize)> {
+            match text.split_once(',') {
+                Some((start, count)) => Some((start.parse().ok()?, count.parse().ok()?)),
+                None => Some((text.parse().ok()?, 1)),
+            }
+        };
+        let (start, old) = pair(old.strip_prefix('-')?)?;
+        let (_, new) = pair(new.trim().strip_prefix('+')?)?;
+        Some(Self { start, old, new })
+    }
+
+    /// Takes the lines of the hunk. Returns false, and takes none, if there are not as many as its head says: then
+    /// somebody has written it by hand, and its line is not known either.
+    fn take(&self, lines: &Lines<'_>, at: &mut usize, hunk: &mut Hunk) -> bool {
+        let (mut old, mut new, mut next) = (self.old, self.new, *at);
+        let mut taken: Vec<Line> = Vec::new();
+        while old > 0
+            || new > 0
+            || lines
+                .texts
+                .get(next)
+                .is_some_and(|line| line.starts_with('\\'))
+        {
+            let Some(text) = lines.texts.get(next) else {
+                return false;
+            };
+            next += 1;
+            if text.starts_with('\\') {
+                if let Some(last) = taken.last_mut() {
+                    last.is_unended = true;
+                }
+                continue;
+            }
+            let Some(line) = Line::parse(text) else {
+                return false;
+            };
+            let (in_old, in_new) = (line.role != Role::Added, line.role != Role::Removed);
+            if old < usize::from(in_old) || new < usize::from(in_new) {
+                return false;
+            }
+            (old, new) = (old - usize::from(in_old), new - usize::from(in_new));
+            taken.push(line);
+        }
+        let after = lines.texts.get(next).copied().unwrap_or_default();
+        let is_signature = after == "-- " || after == "--";
+        if after.starts_with([' ', '+', '-']) && !is_head(lines, next) && !is_signature {
+            return false;
+        }
+        let is_context = |line: Option<&Line>| line.is_some_and(|line| line.role == Role::Context);
+        let (first, last) = (is_context(taken.first()), is_context(taken.last()));
+        // Both programs give as many lines of context as there are.
+        hunk.is_at_start = !first && last && self.start <= 1;
+        hunk.is_at_end = !last && first;
+        hunk.start = Some(self.start);
+        hunk.lines = taken;
+        *at = next;
+        true
+    }
+}
+
+fn take_until_head(lines: &Lines<'_>, at: &mut usize, hunk: &mut Hunk) -> Result<(), PatchError> {
+    while let Some(text) = lines.texts.get(*at) {
+        if text.starts_with("@@") || is_head(lines, *at) {
+            break;
+        }
+        if text.starts_with('\\') {
+            if let Some(last) = hunk.lines.last_mut() {
+                last.is_unended = true;
+            }
+        } else if let Some(line) = Line::parse(text) {
+            hunk.push(line);
+        } else {
+            let why = "each line of a hunk begins with a blank, \"-\" or \"+\"";
+            return Err(PatchError::new(lines.number(*at), why));
+        }
+        *at += 1;
+    }
+    hunk.drop_separators();
+    Ok(())
+}
+
+/// Returns the name in a line `---` or `+++`, without the time behind it; `None` for `/dev/null`.
+fn name(text: &str) -> Option<String> {
+    let text = text.trim_end_matches('\r');
+    let text = if text.starts_with('"') {
+        text
+    } else {
+        text.split('\t').next().unwrap_or(text)
+    };
+    let name = unquoted(text.trim_end());
+    (name != "/dev/null").then_some(name)
+}
+
+/// Returns the name that both sides of git's line have.
+fn same_name(names: &str) -> Option<String> {
+    let (old, new) = if names.starts_with('"') {
+        let (old, new) = names.split_once("\" ")?;
+        (unquoted(&format!("{old}\"")), unquoted(new))
+    } else {
+        // Names may hold blanks, but both are equally long.
+        let middle = names.len() / 2;
+        if names.as_bytes().get(middle) != Some(&b' ') {
+            return None;
+        }
+        (names[..middle].to_owned(), names[middle + 1..].to_owned())
+    };
+    if old == new {
+        return Some(new);
+    }
+    let rest = |name: &str| name.split_once('/').map(|(_, rest)| rest.to_owned());
+    let (old, new) = (rest(&old)?, rest(&new)?);
+    (old == new).then_some(new)
+}
+
+/// Resolves the escapes of a name that git has put into quotes.
+fn unquoted(name: &str) -> String {
+    let Some(inner) = name
+        .strip_prefix('"')
+        .and_then(|name| name.strip_suffix('"'))
+    else {
+        return name.to_owned();
+    };
+    let mut bytes = Vec::new();
+    let mut rest = inner.bytes().peekable();
+    while let Some(byte) = rest.next() {
+        if byte != b'\\' {
+            bytes.push(byte);
+            continue;
+        }
+        let escaped = rest.next().unwrap_or(b'\\');
+        bytes.push(match escaped {
+            b'n' => b'\n',
+            b't' => b'\t',
+            b'r' => b'\r',
+            b'0'..=b'7' => {
+                let mut value = u32::from(escaped - b'0');
+                for _ in 0..2 {
+                    if let Some(digit) = rest.next_if(|byte| (b'0'..=b'7').contains(byte)) {
+                        value = value * 8 + u32::from(digit - b'0');
+                    }
+                }
+                u8::try_from(value & 0xff).unwrap_or(b'?')
+            }
+            other => other,
+        });
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}

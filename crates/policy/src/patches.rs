@@ -1,0 +1,129 @@
+//! Patches: a call of `apply_patch` changes many files, and each is judged as a change of its own.
+
+use super::rule::{Condition, RuleSubject};
+use super::{Decision, Inquiry, Policy, PolicyCall, Verdict, defaults};
+use gemini_tools_builtin_tools::patch::{Change, FilePatch, parse};
+use serde_json::{Map, Value};
+
+/// Judges a call. A patch is judged by its own rules, by the kind of each of its changes, and by what restricts the
+/// same change by the tools for single files; the strictest verdict counts.
+pub(super) fn judge(policy: &Policy, asked: Inquiry<'_>) -> Verdict {
+    let verdict = policy.check_plain(asked);
+    if !is_patch(asked.call) {
+        return verdict;
+    }
+    let Some(patches) = parsed(asked.call) else {
+        // The tool will refuse it; nothing may happen if it does not.
+        let rule = "built in: a patch that can't be read changes files that are not known";
+        return if asked.mode == super::Mode::Yolo {
+            verdict
+        } else {
+            strictest(verdict, defaults::ask(asked, 10, rule))
+        };
+    };
+    let mut verdict = verdict;
+    for patch in &patches {
+        for (path, kind) in patch.effects() {
+            let call = PolicyCall {
+                kind,
+                ..*asked.call
+            };
+            verdict = strictest(
+                verdict,
+                policy.check_plain(Inquiry {
+                    call: &call,
+                    ..asked
+                }),
+            );
+            let tools: &[&str] = match (&patch.change, kind) {
+                (Change::Create { .. }, _) => &["write_file"],
+                (Change::Update { to: None, .. }, _) => &["replace"],
+                _ => &["write_file", "replace"],
+            };
+            for tool in tools {
+                if let Some(restriction) = restriction(policy, asked, tool, patch, path) {
+                    verdict = strictest(verdict, restriction);
+                }
+            }
+        }
+    }
+    verdict
+}
+
+/// Returns the paths that a call of `apply_patch` changes; `None` if it is none, or can't be read.
+pub(super) fn paths(call: &PolicyCall<'_>) -> Option<Vec<String>> {
+    let patches = is_patch(call).then(|| parsed(call))??;
+    let effects = patches.iter().flat_map(FilePatch::effects);
+    Some(effects.map(|(path, _)| path.to_owned()).collect())
+}
+
+fn is_patch(call: &PolicyCall<'_>) -> bool {
+    call.is_built_in && call.name == "apply_patch"
+}
+
+fn parsed(call: &PolicyCall<'_>) -> Option<Vec<FilePatch>> {
+    let others = call.renamed.iter().map(|(name, _)| *name);
+    let mut given = ["patch"]
+        .into_iter()
+        .chain(others)
+        .filter_map(|name| call.args.get(name));
+    let patch = parse(given.next()?.as_str()?).ok()?;
+    given.next().is_none().then_some(patch)
+}
+
+/// Returns the verdict of a rule that restricts the change of a file by another tool.
+fn restriction(
+    policy: &Policy,
+    asked: Inquiry<'_>,
+    tool: &str,
+    patch: &FilePatch,
+    path: &str,
+) -> Option<Verdict> {
+    let absolute = policy.root.join(path).to_string_lossy().into_owned();
+    let verdicts = [path.to_owned(), absolute].map(|path| {
+        let mut args = Map::new();
+        args.insert("file_path".to_owned(), Value::from(path));
+        if let Change::Create { text, .. } = &patch.change {
+            args.insert("content".to_owned(), Value::from(text.as_str()));
+        }
+        let call = PolicyCall {
+            kind: asked.call.kind,
+            is_built_in: true,
+            ..PolicyCall::by_name(tool, &args)
+        };
+        let asked = Inquiry {
+            call: &call,
+            ..asked
+        };
+        let (texts, is_ambiguous) = policy.texts(&call);
+        let subject = RuleSubject {
+            asked,
+            line: None,
+            command: None,
+            is_part: false,
+            is_unknown: false,
+            texts: &texts,
+            is_ambiguous,
+        };
+        // A list of the tools that there are says nothing about files.
+        let mut rules = policy
+            .rules
+            .iter()
+            .filter(|rule| !matches!(rule.condition, Condition::NotListed(_)));
+        let rule = rules
+            .find(|rule| rule.is_active(asked) && rule.is_for(&call) && rule.matches(&subject))?;
+        (rule.decision != Decision::Allow).then(|| rule.verdict(asked.call))
+    });
+    verdicts
+        .into_iter()
+        .flatten()
+        .max_by_key(|verdict| verdict.decision)
+}
+
+fn strictest(one: Verdict, other: Verdict) -> Verdict {
+    if other.decision > one.decision {
+        other
+    } else {
+        one
+    }
+}

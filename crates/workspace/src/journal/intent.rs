@@ -1,0 +1,283 @@
+//! Intents: what a change of several files is about to do, written down before it begins.
+//!
+//! Below the journal, `intents/` has a file for each change that is under way, locked by the process that makes it. Its
+//! first line names what will be prepared, so that nothing is left over if that ends early; its second line has
+//! everything that is needed to complete the change or to take it back. A file that nobody has locked is that of a
+//! process that was killed.
+
+use super::backup::PendingChange;
+use super::entry::{ContentStamp, JournalEntry, OldContent};
+use super::keeper::{new_id, now, stamped};
+use super::{Journal, place};
+use crate::{OpenFile, resolve::Entry};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, flock, fstat, openat, renameat, unlinkat};
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+const INTENTS: &str = "intents";
+
+/// A step of a change: the entry that records it, and the name that the new file has until then and the old one
+/// afterwards, in the nearest directory that exists.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct StepRecord {
+    pub(crate) entry: JournalEntry,
+    pub(crate) temporary: String,
+}
+
+impl StepRecord {
+    /// Makes the record of a step that is not prepared.
+    pub(crate) fn new(path: &Path, missing: usize, temporary: String) -> Self {
+        let is_text = path.to_str().is_some();
+        let entry = JournalEntry {
+            id: new_id(),
+            at: now(),
+            path: path.to_string_lossy().into_owned(),
+            raw: (!is_text).then(|| path.as_os_str().as_bytes().to_vec()),
+            made: missing,
+            ..JournalEntry::default()
+        };
+        Self { entry, temporary }
+    }
+
+    /// Returns the path of the temporary name.
+    pub(crate) fn temporary_path(&self) -> PathBuf {
+        let path = self.entry.path();
+        let dir = path.ancestors().nth(self.entry.made + 1);
+        dir.unwrap_or(&path).join(&self.temporary)
+    }
+
+    /// Returns the file before and after the step.
+    pub(crate) fn stamps(&self) -> [Option<ContentStamp>; 2] {
+        [&self.entry.before, &self.entry.after].map(|state| Some(state.as_ref()?.stamp))
+    }
+
+    /// Keeps the old content and completes the entry. `new` is the file that will be there. Returns why the step can't
+    /// be undone, if it should be kept and is not.
+    pub(crate) fn prepare(
+        &mut self,
+        change: Option<&mut PendingChange>,
+        target: &Entry,
+        old: Option<&OpenFile>,
+        new: Option<&File>,
+    ) -> io::Result<Option<String>> {
+        let state = |file: &File| fstat(file).map(|stat| stamped(&stat));
+        self.entry.before = old.map(|old| stamped(&old.stat));
+        self.entry.after = new.map(state).transpose()?;
+        let Some(change) = change else {
+            return Ok(None);
+        };
+        change.origin.id = Some(self.entry.id.clone());
+        match change.prepare(target, old, new, false) {
+            Ok(backup) => {
+                // The intent says from now on whether the copy stays.
+                backup.is_made.set(true);
+                let (made, path, raw) = (
+                    self.entry.made,
+                    self.entry.path.clone(),
+                    self.entry.raw.take(),
+                );
+                self.entry = JournalEntry {
+                    path,
+                    raw,
+                    made,
+                    ..backup.entry.clone()
+                };
+                let loss = self.entry.loss().filter(|_| !backup.is_excluded);
+                Ok(loss.map(str::to_owned))
+            }
+            Err(reason) => Ok(Some(reason)),
+        }
+    }
+}
+
+/// What a change of several files does.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct IntentRecord {
+    /// True if everything is prepared, so that the change can be completed.
+    pub(crate) is_prepared: bool,
+    /// True if the entries go into the journal's log.
+    pub(crate) is_recorded: bool,
+    pub(crate) steps: Vec<StepRecord>,
+}
+
+/// The file of an intent, locked by this process.
+#[derive(Debug)]
+pub(crate) struct Intent {
+    home: PathBuf,
+    dir: OwnedFd,
+    name: String,
+    file: File,
+}
+
+fn hour_of(entry: &JournalEntry) -> u64 {
+    entry.at / place::HOUR_MILLIS
+}
+
+impl Intent {
+    /// Makes the file of an intent below a home directory.
+    ///
+    /// # Errors
+    ///
+    /// Returns why that can't be, as the end of a sentence.
+    pub(crate) fn create(home: &Path) -> Result<Self, String> {
+        let journal = place::journal(home);
+        let complain = |e| place::complaint(&journal, e);
+        if place::open(&journal).map_err(complain)?.is_none() {
+            place::make(&journal).map_err(complain)?;
+        }
+        let path = journal.join(INTENTS);
+        let fail = |e| place::complaint(&path, e);
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::APPEND | OFlags::CLOEXEC;
+        loop {
+            let dir = place::make(&path).map_err(fail)?;
+            let name = new_id();
+            let file =
+                File::from(openat(&dir, &*name, flags, Mode::from_raw_mode(0o600)).map_err(fail)?);
+            flock(&file, FlockOperation::LockExclusive).map_err(fail)?;
+            // Between both calls, another process may have taken it for one that was left behind.
+            if fstat(&file).map_err(fail)?.st_nlink > 0 {
+                let home = home.to_owned();
+                return Ok(Self {
+                    home,
+                    dir,
+                    name,
+                    file,
+                });
+            }
+        }
+    }
+
+    /// Writes the record down, for good.
+    ///
+    /// # Errors
+    ///
+    /// Returns the operating system's error; what was written before stands then.
+    pub(crate) fn write(&self, record: &IntentRecord) -> io::Result<()> {
+        let mut line = serde_json::to_vec(record)?;
+        line.push(b'\n');
+        (&self.file).write_all(&line)?;
+        self.file.sync_data()
+    }
+
+    /// Opens the intents of processes that were killed, each with the last whole record.
+    pub(crate) fn left_behind(home: &Path) -> Vec<(Self, Option<IntentRecord>)> {
+        let path = place::journal(home).join(INTENTS);
+        let Ok(Some(dir)) = place::open(&path) else {
+            return Vec::new();
+        };
+        let open = |name: String| {
+            // The files that hide the directory are not among them.
+            if name.starts_with('.') {
+                return None;
+            }
+            let mut file = place::open_file(&dir, &*name).ok()?;
+            flock(&file, FlockOperation::NonBlockingLockExclusive).ok()?;
+            if fstat(&file).ok()?.st_nlink == 0 {
+                return None;
+            }
+            let mut text = Vec::new();
+            file.read_to_end(&mut text).ok()?;
+            let lines = text.split_inclusive(|byte| *byte == b'\n');
+            let whole = lines.filter(|line| line.ends_with(b"\n"));
+            let record = whole
+                .filter_map(|line| serde_json::from_slice(line).ok())
+                .next_back();
+            let (home, dir) = (home.to_owned(), dir.try_clone().ok()?);
+            Some((
+                Self {
+                    home,
+                    dir,
+                    name,
+                    file,
+                },
+                record,
+            ))
+        };
+        place::names(&dir)
+            .unwrap_or_default()
+            .into_iter()
+            .filter_map(open)
+            .collect()
+    }
+
+    /// Moves an old file, which has a temporary name, into the journal if its entry says so, else removes it.
+    pub(crate) fn put_away(&self, dir: impl AsFd, name: &str, entry: &JournalEntry) {
+        let is_moved = entry.old_content == OldContent::Moved
+            && self.hour(entry).is_some_and(|hour| {
+                let moved = renameat(&dir, name, &hour, &*entry.id);
+                let private = || {
+                    rustix::fs::chmodat(
+                        &hour,
+                        &*entry.id,
+                        Mode::from_raw_mode(0o600),
+                        AtFlags::empty(),
+                    )
+                };
+                moved.is_ok() && private().is_ok()
+            });
+        if !is_moved {
+            let _ = unlinkat(&dir, name, AtFlags::empty());
+        }
+    }
+
+    fn hour(&self, entry: &JournalEntry) -> Option<OwnedFd> {
+        let journal = place::open(&place::journal(&self.home)).ok()??;
+        place::open_hour(&journal, hour_of(entry)).ok()?
+    }
+
+    /// Removes the copy that was kept for a step that is not made. A step that was never prepared has begun in its own
+    /// hour, or in the next one.
+    pub(crate) fn forget(&self, entry: &JournalEntry) {
+        for hour in [entry.at, entry.at + place::HOUR_MILLIS] {
+            let entry = JournalEntry {
+                at: hour,
+                ..entry.clone()
+            };
+            if let Some(hour) = self.hour(&entry) {
+                let _ = unlinkat(&hour, &*entry.id, AtFlags::empty());
+            }
+        }
+    }
+
+    /// Records steps that were made, unless the log has them. Returns why they can't be undone, if they can't.
+    pub(crate) fn record(
+        &self,
+        entries: &[JournalEntry],
+        journal: Option<&Journal>,
+    ) -> Option<String> {
+        let first = entries.first()?;
+        let failed = || Some("the journal's log could not be written".to_owned());
+        let has_log = |hour: &OwnedFd| {
+            let mut text = String::new();
+            let log = place::open_file(hour, place::LOG);
+            log.is_ok_and(|mut log| log.read_to_string(&mut text).is_ok())
+                && text.contains(&first.id)
+        };
+        if self.hour(first).is_some_and(|hour| has_log(&hour)) {
+            return None;
+        }
+        let journal = journal?;
+        let Ok(hour) = journal.open_hour(first.at) else {
+            return failed();
+        };
+        let is_written = hour.append(entries);
+        let kept: u64 = entries
+            .iter()
+            .filter_map(|entry| Some(entry.before.as_ref()?.stamp.size()))
+            .sum();
+        if hour.is_new || journal.is_large(kept) {
+            journal.prune();
+        }
+        if is_written { None } else { failed() }
+    }
+
+    /// Removes the intent: the change is made, or taken back.
+    pub(crate) fn end(&self) {
+        // If that fails, the next call finds that nothing is left to do.
+        let _ = unlinkat(&self.dir, &*self.name, AtFlags::empty());
+    }
+}

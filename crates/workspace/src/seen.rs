@@ -1,0 +1,543 @@
+//! What a conversation has seen of files: so that a write is noticed that would lose what somebody else has written.
+//!
+//! Of each file that a caller was shown, or has written, its stamp is remembered, and a hash of each line. A file
+//! whose stamp is the same was not changed, unless it was written to at the same moment; then the hashes tell. Where
+//! it was changed, the hashes of the lines tell where.
+//!
+//! One process remembers in its memory, unless [`SeenFiles::keep_below`] names a directory: then each file has a file
+//! there, for the further processes of the same conversation.
+
+use super::atomic_file::write_cache;
+use super::diff::{Algorithm, DiffOp, diff_lines};
+use super::journal::{ContentStamp, now, read};
+use super::write::Target;
+use super::{OpenFile, Workspace, walk};
+use gemini_tools_core::text::{excerpt, hex};
+use rustix::fs::{AtFlags, CWD, fstat, statat};
+use std::collections::HashMap;
+use std::fs::File;
+use std::ops::Range;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::{Duration, SystemTime};
+
+/// The largest file whose lines are remembered, in bytes.
+const MAX_HASHED_BYTES: u64 = 256 * 1024;
+
+/// The time within which a file may be written twice and have the same stamp, in milliseconds.
+const TICK_MILLIS: u64 = 50;
+
+/// The age from which on the memory of a conversation is removed.
+const MAX_AGE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
+/// The most lines of a difference that are shown.
+const SHOWN_LINES: usize = 40;
+
+/// The most characters of a line that are shown.
+const SHOWN_CHARS: usize = 200;
+
+/// What happens to a write that would lose what its caller has not seen.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum UnseenChanges {
+    /// It is refused.
+    #[default]
+    Refuse,
+    /// It is done, and the answer says so.
+    Warn,
+    /// Nothing is remembered.
+    Off,
+}
+
+impl UnseenChanges {
+    /// The names, in their order.
+    pub const NAMES: [&str; 3] = ["refuse", "warn", "off"];
+
+    /// Returns the one of that name, written exactly so.
+    pub fn from_name(name: &str) -> Option<Self> {
+        let mut all = [Self::Refuse, Self::Warn, Self::Off].into_iter();
+        all.find(|one| Self::NAMES[*one as usize] == name)
+    }
+}
+
+/// A file as a conversation last saw it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct SeenFile {
+    stamp: ContentStamp,
+    /// The time of the look, in milliseconds since 1970.
+    at: u64,
+    /// A hash of each line; `None` for a file that is too large.
+    lines: Option<Vec<u32>>,
+}
+
+/// The files that a conversation has seen.
+#[derive(Debug)]
+pub struct SeenFiles {
+    files: Mutex<HashMap<PathBuf, SeenFile>>,
+    store: OnceLock<PathBuf>,
+    reaction: OnceLock<UnseenChanges>,
+    /// The beginning of the process, in milliseconds since 1970.
+    began: u64,
+}
+
+impl Default for SeenFiles {
+    fn default() -> Self {
+        Self {
+            files: Mutex::default(),
+            store: OnceLock::new(),
+            reaction: OnceLock::new(),
+            began: now(),
+        }
+    }
+}
+
+/// A change of a file that its caller has not seen.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct UnseenChange {
+    /// The lines of the present file that are new, from 0; an empty range where lines are gone. `None` if that is not
+    /// known.
+    pub places: Option<Vec<Range<usize>>>,
+    /// The difference, for a model: the present lines, and how many are gone.
+    pub diff: String,
+    /// The time of the look, in seconds since 1970.
+    pub seen_at: u64,
+    /// True if the file has been removed.
+    pub is_gone: bool,
+}
+
+impl UnseenChange {
+    /// Returns true if lines of the present file, from 0, may be among those that were not seen.
+    pub fn meets(&self, lines: &Range<usize>) -> bool {
+        let is_beside = |place: &Range<usize>| place.start < lines.end && lines.start < place.end;
+        let places = self.places.as_ref();
+        places.is_some_and(|places| places.iter().any(is_beside))
+    }
+}
+
+impl SeenFile {
+    fn new(file: &File) -> Option<Self> {
+        let stat = fstat(file).ok()?;
+        let stamp = ContentStamp::from(&stat);
+        let bytes = (stamp.size() <= MAX_HASHED_BYTES)
+            .then(|| read(file, stamp.size()).ok())
+            .flatten();
+        Some(Self {
+            stamp,
+            at: now(),
+            lines: bytes.map(|bytes| hashes(&bytes)),
+        })
+    }
+
+    /// Returns true if a file has the same content still.
+    fn is_same(&self, file: &OpenFile) -> bool {
+        let stamp = ContentStamp::from(&file.stat);
+        if stamp == self.stamp && !self.may_be_rewritten() {
+            return true;
+        }
+        match &self.lines {
+            Some(lines) if stamp.size() == self.stamp.size() => {
+                let bytes = read(&file.file, stamp.size());
+                bytes.is_ok_and(|bytes| hashes(&bytes) == *lines)
+            }
+            Some(_) => false,
+            None => stamp == self.stamp,
+        }
+    }
+
+    /// Returns true if the look came so soon after the last write that another could have the same stamp.
+    fn may_be_rewritten(&self) -> bool {
+        self.at < self.stamp.written_at() + TICK_MILLIS
+    }
+
+    fn change(&self, file: &OpenFile) -> UnseenChange {
+        let size = ContentStamp::from(&file.stat).size();
+        let bytes = (size <= MAX_HASHED_BYTES)
+            .then(|| read(&file.file, size).ok())
+            .flatten();
+        let seen_at = self.at / 1000;
+        let (Some(lines), Some(bytes)) = (&self.lines, bytes) else {
+            return UnseenChange {
+                seen_at,
+                ..UnseenChange::default()
+            };
+        };
+        let text = String::from_utf8_lossy(&bytes);
+        let ops = line_ops(lines, &hashes(&bytes));
+        let ops: Vec<DiffOp> = ops
+            .into_iter()
+            .filter(|op| !matches!(op, DiffOp::Equal { .. }))
+            .collect();
+        UnseenChange {
+            places: Some(ops.iter().map(DiffOp::new_range).collect()),
+            diff: shown(&ops, &text),
+            seen_at,
+            is_gone: false,
+        }
+    }
+
+    fn to_bytes(&self, path: &Path) -> Vec<u8> {
+        let head =
+            serde_json::to_vec(&(self.stamp, self.at, self.lines.is_some())).unwrap_or_default();
+        let path = path.as_os_str().as_bytes();
+        let lines = self
+            .lines
+            .iter()
+            .flatten()
+            .flat_map(|line| line.to_le_bytes());
+        [&head, &b"\n"[..], path, b"\0"]
+            .concat()
+            .into_iter()
+            .chain(lines)
+            .collect()
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Option<(PathBuf, Self)> {
+        let (head, rest) = split(bytes, b'\n')?;
+        let (path, rest) = split(rest, 0)?;
+        let (stamp, at, has_lines): (ContentStamp, u64, bool) =
+            serde_json::from_slice(head).ok()?;
+        let (words, []) = rest.as_chunks::<4>() else {
+            return None;
+        };
+        let lines = has_lines.then(|| words.iter().map(|word| u32::from_le_bytes(*word)).collect());
+        let path = PathBuf::from(std::ffi::OsStr::from_bytes(path));
+        Some((path, Self { stamp, at, lines }))
+    }
+}
+
+fn split(bytes: &[u8], at: u8) -> Option<(&[u8], &[u8])> {
+    let place = bytes.iter().position(|byte| *byte == at)?;
+    Some((&bytes[..place], &bytes[place + 1..]))
+}
+
+/// Returns a hash of each line, the same in every build.
+fn hashes(bytes: &[u8]) -> Vec<u32> {
+    let hash = |line: &[u8]| {
+        let step =
+            |hash: u64, word: u64| (hash.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
+        let (words, rest) = line.as_chunks::<8>();
+        let mut last = [0; 8];
+        last[..rest.len()].copy_from_slice(rest);
+        let hash = words.iter().fold(line.len() as u64, |hash, word| {
+            step(hash, u64::from_le_bytes(*word))
+        });
+        (step(hash, u64::from_le_bytes(last)) >> 32) as u32
+    };
+    let ends = memchr::memchr_iter(b'\n', bytes).map(|at| at + 1);
+    let ends = ends.chain((!bytes.is_empty() && !bytes.ends_with(b"\n")).then_some(bytes.len()));
+    let mut start = 0;
+    let line = |end| hash(&bytes[std::mem::replace(&mut start, end)..end]);
+    ends.map(line).collect()
+}
+
+fn line_ops(old: &[u32], new: &[u32]) -> Vec<DiffOp> {
+    let names = |hashes: &[u32]| -> Vec<String> { hashes.iter().map(u32::to_string).collect() };
+    let (old, new) = (names(old), names(new));
+    let [old, new] = [&old, &new].map(|names| names.iter().map(String::as_str).collect::<Vec<_>>());
+    diff_lines(Algorithm::Myers, &old, &new, None)
+}
+
+/// Returns the lines that a caller knows who has seen `seen`, when it has made `new` of `old`; `None` if its edit
+/// took the place of what it had not seen.
+fn with_edit(seen: &[u32], old: &[u32], new: &[u32]) -> Option<Vec<u32>> {
+    let changes = |lines: &[u32]| -> Vec<(Range<usize>, Vec<u32>)> {
+        let ops = line_ops(old, lines).into_iter();
+        let changes = ops.filter(|op| !matches!(op, DiffOp::Equal { .. }));
+        changes
+            .map(|op| (op.old_range(), lines[op.new_range()].to_vec()))
+            .collect()
+    };
+    let mut changes = [changes(seen), changes(new)].concat();
+    changes.sort_by_key(|(place, _)| (place.start, place.end));
+    let (mut lines, mut at) = (Vec::new(), 0);
+    for (place, new) in changes {
+        lines.extend(old.get(at..place.start)?);
+        lines.extend(new);
+        at = place.end;
+    }
+    lines.extend(&old[at..]);
+    Some(lines)
+}
+
+/// Returns the changes for a model, as far as they fit.
+fn shown(ops: &[DiffOp], text: &str) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    let mut out = String::new();
+    let mut room = SHOWN_LINES;
+    for op in ops {
+        let (old, new) = (op.old_range(), op.new_range());
+        if room == 0 {
+            out.push_str("...\n");
+            break;
+        }
+        room -= 1;
+        out.push_str(&format!("@@ line {} @@", new.start + 1));
+        if !old.is_empty() {
+            let count = gemini_tools_core::text::counted(old.len(), "line");
+            out.push_str(&format!(" {count} that you saw gone"));
+        }
+        out.push('\n');
+        let count = new.len();
+        for line in new.clone().take(room) {
+            let line = lines.get(line).copied().unwrap_or_default();
+            out.push_str(&format!("+{}\n", excerpt(line, SHOWN_CHARS)));
+        }
+        if count > room {
+            out.push_str("+...\n");
+        }
+        room = room.saturating_sub(count);
+    }
+    out
+}
+
+impl SeenFiles {
+    /// Has the memory of the conversation `name` kept below a home directory from now on. Memories of conversations
+    /// that nothing was added to for a week are removed.
+    pub fn keep_below(&self, home: &Path, name: &str) {
+        use sha2::{Digest, Sha256};
+        let all = home.join(".gemini/tools_seen");
+        let own = all.join(&hex(&Sha256::digest(name))[..16]);
+        if !own.exists() {
+            prune(&all);
+        }
+        // The first caller had the same right.
+        let _ = self.store.set(own);
+    }
+
+    /// Sets what happens to a write that would lose what its caller has not seen; the first call counts.
+    pub fn react(&self, reaction: UnseenChanges) {
+        let _ = self.reaction.set(reaction);
+    }
+
+    /// Returns what happens to a write that would lose what its caller has not seen.
+    pub fn reaction(&self) -> UnseenChanges {
+        self.reaction.get().copied().unwrap_or_default()
+    }
+
+    /// Returns the beginning of the conversation, in milliseconds since 1970; `None` where it is not known.
+    fn began(&self) -> Option<u64> {
+        let Some(store) = self.store.get() else {
+            return Some(self.began);
+        };
+        let created = store.metadata().ok()?.created().ok()?;
+        let since = created.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+        u64::try_from(since.as_millis()).ok()
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<PathBuf, SeenFile>> {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn place(&self, path: &Path) -> Option<PathBuf> {
+        use sha2::{Digest, Sha256};
+        let name = hex(&Sha256::digest(path.as_os_str().as_bytes()));
+        Some(self.store.get()?.join(&name[..32]))
+    }
+
+    fn get(&self, path: &Path) -> Option<SeenFile> {
+        match self.place(path) {
+            None => self.lock().get(path).cloned(),
+            Some(place) => {
+                let (of, seen) = SeenFile::from_bytes(&std::fs::read(place).ok()?)?;
+                (of == path).then_some(seen)
+            }
+        }
+    }
+
+    fn put(&self, path: PathBuf, seen: SeenFile) {
+        match self.place(&path) {
+            None => {
+                self.lock().insert(path, seen);
+            }
+            Some(place) => {
+                // What can't be kept is as if it had not been read: nothing is refused for it.
+                write_cache(&place, &seen.to_bytes(&path));
+            }
+        }
+    }
+
+    /// Remembers a file as it is now.
+    pub(crate) fn saw(&self, path: PathBuf, file: &File) {
+        if let Some(seen) = SeenFile::new(file) {
+            self.put(path, seen);
+        }
+    }
+
+    /// Remembers a file that the caller has written over another one. What of that it had not seen is not seen now.
+    pub(crate) fn wrote(&self, path: PathBuf, written: &File, old: Option<&OpenFile>) {
+        let Some(mut new) = SeenFile::new(written) else {
+            return;
+        };
+        let before = self.get(&path).zip(old);
+        if let Some((before, old)) = before.filter(|(before, old)| !before.is_same(old))
+            && let (Some(seen), Some(written)) = (&before.lines, &new.lines)
+            && let Some(old) = SeenFile::new(&old.file).and_then(|old| old.lines)
+            && let Some(lines) = with_edit(seen, &old, written)
+        {
+            (new.stamp, new.lines) = (before.stamp, Some(lines));
+        }
+        self.put(path, new);
+    }
+
+    fn all(&self) -> Vec<(PathBuf, SeenFile)> {
+        let Some(store) = self.store.get() else {
+            return self
+                .lock()
+                .iter()
+                .map(|(path, seen)| (path.clone(), seen.clone()))
+                .collect();
+        };
+        let entries = std::fs::read_dir(store).into_iter().flatten().flatten();
+        let bytes = entries.filter_map(|entry| std::fs::read(entry.path()).ok());
+        bytes
+            .filter_map(|bytes| SeenFile::from_bytes(&bytes))
+            .collect()
+    }
+}
+
+fn prune(all: &Path) {
+    let Some(oldest) = SystemTime::now().checked_sub(MAX_AGE) else {
+        return;
+    };
+    for entry in std::fs::read_dir(all).into_iter().flatten().flatten() {
+        let changed = entry.metadata().and_then(|stat| stat.modified());
+        if changed.is_ok_and(|changed| changed < oldest) {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+impl Workspace {
+    /// Returns the memory of what the conversation has seen.
+    pub fn seen(&self) -> &SeenFiles {
+        &self.seen
+    }
+
+    /// Remembers that the caller was shown a file.
+    pub fn saw(&self, open: &OpenFile) {
+        if let Some(path) = walk::real_path(&open.file) {
+            self.seen.saw(path, &open.file);
+        }
+    }
+
+    /// Remembers the file of a target, after its change was shown.
+    pub fn saw_target(&self, target: &Target) {
+        if let (Some(path), Some(current)) = (target.real_path(), &target.current) {
+            self.seen.saw(path, &current.file);
+        }
+    }
+
+    /// Returns what was changed in the file of a target since the caller last saw it; `None` if that is nothing, or
+    /// if the caller never saw it.
+    pub fn unseen_change(&self, target: &Target) -> Option<UnseenChange> {
+        let seen = self.seen.get(&target.real_path()?)?;
+        match &target.current {
+            None => Some(UnseenChange {
+                is_gone: true,
+                seen_at: seen.at / 1000,
+                ..UnseenChange::default()
+            }),
+            Some(current) => (!seen.is_same(current)).then(|| seen.change(current)),
+        }
+    }
+
+    /// Returns true if the file of a target was written since the conversation began, and the caller never saw it.
+    pub fn is_unread_and_new(&self, target: &Target) -> bool {
+        let written = target
+            .current
+            .as_ref()
+            .map(|file| ContentStamp::from(&file.stat).written_at());
+        let is_new = self
+            .seen
+            .began()
+            .zip(written)
+            .is_some_and(|(began, written)| written + TICK_MILLIS >= began);
+        is_new
+            && target
+                .real_path()
+                .is_some_and(|path| self.seen.get(&path).is_none())
+    }
+
+    /// Returns the files that are as they were seen, before a command of the conversation runs.
+    pub fn seen_files(&self) -> Vec<PathBuf> {
+        let is_same = |(path, seen): &(PathBuf, SeenFile)| stamp(path) == Some(seen.stamp);
+        let all = self.seen.all().into_iter().filter(is_same);
+        all.map(|(path, _)| path).collect()
+    }
+
+    /// Takes what a command has changed in files for seen, which were as they were seen before it.
+    pub fn saw_changes_of(&self, files: &[PathBuf]) {
+        for path in files {
+            let Some(seen) = self.seen.get(path) else {
+                continue;
+            };
+            if stamp(path) == Some(seen.stamp) {
+                continue;
+            }
+            let open = self
+                .beneath(path)
+                .and_then(|place| self.open_file(&place).ok());
+            if let Some(open) = open {
+                self.seen.saw(path.clone(), &open.file);
+            } else {
+                self.seen.forget(path);
+            }
+        }
+    }
+}
+
+impl SeenFiles {
+    pub(crate) fn forget(&self, path: &Path) {
+        match self.place(path) {
+            None => drop(self.lock().remove(path)),
+            Some(place) => drop(std::fs::remove_file(place)),
+        }
+    }
+}
+
+fn stamp(path: &Path) -> Option<ContentStamp> {
+    let stat = statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    Some(ContentStamp::from(&stat))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ContentStamp, SeenFile, hashes};
+    use std::path::Path;
+
+    #[test]
+    fn what_is_remembered_comes_back_as_it_was() {
+        let stat = rustix::fs::stat(".").expect("a directory");
+        for lines in [None, Some(Vec::new()), Some(vec![1, u32::MAX])] {
+            let seen = SeenFile {
+                stamp: ContentStamp::from(&stat),
+                at: 7,
+                lines,
+            };
+            let path = Path::new("/a\nb");
+            let bytes = seen.to_bytes(path);
+            assert_eq!(SeenFile::from_bytes(&bytes), Some((path.to_owned(), seen)));
+            for end in 0..bytes.len() {
+                let _ = SeenFile::from_bytes(&bytes[..end]);
+            }
+        }
+    }
+
+    #[test]
+    fn lines_differ_by_each_byte_and_by_their_end() {
+        let texts = [
+            "",
+            "a\n",
+            "a",
+            "b\n",
+            "a\0\n",
+            "12345678\n",
+            "12345679\n",
+            "a\r\n",
+            "aa\n",
+        ];
+        let all: std::collections::BTreeSet<_> = texts.map(|text| hashes(text.as_bytes())).into();
+        assert_eq!(all.len(), texts.len());
+        assert_eq!(hashes(b"a\nb\n"), [hashes(b"a\n"), hashes(b"b\n")].concat());
+    }
+}

@@ -1,0 +1,526 @@
+//! Changes of several files: all of them or none.
+//!
+//! Each new file is prepared beside its place, with the access that it is to have, and flushed. Then an intent is
+//! written into the journal's directory, from which on the change counts as made: each new file is exchanged for the
+//! old one, which gets the temporary name, and at the end the old files go into the journal. If a file was changed
+//! by somebody else meanwhile, all steps are taken back.
+//!
+//! Where each step has got to is seen from the files themselves, by their stamps, so the same code completes the
+//! change of a process that was killed ([`Workspace::finish_interrupted`]).
+
+use super::{Target, access, in_place, lost_race, within};
+use crate::journal::{ChangeOrigin, ContentStamp, Intent, IntentRecord, PendingChange, StepRecord};
+use crate::new_file::temporary_name;
+use crate::{Workspace, WorkspacePath, files, io_error, show_path, system_error};
+use gemini_tools_core::text::counted;
+use gemini_tools_core::tool::{Cancellation, ErrorKind, ToolError};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, openat, renameat_with, statat, unlinkat};
+use rustix::io::Errno;
+use rustix::path::Arg;
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// The most files of one change: each holds two handles.
+pub const MAX_CHANGED_FILES: usize = 256;
+
+/// The new content of a file.
+#[derive(Debug)]
+pub struct NewContent {
+    /// All of it.
+    pub bytes: Vec<u8>,
+    /// The place among the files of the change whose owner, mode and attributes it gets, where that is not its own.
+    pub access_of: Option<usize>,
+    /// Whether it can be run; `None` if that is as before.
+    pub is_executable: Option<bool>,
+}
+
+/// A file of a change of several.
+#[derive(Debug)]
+pub struct ChangedFile {
+    /// Its place, as the caller named it.
+    pub place: WorkspacePath,
+    /// What is there, locked.
+    pub target: Target,
+    /// What will be there; `None` if the file goes.
+    pub new: Option<NewContent>,
+}
+
+/// The files of a change, with what is being made of them.
+struct ChangeSet<'w> {
+    workspace: &'w Workspace,
+    intent: Intent,
+    record: IntentRecord,
+}
+
+impl Workspace {
+    /// Changes several files at once. Returns why the change can't be undone, as the end of a sentence, if it should
+    /// be kept and is not. `line` describes the change in the history.
+    ///
+    /// # Errors
+    ///
+    /// Returns the first reason for which a file can't be changed; all files are as before then.
+    pub fn change_files(
+        &self,
+        files: &[ChangedFile],
+        origin: &ChangeOrigin,
+        line: &str,
+        cancel: &Cancellation,
+    ) -> Result<Option<String>, ToolError> {
+        let home = self.home().ok_or_else(|| {
+            ToolError::failed("A change of several files is written down below the home directory, and there is none.")
+                .with_hint("Set HOME.")
+        })?;
+        let intent = Intent::create(home)
+            .map_err(|why| ToolError::failed(format!("Nothing was changed: {why}.")))?;
+        let steps = files.iter().map(|file| {
+            let entry = &file.target.entry;
+            let path = file
+                .target
+                .real_path()
+                .unwrap_or_else(|| file.place.path().to_owned());
+            StepRecord::new(&path, entry.missing.len(), temporary_name())
+        });
+        let record = IntentRecord {
+            is_prepared: false,
+            is_recorded: self.journal.get().is_some(),
+            steps: steps.collect(),
+        };
+        let mut set = ChangeSet {
+            workspace: self,
+            intent,
+            record,
+        };
+        let prepared = set.prepare(files, origin, line, cancel);
+        let not_kept = match prepared {
+            Ok(not_kept) => not_kept,
+            Err(e) => {
+                set.discard();
+                return Err(e);
+            }
+        };
+        let acting = cancel.acting();
+        if let Err(e) = acting {
+            set.discard();
+            return Err(e);
+        }
+        match set.complete() {
+            Ok(not_written) => {
+                if origin.is_remembered {
+                    set.remember(files);
+                }
+                Ok(not_kept.or(not_written))
+            }
+            Err((path, why)) => Err(set.take_back(&path, &why)),
+        }
+    }
+
+    /// Completes the changes of several files that processes were killed in, or takes them back where a file has been
+    /// changed since; those with files outside of the workspace are left to the calls that work there. Returns what
+    /// was done, each in a sentence.
+    pub fn finish_interrupted(&self) -> Vec<String> {
+        let Some(home) = self.home() else {
+            return Vec::new();
+        };
+        let left = Intent::left_behind(home);
+        left.into_iter()
+            .filter_map(|(intent, record)| self.finish(intent, record))
+            .collect()
+    }
+
+    fn finish(&self, intent: Intent, record: Option<IntentRecord>) -> Option<String> {
+        let Some(record) = record else {
+            // It was killed before it had prepared anything.
+            intent.end();
+            return None;
+        };
+        let is_here = |step: &StepRecord| {
+            let place = self.beneath(&step.entry.path());
+            place.is_some_and(|place| !place.is_root() && !self.roots[place.root].read_only)
+        };
+        if !record.steps.iter().all(is_here) {
+            return None;
+        }
+        let set = ChangeSet {
+            workspace: self,
+            intent,
+            record,
+        };
+        if !set.record.is_prepared {
+            set.discard();
+            return None;
+        }
+        let names: Vec<String> = set
+            .record
+            .steps
+            .iter()
+            .map(|step| self.shown(&step.entry.path()))
+            .collect();
+        let what = format!(
+            "A change of {} that was interrupted",
+            counted(names.len(), "file")
+        );
+        Some(match set.complete() {
+            Ok(_) => format!("{what} has been completed: {}.", names.join(", ")),
+            Err((path, why)) => {
+                let why = set.take_back(&path, &why).message;
+                format!("{what} has been taken back: {why}")
+            }
+        })
+    }
+
+    fn shown(&self, path: &Path) -> String {
+        show_path(self.display(path)).into_owned()
+    }
+}
+
+/// The file that is in the way of a step, and why: a clause.
+type Obstacle = (PathBuf, String);
+
+impl ChangeSet<'_> {
+    /// Writes all new files and the intent. What is there stays as it is.
+    fn prepare(
+        &mut self,
+        files: &[ChangedFile],
+        origin: &ChangeOrigin,
+        line: &str,
+        cancel: &Cancellation,
+    ) -> Result<Option<String>, ToolError> {
+        let unwritten = |e: &std::io::Error| {
+            let kind = if e.raw_os_error() == Some(Errno::NOSPC.raw_os_error()) {
+                ErrorKind::NoSpaceLeft
+            } else {
+                ErrorKind::FileWriteFailure
+            };
+            ToolError::new(
+                kind,
+                format!(
+                    "What the change is about to do can't be written down: {e}. Nothing was changed."
+                ),
+            )
+        };
+        self.intent.write(&self.record).map_err(|e| unwritten(&e))?;
+        let command = self.record.steps.first().map(|step| step.entry.id.clone());
+        let mut not_kept = None;
+        for (index, file) in files.iter().enumerate() {
+            cancel.check()?;
+            let path = file.place.path();
+            let step = &mut self.record.steps[index];
+            let new = file
+                .new
+                .as_ref()
+                .map(|new| new.write(files, file, &step.temporary))
+                .transpose()?;
+            let mut change = PendingChange::new(self.workspace, &file.place, origin.clone());
+            let target = &file.target;
+            let kept = step.prepare(
+                change.as_mut(),
+                &target.entry,
+                target.current.as_ref(),
+                new.as_ref(),
+            );
+            not_kept = not_kept.or(kept.map_err(|e| io_error(&e, path))?);
+            step.entry.command.clone_from(&command);
+            step.entry.line = (index == 0).then(|| line.to_owned());
+        }
+        for file in files {
+            if let Some(current) = &file.target.current {
+                let is_unchanged = file.target.check_unchanged(current);
+                is_unchanged.map_err(|unplaced| file.target.error(unplaced, file.place.path()))?;
+            }
+        }
+        self.record.is_prepared = true;
+        self.intent.write(&self.record).map_err(|e| unwritten(&e))?;
+        Ok(not_kept)
+    }
+
+    /// Puts every file in place, and the old ones away.
+    ///
+    /// # Errors
+    ///
+    /// Returns the file that can't be changed, and why; those before it are changed then.
+    fn complete(&self) -> Result<Option<String>, Obstacle> {
+        for step in &self.record.steps {
+            self.forward(step)
+                .map_err(|why| (step.entry.path().into_owned(), why))?;
+        }
+        let entries: Vec<_> = self
+            .record
+            .steps
+            .iter()
+            .map(|step| step.entry.clone())
+            .collect();
+        let not_written = if self.record.is_recorded {
+            self.intent.record(
+                &entries,
+                self.workspace.journal.get().map(|journal| &**journal),
+            )
+        } else {
+            None
+        };
+        for step in &self.record.steps {
+            if step.entry.before.is_some()
+                && let Some((dir, name)) = self.spot(&step.temporary_path())
+                && stamp_at(&dir, &name) == step.stamps()[0]
+            {
+                self.intent.put_away(&dir, &step.temporary, &step.entry);
+            }
+        }
+        self.flush();
+        self.intent.end();
+        Ok(not_written)
+    }
+
+    /// Takes all steps back that were made, and returns the error that says why.
+    fn take_back(&self, path: &Path, why: &str) -> ToolError {
+        let stuck: Vec<&StepRecord> = self
+            .record
+            .steps
+            .iter()
+            .rev()
+            .filter(|step| self.backward(step).is_err())
+            .collect();
+        self.flush();
+        let shown = |path: &Path| self.workspace.shown(path);
+        let mut message = format!("{} {why}", shown(path));
+        let mut stuck: Vec<String> = stuck.iter().map(|step| shown(&step.entry.path())).collect();
+        stuck.retain(|name| *name != shown(path));
+        if stuck.is_empty() {
+            message.push_str("; no file was changed.");
+        } else {
+            message.push_str(&format!(
+                "; of the change, {} stays, because it was changed since.",
+                stuck.join(", ")
+            ));
+        }
+        self.discard();
+        lost_race(
+            ErrorKind::FileWriteFailure,
+            message,
+            "Read the files again and repeat the change.",
+        )
+    }
+
+    /// Removes what was prepared.
+    fn discard(&self) {
+        for step in &self.record.steps {
+            if let Some((dir, name)) = self.spot(&step.temporary_path()) {
+                // A stuck step has the old file there.
+                let _ = unlinkat(&dir, &*name, AtFlags::empty());
+            }
+            self.intent.forget(&step.entry);
+        }
+        self.intent.end();
+    }
+
+    /// Remembers what the caller has written.
+    fn remember(&self, files: &[ChangedFile]) {
+        for (step, file) in self.record.steps.iter().zip(files) {
+            let (path, seen) = (step.entry.path(), &self.workspace.seen);
+            let written = self
+                .workspace
+                .beneath(&path)
+                .and_then(|place| self.workspace.open_file(&place).ok());
+            // What somebody else has put there since is not known.
+            let written =
+                written.filter(|file| Some(ContentStamp::from(&file.stat)) == step.stamps()[1]);
+            match written {
+                Some(written) => seen.wrote(
+                    path.into_owned(),
+                    &written.file,
+                    file.target.current.as_ref(),
+                ),
+                None => seen.forget(&path),
+            }
+        }
+    }
+
+    fn forward(&self, step: &StepRecord) -> Result<(), String> {
+        let [before, after] = step.stamps();
+        let (dir, name, missing) = self.target(step)?;
+        let temporary = self
+            .spot(&step.temporary_path())
+            .ok_or("is in a directory that is not there any more")?;
+        let now = missing.is_empty().then(|| stamp_at(&dir, &name)).flatten();
+        let prepared = stamp_at(&temporary.0, &temporary.1);
+        if now == after && (prepared == before || prepared.is_none()) {
+            return Ok(());
+        }
+        if now != before || prepared != after {
+            return Err("was changed by another program meanwhile".to_owned());
+        }
+        let fail = |e: Errno| format!("can't be changed: {e}");
+        let (temporary_dir, temporary) = temporary;
+        match (before, after) {
+            (None, _) => within(dir.as_fd(), &missing, &mut |dir| {
+                rename_new(temporary_dir.as_fd(), &temporary, dir, &name)
+            })
+            .map_err(fail),
+            (Some(_), None) => {
+                rename_new(dir.as_fd(), &name, temporary_dir.as_fd(), &temporary).map_err(fail)
+            }
+            (Some(_), Some(_)) => renameat_with(
+                &temporary_dir,
+                &*temporary,
+                &dir,
+                &*name,
+                RenameFlags::EXCHANGE,
+            )
+            .map_err(fail),
+        }?;
+        // What came out may be another file than was looked at.
+        if before.is_some() && stamp_at(&temporary_dir, &temporary) != before {
+            let _ = match after {
+                Some(_) => renameat_with(
+                    &temporary_dir,
+                    &*temporary,
+                    &dir,
+                    &*name,
+                    RenameFlags::EXCHANGE,
+                ),
+                None => rename_new(temporary_dir.as_fd(), &temporary, dir.as_fd(), &name),
+            };
+            return Err("was changed by another program meanwhile".to_owned());
+        }
+        Ok(())
+    }
+
+    fn backward(&self, step: &StepRecord) -> Result<(), ()> {
+        let [before, after] = step.stamps();
+        let (dir, name, missing) = self.target(step).map_err(drop)?;
+        let (temporary_dir, temporary) = self.spot(&step.temporary_path()).ok_or(())?;
+        let now = missing.is_empty().then(|| stamp_at(&dir, &name)).flatten();
+        let prepared = stamp_at(&temporary_dir, &temporary);
+        if now == before && prepared == after {
+            return Ok(());
+        }
+        if now != after || prepared != before {
+            return Err(());
+        }
+        match (before, after) {
+            (None, _) => {
+                rename_new(dir.as_fd(), &name, temporary_dir.as_fd(), &temporary).map_err(drop)?;
+                if let Some(place) = self.workspace.beneath(&step.entry.path()) {
+                    self.workspace
+                        .remove_empty_directories(&place, step.entry.made);
+                }
+                Ok(())
+            }
+            (Some(_), None) => {
+                rename_new(temporary_dir.as_fd(), &temporary, dir.as_fd(), &name).map_err(drop)
+            }
+            (Some(_), Some(_)) => renameat_with(
+                &temporary_dir,
+                &*temporary,
+                &dir,
+                &*name,
+                RenameFlags::EXCHANGE,
+            )
+            .map_err(drop),
+        }
+    }
+
+    fn target(&self, step: &StepRecord) -> Result<(OwnedFd, OsString, Vec<OsString>), String> {
+        let entry = self
+            .workspace
+            .beneath(&step.entry.path())
+            .and_then(|place| self.workspace.entry(&place).ok());
+        let entry = entry.and_then(|entry| Some((entry.dir, entry.name?, entry.missing)));
+        entry.ok_or_else(|| "is outside of the project now".to_owned())
+    }
+
+    /// Opens the directory of a path that is there, and returns the name in it.
+    fn spot(&self, path: &Path) -> Option<(OwnedFd, String)> {
+        let place = self.workspace.beneath(path)?;
+        let dir = self.workspace.open_parent(&place).ok()?;
+        Some((dir, place.name().to_str()?.to_owned()))
+    }
+
+    /// Has the names reach the disk before the intent goes.
+    fn flush(&self) {
+        let dirs = self
+            .record
+            .steps
+            .iter()
+            .filter_map(|step| Some(step.entry.path().parent()?.to_owned()));
+        for dir in dirs.collect::<BTreeSet<_>>() {
+            // Without it, only a loss of power at this moment could tear the change.
+            let _ = files::flush_names(&dir);
+        }
+    }
+}
+
+/// Gives a file another name, which no file may have.
+fn rename_new(
+    from: BorrowedFd<'_>,
+    name: impl Arg,
+    to: BorrowedFd<'_>,
+    new: impl Arg,
+) -> Result<(), Errno> {
+    renameat_with(from, name, to, new, RenameFlags::NOREPLACE)
+}
+
+fn stamp_at(dir: impl AsFd, name: impl Arg) -> Option<ContentStamp> {
+    let stat = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    Some(ContentStamp::from(&stat))
+}
+
+impl NewContent {
+    /// Writes the content to a temporary name beside its place, with the access that it is to have.
+    fn write(
+        &self,
+        files: &[ChangedFile],
+        file: &ChangedFile,
+        temporary: &str,
+    ) -> Result<File, ToolError> {
+        let path = file.place.path();
+        let target = &file.target;
+        let current = target.current.as_ref();
+        if current.is_some_and(|current| in_place::is_needed(&target.entry, current)) {
+            let what =
+                "can't be replaced by a new file, and so can't be changed together with others";
+            let error = ToolError::new(
+                ErrorKind::FileWriteFailure,
+                format!("{} {what}. Nothing was changed.", path.display()),
+            );
+            return Err(error.with_hint("Change it by itself, with replace."));
+        }
+        let like = self
+            .access_of
+            .and_then(|index| files[index].target.current.as_ref())
+            .or(current);
+        let mode = Mode::from_raw_mode(if like.is_some() { 0o600 } else { 0o666 });
+        let flags =
+            OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let written = openat(&target.entry.dir, temporary, flags, mode);
+        let written = written.map_err(|errno| {
+            target
+                .making_error(errno, path)
+                .unwrap_or_else(|| system_error(errno, &path.display().to_string()))
+        })?;
+        let mut written = File::from(written);
+        let fail = |e: std::io::Error| io_error(&e, path);
+        written.write_all(&self.bytes).map_err(fail)?;
+        if let Some(like) = like {
+            access::keep(&written, like, path)?;
+        }
+        if let Some(is_executable) = self.is_executable {
+            let old = written.metadata().map_err(fail)?.permissions().mode();
+            // Whoever may read it may run it.
+            let new = if is_executable {
+                old | (old & 0o444) >> 2
+            } else {
+                old & !0o111
+            };
+            written
+                .set_permissions(std::fs::Permissions::from_mode(new))
+                .map_err(fail)?;
+        }
+        written.sync_data().map_err(fail)?;
+        Ok(written)
+    }
+}

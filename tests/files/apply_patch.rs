@@ -1,0 +1,208 @@
+//! `apply_patch`: what it changes, what it refuses, and what it is judged by.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use serde_json::{Value, json};
+
+use crate::harness::{Answer, Workspace, lines};
+
+fn envelope(body: &str) -> Value {
+    json!({"patch": format!("*** Begin Patch\n{body}\n*** End Patch\n")})
+}
+
+fn patch(ws: &Workspace, body: &str) -> Answer {
+    let call = ws.tool("apply_patch").arguments(&envelope(body));
+    call.unwatched().run()
+}
+
+fn text(ws: &Workspace, name: &str) -> Option<String> {
+    fs::read_to_string(ws.path(name)).ok()
+}
+
+#[test]
+fn all_files_are_changed_or_none() {
+    let ws = Workspace::new()
+        .file("a.txt", "one\n")
+        .file("b.txt", "two\n")
+        .file("c.txt", "three\n");
+    let body = "*** Update File: a.txt\n-one\n+1\n*** Delete File: c.txt\n*** Add File: new/d.txt\n+4\n*** Update File: b.txt\n";
+    let refused = patch(&ws, &format!("{body}-three\n+3")).error("edit_no_occurrence_found", 1);
+    assert!(
+        refused.contains("b.txt") && refused.contains("no file was changed"),
+        "{refused}"
+    );
+    assert_eq!(text(&ws, "a.txt").as_deref(), Some("one\n"));
+    assert!(text(&ws, "c.txt").is_some() && text(&ws, "new/d.txt").is_none());
+    let said = patch(&ws, &format!("{body}-two\n+2")).output();
+    assert_eq!(
+        said,
+        "Successfully applied the patch to 4 files:\nupdates a.txt\ndeletes c.txt\ncreates new/d.txt\nupdates b.txt"
+    );
+    assert_eq!(text(&ws, "b.txt").as_deref(), Some("2\n"));
+    assert!(text(&ws, "c.txt").is_none());
+    let undone = ws.call_tool(&["--undo"]).unwatched().run();
+    assert_eq!(undone.status(), 0, "{}", undone.shown());
+    assert_eq!(text(&ws, "c.txt").as_deref(), Some("three\n"));
+    assert!(!ws.dir().join("new").exists());
+}
+
+#[test]
+fn an_explanation_shows_every_file_and_changes_none() {
+    let ws = Workspace::new()
+        .file("a.txt", "one\n")
+        .file("b.txt", "two\n");
+    let body = "*** Update File: a.txt\n*** Move to: c.txt\n-one\n+1\n*** Delete File: b.txt";
+    let call = ws
+        .tool("apply_patch")
+        .flags(&["--explain"])
+        .arguments(&envelope(body));
+    let explained = call.run().json();
+    let files = explained["confirmation"]["files"]
+        .as_array()
+        .expect("the files");
+    let changes: Vec<_> = files
+        .iter()
+        .map(|file| file["change"].as_str().expect("text"))
+        .collect();
+    assert_eq!(changes, ["moves", "deletes"]);
+    assert!(
+        files[0]["newPath"]
+            .as_str()
+            .is_some_and(|path| path.ends_with("/c.txt"))
+    );
+    let whole = explained["confirmation"]["fileDiff"]
+        .as_str()
+        .expect("text");
+    for file in files {
+        assert!(
+            whole.contains(file["fileDiff"].as_str().expect("text")),
+            "{explained}"
+        );
+    }
+    assert_eq!(explained["locations"].as_array().map(Vec::len), Some(3));
+}
+
+#[test]
+fn modes_links_and_encodings_stay() {
+    let ws = Workspace::new()
+        .file("run.sh", "#!/bin/sh\necho one\n")
+        .mode("run.sh", 0o750)
+        .file("latin.txt", b"f\xfcr\r\nalle\r\n")
+        .file("real.txt", "one\n")
+        .link("link.txt", "real.txt");
+    let body = "*** Update File: run.sh\n*** Move to: bin/run.sh\n-echo one\n+echo two\n*** Update File: latin.txt\n für\n-alle\n+größer\n*** Update File: link.txt\n-one\n+two";
+    patch(&ws, body).output();
+    let mode = fs::metadata(ws.path("bin/run.sh"))
+        .expect("moved")
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o777, 0o750);
+    assert_eq!(
+        fs::read(ws.path("latin.txt")).expect("bytes"),
+        b"f\xfcr\r\ngr\xf6\xdfer\r\n"
+    );
+    assert_eq!(text(&ws, "real.txt").as_deref(), Some("two\n"));
+    assert!(
+        fs::symlink_metadata(ws.path("link.txt"))
+            .expect("a link")
+            .is_symlink()
+    );
+}
+
+#[test]
+fn what_would_be_taken_for_something_else_is_refused() {
+    let ws = Workspace::new()
+        .file("a.txt", "one\n")
+        .file("b.txt", "two\n")
+        .link("link.txt", "a.txt");
+    fs::hard_link(ws.path("b.txt"), ws.path("same.txt")).expect("a link");
+    for (body, kind, expected) in [
+        (
+            "*** Delete File: link.txt",
+            "file_write_failure",
+            "symbolic link",
+        ),
+        (
+            "*** Update File: a.txt\n-one\n+1\n*** Update File: link.txt\n-one\n+1",
+            "invalid_tool_params",
+            "the same file",
+        ),
+        (
+            "*** Update File: b.txt\n-two\n+2\n*** Update File: same.txt\n-two\n+2",
+            "invalid_tool_params",
+            "the same file",
+        ),
+        (
+            "*** Update File: a.txt\n-one\n+1\n*** Update File: ./a.txt\n-one\n+1",
+            "invalid_tool_params",
+            "two sections",
+        ),
+        (
+            "*** Update File: a.txt\n*** Move to: b.txt",
+            "attempt_to_create_existing_file",
+            "exists already",
+        ),
+        (
+            "*** Add File: a.txt/below\n+x",
+            "path_is_not_a_directory",
+            "a.txt",
+        ),
+    ] {
+        let status = if kind == "invalid_tool_params" { 2 } else { 1 };
+        let said = patch(&ws, body).error(kind, status);
+        assert!(said.contains(expected), "{said}");
+    }
+    let many = lines(300, |n| format!("*** Add File: new{n}\n+x\n"));
+    let said = patch(&ws, many.trim_end()).error("invalid_tool_params", 2);
+    assert!(said.contains("300 files"), "{said}");
+}
+
+/// A call without a person, in the mode `auto_edit`.
+fn unasked(ws: &Workspace, body: &str) -> Answer {
+    let call = ws
+        .tool("apply_patch")
+        .flags(&["--approval-mode", "auto_edit"]);
+    call.arguments(&envelope(body)).unwatched().run()
+}
+
+#[test]
+fn each_file_is_judged_as_a_change_of_its_own() {
+    let rule = "[[rule]]\ntoolName = \"write_file\"\nargsPattern = '\"file_path\":\"[^\"]*secret'\ndecision = \"deny\"\npriority = 100\n";
+    let ws = Workspace::new()
+        .home(".gemini/policies/own.toml", rule)
+        .file("a.txt", "one\n")
+        .file("Makefile", "all:\n");
+    unasked(
+        &ws,
+        "*** Update File: a.txt\n-one\n+1\n*** Add File: b.txt\n+2",
+    )
+    .output();
+    for body in [
+        // What is removed or moved is more than an edit.
+        "*** Update File: a.txt\n-1\n+2\n*** Delete File: b.txt",
+        "*** Update File: a.txt\n*** Move to: c.txt",
+        // Files that programs obey.
+        "*** Update File: a.txt\n-1\n+2\n*** Update File: Makefile\n-all:\n+all: x",
+        "*** Add File: .git/hooks/post-commit\n+x",
+        "*** Update File: a.txt\n*** Move to: .gemini/settings.json",
+        // What a rule denies another tool.
+        "*** Update File: a.txt\n-1\n+2\n*** Add File: secret.txt\n+x",
+    ] {
+        unasked(&ws, body).error("policy_violation", 3);
+    }
+    assert_eq!(text(&ws, "a.txt").as_deref(), Some("1\n"));
+}
+
+#[test]
+fn other_spellings_of_the_argument_are_judged_alike() {
+    let ws = Workspace::new();
+    let body = envelope("*** Add File: .git/hooks/x\n+x");
+    for name in ["patch", "input", "diff"] {
+        let args = json!({name: body["patch"]});
+        let call = ws
+            .tool("apply_patch")
+            .flags(&["--approval-mode", "auto_edit"]);
+        call.arguments(&args).run().error("policy_violation", 3);
+    }
+}

@@ -1,0 +1,299 @@
+//! A patch is all or nothing: kills and full disks at any moment, over random trees and random patches.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::harness::random::{Random, seeds};
+use crate::harness::{Workspace, executable, lines, running_as_root, set_mode, skipped, trials};
+
+/// What is at a path: the kind, the mode and the content, or the target of a link.
+type Tree = BTreeMap<String, String>;
+
+fn tree(dir: &Path) -> Tree {
+    let mut found = Tree::new();
+    let mut waiting = vec![dir.to_owned()];
+    while let Some(here) = waiting.pop() {
+        for entry in fs::read_dir(&here).expect("a directory").flatten() {
+            let path = entry.path();
+            let stat = fs::symlink_metadata(&path).expect("it is there");
+            let name = path.strip_prefix(dir).expect("below").display().to_string();
+            let state = if stat.is_dir() {
+                waiting.push(path);
+                continue;
+            } else if stat.is_symlink() {
+                format!("-> {}", fs::read_link(&path).expect("a link").display())
+            } else {
+                let mode = stat.permissions().mode() & 0o777;
+                format!("{mode:o} {}", fs::read_to_string(&path).expect("text"))
+            };
+            found.insert(name, state);
+        }
+    }
+    found
+}
+
+/// A tree of files, and a patch of it.
+struct Case {
+    patch: String,
+    files: Vec<(String, String, u32)>,
+    links: Vec<(String, String)>,
+    /// The files that the patch changes, in its order, with what is there afterwards.
+    paths: Vec<String>,
+}
+
+impl Case {
+    fn random(random: &mut Random, count: usize) -> Self {
+        let mut case = Self {
+            patch: "*** Begin Patch\n".to_owned(),
+            files: Vec::new(),
+            links: Vec::new(),
+            paths: Vec::new(),
+        };
+        for n in 0..count {
+            case.add_file(random, n);
+        }
+        case.patch.push_str("*** End Patch\n");
+        case
+    }
+
+    fn add_file(&mut self, random: &mut Random, n: usize) {
+        let dir = random.of(&["", "src/", "src/deep/er/", "docs/"]);
+        let path = format!("{dir}file{n}.txt");
+        let end = if random.one_in(4) { "\r\n" } else { "\n" };
+        let text = lines(20 + random.below(200), |line| {
+            format!("file {n}, line {line}{end}")
+        });
+        let mode = random.of(&[0o644, 0o600, 0o755]);
+        let mut hunk = String::new();
+        for at in [3, 12] {
+            let (before, after) = (at - 1, at + 1);
+            write!(
+                hunk,
+                "@@\n file {n}, line {before}\n-file {n}, line {at}\n+file {n}, changed {at}\n file {n}, line {after}\n"
+            )
+            .expect("a string takes text");
+        }
+        let sort = random.below(6);
+        let section = match sort {
+            0 => {
+                let dir = random.of(&["", "new/", "new/below/it/"]);
+                let path = format!("{dir}made{n}.txt");
+                let content = lines(random.below(300), |line| format!("+made {line}\n"));
+                self.paths.push(path.clone());
+                self.patch
+                    .push_str(&format!("*** Add File: {path}\n{content}"));
+                return;
+            }
+            1 => format!("*** Delete File: {path}\n"),
+            2 => format!("*** Update File: {path}\n*** Move to: moved/to{n}.txt\n{hunk}"),
+            3 => {
+                let link = format!("link{n}.txt");
+                self.links.push((link.clone(), path.clone()));
+                format!("*** Update File: {link}\n{hunk}")
+            }
+            _ => format!("*** Update File: {path}\n{hunk}"),
+        };
+        self.patch.push_str(&section);
+        self.files.push((path.clone(), text, mode));
+        self.paths.push(path);
+    }
+
+    fn write(&self, dir: &Path) {
+        for (name, content, mode) in &self.files {
+            crate::harness::write(&dir.join(name), content.as_bytes());
+            set_mode(&dir.join(name), *mode);
+        }
+        for (name, target) in &self.links {
+            std::os::unix::fs::symlink(target, dir.join(name)).expect("a link");
+        }
+    }
+}
+
+/// The tree that a patch makes, where nothing disturbs it.
+fn patched(case: &Case) -> Tree {
+    let ws = Workspace::new();
+    case.write(&ws.dir());
+    let arguments = json!({"patch": case.patch});
+    let answer = ws
+        .tool("apply_patch")
+        .arguments(&arguments)
+        .unwatched()
+        .run();
+    answer.output();
+    tree(&ws.dir())
+}
+
+/// Returns true if a kill has something to wait for: a moment in the course of a patch.
+fn has_come(moment: usize, case: &Case, ws: &Workspace, before: &[Option<fs::Metadata>]) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let intents = ws.root().join("home/.gemini/tools_journal/intents");
+    let is_begun = || fs::read_dir(&intents).is_ok_and(|names| names.count() > 3);
+    match moment {
+        0 => is_begun(),
+        moment => {
+            let at = (moment - 1) % case.paths.len();
+            let now = fs::metadata(ws.path(&case.paths[at])).ok();
+            let inode = |stat: &Option<fs::Metadata>| stat.as_ref().map(MetadataExt::ino);
+            inode(&now) != inode(&before[at])
+        }
+    }
+}
+
+#[test]
+fn a_kill_during_a_patch_leaves_all_old_files_or_all_new_ones() {
+    let (mut interrupted, mut old, mut new) = (0, 0, 0);
+    for seed in seeds("kills of patches", 50 * trials()) {
+        let mut random = Random::new(seed);
+        let count = 2 + random.below(39);
+        let case = Case::random(&mut random, count);
+        let wanted = patched(&case);
+        let ws = Workspace::new();
+        case.write(&ws.dir());
+        let before = tree(&ws.dir());
+        let stats: Vec<_> = case
+            .paths
+            .iter()
+            .map(|path| fs::metadata(ws.path(path)).ok())
+            .collect();
+        let moment = random.below(case.paths.len() + 1);
+        let pause = Duration::from_micros(random.below(300) as u64);
+        let call = ws
+            .tool("apply_patch")
+            .arguments(&json!({"patch": case.patch}));
+        let running = call.start();
+        let deadline = Instant::now() + Duration::from_secs(5);
+        while !has_come(moment, &case, &ws, &stats) && Instant::now() < deadline {}
+        if moment == 0 || random.one_in(2) {
+            thread::sleep(pause);
+        }
+        running.kill();
+        let next = ws
+            .tool("list_directory")
+            .arguments(&json!({"path": "."}))
+            .unwatched()
+            .run();
+        let said = next.output();
+        let now = tree(&ws.dir());
+        assert!(
+            now == before || now == wanted,
+            "seed {seed}: neither old nor new; {said}\n{now:#?}"
+        );
+        if said.contains("interrupted") {
+            assert!(
+                said.contains("has been completed") && now == wanted,
+                "seed {seed}: {said}"
+            );
+            interrupted += 1;
+        }
+        *(if now == before { &mut old } else { &mut new }) += 1;
+        nothing_is_left(&ws, seed);
+        if now == wanted {
+            let undone = ws.call_tool(&["--undo"]).unwatched().run();
+            assert_eq!(undone.status(), 0, "seed {seed}: {}", undone.shown());
+            assert_eq!(tree(&ws.dir()), before, "seed {seed}");
+        }
+    }
+    eprintln!("{interrupted} patches completed by the next call, {old} not begun, {new} done");
+    assert!(
+        interrupted > 0,
+        "no kill came in the midst of a patch: choose other moments"
+    );
+}
+
+/// Checks that neither an intent nor a kept file without a line in the log is left.
+fn nothing_is_left(ws: &Workspace, seed: u64) {
+    let journal = ws.root().join("home/.gemini/tools_journal");
+    for entry in fs::read_dir(journal).into_iter().flatten().flatten() {
+        let names: Vec<String> = fs::read_dir(entry.path())
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|file| file.file_name().to_string_lossy().into_owned())
+            .filter(|name| !name.starts_with('.') && name != "log")
+            .collect();
+        let log = fs::read_to_string(entry.path().join("log")).unwrap_or_default();
+        for name in names {
+            assert!(
+                log.contains(&name),
+                "seed {seed}: {} has {name}",
+                entry.path().display()
+            );
+        }
+    }
+}
+
+#[test]
+fn a_full_disk_during_a_patch_leaves_all_old_files_or_all_new_ones() {
+    let user = if running_as_root() {
+        "--mount"
+    } else {
+        "--map-root-user"
+    };
+    let call_tool = executable("call_tool");
+    for seed in seeds("full disks during patches", 10 * trials()) {
+        let mut random = Random::new(seed);
+        let count = 2 + random.below(39);
+        let case = Case::random(&mut random, count);
+        let wanted = patched(&case);
+        let ws = Workspace::new().directory("small");
+        let source = ws.root().join("source");
+        case.write(&source);
+        let before = tree(&source);
+        fs::write(
+            ws.root().join("patch.json"),
+            json!({"patch": case.patch}).to_string(),
+        )
+        .expect("arguments");
+        let blocks: usize = case
+            .files
+            .iter()
+            .map(|(_, text, _)| text.len().div_ceil(4096) + 3)
+            .sum();
+        let room = 8 + random.below(blocks + 40);
+        let is_home_small = random.one_in(2);
+        // The file system has room for the old files and some more, which the patch may use up.
+        let script = format!(
+            r#"
+            mount -t tmpfs -o size=16m tmpfs small || exit 99
+            cp -a ../source small/tree && mkdir -p small/home
+            {home}
+            taken=$(df -k --output=used small | tail -n 1)
+            mount -o remount,size=$((taken + {room} * 4))k small || exit 99
+            (cd small/tree && "$1" apply_patch < ../../../patch.json > ../../../answer)
+            mount -o remount,size=32m small || exit 99
+            (cd small/tree && echo '{{"path": "."}}' | "$1" list_directory > ../../../next) || exit 1
+            cp -a small/tree ../after
+            find "$HOME/.gemini/tools_journal/intents" -type f ! -name '.*' 2> /dev/null
+            "#,
+            home = if is_home_small {
+                "export HOME=$PWD/small/home"
+            } else {
+                ""
+            },
+        );
+        let path = call_tool.to_str().expect("a UTF-8 path");
+        let args = ["--mount", user, "bash", "-c", &script, "bash", path];
+        let run = ws.program(Path::new("unshare"), &args).unwatched().run();
+        if run.status() == 99 || run.errors().contains("unshare failed") {
+            return skipped("the right to mount a file system");
+        }
+        assert_eq!(run.status(), 0, "seed {seed}: {}", run.shown());
+        let answer = fs::read_to_string(ws.root().join("answer")).expect("an answer");
+        let now = tree(&ws.root().join("after"));
+        let is_done = answer.contains("Successfully applied");
+        let expected = if is_done { &wanted } else { &before };
+        assert!(
+            now == *expected,
+            "seed {seed}: {answer}\n{}\n{now:#?}",
+            run.shown()
+        );
+        assert_eq!(run.text(), "", "seed {seed}: an intent is left");
+    }
+}

@@ -1,0 +1,360 @@
+//! Several conversations at work in one tree: no change is lost without a refusal or a word, and none works alone is
+//! refused.
+
+use std::collections::HashMap;
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::harness::client::Server;
+use crate::harness::random::{Random, seeds};
+use crate::harness::{Workspace, executable, lines, trials};
+
+const FILES: [&str; 3] = ["a.txt", "b.txt", "c.txt"];
+
+/// A way to make calls.
+enum Door {
+    /// A process for each call, in the session of this name.
+    Calls(String),
+    Batch(Box<Server>),
+    Server(Box<Server>),
+}
+
+/// A conversation, and what it has seen of each file.
+struct Conversation<'w> {
+    ws: &'w Workspace,
+    door: Door,
+    seen: HashMap<&'static str, String>,
+    number: usize,
+    /// The step with which the conversation began: the first call, of single calls the first that reads or writes.
+    began: Option<usize>,
+}
+
+/// The conversation that has last written each file, and in which step.
+type Writers = HashMap<&'static str, (usize, usize)>;
+
+impl<'w> Conversation<'w> {
+    fn new(ws: &'w Workspace, number: usize, random: &mut Random) -> Self {
+        let door = match random.below(4) {
+            0 => {
+                let client = Server::start_program(ws, &executable("call_tool"), &["--batch"]);
+                Door::Batch(Box::new(client))
+            }
+            1 => Door::Server(Box::new(Server::greeted(ws, &[], &json!({})))),
+            _ => Door::Calls(format!("conversation {number}")),
+        };
+        let began = None;
+        let seen = HashMap::new();
+        Self {
+            ws,
+            door,
+            seen,
+            number,
+            began,
+        }
+    }
+
+    /// Makes a call; an error is its message.
+    fn call(&mut self, tool: &str, args: &Value) -> Result<String, String> {
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        let response = match &mut self.door {
+            Door::Calls(session) => {
+                let call = self.ws.tool(tool).arguments(args).unwatched();
+                call.env("GEMINI_TOOLS_SESSION", session).run().json()["functionResponse"]["response"].take()
+            }
+            Door::Batch(client) => {
+                client.say(&json!({"name": tool, "args": args}).to_string());
+                client.message()["functionResponse"]["response"].take()
+            }
+            Door::Server(client) => {
+                let result = client.call(tool, args);
+                let said = text(&result["content"][0]["text"]).unwrap_or_default();
+                return if result["isError"] == true {
+                    Err(said)
+                } else {
+                    Ok(said)
+                };
+            }
+        };
+        match text(&response["error"]) {
+            Some(error) => Err(error),
+            None => Ok(text(&response["output"]).expect("an output")),
+        }
+    }
+}
+
+fn content(ws: &Workspace, name: &str) -> Option<String> {
+    fs::read_to_string(ws.path(name)).ok()
+}
+
+/// What a step has done: a refusal because of what was not seen, or not.
+#[derive(PartialEq)]
+enum Step {
+    Refused,
+    Other,
+}
+
+const REFUSED: &str = "was changed by somebody else since you read it";
+
+/// A call of a conversation about a file.
+struct Turn<'t, 'w> {
+    conversation: &'t mut Conversation<'w>,
+    writers: &'t mut Writers,
+    serial: usize,
+    name: &'static str,
+    before: Option<String>,
+    seen: Option<String>,
+    is_stale: bool,
+}
+
+impl Turn<'_, '_> {
+    fn read(&mut self) {
+        let args = json!({"absolute_path": self.name});
+        if let (Ok(_), Some(text)) = (self.conversation.call("read_file", &args), &self.before) {
+            self.conversation.seen.insert(self.name, text.clone());
+            self.conversation.began.get_or_insert(self.serial);
+        }
+    }
+
+    fn command(&mut self) {
+        let command = format!("echo command {} >> {}", self.serial, self.name);
+        let args = json!({"command": command});
+        let answer = self.conversation.call("run_shell_command", &args);
+        answer.expect("it runs");
+        if self.seen.is_some() && self.seen == self.before {
+            let now = content(self.conversation.ws, self.name).expect("it is there");
+            self.conversation.seen.insert(self.name, now);
+        }
+        self.has_written();
+    }
+
+    fn has_written(&mut self) {
+        let by = (self.conversation.number, self.serial);
+        self.writers.insert(self.name, by);
+    }
+
+    fn write(&mut self) -> Result<String, String> {
+        let known = self.seen.clone().unwrap_or_default();
+        let new = format!("{known}written {}\n", self.serial);
+        let args = json!({"file_path": self.name, "content": new});
+        let said = self.conversation.call("write_file", &args)?;
+        let began = self.conversation.began.unwrap_or(self.serial);
+        let last = self.writers.get(self.name);
+        let number = self.conversation.number;
+        let by_others = last.is_some_and(|(by, at)| *by != number && *at > began);
+        let is_unread = self.seen.is_none() && self.before.is_some() && by_others;
+        let has_word = said.contains("had not read it");
+        let is_lost = (self.is_stale || is_unread) && !has_word;
+        assert!(!is_lost, "{} was lost: {said}", self.name);
+        self.conversation.seen.insert(self.name, new);
+        self.conversation.began.get_or_insert(self.serial);
+        self.has_written();
+        Ok(said)
+    }
+
+    fn edit(&mut self, random: &mut Random) -> Result<String, String> {
+        let known = self.seen.clone().unwrap_or_default();
+        let lines: Vec<&str> = known.lines().collect();
+        if lines.is_empty() {
+            return Ok(String::new());
+        }
+        let (name, line) = (self.name, random.of(&lines));
+        let new = format!("edited {}", self.serial);
+        let said = if random.one_in(2) {
+            let [old, new] = [line, &new].map(|line| format!("{line}\n"));
+            let args = json!({"file_path": name, "old_string": old, "new_string": new});
+            self.conversation.call("replace", &args)?
+        } else {
+            let section = format!("*** Update File: {name}\n-{line}\n+{new}");
+            let patch = format!("*** Begin Patch\n{section}\n*** End Patch");
+            self.conversation
+                .call("apply_patch", &json!({"patch": patch}))?
+        };
+        let edited = |text: &str| text.replacen(&format!("{line}\n"), &format!("{new}\n"), 1);
+        let expected = self.before.as_deref().map(edited);
+        assert_eq!(content(self.conversation.ws, name), expected, "{said}");
+        let has_word = said.contains("changed since you read it");
+        assert!(!self.is_stale || has_word, "no word: {said}");
+        self.conversation.seen.insert(name, edited(&known));
+        self.has_written();
+        Ok(said)
+    }
+}
+
+/// Lets a conversation make a random step, and checks that it loses nothing unseen.
+fn step(
+    conversation: &mut Conversation<'_>,
+    random: &mut Random,
+    serial: usize,
+    writers: &mut Writers,
+) -> Step {
+    let ws = conversation.ws;
+    if !matches!(conversation.door, Door::Calls(_)) {
+        conversation.began.get_or_insert(serial);
+    }
+    let name = random.of(&FILES);
+    let before = content(ws, name);
+    let seen = conversation.seen.get(name).cloned();
+    let is_stale = seen.is_some() && before.is_some() && seen != before;
+    let mut turn = Turn {
+        conversation,
+        writers,
+        serial,
+        name,
+        before,
+        seen,
+        is_stale,
+    };
+    let outcome = match random.below(7) {
+        0 | 1 => {
+            turn.read();
+            return Step::Other;
+        }
+        2 => {
+            turn.command();
+            return Step::Other;
+        }
+        3 | 4 => turn.write(),
+        _ => turn.edit(random),
+    };
+    let Err(said) = outcome else {
+        return Step::Other;
+    };
+    if !said.contains(REFUSED) {
+        return Step::Other;
+    }
+    assert!(is_stale, "{name} was as it was seen: {said}");
+    let before = turn.before.expect("it was refused for that");
+    assert_eq!(content(ws, name).as_ref(), Some(&before), "{said}");
+    // The refusal has shown what is there.
+    turn.conversation.seen.insert(name, before);
+    Step::Refused
+}
+
+fn tree() -> Workspace {
+    let text = |name: &str| lines(8, |line| format!("{name}, line {line}\n"));
+    let ws = Workspace::new();
+    for name in &FILES[..2] {
+        crate::harness::write(&ws.dir().join(name), text(name).as_bytes());
+    }
+    ws
+}
+
+#[test]
+fn conversations_lose_nothing_of_each_other_unseen() {
+    let mut refusals = 0;
+    for seed in seeds("interleavings", 20 * trials()) {
+        let mut random = Random::new(seed);
+        let ws = tree();
+        let count = 2 + random.below(7);
+        let mut all: Vec<_> = (0..count)
+            .map(|n| Conversation::new(&ws, n, &mut random))
+            .collect();
+        let mut writers = Writers::new();
+        for serial in 0..30 {
+            if random.one_in(6) {
+                // A person's editor, which writes a new file.
+                let name = random.of(&FILES);
+                let mut text = content(&ws, name).unwrap_or_default();
+                text.insert_str(0, &format!("a person's line {serial}\n"));
+                fs::write(ws.path("editor"), text).expect("written");
+                fs::rename(ws.path("editor"), ws.path(name)).expect("renamed");
+                writers.insert(name, (usize::MAX, serial));
+                continue;
+            }
+            let at = random.below(all.len());
+            let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                step(&mut all[at], &mut random, serial, &mut writers)
+            }));
+            match result {
+                Ok(step) => refusals += u32::from(step == Step::Refused),
+                Err(panic) => {
+                    eprintln!("seed {seed}, step {serial}");
+                    std::panic::resume_unwind(panic);
+                }
+            }
+        }
+    }
+    assert!(
+        refusals > 0,
+        "nothing was refused: the conversations do not meet"
+    );
+}
+
+#[test]
+fn a_conversation_that_works_alone_is_never_refused() {
+    for seed in seeds("conversations alone", 20 * trials()) {
+        let mut random = Random::new(seed);
+        let ws = tree();
+        let mut alone = Conversation::new(&ws, 0, &mut random);
+        let mut writers = Writers::new();
+        for serial in 0..30 {
+            let step = step(&mut alone, &mut random, serial, &mut writers);
+            assert!(step == Step::Other, "seed {seed}, step {serial}");
+        }
+    }
+}
+
+#[test]
+fn the_users_setting_makes_a_refusal_a_word_or_nothing() {
+    for (setting, expected) in [
+        ("warn", "this write has undone that"),
+        ("off", "Successfully overwrote"),
+    ] {
+        let settings = json!({"tools": {"unseenChanges": setting}}).to_string();
+        let ws = Workspace::new()
+            .home(".gemini/settings.json", settings)
+            .file("a.txt", "one\n");
+        let call = |tool: &str, args: &Value| {
+            let call = ws.tool(tool).arguments(args).unwatched();
+            call.env("GEMINI_TOOLS_SESSION", "one").run().output()
+        };
+        call("read_file", &json!({"absolute_path": "a.txt"}));
+        fs::write(ws.path("a.txt"), "two\n").expect("written");
+        let args = json!({"file_path": "a.txt", "content": "three\n"});
+        let said = call("write_file", &args);
+        assert!(said.contains(expected), "{setting}: {said}");
+        assert_eq!(said.contains("undone"), setting == "warn", "{said}");
+    }
+}
+
+#[test]
+fn what_the_caller_wants_to_write_anyway_is_written_the_second_time() {
+    let ws = Workspace::new()
+        .file("a.txt", "one\n")
+        .file("b.txt", "one\n");
+    let call = |tool: &str, args: &Value| {
+        let call = ws.tool(tool).arguments(args).unwatched();
+        call.env("GEMINI_TOOLS_SESSION", "one").run()
+    };
+    for name in ["a.txt", "b.txt"] {
+        call("read_file", &json!({"absolute_path": name})).output();
+        fs::write(ws.path(name), "two\n").expect("written");
+    }
+    let write = json!({"file_path": "a.txt", "content": "three\n"});
+    let refused = call("write_file", &write).error("file_write_failure", 1);
+    assert!(
+        refused.contains("+two") && refused.contains("1 line that you saw gone"),
+        "{refused}"
+    );
+    call("write_file", &write).output();
+    // The same content loses nothing, and an explanation does nothing.
+    call(
+        "write_file",
+        &json!({"file_path": "b.txt", "content": "two\n"}),
+    )
+    .output();
+    let delete = json!({"patch": "*** Begin Patch\n*** Delete File: a.txt\n*** End Patch"});
+    fs::write(ws.path("a.txt"), "four\n").expect("written");
+    let explained = ws
+        .tool("apply_patch")
+        .flags(&["--explain"])
+        .arguments(&delete);
+    assert_eq!(
+        explained.env("GEMINI_TOOLS_SESSION", "one").run().status(),
+        0
+    );
+    let refused = call("apply_patch", &delete).error("file_write_failure", 1);
+    assert!(refused.contains("+four"), "{refused}");
+    call("apply_patch", &delete).output();
+}
