@@ -220,7 +220,7 @@ impl Hub {
             }
             Ask::Do(request) => self.start(request),
             Ask::Web(request) => self.start_web(request),
-            Ask::Syntax(request) => self.start_syntax(request),
+            Ask::Syntax(request) => start_syntax(request),
             Ask::Cancel { id } => {
                 let cancel = lock(&self.running).remove(&id);
                 if let Some(cancel) = cancel {
@@ -291,27 +291,6 @@ impl Hub {
         }
     }
 
-    /// Starts a thread that parses a text, in a process that can open nothing from then on:
-    /// the grammars are C, and the text may be made to find faults in them.
-    fn start_syntax(&mut self, request: SyntaxRequest) {
-        memory::limit_once();
-        memory::open_nothing_more();
-        let id = request.id;
-        let thread = std::thread::Builder::new().spawn(move || {
-            let answer = Language::of_name(&request.name).map(|language| match &request.old {
-                Some(old) => serde_json::to_value(new_errors(old, &request.text, language)),
-                None => serde_json::to_value(outline(&request.text, language)),
-            });
-            send(&match answer {
-                Some(Ok(result)) => ClientMessage::Done { id, result },
-                _ => failure(id, &"there is no such language"),
-            });
-        });
-        if let Err(e) = thread {
-            send(&failure(id, &format!("no thread could be started: {e}")));
-        }
-    }
-
     async fn end(mut self) {
         for (_, cancel) in std::mem::take(&mut *lock(&self.running)) {
             cancel();
@@ -331,5 +310,30 @@ impl Hub {
             });
         }
         while ending.join_next().await.is_some() {}
+    }
+}
+
+/// Starts a thread that parses a text, in a process that can open nothing from then on:
+/// the grammars are C, and the text may be made to find faults in them.
+fn start_syntax(request: SyntaxRequest) {
+    memory::limit_once();
+    memory::open_nothing_more();
+    let id = request.id;
+    let thread = std::thread::Builder::new().spawn(move || {
+        let text = &request.text;
+        let answer = Language::of_name(&request.name).map(|language| match &request.old {
+            Some(part) => {
+                let old = part.restore(text).unwrap_or_default();
+                serde_json::to_value(new_errors(&old, text, language))
+            }
+            None => serde_json::to_value(outline(text, language)),
+        });
+        send(&match answer {
+            Some(Ok(result)) => ClientMessage::Done { id, result },
+            _ => failure(id, &"there is no such language"),
+        });
+    });
+    if let Err(e) = thread {
+        send(&failure(id, &format!("no thread could be started: {e}")));
     }
 }
