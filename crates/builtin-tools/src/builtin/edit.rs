@@ -451,7 +451,7 @@ impl Edit {
         let old = self.whole(current)?;
         let new = replacement.apply(&old);
         let text = |bytes: &[u8]| encoding.decode(bytes).into_owned();
-        Ok(self.parser.check(&self.place, text(&old), text(&new)))
+        Ok(self.parser.check(&self.place, &text(&old), text(&new)))
     }
 
     fn check_seen(

@@ -43,7 +43,7 @@ impl Parser {
     }
 
     /// Begins to look for the errors that a change of a file makes, while that is written.
-    pub(super) fn check(&self, place: &WorkspacePath, old: String, new: String) -> Check {
+    pub(super) fn check(&self, place: &WorkspacePath, old: &str, new: String) -> Check {
         // Of a new file it is not known what of its text the grammar does not know.
         let is_judged = !old.is_empty() && old.len().max(new.len()) <= MAX_BYTES;
         let name = place.name().to_string_lossy().into_owned();

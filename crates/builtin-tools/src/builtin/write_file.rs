@@ -212,7 +212,7 @@ impl ToolInvocation for Call {
         let plan = self.plan(&target)?;
         cx.cancel.check()?;
         let seen = self.check_seen(&target, &plan, cx)?;
-        let old = plan.old_text.clone().unwrap_or_default();
+        let old = plan.old_text.as_deref().unwrap_or_default();
         let new = plan.encoding.decode(&plan.bytes).into_owned();
         let check = self.parser.check(&self.place, old, new);
         let origin = super::origin(&TOOL, cx);

@@ -315,9 +315,13 @@ fn start_syntax(request: SyntaxRequest) {
     memory::open_nothing_more();
     let id = request.id;
     let thread = std::thread::Builder::new().spawn(move || {
+        let text = &request.text;
         let answer = Language::of_name(&request.name).map(|language| match &request.old {
-            Some(old) => serde_json::to_value(new_errors(old, &request.text, language)),
-            None => serde_json::to_value(outline(&request.text, language)),
+            Some(part) => {
+                let old = part.restore(text).unwrap_or_default();
+                serde_json::to_value(new_errors(&old, text, language))
+            }
+            None => serde_json::to_value(outline(text, language)),
         });
         send(&match answer {
             Some(Ok(result)) => ClientMessage::Done { id, result },

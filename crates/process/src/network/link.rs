@@ -5,8 +5,8 @@
 
 use crate::line_client::{LineClient, LineReply, TICK};
 use crate::network::wire::{
-    Ask, ClientMessage, Connect, FailureKind, Request, ServerRequest, SyntaxRequest, WebAnswer,
-    WebRequest, WebTask,
+    Ask, ClientMessage, Connect, FailureKind, OldPart, Request, ServerRequest, SyntaxRequest,
+    WebAnswer, WebRequest, WebTask,
 };
 use crate::network::{Network, protocol};
 use crate::read_buffer::is_readable;
@@ -125,12 +125,12 @@ impl Link {
     pub fn begin_errors(
         self: &Arc<Self>,
         name: String,
-        old: String,
+        old: &str,
         text: String,
     ) -> Receiver<Vec<SyntaxError>> {
         let (sender, receiver) = channel();
         let link = Arc::clone(self);
-        let old = Some(old);
+        let old = Some(OldPart::new(old, &text));
         std::thread::spawn(move || {
             if let Some(errors) = link.parse(&SyntaxRequest {
                 id: 0,

@@ -170,11 +170,55 @@ pub struct SyntaxRequest {
     pub id: u64,
     /// Name of the file, whose end says the language.
     pub name: String,
-    /// The text that it had before, where the errors of a change are asked for; the outline is
-    /// asked for otherwise.
-    pub old: Option<String>,
+    /// What was changed in the text, where the errors of that are asked for; the outline is asked
+    /// for otherwise.
+    pub old: Option<OldPart>,
     /// The text.
     pub text: String,
+}
+
+/// The part of a text that a change has put in the place of another.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OldPart {
+    /// Where it begins, in bytes.
+    pub start: usize,
+    /// Where it ends.
+    pub end: usize,
+    /// What was there before.
+    pub text: String,
+}
+
+impl OldPart {
+    /// Compares two texts.
+    pub fn new(old: &str, new: &str) -> Self {
+        let same = |pair: &(char, char)| pair.0 == pair.1;
+        let bytes = |(c, _): (char, char)| c.len_utf8();
+        let start: usize = old
+            .chars()
+            .zip(new.chars())
+            .take_while(same)
+            .map(bytes)
+            .sum();
+        let rest = old[start..].chars().rev().zip(new[start..].chars().rev());
+        let kept: usize = rest.take_while(same).map(bytes).sum();
+        Self {
+            start,
+            end: new.len() - kept,
+            text: old[start..old.len() - kept].to_owned(),
+        }
+    }
+
+    /// Returns the whole text before the change; `None` if the part is none of `new`.
+    pub fn restore(&self, new: &str) -> Option<String> {
+        Some(
+            [
+                new.get(..self.start)?,
+                self.text.as_str(),
+                new.get(self.end..)?,
+            ]
+            .concat(),
+        )
+    }
 }
 
 /// A task of a built-in tool that needs the network.
