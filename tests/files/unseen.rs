@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::io::Write as _;
 
 use serde_json::{Value, json};
 
@@ -269,7 +270,7 @@ fn conversations_lose_nothing_of_each_other_unseen() {
             match result {
                 Ok(step) => refusals += u32::from(step == Step::Refused),
                 Err(panic) => {
-                    eprintln!("seed {seed}, step {serial}");
+                    let _ = writeln!(std::io::stderr(), "seed {seed}, step {serial}");
                     std::panic::resume_unwind(panic);
                 }
             }
