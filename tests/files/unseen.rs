@@ -21,6 +21,16 @@ enum Door {
     Server(Box<Server>),
 }
 
+impl Door {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Calls(_) => "single calls",
+            Self::Batch(_) => "a batch",
+            Self::Server(_) => "a server",
+        }
+    }
+}
+
 /// A conversation, and what it has seen of each file.
 struct Conversation<'w> {
     ws: &'w Workspace,
@@ -146,7 +156,12 @@ impl Turn<'_, '_> {
         let is_unread = self.seen.is_none() && self.before.is_some() && by_others;
         let has_word = said.contains("had not read it");
         let is_lost = (self.is_stale || is_unread) && !has_word;
-        assert!(!is_lost, "{} was lost: {said}", self.name);
+        let door = self.conversation.door.name();
+        assert!(
+            !is_lost,
+            "{} was lost by {door} {number}, which began with step {began}: {said}",
+            self.name
+        );
         self.conversation.seen.insert(self.name, new);
         self.conversation.began.get_or_insert(self.serial);
         self.has_written();
