@@ -354,7 +354,10 @@ fn a_command_line_without_a_name_names_the_tools_in_the_form_asked_for() {
     for words in [&["-t"][..], &["-o", "text"], &["--output=lines"]] {
         let answer = ws.call_tool(words).run();
         assert_eq!((answer.status(), answer.text()), (2, ""), "{words:?}");
-        answer.must_say(&answer.errors(), &["call_tool: Name a tool: glob, "]);
+        answer.must_say(
+            &answer.errors(),
+            &["call_tool: Name a tool: apply_patch, glob, "],
+        );
     }
 }
 

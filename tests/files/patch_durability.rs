@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
+use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::thread;
@@ -200,7 +201,10 @@ fn a_kill_during_a_patch_leaves_all_old_files_or_all_new_ones() {
             assert_eq!(tree(&ws.dir()), before, "seed {seed}");
         }
     }
-    eprintln!("{interrupted} patches completed by the next call, {old} not begun, {new} done");
+    let _ = writeln!(
+        std::io::stderr(),
+        "{interrupted} patches completed by the next call, {old} not begun, {new} done"
+    );
     assert!(
         interrupted > 0,
         "no kill came in the midst of a patch: choose other moments"

@@ -597,7 +597,7 @@ fn all_calls_of_one_process_are_one_session() {
     let ws = Workspace::new();
     for name in ["a.txt", "b.txt"] {
         let words = ["write_file", &format!("file_path={name}"), "content=x"];
-        ws.call_tool(&words).unwatched().run();
+        assert_eq!(ws.call_tool(&words).unwatched().run().status(), 0);
     }
     let entries = history(&ws, &[]);
     assert!(!entries[0]["session"].as_str().expect("text").is_empty());

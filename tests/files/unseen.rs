@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::io::Write as _;
 
 use serde_json::{Value, json};
 
@@ -18,6 +19,16 @@ enum Door {
     Calls(String),
     Batch(Box<Server>),
     Server(Box<Server>),
+}
+
+impl Door {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Calls(_) => "single calls",
+            Self::Batch(_) => "a batch",
+            Self::Server(_) => "a server",
+        }
+    }
 }
 
 /// A conversation, and what it has seen of each file.
@@ -145,7 +156,12 @@ impl Turn<'_, '_> {
         let is_unread = self.seen.is_none() && self.before.is_some() && by_others;
         let has_word = said.contains("had not read it");
         let is_lost = (self.is_stale || is_unread) && !has_word;
-        assert!(!is_lost, "{} was lost: {said}", self.name);
+        let door = self.conversation.door.name();
+        assert!(
+            !is_lost,
+            "{} was lost by {door} {number}, which began with step {began}: {said}",
+            self.name
+        );
         self.conversation.seen.insert(self.name, new);
         self.conversation.began.get_or_insert(self.serial);
         self.has_written();
@@ -269,7 +285,7 @@ fn conversations_lose_nothing_of_each_other_unseen() {
             match result {
                 Ok(step) => refusals += u32::from(step == Step::Refused),
                 Err(panic) => {
-                    eprintln!("seed {seed}, step {serial}");
+                    let _ = writeln!(std::io::stderr(), "seed {seed}, step {serial}");
                     std::panic::resume_unwind(panic);
                 }
             }

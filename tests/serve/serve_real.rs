@@ -252,7 +252,7 @@ fn check_result(name: &str, args: &Value, expected: Expected, result: &Value, ha
 fn check_files(ws: &Workspace) {
     let read = |path: String| std::fs::read_to_string(path).expect("a file");
     assert_eq!(read(ws.path("a.txt")), "four\n");
-    assert_eq!(read(ws.path("b.txt")), "x\n");
+    assert_eq!(read(ws.path("b.txt")), "y\n");
 }
 
 fn check_memory(ws: &Workspace) {

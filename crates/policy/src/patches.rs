@@ -77,12 +77,12 @@ fn restriction(
     asked: Inquiry<'_>,
     tool: &str,
     patch: &FilePatch,
-    path: &str,
+    file: &str,
 ) -> Option<Verdict> {
-    let absolute = policy.root.join(path).to_string_lossy().into_owned();
-    let verdicts = [path.to_owned(), absolute].map(|path| {
+    let absolute = policy.root.join(file).to_string_lossy().into_owned();
+    let verdicts = [file.to_owned(), absolute].map(|file| {
         let mut args = Map::new();
-        args.insert("file_path".to_owned(), Value::from(path));
+        args.insert("file_path".to_owned(), Value::from(file));
         if let Change::Create { text, .. } = &patch.change {
             args.insert("content".to_owned(), Value::from(text.as_str()));
         }

@@ -12,7 +12,7 @@ use gemini_tools_core::tool::{
     Location, ToolError, ToolInfo, ToolInvocation, ToolResult, Usage,
 };
 use gemini_tools_workspace::Workspace;
-use gemini_tools_workspace::write::{ChangedFile, MAX_CHANGED_FILES};
+use gemini_tools_workspace::write::MAX_CHANGED_FILES;
 use serde::Deserialize;
 use serde_json::json;
 use std::sync::Arc;
@@ -114,22 +114,23 @@ fn subjects(workspace: &Workspace, patches: Vec<FilePatch>) -> Result<Vec<Subjec
     Ok(subjects)
 }
 
-impl Call {
-    fn diff(&self, files: &[PatchedFile]) -> FileDiff {
-        let mut diff = FileDiff {
-            file_name: match files {
-                [file] => file.name.clone(),
-                _ => counted(files.len(), "file"),
-            },
-            ..FileDiff::default()
-        };
-        for file in files {
-            diff.file_diff.push_str(&file.diff);
-            diff.diff_stat += file.diff_stat;
-        }
-        diff
+/// Returns the differences of all files as one.
+fn whole_diff(files: &[PatchedFile]) -> FileDiff {
+    let mut diff = FileDiff {
+        file_name: match files {
+            [file] => file.name.clone(),
+            _ => counted(files.len(), "file"),
+        },
+        ..FileDiff::default()
+    };
+    for file in files {
+        diff.file_diff.push_str(&file.diff);
+        diff.diff_stat += file.diff_stat;
     }
+    diff
+}
 
+impl Call {
     fn line(&self) -> String {
         format!("a patch of {}", counted(self.subjects.len(), "file"))
     }
@@ -158,7 +159,7 @@ impl ToolInvocation for Call {
 
     fn confirmation(&self, cx: &Context) -> Result<Confirmation, ToolError> {
         let (files, _) = plan(&self.workspace, &self.subjects, cx)?;
-        let diff = self.diff(&files);
+        let diff = whole_diff(&files);
         let first = &self.subjects[0].place;
         let change = |(file, subject): (&PatchedFile, &Subject)| FileChange {
             change: file.change.to_owned(),
@@ -181,8 +182,7 @@ impl ToolInvocation for Call {
     }
 
     fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
-        let (files, mut changed) = plan(&self.workspace, &self.subjects, cx)?;
-        let changed: Vec<ChangedFile> = std::mem::take(&mut changed);
+        let (files, changed) = plan(&self.workspace, &self.subjects, cx)?;
         let origin = super::origin(&TOOL, cx);
         let not_kept = self
             .workspace
@@ -229,7 +229,7 @@ impl ToolInvocation for Call {
         let data: Vec<_> = files.iter().zip(&self.subjects).map(data).collect();
         let mut result = ToolResult::named(text).with_data("files", data);
         if cx.wants_display {
-            result.return_display = self.diff(&files).into();
+            result.return_display = whole_diff(&files).into();
         }
         Ok(result)
     }

@@ -417,7 +417,7 @@ impl Edit {
                 found_by,
                 ..
             } => {
-                let lines = || self.lines_of(&replacement, &target);
+                let lines = || lines_of(&replacement, &target);
                 notes += &self.check_seen(lines, &target, cx)?;
                 // What was not asked for literally is shown.
                 let inexact = found_by.zip(diff.as_ref());
@@ -467,25 +467,6 @@ impl Edit {
         super::unseen::check(&self.workspace, &self.place, target, Some(&lines), cx)
     }
 
-    /// Returns the lines, from 0, that each place of a replacement is on.
-    fn lines_of(
-        &self,
-        replacement: &Replacement,
-        target: &Target,
-    ) -> std::io::Result<Vec<Range<usize>>> {
-        let Some(current) = &target.current else {
-            return Ok(Vec::new());
-        };
-        let lines = |place: &gemini_tools_workspace::edit::Match| {
-            let first = place.line as usize - 1;
-            let bytes = read_range(&current.file, place.start, place.end - place.start)?;
-            let inner = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
-            let more = gemini_tools_core::text::count_newlines(inner) as usize;
-            Ok(first..first + more + 1)
-        };
-        replacement.matches.iter().map(lines).collect()
-    }
-
     fn create(&self, target: Target, origin: ChangeOrigin) -> Result<ToolResult, ToolError> {
         let notes = super::commit(target, &self.workspace, &self.place, origin, |file| {
             file.write_all(self.new.as_bytes())
@@ -532,6 +513,21 @@ impl Edit {
             None => result,
         })
     }
+}
+
+/// Returns the lines, from 0, that each place of a replacement is on.
+fn lines_of(replacement: &Replacement, target: &Target) -> std::io::Result<Vec<Range<usize>>> {
+    let Some(current) = &target.current else {
+        return Ok(Vec::new());
+    };
+    let lines = |place: &gemini_tools_workspace::edit::Match| {
+        let first = place.line as usize - 1;
+        let bytes = read_range(&current.file, place.start, place.end - place.start)?;
+        let inner = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
+        let more = gemini_tools_core::text::count_newlines(inner) as usize;
+        Ok(first..first + more + 1)
+    };
+    replacement.matches.iter().map(lines).collect()
 }
 
 pub(super) fn line_list(lines: impl ExactSizeIterator<Item = u64>) -> String {

@@ -175,7 +175,7 @@ impl Planning<'_> {
     }
 
     fn create(&self, target: Target, text: &str, is_executable: bool) -> Result<Plan, ToolError> {
-        self.check_absent(&self.subject.place, &target)?;
+        check_absent(&self.subject.place, &target)?;
         let new = NewContent {
             bytes: text.as_bytes().to_vec(),
             access_of: None,
@@ -241,7 +241,7 @@ impl Planning<'_> {
             return Ok((shown, vec![part(place, target, Some(new))]));
         };
         self.check_no_link()?;
-        self.check_absent(to, &new_target)?;
+        check_absent(to, &new_target)?;
         let parts = vec![part(place, target, None), part(to, new_target, Some(new))];
         Ok((shown, parts))
     }
@@ -258,20 +258,6 @@ impl Planning<'_> {
         format!(
             "{} {why}; no file was changed.",
             show_path(self.subject.place.path())
-        )
-    }
-
-    fn check_absent(&self, place: &WorkspacePath, target: &Target) -> Result<(), ToolError> {
-        if target.current.is_none() {
-            return Ok(());
-        }
-        let message = format!(
-            "{} exists already; no file was changed.",
-            show_path(place.path())
-        );
-        Err(
-            ToolError::new(ErrorKind::AttemptToCreateExistingFile, message)
-                .with_hint("Update the file, or delete it in a patch before."),
         )
     }
 
@@ -301,17 +287,14 @@ impl Planning<'_> {
             return Err(ToolError::new(ErrorKind::FileTooLarge, self.about(&why)));
         }
         let (encoding, bytes) = read(current).map_err(|e| io_error(&e, place.path()))?;
-        match encoding.decode_fully(&bytes) {
-            Some(text) => Ok((text, encoding)),
-            None => {
-                let why = format!(
-                    "has bytes that are not {}, so a patch would change more than its lines",
-                    encoding.name()
-                );
-                let error = ToolError::new(ErrorKind::EditPreparationFailure, self.about(&why));
-                Err(error.with_hint("Use replace for this file."))
-            }
+        if let Some(text) = encoding.decode_fully(&bytes) {
+            return Ok((text, encoding));
         }
+        let name = encoding.name();
+        let why =
+            format!("has bytes that are not {name}, so a patch would change more than its lines");
+        let error = ToolError::new(ErrorKind::EditPreparationFailure, self.about(&why));
+        Err(error.with_hint("Use replace for this file."))
     }
 
     fn miss(&self, e: &HunkError, old: &str) -> ToolError {
@@ -385,6 +368,20 @@ impl Planning<'_> {
             unseen: String::new(),
         }
     }
+}
+
+fn check_absent(place: &WorkspacePath, target: &Target) -> Result<(), ToolError> {
+    if target.current.is_none() {
+        return Ok(());
+    }
+    let message = format!(
+        "{} exists already; no file was changed.",
+        show_path(place.path())
+    );
+    Err(
+        ToolError::new(ErrorKind::AttemptToCreateExistingFile, message)
+            .with_hint("Update the file, or delete it in a patch before."),
+    )
 }
 
 fn part(place: &WorkspacePath, target: Target, new: Option<NewContent>) -> ChangedFile {

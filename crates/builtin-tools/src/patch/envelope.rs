@@ -20,7 +20,7 @@ pub(super) fn parse(lines: &Lines<'_>) -> Result<Vec<FilePatch>, PatchError> {
         if mark == END {
             break;
         } else if mark.is_empty() || mark.starts_with("*** Environment ID:") {
-            continue;
+            // Blank lines keep the sections apart.
         } else if let Some(path) = path_after(mark, "*** Add File:") {
             let text = added(lines, &mut at)?;
             patches.push(patch(

@@ -54,9 +54,8 @@ impl FilePatch {
     pub fn effects(&self) -> Vec<(&str, Kind)> {
         let path = self.path.as_str();
         match &self.change {
-            Change::Create { .. } => vec![(path, Kind::Edit)],
             Change::Delete { .. } => vec![(path, Kind::Delete)],
-            Change::Update { to: None, .. } => vec![(path, Kind::Edit)],
+            Change::Create { .. } | Change::Update { to: None, .. } => vec![(path, Kind::Edit)],
             Change::Update { to: Some(to), .. } => vec![(path, Kind::Move), (to, Kind::Edit)],
         }
     }

@@ -37,9 +37,8 @@ pub(super) fn parse(lines: &Lines<'_>) -> Result<Vec<FilePatch>, PatchError> {
 struct Section {
     number: usize,
     is_git: bool,
-    /// The names in the lines `---` and `+++`; `None` for `/dev/null`.
-    old: Option<Option<String>>,
-    new: Option<Option<String>>,
+    /// The names in the lines `---` and `+++`, if there are any; `None` for `/dev/null`.
+    names: Option<[Option<String>; 2]>,
     renamed: (Option<String>, Option<String>),
     old_mode: Option<u32>,
     new_mode: Option<u32>,
@@ -62,9 +61,8 @@ impl Section {
             *at += 1;
         }
         while let Some(line) = lines.texts.get(*at) {
-            if line.starts_with("--- ") && is_head(lines, *at) && section.old.is_none() {
-                section.old = Some(name(&line[4..]));
-                section.new = Some(name(&lines.texts[*at + 1][4..]));
+            if line.starts_with("--- ") && is_head(lines, *at) && section.names.is_none() {
+                section.names = Some([*line, lines.texts[*at + 1]].map(|line| name(&line[4..])));
                 *at += 2;
                 section.parse_hunks(lines, at)?;
                 break;
@@ -183,9 +181,9 @@ impl Section {
 
     /// Returns the names of the file before and after; `None` where there is no file.
     fn names(&self) -> Result<(Option<String>, Option<String>), &'static str> {
-        let (old, new) = match (&self.renamed, &self.old, &self.new) {
-            ((Some(old), Some(new)), ..) => return Ok((Some(old.clone()), Some(new.clone()))),
-            (_, Some(old), Some(new)) => (old.clone(), new.clone()),
+        let (old, new) = match (&self.renamed, &self.names) {
+            ((Some(old), Some(new)), _) => return Ok((Some(old.clone()), Some(new.clone()))),
+            (_, Some([old, new])) => (old.clone(), new.clone()),
             _ => {
                 let Some(name) = &self.both else {
                     return Err("the name of the file can't be told");
