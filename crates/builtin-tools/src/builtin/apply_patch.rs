@@ -3,6 +3,7 @@
 //! [`crate::patch`] reads the text and finds the places; `patched` makes the files of it.
 
 use super::patched::{PatchedFile, Subject, plan};
+use super::syntax::{Check, Parser};
 use super::{BuiltinTool, OUTSIDE, ToolEnv, make_call, placeholder};
 use crate::patch::{self, FilePatch};
 use gemini_tools_core::text::counted;
@@ -14,7 +15,7 @@ use gemini_tools_core::tool::{
 use gemini_tools_workspace::Workspace;
 use gemini_tools_workspace::write::MAX_CHANGED_FILES;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// The files that a description names.
@@ -64,6 +65,7 @@ pub(super) struct Params {
 
 struct Call {
     workspace: Arc<Workspace>,
+    parser: Parser,
     subjects: Vec<Subject>,
 }
 
@@ -77,6 +79,7 @@ fn build(params: Params, env: &ToolEnv) -> Result<Call, ToolError> {
     let subjects = subjects(&workspace, patches)?;
     Ok(Call {
         workspace,
+        parser: Parser::new(env),
         subjects,
     })
 }
@@ -131,6 +134,36 @@ fn whole_diff(files: &[PatchedFile]) -> FileDiff {
 }
 
 impl Call {
+    /// Adds the line of a file to the answer, and returns it as data.
+    fn tell(
+        &self,
+        file: &PatchedFile,
+        subject: &Subject,
+        check: Check,
+        text: &mut NamedText,
+    ) -> Value {
+        let path = subject.place.path();
+        let mut data = json!({"change": file.change, "path": path.display().to_string()});
+        text.push_str(&format!("\n{} ", file.change));
+        text.push_path(self.workspace.display(path));
+        if let Some(to) = &subject.to {
+            text.push_str(" => ");
+            text.push_path(self.workspace.display(to.path()));
+            data["new_path"] = to.path().display().to_string().into();
+        }
+        text.push_str(&file.unseen);
+        if !file.notes.is_empty() {
+            // What was not asked for literally is shown.
+            let notes = file.notes.join("; ");
+            text.push_str(&format!(" ({notes})\n{}", file.diff.trim_end()));
+        }
+        if let Some((note, errors)) = check.finish() {
+            text.push_str(&note);
+            data["syntaxErrors"] = errors;
+        }
+        data
+    }
+
     fn line(&self) -> String {
         format!("a patch of {}", counted(self.subjects.len(), "file"))
     }
@@ -183,6 +216,11 @@ impl ToolInvocation for Call {
 
     fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
         let (files, changed) = plan(&self.workspace, &self.subjects, cx)?;
+        let begin = |(file, subject): (&PatchedFile, &Subject)| match &file.texts {
+            Some((old, new)) => self.parser.check(&subject.place, old, new.clone()),
+            None => Check::default(),
+        };
+        let checks: Vec<Check> = files.iter().zip(&self.subjects).map(begin).collect();
         let origin = super::origin(&TOOL, cx);
         let not_kept = self
             .workspace
@@ -192,41 +230,15 @@ impl ToolInvocation for Call {
             "Successfully applied the patch to {}:",
             counted(files.len(), "file")
         ));
-        for (file, subject) in files.iter().zip(&self.subjects) {
-            text.push_str(&format!("\n{} ", file.change));
-            text.push_path(self.workspace.display(subject.place.path()));
-            if let Some(to) = &subject.to {
-                text.push_str(" => ");
-                text.push_path(self.workspace.display(to.path()));
-            }
-            text.push_str(&file.unseen);
-            if !file.notes.is_empty() {
-                // What was not asked for literally is shown.
-                text.push_str(&format!(
-                    " ({})\n{}",
-                    file.notes.join("; "),
-                    file.diff.trim_end()
-                ));
-            }
+        let mut data = Vec::new();
+        for ((file, subject), check) in files.iter().zip(&self.subjects).zip(checks) {
+            data.push(self.tell(file, subject, check, &mut text));
         }
         if let Some(reason) = not_kept {
             text.push_str(&format!(
                 "\ncall_tool --undo can't take this change back: {reason}."
             ));
         }
-        let data = |(file, subject): (&PatchedFile, &Subject)| {
-            let to = subject
-                .to
-                .as_ref()
-                .map(|to| to.path().display().to_string());
-            let path = subject.place.path().display().to_string();
-            let mut data = json!({"change": file.change, "path": path});
-            if let Some(to) = to {
-                data["new_path"] = to.into();
-            }
-            data
-        };
-        let data: Vec<_> = files.iter().zip(&self.subjects).map(data).collect();
         let mut result = ToolResult::named(text).with_data("files", data);
         if cx.wants_display {
             result.return_display = whole_diff(&files).into();

@@ -35,6 +35,8 @@ pub(super) struct PatchedFile {
     pub(super) notes: Vec<&'static str>,
     /// What the caller is told of changes that it has not seen, after a blank.
     pub(super) unseen: String,
+    /// The text before and after, if there is both.
+    pub(super) texts: Option<(String, String)>,
 }
 
 impl Subject {
@@ -227,10 +229,9 @@ impl Planning<'_> {
         } else {
             "updates"
         };
-        let shown = PatchedFile {
-            unseen: self.check_seen(&target, Some(&replaced_lines(&old, &text)))?,
-            ..self.shown(change, Some(&old), &text, readings)
-        };
+        let mut shown = self.shown(change, Some(&old), &text, readings);
+        shown.unseen = self.check_seen(&target, Some(&replaced_lines(&old, &text)))?;
+        shown.texts = Some((old, text));
         let new = NewContent {
             bytes: [encoding.mark(), &bytes].concat(),
             access_of: new_target.is_some().then_some(index),
@@ -366,6 +367,7 @@ impl Planning<'_> {
             diff_stat: diff.diff_stat,
             notes: readings.into_iter().map(Reading::describe).collect(),
             unseen: String::new(),
+            texts: None,
         }
     }
 }

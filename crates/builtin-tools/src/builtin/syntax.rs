@@ -80,10 +80,20 @@ pub(super) struct Check(Option<Receiver<Vec<SyntaxError>>>);
 impl Check {
     /// Adds the errors to the answer of the change.
     pub(super) fn add_to(self, mut result: ToolResult) -> ToolResult {
-        let errors = self.0.and_then(|receiver| receiver.recv().ok());
-        let errors = errors.unwrap_or_default();
-        if errors.is_empty() {
+        let Some((note, errors)) = self.finish() else {
             return result;
+        };
+        if let LlmContent::Text(text) = &mut result.llm_content {
+            text.push_str(&note);
+        }
+        result.with_data("syntaxErrors", errors)
+    }
+
+    /// Returns a note on the errors, after a line feed, and the errors as data; `None` if there are none.
+    pub(super) fn finish(self) -> Option<(String, serde_json::Value)> {
+        let errors = self.0.and_then(|receiver| receiver.recv().ok())?;
+        if errors.is_empty() {
+            return None;
         }
         let lines: Vec<_> = errors
             .iter()
@@ -93,10 +103,6 @@ impl Check {
             "\nThis part of the file parsed before the change, and does not now: {}.",
             lines.join(", ")
         );
-        let errors = serde_json::to_value(errors).unwrap_or_default();
-        if let LlmContent::Text(text) = &mut result.llm_content {
-            text.push_str(&note);
-        }
-        result.with_data("syntaxErrors", errors)
+        Some((note, serde_json::to_value(errors).unwrap_or_default()))
     }
 }
