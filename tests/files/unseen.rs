@@ -39,6 +39,8 @@ struct Conversation<'w> {
     number: usize,
     /// The step with which the conversation began: the first call, of single calls the first that reads or writes.
     began: Option<usize>,
+    /// The present step.
+    serial: usize,
 }
 
 /// The conversation that has last written each file, and in which step.
@@ -54,20 +56,23 @@ impl<'w> Conversation<'w> {
             1 => Door::Server(Box::new(Server::greeted(ws, &[], &json!({})))),
             _ => Door::Calls(format!("conversation {number}")),
         };
-        let began = None;
         let seen = HashMap::new();
         Self {
             ws,
             door,
             seen,
             number,
-            began,
+            began: None,
+            serial: 0,
         }
     }
 
     /// Makes a call; an error is its message.
     fn call(&mut self, tool: &str, args: &Value) -> Result<String, String> {
         let text = |value: &Value| value.as_str().map(str::to_owned);
+        if !matches!(self.door, Door::Calls(_)) {
+            self.began.get_or_insert(self.serial);
+        }
         let response = match &mut self.door {
             Door::Calls(session) => {
                 let call = self.ws.tool(tool).arguments(args).unwatched();
@@ -205,9 +210,7 @@ fn step(
     writers: &mut Writers,
 ) -> Step {
     let ws = conversation.ws;
-    if !matches!(conversation.door, Door::Calls(_)) {
-        conversation.began.get_or_insert(serial);
-    }
+    conversation.serial = serial;
     let name = random.of(&FILES);
     let before = content(ws, name);
     let seen = conversation.seen.get(name).cloned();

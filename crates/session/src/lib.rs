@@ -38,6 +38,7 @@ use gemini_tools_settings::settings::UndoSettings;
 use gemini_tools_settings::trust::TrustWatch;
 use gemini_tools_workspace::Workspace;
 use gemini_tools_workspace::journal::{Caller, Journal, Limits};
+use gemini_tools_workspace::seen::SeenFiles;
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -138,7 +139,8 @@ impl Session {
         let mut roots = more.to_vec();
         roots.extend(project.settings.include_directories.iter().cloned());
         roots.extend(roots_from_env());
-        let workspace = Arc::new(project.workspace(&roots)?);
+        let workspace = project.workspace(&roots)?.with_seen(process_memory());
+        let workspace = Arc::new(workspace);
         let gate = project.gate(&workspace, rules);
         let journal = journal(&workspace, &project.settings.undo);
         workspace.seen().react(project.settings.unseen_changes);
@@ -518,6 +520,12 @@ fn journal(workspace: &Workspace, wanted: &UndoSettings) -> Option<Arc<Journal>>
     let journal = Arc::new(journal);
     workspace.set_journal(Arc::clone(&journal));
     Some(journal)
+}
+
+/// Returns what this process has seen of files. Sessions come and go with the settings, and the conversation goes on.
+fn process_memory() -> Arc<SeenFiles> {
+    static SEEN: OnceLock<Arc<SeenFiles>> = OnceLock::new();
+    Arc::clone(SEEN.get_or_init(Arc::default))
 }
 
 /// Returns the program and the session that make changes: the session as the environment names it, the program as the

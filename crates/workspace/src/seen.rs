@@ -19,7 +19,7 @@ use std::fs::File;
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime};
 
 /// The largest file whose lines are remembered, in bytes.
@@ -75,7 +75,7 @@ struct SeenFile {
 pub struct SeenFiles {
     files: Mutex<HashMap<PathBuf, SeenFile>>,
     store: OnceLock<PathBuf>,
-    reaction: OnceLock<UnseenChanges>,
+    reaction: Mutex<UnseenChanges>,
     /// The beginning of the process, in milliseconds since 1970.
     began: u64,
 }
@@ -85,7 +85,7 @@ impl Default for SeenFiles {
         Self {
             files: Mutex::default(),
             store: OnceLock::new(),
-            reaction: OnceLock::new(),
+            reaction: Mutex::default(),
             began: now(),
         }
     }
@@ -304,14 +304,14 @@ impl SeenFiles {
         let _ = self.store.set(own);
     }
 
-    /// Sets what happens to a write that would lose what its caller has not seen; the first call counts.
+    /// Sets what happens to a write that would lose what its caller has not seen.
     pub fn react(&self, reaction: UnseenChanges) {
-        let _ = self.reaction.set(reaction);
+        *self.reaction.lock().unwrap_or_else(PoisonError::into_inner) = reaction;
     }
 
     /// Returns what happens to a write that would lose what its caller has not seen.
     pub fn reaction(&self) -> UnseenChanges {
-        self.reaction.get().copied().unwrap_or_default()
+        *self.reaction.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the beginning of the conversation, in milliseconds since 1970; `None` where it is not known.
@@ -411,6 +411,13 @@ impl Workspace {
     /// Returns the memory of what the conversation has seen.
     pub fn seen(&self) -> &SeenFiles {
         &self.seen
+    }
+
+    /// Returns the same workspace with the memory of a conversation that goes on.
+    #[must_use]
+    pub fn with_seen(mut self, seen: Arc<SeenFiles>) -> Self {
+        self.seen = seen;
+        self
     }
 
     /// Remembers that the caller was shown a file.
