@@ -138,6 +138,24 @@ fn definitions_come_before_the_lines_that_use_them() {
 }
 
 #[test]
+fn a_patch_names_the_lines_that_it_breaks_in_each_file() {
+    let ws = Workspace::new().file("a.rs", SOURCE).file("b.rs", SOURCE);
+    let broken = |name: &str| {
+        format!(
+            "--- a/{name}\n+++ b/{name}\n@@ -1,3 +1,3 @@\n fn main() {{\n-    run();\n+    run(;\n }}\n"
+        )
+    };
+    let patch = json!({"patch": broken("a.rs") + &broken("b.rs")});
+    let call = ws.tool("apply_patch").arguments(&patch);
+    let said = call.changing(&["a.rs", "b.rs"]).run().output();
+    assert_eq!(
+        said.matches("does not now: line 2 `run(;`.").count(),
+        2,
+        "{said}"
+    );
+}
+
+#[test]
 fn the_calls_of_a_batch_share_one_parser() {
     let ws = Workspace::new().file("a.rs", SOURCE);
     let call = |old: &str, new: &str| {

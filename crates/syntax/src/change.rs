@@ -2,7 +2,7 @@
 
 use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
 use std::ops::Range;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// A part of at most so many lines is tried before the larger ones around it.
 const PART_LINES: usize = 400;
@@ -122,11 +122,13 @@ impl<'t> Change<'t> {
 
     /// Returns the ranges of new lines that differ from old ones. Where lines were only taken
     /// away, that is the line after them.
-    pub(crate) fn hunks(&self, until: Instant) -> Vec<Range<usize>> {
+    pub(crate) fn hunks(&self, budget: Duration) -> Vec<Range<usize>> {
         let old = &self.old[self.old_range.clone()];
         let new = &self.new[self.new_range.clone()];
         let from = self.new_range.start;
         let last = self.new.len().saturating_sub(1);
+        // Past it the ranges are larger than they need be.
+        let until = Instant::now() + budget;
         capture_diff_slices_deadline(Algorithm::Myers, old, new, Some(until))
             .iter()
             .filter(|op| !matches!(op, DiffOp::Equal { .. }))

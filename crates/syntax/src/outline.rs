@@ -1,11 +1,11 @@
 //! What a text defines, by the queries for tags that come with the grammars.
 
-use crate::parser::{TimedParser, is_source};
+use crate::parser::{TimedParser, is_source, thread_time};
 use crate::{Language, Symbol};
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::Duration;
 use tree_sitter::{
     CaptureQuantifier, Node, Query, QueryCursor, QueryCursorOptions, StreamingIterator,
 };
@@ -75,9 +75,9 @@ fn query(language: Language) -> Option<Arc<Query>> {
     Some(query)
 }
 
-fn matches(query: &Query, root: Node<'_>, text: &str, until: Instant) -> Vec<Symbol> {
+fn matches(query: &Query, root: Node<'_>, text: &str, until: Duration) -> Vec<Symbol> {
     let mut is_over = |_: &_| {
-        if Instant::now() < until {
+        if thread_time() < until {
             ControlFlow::Continue(())
         } else {
             ControlFlow::Break(())

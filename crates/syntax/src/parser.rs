@@ -1,8 +1,9 @@
 //! Parsing within a time, and which texts are parsed.
 
 use crate::{BUDGET, Language, MAX_BYTES};
+use rustix::time::{ClockId, clock_gettime};
 use std::ops::ControlFlow;
-use std::time::Instant;
+use std::time::Duration;
 use tree_sitter::{ParseOptions, Parser, Tree};
 
 /// Longer lines are no person's.
@@ -31,11 +32,21 @@ pub(crate) fn is_source(text: &str) -> bool {
             .any(|line| GENERATED.iter().any(|mark| line.contains(mark)))
 }
 
-/// A parser that must be done by a point in time.
+/// Returns the processor time of this thread. It is what a question may cost: on a busy machine a question of a
+/// millisecond can wait for its turn longer than the whole budget, and would go without an answer.
+pub(crate) fn thread_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(
+        u64::try_from(time.tv_sec).unwrap_or_default(),
+        u32::try_from(time.tv_nsec).unwrap_or_default(),
+    )
+}
+
+/// A parser that must be done by a point in the processor time of its thread.
 pub(crate) struct TimedParser {
     parser: Parser,
     pub(crate) language: Language,
-    pub(crate) until: Instant,
+    pub(crate) until: Duration,
 }
 
 impl TimedParser {
@@ -46,7 +57,7 @@ impl TimedParser {
         Some(Self {
             parser,
             language,
-            until: Instant::now() + BUDGET,
+            until: thread_time() + BUDGET,
         })
     }
 
@@ -54,7 +65,7 @@ impl TimedParser {
     pub(crate) fn parse(&mut self, text: &str) -> Option<Tree> {
         let until = self.until;
         let mut is_over = |_: &_| {
-            if Instant::now() < until {
+            if thread_time() < until {
                 ControlFlow::Continue(())
             } else {
                 ControlFlow::Break(())
