@@ -1,5 +1,6 @@
 //! Where two versions of a text differ, and the parts around that which can be parsed alone.
 
+use crate::BUDGET;
 use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
 use std::ops::Range;
 use std::time::Instant;
@@ -122,7 +123,8 @@ impl<'t> Change<'t> {
 
     /// Returns the ranges of new lines that differ from old ones. Where lines were only taken
     /// away, that is the line after them.
-    pub(crate) fn hunks(&self, until: Instant) -> Vec<Range<usize>> {
+    pub(crate) fn hunks(&self) -> Vec<Range<usize>> {
+        let until = Instant::now() + BUDGET;
         let old = &self.old[self.old_range.clone()];
         let new = &self.new[self.new_range.clone()];
         let from = self.new_range.start;

@@ -117,7 +117,7 @@ impl Judge<'_> {
     /// Names the changed lines that are answerable: those in the lines that don't parse, the
     /// smallest such ranges first, or else those that are nearest.
     fn report(&self, mut faults: Vec<Range<usize>>) -> Vec<SyntaxError> {
-        let hunks = self.change.hunks(self.parser.until);
+        let hunks = self.change.hunks();
         faults.sort_by_key(|lines| (lines.len(), lines.start));
         let mut lines = Vec::new();
         for fault in faults {

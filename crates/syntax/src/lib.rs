@@ -42,7 +42,7 @@ pub use outline::outline;
 
 use std::time::Duration;
 
-/// Time for one question, however many texts it parses.
+/// Processor time for one question, however many texts it parses.
 pub const BUDGET: Duration = Duration::from_millis(50);
 
 /// Larger texts are left out.

@@ -1,11 +1,9 @@
 //! What a text defines, by the queries for tags that come with the grammars.
 
-use crate::parser::{TimedParser, is_source};
+use crate::parser::{TimeLimit, TimedParser, is_source};
 use crate::{Language, Symbol};
 use std::collections::{HashMap, HashSet};
-use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
 use tree_sitter::{
     CaptureQuantifier, Node, Query, QueryCursor, QueryCursorOptions, StreamingIterator,
 };
@@ -35,7 +33,7 @@ pub fn outline(text: &str, language: Language) -> Vec<Symbol> {
     let Some(tree) = parser.parse(text) else {
         return Vec::new();
     };
-    let mut symbols = matches(&query, tree.root_node(), text, parser.until);
+    let mut symbols = matches(&query, tree.root_node(), text, parser.limit);
     symbols.sort_by_key(|symbol| (symbol.line, usize::MAX - symbol.end_line));
     let mut around: Vec<usize> = Vec::new();
     for symbol in &mut symbols {
@@ -75,14 +73,8 @@ fn query(language: Language) -> Option<Arc<Query>> {
     Some(query)
 }
 
-fn matches(query: &Query, root: Node<'_>, text: &str, until: Instant) -> Vec<Symbol> {
-    let mut is_over = |_: &_| {
-        if Instant::now() < until {
-            ControlFlow::Continue(())
-        } else {
-            ControlFlow::Break(())
-        }
-    };
+fn matches(query: &Query, root: Node<'_>, text: &str, limit: TimeLimit) -> Vec<Symbol> {
+    let mut is_over = |_: &_| limit.check();
     let options = QueryCursorOptions::new().progress_callback(&mut is_over);
     let mut cursor = QueryCursor::new();
     let mut matches = cursor.matches_with_options(query, root, text.as_bytes(), options);

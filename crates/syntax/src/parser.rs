@@ -1,8 +1,9 @@
 //! Parsing within a time, and which texts are parsed.
 
 use crate::{BUDGET, Language, MAX_BYTES};
+use rustix::time::{ClockId, clock_gettime};
 use std::ops::ControlFlow;
-use std::time::Instant;
+use std::time::Duration;
 use tree_sitter::{ParseOptions, Parser, Tree};
 
 /// Longer lines are no person's.
@@ -31,11 +32,35 @@ pub(crate) fn is_source(text: &str) -> bool {
             .any(|line| GENERATED.iter().any(|mark| line.contains(mark)))
 }
 
-/// A parser that must be done by a point in time.
+/// A limit of this thread's processor time, which a busy machine does not shorten.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TimeLimit(Duration);
+
+impl TimeLimit {
+    fn new() -> Self {
+        Self(processor_time() + BUDGET)
+    }
+
+    /// Breaks when the time is over.
+    pub(crate) fn check(self) -> ControlFlow<()> {
+        if processor_time() < self.0 {
+            ControlFlow::Continue(())
+        } else {
+            ControlFlow::Break(())
+        }
+    }
+}
+
+fn processor_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+/// A parser that must be done within a limit.
 pub(crate) struct TimedParser {
     parser: Parser,
     pub(crate) language: Language,
-    pub(crate) until: Instant,
+    pub(crate) limit: TimeLimit,
 }
 
 impl TimedParser {
@@ -46,20 +71,14 @@ impl TimedParser {
         Some(Self {
             parser,
             language,
-            until: Instant::now() + BUDGET,
+            limit: TimeLimit::new(),
         })
     }
 
     /// Returns `None` if the time is over.
     pub(crate) fn parse(&mut self, text: &str) -> Option<Tree> {
-        let until = self.until;
-        let mut is_over = |_: &_| {
-            if Instant::now() < until {
-                ControlFlow::Continue(())
-            } else {
-                ControlFlow::Break(())
-            }
-        };
+        let limit = self.limit;
+        let mut is_over = |_: &_| limit.check();
         let options = ParseOptions::new().progress_callback(&mut is_over);
         let mut read = |at: usize, _| text.as_bytes().get(at..).unwrap_or_default();
         let tree = self

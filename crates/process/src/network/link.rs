@@ -36,9 +36,9 @@ const SPARE: Duration = Duration::from_secs(2);
 /// caller waits or not.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Time that a parsed text is waited for: what the parser may take, and the start of its process on
-/// a busy machine.
-const PARSING: Duration = Duration::from_millis(200);
+/// Time that an answer about a text is waited for. The parser keeps a far shorter limit by itself;
+/// a busy machine may take long to start its process.
+const PARSING: Duration = Duration::from_secs(2);
 
 /// The reason why there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
