@@ -318,10 +318,12 @@ impl<'t> Placing<'t> {
 
     /// Finds lines that are quoted inexactly in the text from a byte on.
     fn inexact(&self, hunk: &Hunk, from: usize) -> Result<Placed, HunkError> {
-        let joined = |lines: &mut dyn Iterator<Item = &Line>| -> String {
+        let lines = without_blank_ends(&hunk.lines);
+        let joined = |left_out: Role| -> String {
+            let lines = lines.iter().filter(|line| line.role != left_out);
             lines.flat_map(|line| [&*line.text, "\n"]).collect()
         };
-        let (old, new) = (joined(&mut hunk.old()), joined(&mut hunk.new_lines()));
+        let (old, new) = (joined(Role::Added), joined(Role::Removed));
         let window = &self.text[from..];
         if window.len() > MAX_COMPARED_BYTES || old.len() > MAX_HUNK_BYTES {
             return Err(HunkError::new(hunk, "its lines are not in the file"));
@@ -349,14 +351,15 @@ impl<'t> Placing<'t> {
         let (start, end) = (from + edited.place.start, from + edited.place.end);
         let before = self.text[..start].rsplit('\n').next().unwrap_or_default();
         let after = self.text[end..].split('\n').next().unwrap_or_default();
-        // Blank lines at the ends of a hunk are lines, not what is around a text.
+        // A blank line before what is new is a line, not what is around a text.
         let place = &self.text[start..end];
         let count = place
             .strip_suffix('\n')
             .unwrap_or(place)
             .split('\n')
             .count();
-        let has_all = edited.reading == Some(Reading::LinesLeftOut) || count == hunk.old().count();
+        let wanted = old.matches('\n').count();
+        let has_all = edited.reading == Some(Reading::LinesLeftOut) || count == wanted;
         let is_whole = before.trim().is_empty() && after.trim().is_empty() && has_all;
         let is_in_place = (!hunk.is_at_end || self.text[end..].trim().is_empty())
             && (!hunk.is_at_start || self.text[..start].trim().is_empty());
@@ -365,6 +368,22 @@ impl<'t> Placing<'t> {
         }
         Ok((start..end, edited.content, edited.reading))
     }
+}
+
+/// Leaves out the blank lines that stay at the ends of a hunk: they are in the file as they are.
+fn without_blank_ends(mut lines: &[Line]) -> &[Line] {
+    let is_blank = |line: &Line| line.role == Role::Context && line.text.trim().is_empty();
+    while let [first, rest @ ..] = lines
+        && is_blank(first)
+    {
+        lines = rest;
+    }
+    while let [rest @ .., last] = lines
+        && is_blank(last)
+    {
+        lines = rest;
+    }
+    lines
 }
 
 fn without_end(line: &str) -> &str {
