@@ -140,6 +140,13 @@ impl<'t> Change<'t> {
             .collect()
     }
 
+    /// Returns true if the preprocessor of C reads some of the lines that differ.
+    pub(crate) fn has_directives(&self) -> bool {
+        let old = self.old[self.old_range.clone()].iter();
+        let mut changed = old.chain(&self.new[self.new_range.clone()]);
+        changed.any(|line| line.trim_start().starts_with('#'))
+    }
+
     pub(crate) fn new_line(&self, at: usize) -> &'t str {
         self.new.get(at).copied().unwrap_or_default()
     }

@@ -70,8 +70,10 @@ impl Judge<'_> {
             if faults.is_empty() {
                 break;
             }
-            // Macros make text that no grammar of C knows, but leave brackets and quotes in pairs.
-            if self.has_macros() && is_balanced >= old_is_balanced {
+            // Macros make text that no grammar of C knows, but leave brackets and quotes in pairs,
+            // unless the two branches of a condition have a part each.
+            let is_odd = old_is_balanced && !is_balanced && !self.change.has_directives();
+            if self.has_macros() && !is_odd {
                 break;
             }
             if self.is_confirmed(&part)? {
