@@ -13,7 +13,7 @@ import { NETWORK_TOOLS } from './network.mjs';
 import { SEVEN_TOOLS } from './seven_tools.mjs';
 import { SHELL_TOOLS } from './shell.mjs';
 
-const HOST_NAMES = Object.keys({ ...SEVEN_TOOLS, ...SHELL_TOOLS, ...NETWORK_TOOLS }).map((tool) => DISCOVERED + tool);
+const HOST_NAMES = [...Object.keys({ ...SEVEN_TOOLS, ...SHELL_TOOLS, ...NETWORK_TOOLS }), 'apply_patch'].map((tool) => DISCOVERED + tool);
 
 const ARGUMENTS = 'arguments';
 const STDIN = 'stdin';

@@ -53,6 +53,7 @@ export function servedScript(workspace) {
       [call('edit', 'replace', { file_path: file, old_string: 'first', new_string: '1st' })],
       [call('smart', 'smart_edit', { file_path: file, instruction: 'count on', old_string: 'second', new_string: '2nd' })],
       [call('write', 'write_file', { file_path: path.join(workspace, 'new.txt'), content: 'new\n' })],
+      [call('patch', 'apply_patch', { patch: '*** Begin Patch\n*** Add File: patched.txt\n+new\n*** End Patch' })],
       [call('run', 'run_shell_command', { command: 'cat notes.txt new.txt' }), call('miss', 'read_file', { absolute_path: 'none.txt' })],
       [call('start', 'run_shell_command', { command: 'echo it is ready; sleep 300', is_background: true })],
       [{ id: 'ready', tool: named('read_background_output'), args: (responses) => ({ ...pid(responses), pattern: 'is ready' }) }],

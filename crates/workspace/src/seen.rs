@@ -28,6 +28,9 @@ const MAX_HASHED_BYTES: u64 = 256 * 1024;
 /// The time within which a file may be written twice and have the same stamp, in milliseconds.
 const TICK_MILLIS: u64 = 50;
 
+/// The file beside what a conversation has seen that is as old as the conversation.
+const BEGAN: &str = "began";
+
 /// The age from which on the memory of a conversation is removed.
 const MAX_AGE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
@@ -319,8 +322,8 @@ impl SeenFiles {
         let Some(store) = self.store.get() else {
             return Some(self.began);
         };
-        let created = store.metadata().ok()?.created().ok()?;
-        let since = created.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+        let began = store.join(BEGAN).metadata().ok()?.modified().ok()?;
+        let since = began.duration_since(SystemTime::UNIX_EPOCH).ok()?;
         u64::try_from(since.as_millis()).ok()
     }
 
@@ -344,12 +347,23 @@ impl SeenFiles {
         }
     }
 
+    /// Makes the file whose time is the beginning of the conversation. The directory's time of creation would do, but
+    /// the standard library does not tell it where it is linked to musl.
+    fn mark_beginning(&self) {
+        if let Some(mark) = self.store.get().map(|store| store.join(BEGAN))
+            && !mark.exists()
+        {
+            write_cache(&mark, b"");
+        }
+    }
+
     fn put(&self, path: PathBuf, seen: SeenFile) {
         match self.place(&path) {
             None => {
                 self.lock().insert(path, seen);
             }
             Some(place) => {
+                self.mark_beginning();
                 // What can't be kept is as if it had not been read: nothing is refused for it.
                 write_cache(&place, &seen.to_bytes(&path));
             }
