@@ -98,6 +98,7 @@ export async function checkServed(report, { script, recorded, session, playgroun
       search: /L2: second line/,
       edit: /Successfully modified file: .* \(1 replacements\)/,
       smart: /notes\.txt/,
+      patch: /Successfully applied the patch to 1 file/,
       write: /Successfully created and wrote to new file: .*new\.txt\. It has 4 bytes/,
       run: /1st line\\n2nd line\\nnew/,
       miss: /none\.txt/,
