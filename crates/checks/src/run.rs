@@ -2,7 +2,7 @@
 //!
 //! # How it works
 //!
-//! Rules with the same `include` and `exclude` share a [`Filter`], which is asked once for a file. What is left of a file's
+//! Rules with the same `include` and `exclude` share a filter, which is asked once for a file. What is left of a file's
 //! rules that ask for lines is tried in blocks: one automaton finds which of them can match in a block at all, and only
 //! those search it. A file that no such rule is about is not opened.
 

@@ -34,6 +34,10 @@ impl Parser {
     }
 
     /// Returns true if files of this name can be parsed.
+    #[cfg_attr(
+        not(feature = "full"),
+        expect(clippy::unused_self, reason = "there is no parser to ask")
+    )]
     pub(super) fn knows(&self, name: &str) -> bool {
         #[cfg(feature = "full")]
         let is_there = self.link.is_some();

@@ -1,7 +1,7 @@
 //! Patches: changes of several files in one text.
 //!
 //! A text is in one of two grammars, told apart by their first marks: the envelope of codex's `apply_patch`
-//! ([`envelope`]), and unified differences, git's among them ([`unified`]). What is in neither is refused. [`place`]
+//! (`envelope`), and unified differences, git's among them (`unified`). What is in neither is refused. `place`
 //! finds where the hunks of a file belong and makes its new content.
 //!
 //! This module works on text and knows no files and no tools.
