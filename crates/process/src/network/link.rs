@@ -131,7 +131,8 @@ impl Link {
         let (sender, receiver) = channel();
         let link = Arc::clone(self);
         let old = Some(OldPart::new(old, &text));
-        std::thread::spawn(move || {
+        // Where no thread can be started there is no answer: the receiver finds its sender gone.
+        let _ = std::thread::Builder::new().spawn(move || {
             if let Some(errors) = link.parse(&SyntaxRequest {
                 id: 0,
                 name,

@@ -363,25 +363,14 @@ impl ChangeSet<'_> {
             (Some(_), None) => {
                 rename_new(dir.as_fd(), &name, temporary_dir.as_fd(), &temporary).map_err(fail)
             }
-            (Some(_), Some(_)) => renameat_with(
-                &temporary_dir,
-                &*temporary,
-                &dir,
-                &*name,
-                RenameFlags::EXCHANGE,
-            )
-            .map_err(fail),
+            (Some(_), Some(_)) => {
+                exchange(temporary_dir.as_fd(), &temporary, dir.as_fd(), &name).map_err(fail)
+            }
         }?;
         // What came out may be another file than was looked at.
         if before.is_some() && stamp_at(&temporary_dir, &temporary) != before {
             let _ = match after {
-                Some(_) => renameat_with(
-                    &temporary_dir,
-                    &*temporary,
-                    &dir,
-                    &*name,
-                    RenameFlags::EXCHANGE,
-                ),
+                Some(_) => exchange(temporary_dir.as_fd(), &temporary, dir.as_fd(), &name),
                 None => rename_new(temporary_dir.as_fd(), &temporary, dir.as_fd(), &name),
             };
             return Err("was changed by another program meanwhile".to_owned());
@@ -413,14 +402,9 @@ impl ChangeSet<'_> {
             (Some(_), None) => {
                 rename_new(temporary_dir.as_fd(), &temporary, dir.as_fd(), &name).map_err(drop)
             }
-            (Some(_), Some(_)) => renameat_with(
-                &temporary_dir,
-                &*temporary,
-                &dir,
-                &*name,
-                RenameFlags::EXCHANGE,
-            )
-            .map_err(drop),
+            (Some(_), Some(_)) => {
+                exchange(temporary_dir.as_fd(), &temporary, dir.as_fd(), &name).map_err(drop)
+            }
         }
     }
 
@@ -462,6 +446,16 @@ fn rename_new(
     new: impl Arg,
 ) -> Result<(), Errno> {
     renameat_with(from, name, to, new, RenameFlags::NOREPLACE)
+}
+
+/// Exchanges two files, so that each has the other's name at any moment.
+fn exchange(
+    from: BorrowedFd<'_>,
+    name: impl Arg,
+    to: BorrowedFd<'_>,
+    other: impl Arg,
+) -> Result<(), Errno> {
+    renameat_with(from, name, to, other, RenameFlags::EXCHANGE)
 }
 
 fn stamp_at(dir: impl AsFd, name: impl Arg) -> Option<ContentStamp> {
