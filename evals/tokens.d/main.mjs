@@ -18,6 +18,9 @@ const FACTS = JSON.parse(fs.readFileSync(new URL('../../tests/logs/facts.json', 
 const VERSION = '0.61.0';
 const CALL_LIMIT_MS = 60_000;
 
+/** The project's root as both sides' answers are counted: not the temporary directory's long name, but one as people have. */
+const ROOT = '/home/you/src/project';
+
 /** How many calls one session of Gemini CLI makes. */
 const CALLS_PER_SESSION = 10;
 
@@ -84,7 +87,7 @@ async function theirs(base, logs) {
     for (const [{ id }] of turns) {
       const answer = answers.get(id);
       if (!answer) throw new Error(`Gemini CLI gave no answer to call ${id}; it ${ending(session)}\n${session.stderr}`);
-      texts.push(textOf(answer.functionResponse.response).replaceAll(playground.workspace, '/project'));
+      texts.push(textOf(answer.functionResponse.response).replaceAll(playground.workspace, ROOT));
     }
   }
   return texts;
@@ -98,7 +101,7 @@ async function ours(base, callTool, logs) {
     const env = { PATH: process.env.PATH, HOME: playground.home, TMPDIR: playground.temporary, LANG: 'C.UTF-8', GEMINI_CLI_TRUST_WORKSPACE: 'true' };
     const result = await run(callTool, [tool], { cwd: playground.workspace, env, input: JSON.stringify(args), limitMs: CALL_LIMIT_MS });
     const { functionResponse } = JSON.parse(result.stdout);
-    texts.push(textOf(functionResponse.response).replaceAll(playground.workspace, '/project'));
+    texts.push(textOf(functionResponse.response).replaceAll(playground.workspace, ROOT));
   }
   return texts;
 }
@@ -130,7 +133,7 @@ async function main() {
   try {
     const count = await tokenizer();
     const [their, our] = [await theirs(base, options.logs), await ours(base, path.resolve(options['call-tool']), options.logs)];
-    const list = options.logs ? logCalls() : calls('/project');
+    const list = options.logs ? logCalls() : calls(ROOT);
     const kinds = new Map();
     list.forEach(([kind, tool, args], position) => {
       const both = [count(their[position]), count(our[position])];

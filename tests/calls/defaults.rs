@@ -50,9 +50,7 @@ fn a_terminal_gets_text_with_paths_numbers_and_matches_in_colour() {
         "{listed:?}"
     );
     let found = shown(ws.call_tool(&["glob", "pattern=*.md"]), 0);
-    let path = format!("\x1b[35m{}\x1b[0m/\x1b[35mREADME.md", ws.dir().display());
-    let found = found.replace("\x1b[35m/\x1b[0m", "/");
-    assert!(found.contains(&path), "{found:?}");
+    assert!(found.contains("\n\x1b[35mREADME.md\x1b[0m"), "{found:?}");
 }
 
 #[test]

@@ -111,8 +111,7 @@ fn geminiignore_takes_back_what_git_ignores_and_decides_before_it() {
         let ws = ws.file(".gitignore", git).file(".geminiignore", gemini);
         let listed = |arguments: Value| {
             let output = ws.call("glob", &arguments).output();
-            let root = format!("{}/", ws.dir().display());
-            let names = output.lines().filter_map(|line| line.strip_prefix(&root));
+            let names = output.lines().skip(1);
             let mut names: Vec<_> = names
                 .filter(|n| !n.starts_with('.'))
                 .map(str::to_owned)

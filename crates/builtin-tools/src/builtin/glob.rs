@@ -36,9 +36,10 @@ pub(super) static TOOL: BuiltinTool = BuiltinTool {
     name: "glob",
     summary: "Finds paths by pattern, the newest first",
     description: "Finds files of the project by a glob pattern, such as 'src/**/*.ts' or \
-        '**/*.{md,txt}', and gives their absolute paths: those changed within a day first, the \
-        newest at the top, then the others by name. '*.ts' looks at the top directory only. \
-        Hidden files count; ignored ones are left out and counted.",
+        '**/*.{md,txt}', and gives their paths, which begin at the project's root: those \
+        changed within a day first, the newest at the top, then the others by name. '*.ts' \
+        looks at the top directory only. Hidden files count; ignored ones are left out and \
+        counted.",
     info: ToolInfo::new("FindFiles", Kind::Search)
         .on_this_machine()
         .with_aliases(&["GlobTool"]),
@@ -376,9 +377,11 @@ impl Call {
         let mut places = Vec::new();
         for GlobMatch { place, path, .. } in &hits {
             text.push_str("\n");
-            text.push_path(place.path());
-            if !text.text.ends_with('/') {
-                text.push_looking("/", Look::Path);
+            if let Some(above) = self.scope.above(place) {
+                text.push_path(above);
+                if !text.text.ends_with('/') {
+                    text.push_looking("/", Look::Path);
+                }
             }
             text.push_name(path);
             if cx.view.places == ResultPlaces::Items {
@@ -413,6 +416,11 @@ impl Call {
         for (i, place) in self.scope.places.iter().enumerate() {
             text.push_str(if i == 0 { "" } else { " and " });
             text.push_path(place.path());
+        }
+        // Paths that begin at the root are read as such only if they don't seem to begin at the place.
+        if total > 0 && self.scope.has_inner_place() {
+            text.push_str(", as paths below ");
+            text.push_path(self.scope.workspace.root());
         }
         let ignored = Some(ignored).filter(|note| !note.is_empty());
         let notes = ignored.into_iter().chain(node_modules_note(report));

@@ -9,6 +9,7 @@ use gemini_tools_workspace::walk::{
 };
 use gemini_tools_workspace::{Respect, Workspace, WorkspacePath};
 use rustix::fs::FileType;
+use std::path::Path;
 use std::sync::Arc;
 
 pub(super) struct SearchScope {
@@ -26,6 +27,18 @@ impl SearchScope {
             .iter()
             .map(|place| self.workspace.display_name(place));
         names.collect::<Vec<_>>().join(" and ")
+    }
+
+    /// Returns what stands before the names of what is found at a place: nothing if that is the first root.
+    pub(super) fn above<'p>(&self, place: &'p WorkspacePath) -> Option<&'p Path> {
+        let is_root = place.path() == self.workspace.root();
+        (!is_root).then(|| self.workspace.display(place.path()))
+    }
+
+    /// Returns true if a place is a directory below the first root.
+    pub(super) fn has_inner_place(&self) -> bool {
+        let mut starts = self.places.iter().filter_map(|place| self.above(place));
+        starts.any(Path::is_relative)
     }
 
     pub(super) fn locations(&self) -> Vec<Location> {
