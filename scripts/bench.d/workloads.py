@@ -246,6 +246,20 @@ def build_around_search(bench, folder):
     return Workload(ours, peer, warm=partial(read_tree, rg, root), check=check, parts=parts)
 
 
+def build_checks(bench):
+    """Fifty rules in one walk, against one search by the peer for one of them."""
+    root = bench.corpora.linux
+    rules = Path(__file__).with_name("rules.toml")
+    ours = Command("--check", [bench.call_tool, "--check", rules], root)
+    rg = bench.searcher("rg")
+    peer = Command("rg -n", [rg, "-n", RULE], root)
+    return Workload(ours, peer, warm=partial(read_tree, rg, root), check=partial(check_checks, bench, ours))
+
+
+def check_checks(bench, ours):
+    return None if b" by 50 rules" in bench.capture(ours) else f"{ours.label} has not checked by fifty rules"
+
+
 def check_around(bench, parts):
     """Both must find the same number of lines by each pattern."""
     wrong = (check_count(bench, ours, peer) for _, ours, peer in parts)
@@ -544,6 +558,9 @@ def check_agent(bench, job, record, ours, others):
     return wrong
 
 
+# One of the rules in rules.toml.
+RULE = r"BUG_ON\("
+
 SEARCH_PEER, FOLDED_PEER, AROUND_PEER = "rg -n", "rg -n -i", "rg -P -n -i"
 SPECS = [
     Spec("get_tools", "get_tools", "cat", 0.6, 0.25, SMALL_MEMORY, START, (), build_get_tools, glibc_bar=1.05),
@@ -578,6 +595,9 @@ SPECS = [
     Spec(
         "search_around_prose", "the same in Documentation", AROUND_PEER, 2.0, 1.0, TREE_MEMORY, SLOW, ("linux",),
         partial(build_around_search, folder="Documentation"),
+    ),
+    Spec(
+        "checks", "--check with fifty rules", SEARCH_PEER, 3.5, 2.5, (64, 48), TREE, ("linux",), build_checks,
     ),
     Spec(
         "glob", "glob **/*.c, newest first", "fd -e c", 0.65, 0.55, TREE_MEMORY, TREE, ("linux",),

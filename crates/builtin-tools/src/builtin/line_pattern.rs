@@ -9,7 +9,8 @@ use super::query::{LineMatcher, Query};
 use super::search::{
     BUFFER_BYTES, Blocks, Failure, MAX_LINE_BYTES, beginning, cut, without_line_feed,
 };
-use aho_corasick::{AhoCorasick, MatchKind};
+use aho_corasick::Span;
+use aho_corasick::packed;
 use gemini_tools_core::text::count_newlines;
 use gemini_tools_core::tool::{Cancellation, ToolError};
 use gemini_tools_workspace::PageBuffer;
@@ -17,12 +18,25 @@ use grep_searcher::{MmapChoice, Searcher, SearcherBuilder, Sink, SinkMatch};
 use regex_syntax::hir::{Hir, HirKind};
 use std::borrow::Cow;
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 use std::ops::Range;
 
 /// Maximum number of texts of which a match must have one: more are hardly ever all missing.
 const MAX_LITERALS: usize = 64;
+
+/// Up to so many patterns rule a text out sooner each by itself.
+const FEW_PATTERNS: usize = 3;
+
+/// Number of texts that one searcher takes.
+const GROUP: usize = 64;
+
+/// Maximum number of searchers, each of which looks at the whole text.
+const MAX_GROUPS: usize = 8;
+
+/// Minimum length of a text in bytes: a searcher compares the beginnings of all, as far as the shortest goes.
+const MIN_LITERAL: usize = 3;
 
 /// Characters beyond ASCII that equal a letter of ASCII when case does not count: the signs of Kelvin and of the long s.
 const FOLDED: [&str; 2] = ["\u{212a}", "\u{17f}"];
@@ -107,59 +121,98 @@ fn required(hir: &Hir) -> Option<Vec<Vec<u8>>> {
     }
 }
 
-/// One automaton for the literal texts of many patterns: what of them can match in a text.
+/// Finds the literal texts of many patterns at once: what of them can match in a text.
 #[derive(Debug)]
 pub struct Prefilter {
-    automaton: Option<AhoCorasick>,
-    /// The patterns of each text of the automaton.
-    owners: Vec<Vec<usize>>,
+    groups: Vec<Group>,
+    /// Patterns that ignore case, any of which may match where a letter has a relative beyond ASCII.
+    folding: Vec<usize>,
     /// Patterns that may match anywhere.
     always: Vec<usize>,
 }
 
+/// Texts that one searcher finds, which looks at 16 or 32 bytes at a time. In lower case, since such a searcher can't
+/// ignore case: what it looks at is in lower case, too.
+#[derive(Debug)]
+struct Group {
+    searcher: packed::Searcher,
+    /// The texts, each with its pattern, by their first byte.
+    by_start: BTreeMap<u8, Vec<(Vec<u8>, usize)>>,
+}
+
+impl Group {
+    fn new(texts: &[(Vec<u8>, usize)]) -> Option<Self> {
+        let mut by_start = BTreeMap::<_, Vec<_>>::new();
+        for (text, pattern) in texts {
+            let first = text.first().copied()?;
+            by_start
+                .entry(first)
+                .or_default()
+                .push((text.clone(), *pattern));
+        }
+        let searcher = packed::Searcher::new(texts.iter().map(|(text, _)| text))?;
+        Some(Self { searcher, by_start })
+    }
+
+    /// Sets `possible` of the pattern of each text that is in `lower`.
+    fn look(&self, lower: &[u8], possible: &mut [bool]) {
+        let mut from = 0;
+        while let Some(found) = self.searcher.find_in(lower, Span::from(from..lower.len())) {
+            // The searcher names one of those that begin there.
+            let rest = &lower[found.start()..];
+            for (text, pattern) in self.by_start.get(&rest[0]).into_iter().flatten() {
+                possible[*pattern] |= rest.starts_with(text);
+            }
+            from = found.start() + 1;
+        }
+    }
+}
+
 impl Prefilter {
-    /// Makes the automaton for patterns, which are known by their number here.
+    /// Makes the searchers for patterns, which are known by their number here.
     pub fn new<'p>(patterns: impl IntoIterator<Item = &'p LinePattern>) -> Self {
-        let (mut texts, mut owners, mut always) = (Vec::new(), Vec::new(), Vec::new());
-        let mut folding = Vec::new();
+        let (mut texts, mut always, mut folding) = (Vec::new(), Vec::new(), Vec::new());
+        let patterns: Vec<_> = patterns.into_iter().collect();
+        let are_few = patterns.len() <= FEW_PATTERNS;
         for (i, pattern) in patterns.into_iter().enumerate() {
-            let Some(literals) = &pattern.literals else {
+            let fits = |all: &&Vec<Vec<u8>>| {
+                let are_long = all.iter().all(|one| one.len() >= MIN_LITERAL);
+                are_long && !are_few && texts.len() + all.len() <= MAX_GROUPS * GROUP
+            };
+            let Some(literals) = pattern.literals.as_ref().filter(fits) else {
                 always.push(i);
                 continue;
             };
             folding.extend(pattern.ignores_case.then_some(i));
-            texts.extend(literals.iter().cloned());
-            owners.extend(literals.iter().map(|_| vec![i]));
+            texts.extend(literals.iter().map(|one| (one.to_ascii_lowercase(), i)));
         }
-        texts.extend(FOLDED.map(|folded| folded.as_bytes().to_vec()));
-        owners.extend(FOLDED.map(|_| folding.clone()));
-        let automaton = AhoCorasick::builder()
-            .ascii_case_insensitive(true)
-            .match_kind(MatchKind::Standard)
-            .build(&texts);
-        // One that is too large leaves the work to the patterns themselves.
-        let automaton = automaton.ok();
-        if automaton.is_none() {
-            always = (0..always.len() + owners.len()).collect();
+        let mut groups = Vec::new();
+        for texts in texts.chunks(GROUP) {
+            match Group::new(texts) {
+                Some(group) => groups.push(group),
+                // This processor has no such instructions.
+                None => always.extend(texts.iter().map(|(_, pattern)| *pattern)),
+            }
         }
         Self {
-            automaton,
-            owners,
+            groups,
+            folding,
             always,
         }
     }
 
     /// Sets `possible` of each pattern that may match in a text, and leaves the others.
     pub fn look(&self, text: &[u8], possible: &mut [bool]) {
-        let mut set = |pattern: &usize| {
-            if let Some(flag) = possible.get_mut(*pattern) {
-                *flag = true;
-            }
-        };
-        self.always.iter().for_each(&mut set);
-        let automaton = self.automaton.iter();
-        for found in automaton.flat_map(|automaton| automaton.find_overlapping_iter(text)) {
-            self.owners[found.pattern()].iter().for_each(&mut set);
+        let mut set = |patterns: &[usize]| patterns.iter().for_each(|i| possible[*i] = true);
+        set(&self.always);
+        let has = |sign: &str| memchr::memmem::find(text, sign.as_bytes()).is_some();
+        if !self.folding.is_empty() && FOLDED.into_iter().any(has) {
+            set(&self.folding);
+        }
+        if !self.groups.is_empty() {
+            let lower = text.to_ascii_lowercase();
+            let groups = self.groups.iter();
+            groups.for_each(|group| group.look(&lower, possible));
         }
     }
 }
@@ -376,14 +429,30 @@ mod tests {
                 }
             }
         }
-        let todo = [pattern("TODO", false), pattern(r"\d+", false)];
-        let mut possible = [false; 2];
+        let todo = ["TODO", r"\d+", "TODO", "TODO"].map(|text| pattern(text, false));
+        let mut possible = [false; 4];
         Prefilter::new(&todo).look(b"nothing", &mut possible);
+        let only_digits = [false, true, false, false];
         assert_eq!(
-            possible,
-            [false, true],
+            possible, only_digits,
             "what has a literal text is ruled out"
         );
+    }
+
+    #[test]
+    fn a_text_is_found_wherever_it_begins_and_ends() {
+        let words = ["abc", "needle", "eed", "dle"];
+        let compiled = words.map(|word| pattern(word, false));
+        let filter = Prefilter::new(&compiled);
+        for length in 6..80 {
+            for start in 0..=length - 6 {
+                let mut text = vec![b'.'; length];
+                text[start..start + 6].copy_from_slice(b"nEEdle");
+                let mut possible = [false; 4];
+                filter.look(&text, &mut possible);
+                assert_eq!(possible, [false, true, true, true], "{start} of {length}");
+            }
+        }
     }
 
     #[test]
