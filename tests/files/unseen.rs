@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::harness::client::Server;
 use crate::harness::random::{Random, seeds};
+use crate::harness::steered::SteeredAgent;
 use crate::harness::{Workspace, executable, lines, trials};
 
 const FILES: [&str; 3] = ["a.txt", "b.txt", "c.txt"];
@@ -19,6 +20,7 @@ enum Door {
     Calls(String),
     Batch(Box<Server>),
     Server(Box<Server>),
+    Agent(Box<SteeredAgent>),
 }
 
 impl Door {
@@ -27,6 +29,7 @@ impl Door {
             Self::Calls(_) => "single calls",
             Self::Batch(_) => "a batch",
             Self::Server(_) => "a server",
+            Self::Agent(_) => "an agent",
         }
     }
 }
@@ -48,12 +51,13 @@ type Writers = HashMap<&'static str, (usize, usize)>;
 
 impl<'w> Conversation<'w> {
     fn new(ws: &'w Workspace, number: usize, random: &mut Random) -> Self {
-        let door = match random.below(4) {
+        let door = match random.below(5) {
             0 => {
                 let client = Server::start_program(ws, &executable("call_tool"), &["--batch"]);
                 Door::Batch(Box::new(client))
             }
             1 => Door::Server(Box::new(Server::greeted(ws, &[], &json!({})))),
+            2 => Door::Agent(Box::new(SteeredAgent::start(ws))),
             _ => Door::Calls(format!("conversation {number}")),
         };
         let seen = HashMap::new();
@@ -82,6 +86,7 @@ impl<'w> Conversation<'w> {
                 client.say(&json!({"name": tool, "args": args}).to_string());
                 client.message()["functionResponse"]["response"].take()
             }
+            Door::Agent(agent) => agent.call(tool, args),
             Door::Server(client) => {
                 let result = client.call(tool, args);
                 let said = text(&result["content"][0]["text"]).unwrap_or_default();

@@ -26,6 +26,7 @@ pub mod name_server;
 pub mod page;
 pub mod random;
 pub mod stand_in;
+pub mod steered;
 pub mod terminal;
 pub mod tree;
 pub mod web_server;
