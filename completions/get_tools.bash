@@ -113,7 +113,7 @@ _get_tools() {
             fi
             case "${prev}" in
                 --host)
-                    COMPREPLY=($(compgen -W "gemini qwen claude codex cursor vscode agy" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "agy amp claude cline codex copilot crush cursor gemini goose junie kilo kiro opencode qwen roo vscode windsurf zed" -- "${cur}"))
                     return 0
                     ;;
                 --try)
@@ -135,7 +135,7 @@ _get_tools() {
             fi
             case "${prev}" in
                 --host)
-                    COMPREPLY=($(compgen -W "gemini qwen claude codex cursor vscode agy" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "agy amp claude cline codex copilot crush cursor gemini goose junie kilo kiro opencode qwen roo vscode windsurf zed" -- "${cur}"))
                     return 0
                     ;;
                 --allow)

@@ -1,4 +1,4 @@
-# Sourced by scripts/e2e and those in evals/: runs main.mjs of the directory NAME.d beside the script, with node.
+# Sourced by scripts/e2e, scripts/hosts and those in evals/: runs main.mjs of the directory NAME.d beside the script, with node.
 # A missing node is no failure except where CI is true.
 # shellcheck shell=sh
 

@@ -73,6 +73,7 @@ fn an_answer_is_cut_to_what_the_host_hands_to_its_model() {
         ("qwen-cli-mcp-client-gemini-tools", "", 25_000),
         ("gemini-cli-mcp-client-gemini-tools", "", 40_000),
         ("opencode", "", 51_200),
+        ("kilo", "", 51_200),
         ("copilot-cli", "", 20_480),
     ] {
         let ws = workspace();
@@ -379,7 +380,9 @@ fn answers_that_the_clients_host_has_kept_for_all_projects_are_read_and_nothing_
         ("XDG_DATA_HOME", data.to_str().expect("UTF-8")),
     ];
     let of_opencode = directory("data/opencode/tool-output");
+    let of_kilo = directory("data/kilo/tool-output");
     for (client, kept) in [
+        ("kilo", of_kilo.join("tool_223fceee2001RR5B6BEiHwCd9f")),
         (
             "opencode",
             of_opencode.join("tool_220df62b4001sPwtxeYUWokajj"),

@@ -1,5 +1,6 @@
 //! `get_tools init --host`: the entry of each host, what it leaves alone, and the way back.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
@@ -10,25 +11,84 @@ use super::sarif::check_json;
 use crate::harness::tree::Tree;
 use crate::harness::{Answer, Call, Workspace, executable, place_executable};
 
-/// The hosts, and their files in the home directory and the project.
-const HOSTS: [(&str, &str, &str); 6] = [
-    ("qwen", ".qwen/settings.json", ".qwen/settings.json"),
-    ("claude", ".claude.json", ".mcp.json"),
-    ("codex", ".codex/config.toml", ".codex/config.toml"),
-    ("cursor", ".cursor/mcp.json", ".cursor/mcp.json"),
-    ("vscode", USERS_CODE, ".vscode/mcp.json"),
-    (
-        "agy",
-        ".gemini/config/mcp_config.json",
-        ".agents/mcp_config.json",
-    ),
-];
+const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/setup/hosts.d");
 
-const USERS_CODE: &str = if cfg!(target_os = "macos") {
-    "Library/Application Support/Code/User/mcp.json"
-} else {
-    ".config/Code/User/mcp.json"
-};
+/// What `init` must do for a host, by its file in `hosts.d`: lines of facts, a blank line, and what
+/// it writes where nothing was, byte for byte.
+pub(crate) struct Fixture {
+    pub(crate) host: String,
+    facts: BTreeMap<String, String>,
+    text: String,
+}
+
+impl Fixture {
+    /// All of them, sorted by host.
+    pub(crate) fn all() -> Vec<Self> {
+        let files = fs::read_dir(FIXTURES).expect("fixtures");
+        let mut paths: Vec<PathBuf> = files.map(|file| file.expect("a file").path()).collect();
+        paths.sort();
+        paths.iter().map(Self::read).collect()
+    }
+
+    fn read(path: &PathBuf) -> Self {
+        let all = fs::read_to_string(path).expect("a fixture");
+        let (facts, text) = all.split_once("\n\n").expect("a blank line");
+        let facts = facts.lines().map(|line| {
+            let (key, value) = line.split_once(": ").expect("a fact");
+            (key.to_owned(), value.to_owned())
+        });
+        Self {
+            host: path
+                .file_stem()
+                .expect("a name")
+                .to_string_lossy()
+                .into_owned(),
+            facts: facts.collect(),
+            text: text.to_owned(),
+        }
+    }
+
+    /// The options of the scopes that it has, and its file in each.
+    fn files(&self) -> Vec<(&'static str, String)> {
+        let users = self
+            .facts
+            .get("user-macos")
+            .filter(|_| cfg!(target_os = "macos"));
+        let users = users.unwrap_or(&self.facts["user"]);
+        let project = self.facts.get("project");
+        let project = project.map(|file| ("--project", format!("ws/{file}")));
+        [("--user", format!("home/{users}"))]
+            .into_iter()
+            .chain(project)
+            .collect()
+    }
+
+    /// Texts that the host reads, and that must be there again after an undo.
+    fn texts(&self) -> &'static [&'static str] {
+        const JSON: &str = "{\n  \"theme\": \"x\",\n\t\"mcpServers\": {\"other\": {\"command\": \"y\"}}, \"mcp\": {}\n}";
+        match &*self.facts["syntax"] {
+            "json" => &[JSON, "{}"],
+            "comments" => &[JSON, "// nothing\n", "{}\n"],
+            "lenient" => &[
+                JSON,
+                "{\n  // mine\n  \"theme\": \"x\", /* why */\n}\r\n",
+                "{}",
+            ],
+            "toml" => &[
+                "# mine\nmodel = \"m\" # why\n\n[projects.\"/a\"]\ntrust_level = \"trusted\"\n# end",
+                "[mcp_servers]\nother = { command = \"y\" }\n",
+                "",
+            ],
+            "yaml" => &[
+                "# mine\nMODE: m # why\nextensions:\n  other:\n    cmd: y # yes\n\n# end\n",
+                "extensions: {}",
+                "# nothing\n",
+                "",
+            ],
+            other => panic!("{}: no texts in {other}", self.host),
+        }
+    }
+}
 
 /// `get_tools` with the executables on the `PATH`, as they are installed.
 pub(crate) fn installed<'a>(ws: &'a Workspace, args: &[&str]) -> Call<'a> {
@@ -61,28 +121,19 @@ fn server() -> String {
     executable("serve_tools").display().to_string()
 }
 
-/// What `init` writes for the project, byte for byte: a file for each host in `hosts.d`.
-fn fixture(host: &str) -> String {
-    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/setup/hosts.d");
-    let ending = if host == "codex" { "toml" } else { "json" };
-    fs::read_to_string(format!("{directory}/{host}.{ending}")).expect("a file for each host")
-}
-
 #[test]
 fn each_host_gets_the_least_that_works_in_its_own_file() {
-    for (host, users, projects) in HOSTS {
-        for (option, file, command) in [
-            ("--user", format!("home/{users}"), server()),
-            (
-                "--project",
-                format!("ws/{projects}"),
-                "serve_tools".to_owned(),
-            ),
-        ] {
+    for fixture in Fixture::all() {
+        let host = &*fixture.host;
+        for (option, file) in fixture.files() {
             let ws = Workspace::new();
             let said = done(&ws, host, &[option]);
             let text = fs::read_to_string(ws.root().join(&file)).expect("a file");
-            let expected = fixture(host).replace("\"serve_tools\"", &format!("\"{command}\""));
+            let command = match option {
+                "--user" => server(),
+                _ => "serve_tools".to_owned(),
+            };
+            let expected = fixture.text.replace("serve_tools", &command);
             assert_eq!(text, expected, "{host}");
             let next = format!("Next: get_tools doctor --host {host}");
             assert!(said.contains("(new)") && said.contains(&next), "{said}");
@@ -95,14 +146,12 @@ fn each_host_gets_the_least_that_works_in_its_own_file() {
 /// These don't run here: `tests/schemas` has what their manuals say, and where.
 #[test]
 fn the_files_of_hosts_that_were_not_tried_have_the_documented_form() {
-    for (host, users, projects) in HOSTS {
+    for fixture in Fixture::all() {
+        let host = &*fixture.host;
         if !["cursor", "vscode", "agy"].contains(&host) {
             continue;
         }
-        for (option, file) in [
-            ("--user", format!("home/{users}")),
-            ("--project", format!("ws/{projects}")),
-        ] {
+        for (option, file) in fixture.files() {
             let ws = Workspace::new();
             done(&ws, host, &[option]);
             check_json(&format!("{host}-mcp.json"), &settings(&ws, &file));
@@ -112,15 +161,13 @@ fn the_files_of_hosts_that_were_not_tried_have_the_documented_form() {
 
 #[test]
 fn without_a_scope_the_file_is_the_one_that_counts_at_once() {
-    for (host, users, projects) in HOSTS {
+    for fixture in Fixture::all() {
+        let host = &*fixture.host;
         let ws = Workspace::new();
         done(&ws, host, &[]);
-        let is_users = ["qwen", "codex", "agy"].contains(&host);
-        let file = if is_users {
-            format!("home/{users}")
-        } else {
-            format!("ws/{projects}")
-        };
+        let option = format!("--{}", fixture.facts["default"]);
+        let mut files = fixture.files().into_iter();
+        let (_, file) = files.find(|(one, _)| *one == option).expect("its file");
         assert!(ws.root().join(&file).is_file(), "{host}: {file}");
         done(&ws, host, &["--undo"]);
         assert!(!ws.root().join(&file).exists(), "{host}: {file}");
@@ -129,23 +176,15 @@ fn without_a_scope_the_file_is_the_one_that_counts_at_once() {
 
 #[test]
 fn undo_leaves_every_byte_as_it_was() {
-    let json = "{\n  \"theme\": \"x\",\n\t\"mcpServers\": {\"other\": {\"command\": \"y\"}}, \"servers\": {}\n}";
-    let commented = "{\n  // mine\n  \"theme\": \"x\", /* why */\n}\r\n";
-    let toml = "# mine\nmodel = \"m\" # why\n\n[projects.\"/a\"]\ntrust_level = \"trusted\"\n# end";
-    for (host, users, projects) in HOSTS {
-        let texts = match host {
-            "codex" => vec![toml, "[mcp_servers]\nother = { command = \"y\" }\n", ""],
-            "claude" => vec![json, "{}"],
-            "qwen" => vec![json, "// nothing\n", "{}\n"],
-            _ => vec![json, commented, "{}"],
-        };
-        for (option, place) in [("--user", "home"), ("--project", "ws")] {
-            for text in texts.iter().copied().map(Some).chain([None]) {
+    for fixture in Fixture::all() {
+        let host = &*fixture.host;
+        for (option, file) in fixture.files() {
+            for text in fixture.texts().iter().copied().map(Some).chain([None]) {
                 let ws = Workspace::new();
-                let ws = match text {
-                    Some(text) if place == "home" => ws.home(users, text),
-                    Some(text) => ws.file(projects, text),
-                    None => ws,
+                let ws = match (file.split_once('/'), text) {
+                    (Some(("home", file)), Some(text)) => ws.home(file, text),
+                    (Some((_, file)), Some(text)) => ws.file(file, text),
+                    _ => ws,
                 };
                 let before = Tree::of(ws.root());
                 let said = done(&ws, host, &[option]);
@@ -236,6 +275,72 @@ fn an_entry_that_works_stays_and_gets_only_what_is_missing() {
 }
 
 #[test]
+fn commands_in_lists_and_in_objects_are_mended_where_they_stand() {
+    let entry = |command: &str| {
+        let entry = json!({"type": "local", "command": [command, "--mcp"], "enabled": false});
+        json!({"mcp": {"files": entry}})
+    };
+    let ws = Workspace::new().file("opencode.json", entry("/gone/serve_tools").to_string());
+    done(&ws, "opencode", &[]);
+    assert_eq!(settings(&ws, "ws/opencode.json"), entry("serve_tools"));
+    done(&ws, "opencode", &["--undo"]);
+    assert_eq!(
+        settings(&ws, "ws/opencode.json"),
+        entry("/gone/serve_tools")
+    );
+
+    let file = ".cline/data/settings/cline_mcp_settings.json";
+    let nested = |command: &str, rest: Value| {
+        let mut entry = json!({"transport": {"type": "stdio", "command": command}});
+        entry
+            .as_object_mut()
+            .expect("an object")
+            .extend(rest.as_object().expect("one").clone());
+        json!({"mcpServers": {"gemini-tools": entry}})
+    };
+    let ws = Workspace::new().home(
+        file,
+        nested("/gone/serve_tools", json!({"timeout": 5})).to_string(),
+    );
+    done(&ws, "cline", &[]);
+    assert_eq!(
+        settings(&ws, &format!("home/{file}")),
+        nested(&server(), json!({"timeout": 5}))
+    );
+
+    // Its older form.
+    let plain =
+        |command: &str| json!({"mcpServers": {"gemini-tools": {"command": command, "timeout": 5}}});
+    let ws = Workspace::new().home(file, plain("/gone/serve_tools").to_string());
+    done(&ws, "cline", &[]);
+    assert_eq!(settings(&ws, &format!("home/{file}")), plain(&server()));
+}
+
+#[test]
+fn of_two_names_of_a_file_the_one_that_is_there_is_changed() {
+    let ws = Workspace::new().file("opencode.jsonc", "{\n  // mine\n}\n");
+    let said = done(&ws, "opencode", &[]);
+    assert!(said.contains("opencode.jsonc (changed)"), "{said}");
+    assert!(!ws.dir().join("opencode.json").exists());
+    let text = fs::read_to_string(ws.path("opencode.jsonc")).expect("a file");
+    assert!(
+        text.contains("// mine") && text.contains("serve_tools"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_host_without_settings_of_a_project_says_so() {
+    let ws = Workspace::new();
+    let answer = init(&ws, "goose", &["--project", "--yes"]);
+    assert_eq!(answer.status(), 1, "{}", answer.shown());
+    answer.must_say(
+        &answer.errors(),
+        &["goose has no settings of a project; leave --project out"],
+    );
+}
+
+#[test]
 fn another_server_of_our_name_is_told_of_and_put_back() {
     let other = r#"{"mcpServers": {"gemini-tools": {"url": "https://a.example"}}}"#;
     let ws = Workspace::new().file(".cursor/mcp.json", other);
@@ -285,6 +390,18 @@ fn a_file_that_the_host_cannot_read_is_refused_and_stays() {
             "servers must be an object",
         ),
         ("cursor", ".cursor/mcp.json", "{", "line 1"),
+        (
+            "kiro",
+            ".kiro/settings/mcp.json",
+            "{} // no",
+            "Kiro can't read it",
+        ),
+        (
+            "opencode",
+            "opencode.json",
+            "{\"mcp\": 1}",
+            "mcp must be an object",
+        ),
     ] {
         let ws = Workspace::new().file(file, text);
         let before = Tree::of(ws.root());
@@ -320,9 +437,18 @@ fn options_of_gemini_cli_are_refused_for_other_hosts() {
     }
     let answer = init(&ws, "nohost", &[]);
     assert_eq!(answer.status(), 2, "{}", answer.shown());
+    let known = Fixture::all();
+    let mut known: Vec<&str> = known
+        .iter()
+        .map(|fixture| &*fixture.host)
+        .chain(["gemini"])
+        .collect();
+    known.sort_unstable();
+    let list = format!("[possible values: {}]", known.join(", "));
+    let any = "any other MCP host needs an entry with the command serve_tools and no arguments, over stdio";
     answer.must_say(
         &answer.errors(),
-        &["nohost", "qwen", "claude", "codex", "agy"],
+        &["nohost", &list, any, "docs/other-hosts.md"],
     );
     let answer = init(&ws, "codex", &["--user", "--project"]);
     assert_eq!(answer.status(), 2, "{}", answer.shown());
@@ -410,6 +536,8 @@ fn variables_of_the_hosts_move_their_files() {
         ("codex", "CODEX_HOME", "config.toml"),
         ("claude", "CLAUDE_CONFIG_DIR", ".claude.json"),
         ("qwen", "QWEN_HOME", "settings.json"),
+        ("copilot", "COPILOT_HOME", "mcp-config.json"),
+        ("goose", "XDG_CONFIG_HOME", "goose/config.yaml"),
     ] {
         let call = installed(&ws, &["init", "--host", host, "--user", "--yes"]);
         let answer = call.env(variable, &elsewhere.display().to_string()).run();
@@ -428,21 +556,30 @@ fn variables_of_the_hosts_move_their_files() {
 
 #[test]
 fn the_skill_goes_where_each_host_reads_it_and_undo_takes_it_back() {
-    for (host, users, projects) in [
-        ("gemini", ".agents/skills", ".agents/skills"),
-        ("qwen", ".agents/skills", ".agents/skills"),
-        ("claude", ".claude/skills", ".claude/skills"),
-        ("codex", ".agents/skills", ".agents/skills"),
-        ("cursor", ".agents/skills", ".agents/skills"),
-        ("vscode", ".agents/skills", ".agents/skills"),
-        ("agy", ".gemini/config/skills", ".agents/skills"),
-    ] {
-        for (option, base, directory) in [("--user", "home", users), ("--project", "ws", projects)]
-        {
+    const USUAL: &str = ".agents/skills";
+    let gemini = [
+        ("--user", format!("home/{USUAL}")),
+        ("--project", format!("ws/{USUAL}")),
+    ];
+    let mut all = vec![("gemini".to_owned(), gemini.to_vec())];
+    all.extend(Fixture::all().into_iter().map(|fixture| {
+        let named = fixture
+            .facts
+            .get("skills")
+            .and_then(|both| both.split_once(' '));
+        let (users, projects) = named.unwrap_or((USUAL, USUAL));
+        let scopes = fixture.files().into_iter().map(|(option, _)| match option {
+            "--user" => (option, format!("home/{users}")),
+            _ => (option, format!("ws/{projects}")),
+        });
+        (fixture.host.clone(), scopes.collect())
+    }));
+    for (host, scopes) in &all {
+        for (option, directory) in scopes {
             let ws = Workspace::new();
             let before = Tree::of(ws.root());
             let said = done(&ws, host, &[option, "--skill"]);
-            let file = format!("{base}/{directory}/gemini-tools/SKILL.md");
+            let file = format!("{directory}/gemini-tools/SKILL.md");
             let text = fs::read_to_string(ws.root().join(&file)).expect("a skill");
             assert!(text.starts_with("---\nname: gemini-tools\n"), "{text}");
             assert!(said.contains("SKILL.md (new)"), "{host}: {said}");

@@ -2,7 +2,7 @@
 //! answer it accepts.
 //!
 //! Seen in Gemini CLI 0.61, Claude Code 2.1.332, Codex 0.171, qwen-code 0.24.4, opencode 1.18.33,
-//! Copilot CLI 1.0.102, goose 1.52 and Cline CLI 3.0.65.
+//! Kilo Code 7.7.9, Copilot CLI 1.0.102, goose 1.52 and Cline CLI 3.0.65.
 
 use std::path::{Path, PathBuf};
 
@@ -155,7 +155,7 @@ pub static QWEN_CODE: ClientHost = ClientHost {
     limits: &[("", AnswerLimit::new(25_000, SizeUnit::Utf16))],
 };
 
-static OPENCODE: ClientHost = ClientHost {
+const OPENCODE: ClientHost = ClientHost {
     client: "opencode",
     variable: Some("XDG_DATA_HOME"),
     directory: ".local/share",
@@ -174,6 +174,16 @@ static OPENCODE: ClientHost = ClientHost {
             lines: Some(2000),
         },
     )],
+};
+
+/// Kilo Code, which is made from opencode and cuts as that does.
+static KILO: ClientHost = ClientHost {
+    client: "kilo",
+    saved_answers: Some(SavedAnswers::Shared {
+        beneath: "kilo/tool-output",
+        mark: "tool_",
+    }),
+    ..OPENCODE
 };
 
 static COPILOT_CLI: ClientHost = ClientHost {
@@ -215,12 +225,13 @@ static CLINE: ClientHost = ClientHost {
 };
 
 /// Every host.
-pub static HOSTS: [&ClientHost; 8] = [
+pub static HOSTS: [&ClientHost; 9] = [
     &GEMINI_CLI,
     &CLAUDE_CODE,
     &CODEX,
     &QWEN_CODE,
     &OPENCODE,
+    &KILO,
     &COPILOT_CLI,
     &GOOSE,
     &CLINE,

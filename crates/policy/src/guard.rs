@@ -34,21 +34,22 @@ const ENDINGS: [&str; 6] = ["bzl", "bazel", "bzlmod", "mk", "cmake", "code-works
 /// Directories of agents, editors, git, CI services and builds, and of programs in the home
 /// directory. Their case is ignored, as some file systems do.
 pub(super) const DIRECTORIES: &str = "\
-    .agent .agents .aider .amazonq .cargo .circleci .claude .cline .clinerules .codex .config .continue \
-    .copilot .crush .cursor .devcontainer .direnv .fleet .gemini .git .githooks .github .goose .husky .idea \
-    .junie .kiro .mvn .opencode .qwen .roo .ssh .vscode .windsurf .yarn .zed";
+    .agent .agents .aider .amazonq .amp .cargo .circleci .claude .cline .clinerules .codeium .codex .config \
+    .continue .copilot .crush .cursor .devcontainer .direnv .fleet .gemini .git .githooks .github .goose .husky \
+    .idea .junie .kilo .kilocode .kiro .mvn .opencode .qwen .roo .ssh .vscode .windsurf .yarn .zed";
 
 /// Files of the same programs; their case is ignored. `HEAD` is among them because it turns a
 /// directory into a git repository, whose settings name programs. Ignore files are, because they
 /// hide other files from tools.
 const FILES: &str = "\
-    .aider.conf.yml .aiexclude .bash_aliases .bash_login .bash_logout .bash_profile .bashrc .claude.json .claudeignore \
-    .codeiumignore .cshrc .cursorignore .cursorrules .env .envrc .exrc .gdbinit .geminiignore .gitconfig .gitlab-ci.yml \
-    .gitmodules .inputrc .kshrc .lefthook.yml .lldbinit .login .mcp.json .mise.local.toml .mise.toml .nvimrc .npmrc \
-    .pnpmfile.cjs .pre-commit-config.yaml .profile .qwenignore .ripgreprc .tcshrc .tool-versions .vimrc .xinitrc \
-    .xprofile .xsession .yarnrc .yarnrc.yml .zlogin .zlogout .zprofile .zshenv .zshrc azure-pipelines.yml \
-    bitbucket-pipelines.yml gemini-extension.json HEAD Jenkinsfile lefthook.yml mcp.json mise.toml opencode.json \
-    opencode.jsonc qwen-extension.json";
+    .aider.conf.yml .aiexclude .bash_aliases .bash_login .bash_logout .bash_profile .bashrc .claude.json \
+    .claudeignore .codeiumignore .crush.json .crushrc .cshrc .cursorignore .cursorrules .env .envrc .exrc .gdbinit \
+    .geminiignore .gitconfig .gitlab-ci.yml .gitmodules .inputrc .kshrc .lefthook.yml .lldbinit .login .mcp.json \
+    .mise.local.toml .mise.toml .nvimrc .npmrc .pnpmfile.cjs .pre-commit-config.yaml .profile .qwenignore .ripgreprc \
+    .tcshrc .tool-versions .vimrc .xinitrc .xprofile .xsession .yarnrc .yarnrc.yml .zlogin .zlogout .zprofile \
+    .zshenv .zshrc azure-pipelines.yml bitbucket-pipelines.yml crush.json crushrc gemini-extension.json HEAD \
+    Jenkinsfile kilo.json kilo.jsonc lefthook.yml mcp.json mise.toml opencode.json opencode.jsonc \
+    qwen-extension.json";
 
 const EDIT_WORDS: [&str; 14] = [
     "write", "edit", "replace", "patch", "update", "create", "append", "save", "insert", "modify",

@@ -1,334 +1,276 @@
-//! The hosts that take the tools over MCP. Each is a row of data: its settings files, the entry
-//! that it needs, and its behaviour in the version that was tried.
+//! The hosts that take the tools over MCP. Each is a file of data, `hosts/NAME.toml`: its settings
+//! files, the entry that it needs, and its behaviour in the version that was tried, or in its
+//! manual.
 //!
-//! Because they are data, a new host is a row here and a file in `tests/setup/hosts.d`, and no host
-//! can be treated in a way that its row does not show. `docs/other-hosts.md` has the same table.
-//! For Gemini CLI only the MCP entry is here; its two commands are handled by [`crate::init`] and
-//! [`crate::doctor`].
+//! `build.rs` compiles in every file that is there, so a new host is one file here and one in
+//! `tests/setup/hosts.d`, and no host can be treated in a way that its file does not show.
+//! `docs/other-hosts.md` has tables of them. For Gemini CLI only the MCP entry is here; its two
+//! commands are handled by [`crate::init`] and [`crate::doctor`].
 
-use crate::init::{SKILLS, SetupScope};
+use crate::init::SetupScope;
 use crate::syntax::Syntax;
 #[cfg(doc)]
 use gemini_tools_core::client_host::ClientHost;
 use gemini_tools_environment::variables::RESTRICTING;
 use gemini_tools_process::command::find_program;
 use gemini_tools_workspace::file_owner::FileOwner;
+use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::ffi::OsStr;
+use std::iter::once;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 pub(crate) const NAME: &str = "gemini-tools";
 
-pub(crate) const NOT_DOCUMENTED: &str = "undocumented";
+/// Our server, as it is named in the entries of the files, in the place of its command.
+const SERVER: &str = "serve_tools";
+
+include!(concat!(env!("OUT_DIR"), "/hosts.rs"));
 
 /// A host that takes the tools over MCP.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Host {
     /// The name on the command line.
+    #[serde(skip)]
     pub name: &'static str,
     /// The name for people.
-    pub title: &'static str,
-    /// The version in which the facts were observed, or the document that states them.
-    pub seen: &'static str,
-    pub(crate) program: &'static str,
+    pub title: String,
+    /// The version in which the facts were observed; empty if it was not run.
+    #[serde(default)]
+    pub run: String,
+    /// The document that states the facts, and its month, if it was not run.
+    #[serde(default)]
+    pub documentation: String,
+    pub(crate) program: String,
     /// The scope of `get_tools init` unless the user chooses one.
+    #[serde(default)]
     pub scope: SetupScope,
-    pub(crate) user_file: &'static str,
-    pub(crate) project_file: &'static str,
-    /// An environment variable that moves the user's files to another directory: its name, the path
-    /// of the settings below that directory, and the path of the skills if these move, too.
-    pub(crate) moved: Option<(&'static str, &'static str, Option<&'static str>)>,
-    pub(crate) skills: [&'static str; 2],
-    pub(crate) servers: &'static str,
+    /// The user's settings files, of which the first that exists is used, or else the first.
+    user: Vec<String>,
+    #[serde(default)]
+    user_macos: Vec<String>,
+    /// The project's; none if the host has no settings of a project.
+    #[serde(default)]
+    project: Vec<String>,
+    pub(crate) moved: Option<Moved>,
+    /// The user's and the project's directory of skills.
+    #[serde(default = "usual_skills")]
+    skills: [String; 2],
+    /// The keys that lead to the servers.
+    #[serde(default = "usual_servers")]
+    pub(crate) servers: Vec<String>,
     pub(crate) syntax: Syntax,
-    /// The keys that our entry needs besides `command`, as a JSON object.
-    pub(crate) entry: &'static str,
-    pub(crate) variables: Variables,
+    entry: Map<String, Value>,
+    /// The key of an entry's own variables.
+    #[serde(default = "usual_env")]
+    pub(crate) env: String,
+    #[serde(default)]
+    passes: Passes,
+    /// The key under which an entry lists the variables that are passed on to its server.
+    pub(crate) listed: Option<String>,
     /// How the user can switch off the host's questions, if that would affect its plan mode, too.
     pub(crate) unasked: Option<Unasked>,
     /// The behaviour.
+    #[serde(default)]
     pub facts: HostFacts,
     /// What a user should do first after the set-up.
-    pub next: &'static str,
+    pub next: String,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Variables {
+/// A variable that names another directory in the place of the first of these in the home directory
+/// that a path begins with.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Moved {
+    variable: String,
+    directories: Vec<String>,
+}
+
+/// The variables that reach a server, beside those of its entry.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Passes {
+    #[default]
     All,
     AllButKeys,
-    /// Only a few of the system's variables, and those that the entry lists under this key.
-    Listed(&'static str),
+    /// Only a few of the system's.
+    Few,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Unasked {
-    pub(crate) key: &'static str,
+    pub(crate) key: String,
     /// A variable that makes the host run Gemini CLI's two commands without asking.
-    pub(crate) variable: &'static str,
+    pub(crate) variable: String,
 }
 
-/// The behaviour of a host towards a server of tools.
-#[derive(Debug, Clone, Copy)]
+/// The behaviour of a host towards a server of tools. What is not documented is empty.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct HostFacts {
     /// When the host uses the project's settings file.
-    pub trust: &'static str,
+    pub trust: String,
     /// Before which calls it asks the user, with and without a terminal.
-    pub asks: &'static str,
+    pub asks: String,
     /// What is allowed in the host's plan mode.
-    pub plan: &'static str,
+    pub plan: String,
     /// Whether the host's sandbox applies to the server.
-    pub sandbox: &'static str,
+    pub sandbox: String,
     /// Which environment variables the server gets.
-    pub variables: &'static str,
-    /// How much of a long answer the model gets, as [`ClientHost::answer_limit`] has it.
-    pub answers: &'static str,
+    pub variables: String,
+    /// How much of a long answer the model gets, as [`ClientHost::answer_limit`] has it, and how
+    /// long a call may take.
+    pub limits: String,
 }
 
-const USUAL: Host = Host {
-    name: "",
-    title: "",
-    seen: "",
-    program: "",
-    scope: SetupScope::Project,
-    user_file: "",
-    project_file: "",
-    moved: None,
-    skills: [SKILLS, SKILLS],
-    servers: "mcpServers",
-    syntax: Syntax::Lenient,
-    entry: "{}",
-    variables: Variables::All,
-    unasked: None,
-    facts: HostFacts {
-        trust: NOT_DOCUMENTED,
-        asks: "before each call",
-        plan: NOT_DOCUMENTED,
-        sandbox: NOT_DOCUMENTED,
-        variables: NOT_DOCUMENTED,
-        answers: NOT_DOCUMENTED,
-    },
-    next: "",
-};
+/// The command that an entry starts.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Started<'a> {
+    pub(crate) command: &'a str,
+    pub(crate) arguments: Vec<&'a str>,
+    /// The key of the entry that it is below.
+    pub(crate) key: String,
+}
 
-pub(crate) static GEMINI: Host = Host {
-    name: "gemini",
-    title: "Gemini CLI",
-    seen: "0.61",
-    program: "gemini",
-    user_file: ".gemini/settings.json",
-    project_file: ".gemini/settings.json",
-    syntax: Syntax::Comments,
-    variables: Variables::AllButKeys,
-    facts: HostFacts {
-        trust: "counts in trusted folders",
-        asks: "before each call; in `-p` rules decide",
-        plan: "tools that read; `gemini -p` none",
-        sandbox: "around the server, if in its image",
-        variables: "all but keys",
-        answers: "40,000 characters; more in a file",
-    },
-    next: "gemini; /mcp shows the server",
-    ..USUAL
-};
+/// The hosts, sorted by name.
+pub static HOSTS: LazyLock<Vec<Host>> = LazyLock::new(|| FILES.iter().filter_map(parsed).collect());
 
-/// The hosts other than Gemini CLI, in the order in which they are listed. The last three were not
-/// tried; their facts are from their manuals.
-pub static HOSTS: [Host; 6] = [
-    Host {
-        name: "qwen",
-        title: "Qwen Code",
-        seen: "0.24.4",
-        program: "qwen",
-        scope: SetupScope::User,
-        user_file: ".qwen/settings.json",
-        project_file: ".qwen/settings.json",
-        moved: Some(("QWEN_HOME", "settings.json", None)),
-        syntax: Syntax::Comments,
-        // Without this key, the model sees none of the tools until it searches for them.
-        entry: r#"{"alwaysLoadTools": true}"#,
-        unasked: Some(Unasked {
-            key: "trust",
-            variable: "QWEN_CODE_LEGACY_MCP_BLOCKING",
-        }),
-        facts: HostFacts {
-            trust: "asks once; until then `qwen -p` needs `--yolo`",
-            asks: "before each call; `qwen -p` makes those that `permissions.allow` names",
-            plan: "what `permissions.allow` names",
-            sandbox: "around the server, if in its image",
-            variables: "all",
-            answers: "25,000 characters; more in a file",
-        },
-        next: "qwen; qwen -p calls what permissions.allow in its settings names: mcp__gemini-tools__read_file",
-        ..USUAL
-    },
-    Host {
-        name: "claude",
-        title: "Claude Code",
-        seen: "2.1.332",
-        program: "claude",
-        user_file: ".claude.json",
-        project_file: ".mcp.json",
-        moved: Some(("CLAUDE_CONFIG_DIR", ".claude.json", Some("skills"))),
-        skills: [".claude/skills", ".claude/skills"],
-        syntax: Syntax::Json,
-        facts: HostFacts {
-            trust: "asks once; `claude -p` starts it unasked",
-            asks: "before each call; `claude -p` makes those that `--allowedTools` names",
-            plan: "tools that read",
-            sandbox: "only around its own commands",
-            variables: "all",
-            answers: "75,000 bytes; more in a file",
-        },
-        next: "claude; without a terminal: claude -p 'What is in README.md?' --allowedTools mcp__gemini-tools__read_file",
-        ..USUAL
-    },
-    Host {
-        name: "codex",
-        title: "Codex",
-        seen: "0.171.0",
-        program: "codex",
-        scope: SetupScope::User,
-        user_file: ".codex/config.toml",
-        project_file: ".codex/config.toml",
-        moved: Some(("CODEX_HOME", "config.toml", None)),
-        servers: "mcp_servers",
-        syntax: Syntax::Toml,
-        variables: Variables::Listed("env_vars"),
-        facts: HostFacts {
-            trust: "counts in trusted folders",
-            asks: "before what changes something or sends data out; `codex exec` refuses that",
-            plan: "all; only the model is told",
-            sandbox: "`--sandbox MODE` around our commands, on Linux",
-            variables: "few, and `env_vars`",
-            answers: "12,000 bytes, from GPT-5.5 on 48,000; more in a file",
-        },
-        next: "codex; codex exec only reads until you add default_tools_approval_mode = \"approve\" to the entry",
-        ..USUAL
-    },
-    Host {
-        name: "cursor",
-        title: "Cursor",
-        seen: "cursor.com/docs/mcp, October 2026",
-        program: "cursor",
-        user_file: ".cursor/mcp.json",
-        project_file: ".cursor/mcp.json",
-        entry: r#"{"type": "stdio"}"#,
-        facts: HostFacts {
-            trust: "turned on in Customize",
-            ..USUAL.facts
-        },
-        next: "restart Cursor, and turn gemini-tools on in Customize",
-        ..USUAL
-    },
-    Host {
-        name: "vscode",
-        title: "VS Code",
-        seen: "code.visualstudio.com, MCP reference, 2026",
-        program: "code",
-        user_file: if cfg!(target_os = "macos") {
-            "Library/Application Support/Code/User/mcp.json"
-        } else {
-            ".config/Code/User/mcp.json"
-        },
-        project_file: ".vscode/mcp.json",
-        servers: "servers",
-        entry: r#"{"type": "stdio"}"#,
-        facts: HostFacts {
-            trust: "asks once",
-            sandbox: "with `\"sandboxEnabled\": true`",
-            ..USUAL.facts
-        },
-        next: "MCP: List Servers in the Command Palette starts gemini-tools",
-        ..USUAL
-    },
-    Host {
-        name: "agy",
-        title: "Antigravity CLI",
-        seen: "antigravity.google/docs/mcp, 2026",
-        program: "agy",
-        scope: SetupScope::User,
-        user_file: ".gemini/config/mcp_config.json",
-        project_file: ".agents/mcp_config.json",
-        skills: [".gemini/config/skills", SKILLS],
-        facts: HostFacts {
-            asks: "as `toolPermission` says",
-            ..USUAL.facts
-        },
-        next: "restart agy; /mcp shows the server",
-        ..USUAL
-    },
-];
+fn parsed((name, text): &(&'static str, &str)) -> Option<Host> {
+    // A test holds that none is left out.
+    let host: Host = toml::from_str(text).ok()?;
+    Some(Host { name, ..host })
+}
+
+fn usual_skills() -> [String; 2] {
+    [".agents/skills"; 2].map(str::to_owned)
+}
+
+fn usual_servers() -> Vec<String> {
+    vec!["mcpServers".to_owned()]
+}
+
+fn usual_env() -> String {
+    "env".to_owned()
+}
 
 impl HostFacts {
-    /// Returns the facts with their subjects, in the order of the columns in the book.
-    pub fn all(&self) -> [(&'static str, &'static str); 6] {
+    /// Returns the facts with their subjects.
+    pub fn all(&self) -> [(&'static str, &str); 6] {
         [
-            ("project's file", self.trust),
-            ("asks", self.asks),
-            ("plan mode", self.plan),
-            ("sandbox", self.sandbox),
-            ("variables", self.variables),
-            ("long answers", self.answers),
+            ("project's file", &self.trust),
+            ("asks", &self.asks),
+            ("plan mode", &self.plan),
+            ("sandbox", &self.sandbox),
+            ("variables", &self.variables),
+            ("limits", &self.limits),
         ]
     }
 }
 
 impl Host {
+    /// Returns the names of all hosts, sorted.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        FILES.iter().map(|(name, _)| *name)
+    }
+
     /// Finds a host by its name.
     pub fn find(name: &str) -> Option<&'static Self> {
         HOSTS.iter().find(|host| host.name == name)
     }
 
-    pub(crate) fn file(&self, home: &Path, root: &Path, scope: SetupScope) -> PathBuf {
-        match scope {
-            SetupScope::Project => root.join(self.project_file),
-            SetupScope::User => {
-                let file = self.moved.map(|(_, file, _)| file);
-                self.moved(file)
-                    .unwrap_or_else(|| home.join(self.user_file))
-            }
+    /// Returns true for Gemini CLI, which usually runs the two commands.
+    pub fn is_gemini(&self) -> bool {
+        self.name == "gemini"
+    }
+
+    /// Returns the version that was run, or the document that the facts are from.
+    pub fn seen(&self) -> &str {
+        match &*self.run {
+            "" => &self.documentation,
+            version => version,
         }
+    }
+
+    /// Returns the settings file, or `None` if the host has none for a project.
+    pub(crate) fn file(&self, home: &Path, root: &Path, scope: SetupScope) -> Option<PathBuf> {
+        let paths: Vec<PathBuf> = match scope {
+            SetupScope::Project => self.project.iter().map(|path| root.join(path)).collect(),
+            SetupScope::User => {
+                let is_other = cfg!(target_os = "macos") && !self.user_macos.is_empty();
+                let paths = if is_other {
+                    &self.user_macos
+                } else {
+                    &self.user
+                };
+                paths.iter().map(|path| self.users(home, path)).collect()
+            }
+        };
+        let there = paths.iter().find(|path| path.exists());
+        there.or(paths.first()).cloned()
     }
 
     pub(crate) fn skills(&self, home: &Path, root: &Path, scope: SetupScope) -> PathBuf {
-        let [users, projects] = self.skills;
+        let [users, projects] = &self.skills;
         match scope {
             SetupScope::Project => root.join(projects),
-            SetupScope::User => {
-                let skills = self.moved.and_then(|(_, _, skills)| skills);
-                self.moved(skills).unwrap_or_else(|| home.join(users))
-            }
+            SetupScope::User => self.users(home, users),
         }
     }
 
-    fn moved(&self, rest: Option<&str>) -> Option<PathBuf> {
-        let (variable, ..) = self.moved?;
-        let directory = std::env::var_os(variable).filter(|value| !value.is_empty())?;
-        Some(Path::new(&directory).join(rest?))
+    fn users(&self, home: &Path, path: &str) -> PathBuf {
+        let moved = || {
+            let Moved {
+                variable,
+                directories,
+            } = self.moved.as_ref()?;
+            let to = std::env::var_os(variable).filter(|value| !value.is_empty())?;
+            let mut rests = directories
+                .iter()
+                .map(|base| Path::new(path).strip_prefix(base));
+            Some(Path::new(&to).join(rests.find_map(Result::ok)?))
+        };
+        moved().unwrap_or_else(|| home.join(path))
     }
 
-    /// Returns the keys that our entry needs besides `command`. If the host passes on only listed
+    /// Returns our entry, with `server` as its command. If the host passes on only listed
     /// variables, they list an API key for the web tools and every variable that restricts calls.
-    pub(crate) fn needs(&self) -> Map<String, Value> {
-        let mut needs: Map<String, Value> = serde_json::from_str(self.entry).unwrap_or_default();
-        if let Variables::Listed(key) = self.variables {
+    pub(crate) fn entry(&self, server: &str) -> Map<String, Value> {
+        let mut entry = self.entry.clone();
+        for value in entry.values_mut() {
+            replace(value, SERVER, server);
+        }
+        if let Some(key) = &self.listed {
             let mut names = vec!["GEMINI_API_KEY"];
             names.extend(RESTRICTING);
-            let moved = self.moved.map(|(variable, ..)| variable);
+            let moved = self.moved.iter().map(|moved| &*moved.variable);
             names.extend(moved.filter(|name| std::env::var_os(name).is_some()));
-            needs.insert(key.to_owned(), names.into());
+            entry.insert(key.clone(), names.into());
         }
-        needs
+        entry
+    }
+
+    /// Returns the keys that lead to the command of our entry.
+    pub(crate) fn command_at(&self) -> Vec<String> {
+        way_to_server(&self.entry).unwrap_or_default()
+    }
+
+    /// Returns the command of an entry: where our own has it, or under the key that most hosts use.
+    pub(crate) fn started<'a>(&self, entry: &'a Value) -> Option<Started<'a>> {
+        let usual = || started_at(entry, &["command".to_owned()]);
+        started_at(entry, &self.command_at()).or_else(usual)
     }
 
     pub(crate) fn passes(&self, name: &str) -> bool {
         const FEW: [&str; 10] = [
             "HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER",
         ];
-        match self.variables {
-            Variables::All => true,
-            Variables::AllButKeys => !name.contains("KEY"),
-            Variables::Listed(_) => FEW.contains(&name),
+        match self.passes {
+            Passes::All => true,
+            Passes::AllButKeys => !name.contains("KEY"),
+            Passes::Few => FEW.contains(&name),
         }
     }
 
@@ -336,19 +278,24 @@ impl Host {
         self.syntax != Syntax::Toml
     }
 
+    pub(crate) fn servers<'a>(&self, document: &'a Value) -> &'a Value {
+        self.servers.iter().fold(document, |value, key| &value[key])
+    }
+
     /// Finds the entry that starts `serve_tools`, whatever its name.
     pub(crate) fn own_entry<'a>(&self, document: &'a Value) -> Option<(&'a str, &'a Value)> {
-        let servers = document[self.servers].as_object()?;
+        let servers = self.servers(document).as_object()?;
         let named = servers.get_key_value(NAME).into_iter();
         let mut all = named.chain(servers);
-        let (name, entry) = all.find(|(_, entry)| is_own(entry))?;
+        let (name, entry) = all.find(|(_, entry)| names_server(entry))?;
         Some((name, entry))
     }
 
     /// Returns true if the host seems to be installed.
     pub fn is_installed(&self, home: &Path) -> bool {
-        let program = find_program(OsStr::new(self.program)).is_some();
-        program || self.file(home, home, SetupScope::User).exists()
+        let file = || self.file(home, home, SetupScope::User);
+        find_program(OsStr::new(&self.program)).is_some()
+            || file().is_some_and(|file| file.exists())
     }
 }
 
@@ -360,47 +307,109 @@ pub(crate) fn owner<'a>(is_projects: bool, home: &'a Path, root: &'a Path) -> Fi
     FileOwner::Users
 }
 
-fn is_own(entry: &Value) -> bool {
-    let is_it = |word: &Value| word.as_str().is_some_and(is_server);
-    is_it(&entry["command"])
-        || entry["args"]
-            .as_array()
-            .is_some_and(|args| args.iter().any(is_it))
+fn started_at<'a>(entry: &'a Value, at: &[String]) -> Option<Started<'a>> {
+    let (key, above) = at.split_last()?;
+    let beside = above.iter().fold(entry, |value, key| &value[key]);
+    let line: Vec<&Value> = match &beside[key] {
+        Value::Array(line) => line.iter().collect(),
+        command => {
+            let arguments = beside["args"].as_array().into_iter().flatten();
+            once(command).chain(arguments).collect()
+        }
+    };
+    let (command, arguments) = line.split_first()?;
+    let words = arguments.iter().filter_map(|word| word.as_str());
+    Some(Started {
+        command: command.as_str()?,
+        arguments: words.collect(),
+        key: at.first()?.clone(),
+    })
+}
+
+pub(crate) fn replace(value: &mut Value, old: &str, new: &str) {
+    match value {
+        Value::String(text) if text == old => new.clone_into(text),
+        Value::Array(list) => list.iter_mut().for_each(|one| replace(one, old, new)),
+        Value::Object(map) => map.values_mut().for_each(|one| replace(one, old, new)),
+        _ => {}
+    }
+}
+
+fn names_server(value: &Value) -> bool {
+    match value {
+        Value::String(text) => is_server(text),
+        Value::Array(list) => list.iter().any(names_server),
+        Value::Object(map) => map.values().any(names_server),
+        _ => false,
+    }
+}
+
+fn way_to_server(entry: &Map<String, Value>) -> Option<Vec<String>> {
+    entry.iter().find_map(|(key, value)| {
+        let rest = match value {
+            Value::Object(map) => way_to_server(map)?,
+            value => names_server(value).then(Vec::new)?,
+        };
+        Some([vec![key.clone()], rest].concat())
+    })
 }
 
 pub(crate) fn is_server(command: &str) -> bool {
     let name = Path::new(command).file_stem();
-    name.is_some_and(|name| name == "serve_tools")
+    name.is_some_and(|name| name == SERVER)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{GEMINI, HOSTS, Host};
+    use super::{FILES, HOSTS, Host, NAME, SetupScope};
     use gemini_tools_core::client_host::ClientHost;
     use gemini_tools_test_harness::{checkout, hold_generated};
+    use std::path::Path;
+
+    #[test]
+    fn every_file_is_a_host_that_can_be_set_up() {
+        for (name, text) in FILES {
+            toml::from_str::<Host>(text).unwrap_or_else(|e| panic!("{name}: {e}"));
+        }
+        assert_eq!(HOSTS.len(), FILES.len());
+        for host in HOSTS.iter() {
+            let name = host.name;
+            assert_ne!(host.run.is_empty(), host.documentation.is_empty(), "{name}");
+            assert!(!host.user.is_empty() && !host.next.is_empty(), "{name}");
+            assert!(
+                host.scope == SetupScope::User || !host.project.is_empty(),
+                "{name}"
+            );
+            let entry = host.entry("/a/serve_tools").into();
+            let started = host.started(&entry).expect("a command");
+            assert_eq!(started.command, "/a/serve_tools", "{name}");
+            assert!(started.arguments.is_empty(), "{name}");
+        }
+    }
 
     #[test]
     fn the_facts_name_the_limits_that_are_kept_to() {
         for (name, client, models) in [
             ("claude", "claude-code", &[""][..]),
+            ("cline", "@cline/core", &[""]),
             ("codex", "codex-mcp-client", &["", "gpt-6"]),
+            ("copilot", "copilot-cli", &[""]),
+            ("goose", "goose-cli", &[""]),
+            ("kilo", "kilo", &[""]),
+            ("opencode", "opencode", &[""]),
             ("qwen", "qwen-cli-mcp-client", &[""]),
         ] {
             let host = Host::find(name).expect("a host");
             for model in models {
                 let client = ClientHost::find(client).expect("a client");
-                let limit = client.answer_limit(model).expect("a limit");
-                let size = format!("{},000", limit.size.div_ceil(1000));
-                assert!(host.facts.answers.contains(&size), "{name}: {size}");
+                let size = client.answer_limit(model).expect("a limit").size;
+                let sizes = [size, size.next_multiple_of(1000)].map(|size| size.to_string());
+                let limits = host.facts.limits.replace(',', "");
+                assert!(
+                    sizes.iter().any(|size| limits.contains(size)),
+                    "{name}: {sizes:?}"
+                );
             }
-        }
-    }
-
-    #[test]
-    fn the_keys_of_each_entry_are_an_object() {
-        for host in HOSTS.iter().chain([&GEMINI]) {
-            let entry: serde_json::Value = serde_json::from_str(host.entry).expect("JSON");
-            assert!(entry.is_object(), "{}", host.name);
         }
     }
 
@@ -408,15 +417,121 @@ mod tests {
     fn generated_facts_are_in_the_book() {
         const PAGE: &str = "docs/other-hosts.md";
         let page = std::fs::read_to_string(checkout().join(PAGE)).expect("the page");
-        let rows = HOSTS.iter().chain([&GEMINI]).map(|host| {
-            let facts = host.facts.all().map(|(_, text)| text).join(" | ");
-            format!("| {} ({}) | {facts} |", host.title, host.seen)
-        });
-        let rows = rows.collect::<Vec<_>>();
-        let head = "|---|---|---|---|---|---|---|\n";
+        // Those that were run come first.
+        let mut hosts: Vec<&Host> = HOSTS.iter().collect();
+        hosts.sort_by_key(|host| host.run.is_empty());
+        let known = |text: &str| {
+            if text.is_empty() {
+                "undocumented"
+            } else {
+                text
+            }
+            .to_owned()
+        };
+        let file = |paths: &[String], base: &str| match paths.first() {
+            Some(path) => format!("`{base}{path}`"),
+            None => "none".to_owned(),
+        };
+        let overview = |host: &Host| {
+            let seen = match &*host.run {
+                "" => format!("not run; {}", host.documentation),
+                version => format!("run, {version}"),
+            };
+            let facts =
+                [&host.facts.asks, &host.facts.plan, &host.facts.limits].map(|text| known(text));
+            let files = [file(&host.user, "~/"), file(&host.project, "")];
+            [
+                vec![format!("{}, `{}`", host.title, host.name)],
+                files.to_vec(),
+                vec![seen],
+                facts.to_vec(),
+            ]
+            .concat()
+        };
+        let rest = |host: &Host| {
+            let facts = [
+                &host.facts.trust,
+                &host.facts.sandbox,
+                &host.facts.variables,
+            ];
+            [
+                vec![host.title.clone()],
+                facts.map(|text| known(text)).to_vec(),
+            ]
+            .concat()
+        };
+        let is_known = |host: &&&Host| rest(host)[1..].iter().any(|text| text != "undocumented");
+        let page = with_table(
+            &page,
+            "| Host, `--host` | Your file | Project's file | Seen | Asks | Plan mode has | Limits of an answer and a call |",
+            hosts.iter().map(|host| overview(host)),
+        );
+        let page = with_table(
+            &page,
+            "| Host | Project's file counts | Sandbox | Variables |",
+            hosts.iter().filter(is_known).map(|host| rest(host)),
+        );
+        hold_generated(PAGE, &page);
+    }
+
+    fn with_table(page: &str, head: &str, rows: impl Iterator<Item = Vec<String>>) -> String {
         let (before, rest) = page.split_once(head).expect("the table");
         let (_, after) = rest.split_once("\n\n").expect("its end");
-        let expected = format!("{before}{head}{}\n\n{after}", rows.join("\n"));
-        hold_generated(PAGE, &expected);
+        let line = "|---".repeat(head.matches(" | ").count() + 1);
+        let rows: Vec<String> = rows.map(|row| format!("| {} |", row.join(" | "))).collect();
+        format!("{before}{head}\n{line}|\n{}\n\n{after}", rows.join("\n"))
+    }
+
+    #[test]
+    fn an_entry_is_found_in_any_form_and_under_any_name() {
+        let host = |name| Host::find(name).expect("a host");
+        for (name, text, command, arguments) in [
+            (
+                "opencode",
+                r#"{"mcp": {"x": {"command": ["env", "A=b", "serve_tools"]}}}"#,
+                "env",
+                &["A=b", "serve_tools"][..],
+            ),
+            (
+                "cline",
+                r#"{"mcpServers": {"x": {"transport": {"command": "/a/serve_tools", "args": ["b"]}}}}"#,
+                "/a/serve_tools",
+                &["b"],
+            ),
+            (
+                "cline",
+                r#"{"mcpServers": {"x": {"command": "serve_tools", "args": []}}}"#,
+                "serve_tools",
+                &[],
+            ),
+            (
+                "goose",
+                r#"{"extensions": {"x": {"cmd": "serve_tools"}}}"#,
+                "serve_tools",
+                &[],
+            ),
+            (
+                "amp",
+                r#"{"amp.mcpServers": {"x": {"command": "serve_tools"}}}"#,
+                "serve_tools",
+                &[],
+            ),
+        ] {
+            let document = serde_json::from_str(text).expect("JSON");
+            let (found, entry) = host(name).own_entry(&document).expect("an entry");
+            let started = host(name).started(entry).expect("a command");
+            assert_eq!(
+                (found, started.command, &*started.arguments),
+                ("x", command, arguments),
+                "{name}"
+            );
+        }
+        let other = serde_json::json!({"mcp": {NAME: {"command": ["other"]}}});
+        assert_eq!(host("opencode").own_entry(&other), None);
+        assert!(
+            host("goose")
+                .file(Path::new("/h"), Path::new("/p"), SetupScope::Project)
+                .is_none()
+        );
     }
 }

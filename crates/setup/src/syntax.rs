@@ -1,9 +1,11 @@
 //! The syntax of the files in which hosts keep their settings.
 
 use gemini_tools_settings::settings::{jsonc, strict_jsonc};
+use serde::Deserialize;
 use serde_json::Value;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum Syntax {
     Json,
     /// JSON with comments, but without trailing commas.
@@ -11,6 +13,7 @@ pub(crate) enum Syntax {
     /// JSON with comments and trailing commas.
     Lenient,
     Toml,
+    Yaml,
 }
 
 impl Syntax {
@@ -26,6 +29,7 @@ impl Syntax {
             Self::Comments => strict_jsonc(text),
             Self::Lenient => jsonc(text),
             Self::Toml => toml::from_str(text).map_err(|e| e.to_string()),
+            Self::Yaml => serde_saphyr::from_str(text).map_err(|e| e.to_string()),
         }
     }
 
@@ -37,6 +41,7 @@ impl Syntax {
             }
             Self::Lenient => "JSON with comments",
             Self::Toml => "TOML",
+            Self::Yaml => "YAML",
         };
         self.value(text).map(drop).map_err(|e| {
             let fault = e.trim_end_matches(['.', '\n']);

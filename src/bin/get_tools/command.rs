@@ -8,7 +8,7 @@
 use clap::builder::PossibleValuesParser;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use gemini_tools::colours::ColourChoice;
-use gemini_tools::hosts::HOSTS;
+use gemini_tools::hosts::Host;
 use gemini_tools::start::colours;
 use std::path::PathBuf;
 
@@ -108,8 +108,7 @@ condition; DO_NOT_TRUST in that file counts before the variable.
 Exit status: 0 done (--status: trusted), 1 not (--status: not trusted), 2 unusable arguments, or no user to ask.";
 
 fn host_names() -> PossibleValuesParser {
-    let others = HOSTS.iter().map(|host| host.name);
-    PossibleValuesParser::new(std::iter::once("gemini").chain(others))
+    PossibleValuesParser::new(Host::names())
 }
 
 /// The options of `get_tools`. The comments are the help.
@@ -263,7 +262,7 @@ pub(crate) struct InitOptions {
     /// Change your own settings, for all projects
     #[arg(long, conflicts_with = "project")]
     pub(crate) user: bool,
-    /// Change the project's settings [default, but for codex, qwen and agy]
+    /// Change the project's settings [default where the host reads these at once]
     #[arg(long)]
     pub(crate) project: bool,
     /// Don't ask

@@ -38,7 +38,11 @@ impl<E: std::error::Error> From<E> for Stop {
 }
 
 fn try_run(options: &InitOptions) -> Result<u8, Stop> {
-    let host = options.host.as_deref().and_then(Host::find);
+    let name = options.host.as_deref().filter(|name| *name != "gemini");
+    let host = name.map(|name| {
+        Host::find(name).ok_or_else(|| Stop::Reason(format!("hosts/{name}.toml is malformed")))
+    });
+    let host = host.transpose()?;
     if let Some(host) = host {
         refuse_options_of_gemini(options, host)?;
     }
@@ -384,7 +388,9 @@ fn done(before: &ProjectBefore, home: &Path, root: &Path) -> String {
     } else {
         "Gemini CLI does not trust this directory yet: start gemini here once and trust the folder, or, without a terminal, set GEMINI_CLI_TRUST_WORKSPACE=true. Then: get_tools doctor\n"
     };
-    let others = HOSTS.iter().filter(|host| host.is_installed(home));
+    let others = HOSTS
+        .iter()
+        .filter(|host| !host.is_gemini() && host.is_installed(home));
     let others: Vec<String> = others
         .map(|host| format!("{} (get_tools init --host {})", host.title, host.name))
         .collect();

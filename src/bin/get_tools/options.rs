@@ -4,8 +4,20 @@ use crate::command::{GetToolsOptions, Subtask, command};
 use crate::print::fail;
 use crate::{complete, completions, config, doctor, init, licenses, lint, list, show, trust};
 use clap::Parser;
+use clap::error::{ContextKind, ContextValue};
 use gemini_tools::start::{refuse, write_status};
 use std::env::args_os;
+
+/// Says what any host needs, where a host was named that is not known.
+fn advise_on_hosts(error: &mut clap::Error) {
+    const ADVICE: &str = "any other MCP host needs an entry with the command serve_tools and no arguments, over stdio; \
+         docs/other-hosts.md has examples";
+    let argument = error.get(ContextKind::InvalidArg);
+    if argument.is_some_and(|argument| argument.to_string().starts_with("--host")) {
+        let advice = ContextValue::StyledStrs(vec![ADVICE.into()]);
+        error.insert(ContextKind::Suggested, advice);
+    }
+}
 
 pub(crate) fn run() -> u8 {
     if let Some(status) = complete() {
@@ -13,7 +25,8 @@ pub(crate) fn run() -> u8 {
     }
     let options = match GetToolsOptions::try_parse() {
         Ok(options) => options,
-        Err(e) => {
+        Err(mut e) => {
+            advise_on_hosts(&mut e);
             let words = args_os().skip(1);
             let words: Vec<_> = words
                 .map(|word| word.to_string_lossy().into_owned())

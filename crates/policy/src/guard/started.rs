@@ -13,9 +13,12 @@ use std::path::{Component, Path, PathBuf};
 
 /// Configuration files, relative to the project or the home directory.
 const CONFIGURATIONS: &str = "\
-    .agents/mcp_config.json .claude.json .claude/settings.json .claude/settings.local.json .codex/config.toml \
-    .codex/hooks.json .cursor/hooks.json .cursor/mcp.json .gemini/config/mcp_config.json .gemini/settings.json .mcp.json \
-    .qwen/settings.json .vscode/mcp.json .vscode/tasks.json opencode.json";
+    .agents/mcp_config.json .amp/settings.json .claude.json .claude/settings.json .claude/settings.local.json \
+    .cline/data/settings/cline_mcp_settings.json .codeium/windsurf/mcp_config.json .codex/config.toml .codex/hooks.json \
+    .copilot/mcp-config.json .crush.json .cursor/hooks.json .cursor/mcp.json .gemini/config/mcp_config.json \
+    .gemini/settings.json .junie/mcp/mcp.json .kilo/kilo.jsonc .kiro/settings/mcp.json .mcp.json .qwen/settings.json \
+    .roo/mcp.json .vscode/mcp.json .vscode/tasks.json .zed/settings.json crush.json kilo.json kilo.jsonc opencode.json \
+    opencode.jsonc";
 
 const TOOLS: &str = ".gemini/tools";
 

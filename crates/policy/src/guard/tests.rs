@@ -44,6 +44,8 @@ fn files_that_programs_obey_are_guarded_by_name_at_any_depth_and_in_any_case() {
         ".claude/agents/x.md",
         ".codex/config.toml",
         ".cursor/mcp.json",
+        ".amp/settings.json",
+        "kilo.json",
         ".mcp.json",
         "sub/.MCP.json",
         ".vscode/tasks.json",

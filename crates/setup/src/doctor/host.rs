@@ -3,7 +3,7 @@
 
 use super::handshake::{ServerAnswers, shake_hands};
 use super::{DoctorReport, Setup, State, UNTRUSTED_IS_NOT_RUN, program, trust_remedy};
-use crate::hosts::{GEMINI, HOSTS, Host, NAME, NOT_DOCUMENTED, owner};
+use crate::hosts::{HOSTS, Host, NAME, owner};
 use crate::init::SetupScope;
 use gemini_tools_core::text::{counted, show_path};
 use gemini_tools_custom_tools::own_program::is_own_server;
@@ -26,10 +26,10 @@ struct SettingsFile {
     names_server: bool,
 }
 
-/// A host to check, with its project's and its user's settings file, in this order.
+/// A host to check, with its project's settings file, if it has one, and its user's.
 pub(super) struct HostFiles {
-    host: &'static Host,
-    files: [SettingsFile; 2],
+    pub(super) host: &'static Host,
+    files: Vec<SettingsFile>,
 }
 
 /// Finds the hosts to check: the one asked for, or all whose settings name `serve_tools`. Gemini
@@ -38,23 +38,25 @@ pub(super) fn find(home: Option<&Path>, root: &Path, name: Option<&str>) -> Vec<
     let Some(home) = home else { return Vec::new() };
     let hosts = HOSTS
         .iter()
-        .chain([&GEMINI])
         .filter(|host| name.is_none_or(|name| host.name == name));
     let all = hosts.map(|host| HostFiles {
         host,
-        files: [SetupScope::Project, SetupScope::User].map(|scope| read(host, home, root, scope)),
+        files: [SetupScope::Project, SetupScope::User]
+            .into_iter()
+            .filter_map(|scope| read(host, home, root, scope))
+            .collect(),
     });
     let is_checked = |files: &HostFiles| {
-        let is_asked_for = name.is_some() && !files.is_gemini();
+        let is_asked_for = name.is_some() && !files.host.is_gemini();
         let is_broken = |file: &SettingsFile| file.fault.is_some() && file.names_server;
-        let is_trace = |file| !files.is_gemini() && is_broken(file) || files.has_pair(file);
+        let is_trace = |file| !files.host.is_gemini() && is_broken(file) || files.has_pair(file);
         is_asked_for || files.files.iter().any(is_trace) || files.entry(root).is_some()
     };
     all.filter(is_checked).collect()
 }
 
-fn read(host: &Host, home: &Path, root: &Path, scope: SetupScope) -> SettingsFile {
-    let path = host.file(home, root, scope);
+fn read(host: &Host, home: &Path, root: &Path, scope: SetupScope) -> Option<SettingsFile> {
+    let path = host.file(home, root, scope)?;
     let text = owner(scope == SetupScope::Project, home, root).read(&path);
     let text = text
         .map_err(|e| e.to_string())
@@ -62,28 +64,27 @@ fn read(host: &Host, home: &Path, root: &Path, scope: SetupScope) -> SettingsFil
     let names_server = text.as_ref().is_ok_and(|text| text.contains("serve_tools"));
     let value = text.and_then(|text| host.syntax.value(&text));
     let fault = value.as_ref().err().map(|e| e.trim_end().to_owned());
-    SettingsFile {
+    Some(SettingsFile {
         path,
         scope,
         value: value.unwrap_or_default(),
         fault,
         names_server,
-    }
+    })
 }
 
 impl HostFiles {
     /// Returns the settings file in force, and the name and value of our entry in it. The user's
     /// file may contain a section for this project, which takes precedence.
     fn entry<'a>(&'a self, root: &Path) -> Option<(&'a SettingsFile, &'a str, &'a Value)> {
-        let [project, user] = &self.files;
-        let places = [
-            (user, &user.value["projects"][&*root.to_string_lossy()]),
-            (project, &project.value),
-            (user, &user.value),
-        ];
-        places.into_iter().find_map(|(file, document)| {
+        let files = self.files.iter().map(|file| (file, &file.value));
+        let root = root.to_string_lossy();
+        let sections = files
+            .clone()
+            .map(|(file, value)| (file, &value["projects"][&*root]));
+        sections.chain(files).find_map(|(file, document)| {
             let named = || {
-                let servers = document[self.host.servers].as_object()?;
+                let servers = self.host.servers(document).as_object()?;
                 let (name, entry) = servers.get_key_value(NAME)?;
                 Some((name.as_str(), entry))
             };
@@ -98,20 +99,16 @@ impl HostFiles {
         self.host.unasked.is_some() && file.value["tools"]["discoveryCommand"].is_string()
     }
 
-    pub(super) fn is_gemini(&self) -> bool {
-        self.host.name == GEMINI.name
-    }
-
     pub(super) fn check(&self, setup: &Setup<'_>, report: &mut DoctorReport) {
         let host = self.host;
-        match find_program(OsStr::new(host.program)) {
-            Some(path) => report.fact(host.title, show_path(&path), State::Works),
-            None => report.fact(host.title, "not on the PATH", State::Missing),
+        match find_program(OsStr::new(&host.program)) {
+            Some(path) => report.fact(&host.title, show_path(&path), State::Works),
+            None => report.fact(&host.title, "not on the PATH", State::Missing),
         }
         let known = host.facts.all().into_iter();
-        for (subject, text) in known.filter(|(_, text)| *text != NOT_DOCUMENTED) {
-            let text = format!("{subject}: {text} ({})", host.seen);
-            report.fact(host.title, text, State::Known);
+        for (subject, text) in known.filter(|(_, text)| !text.is_empty()) {
+            let text = format!("{subject}: {text} ({})", host.seen());
+            report.fact(&host.title, text, State::Known);
         }
         let before = report.findings.len();
         for file in &self.files {
@@ -133,7 +130,7 @@ impl HostFiles {
                 let help = format!("get_tools init --host {}", host.name);
                 report.error(
                     "host-not-set-up",
-                    host.title,
+                    &*host.title,
                     what,
                     "It has none of the tools.",
                     help,
@@ -145,7 +142,7 @@ impl HostFiles {
             "gets the tools from serve_tools ({})",
             show_path(&file.path)
         );
-        report.fact(host.title, what, State::Known);
+        report.fact(&host.title, what, State::Known);
         self.check_server(setup, file, entry, report);
     }
 
@@ -162,7 +159,7 @@ impl HostFiles {
         };
         for file in &self.files {
             if self.has_pair(file)
-                && std::env::var_os(unasked.variable).is_some_and(|value| value == "1")
+                && std::env::var_os(&unasked.variable).is_some_and(|value| value == "1")
             {
                 warn(
                     file,
@@ -176,7 +173,7 @@ impl HostFiles {
         let Some((file, name, entry)) = self.entry(setup.root) else {
             return;
         };
-        if entry[unasked.key] == true {
+        if entry[&unasked.key] == true {
             warn(file, format!("{name} has \"{}\": true.", unasked.key));
         }
     }
@@ -190,14 +187,14 @@ impl HostFiles {
     ) {
         let place = setup.root.to_string_lossy();
         let filled = |text: &str| expanded(&text.replace("${workspaceFolder}", &place));
-        let Some(command) = entry["command"].as_str().map(filled) else {
+        let Some(started) = self.host.started(entry) else {
             let what = format!("The entry {NAME} has no command.");
             let help = format!("get_tools init --host {} writes one.", self.host.name);
             let why = "The host has nothing to start.";
             return report.error("host-no-command", &*file.path, what, why, help);
         };
-        let words = entry["args"].as_array().into_iter().flatten();
-        let arguments: Vec<String> = words.filter_map(|word| word.as_str().map(filled)).collect();
+        let command = filled(started.command);
+        let arguments: Vec<String> = started.arguments.into_iter().map(filled).collect();
         let directory = entry["cwd"].as_str().map(filled).unwrap_or_default();
         let directory = setup.root.join(directory);
         let environment = environment(self.host, entry, report);
@@ -205,7 +202,9 @@ impl HostFiles {
             Ok(path) => path,
             Err(fault) => return report.findings.push(fault.about(&*file.path)),
         };
-        let has_env = entry["env"].as_object().is_some_and(|env| !env.is_empty());
+        let has_env = entry[&self.host.env]
+            .as_object()
+            .is_some_and(|env| !env.is_empty());
         let is_plain = entry["cwd"].is_null() && !has_env && is_own_server(&command, &directory);
         let is_trusted = file.scope == SetupScope::User || setup.settings.trust.is_trusted();
         if !is_plain && !is_trusted {
@@ -226,13 +225,13 @@ impl HostFiles {
             directory: &directory,
         });
         match answers {
-            Ok(answers) => note_answers(self.host, &answers, &file.path, report),
+            Ok(answers) => note(&self.host.title, &answers, &file.path, report),
             Err(fault) => report.findings.push(fault.about(&*file.path)),
         }
     }
 }
 
-fn note_answers(host: &Host, answers: &ServerAnswers, file: &Path, report: &mut DoctorReport) {
+fn note(host: &'static str, answers: &ServerAnswers, file: &Path, report: &mut DoctorReport) {
     let tools = counted(answers.tools, "tool");
     let text = match &answers.call {
         Some((name, Some(error))) => {
@@ -248,7 +247,7 @@ fn note_answers(host: &Host, answers: &ServerAnswers, file: &Path, report: &mut 
         Some((name, None)) => format!("{tools}; {name} works"),
         None => tools,
     };
-    report.fact(host.title, text, State::Works);
+    report.fact(host, text, State::Works);
 }
 
 /// Returns the variables with which the host would start the server. Reports a variable that
@@ -258,11 +257,12 @@ fn environment(
     entry: &Value,
     report: &mut DoctorReport,
 ) -> BTreeMap<OsString, OsString> {
-    let listed = entry["env_vars"].as_array().into_iter().flatten();
+    let listed = host.listed.iter().filter_map(|key| entry[key].as_array());
+    let listed = listed.flatten();
     let listed: Vec<&str> = listed
         .filter_map(|one| one.as_str().or(one["name"].as_str()))
         .collect();
-    let own = entry["env"].as_object();
+    let own = entry[&host.env].as_object();
     let passes = |name: &str| host.passes(name) || listed.contains(&name);
     for name in RESTRICTING {
         let is_in_file = variables::values(name).iter().any(|one| one.file.is_some());
@@ -271,10 +271,10 @@ fn environment(
         if is_set && !passes(name) && !is_given && !is_in_file {
             let what = format!("{name} is set here, and does not reach the tools.");
             let why = "The host starts servers with few variables.";
-            let help = if host.replaces_variables() {
-                format!("Add \"env\": {{\"{name}\": \"${name}\"}} to the entry.")
-            } else {
-                format!("Add {name} to env_vars of the entry.")
+            let env = &host.env;
+            let help = match &host.listed {
+                Some(key) => format!("Add {name} to {key} of the entry."),
+                None => format!("Add \"{env}\": {{\"{name}\": \"${name}\"}} to the entry."),
             };
             report.error("not-handed-on", name, what, why, help);
         }

@@ -21,7 +21,6 @@ mod setup;
 
 pub use restrictions::tool_names;
 
-use crate::hosts::GEMINI;
 use crate::init::active_content;
 use gemini_tools_core::diagnostic::{Diagnostic, Origin, Severity};
 use gemini_tools_core::text::show_path;
@@ -177,10 +176,7 @@ pub fn check(project: &Project, extent: &Extent) -> DoctorReport {
     for host in &hosts {
         host.check(&setup, &mut report);
     }
-    let is_for_gemini = extent
-        .host
-        .as_deref()
-        .is_none_or(|host| host == GEMINI.name);
+    let is_for_gemini = extent.host.as_deref().is_none_or(|host| host == "gemini");
     let commands = if is_for_gemini {
         setup::check(&setup, &mut report)
     } else {
@@ -188,7 +184,7 @@ pub fn check(project: &Project, extent: &Extent) -> DoctorReport {
         report.findings.extend(problems.map(setup::not_in_effect));
         None
     };
-    if commands.is_some() || hosts.iter().any(host::HostFiles::is_gemini) {
+    if commands.is_some() || hosts.iter().any(|files| files.host.is_gemini()) {
         setup::check_host_trust(&setup, &mut report);
     }
     let mut declared = Vec::new();

@@ -4,7 +4,7 @@ use super::change::InitError;
 use super::record::Edit;
 use super::set::Set;
 use super::{Purpose, SetupPlace, SetupPlan, works};
-use crate::hosts::{Host, NAME, is_server};
+use crate::hosts::{Host, NAME, is_server, replace};
 use gemini_tools_core::text::show_path;
 use gemini_tools_custom_tools::own_program::is_own_server;
 use serde_json::Value;
@@ -24,7 +24,13 @@ pub fn plan_host(
     has_skill: bool,
 ) -> Result<SetupPlan, InitError> {
     let SetupPlace { home, root, scope } = place;
-    let path = host.file(home, root, scope);
+    let Some(path) = host.file(home, root, scope) else {
+        let reason = format!(
+            "{} has no settings of a project; leave --project out",
+            host.title
+        );
+        return Err(InitError::new(root, reason));
+    };
     if host.replaces_variables() && server.contains('$') {
         let reason = format!(
             "{} would take the $ in the name {server} for a variable; install the executables in another directory",
@@ -39,13 +45,12 @@ pub fn plan_host(
     let document = document.unwrap_or_default();
     let there = host.own_entry(&document);
     let name = there.map_or(NAME, |(name, _)| name);
-    let value = &document[host.servers][name];
+    let value = &host.servers(&document)[name];
     let is_made_here = plan
         .record
         .file(&path)
         .is_some_and(|file| file.edit.is_some());
-    let edit = (value.is_null() || is_made_here)
-        .then(|| Edit::Entry([host.servers, name].map(str::to_owned).to_vec()));
+    let edit = (value.is_null() || is_made_here).then(|| Edit::Entry(at(host, name, &[])));
     if there.is_none() && !value.is_null() {
         let shown = show_path(&path);
         plan.notes.push(format!(
@@ -53,7 +58,7 @@ pub fn plan_host(
         ));
     }
     let sets = sets(host, root, server, there);
-    let reader = (host.title, host.syntax);
+    let reader = (&*host.title, host.syntax);
     plan.set(Purpose::Server, (&path, reader), before, &sets, edit)?;
     if has_skill {
         plan.write_skill(&host.skills(home, root, scope))?;
@@ -61,21 +66,30 @@ pub fn plan_host(
     Ok(plan)
 }
 
+fn at(host: &Host, name: &str, rest: &[String]) -> Vec<String> {
+    let name = [name.to_owned()];
+    [&host.servers[..], &name, rest].concat()
+}
+
 fn sets(host: &Host, root: &Path, server: &str, there: Option<(&str, &Value)>) -> Vec<Set> {
-    let mut keys = host.needs();
-    keys.insert("command".to_owned(), server.into());
+    let own = host.entry(server);
     let Some((name, entry)) = there else {
-        return vec![Set::new(&[host.servers, NAME], Some(Value::Object(keys)))];
+        return vec![Set::new(&at(host, NAME, &[]), Some(Value::Object(own)))];
     };
+    let command_at = host.command_at();
+    let mut keys: Vec<(String, Value)> = own.into_iter().collect();
+    keys.retain(|(key, _)| command_at.first() != Some(key) && entry[key].is_null());
     // The path may be of an earlier installation, and is then replaced. A command that wraps the
     // server is kept.
-    let is_stale = |command: &str| is_server(command) && !works(command, root, is_own_server);
-    let is_stale = entry["command"].as_str().is_none_or(is_stale);
-    let missing = keys.into_iter().filter(|(key, _)| match &**key {
-        "command" => is_stale,
-        key => entry[key].is_null(),
-    });
-    missing
-        .map(|(key, value)| Set::new(&[host.servers, name, &key], Some(value)))
+    if let Some(there) = host.started(entry)
+        && is_server(there.command)
+        && !works(there.command, root, is_own_server)
+    {
+        let mut value = entry[&there.key].clone();
+        replace(&mut value, there.command, server);
+        keys.push((there.key, value));
+    }
+    keys.into_iter()
+        .map(|(key, value)| Set::new(&at(host, name, &[key]), Some(value)))
         .collect()
 }

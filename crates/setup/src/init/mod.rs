@@ -14,6 +14,7 @@ mod json;
 mod record;
 mod set;
 mod toml;
+mod yaml;
 
 pub use active_content::active_content;
 pub use host::plan_host;
@@ -40,9 +41,11 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 /// Where the set-up applies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum SetupScope {
     /// In the project of the current directory.
+    #[default]
     Project,
     /// In all of the user's projects.
     User,
@@ -111,7 +114,7 @@ pub struct SetupPlan {
 
 const SKILL: &str = include_str!("SKILL.md");
 
-pub(crate) const SKILLS: &str = ".agents/skills";
+const SKILLS: &str = ".agents/skills";
 
 const GEMINI: (&str, Syntax) = ("Gemini CLI", Syntax::Comments);
 
