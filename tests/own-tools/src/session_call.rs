@@ -20,13 +20,11 @@ fn call() -> Result<String, ToolError> {
     let (mode, name) = (words.next(), words.next().unwrap_or_default());
     let root = env::current_dir().and_then(|root| root.canonicalize());
     let root = root.map_err(|e| ToolError::failed(e.to_string()))?;
-    let options = PolicyOptions {
-        approval: match mode.as_deref() {
-            Some("host") => None,
-            Some("yolo") => Some(ApprovalMode::Yolo),
-            _ => Some(ApprovalMode::Default),
-        },
-        ..PolicyOptions::default()
+    let mut options = PolicyOptions::default();
+    options.approval = match mode.as_deref() {
+        Some("host") => None,
+        Some("yolo") => Some(ApprovalMode::Yolo),
+        _ => Some(ApprovalMode::Default),
     };
     let session = Session::open(&root, &[], &options)?.without_servers();
     let mut cx = Context::default();
