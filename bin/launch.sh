@@ -45,7 +45,7 @@ launch_ready() {
 }
 
 # launch_needs_client [ARGUMENT]...: whether serve_tools may be started: by call_tool for a tool of that name, by get_tools
-# where settings have MCP servers. Only get_tools, which a host starts once, takes a process for that.
+# for `serve` and where settings have MCP servers. Only get_tools, which a host starts once, takes a process for that.
 launch_needs_client() {
     case $launch_command in
         call_tool)
@@ -58,7 +58,7 @@ launch_needs_client() {
             return 1
             ;;
         get_tools)
-            grep -qs mcpServers -- .gemini/settings.json "${GEMINI_CLI_HOME:-${HOME:-.}}/.gemini/settings.json" \
+            [ "${1:-}" = serve ] || grep -qs mcpServers -- .gemini/settings.json "${GEMINI_CLI_HOME:-${HOME:-.}}/.gemini/settings.json" \
                 /etc/gemini-cli/settings.json
             ;;
         *) return 1 ;;

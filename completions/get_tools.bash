@@ -31,6 +31,9 @@ _get_tools() {
             get_tools,lint)
                 cmd="get_tools__subcmd__lint"
                 ;;
+            get_tools,serve)
+                cmd="get_tools__subcmd__serve"
+                ;;
             get_tools,show)
                 cmd="get_tools__subcmd__show"
                 ;;
@@ -44,7 +47,7 @@ _get_tools() {
 
     case "${cmd}" in
         get_tools)
-            opts="-h -V --pretty --wrap --format --color --kinds --mcp --refresh --notes --only --exclude --licenses --help --version config show lint trust init doctor completions"
+            opts="-h -V --pretty --wrap --format --color --kinds --mcp --refresh --notes --only --exclude --licenses --help --version config show lint trust init doctor serve completions"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -164,6 +167,20 @@ _get_tools() {
                     COMPREPLY=($(compgen -W "text json sarif junit github" -- "${cur}"))
                     return 0
                     ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        get_tools__subcmd__serve)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
                 *)
                     COMPREPLY=()
                     ;;

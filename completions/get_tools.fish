@@ -52,6 +52,7 @@ complete -c get_tools -n "__fish_get_tools_needs_command" -f -a "lint" -d 'Check
 complete -c get_tools -n "__fish_get_tools_needs_command" -f -a "trust" -d 'Reviews and trusts the project\'s own tools and commands'
 complete -c get_tools -n "__fish_get_tools_needs_command" -f -a "init" -d 'Sets up Gemini CLI, or another host'
 complete -c get_tools -n "__fish_get_tools_needs_command" -f -a "doctor" -d 'Tries what the settings name as the host would, and says what is wrong'
+complete -c get_tools -n "__fish_get_tools_needs_command" -f -a "serve" -d 'Starts serve_tools, the MCP server, with these arguments'
 complete -c get_tools -n "__fish_get_tools_needs_command" -f -a "completions" -d 'Prints completions for a shell'
 complete -c get_tools -n "__fish_get_tools_using_subcommand config" -l policy -d 'Policy file or directory to use instead of ~/.gemini/policies' -r
 complete -c get_tools -n "__fish_get_tools_using_subcommand config" -l json -d 'Print JSON'

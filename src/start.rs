@@ -1,12 +1,12 @@
 //! The start of an executable: signals and access, before it does anything else.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use gemini_tools_core::colours::ColourChoice;
-use gemini_tools_core::text::{harmless_lines, wrapped};
-use gemini_tools_core::tool::ApprovalMode;
-use gemini_tools_core::version;
-use gemini_tools_process::output::width;
-use gemini_tools_process::own;
+use gemini_tools::colours::ColourChoice;
+use gemini_tools::output::width;
+use gemini_tools::process::own;
+use gemini_tools::text::{harmless_lines, wrapped};
+use gemini_tools::tool::ApprovalMode;
+use gemini_tools::version;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
@@ -88,7 +88,7 @@ pub fn colours() -> impl TypedValueParser<Value = ColourChoice> {
 ///
 /// ```
 /// let text = "error: unexpected argument '--x' found\n";
-/// let message = gemini_tools::start::usage_message("get_tools", text);
+/// let message = gemini_tools_executables::start::usage_message("get_tools", text);
 /// assert_eq!(message, "get_tools: unexpected argument '--x' found");
 /// ```
 #[must_use]

@@ -1,6 +1,6 @@
-"""Makes archives of an installed tree, the same bytes each time: one for any prefix, the npm packages, a wheel, and the
-extension of Gemini CLI. Only Python's standard library is used, so that this runs where the executables are built:
-on Linux and macOS.
+"""Makes archives of an installed tree, the same bytes each time: one for any prefix, the npm packages, a wheel, the
+extension of Gemini CLI, and a bundle of the MCP server. Only Python's standard library is used, so that this runs where
+the executables are built: on Linux and macOS.
 
 The tree is what `scripts/install` makes: `bin` and `share`. Every bundle keeps `share/doc/gemini-tools` at
 `../share/doc/gemini-tools` of the executables, where `get_tools --licenses` looks.
@@ -8,88 +8,24 @@ The tree is what `scripts/install` makes: `bin` and `share`. Every bundle keeps 
 
 import argparse
 import base64
-import gzip
 import hashlib
-import io
 import json
 import os
 import re
 import sys
-import tarfile
-import time
-import zipfile
 from pathlib import Path
+
+from files import PLATFORMS, Files, tar_gz, zipped
+from listings import registry_name
 
 NAMES = ("get_tools", "call_tool", "run_agent", "serve_tools")
 # Those that are for users get a command of npm's.
 COMMANDS = ("get_tools", "call_tool", "run_agent", "serve_tools")
 
-# By node's names: the names in archives, and the tags of wheels. Executables that are linked to musl need no C library,
-# so that both kinds of Linux take them.
-PLATFORMS = {
-    "linux-x64": ("x86_64-linux", "manylinux_2_17_x86_64.manylinux2014_x86_64.musllinux_1_1_x86_64"),
-    "linux-arm64": ("aarch64-linux", "manylinux_2_17_aarch64.manylinux2014_aarch64.musllinux_1_1_aarch64"),
-    "darwin-x64": ("x86_64-macos", "macosx_10_12_x86_64"),
-    "darwin-arm64": ("aarch64-macos", "macosx_11_0_arm64"),
-}
-
 DESCRIPTION = "Gemini CLI's tools as two fast commands, as an MCP server and as an agent"
 KEYWORDS = ["gemini", "gemini-cli", "mcp", "tools", "agent", "cli"]
 LICENSE = "MIT OR Apache-2.0"
 NOTICES = ("LICENSE-MIT", "LICENSE-APACHE", "THIRD-PARTY-LICENSES.txt")
-
-
-class Files:
-    """The files of a bundle by path, with whether each can be run."""
-
-    def __init__(self):
-        self.by_path = {}
-
-    def add(self, path, data, runs=False):
-        self.by_path[path] = (data.encode() if isinstance(data, str) else data, runs)
-
-    def add_tree(self, directory, below=""):
-        for path in sorted(Path(directory).rglob("*")):
-            if path.is_file():
-                inside = path.relative_to(directory).as_posix()
-                self.add(below + inside, path.read_bytes(), runs=path.parent.name == "bin")
-
-    def __iter__(self):
-        return iter(sorted(self.by_path.items()))
-
-
-def tar_gz(out, files, mtime, level, top=""):
-    """A ustar archive with all directories, as `tar` would make it of a directory."""
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.USTAR_FORMAT) as tar:
-        made = set()
-        for path, (data, runs) in files:
-            path = top + path
-            parts = path.split("/")
-            for depth in range(1, len(parts)):
-                directory = "/".join(parts[:depth])
-                if directory not in made:
-                    made.add(directory)
-                    entry = tarfile.TarInfo(directory)
-                    entry.type, entry.mode, entry.mtime = tarfile.DIRTYPE, 0o755, mtime
-                    tar.addfile(entry)
-            entry = tarfile.TarInfo(path)
-            entry.size, entry.mtime, entry.mode = len(data), mtime, 0o755 if runs else 0o644
-            tar.addfile(entry, io.BytesIO(data))
-    with open(out, "wb") as file, gzip.GzipFile("", "wb", level, file, mtime=0) as packed:
-        packed.write(buffer.getvalue())
-
-
-def zipped(out, files, mtime, level):
-    # What a zip can say begins with 1980.
-    moment = max(time.gmtime(mtime)[:6], (1980, 1, 1, 0, 0, 0))
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=level) as archive:
-        for path, (data, runs) in files:
-            entry = zipfile.ZipInfo(path, moment)
-            entry.compress_type = zipfile.ZIP_DEFLATED
-            entry.create_system = 3
-            entry.external_attr = (0o100755 if runs else 0o100644) << 16
-            archive.writestr(entry, data)
 
 
 def needs_c_library(executable):
@@ -101,7 +37,7 @@ def needs_c_library(executable):
     return any(int.from_bytes(data[at : at + 4], "little") == 3 for at in range(offset, offset + size * count, size))
 
 
-def npm_manifest(name, version, more):
+def npm_manifest(name, version, repository, more):
     return json.dumps(
         {
             "name": name,
@@ -109,6 +45,7 @@ def npm_manifest(name, version, more):
             "description": DESCRIPTION,
             "keywords": KEYWORDS,
             "license": LICENSE,
+            "repository": {"type": "git", "url": f"git+{repository}.git"},
             **more,
         },
         indent=2,
@@ -121,11 +58,13 @@ def npm_main(job):
     files = Files()
     commands = {"gemini-tools": "get_tools", **{name: name for name in COMMANDS}}
     manifest = {
+        # By which the MCP Registry knows that the entry and the package have one owner.
+        "mcpName": registry_name(job.repository),
         "bin": {command: f"bin/{command}.js" for command in commands},
         "engines": {"node": ">=18"},
         "optionalDependencies": {f"@gemini-tools/{platform}": job.version for platform in PLATFORMS},
     }
-    files.add("package.json", npm_manifest("gemini-tools", job.version, manifest))
+    files.add("package.json", npm_manifest("gemini-tools", job.version, job.repository, manifest))
     for command, program in commands.items():
         line = f"#!/usr/bin/env node\nrequire('../launch.js')('{program}', '{command}');\n"
         files.add(f"bin/{command}.js", line, runs=True)
@@ -141,7 +80,7 @@ def npm_platform(job):
     system, machine = job.platform.split("-")
     files = Files()
     manifest = {"os": [system], "cpu": [machine], "preferUnplugged": True}
-    files.add("package.json", npm_manifest(f"@gemini-tools/{job.platform}", job.version, manifest))
+    files.add("package.json", npm_manifest(f"@gemini-tools/{job.platform}", job.version, job.repository, manifest))
     readme = f"The executables of the package `gemini-tools` for {job.platform}. Install `gemini-tools`: npm adds this one.\n"
     files.add("README.md", readme)
     files.add_tree(job.tree / "bin", "bin/")
@@ -161,8 +100,11 @@ def wheel(job):
     files.add_tree(job.tree / "bin", f"{stem}.data/scripts/")
     for path in list(files.by_path):
         files.by_path[path] = (files.by_path[path][0], True)
+    # The command that `uvx gemini-tools` runs.
+    files.add(f"{stem}.data/scripts/gemini-tools", (job.checkout / "packaging/wheel/gemini-tools").read_bytes(), runs=True)
     files.add_tree(job.tree / "share", f"{stem}.data/data/share/")
     readme = (job.checkout / "packaging/wheel/README.md").read_text("utf-8")
+    readme += f"\n<!-- mcp-name: {registry_name(job.repository)} -->\n"
     metadata = [
         "Metadata-Version: 2.4",
         "Name: gemini-tools",
@@ -170,6 +112,7 @@ def wheel(job):
         f"Summary: {DESCRIPTION}",
         f"Keywords: {','.join(KEYWORDS)}",
         f"License-Expression: {LICENSE}",
+        f"Project-URL: Source, {job.repository}",
         *(f"License-File: {name}" for name in NOTICES),
         "Requires-Python: >=3.8",
         "Description-Content-Type: text/markdown",
@@ -209,6 +152,21 @@ def extension(job):
     tar_gz(job.result(f"{name}.tar.gz"), files, job.mtime, job.level)
 
 
+def mcp_bundle(job):
+    """The MCP server for Claude Desktop and others that take bundles; `serve_tools` needs none of the other executables."""
+    system = job.platform.split("-")[0]
+    manifest = json.loads((job.checkout / "packaging/mcpb/manifest.json").read_text("utf-8"))
+    manifest["version"] = job.version
+    manifest["repository"] = {"type": "git", "url": job.repository}
+    manifest["compatibility"] = {"platforms": [system]}
+    files = Files()
+    files.add("manifest.json", json.dumps(manifest, indent=2) + "\n")
+    files.add("server/serve_tools", (job.tree / "bin/serve_tools").read_bytes(), runs=True)
+    for name in NOTICES:
+        files.add(name, (job.tree / "share/doc/gemini-tools" / name).read_bytes())
+    zipped(job.result(f"gemini-tools-{job.version}-{job.platform}.mcpb"), files, job.mtime, job.level)
+
+
 def archive(job):
     title = f"gemini-tools-{job.version}-{PLATFORMS[job.platform][0]}"
     files = Files()
@@ -224,6 +182,7 @@ class Job:
         self.out = Path(options.out)
         self.checkout = Path(options.checkout)
         self.platform = options.platform
+        self.repository = options.repository
         self.version = options.version
         self.mtime = int(os.environ["SOURCE_DATE_EPOCH"])
         self.level = options.level
@@ -236,7 +195,7 @@ class Job:
 
 def main():
     parser = argparse.ArgumentParser()
-    for name in ("tree", "out", "checkout", "version"):
+    for name in ("tree", "out", "checkout", "version", "repository"):
         parser.add_argument(f"--{name}", required=True)
     parser.add_argument("--platform", required=True, choices=PLATFORMS)
     parser.add_argument("--level", type=int, default=9)
@@ -244,7 +203,7 @@ def main():
     if not re.fullmatch(r"\d+\.\d+\.\d+", options.version):
         sys.exit(f"scripts/package: the version {options.version} is not MAJOR.MINOR.PATCH, which all indexes read alike")
     job = Job(options)
-    for make in (archive, npm_main, npm_platform, wheel, extension):
+    for make in (archive, npm_main, npm_platform, wheel, extension, mcp_bundle):
         make(job)
     print("\n".join(job.names))
 

@@ -11,6 +11,7 @@ import { Report } from '../e2e.d/report.mjs';
 import { checkArm64 } from './arm64.mjs';
 import { checkExtension } from './extension.mjs';
 import { checkHost } from './host.mjs';
+import { checkListings } from './listings.mjs';
 import { checkNpm, checkNpx } from './npm.mjs';
 import { checkArchive, checkDebian, checkWheel } from './others.mjs';
 import { installTable } from './table.mjs';
@@ -21,6 +22,7 @@ const CHECKS = {
   archive: checkArchive,
   deb: checkDebian,
   extension: checkExtension,
+  listings: checkListings,
   arm64: checkArm64,
   host: checkHost,
   // Last of those with npm: it publishes a later version.

@@ -140,6 +140,9 @@ export async function checkNpx(job) {
   const kept = path.join(room.home, '.local', 'share', 'gemini-tools', 'bin');
   // Without a terminal no user can be asked.
   await isSetUp(report, room, `${table.get('npx, for one project')} --yes --trust`);
+  await report.claim('npx_starts_the_server', async () => {
+    assert.match(await ok(room, 'npx gemini-tools serve --version'), /^serve_tools \d/);
+  });
   await report.claim('npx_names_a_copy_that_outlives_its_cache', async () => {
     fs.rmSync(path.join(room.home, '.npm'), { recursive: true });
     for (const command of Object.values(commands(room))) assert.equal(path.dirname(command), kept);

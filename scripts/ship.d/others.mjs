@@ -28,10 +28,13 @@ export async function checkWheel({ report, base, find, table }) {
   const wheel = find(new RegExp(`_${MACHINE.wheel}[\\w.]*\\.whl$`));
   const variables = { UV_FIND_LINKS: path.dirname(wheel), UV_OFFLINE: '1', UV_NO_CONFIG: '1', UV_PYTHON_DOWNLOADS: 'never', UV_LINK_MODE: 'copy' };
   const uv = path.join(process.env.GEMINI_TOOLS_UV, 'bin');
-  const room = makeRoom(base, 'wheel', { tools: [['python3', python], ['uv', path.join(uv, 'uv')], ['uvx', path.join(uv, 'uvx')]], variables });
+  const room = makeRoom(base, 'wheel', { tools: ['readlink', ['python3', python], ['uv', path.join(uv, 'uv')], ['uvx', path.join(uv, 'uvx')]], variables });
   await installs(report, room, table.get('uv'), { after: () => addToPath(room, path.join(room.home, '.local', 'bin')) });
   await report.claim('uvx_runs_a_command_of_it', async () => {
     assert.match(await ok(room, 'uvx --from gemini-tools get_tools --format names'), /^read_file$/m);
+  });
+  await report.claim('uvx_starts_the_server_and_an_installed_command_too', async () => {
+    for (const start of ['uvx gemini-tools', 'gemini-tools']) assert.match(await ok(room, `${start} serve --version`), /^serve_tools \d/);
   });
   await report.claim('pip_installs_it_with_its_manual_pages', async () => {
     const prefix = path.join(room.root, 'prefix');

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Answer, Workspace};
+use crate::harness::{Answer, Workspace, place_executable};
 
 fn names(answer: &Answer) -> Vec<String> {
     let list = answer.json();
@@ -309,4 +309,49 @@ fn settings_that_are_no_regular_file_are_not_waited_for() {
         .directory(".gemini")
         .link(".gemini/settings.json", "/dev/zero");
     assert!(ws.get_tools(&[]).run().text().contains("read_file"));
+}
+
+#[test]
+fn serve_becomes_the_server_with_its_arguments_and_its_input() {
+    let ws = Workspace::new().file("a.txt", "from the server\n");
+    let version = ws.get_tools(&["serve", "--version"]).run();
+    assert!(version.text().starts_with("serve_tools "));
+    let client = json!({"name": "test", "version": "1"});
+    let asked = [
+        json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params":
+            {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client}}),
+        json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
+        json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params":
+            {"name": "read_file", "arguments": {"absolute_path": "a.txt"}}}),
+    ];
+    let asked = asked.map(|message| format!("{message}\n")).concat();
+    let served = ws.get_tools(&["serve"]).input(asked).run();
+    assert_eq!(served.status(), 0, "{}", served.shown());
+    assert!(
+        served.text().contains("from the server"),
+        "{}",
+        served.shown()
+    );
+    // What can't be used is refused by the server, in its words.
+    let refused = ws.get_tools(&["serve", "--no-such-option"]).run();
+    assert_eq!(refused.status(), 2);
+    assert!(
+        refused.shown().contains("serve_tools: "),
+        "{}",
+        refused.shown()
+    );
+}
+
+#[test]
+fn serve_says_what_is_missing_beside_it() {
+    let ws = Workspace::new();
+    let alone = tempfile::tempdir().expect("a directory");
+    let program = alone.path().join("get_tools");
+    place_executable("get_tools", &program);
+    let refused = ws.program(&program, &["serve"]).run();
+    assert_eq!(refused.status(), 1);
+    for word in ["serve_tools", "beside", "install it there"] {
+        assert!(refused.shown().contains(word), "{}", refused.shown());
+    }
+    assert_eq!(refused.text(), "");
 }

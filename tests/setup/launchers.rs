@@ -161,6 +161,14 @@ fn what_reaches_the_network_is_built_before_a_call_that_needs_it() {
 }
 
 #[test]
+fn the_server_is_built_before_get_tools_becomes_it() {
+    let checkout = Checkout::new();
+    checkout.launch_with("get_tools", "serve", "");
+    assert!(checkout.root.join("target/release/serve_tools").exists());
+    assert_eq!(checkout.builds(), 2);
+}
+
+#[test]
 fn what_reaches_mcp_servers_is_built_where_settings_have_some() {
     let checkout = Checkout::new();
     let settings = checkout.ws.dir().join(".gemini");

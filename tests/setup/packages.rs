@@ -77,9 +77,12 @@ fn compiled_from(name: &str) -> BTreeSet<String> {
             .unwrap_or_default()
             .to_string_lossy()
             .replace('-', "_");
-        format!("gemini_tools_{name}")
+        match &*name {
+            "library" => "gemini_tools".to_owned(),
+            _ => format!("gemini_tools_{name}"),
+        }
     });
-    for of in own.chain([name.to_owned(), "gemini_tools".to_owned()]) {
+    for of in own.chain([name.to_owned(), "gemini_tools_executables".to_owned()]) {
         let entries = fs::read_dir(&deps).expect("what was compiled").flatten();
         let is_account = |path: &PathBuf| {
             let file = path.file_name().unwrap_or_default().to_string_lossy();
@@ -118,6 +121,7 @@ fn the_crates_have_every_file_that_is_compiled_and_nothing_large() {
     let needed = compiled_from("get_tools");
     for known in [
         "src/lib.rs",
+        "crates/library/src/lib.rs",
         "crates/builtin-tools/src/builtin/schemas.json",
         "completions/_get_tools",
     ] {
@@ -130,9 +134,7 @@ fn the_crates_have_every_file_that_is_compiled_and_nothing_large() {
     for name in [
         "build.rs",
         "Cargo.lock",
-        "README.md",
-        "LICENSE-MIT",
-        "LICENSE-APACHE",
+        "packaging/crate/README.md",
         "man/get_tools.1",
     ] {
         assert!(files.contains(name), "{name}");
@@ -140,13 +142,60 @@ fn the_crates_have_every_file_that_is_compiled_and_nothing_large() {
     for name in &files {
         let top = name.split('/').next().expect("a name");
         assert!(
-            !["docs", "fuzz", "packaging", "scripts", "target", "tests"].contains(&top),
+            !["docs", "evals", "fuzz", "scripts", "target", "tests"].contains(&top),
             "{name}"
         );
         // Some are made for the crate and are not in the checkout.
         let bytes = fs::metadata(checkout().join(name)).map_or(0, |m| m.len());
         assert!(bytes <= LARGEST_FILE_BYTES, "{name} has {bytes} bytes");
     }
+}
+
+#[test]
+fn every_crate_says_where_it_comes_from_and_has_its_licences_and_a_page_of_its_own() {
+    let packages = metadata();
+    let published = |one: &&Value| one["publish"].is_null();
+    let published: Vec<&Value> = packages.iter().filter(published).collect();
+    // The executables, and each crate.
+    assert_eq!(published.len(), 1 + crates().len());
+    let files = crate_files();
+    for package in published {
+        let name = package["name"].as_str().expect("a name");
+        assert_eq!(package["license"], "MIT OR Apache-2.0", "{name}");
+        assert_eq!(package["repository"], published_at(), "{name}");
+        let page = package["documentation"].as_str().expect(name);
+        assert!(page.starts_with("https://docs.rs/gemini-tools"), "{name}");
+        let manifest = Path::new(package["manifest_path"].as_str().expect("a path"));
+        let dir = manifest.parent().expect("a directory");
+        let inside = dir.strip_prefix(checkout()).expect("in the checkout");
+        let readme = package["readme"].as_str().expect(name);
+        for file in ["LICENSE-MIT", "LICENSE-APACHE", readme] {
+            let file = inside.join(file).to_string_lossy().into_owned();
+            assert!(files.contains(&file), "{file}");
+        }
+        let text = fs::read_to_string(dir.join(readme)).expect(name);
+        assert!(text.starts_with(&format!("# {name}\n")), "{name}");
+        // What is beside it in the checkout is not beside it in a registry.
+        let mut links = text.split("](").skip(1);
+        assert!(links.all(|link| link.starts_with("https://")), "{name}");
+    }
+}
+
+/// The packages of the workspace, by cargo.
+fn metadata() -> Vec<Value> {
+    let mut cargo = Command::new(env!("CARGO"));
+    let metadata = ["metadata", "--format-version=1", "--no-deps", "--offline"];
+    let metadata = output(cargo.args(metadata).current_dir(checkout()));
+    let metadata: Value = serde_json::from_str(&metadata).expect("JSON");
+    metadata["packages"].as_array().expect("packages").clone()
+}
+
+/// The address that all packages and listings have from Cargo.toml.
+fn published_at() -> String {
+    let manifest = fs::read_to_string(checkout().join("Cargo.toml")).expect("Cargo.toml");
+    let manifest: Value = toml::from_str(&manifest).expect("TOML");
+    let repository = &manifest["workspace"]["package"]["repository"];
+    repository.as_str().expect("an address").to_owned()
 }
 
 /// A directory with a small program under each of our names.
@@ -281,11 +330,7 @@ fn the_licences_are_those_beside_the_executable_and_a_missing_file_is_named() {
 
 #[test]
 fn cargo_binstall_is_told_the_archive_of_each_platform_and_where_its_executables_are() {
-    let mut cargo = Command::new(env!("CARGO"));
-    let metadata = ["metadata", "--format-version=1", "--no-deps", "--offline"];
-    let metadata = output(cargo.args(metadata).current_dir(checkout()));
-    let metadata: Value = serde_json::from_str(&metadata).expect("JSON");
-    let all = metadata["packages"].as_array().expect("packages");
+    let all = metadata();
     let own = all.iter().find(|package| package["name"] == "gemini-tools");
     let binstall = &own.expect("our package")["metadata"]["binstall"];
     for (platform, target) in [
@@ -327,6 +372,8 @@ fn cargo_binstall_is_told_the_archive_of_each_platform_and_where_its_executables
             .arg("--checkout")
             .arg(checkout())
             .args(["--version", env!("CARGO_PKG_VERSION")])
+            .args(["--repository", "https://host.invalid"])
+            .env("PYTHONDONTWRITEBYTECODE", "1")
             .args(["--platform", platform, "--level", "1"]);
         let made = output(&mut bundles);
         let url = said("pkg-url");
@@ -389,7 +436,7 @@ fn two_runs_make_the_same_bytes_and_the_checksums_hold() {
     // Of each kind one, and the checksums.
     let is_deb = |path: &PathBuf| path.extension().is_some_and(|e| e == "deb");
     let with_deb = first.values().filter(|path| is_deb(path)).count();
-    assert_eq!(first.len(), 6 + with_deb, "{first:?}");
+    assert_eq!(first.len(), 14 + with_deb, "{first:?}");
     let own = TempDir::new().expect("a directory");
     for (name, path) in first {
         let bytes = fs::read(path).expect("a file");
@@ -400,7 +447,7 @@ fn two_runs_make_the_same_bytes_and_the_checksums_hold() {
     check
         .args(["-c", "--strict", "SHA256SUMS"])
         .current_dir(own.path());
-    assert_eq!(output(&mut check).lines().count(), 5 + with_deb);
+    assert_eq!(output(&mut check).lines().count(), 13 + with_deb);
     let archive = ending(first, "-linux.tar.gz").file_name();
     let archive = own.path().join(archive.expect("a name"));
     fs::write(archive, "something else").expect("written");

@@ -275,11 +275,8 @@ pub(super) fn outcome(
     request: &CallRequest,
     line: ResultLine,
 ) -> (CallOutcome, Option<TailToolCallRequest>) {
-    let result = ToolResult {
-        llm_content: line.llm_content,
-        error: line.error.clone(),
-        ..ToolResult::default()
-    };
+    let mut result = ToolResult::content(line.llm_content);
+    result.error.clone_from(&line.error);
     let answer = Answer {
         name: &request.name,
         id: Some(&request.id),

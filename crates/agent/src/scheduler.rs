@@ -365,6 +365,7 @@ impl Runner<'_> {
                 text: &text,
             }),
             OutputUpdate::ModelCall(call) => self.notify(&SessionEvent::ModelCall(&call)),
+            _ => {}
         };
         let by = self.by_annotations;
         let (mut outcome, tail_call) = self.pair.run(tool, by, &call.request, self.cancel, &news);

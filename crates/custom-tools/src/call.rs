@@ -58,14 +58,12 @@ impl Tool for CustomTool {
 
     fn info(&self) -> ToolInfo<'_> {
         let listed = &self.listed;
-        ToolInfo {
-            is_read_only: listed.read_only,
-            is_idempotent: listed.read_only,
-            is_open_world: !listed.read_only || listed.kind == Kind::Fetch,
-            can_update_output: listed.streaming,
-            checks_arguments: true,
-            ..ToolInfo::new(&listed.display_name, listed.kind)
-        }
+        let mut info = ToolInfo::new(&listed.display_name, listed.kind).checking_arguments();
+        info.is_read_only = listed.read_only;
+        info.is_idempotent = listed.read_only;
+        info.is_open_world = !listed.read_only || listed.kind == Kind::Fetch;
+        info.can_update_output = listed.streaming;
+        info
     }
 
     fn usage(&self) -> Usage<'_> {

@@ -117,14 +117,12 @@ pub(super) fn tool_result(stdout: &[u8]) -> Result<ToolResult, String> {
         (None, LlmContent::Text(text)) => text.clone().into(),
         (None, _) => Display::default(),
     };
-    Ok(ToolResult {
-        llm_content,
-        return_display,
-        error,
-        data: whole.data,
-        tail_tool_call_request: whole.tail_tool_call_request,
-        ..ToolResult::default()
-    })
+    let mut result = ToolResult::content(llm_content);
+    result.return_display = return_display;
+    result.error = error;
+    result.data = whole.data;
+    result.tail_tool_call_request = whole.tail_tool_call_request;
+    Ok(result)
 }
 
 /// Parses the name of an error kind, in upper or lower case. An unknown one counts as a general

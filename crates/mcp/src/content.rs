@@ -27,13 +27,10 @@ pub(super) fn result(name: &str, answer: &Value) -> ToolResult {
     } else {
         LlmContent::List(parts)
     };
-    ToolResult {
-        llm_content,
-        return_display: shown.join("\n").into(),
-        error,
-        data: structured.as_object().cloned(),
-        ..ToolResult::default()
-    }
+    let mut result = ToolResult::content(llm_content).with_display(shown.join("\n"));
+    result.error = error;
+    result.data = structured.as_object().cloned();
+    result
 }
 
 pub(super) fn resource(uri: &str, answer: &Value) -> ToolResult {

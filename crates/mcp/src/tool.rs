@@ -84,15 +84,13 @@ impl Tool for McpTool {
         } else {
             Kind::Other
         };
-        ToolInfo {
-            can_update_output: true,
-            server: Some(ServerTool {
-                name: &self.mcp.servers[self.server].name,
-                tool: &self.declared.original,
-            }),
-            annotations: self.declared.annotations.as_ref(),
-            ..ToolInfo::new(&self.display_name, kind)
-        }
+        let mut info = ToolInfo::new(&self.display_name, kind).with_live_output();
+        info.server = Some(ServerTool {
+            name: &self.mcp.servers[self.server].name,
+            tool: &self.declared.original,
+        });
+        info.annotations = self.declared.annotations.as_ref();
+        info
     }
 
     fn build(&self, args: Args, _: &Context) -> Result<Box<dyn ToolInvocation>, ToolError> {

@@ -187,6 +187,7 @@ pub fn is_built_in(name: &str) -> bool {
 
 /// The policy's verdict on a call, which `--explain` prints.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Verdict {
     /// The rule that decided, in one line.
     pub rule: String,
@@ -246,6 +247,7 @@ pub struct Policy {
 
 /// A policy file in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct PolicyFile {
     /// The path.
     pub path: PathBuf,

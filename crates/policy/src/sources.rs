@@ -17,6 +17,7 @@ const MAX_BYTES: u64 = 4 * 1024 * 1024;
 
 /// What the command line says about approval.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct PolicyOptions {
     /// The mode in which calls are asked about; `None` if the host asks.
     pub approval: Option<Mode>,

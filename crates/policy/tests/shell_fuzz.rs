@@ -165,10 +165,8 @@ impl Judge {
         let root = TempDir::new().expect("a directory");
         let file = root.path().join("rules.toml");
         fs::write(&file, rules).expect("rules");
-        let options = PolicyOptions {
-            policy: vec![file],
-            ..PolicyOptions::default()
-        };
+        let mut options = PolicyOptions::default();
+        options.policy = vec![file];
         let policy = Policy::load(&Settings::default(), None, root.path(), &options);
         assert!(policy.problems.is_empty(), "{:?}", policy.problems);
         Self { name, policy, mode }

@@ -17,6 +17,7 @@ pub fn is_program(file: &Path) -> bool {
 }
 
 /// Returns true if any user may execute a file, by its mode.
+#[doc(hidden)]
 pub fn may_be_executed(stat: &Stat) -> bool {
     stat.st_mode & 0o111 != 0
 }

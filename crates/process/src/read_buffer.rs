@@ -31,6 +31,7 @@ impl ReadBuffer {
     /// # Errors
     ///
     /// Returns the operating system's error.
+    #[doc(hidden)]
     pub fn read(&mut self, fd: impl AsFd) -> Result<&[u8], Errno> {
         let count = retry_on_intr(|| read(fd.as_fd(), &mut self.bytes[..]))?;
         if count == self.bytes.len() && count < self.max_bytes {

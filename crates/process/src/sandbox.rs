@@ -179,6 +179,7 @@ impl Sandbox {
     ///
     /// Returns the kernel's error; then nothing must be executed.
     #[cfg(target_os = "linux")]
+    #[doc(hidden)]
     pub fn apply(&self) -> Result<(), Errno> {
         use rustix::thread::{CapabilitySet, CapabilitySets};
         /// The capabilities that root's builds and archivers need. Mounting, devices, kernel
@@ -215,6 +216,7 @@ impl Sandbox {
     ///
     /// `ENOSYS`.
     #[cfg(not(target_os = "linux"))]
+    #[doc(hidden)]
     pub fn apply(&self) -> Result<(), Errno> {
         Err(Errno::NOSYS)
     }

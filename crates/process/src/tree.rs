@@ -59,6 +59,7 @@ impl Identity {
     }
 
     /// Sends a signal, if the process is still the one that is meant.
+    #[doc(hidden)]
     pub fn signal(self, signal: Signal) {
         if let Some(pid) = Pid::from_raw(self.pid) {
             system::signal(self, pid, signal);

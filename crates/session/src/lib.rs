@@ -58,6 +58,7 @@ pub type SharedPrompt = Mutex<Box<dyn ApprovalPrompt>>;
 
 /// The options of a call.
 #[derive(Debug, Clone, Copy, Default)]
+#[non_exhaustive]
 pub struct CallOptions<'a> {
     /// True if arguments are refused that the tool does not know.
     pub is_strict: bool,
@@ -161,7 +162,16 @@ impl Session {
         self
     }
 
-    /// Returns the same session, for an MCP client of this host.
+    /// Adds a tool of the program's own. Calls of it are judged and made as those of the other tools.
+    ///
+    /// # Errors
+    ///
+    /// Returns `invalid_tool_params` if the name is taken by a built-in tool or is not valid for the Gemini API.
+    pub fn add_tool(&mut self, tool: impl Tool + 'static) -> Result<(), ToolError> {
+        self.registry.register(tool)
+    }
+
+    /// Returns the same session, for an MCP client of this host. Own tools are added after that.
     ///
     /// # Errors
     ///
@@ -605,6 +615,12 @@ impl GatedCall for SessionCall<'_> {
             }
             Confirmation::NotNeeded => None,
             Confirmation::Ask(details) => Some(details),
+            // What this version does not know is not allowed by it.
+            _ => {
+                return Err(ToolError::denied(
+                    "The tool asks for an unknown kind of consent.",
+                ));
+            }
         };
         Ok(Explanation {
             description: invocation.describe(),

@@ -78,6 +78,7 @@ impl<'a> FileOwner<'a> {
     /// # Errors
     ///
     /// Returns the operating system's error, or `Escapes` if a link leads out of the project.
+    #[doc(hidden)]
     pub fn open(self, path: &Path, flags: OFlags) -> Result<OwnedFd, ResolveError> {
         let flags = flags | OFlags::CLOEXEC;
         let users = || Ok(rustix::fs::open(path, flags, Mode::empty())?);
@@ -96,6 +97,7 @@ impl<'a> FileOwner<'a> {
     /// # Errors
     ///
     /// Returns the errors of [`FileOwner::open`].
+    #[doc(hidden)]
     pub fn stat(self, path: &Path) -> Result<Stat, ResolveError> {
         let opened = self.open(path, PATH_ONLY)?;
         Ok(rustix::fs::fstat(&opened)?)
@@ -106,6 +108,7 @@ impl<'a> FileOwner<'a> {
     /// # Errors
     ///
     /// Returns the errors of [`FileOwner::open`].
+    #[doc(hidden)]
     pub fn entry(self, path: &Path) -> Result<(Stat, Option<Vec<u8>>), ResolveError> {
         let parent = path.parent().ok_or(Errno::NOENT)?;
         let name = path.file_name().ok_or(Errno::NOENT)?;

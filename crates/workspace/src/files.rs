@@ -65,6 +65,7 @@ fn owner_of(path: &Path) -> Option<u32> {
 /// # Errors
 ///
 /// Returns `PERM` if it is not, or the operating system's error.
+#[doc(hidden)]
 pub fn check_private(directory: impl AsFd) -> Result<(), Errno> {
     let stat = rustix::fs::fstat(directory)?;
     let own = rustix::process::geteuid().as_raw();
@@ -103,6 +104,7 @@ pub fn flush_names(directory: &Path) -> io::Result<()> {
         reason = "the types differ between systems"
     )
 )]
+#[doc(hidden)]
 pub fn mode(stat: &Stat) -> u32 {
     u32::from(stat.st_mode) & 0o7777
 }

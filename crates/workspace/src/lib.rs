@@ -75,6 +75,8 @@
 //!   ([`Target::other_names`](write::Target::other_names) counts them).
 //! - On a file system without locks, two writers find out about each other only at the end.
 //! - On macOS this was never tried on a real machine.
+//! - What is hidden in this documentation has types of `rustix` or `similar` in it, for our own crates: it changes when
+//!   they do, whatever the version of this crate says.
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
@@ -83,6 +85,7 @@ struct Readme;
 mod access;
 mod argument;
 pub mod atomic_file;
+#[doc(hidden)]
 pub mod diff;
 pub mod edit;
 pub mod file_owner;
@@ -467,6 +470,7 @@ impl Workspace {
     /// # Errors
     ///
     /// Returns the errors of [`Workspace::open_file`].
+    #[doc(hidden)]
     pub fn file_type(&self, place: &WorkspacePath) -> Result<FileType, ToolError> {
         self.stat(place)
             .map(|stat| FileType::from_raw_mode(stat.st_mode))
@@ -477,6 +481,7 @@ impl Workspace {
     /// # Errors
     ///
     /// Returns the errors of [`Workspace::open_file`].
+    #[doc(hidden)]
     pub fn stat(&self, place: &WorkspacePath) -> Result<Stat, ToolError> {
         self.open_beneath(place, PATH_ONLY)
             .and_then(|fd| Ok(rustix::fs::fstat(&fd)?))
@@ -568,6 +573,7 @@ fn open_directory(path: &Path) -> std::io::Result<OwnedFd> {
 }
 
 /// Returns the error of the contract for an error of the operating system.
+#[doc(hidden)]
 pub fn system_error(errno: Errno, path: &str) -> ToolError {
     use ErrorKind as Kind;
     let (kind, rest, hint) = match errno {

@@ -35,6 +35,7 @@ impl ResolvedPath {
 /// # Errors
 ///
 /// Returns `INVAL` for a path that is not absolute, or the operating system's error.
+#[doc(hidden)]
 pub fn resolve(path: &Path) -> Result<ResolvedPath, Errno> {
     use std::os::unix::ffi::OsStringExt;
     if !path.is_absolute() {

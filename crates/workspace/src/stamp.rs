@@ -25,6 +25,7 @@ impl Stamp {
         clippy::unnecessary_cast,
         reason = "the types differ between systems"
     )]
+    #[doc(hidden)]
     pub fn from_stat(stat: &Stat) -> Self {
         Self(
             stat.st_size as i64,

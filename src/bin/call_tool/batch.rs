@@ -13,10 +13,10 @@ use gemini_tools::dialect::{DialectError, DialectRequest};
 use gemini_tools::json::{MAX_BYTES, parse_json};
 use gemini_tools::parallel::MAX_PARALLEL_CALLS;
 use gemini_tools::process::{ReadBuffer, wait_for_stdin};
-use gemini_tools::session::{CallOptions, Clock, with_time_limit};
-use gemini_tools::start::signal_status;
+use gemini_tools::session::{Clock, with_time_limit};
 use gemini_tools::tail_call::TailCalls;
 use gemini_tools::tool::{Cancellation, Context, ResultPlaces, ToolError};
+use gemini_tools_executables::start::signal_status;
 use rustix::io::Errno;
 use serde_json::{Map, Value, json};
 use std::collections::VecDeque;
@@ -351,7 +351,9 @@ impl Batch {
         if self.opened.options.stream {
             let (id, clock) = (request.id.clone(), Arc::clone(&self.opened.clock));
             cx = cx.with_live_output(move |live| {
-                let mut line = live::line(live);
+                let Some(mut line) = live::line(live) else {
+                    return;
+                };
                 line["id"] = json!(id);
                 if clock.is_watched(number) {
                     print_json(&to_line(&line), 0);
@@ -362,12 +364,10 @@ impl Batch {
             Value::Null => json!({}),
             args => args,
         };
-        let options = CallOptions {
-            judged: request.annotations.as_ref(),
-            id: request.id.as_deref(),
-            tail_calls: request.tail_calls,
-            ..call_options(self.opened.options, self.opened.person.as_deref())
-        };
+        let mut options = call_options(self.opened.options, self.opened.person.as_deref());
+        options.judged = request.annotations.as_ref();
+        options.id = request.id.as_deref();
+        options.tail_calls = request.tail_calls;
         let answer = self.opened.run(&request.name, args, options, &mut cx);
         if !self.opened.clock.claim(number) {
             return false;

@@ -11,8 +11,8 @@ use gemini_tools::answer::Form;
 use gemini_tools::colours::ColourChoice;
 use gemini_tools::diagnostic::Severity;
 use gemini_tools::dialect::Dialect;
-use gemini_tools::start::{approval_modes, colours, name_parser};
 use gemini_tools::tool::ApprovalMode;
+use gemini_tools_executables::start::{approval_modes, colours, name_parser};
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -171,7 +171,7 @@ pub(crate) enum CiFormat {
     name = "call_tool",
     about = "Runs one call of a tool and prints its answer",
     long_about = None,
-    version = gemini_tools::VERSION,
+    version = gemini_tools_executables::VERSION,
     max_term_width = 100,
     after_help = EXAMPLES,
     disable_help_flag = true,

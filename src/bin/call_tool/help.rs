@@ -5,9 +5,9 @@ use crate::command::command;
 use crate::open_session;
 use crate::options::CallToolOptions;
 use crate::print::{Medium, is_stdout_terminal, print, warn};
-use gemini_tools::start::{help_width, write_status};
 use gemini_tools::text::visible;
 use gemini_tools::tool::{Cancellation, Context, ErrorKind, ToolError, help};
+use gemini_tools_executables::start::{help_width, write_status};
 
 /// Prints the help of `--help`: about the tool that is named, or else about the command.
 pub(crate) fn run(options: &CallToolOptions) -> u8 {

@@ -37,12 +37,16 @@ pub(crate) fn write(text: &str) {
 
 /// Prints one line of JSON with the output of a call that still runs.
 pub(crate) fn print_line(output: OutputUpdate) {
-    print_json(&to_line(&line(output)), 0);
+    if let Some(line) = line(output) {
+        print_json(&to_line(&line), 0);
+    }
 }
 
-pub(crate) fn line(output: OutputUpdate) -> Value {
+/// Returns the line of a piece of output; `None` for a sort that has none.
+pub(crate) fn line(output: OutputUpdate) -> Option<Value> {
     match output {
-        OutputUpdate::Text(text) => json!({ "type": "output", "text": text }),
-        OutputUpdate::ModelCall(call) => json!({ "type": "model_call", "call": call }),
+        OutputUpdate::Text(text) => Some(json!({ "type": "output", "text": text })),
+        OutputUpdate::ModelCall(call) => Some(json!({ "type": "model_call", "call": call })),
+        _ => None,
     }
 }

@@ -26,11 +26,11 @@ use gemini_tools::process::exit;
 use gemini_tools::session::{
     CallOptions, Clock, Project, Reader, Session, SharedPrompt, with_time_limit,
 };
-use gemini_tools::start::{self, Peers, signal_status};
 use gemini_tools::text::show_path;
 use gemini_tools::tool::{
     Cancellation, Context, ErrorKind, Interruption, LlmContent, ResultPlaces, ToolError, ToolResult,
 };
+use gemini_tools_executables::start::{self, Peers, signal_status};
 use serde_json::Map;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -138,14 +138,13 @@ fn call_options<'a>(
     person: Option<&'a SharedPrompt>,
 ) -> CallOptions<'a> {
     let tell = |note: &str| warn(&format!("call_tool: {note}"));
-    CallOptions {
-        is_strict: options.strict || options.fail_on_match || options.report.is_some(),
-        is_explained: options.explain,
-        is_foreign: options.from.is_some(),
-        person,
-        tell: std::io::stderr().is_terminal().then_some(tell),
-        ..CallOptions::default()
-    }
+    let mut call = CallOptions::default();
+    call.is_strict = options.strict || options.fail_on_match || options.report.is_some();
+    call.is_explained = options.explain;
+    call.is_foreign = options.from.is_some();
+    call.person = person;
+    call.tell = std::io::stderr().is_terminal().then_some(tell);
+    call
 }
 
 /// Returns the reader of the answer. A report is made of what was found, and the text is not in it.

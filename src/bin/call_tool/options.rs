@@ -10,9 +10,9 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use gemini_tools::answer::{Answer, Form};
 use gemini_tools::builtin;
 use gemini_tools::session::{PolicyOptions, with_time_limit};
-use gemini_tools::start::write_status;
 use gemini_tools::tool::{Cancellation, ToolError};
 use gemini_tools::variables;
+use gemini_tools_executables::start::write_status;
 use serde_json::Value;
 use std::env::args_os;
 use std::path::PathBuf;
@@ -141,11 +141,10 @@ impl CallToolOptions {
     }
 
     pub(crate) fn rules(&self) -> PolicyOptions {
-        PolicyOptions {
-            approval: self.approval_mode,
-            policy: self.policy.iter().map(PathBuf::from).collect(),
-            ..PolicyOptions::default()
-        }
+        let mut options = PolicyOptions::default();
+        options.approval = self.approval_mode;
+        options.policy = self.policy.iter().map(PathBuf::from).collect();
+        options
     }
 
     /// Returns true if there is no call, and the journal is listed, pruned or taken back.

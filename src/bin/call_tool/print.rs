@@ -1,8 +1,8 @@
 //! The only place that writes to the standard streams.
 
 use gemini_tools::output::{write_json, write_json_to_terminal, write_text};
-pub(crate) use gemini_tools::start::warn;
-use gemini_tools::start::write_status;
+pub(crate) use gemini_tools_executables::start::warn;
+use gemini_tools_executables::start::write_status;
 use std::io::IsTerminal;
 use std::sync::{LazyLock, Mutex, PoisonError};
 

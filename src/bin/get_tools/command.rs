@@ -9,7 +9,8 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use gemini_tools::colours::ColourChoice;
 use gemini_tools::hosts::Host;
-use gemini_tools::start::colours;
+use gemini_tools_executables::start::colours;
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 pub(crate) const FORMATS: [&str; 7] = [
@@ -107,6 +108,13 @@ condition; DO_NOT_TRUST in that file counts before the variable.
 
 Exit status: 0 done (--status: trusted), 1 not (--status: not trusted), 2 unusable arguments, or no user to ask.";
 
+const SERVE_EXAMPLES: &str = "\
+Examples:
+  npx gemini-tools serve
+  claude mcp add gemini-tools -- npx -y gemini-tools serve
+
+All that follows goes to serve_tools: get_tools serve --help prints its help.";
+
 fn host_names() -> PossibleValuesParser {
     PossibleValuesParser::new(Host::names())
 }
@@ -117,7 +125,7 @@ fn host_names() -> PossibleValuesParser {
     name = "get_tools",
     about = "Lists all tools, or prints their declarations as a JSON array",
     long_about = None,
-    version = gemini_tools::VERSION,
+    version = gemini_tools_executables::VERSION,
     max_term_width = 100,
     after_help = EXAMPLES,
     args_conflicts_with_subcommands = true,
@@ -187,6 +195,13 @@ pub(crate) enum Subtask {
     Trust(TrustOptions),
     Init(InitOptions),
     Doctor(DoctorOptions),
+    /// Starts serve_tools, the MCP server, with these arguments
+    #[command(after_help = SERVE_EXAMPLES, disable_help_flag = true)]
+    Serve {
+        /// Options of serve_tools
+        #[arg(id = "ARGUMENT", trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
     /// Prints completions for a shell
     #[command(after_help = COMPLETIONS_EXAMPLES)]
     Completions {

@@ -38,10 +38,9 @@ pub(crate) fn run(as_json: bool, policies: &[String]) -> u8 {
     let root = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
     // Opened with variables expanded, since paths of policy files may contain them.
     let project = Project::open(&root);
-    let mut policy = project.policy(&PolicyOptions {
-        policy: policies.iter().map(PathBuf::from).collect(),
-        ..PolicyOptions::default()
-    });
+    let mut options = PolicyOptions::default();
+    options.policy = policies.iter().map(PathBuf::from).collect();
+    let mut policy = project.policy(&options);
     let (home, meant) = (project.home, project.settings);
     let settings = Settings::load_unexpanded(home.as_deref(), &root, meant.trust.clone());
     let names = gemini_tools::doctor::tool_names(&meant, home.as_deref(), &root);

@@ -2,7 +2,7 @@
 
 use crate::print::fail;
 use gemini_tools::process::tty::discard_typed_ahead;
-use gemini_tools::start::warn;
+use gemini_tools_executables::start::warn;
 use std::io::{BufRead, IsTerminal, Read, Write};
 
 const NOTHING_DONE: &str = "Nothing was done.";

@@ -16,13 +16,14 @@ mod lint;
 mod list;
 mod options;
 mod print;
+mod serve;
 mod show;
 mod style;
 mod table;
 mod trust;
 
 use command::GetToolsOptions;
-use gemini_tools::start::{self, Peers};
+use gemini_tools_executables::start::{self, Peers};
 use std::process::ExitCode;
 
 // musl's allocator maps memory for each size of block, which would take a fifth of the time of a

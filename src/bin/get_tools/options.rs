@@ -2,10 +2,12 @@
 
 use crate::command::{GetToolsOptions, Subtask, command};
 use crate::print::fail;
-use crate::{complete, completions, config, doctor, init, licenses, lint, list, show, trust};
+use crate::{
+    complete, completions, config, doctor, init, licenses, lint, list, serve, show, trust,
+};
 use clap::Parser;
 use clap::error::{ContextKind, ContextValue};
-use gemini_tools::start::{refuse, write_status};
+use gemini_tools_executables::start::{refuse, write_status};
 use std::env::args_os;
 
 /// Says what any host needs, where a host was named that is not known.
@@ -47,6 +49,7 @@ pub(crate) fn run() -> u8 {
         Some(Subtask::Completions { shell, command }) => {
             completions::run(&shell, command.as_deref())
         }
+        Some(Subtask::Serve { arguments }) => serve::run(&arguments),
         None if options.licenses => licenses::run(),
         None => list::run(&options),
     }

@@ -2,7 +2,7 @@
 
 use gemini_tools::output::write_text;
 use gemini_tools::process::program;
-use gemini_tools::start;
+use gemini_tools_executables::start;
 use std::io::IsTerminal;
 use std::path::Path;
 

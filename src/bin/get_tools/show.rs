@@ -2,9 +2,9 @@
 
 use crate::print::{fail, print};
 use gemini_tools::session::{PolicyOptions, Session};
-use gemini_tools::start::help_width;
 use gemini_tools::text::visible;
 use gemini_tools::tool::{Cancellation, Context, ToolError, help};
+use gemini_tools_executables::start::help_width;
 
 pub(crate) fn run(name: &str) -> u8 {
     match tool_help(name) {

@@ -6,8 +6,8 @@
 )]
 
 use clap::{Parser, ValueEnum};
-use gemini_tools::start::approval_modes;
 use gemini_tools::tool::ApprovalMode;
+use gemini_tools_executables::start::approval_modes;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -56,7 +56,7 @@ pub(crate) enum OutputFormat {
     name = "run_agent",
     about = "Runs a Gemini model on a prompt, with tools",
     long_about = None,
-    version = gemini_tools::VERSION,
+    version = gemini_tools_executables::VERSION,
     max_term_width = 100,
     after_help = EXAMPLES,
 )]

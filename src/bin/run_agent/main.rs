@@ -11,8 +11,8 @@ use crate::model::Model;
 use crate::options::RunAgentOptions;
 use gemini_tools::agent::event::{SessionError, SessionErrorKind};
 use gemini_tools::process::signals::Signals;
-use gemini_tools::start::{self, Peers, signal_status};
 use gemini_tools::tool::Cancellation;
+use gemini_tools_executables::start::{self, Peers, signal_status};
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -93,5 +93,5 @@ pub(crate) fn bad_input(message: impl Into<String>) -> SessionError {
 }
 
 pub(crate) fn warn(message: &str) {
-    gemini_tools::start::warn(&format!("run_agent: {message}"));
+    gemini_tools_executables::start::warn(&format!("run_agent: {message}"));
 }

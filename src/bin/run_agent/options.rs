@@ -2,8 +2,8 @@
 
 pub(crate) use crate::command::{OutputFormat, RunAgentOptions};
 use clap::Parser;
-use gemini_tools::start::refuse;
 use gemini_tools::tool::ApprovalMode;
+use gemini_tools_executables::start::refuse;
 
 const BAD_INPUT: u8 = 42;
 

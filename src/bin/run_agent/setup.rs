@@ -279,11 +279,10 @@ impl<'a> Setup<'a> {
     }
 
     fn gate(&self) -> Gate {
-        let rules = PolicyOptions {
-            approval: Some(self.options.approval()),
-            policy: self.options.policy.clone(),
-            allowed: self.options.allowed.clone(),
-        };
+        let mut rules = PolicyOptions::default();
+        rules.approval = Some(self.options.approval());
+        rules.policy.clone_from(&self.options.policy);
+        rules.allowed.clone_from(&self.options.allowed);
         self.project.gate(&self.workspace, &rules)
     }
 

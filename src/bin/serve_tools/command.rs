@@ -2,8 +2,8 @@
 
 use clap::Parser;
 use gemini_tools::serve::DEFAULT_ADDRESS;
-use gemini_tools::start::approval_modes;
 use gemini_tools::tool::ApprovalMode;
+use gemini_tools_executables::start::approval_modes;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -28,7 +28,7 @@ Exit status: 0 the client is gone, 1 it can't serve, 2 unusable arguments, 130 o
     name = "serve_tools",
     about = "Serves the tools to clients of the Model Context Protocol (MCP)",
     long_about = None,
-    version = gemini_tools::VERSION,
+    version = gemini_tools_executables::VERSION,
     max_term_width = 100,
     after_help = EXAMPLES,
 )]

@@ -4,7 +4,7 @@
 mod command;
 mod options;
 
-use gemini_tools::start::{self, Peers};
+use gemini_tools_executables::start::{self, Peers};
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
@@ -44,5 +44,5 @@ fn connect(protocol: Option<&str>) -> u8 {
 
 /// Prints a message for a person; standard output is the protocol's.
 fn log(message: &str) {
-    gemini_tools::start::warn(&format!("serve_tools: {message}"));
+    gemini_tools_executables::start::warn(&format!("serve_tools: {message}"));
 }

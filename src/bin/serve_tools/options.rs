@@ -4,8 +4,7 @@ use crate::command::ServeToolsOptions;
 use crate::log;
 use clap::Parser;
 use gemini_tools::serve::{Http, ServeOptions};
-use gemini_tools::session::PolicyOptions;
-use gemini_tools::start::refuse;
+use gemini_tools_executables::start::refuse;
 use std::path::PathBuf;
 
 /// Reads the command line; `Err` is the status to exit with.
@@ -18,16 +17,12 @@ pub(crate) fn options() -> Result<ServeOptions, u8> {
         log(&problem.to_string());
         2
     })?;
-    Ok(ServeOptions {
-        rules: PolicyOptions {
-            approval: options.approval_mode,
-            policy: options.policy.iter().map(PathBuf::from).collect(),
-            ..PolicyOptions::default()
-        },
-        with_servers: options.mcp,
-        roots: options.roots,
-        structured_content: options.structured_content,
-        http,
-        log,
-    })
+    let mut serve = ServeOptions::new(log);
+    serve.rules.approval = options.approval_mode;
+    serve.rules.policy = options.policy.iter().map(PathBuf::from).collect();
+    serve.with_servers = options.mcp;
+    serve.roots = options.roots;
+    serve.structured_content = options.structured_content;
+    serve.http = http;
+    Ok(serve)
 }

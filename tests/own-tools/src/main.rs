@@ -26,12 +26,10 @@ struct Shout {
 fn main() -> ExitCode {
     let mut tools = ToolRegistry::default();
     add(&mut tools).expect("each name is valid, and used once");
-    let info = ServerInfo {
-        title: Some("Own tools".to_owned()),
-        instructions: Some("Shout only when asked.".to_owned()),
-        structured_content: true,
-        ..ServerInfo::new("own-tools", "3.2.1")
-    };
+    let mut info = ServerInfo::new("own-tools", "3.2.1");
+    info.title = Some("Own tools".to_owned());
+    info.instructions = Some("Shout only when asked.".to_owned());
+    info.structured_content = true;
     registry(tools, info, log).into()
 }
 

@@ -44,3 +44,17 @@ fn a_tail_call_in_a_session_passes_the_gate_of_the_session() {
     let (text, is_made) = said(&ws, "yolo");
     assert!(is_made, "{text}");
 }
+
+#[test]
+fn a_tool_that_a_program_adds_passes_the_gate_and_takes_no_name_of_another() {
+    let ws = Workspace::new();
+    let program = Path::new(env!("CARGO_BIN_EXE_session-call"));
+    let said = |mode: &str| {
+        let answer = ws.program(program, &[mode, "mark"]).unwatched().run();
+        let is_marked = fs::remove_file(ws.path("marked")).is_ok();
+        (answer.text().to_owned(), is_marked)
+    };
+    let (text, is_marked) = said("default");
+    assert!(text.contains("policy_violation") && !is_marked, "{text}");
+    assert_eq!(said("yolo"), ("\"Marked.\"\n".to_owned(), true));
+}

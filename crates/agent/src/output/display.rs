@@ -62,13 +62,13 @@ impl Steps {
 /// rendered from the call's result.
 pub(crate) fn shown(display: &Display) -> Option<Shown> {
     let shown = match display {
-        Display::FileDiff(_) => return None,
         Display::Markdown(text) => Shown::Markdown(text.clone()),
         Display::Other(value) => tasks(value)
             .or_else(|| sub_agent(value))
             .map(Shown::Steps)
             .or_else(|| terminal(value).map(Shown::Plain))
             .unwrap_or_else(|| Shown::Json(format!("{value:#}"))),
+        _ => return None,
     };
     match &shown {
         Shown::Markdown(text) | Shown::Plain(text) if text.trim().is_empty() => None,

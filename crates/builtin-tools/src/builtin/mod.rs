@@ -351,10 +351,7 @@ impl Tool for BoundTool {
     }
 
     fn info(&self) -> ToolInfo<'_> {
-        ToolInfo {
-            checks_arguments: true,
-            ..self.tool.info
-        }
+        self.tool.info.checking_arguments()
     }
 
     fn usage(&self) -> Usage<'_> {

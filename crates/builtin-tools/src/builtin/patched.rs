@@ -100,11 +100,9 @@ pub(super) fn plan(
         // All of them at once, so that a model need not send the patch again for each.
         _ => {
             let messages: Vec<String> = misses.iter().map(|miss| miss.message.clone()).collect();
-            let first = misses.remove(0);
-            Err(ToolError {
-                message: messages.join("\n"),
-                ..first
-            })
+            let mut all = misses.remove(0);
+            all.message = messages.join("\n");
+            Err(all)
         }
     }
 }

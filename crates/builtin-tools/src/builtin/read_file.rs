@@ -203,11 +203,7 @@ impl ToolInvocation for Call {
             FileContent::Empty => Ok(empty()),
             FileContent::Media(part) => {
                 let shown = format!("Read {}", self.place.name().to_string_lossy());
-                Ok(ToolResult {
-                    llm_content: LlmContent::Part(part),
-                    ..ToolResult::default()
-                }
-                .with_display(shown))
+                Ok(ToolResult::content(LlmContent::Part(part)).with_display(shown))
             }
             FileContent::Binary => {
                 let name = self.workspace.display_name(&self.place);

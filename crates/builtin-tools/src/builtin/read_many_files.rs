@@ -522,12 +522,9 @@ impl Call {
             Some(text) => LlmContent::Text(text),
             None => LlmContent::List(list),
         };
-        let mut result = ToolResult {
-            llm_content,
-            ..ToolResult::default()
-        }
-        .with_display(format!("Read {}", counted(read, "file")))
-        .with_data("files", read);
+        let mut result = ToolResult::content(llm_content)
+            .with_display(format!("Read {}", counted(read, "file")))
+            .with_data("files", read);
         result.view.is_limited = true;
         if skipped.count > 0 {
             let named = skipped.named.iter();

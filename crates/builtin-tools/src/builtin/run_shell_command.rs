@@ -37,10 +37,9 @@ pub(super) static TOOL: BuiltinTool = BuiltinTool {
         Group PGID; kill -- -PGID ends what is left of the group. It is ended after 'timeout' seconds (default 120) with all that it started. Start servers and \
         watchers with is_background: then it answers at once, and read_background_output, \
         list_background_processes and stop_background_process go on with them.",
-    info: ToolInfo {
-        can_update_output: true,
-        ..ToolInfo::new("Shell", Kind::Execute).with_aliases(&["ShellTool"])
-    },
+    info: ToolInfo::new("Shell", Kind::Execute)
+        .with_aliases(&["ShellTool"])
+        .with_live_output(),
     usage: Usage {
         renamed: &[("dir_path", "directory")],
         limits: &[

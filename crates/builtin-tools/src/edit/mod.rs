@@ -48,6 +48,7 @@ const MAX_PLACES: usize = 20;
 
 /// A kind of difference between a text and somebody's quotation of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum Reading {
     /// Indentation, blanks, line ends, quotes, dashes and other characters that look alike.
     LookAlikes,
@@ -95,6 +96,7 @@ impl Reading {
 
 /// An edit whose result was proved to read as the new text.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Edited {
     /// The range to replace, in bytes of the text.
     pub place: Range<usize>,
@@ -119,6 +121,7 @@ impl Edited {
 
 /// Why an edit is refused. Lines count from 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Refusal {
     /// No place has the old text under any reading.
     NotFound,

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 /// Whether a person must agree to a call.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub enum Confirmation {
     /// The call may run as it is.
     NotNeeded,
@@ -34,6 +35,7 @@ impl Confirmation {
     rename_all = "snake_case",
     rename_all_fields = "camelCase"
 )]
+#[non_exhaustive]
 pub enum ConfirmationDetails {
     /// A file is about to change.
     Edit {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 /// A piece of output of a running tool.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub enum OutputUpdate {
     /// Text that follows all that was shown before.
     Text(String),
@@ -15,6 +16,7 @@ pub enum OutputUpdate {
 
 /// The places that a result is to have, as [`super::ToolResult::locations`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ResultPlaces {
     /// None.
     #[default]
@@ -40,6 +42,7 @@ pub struct Context {
 
 /// What our own tools are told of a call's reader and host. By default a program reads the answer: nothing is left out.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct CallView {
     /// The places that the result is to have.
     pub places: ResultPlaces,

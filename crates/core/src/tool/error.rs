@@ -11,6 +11,7 @@ use std::fmt;
     missing_docs,
     reason = "the names are the contract's and say what they mean"
 )]
+#[non_exhaustive]
 pub enum ErrorKind {
     PolicyViolation,
     InvalidToolParams,
@@ -71,6 +72,7 @@ impl ErrorKind {
 
 /// The reason why a call failed, in words that a model can act on.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct ToolError {
     /// Kind of the error.
     pub kind: ErrorKind,

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 /// The category of a tool, as in Gemini CLI's `Kind`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Kind {
     /// Reads files or data.
     Read,

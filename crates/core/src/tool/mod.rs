@@ -90,6 +90,7 @@ pub trait Tool: Send + Sync {
 /// states all of them, so that nothing is assumed.
 #[derive(Debug, Clone, Copy)]
 #[expect(clippy::struct_excessive_bools, reason = "MCP has a hint for each")]
+#[non_exhaustive]
 pub struct ToolInfo<'a> {
     /// The name for people.
     pub display_name: &'a str,
@@ -145,6 +146,20 @@ impl<'a> ToolInfo<'a> {
     #[must_use]
     pub const fn idempotent(mut self) -> Self {
         self.is_idempotent = true;
+        self
+    }
+
+    /// Declares that calls report live output.
+    #[must_use]
+    pub const fn with_live_output(mut self) -> Self {
+        self.can_update_output = true;
+        self
+    }
+
+    /// Declares that [`Tool::build`] checks the arguments against the schema itself.
+    #[must_use]
+    pub const fn checking_arguments(mut self) -> Self {
+        self.checks_arguments = true;
         self
     }
 

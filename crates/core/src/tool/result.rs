@@ -13,6 +13,7 @@ use std::sync::Arc;
 /// The outcome of a call, as in Gemini CLI's `ToolResult`.
 #[derive(Debug, Clone, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ToolResult {
     /// Content for the model's history.
     pub llm_content: LlmContent,
@@ -39,6 +40,7 @@ pub struct ToolResult {
 
 /// The parts of a result that only the forms in which we print an answer know: most of them serve one tool.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct ResultView {
     /// The tool has kept its text within bounds that its caller chose, so that the general
     /// limit of answers does not apply.
@@ -64,6 +66,14 @@ impl ToolResult {
     pub fn text(text: impl Into<String>) -> Self {
         Self {
             llm_content: LlmContent::Text(text.into()),
+            ..Self::default()
+        }
+    }
+
+    /// Makes a result of content for the model, without a display for people.
+    pub fn content(llm_content: LlmContent) -> Self {
+        Self {
+            llm_content,
             ..Self::default()
         }
     }
@@ -240,6 +250,7 @@ pub enum PartOrText {
 /// The display of a result for a person.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
+#[non_exhaustive]
 pub enum Display {
     /// Markdown.
     Markdown(String),

@@ -164,19 +164,17 @@ fn make(
     let of_client = client_limit.map(|limit| limit.size);
     let of_client = of_client.filter(|size| of_settings.is_none_or(|chars| *size < chars));
     cx.view.least_sandbox = call.least_sandbox;
-    let options = CallOptions {
-        person: person.as_ref(),
-        reader: match of_client {
-            Some(size) => Reader::Host(Some(size.saturating_sub(LABELS_CHARS))),
-            None => Reader::Model,
-        },
-        tail_calls: match &call.asking {
-            AskMode::ByResults(_) => TailCalls::MakeUnasked,
-            _ => TailCalls::Make,
-        },
-        tell: Some(server.options.log),
-        ..CallOptions::default()
+    let mut options = CallOptions::default();
+    options.person = person.as_ref();
+    options.reader = match of_client {
+        Some(size) => Reader::Host(Some(size.saturating_sub(LABELS_CHARS))),
+        None => Reader::Model,
     };
+    options.tail_calls = match &call.asking {
+        AskMode::ByResults(_) => TailCalls::MakeUnasked,
+        _ => TailCalls::Make,
+    };
+    options.tell = Some(server.options.log);
     let answer = session.run(&call.name, call.args.clone(), options, &mut cx);
     if let AskMode::ByResults(said) = &call.asking
         && let Some(question) = said.question(&open)
@@ -272,9 +270,8 @@ struct Output {
 
 impl Live {
     fn add(&self, output: OutputUpdate) {
-        let text = match output {
-            OutputUpdate::Text(text) => text,
-            OutputUpdate::ModelCall(_) => return,
+        let OutputUpdate::Text(text) = output else {
+            return;
         };
         let mut output = lock(&self.output);
         output.count += text.chars().count();

@@ -61,6 +61,7 @@ const MAX_CALLS: usize = 256;
 
 /// The options of a server.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct ServeOptions {
     /// The rules by which calls are allowed or refused.
     pub rules: PolicyOptions,
@@ -78,6 +79,21 @@ pub struct ServeOptions {
     /// Shows a message to a person. It must not write to standard output, which belongs to the
     /// protocol.
     pub log: fn(&str),
+}
+
+impl ServeOptions {
+    /// Creates the options of a server on the standard streams that calls `log` with what a person should know, and
+    /// has nothing else set.
+    pub fn new(log: fn(&str)) -> Self {
+        Self {
+            rules: PolicyOptions::default(),
+            with_servers: false,
+            roots: Vec::new(),
+            structured_content: false,
+            http: None,
+            log,
+        }
+    }
 }
 
 /// Serves until the client disconnects or a signal arrives, then ends everything that was started.

@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 /// The name and the instructions of a server.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct ServerInfo {
     /// The name, for programs.
     pub name: String,

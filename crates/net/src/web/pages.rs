@@ -273,11 +273,7 @@ impl Call<'_> {
             LlmContent::List(text.into_iter().chain(media).collect())
         };
         let pages = counted(self.urls.len(), "page");
-        let result = ToolResult {
-            llm_content,
-            ..ToolResult::default()
-        };
-        result
+        ToolResult::content(llm_content)
             .with_display(format!("Content of {pages} processed."))
             .with_data("pages", fetched)
     }

@@ -305,7 +305,12 @@ fn lines(id: u64, question: &Question<'_>, introduced: &mut BTreeSet<String>) ->
     lines
 }
 
-fn helper() -> io::Result<PathBuf> {
+/// Returns the path of `serve_tools`, which is beside this executable.
+///
+/// # Errors
+///
+/// It is not there; the message says what to do.
+pub fn helper() -> io::Result<PathBuf> {
     let own = std::env::current_exe().map_err(|e| {
         let what = "the directory of this executable is not known";
         io::Error::other(format!("{what}: {e}"))
@@ -315,7 +320,7 @@ fn helper() -> io::Result<PathBuf> {
         return Ok(program);
     }
     let what = format!(
-        "MCP servers and the network are reached by {PROGRAM}, which must be beside this executable"
+        "{PROGRAM}, which reaches MCP servers and the network, must be beside this executable"
     );
     // In a checkout the helper may not have been built yet, and is not built now.
     // A build takes longer than a call may.

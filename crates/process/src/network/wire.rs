@@ -298,19 +298,20 @@ impl WebAnswer {
                 llm_content,
                 display,
                 data,
-            } => Ok(ToolResult {
-                llm_content,
-                data: Some(data),
-                ..ToolResult::text("").with_display(display)
-            }),
+            } => {
+                let mut result = ToolResult::content(llm_content).with_display(display);
+                result.data = Some(data);
+                Ok(result)
+            }
             WebAnswer::Error {
                 kind,
                 message,
                 hint,
-            } => Err(ToolError {
-                hint,
-                ..ToolError::new(kind, message)
-            }),
+            } => {
+                let mut error = ToolError::new(kind, message);
+                error.hint = hint;
+                Err(error)
+            }
             WebAnswer::Model(_) | WebAnswer::HasModel(_) => {
                 Err(ToolError::failed("The answer is one to another question."))
             }

@@ -224,6 +224,7 @@ impl SupervisedProgram {
     /// # Errors
     ///
     /// Returns the operating system's error.
+    #[doc(hidden)]
     pub fn detach_unrecorded(&self) -> Result<(), Errno> {
         self.detach(Path::new(""), Path::new(""))
     }
@@ -366,6 +367,7 @@ impl SupervisedProgram {
     /// # Errors
     ///
     /// Returns the error for which nothing is recorded.
+    #[doc(hidden)]
     pub fn changes(&self) -> Result<ChangeCounts, Errno> {
         self.unwatched.get().map_or(Ok(self.changes.get()), Err)
     }
@@ -384,6 +386,7 @@ impl SupervisedProgram {
     /// # Errors
     ///
     /// Returns the operating system's error; the supervisor goes on as before then.
+    #[doc(hidden)]
     pub fn detach(&self, record: &Path, log: &Path) -> Result<(), Errno> {
         let mut text = vec![message::DETACH];
         text.extend(record.as_os_str().as_bytes());

@@ -122,9 +122,9 @@ impl Call {
     }
 }
 
-fn uncorrected(miss: ToolError, why: &str) -> ToolError {
-    let message = format!("{}\nA model was asked to correct it, {why}", miss.message);
-    ToolError { message, ..miss }
+fn uncorrected(mut miss: ToolError, why: &str) -> ToolError {
+    miss.message = format!("{}\nA model was asked to correct it, {why}", miss.message);
+    miss
 }
 
 #[derive(Debug, Deserialize)]

@@ -14,10 +14,7 @@ fn printed(outcome: Result<ToolResult, ToolError>, is_foreign: bool) -> Value {
 
 fn parts(parts: Value) -> ToolResult {
     let content: LlmContent = serde_json::from_value(parts).expect("parts");
-    ToolResult {
-        llm_content: content,
-        ..ToolResult::default()
-    }
+    ToolResult::content(content)
 }
 
 #[test]

@@ -201,7 +201,7 @@ impl PromptPage {
                 self.line("Tool: ", tool_name, None);
                 self.block(&arguments(question), |_| None);
             }
-            None => self.block(&arguments(question), |_| None),
+            _ => self.block(&arguments(question), |_| None),
         }
     }
 }

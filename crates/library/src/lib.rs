@@ -1,0 +1,132 @@
+//! Gemini CLI's tools as a library, on which the commands `get_tools` and `call_tool` are built.
+//!
+//! The crates below `crates/` have the code, each with one job, and here they have the names by
+//! which programs know them. Dependencies point downwards only: a name
+//! further down knows nothing of those above it.
+//!
+//! | Here | Crate | What it is |
+//! |---|---|---|
+//! | [`agent`] | `gemini-tools-agent` | an agent that works with the tools |
+//! | [`serve`] | `gemini-tools-mcp-sdk` | the tools for MCP clients |
+//! | [`init`], [`doctor`], [`hosts`] | `gemini-tools-setup` | setting up hosts, and checking them |
+//! | [`approval`] | `gemini-tools-policy` | the gate that every call passes, and asking a person |
+//! | [`session`] | `gemini-tools-session` | what calls need, opened once |
+//! | [`custom`] | `gemini-tools-custom-tools` | tools that a project adds, a file for each |
+//! | [`mcp`] | `gemini-tools-mcp` | tools of MCP servers |
+//! | [`policy`] | `gemini-tools-policy` | which calls may run, by Gemini CLI's rules |
+//! | [`builtin`] | `gemini-tools-builtin-tools` | the built-in tools, one file each |
+//! | [`connect`] | `gemini-tools-mcp-sdk` | connections to MCP servers, for `serve_tools --connect` |
+//! | [`web`] | `gemini-tools-net` | what the built-in tools need the network for |
+//! | [`network`] | `gemini-tools-process` | the way to `serve_tools --connect`, which reaches the network |
+//! | [`genai`] | `gemini-tools-net` | the client of the Gemini API |
+//! | [`answer`] | `gemini-tools-core` | from a result to the JSON that a host reads |
+//! | [`settings`] | `gemini-tools-settings` | what tools obey of Gemini CLI's `settings.json` |
+//! | [`trust`] | `gemini-tools-settings` | whether what a project brings may run |
+//! | [`declaration`] | `gemini-tools-core` | declarations of others, repaired |
+//! | [`dialect`] | `gemini-tools-custom-tools` | how other hosts and APIs write the same tools |
+//! | [`checks`] | `gemini-tools-checks` | many rules about a project's files, in one walk |
+//! | [`ci`] | `gemini-tools-checks` | findings, for CI services |
+//! | [`process`] | `gemini-tools-process` | running commands, watched over and kept within bounds |
+//! | [`workspace`] | `gemini-tools-workspace` | all access to the project's files |
+//! | [`sandbox`] | `gemini-tools-process` | the kernel's limits on a command |
+//! | [`commands`] | `gemini-tools-shell` | which commands a line of shell runs |
+//! | [`syntax`] | `gemini-tools-syntax` | syntax errors that an edit makes, and outlines |
+//! | [`tool`] | `gemini-tools-core` | what a tool is |
+//! | [`registry`] | `gemini-tools-core` | every tool by name |
+//! | [`parallel`] | `gemini-tools-core` | which calls of a message are made at the same time |
+//! | [`message`] | `gemini-tools-core` | messages of the Gemini API, which answers are parts of |
+//! | [`diagnostic`] | `gemini-tools-core` | one thing that is wrong, for people and for CI |
+//! | [`position`] | `gemini-tools-core` | lines and columns of documents |
+//! | [`json`] | `gemini-tools-core` | JSON documents of others, within limits |
+//!
+//! The page on architecture in the book (`docs/architecture.md`) has the graph.
+//!
+//! # Examples
+//!
+//! A session opens what calls need, the user's settings and rules too, and makes calls as
+//! `call_tool` does:
+//!
+//! ```no_run
+//! use gemini_tools::session::{CallOptions, PolicyOptions, Session};
+//! use gemini_tools::tool::Context;
+//! use serde_json::json;
+//!
+//! let dir = tempfile::tempdir()?;
+//! let root = dir.path().canonicalize()?;
+//! std::fs::write(root.join("notes.txt"), "Says hello.\n")?;
+//!
+//! let session = Session::open(&root, &[], &PolicyOptions::default())?.without_servers();
+//! let args = json!({ "absolute_path": "notes.txt" });
+//! let result = session.run("read_file", args, CallOptions::default(), &mut Context::default()).outcome?;
+//! assert_eq!(serde_json::to_value(&result.llm_content)?, "Says hello.\n");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The page on the library in the book (`docs/library.md`) has programs for the commonest uses.
+
+// Says of each name which feature it needs, on docs.rs, which documents with a nightly compiler.
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+#[cfg(feature = "agent")]
+pub use gemini_tools_agent as agent;
+#[cfg(feature = "files")]
+pub use gemini_tools_builtin_tools::{builtin, edit};
+#[cfg(feature = "session")]
+pub use gemini_tools_checks::{self as checks, ci};
+#[cfg(feature = "session")]
+pub use gemini_tools_core::declarations as declaration;
+pub use gemini_tools_core::registry::ToolRegistry;
+pub use gemini_tools_core::{
+    answer, diagnostic, json, message, parallel, position, registry, tail_call, tool,
+};
+// For the executables.
+#[doc(hidden)]
+pub use gemini_tools_core::{colours, text, version};
+#[cfg(feature = "session")]
+pub use gemini_tools_custom_tools as custom;
+#[cfg(feature = "session")]
+pub use gemini_tools_custom_tools::dialect;
+#[cfg(feature = "session")]
+#[doc(hidden)]
+pub use gemini_tools_environment::variables;
+#[cfg(feature = "session")]
+pub use gemini_tools_mcp as mcp;
+#[cfg(feature = "connect")]
+pub use gemini_tools_mcp_sdk::connect;
+#[cfg(feature = "serve")]
+pub use gemini_tools_mcp_sdk::serve;
+#[cfg(feature = "agent")]
+pub use gemini_tools_net::gemini_api as genai;
+#[cfg(feature = "agent")]
+pub use gemini_tools_net::web;
+#[cfg(feature = "session")]
+pub use gemini_tools_policy::{self as policy, approval};
+#[cfg(feature = "session")]
+pub use gemini_tools_process::network::{self, Network};
+#[cfg(feature = "session")]
+#[doc(hidden)]
+pub use gemini_tools_process::output;
+#[cfg(feature = "session")]
+pub use gemini_tools_process::{self as process, sandbox};
+#[cfg(feature = "session")]
+pub use gemini_tools_session as session;
+#[cfg(feature = "session")]
+pub use gemini_tools_settings::{settings, trust};
+#[cfg(feature = "setup")]
+pub use gemini_tools_setup::{doctor, hosts, init};
+#[cfg(feature = "session")]
+pub use gemini_tools_shell as commands;
+#[cfg(feature = "syntax")]
+pub use gemini_tools_syntax as syntax;
+#[cfg(feature = "files")]
+pub use gemini_tools_workspace::{self as workspace, journal};
+
+/// The program of the package's own page.
+#[cfg(all(doctest, feature = "schemars"))]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
+/// The programs of the book's page on the library.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/library.md")]
+struct LibraryPage;
