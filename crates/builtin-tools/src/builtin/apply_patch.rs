@@ -1,6 +1,6 @@
 //! `apply_patch`: a change of many files by one text, all of it or nothing.
 //!
-//! [`crate::patch`] reads the text and finds the places; `patched` makes the files of it.
+//! [`crate::patch`] parses the text and finds where its hunks belong; `patched` computes the new content of each file.
 
 use super::patched::{PatchedFile, Subject, plan};
 use super::syntax::{Check, Parser};
@@ -18,10 +18,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// The files that a description names.
+/// How many files a description names; of the others it gives the number.
 const NAMED_FILES: usize = 3;
 
-/// Everything that is fixed about the tool.
 pub(super) static TOOL: BuiltinTool = BuiltinTool {
     name: "apply_patch",
     summary: "Changes many files at once, or none",
@@ -84,7 +83,8 @@ fn build(params: Params, env: &ToolEnv) -> Result<Call, ToolError> {
     })
 }
 
-/// Finds the places of the files. Each may be named once: what a second section is about would depend on the first.
+/// Resolves the paths of the patch. Refuses a file that two sections name, because what the second section changes
+/// would depend on the result of the first.
 fn subjects(workspace: &Workspace, patches: Vec<FilePatch>) -> Result<Vec<Subject>, ToolError> {
     let mut subjects: Vec<Subject> = Vec::new();
     for patch in patches {
@@ -117,7 +117,7 @@ fn subjects(workspace: &Workspace, patches: Vec<FilePatch>) -> Result<Vec<Subjec
     Ok(subjects)
 }
 
-/// Returns the differences of all files as one.
+/// Joins the diffs of all files into one text.
 fn whole_diff(files: &[PatchedFile]) -> FileDiff {
     let mut diff = FileDiff {
         file_name: match files {
@@ -134,7 +134,7 @@ fn whole_diff(files: &[PatchedFile]) -> FileDiff {
 }
 
 impl Call {
-    /// Adds the line of a file to the answer, and returns it as data.
+    /// Adds the line about one file to the answer's text, and returns the same facts as JSON.
     fn tell(
         &self,
         file: &PatchedFile,
@@ -153,7 +153,8 @@ impl Call {
         }
         text.push_str(&file.unseen);
         if !file.notes.is_empty() {
-            // What was not asked for literally is shown.
+            // A hunk that is quoted inexactly may have changed other text than the model expected, so the diff is
+            // shown.
             let notes = file.notes.join("; ");
             text.push_str(&format!(" ({notes})\n{}", file.diff.trim_end()));
         }

@@ -135,7 +135,8 @@ struct Writer<'e> {
     folds: bool,
     nodes: usize,
     other_references: usize,
-    /// A word boundary was written. The one used here knows ASCII letters only.
+    /// Set once a word boundary was written. It is written as `(?-u:\b)`, which knows ASCII letters
+    /// only, so lines with other bytes must be candidates, too.
     has_boundary: bool,
 }
 
@@ -215,7 +216,8 @@ impl<'e> Writer<'e> {
         let is_apt = |group: &Group<'_>| group.reference.is_some() && !group.repeats;
         let group = self.groups.iter().position(is_apt)?;
         let choices = self.choices(group)?;
-        // An automaton would have to know by which choices each of several words began.
+        // A match can begin at each of many letters then, and an automaton would have to track with
+        // which of the choices each of these matches began.
         let body = self.groups[group].body;
         if choices.len() > MAX_WANDERING_CHOICES && self.wanders(expr, body, false) {
             return None;
@@ -389,7 +391,8 @@ impl<'e> Writer<'e> {
 
     fn write_all(&mut self, items: &'e [Expr], place: Place) -> Option<Piece> {
         let mut whole = Piece::default();
-        // What is looked at ahead may say more than what comes after it.
+        // The text that a look-ahead demands may be rarer than what the pattern has behind it, and
+        // the rarer of both is used.
         let mut ahead: Option<Piece> = None;
         for (i, item) in items.iter().enumerate() {
             let here = Place {
@@ -459,7 +462,7 @@ impl<'e> Writer<'e> {
     }
 
     fn repeat(&mut self, child: &'e Expr, lo: usize, hi: usize, place: Place) -> Option<Piece> {
-        // The shortest match suffices.
+        // It only matters whether a line matches, so repetitions are lazy.
         let times = match (lo, hi) {
             (_, 0) => return Some(Piece::default()),
             (1, 1) => String::new(),
@@ -492,15 +495,15 @@ impl<'e> Writer<'e> {
             Assertion::StartText
             | Assertion::StartLine { crlf: false }
             | Assertion::StartLineOniguruma { crlf: false } => "(?m:^)",
-            // Without regard to the carriage return that may be before the end of a line.
+            // `R` makes `$` match before `\r\n`, too, because a candidate must not be missed.
             Assertion::EndText
             | Assertion::EndTextIgnoreTrailingNewlines { .. }
             | Assertion::EndLine { .. } => "(?Rm:$)",
             Assertion::WordBoundary
             | Assertion::LeftWordBoundary
             | Assertion::RightWordBoundary => {
-                // The one of Unicode matches nowhere beside a byte that is no text, and is slow
-                // where other characters meet a program that is large.
+                // Unicode's word boundary never matches beside a byte that is not UTF-8, and it is
+                // slow in a large automaton where the text has characters beyond ASCII.
                 self.has_boundary = true;
                 r"(?-u:\b)"
             }
@@ -542,7 +545,8 @@ impl Piece {
 
 fn literal(text: &str, ignores_case: bool) -> Piece {
     let plain = text.replace(char::REPLACEMENT_CHARACTER, "");
-    // It may stand for bytes that are no text.
+    // U+FFFD in the pattern may stand for bytes that are not UTF-8, which the backtracking engine
+    // sees as this character.
     let parts = text.split(char::REPLACEMENT_CHARACTER);
     let parts = parts.map(|part| match regex_syntax::escape(part) {
         part if ignores_case && !part.is_empty() => format!("(?i:{part})"),

@@ -12,8 +12,8 @@ use gemini_tools_workspace::journal::CommandChanges;
 use rustix::io::Errno;
 use std::path::Path;
 
-/// Programs that gain rights. Where the kernel demands `no_new_privs` of a watched command, they
-/// could not, so a command with one of them is not watched there.
+/// Programs that gain rights, as setuid programs do. Where the kernel allows a watch only together with `no_new_privs`,
+/// they would fail, so a command that runs one of them is not watched there.
 const GAINING: [&str; 4] = ["sudo", "su", "doas", "pkexec"];
 
 const MAX_LINE_CHARS: usize = 200;

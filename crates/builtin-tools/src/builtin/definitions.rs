@@ -1,4 +1,4 @@
-//! The definitions among the matches of a search: names that the pattern matches, of symbols in the files that have
+//! Finds definitions for `search_file_content`: symbols whose names the pattern matches, in the files that have
 //! matching lines.
 
 use super::counted;
@@ -16,15 +16,15 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Time for all files; those that are left then count as if they defined nothing.
+/// How long all files together may take. Files that are left then count as having no definitions.
 const LIMIT: Duration = Duration::from_secs(2);
 
-/// The symbols that a search has found, with the files that they are in.
+/// The symbols that were found, with the name of the file that defines them.
 #[derive(Debug, Default)]
 pub(super) struct Definitions(Vec<(Vec<u8>, Vec<Symbol>)>);
 
 impl Definitions {
-    /// Looks into files, by their names beneath the first root or absolute ones.
+    /// Looks for definitions in files, whose names are relative to the first root or absolute.
     pub(super) fn find<'n>(
         parser: &Parser,
         workspace: &Workspace,
@@ -44,7 +44,8 @@ impl Definitions {
         Self(files)
     }
 
-    /// Returns the answer of the search, which has `lines` matching lines besides; `None` if there is no definition.
+    /// Returns the answer of the search, which also says that there are `lines` matching lines; `None` if there is no
+    /// definition.
     pub(super) fn answer(self, pattern: &str, lines: u64, cx: &Context) -> Option<ToolResult> {
         let count: usize = self.0.iter().map(|(_, symbols)| symbols.len()).sum();
         if count == 0 {

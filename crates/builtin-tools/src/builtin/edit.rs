@@ -58,7 +58,7 @@ pub(super) struct Subject<'a> {
 }
 
 impl Edit {
-    /// Makes the edit of the file at `path`, as the arguments say.
+    /// Prepares an edit of the file at `path`: resolves the path, but opens no file.
     pub(super) fn new(
         tool_env: &ToolEnv,
         path: &str,
@@ -83,8 +83,9 @@ impl Edit {
         gemini_tools_workspace::io_error(e, self.place.path())
     }
 
-    /// Refuses edits that can't succeed wherever the text is. Returns `None` if the file is missing
-    /// and is to be created.
+    /// Refuses edits that can't succeed wherever `old_string` is in the file: of a missing file, of an existing one
+    /// that was to be created, or without a change. Returns `None` if the file is missing and is to be created, because
+    /// `old_string` is empty.
     pub(super) fn subject<'t>(&self, target: &'t Target) -> Result<Option<Subject<'t>>, ToolError> {
         let Some(current) = &target.current else {
             return if self.old.is_empty() {
@@ -211,7 +212,7 @@ impl Edit {
     }
 
     pub(super) fn encoding(&self, current: &OpenFile) -> Result<Encoding, ToolError> {
-        // Bytes outside of the text stay as they are, so what is not text is edited as UTF-8.
+        // A binary file can be edited as UTF-8, because an edit changes no bytes outside of its text.
         Ok(match encoding_of(current).map_err(|e| self.io_error(&e))? {
             Some(encoding) => encoding,
             None if current.size() > MAX_MEDIA_BYTES => {
@@ -289,8 +290,8 @@ impl Edit {
 
     pub(super) fn missed(&self, mut message: String, subject: Subject<'_>) -> ToolError {
         let current = subject.current;
-        // Says what in the file is nearest, and how it differs.
-        // What .geminiignore closes to reading is not shown by way of a miss either.
+        // The message quotes the text of the file that is most similar. It must not do so for a file that .geminiignore
+        // keeps from being read.
         let is_shown = current.size() <= NEAREST_BYTES
             && self.old.len() <= NEAREST_TEXT_BYTES
             && !self.workspace.is_gemini_ignored(&self.place);
@@ -419,7 +420,7 @@ impl Edit {
             } => {
                 let lines = || lines_of(&replacement, &target);
                 notes += &self.check_seen(lines, &target, cx)?;
-                // What was not asked for literally is shown.
+                // An inexact edit may have changed other text than the model expected, so the answer shows the diff.
                 let inexact = found_by.zip(diff.as_ref());
                 self.replace(target, origin, &replacement, &notes, inexact)?
             }
@@ -431,7 +432,7 @@ impl Edit {
         })
     }
 
-    /// Begins to parse what the edit makes of the file.
+    /// Starts a parse of the new content in another process, for a note on syntax errors that the edit makes.
     fn check(&self, plan: &Plan, target: &Target) -> Result<Check, ToolError> {
         let (
             Plan::Replace {
@@ -486,18 +487,18 @@ impl Edit {
         notes: &str,
         inexact: Option<(&'static str, &FileDiff)>,
     ) -> Result<ToolResult, ToolError> {
-        // A second handle on the same open file: the lock stays with the target.
+        // The old content is read through a second handle of the same open file, because `commit` takes the target,
+        // which holds the lock.
         let source = target.reopened().map_err(|e| self.io_error(&e))?;
         let more = super::commit(target, &self.workspace, &self.place, origin, |file| {
             replacement.write(&source, file)
         })?;
         let count = replacement.matches.len();
-        // Gemini CLI's sentence, which has no singular.
+        // The words are Gemini CLI's, which has no singular here.
         let mut after = format!(
             " ({count} replacements). The text was at {}.{notes}{more}",
             line_list(replacement.matches.iter().map(|place| place.line))
         );
-        // A match that was not asked for literally is shown.
         if let Some((_, diff)) = inexact {
             after.push_str("\nWhat changed:\n");
             after.push_str(&diff.file_diff);
@@ -515,7 +516,7 @@ impl Edit {
     }
 }
 
-/// Returns the lines, from 0, that each place of a replacement is on.
+/// Returns, for each match of a replacement, the lines of the present file that it is on, from 0.
 fn lines_of(replacement: &Replacement, target: &Target) -> std::io::Result<Vec<Range<usize>>> {
     let Some(current) = &target.current else {
         return Ok(Vec::new());

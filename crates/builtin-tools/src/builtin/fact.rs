@@ -34,7 +34,7 @@ impl Fact {
             return false;
         };
         let item = item.trim_ascii();
-        // As this tool writes it, or as Gemini CLI does.
+        // This tool writes facts escaped, and Gemini CLI writes them as they are.
         item == self.stored.as_bytes() || item == self.plain.as_bytes()
     }
 }

@@ -113,7 +113,7 @@ fn build(params: Params, ToolEnv { workspace, .. }: &ToolEnv) -> Result<Call, To
         places = vec![places.swap_remove(start)];
         pattern = below(pattern, &places[0]).unwrap_or(pattern);
     }
-    // The beginning has its meaning already: here a tilde is a name.
+    // `./` in front keeps a leading `~` from being read as the home directory: here it is part of a name.
     let meanings = workspace.patterns_below(&format!("./{pattern}"), &places)?;
     let ignore_case = !params.case_sensitive.unwrap_or(false);
     let respect = Respect {
@@ -170,7 +170,7 @@ fn without_detours(pattern: &str) -> Option<String> {
             part => parts.push(part),
         }
     }
-    // A slash or dots at the end ask for directories.
+    // A pattern that ends in a slash or in dots asks for directories.
     let asks_for_directories = matches!(last, "" | "." | "..");
     let end = if asks_for_directories { "/" } else { "" };
     Some(parts.join("/") + end)
@@ -214,7 +214,8 @@ impl Finder<'_> {
             FileType::RegularFile => {
                 rustix::fs::statat(found.dir, found.name, AtFlags::SYMLINK_NOFOLLOW).ok()
             }
-            // A link counts where it leads to a file of the workspace, or nowhere: a dead one is a file for git.
+            // A symbolic link counts if it leads to a regular file of the workspace or nowhere: git, too, lists a dead
+            // link as a file.
             FileType::Symlink => {
                 let target = self.place.join(Path::new(OsStr::from_bytes(found.path)));
                 match self.call.scope.workspace.stat(&target) {
@@ -327,14 +328,16 @@ impl Call {
             file_type.is_ok_and(|t| t == FileType::RegularFile)
         };
         if self.scope.places.iter().any(exists) {
-            // The class itself would find its other meaning, too.
+            // A file has exactly this name, such as `[id].ts`. The pattern is taken literally then, because its special
+            // characters would match other names.
             if let Ok(set) = compile(&self.pattern, &[escaped(&self.pattern)], false) {
                 self.set = set;
             }
         }
     }
 
-    /// Says where there are files for a pattern that has matched none.
+    /// Says how many files the pattern would have matched in another case or in subdirectories; `None` if there are
+    /// none.
     fn near_files(&self, cx: &Context) -> Result<Option<String>, ToolError> {
         let mut ways = Vec::new();
         let mut add = |way: String, pattern: &str, ignore_case| {
@@ -366,7 +369,7 @@ impl Call {
         let git = finders.iter().map(|f| f.git).sum();
         let gemini = finders.iter().map(|f| f.gemini).sum();
         let mut hits: Vec<GlobMatch<'_>> = finders.into_iter().flat_map(|f| f.hits).collect();
-        // This sort is quick where parts are in order, as those of the workers are.
+        // Each worker has sorted its own matches, and this sort is fast on sorted runs.
         hits.sort_by(GlobMatch::order);
         let mut ignored = ignored_note(git, gemini);
         if report.more_ignored && !ignored.is_empty() {
@@ -417,7 +420,8 @@ impl Call {
             text.push_str(if i == 0 { "" } else { " and " });
             text.push_path(place.path());
         }
-        // Paths that begin at the root are read as such only if they don't seem to begin at the place.
+        // The paths are relative to the root. Without this note, they could be taken for paths below the directory that
+        // was searched.
         if total > 0 && self.scope.has_inner_place() {
             text.push_str(", as paths below ");
             text.push_path(self.scope.workspace.root());

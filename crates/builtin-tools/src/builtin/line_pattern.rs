@@ -1,8 +1,8 @@
-//! Many patterns on the lines of a file that is read once, for checks.
+//! Searches the lines of a file for many patterns while the file is read once, for checks.
 //!
-//! Owned here: a pattern by itself ([`LinePattern`]), which of many can match in a text at all ([`Prefilter`]), and a
-//! file as blocks of whole lines ([`TextReader`]). What a pattern means is up to `query`, which bytes are text up to
-//! `search`, as for `search_file_content`.
+//! This module has a single pattern ([`LinePattern`]), a filter that tells which of many patterns can match in a text
+//! at all ([`Prefilter`]), and a reader that gives a file in blocks of whole lines ([`TextReader`]). `query` decides
+//! what a pattern means and `search` which bytes are text, as for `search_file_content`.
 
 use super::candidates::candidates;
 use super::query::{LineMatcher, Query};
@@ -23,35 +23,38 @@ use std::fs::File;
 use std::io::Read;
 use std::ops::Range;
 
-/// Maximum number of texts of which a match must have one: more are hardly ever all missing.
+/// Maximum number of literal texts of a pattern, of which each match has at least one. Where there are more, a file
+/// hardly ever lacks all of them.
 const MAX_LITERALS: usize = 64;
 
-/// Up to so many patterns rule a text out sooner each by itself.
+/// With at most so many patterns there is no prefilter: each by itself rules a text out sooner.
 const FEW_PATTERNS: usize = 3;
 
-/// Number of texts that one searcher takes.
+/// Maximum number of literal texts that one searcher looks for.
 const GROUP: usize = 64;
 
-/// Maximum number of searchers, each of which looks at the whole text.
+/// Maximum number of searchers: each of them looks through the whole text.
 const MAX_GROUPS: usize = 8;
 
-/// Minimum length of a text in bytes: a searcher compares the beginnings of all, as far as the shortest goes.
+/// Minimum length of a literal text in bytes. A searcher compares only as many first bytes of its texts as the shortest
+/// of them has, so a very short one would make it find too much.
 const MIN_LITERAL: usize = 3;
 
-/// Characters beyond ASCII that equal a letter of ASCII when case does not count: the signs of Kelvin and of the long s.
+/// The characters beyond ASCII that equal an ASCII letter when case is ignored: the Kelvin sign (k) and the long s.
 const FOLDED: [&str; 2] = ["\u{212a}", "\u{17f}"];
 
-/// A pattern for lines, which means what it means to `search_file_content`.
+/// A pattern for single lines, with the meaning that it has in `search_file_content`.
 #[derive(Debug)]
 pub struct LinePattern {
     query: Query,
     ignores_case: bool,
-    /// Texts of which each match has one, in any case; `None` where none are known.
+    /// Literal texts of which each match has at least one, perhaps with other upper and lower case; `None` where none
+    /// are known.
     literals: Option<Vec<Vec<u8>>>,
 }
 
 impl LinePattern {
-    /// Compiles the pattern of the argument or key `name`; `fixed` takes it literally.
+    /// Compiles a pattern. `name` is the argument or key that it comes from, for errors; `fixed` takes it literally.
     ///
     /// # Errors
     ///
@@ -77,20 +80,21 @@ impl LinePattern {
         self.query.is_match(line).unwrap_or_default()
     }
 
-    /// Returns the place of the first match that has a length in a line that [`LinePattern::is_match`], in bytes; an
-    /// empty one at the start where there is none.
+    /// Returns the bytes of the first match that is not empty, in a line for which [`LinePattern::is_match`] is true;
+    /// `0..0` if there is none.
     pub fn find(&self, line: &[u8]) -> Range<usize> {
         let all = self.query.find_all(line).unwrap_or_default();
         all.first().map_or(0..0, |found| found.start()..found.end())
     }
 }
 
-/// Returns a line as answers show it: cut around the match at `at` where it is too long.
+/// Returns a line as answers show it: if it is too long, it is cut to the text around the byte `at`, where the match
+/// begins.
 pub fn shown_line(line: &str, at: usize) -> Cow<'_, str> {
     cut(line, at)
 }
 
-/// Returns texts of which each match of a pattern has one.
+/// Returns literal texts of which each match of a pattern has at least one; `None` if none are known.
 fn literals(pattern: &str, fixed: bool) -> Option<Vec<Vec<u8>>> {
     if fixed {
         return Some(vec![pattern.as_bytes().to_vec()]);
@@ -100,12 +104,13 @@ fn literals(pattern: &str, fixed: bool) -> Option<Vec<Vec<u8>>> {
         let hir = parser.utf8(false).multi_line(true).build().parse(pattern);
         hir.ok().as_ref().and_then(required)
     };
-    // Look-around is not for this parser, but a weaker expression is.
+    // This parser refuses look-around. A weaker expression without it matches at least the same lines.
     let weaker = || candidates(pattern, false).iter().find_map(|p| parse(p));
     parse(pattern).or_else(weaker)
 }
 
-/// Returns the longest texts of which each match has one.
+/// Returns literal texts of which each match has at least one. Among several sets of such texts, it takes the one whose
+/// shortest text is longest.
 fn required(hir: &Hir) -> Option<Vec<Vec<u8>>> {
     let shortest = |set: &Vec<Vec<u8>>| set.iter().map(Vec::len).min();
     match hir.kind() {
@@ -121,22 +126,23 @@ fn required(hir: &Hir) -> Option<Vec<Vec<u8>>> {
     }
 }
 
-/// Finds the literal texts of many patterns at once: what of them can match in a text.
+/// Tells which of many patterns can match in a text, by a search for the literal texts of all of them at once.
 #[derive(Debug)]
 pub struct Prefilter {
     groups: Vec<Group>,
-    /// Patterns that ignore case, any of which may match where a letter has a relative beyond ASCII.
+    /// Indices of the patterns that ignore case. They may match without their literal texts where the text has one of
+    /// the characters `FOLDED`.
     folding: Vec<usize>,
-    /// Patterns that may match anywhere.
+    /// Indices of the patterns that no missing text rules out.
     always: Vec<usize>,
 }
 
-/// Texts that one searcher finds, which looks at 16 or 32 bytes at a time. In lower case, since such a searcher can't
-/// ignore case: what it looks at is in lower case, too.
+/// Literal texts that one searcher finds, which compares 16 or 32 bytes at a time. It can't ignore case, so these texts
+/// are in lower case, and so is the text that it searches.
 #[derive(Debug)]
 struct Group {
     searcher: packed::Searcher,
-    /// The texts, each with its pattern, by their first byte.
+    /// The literal texts, each with the index of its pattern, by their first byte.
     by_start: BTreeMap<u8, Vec<(Vec<u8>, usize)>>,
 }
 
@@ -154,11 +160,11 @@ impl Group {
         Some(Self { searcher, by_start })
     }
 
-    /// Sets `possible` of the pattern of each text that is in `lower`.
+    /// Sets `possible` at the index of each pattern of which `lower`, a text in lower case, has a literal text.
     fn look(&self, lower: &[u8], possible: &mut [bool]) {
         let mut from = 0;
         while let Some(found) = self.searcher.find_in(lower, Span::from(from..lower.len())) {
-            // The searcher names one of those that begin there.
+            // The searcher reports only one of the texts that begin at this byte.
             let rest = &lower[found.start()..];
             for (text, pattern) in self.by_start.get(&rest[0]).into_iter().flatten() {
                 possible[*pattern] |= rest.starts_with(text);
@@ -169,7 +175,7 @@ impl Group {
 }
 
 impl Prefilter {
-    /// Makes the searchers for patterns, which are known by their number here.
+    /// Makes the searchers. From then on, a pattern is known by its index in `patterns`.
     pub fn new<'p>(patterns: impl IntoIterator<Item = &'p LinePattern>) -> Self {
         let (mut texts, mut always, mut folding) = (Vec::new(), Vec::new(), Vec::new());
         let patterns: Vec<_> = patterns.into_iter().collect();
@@ -190,7 +196,7 @@ impl Prefilter {
         for texts in texts.chunks(GROUP) {
             match Group::new(texts) {
                 Some(group) => groups.push(group),
-                // This processor has no such instructions.
+                // The processor lacks the vector instructions that the searcher needs.
                 None => always.extend(texts.iter().map(|(_, pattern)| *pattern)),
             }
         }
@@ -201,7 +207,7 @@ impl Prefilter {
         }
     }
 
-    /// Sets `possible` of each pattern that may match in a text, and leaves the others.
+    /// Sets `possible` to true at the index of each pattern that may match in a text, and leaves the other values.
     pub fn look(&self, text: &[u8], possible: &mut [bool]) {
         let mut set = |patterns: &[usize]| patterns.iter().for_each(|i| possible[*i] = true);
         set(&self.always);
@@ -217,7 +223,7 @@ impl Prefilter {
     }
 }
 
-/// Searches texts for lines, with buffers that are kept.
+/// Searches texts for matching lines. Its buffers are kept from one text to the next.
 #[derive(Debug)]
 pub struct LineSearcher<'a> {
     searcher: Searcher,
@@ -225,7 +231,7 @@ pub struct LineSearcher<'a> {
 }
 
 impl<'a> LineSearcher<'a> {
-    /// Makes the buffers, for as long as the call may go on.
+    /// Makes a searcher, whose searches end early when `cancel` says that the call may not go on.
     pub fn new(cancel: &'a Cancellation) -> Self {
         let mut builder = SearcherBuilder::new();
         builder.line_number(true).bom_sniffing(false);
@@ -235,8 +241,9 @@ impl<'a> LineSearcher<'a> {
         }
     }
 
-    /// Gives `take` the number, from 1, and the bytes of each line that matches `pattern` and not `except`, without
-    /// its line feed, until it returns false. Returns the number of lines on which a pattern takes too long.
+    /// Calls `take` with the number, from 1, and the bytes without line feed of each line that matches `pattern` and
+    /// not `except`, until `take` returns false. Returns on how many lines a pattern takes too long, which therefore
+    /// count as not matching.
     ///
     /// # Errors
     ///
@@ -273,7 +280,7 @@ impl<F: FnMut(u64, &[u8]) -> bool> Sink for Lines<F> {
     }
 }
 
-/// The end of the reading of a file.
+/// How far a file was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TextEnd {
     /// All of it was given.
@@ -284,17 +291,17 @@ pub enum TextEnd {
     LongLine(u64),
 }
 
-/// Reads files as UTF-8, with buffers that are kept.
+/// Reads files as UTF-8. Its buffers are kept from one file to the next.
 #[derive(Debug, Default)]
 pub struct TextReader {
-    /// Away while a file is read.
+    /// `None` while a file is read, and before the first one.
     buffer: Option<PageBuffer>,
     block: Vec<u8>,
 }
 
 impl TextReader {
-    /// Gives `take` an open file in blocks of whole lines, each with the number of lines before it. A file in another
-    /// encoding is decoded; its byte order mark is left out.
+    /// Calls `take` for each block of whole lines of an open file, with the number of lines before the block and its
+    /// text. A file in another encoding is decoded to UTF-8; a byte order mark is left out.
     ///
     /// # Errors
     ///

@@ -139,8 +139,8 @@ pub struct ToolEnv {
     /// How tools reach the network.
     #[cfg(feature = "full")]
     pub network: Arc<dyn Network>,
-    /// The way to the process that parses source files. It has another one than the network, because a file may be made
-    /// to end it.
+    /// The process that parses source files. It is another one than the process for the network, because a file can be
+    /// made so that it crashes the parser.
     #[cfg(feature = "full")]
     parser: Arc<Link>,
 }
@@ -507,7 +507,7 @@ mod tests {
             drop_defaults(&mut schema);
             if let Some(map) = schema.as_object_mut() {
                 map.remove("description");
-                // Hosts look for it, also where there is none.
+                // Hosts look for this key even if a tool has no arguments.
                 map.entry("properties")
                     .or_insert_with(|| Value::Object(Map::new()));
             }

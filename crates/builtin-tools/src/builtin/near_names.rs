@@ -15,13 +15,15 @@ pub(super) const READ_BYTES: usize = 32 * 1024 * 1024;
 
 const FILE_BYTES: usize = 256 * 1024;
 
-/// A shorter word, in bytes, resembles too many names.
+/// Minimum length in bytes of a word for which similar names are sought: a shorter one resembles
+/// too many.
 const MIN_CHARS: usize = 4;
 
-/// A longer word, in bytes, is data rather than a name.
+/// Maximum length in bytes of a word for which similar names are sought: a longer one is data
+/// rather than a name.
 const MAX_CHARS: usize = 64;
 
-/// A name is near if its edit distance is at most its length divided by this.
+/// A name is similar to a word if their edit distance is at most the word's length divided by this.
 const NEAR_PART: usize = 3;
 
 /// The words of a pattern, and how many bytes may still be read to find similar names.
@@ -103,7 +105,8 @@ fn plain(word: &str) -> String {
 
 pub(super) struct NearNames<'a> {
     wanted: &'a Wanted,
-    /// Edit distance of the plain forms, edit distance of the names themselves, and the name.
+    /// The most similar names so far, each with two edit distances to the word: without regard to
+    /// case and underscores, and of the names as they are written.
     nearest: BTreeSet<(usize, usize, String)>,
     seen: HashSet<String>,
     buffer: Vec<u8>,
@@ -125,7 +128,7 @@ impl<'a> NearNames<'a> {
         buffer.clear();
         let read = file.take(room as u64).read_to_end(&mut buffer);
         let spend = |room: usize| Some(room.saturating_sub(buffer.len().max(1)));
-        // Both closures always return a value.
+        // `fetch_update` fails only if its closure returns `None`, which this one never does.
         let _ = self
             .wanted
             .room

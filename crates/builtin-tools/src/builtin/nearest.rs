@@ -29,10 +29,10 @@ const TOLD: usize = 3;
 
 const SEARCHED_BYTES: usize = 1_024;
 
-/// A place is near if its edit distance is at most the text's length divided by this.
+/// A place is similar to a text if the edit distance is at most the text's length divided by this.
 const NEAR_PART: usize = 3;
 
-/// A shorter text, in bytes, is near to everything.
+/// Minimum length in bytes of a text that is looked for: a shorter one is similar to everything.
 const MIN_BYTES: usize = 3;
 
 const PIECE_BYTES: u64 = 1024 * 1024;
@@ -43,7 +43,7 @@ const AROUND_LINES: usize = 5;
 
 pub(super) struct Source<'a> {
     pub(super) size: u64,
-    /// Reads a range of the file, and returns less at its end.
+    /// Reads a range of bytes of the file; returns fewer bytes only at its end.
     pub(super) read: &'a dyn Fn(Range<u64>) -> io::Result<Vec<u8>>,
 }
 
@@ -108,7 +108,8 @@ fn approximate(source: &Source<'_>, wanted: &str) -> io::Result<Vec<Range<u64>>>
     }
     let farthest = pattern.len().div_ceil(NEAR_PART);
     let mut search = Myers::new(pattern);
-    // The ends of places, those of one place as its nearest one.
+    // The edit distance and the end of each place. Ends that are close to each other belong to one place, of which only
+    // the end with the smallest distance is kept.
     let mut ends: Vec<(usize, u64)> = Vec::new();
     let (mut at, mut limit) = (0, farthest);
     while at < source.size {
@@ -147,7 +148,7 @@ fn approximate(source: &Source<'_>, wanted: &str) -> io::Result<Vec<Range<u64>>>
         let window = (source.read)(from..end)?;
         let start = from + (window.len() - length_from_end(pattern, &window, slips)) as u64;
         let rest = (all.len() - pattern.len()) as u64;
-        // Room for a word or a line that goes on at either side.
+        // A word or a line may go on at either side of the place, so more is read there.
         let around = start.saturating_sub(SHOWN_CHARS as u64)
             ..(end + rest + SHOWN_CHARS as u64).min(source.size);
         let bytes = (source.read)(around.clone())?;
@@ -335,7 +336,7 @@ fn apart(one: &str, other: &str) -> (String, String) {
     );
     let (mut one_end, mut other_end) = (one.len() - end, other.len() - end);
     if one[..start].trim().is_empty() {
-        // Of indentation, all of it.
+        // A difference in indentation is shown with all of the indentation: a part of it says nothing.
         let indentation = |line: &str| line.len() - line.trim_start().len();
         start = 0;
         let further = one.trim_start() == other.trim_start();

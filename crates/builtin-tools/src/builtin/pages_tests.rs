@@ -1,7 +1,7 @@
-//! The pages about the built-in tools in `docs/tools`: all that can be told from the code is
-//! there as the code has it. What follows the mark is written by hand.
+//! Tests that the pages in `docs/tools` agree with the built-in tools. The part of a page behind the mark is written by
+//! hand and is not compared.
 //!
-//! `scripts/generate` writes it anew, with the lists of the tools elsewhere. The errors are those of
+//! `scripts/generate` writes the compared part anew, and the lists of tools in other files. The errors are those of
 //! `tests/errors/cases.jsonl`, each of which `tests/docs/book.rs` provokes.
 
 use super::{BuiltinTool, TOOLS, web_fetch};
@@ -172,8 +172,8 @@ fn hold(file: &str, generated: &str) {
     hold_generated(file, &format!("{generated}{by_hand}"));
 }
 
-/// Holds a list of a file that has a line for each tool. A line that begins as `line_of` says stays as it was written;
-/// a tool without one gets that line, which for a table ends with the tool's summary.
+/// Compares a file's list that has a line for each tool with the tools, or writes it. A line that begins as `line_of`
+/// says stays as it was written. A tool without such a line gets one, which for a table ends with the tool's summary.
 fn hold_list(
     file: &str,
     is_line: impl Fn(&str) -> bool,
@@ -221,7 +221,7 @@ fn generated_lists_have_every_tool_and_no_other() {
         |line| line.starts_with("  - [") && line.contains("](tools/"),
         |tool| (format!("  - [{0}](tools/{0}.md)", tool.name), String::new()),
     );
-    // What Plan Mode of an extension denies: all that changes something.
+    // In Plan Mode, the extension's policy must deny every tool that changes something.
     let file = "packaging/extension/policies/plan-mode.toml";
     let present = fs::read_to_string(in_checkout(file)).expect("the rules");
     let changing = TOOLS.iter().filter(|tool| !tool.info.kind.is_read_only());

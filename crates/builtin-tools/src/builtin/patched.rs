@@ -1,4 +1,4 @@
-//! The files of a patch: what each is now, and what it becomes.
+//! Computes what a patch makes of each file that it names, before anything is written.
 
 use super::nearest::{Source, nearest};
 use super::{placeholder, text_diff};
@@ -13,34 +13,34 @@ use gemini_tools_workspace::{OpenFile, Workspace, WorkspacePath, io_error, show_
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// The largest file that a patch changes, in bytes.
+/// Maximum size in bytes of a file that a patch changes.
 const MAX_PATCHED_BYTES: u64 = 64 * 1024 * 1024;
 
-/// A file of a patch, and its places.
+/// A file that a patch changes: where it is, where it goes if it is moved, and what becomes of it.
 pub(super) struct Subject {
     pub(super) place: WorkspacePath,
-    /// The place that it is moved to.
+    /// The path that the file is moved to; `None` if it stays where it is.
     pub(super) to: Option<WorkspacePath>,
     change: Change,
 }
 
-/// A file as the patch makes it, for people.
+/// What people are shown of a file that the patch changes.
 pub(super) struct PatchedFile {
     pub(super) name: String,
-    /// The kind of the change, as a verb in the third person.
+    /// What the patch does with the file, as a verb such as "updates".
     pub(super) change: &'static str,
     pub(super) diff: String,
     pub(super) diff_stat: DiffStat,
-    /// How hunks were found that are not there literally.
+    /// In which ways hunks are quoted that the file does not have literally.
     pub(super) notes: Vec<&'static str>,
-    /// What the caller is told of changes that it has not seen, after a blank.
+    /// A note with a leading space on changes to the file that the caller has not seen; empty if there are none.
     pub(super) unseen: String,
-    /// The text before and after, if there is both.
+    /// The text before and after; `None` if the file is created or deleted.
     pub(super) texts: Option<(String, String)>,
 }
 
 impl Subject {
-    /// Finds the places of a file.
+    /// Resolves the paths that one section of the patch names.
     ///
     /// # Errors
     ///
@@ -59,13 +59,14 @@ impl Subject {
         Ok(Self { place, to, change })
     }
 
-    /// Returns the places that are changed.
+    /// Returns the path of the file, and the one that it is moved to if it is.
     pub(super) fn places(&self) -> impl Iterator<Item = &WorkspacePath> {
         std::iter::once(&self.place).chain(&self.to)
     }
 }
 
-/// Locks the files of a patch, and makes their new content. Returns what people are shown, and what is to be written.
+/// Locks the files of a patch and computes their new content, but writes nothing. Returns what people are shown, and
+/// what is to be written.
 ///
 /// # Errors
 ///
@@ -97,7 +98,7 @@ pub(super) fn plan(
     match misses.len() {
         0 => Ok((shown, changed)),
         1 => Err(misses.remove(0)),
-        // All of them at once, so that a model need not send the patch again for each.
+        // All misses are reported at once, so that a model need not send the patch again for each.
         _ => {
             let messages: Vec<String> = misses.iter().map(|miss| miss.message.clone()).collect();
             let mut all = misses.remove(0);
@@ -126,8 +127,8 @@ fn check_distinct(workspace: &Workspace, subjects: &[Subject]) -> Result<(), Too
     Ok(())
 }
 
-/// Locks all files, in the order of their paths, so that two patches don't wait for each other. Returns them in the
-/// order of the patch.
+/// Locks all files in the order of their paths: two patches of the same files, each of which has locked one, would wait
+/// for each other forever. Returns them in the order of the patch.
 fn lock(
     workspace: &Workspace,
     subjects: &[Subject],
@@ -150,11 +151,12 @@ struct Planning<'a> {
     cx: &'a Context,
 }
 
-/// What people are shown of a file, and its parts of the change.
+/// What people are shown of a file, and what is to be written: two changes if the file is moved, otherwise one.
 type Plan = (PatchedFile, Vec<ChangedFile>);
 
 impl Planning<'_> {
-    /// Plans the change of a file. `index` is the place of its first part among those of all.
+    /// Plans the change of a file. `index` is the position that its first [`ChangedFile`] gets among those of all
+    /// files.
     fn plan(&self, mut targets: Vec<Target>, index: usize) -> Result<Plan, ToolError> {
         let new_target = self.subject.to.as_ref().and_then(|_| targets.pop());
         let Some(target) = targets.pop() else {
@@ -260,7 +262,7 @@ impl Planning<'_> {
         )
     }
 
-    /// A link would be taken for the file that it leads to.
+    /// Refuses a symbolic link: in its place, the file that it leads to would be moved or removed.
     fn check_no_link(&self) -> Result<(), ToolError> {
         if !self.workspace.is_link(&self.subject.place) {
             return Ok(());
@@ -270,7 +272,8 @@ impl Planning<'_> {
             .with_hint("Use run_shell_command."))
     }
 
-    /// Returns the present content as text that gives the same bytes, and its encoding.
+    /// Returns the present content as text, and its encoding. Refuses a file that would not have the same bytes after
+    /// its text is encoded again.
     fn old(&self, target: &Target) -> Result<(String, Encoding), ToolError> {
         let place = &self.subject.place;
         let Some(current) = &target.current else {
@@ -318,7 +321,7 @@ impl Planning<'_> {
             }
             _ => "Copy the lines exactly as the file has them.",
         };
-        // What .geminiignore closes to reading is not shown by way of a miss either.
+        // The message must not quote a file that .geminiignore keeps from being read.
         let is_shown = kind == ErrorKind::EditNoOccurrenceFound
             && !e.wanted.is_empty()
             && !self.workspace.is_gemini_ignored(&self.subject.place);
@@ -389,7 +392,7 @@ fn part(place: &WorkspacePath, target: Target, new: Option<NewContent>) -> Chang
     ChangedFile { place, target, new }
 }
 
-/// Returns the lines of the old text, from 0, that the new one replaces.
+/// Returns the lines of the old text, counted from 0, that differ from the new one.
 fn replaced_lines(old: &str, new: &str) -> Vec<Range<usize>> {
     let lines = |text| -> Vec<&str> { str::split_inclusive(text, '\n').collect() };
     let ops = diff_lines(Algorithm::Myers, &lines(old), &lines(new), None);
@@ -398,7 +401,7 @@ fn replaced_lines(old: &str, new: &str) -> Vec<Range<usize>> {
 }
 
 fn read(current: &OpenFile) -> std::io::Result<(Encoding, Vec<u8>)> {
-    // Bytes outside of the hunks stay as they are, so what is not text is patched as UTF-8.
+    // A file whose encoding can't be told is taken for UTF-8, and `old` refuses it if it has other bytes.
     let encoding = encoding_of(current)?.unwrap_or_default();
     Ok((encoding, beginning(current, usize::MAX)?))
 }

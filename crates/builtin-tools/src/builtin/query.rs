@@ -65,8 +65,8 @@ const LIGHT_CHARS: u64 = 400;
 #[derive(Debug)]
 pub(super) struct Query {
     engine: Engine,
-    /// Finds candidate lines for the backtracking engine, and where `$` must also match before
-    /// `\r\n`.
+    /// Finds candidate lines for the backtracking engine, and for an expression whose `$` must also
+    /// match before `\r\n`. `None` if there is no such expression.
     finder: Option<Box<RegexMatcher>>,
     /// The expression asks for carriage returns, so one at the end of a line is part of the line.
     keeps_return: bool,
@@ -84,7 +84,7 @@ enum Engine {
 struct Backtracking {
     pattern: String,
     ignores_case: bool,
-    /// The compiled expression, each time with half the step limit of the one before.
+    /// The compiled expression. Each element has half the step limit of the one before it.
     regexes: [OnceLock<fancy_regex::Regex>; 24],
     repeated: Option<[bool; 256]>,
     long_line: Mutex<()>,
@@ -108,7 +108,8 @@ impl Backtracking {
         }));
         let found = found.map_err(|_| "the engine failed".to_owned())?;
         let found = found.map_err(|e| e.to_string())?;
-        // Places in a text with replacements may be beyond the line.
+        // The places are in a text where each invalid byte is replaced by a longer character, so
+        // they may be beyond the end of the line.
         let place = |at: usize| at.min(line.len());
         Ok(found.map(|found| Match::new(place(found.start()), place(found.end()))))
     }
@@ -179,7 +180,7 @@ impl Query {
         ) {
             return Self::backtracking(pattern, ignore_case);
         }
-        // JavaScript and grep take a brace that counts nothing for itself.
+        // JavaScript and grep take a brace literally that begins no valid repetition.
         let escaped = escape_braces(pattern).ok_or_else(|| invalid(pattern, &error.to_string()))?;
         let mut query = Self::linear(&escaped, ignore_case)?;
         query.note = Some("braces that count nothing were taken literally".to_owned());
@@ -275,7 +276,7 @@ impl Query {
             && let Some(found) = self.find_from(line, from)?
         {
             from = found.end().max(found.start() + 1);
-            // A match without a length may have been inside of a character.
+            // The end of an empty match may be inside of a character.
             from = char_boundary(line, from);
             matches.push(found);
         }
@@ -337,7 +338,8 @@ impl Matcher for LineMatcher<'_> {
         let query = self.query;
         let finder = match &query.engine {
             Engine::Linear(_) if query.is_heavy => None,
-            // `\A` and `\z` are the edges of a line, not those of the block.
+            // An expression with `\A` or `\z` is tried on each line alone, because they mean the
+            // edges of a line, and in a block of lines they would be those of the block.
             Engine::Linear(matcher) if matcher.line_terminator().is_none() => None,
             Engine::Linear(matcher) => query.finder.as_ref().or(Some(matcher)),
             Engine::Backtracking(_) => query.finder.as_ref(),
@@ -349,7 +351,7 @@ impl Matcher for LineMatcher<'_> {
             }
             None => (!text.is_empty()).then_some(0),
         };
-        // An empty match behind the last line is in no line.
+        // An empty match behind the last line feed belongs to no line.
         let at = at.filter(|at| *at < text.len() || !text.ends_with(b"\n"));
         Ok(at.map(LineMatchKind::Candidate))
     }
@@ -497,7 +499,7 @@ fn characters(hir: &Hir) -> u64 {
     }
 }
 
-/// Adds to the error of a pattern with the look of plain text that it can be taken literally.
+/// If a pattern looks like plain text, adds a hint to its error: it can be taken literally.
 pub(super) fn with_literal_hint(error: ToolError, pattern: &str) -> ToolError {
     let repeats = |rest: &str| rest.starts_with(|c: char| c.is_ascii_digit());
     let is_plain = !pattern.contains(['\\', '|', '^', '$', '\n'])

@@ -132,7 +132,8 @@ impl ToolInvocation for Call {
         let started = Instant::now();
         let _waiting = (!self.wait.is_zero()).then(|| cx.cancel.wait_for_others());
         loop {
-            // Asked before the output is read: what ends meanwhile has been read to its end.
+            // Asked before the output is read: if the process has ended by now, all of its output
+            // is read below.
             let is_running = job.is_running();
             window.read(&cx.cancel)?;
             if window.is_met() || !is_running || started.elapsed() >= self.wait {

@@ -26,7 +26,8 @@ pub(super) const LINE_CHARS: usize = 2_000;
 /// Up to this size, in bytes, all lines of a file are counted even if the call does not ask for it.
 pub(super) const COUNT_BYTES: u64 = 64 * 1024 * 1024;
 
-/// The outline that is asked for, and the one of what a window does not show, in bytes: the latter is some 600 tokens.
+/// Maximum length in bytes of an outline that the call asks for, and of a note on what a window of lines does not show
+/// (some 600 tokens).
 const OUTLINE_BYTES: [usize; 2] = [20_000, 2_000];
 
 pub(super) static TOOL: BuiltinTool = BuiltinTool {
@@ -98,7 +99,7 @@ struct Call {
     place: WorkspacePath,
     offset: u64,
     limit: u64,
-    /// The caller has not chosen how many lines there are.
+    /// Set if the caller has not said how many lines to read.
     has_default_limit: bool,
     count_lines: Option<bool>,
     outline: bool,
@@ -281,7 +282,7 @@ impl Call {
 }
 
 impl Call {
-    /// Returns what a file defines, in lines from 1; `None` if that is not known.
+    /// Returns what a file defines, with line numbers that count from 1; `None` if that is not known.
     fn symbols(
         &self,
         open: &OpenFile,
@@ -412,7 +413,7 @@ pub(super) fn read_content(
     let content = detect(&sample, size <= SAMPLE_BYTES as u64);
     let mime = mime_type(&sample, path, content.is_some());
     match (content, mime) {
-        // Some binary data looks like letters of an older encoding.
+        // By its name this is a media file, whose bytes only look like text in a legacy encoding.
         (Some(encoding), None) if encoding.is_legacy() && is_media_name(path) => {
             Ok(FileContent::Binary)
         }

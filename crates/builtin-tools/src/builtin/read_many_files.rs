@@ -213,7 +213,7 @@ impl Visitor for Finder<'_> {
         let place = self.place.join(Path::new(OsStr::from_bytes(found.path)));
         let is_file = match found.file_type {
             FileType::RegularFile => true,
-            // A link counts where it leads to a file of the workspace.
+            // A symbolic link counts if it leads to a regular file of the workspace.
             FileType::Symlink => {
                 let target = self.call.workspace.file_type(&place);
                 target.is_ok_and(|t| t == FileType::RegularFile)
@@ -266,7 +266,8 @@ impl Call {
                     "leads out of the workspace".into()
                 }
                 Err(_) if wanted.contains(['*', '?', '[', '{']) => {
-                    // The beginning has its meaning already: here a tilde is a name.
+                    // `./` in front keeps a leading `~` from being read as the home directory: here
+                    // it is part of a name.
                     let pattern = format!("./{}", place.rel().to_string_lossy());
                     let roots = self.workspace.root_places();
                     globs.extend(self.workspace.patterns_below(&pattern, &roots)?);

@@ -97,7 +97,7 @@ pub(super) struct Params {
 struct Call {
     tool_env: ToolEnv,
     command: String,
-    /// The line that runs: `command`, or what was judged of it.
+    /// The line that runs: `command`, until the policy sets an equivalent line that bash can read in one way only.
     line: String,
     description: Option<String>,
     directory: Option<String>,
@@ -155,7 +155,7 @@ fn build(params: Params, tool_env: &ToolEnv) -> Result<Call, ToolError> {
 
 impl ToolInvocation for Call {
     fn describe(&self) -> String {
-        // The whole line is in the question.
+        // A long line is cut here, since the question to the user shows the whole line.
         let command = self.command.trim();
         let mut text = format!("`{}`", excerpt(command, 1_000));
         if let Some(directory) = &self.directory {
@@ -192,7 +192,7 @@ impl ToolInvocation for Call {
 
     fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
         let workspace = &self.tool_env.workspace;
-        // Where jobs are kept takes a hash, which most calls have no need of.
+        // The directory of jobs takes a hash to compute, which most calls do not need.
         let jobs = || workspace.jobs_dir().map(Jobs::new);
         if self.limits.background_after.is_some() && jobs().is_none() {
             return Err(ToolError::new(
@@ -339,7 +339,7 @@ impl Report<'_> {
                     self.ending = end.ending();
                     return None;
                 }
-                // What can't be found again must not stay.
+                // A background process that no later call could find must not stay.
                 Some(ErrorKind::ShellExecuteError)
             }
             CommandOutcome::Ended { why, left } => {
@@ -361,7 +361,7 @@ impl Report<'_> {
         capture: &mut Capture<'_>,
         jobs: Option<Jobs>,
     ) -> bool {
-        // What still runs goes on in the background, and can be found by its record.
+        // The record lets later calls find the processes that still run.
         let living = tree::watched(supervised.supervisor, supervised.leader);
         if living.is_empty() {
             return false;
@@ -388,15 +388,16 @@ impl Report<'_> {
         let files = files.and_then(Result::ok);
         let stays = match &files {
             Some(files) => supervised.detach(&files.record, &files.log),
-            // Nothing remembers them, but they were meant to stay.
+            // There is no record by which later calls could find the processes, but the command has left them running
+            // on purpose.
             None => supervised.detach_unrecorded(),
         };
         if let Err(e) = stays {
-            // Its log goes when old files are removed.
+            // This removes the record only; the log is removed together with other old files.
             if let Some(files) = files {
                 files.forget_job();
             }
-            // Unless they have ended meanwhile, the supervisor could not do it.
+            // If processes still run, the supervisor has failed to let go of them.
             if !tree::watched(supervised.supervisor, supervised.leader).is_empty() {
                 let e = std::io::Error::from(e);
                 self.error = Some(format!("The background output can't be kept: {e}."));

@@ -77,8 +77,8 @@ struct Call {
     /// Workspace in which the old content is kept for undo.
     workspace: Arc<Workspace>,
     path: PathBuf,
-    /// Set for a file that depends on the MCP client: the answer names it. All other answers are in
-    /// Gemini CLI's words.
+    /// Set if the file is that of the MCP client's host, which the answer then names. All other answers are in Gemini
+    /// CLI's words.
     is_named: bool,
     fact: Fact,
 }
@@ -98,7 +98,7 @@ fn build(params: Params, tool_env: &ToolEnv) -> Result<Call, ToolError> {
     let name = tool_env.settings.context_file_name.as_deref();
     #[cfg(not(feature = "full"))]
     let name = None;
-    // A client without a known file gets Gemini CLI's.
+    // A client whose memory file is not known gets Gemini CLI's.
     let host = tool_env.client_host.map(|host| match host.memory_file {
         "" => &GEMINI_CLI,
         _ => host,
@@ -120,7 +120,7 @@ pub fn memory_files(workspace: &Workspace, settings: &Settings) -> Vec<PathBuf> 
     HOSTS.iter().filter_map(path).collect()
 }
 
-/// Returns a host's memory file. `name` replaces its name for Gemini CLI, and must not be a path.
+/// Returns the path of a host's memory file. `name` replaces the file name for Gemini CLI, and must not be a path.
 fn path_of(
     workspace: &Workspace,
     host: &ClientHost,
@@ -194,8 +194,8 @@ impl Call {
             format!("larger than {MAX_FILE_BYTES} bytes")
         } else {
             match detect(old, true) {
-                // The new line is UTF-8 whatever encoding the rest is in: as that Gemini CLI reads
-                // all of it.
+                // The new line is UTF-8 whatever encoding the rest is in, because Gemini CLI reads the whole file as
+                // UTF-8.
                 Some(encoding) if encoding.unit() == 1 => return Ok(()),
                 Some(encoding) => {
                     format!("encoded in {}, which hosts don't read", encoding.name())
@@ -227,7 +227,7 @@ impl Call {
             match super::commit(plan.target, workspace, place, origin, |file| {
                 file.write_all(&new)
             }) {
-                // Another process was faster.
+                // Another process has changed the file since it was read.
                 Err(e) if is_lost_race(&e) => std::thread::sleep(PAUSE),
                 written => return Ok((true, written?)),
             }
@@ -285,7 +285,7 @@ impl ToolInvocation for Call {
             .with_data("added", is_new)
             .with_data("path", show_path(&self.path));
         result.view.text_for_people = Some(message);
-        // Cut anywhere it would not be JSON any more.
+        // The answer is JSON, which must not be cut, so it counts as limited already.
         result.view.is_limited = true;
         Ok(result)
     }

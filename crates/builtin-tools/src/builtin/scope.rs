@@ -29,13 +29,13 @@ impl SearchScope {
         names.collect::<Vec<_>>().join(" and ")
     }
 
-    /// Returns what stands before the names of what is found at a place: nothing if that is the first root.
+    /// Returns the path to put before the names of files that are found at a place; `None` if it is the first root.
     pub(super) fn above<'p>(&self, place: &'p WorkspacePath) -> Option<&'p Path> {
         let is_root = place.path() == self.workspace.root();
         (!is_root).then(|| self.workspace.display(place.path()))
     }
 
-    /// Returns true if a place is a directory below the first root.
+    /// Returns true if one of the places is a directory below the first root.
     pub(super) fn has_inner_place(&self) -> bool {
         let mut starts = self.places.iter().filter_map(|place| self.above(place));
         starts.any(Path::is_relative)
@@ -97,8 +97,9 @@ impl Visitor for Count<'_> {
 }
 
 impl SearchScope {
-    /// Says where there are files for patterns that have matched none: below, in another case, or among those that are
-    /// ignored. Each way is what is said of it, and its patterns.
+    /// Tells how many files are found in ways that are more lenient than the patterns that matched none: below, in
+    /// another case, or among ignored files. Each way is a phrase for the answer, and its patterns. Returns `None` if
+    /// no way finds a file.
     pub(super) fn near_files(
         &self,
         ways: &[(String, PatternSet)],
@@ -125,7 +126,8 @@ impl SearchScope {
         Ok(None)
     }
 
-    /// Says where there are files for a list of patterns that has matched none, in a sentence.
+    /// Says in a sentence how many files a more lenient reading of `filter` would find, a list of patterns that has
+    /// matched none.
     pub(super) fn near_filter(
         &self,
         filter: &str,
@@ -161,7 +163,7 @@ pub(super) fn node_modules<'a>(
     respect: Respect,
 ) -> NodeModules {
     let is_in = |text: &str| text.to_ascii_lowercase().contains("node_modules");
-    // `!(node_modules)` does not ask for it.
+    // `!(node_modules)` leaves the directory out, so it does not ask for it.
     let is_named = |pattern: &str| is_in(pattern) && !pattern.contains("!(");
     if path.is_some_and(is_in) || patterns.into_iter().any(is_named) {
         NodeModules::Named

@@ -47,7 +47,7 @@ const LINE_BYTES: usize = 64;
 
 const LINE_CHARS: usize = 2_000;
 
-/// Lines beside a match that one call can ask for.
+/// Maximum number of context lines before or after a match that one call can ask for.
 pub(super) const MAX_CONTEXT_LINES: u64 = 10_000;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,7 +81,7 @@ pub(super) struct SearchRequest {
     pub(super) columns: bool,
 }
 
-/// Checks a number that must have a least value.
+/// Checks an argument that must be at least `least`, and cuts off its fraction.
 pub(super) fn number(name: &str, value: Option<f64>, least: u64) -> Result<Option<u64>, ToolError> {
     match value {
         None => Ok(None),
@@ -92,7 +92,7 @@ pub(super) fn number(name: &str, value: Option<f64>, least: u64) -> Result<Optio
     }
 }
 
-/// Checks a number of lines beside a match.
+/// Checks an argument that says how many lines to show beside a match.
 pub(super) fn context_lines(name: &str, value: Option<f64>) -> Result<Option<u64>, ToolError> {
     match number(name, value, 0)? {
         Some(n) if n > MAX_CONTEXT_LINES => Err(ToolError::invalid(format!(
@@ -178,7 +178,7 @@ impl<'a> FileSearcher<'a> {
     pub(super) fn search(&mut self, file: &mut File) -> Result<Option<Hits>, Failure> {
         let buffer = self.buffer.take();
         let mut buffer = buffer.unwrap_or_else(|| PageBuffer::new(BUFFER_BYTES));
-        // A regular file gives all that is asked for, so less than the buffer is all of it.
+        // A read of a regular file returns less than the buffer holds only if that is all of it.
         let hits = file.read(&mut buffer).map_err(Failure::Read);
         let hits = hits.and_then(|filled| self.search_from(&buffer[..filled], file));
         self.buffer = Some(buffer);
@@ -245,7 +245,8 @@ impl<'a> FileSearcher<'a> {
         let result = searcher.search_reader(sink.matcher, &mut blocks, &mut *sink);
         let is_binary = blocks.has_zero && encoding.is_none();
         match result {
-            // The operating system's errors have a number.
+            // Errors of the operating system have a number. One without says that a line is longer than the searcher's
+            // limit.
             Err(Failure::Read(e)) if e.raw_os_error().is_none() => {
                 if !is_binary {
                     sink.hits.unsearched = Some(too_long(blocks.lines + 1, self.request));
@@ -267,12 +268,12 @@ fn too_long(line: u64, request: SearchRequest) -> String {
     format!("line {line}{context} is longer than {most} MiB")
 }
 
-/// Returns the encoding of a file that begins so, `None` for UTF-8 and for what is not text, and the text without its byte
-/// order mark. The start is the whole file if it is less than [`BUFFER_BYTES`].
+/// Returns the encoding of a file that begins with `start`, `None` for UTF-8 and for what is not text; and `start`
+/// without its byte order mark. `start` is the whole file if it is shorter than [`BUFFER_BYTES`].
 pub(super) fn beginning(start: &[u8]) -> (Option<Encoding>, &[u8]) {
-    // With the standard library's this is a fifth of the instructions of a search.
+    // The same check by the standard library would be a fifth of a search's instructions.
     let is_utf8 = simdutf8::basic::from_utf8(start).is_ok();
-    // Zero bytes make valid UTF-8 of UTF-16.
+    // UTF-16 may be valid UTF-8 as well, but then it has zero bytes.
     let encoding = if is_utf8 && memchr::memchr(0, start).is_none() {
         None
     } else {
@@ -282,10 +283,10 @@ pub(super) fn beginning(start: &[u8]) -> (Option<Encoding>, &[u8]) {
     (encoding, start.strip_prefix(mark).unwrap_or(start))
 }
 
-/// A text that is read in blocks, as long as the call may go on and the text is not binary.
+/// A reader of a text in blocks, which ends early if the call may not go on, or a while after the first zero byte.
 pub(super) struct Blocks<'a> {
     inner: Box<dyn Read + 'a>,
-    /// The file itself, as long as all of it was ASCII.
+    /// The file itself, as long as all that was read of it is ASCII; otherwise `None`.
     ascii: Option<&'a File>,
     cancel: &'a Cancellation,
     lines: u64,
@@ -294,7 +295,8 @@ pub(super) struct Blocks<'a> {
 }
 
 impl<'a> Blocks<'a> {
-    /// Reads a text in this encoding, or UTF-8. `ascii` is the file, if what was read of it does not tell its encoding.
+    /// Reads `file` in this encoding, or as UTF-8 if it is `None`. `ascii` is the same file if what was read of it is
+    /// ASCII, which does not tell its encoding.
     pub(super) fn new(
         encoding: Option<Encoding>,
         file: impl Read + 'a,
@@ -365,7 +367,7 @@ impl HitSink<'_> {
         let text = String::from_utf8_lossy(line);
         let is_placed = self.request.columns || line.len() > LINE_CHARS;
         let found = if is_placed {
-            // Where the engine gives up, the place is not known.
+            // If the engine gives up on the line, the place of the match is not known.
             let found = self.matcher.find(text.as_bytes());
             found.unwrap_or_default()
         } else {
@@ -399,7 +401,7 @@ impl HitSink<'_> {
         self.hits.lines.push(ShownLine {
             number,
             is_match,
-            // As it is, so that what is copied from it fits an edit.
+            // Nothing is escaped, so that an edit finds text that is copied from the answer.
             text: text.into(),
             column: columns[0],
             end_column: columns[1],
@@ -414,13 +416,13 @@ impl Sink for HitSink<'_> {
         let line = without_line_feed(found.bytes());
         let number = found.line_number().unwrap_or_default();
         if self.hits.count == self.request.most {
-            // A line that would match, as context after the last match.
+            // No more matches are wanted, so this line is only context after the last one.
             self.push_context(number, line);
             return Ok(true);
         }
         self.hits.count += 1;
         if self.hits.count == 1 && memchr::memchr(0, self.whole).is_some() {
-            // No line of it is shown, so one match is as good as many.
+            // No line of a binary file is shown, so one match is as good as many.
             self.is_binary = true;
             return Ok(false);
         }

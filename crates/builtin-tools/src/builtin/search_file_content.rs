@@ -139,7 +139,7 @@ struct Call {
     names_only: bool,
     request: SearchRequest,
     most: u64,
-    /// Looks for definitions.
+    /// Finds the definitions, if the call asks for them.
     parser: Option<Parser>,
 }
 
@@ -248,7 +248,8 @@ struct Results {
     files: BTreeMap<Vec<u8>, Option<Box<Hits>>>,
     matches: u64,
     bytes: usize,
-    /// Set if files were dropped. None that sorts behind the last one kept can be shown.
+    /// Set if files were dropped at the limits. No file can be shown then whose name sorts behind the last one that is
+    /// kept.
     is_cut: bool,
     binary: Vec<Vec<u8>>,
     binaries: usize,
@@ -293,7 +294,8 @@ impl Results {
         }
     }
 
-    /// Returns the name behind which no file can be shown, so that it need not be searched.
+    /// Returns the name behind which no file can be shown any more, so that such files need not be searched; `None` as
+    /// long as none was dropped.
     fn cutoff(&self) -> Option<&[u8]> {
         let last = self.files.last_key_value().filter(|_| self.is_cut)?;
         Some(last.0)
@@ -369,7 +371,7 @@ impl<'a> Finder<'a> {
     fn search(&mut self, file: std::io::Result<File>, name: impl FnOnce(&Self) -> Vec<u8>) {
         let mut file = match file {
             Ok(file) => file,
-            // It vanished, or became a link, meanwhile.
+            // The file was removed or replaced by a link after the walk had found it.
             Err(e) if matches!(e.kind(), std::io::ErrorKind::NotFound) => return,
             Err(e) => return self.kept().leave_out(name(self), e.to_string()),
         };
@@ -622,8 +624,8 @@ impl Call {
         result
     }
 
-    /// Returns what is said behind the matches: names like the pattern's or where there are files, and whether something is
-    /// cut, in all or in a file.
+    /// Returns the notes that follow the matches: similar names or where files are, if nothing was found (`nearest`,
+    /// `near`), and what is cut, of all matches (`is_cut`) or of those of one file.
     fn notes(
         &self,
         kept: &Results,
@@ -773,7 +775,7 @@ impl ShownMatches {
             let text = &*line.text;
             let mut done = 0;
             if line.is_match && body.has_looks() {
-                // Where the places of matches can't be told, nothing is marked.
+                // If the engine gives up on this line, its matches are not marked.
                 for found in call.query.find_all(text.as_bytes()).unwrap_or_default() {
                     body.push_str(&text[done..found.start()]);
                     body.push_looking(&text[found.start()..found.end()], Look::Match);

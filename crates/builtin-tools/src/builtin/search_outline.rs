@@ -1,4 +1,4 @@
-//! A search whose matches are too many for an answer: the first of each file, and how many there are in every one.
+//! A shorter answer for a search with too many matches: the first matches of each file, and how many each file has.
 
 use super::counted;
 use super::search::Hits;
@@ -8,17 +8,19 @@ use std::collections::BTreeMap;
 /// Maximum length of the matches that are shown, in characters.
 const MAX_SHOWN_CHARS: usize = 16_000;
 
-/// Maximum characters of a line.
+/// Maximum length of a line that is shown, in characters.
 const LINE_CHARS: usize = 160;
 
-/// Maximum number of files, or else of directories, that are named.
+/// Maximum number of files that are named. If there are more, directories are named in their place, up to the same
+/// number.
 const MAX_NAMED: usize = 200;
 
-/// The files of a search with their matches, by name.
+/// The files of a search by name; `None` for a file of which only the name is wanted.
 type Files = BTreeMap<Vec<u8>, Option<Box<Hits>>>;
 
-/// Returns a text in the place of the whole of several files, if that is over the limit, in characters: between the head
-/// and the notes what fits of the matches.
+/// Returns a shorter text for `whole`, the answer about several files, if that has more characters than `limit`:
+/// `head`, as many matches as there is room for, and `notes`. Returns `None` if `whole` is short enough, or shows no
+/// lines.
 pub(super) fn outline(
     whole: &str,
     head: &str,
@@ -32,8 +34,9 @@ pub(super) fn outline(
         .then(|| head.to_owned() + body(files).trim_end() + notes)
 }
 
-/// Returns as many first matches of each file as there is room for, with the count of the others; the counts alone of
-/// more files, by directory where they are too many. The last line says what it is and how to go on.
+/// Returns the first matches of each file, at most three, with the number of its other matches. If there is no room for
+/// one match of each file, returns only the number of matches of each file, or of each directory if there are too many
+/// files. The last line says which of these it is and how to go on.
 fn body(files: &Files) -> String {
     if files.len() > MAX_NAMED {
         return directories(files)
@@ -60,7 +63,7 @@ fn count(hits: Option<&Hits>) -> u64 {
     hits.map_or(1, |hits| hits.count)
 }
 
-/// Returns a line with the number of matches, and of files if there are any.
+/// Returns a line with a name and its number of matches. `files` is the number of files of a directory, 0 for a file.
 fn line(name: &str, matches: u64, files: usize) -> String {
     let matches = counted(matches, "match");
     match files {
@@ -90,7 +93,8 @@ fn first_matches(files: &Files, most: usize) -> String {
     text
 }
 
-/// Returns the counts by directory, by as many components of their names as leaves few enough.
+/// Returns the numbers of matches by directory. Their paths are cut to as many leading components as leave at most
+/// `MAX_NAMED` directories.
 fn directories(files: &Files) -> String {
     let mut depth = usize::MAX;
     loop {

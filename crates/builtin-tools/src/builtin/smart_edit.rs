@@ -228,7 +228,7 @@ impl Call {
         self.edit.plan(subject, replacement, note, name)
     }
 
-    /// Returns the new text for a literal match, with its lines indented as they belong there.
+    /// Returns `new` with its lines indented as they belong at `place`, where `old` is literally.
     fn place_text<'t>(
         &self,
         subject: Subject<'_>,
@@ -281,7 +281,7 @@ impl ToolInvocation for Call {
         let target = self.edit.workspace.target(&self.edit.place, &cx.cancel)?;
         match self.plan(&target, cx) {
             Ok(plan) => self.edit.confirmation(&plan, &target),
-            // Asking the model now would be more than a look.
+            // Preparing the question must not ask a model yet, which costs time and money.
             #[cfg(feature = "full")]
             Err(e) if correction::is_miss(e.kind) && self.may_correct(cx) => {
                 Ok(Confirmation::Ask(ConfirmationDetails::Info {

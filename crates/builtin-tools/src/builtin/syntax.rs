@@ -1,7 +1,7 @@
-//! What a parser says of source files: syntax errors that a change makes, and outlines.
+//! Asks a parser about source files: which syntax errors a change makes, and what a file defines.
 //!
-//! Another process parses, which is started when it is first needed (`serve_tools --connect`).
-//! Where it can't be, or gives no answer in time, there is nothing to say, and no word about it.
+//! The parser is another process (`serve_tools --connect`), which is started when it is first needed. If it can't be
+//! started or gives no answer in time, the answers of tools lack these facts, and don't mention it.
 
 use super::ToolEnv;
 use gemini_tools_core::tool::{LlmContent, ToolResult};
@@ -13,7 +13,7 @@ use gemini_tools_workspace::WorkspacePath;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
-/// The way to the parser; none where the feature `full` is off, or the user's settings say so.
+/// The way to the parser. Without the feature `full`, or if the user's settings disable it, no file can be parsed.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Parser {
     #[cfg(feature = "full")]
@@ -46,9 +46,9 @@ impl Parser {
         is_there && Language::of_name(name).is_some()
     }
 
-    /// Begins to look for the errors that a change of a file makes, while that is written.
+    /// Starts to look for the syntax errors that a change makes, while the file is written.
     pub(super) fn check(&self, place: &WorkspacePath, old: &str, new: String) -> Check {
-        // Of a new file it is not known what of its text the grammar does not know.
+        // Errors of a new file are not judged: only an old text shows which syntax the grammar does not know.
         let is_judged = !old.is_empty() && old.len().max(new.len()) <= MAX_BYTES;
         let name = place.name().to_string_lossy().into_owned();
         if !is_judged || !self.knows(&name) {
@@ -77,12 +77,12 @@ impl Parser {
     }
 }
 
-/// A look for the errors of a change, which goes on while the file is written.
+/// A search for the syntax errors of a change, which goes on while the file is written.
 #[derive(Debug, Default)]
 pub(super) struct Check(Option<Receiver<Vec<SyntaxError>>>);
 
 impl Check {
-    /// Adds the errors to the answer of the change.
+    /// Waits for the errors, and adds them to the answer of the change.
     pub(super) fn add_to(self, mut result: ToolResult) -> ToolResult {
         let Some((note, errors)) = self.finish() else {
             return result;
@@ -93,7 +93,8 @@ impl Check {
         result.with_data("syntaxErrors", errors)
     }
 
-    /// Returns a note on the errors, after a line feed, and the errors as data; `None` if there are none.
+    /// Waits for the errors. Returns a note on them, which begins with a line feed, and the errors as JSON; `None` if
+    /// there are none.
     pub(super) fn finish(self) -> Option<(String, serde_json::Value)> {
         let errors = self.0.and_then(|receiver| receiver.recv().ok())?;
         if errors.is_empty() {

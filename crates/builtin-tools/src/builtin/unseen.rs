@@ -1,4 +1,4 @@
-//! Writes that would lose what their caller has not seen: refused once, with the difference.
+//! Refuses a write once, with the difference, if it would lose changes that its caller has not seen.
 
 use gemini_tools_core::tool::{Context, ErrorKind, ToolError};
 #[cfg(feature = "full")]
@@ -8,13 +8,13 @@ use gemini_tools_workspace::write::Target;
 use gemini_tools_workspace::{Workspace, WorkspacePath, show_path};
 use std::ops::Range;
 
-/// Checks a write of a file. `lines` are the lines of the present file, from 0, that it replaces; `None` for all of
-/// them. Returns a note for the answer, after a blank; empty where nothing is to be said.
+/// Checks a write of a file. `lines` are the lines of the present file, counted from 0, that the write replaces; `None`
+/// for all of them. Returns a note for the answer, with a leading space; empty if there is nothing to say.
 ///
 /// # Errors
 ///
-/// Returns `file_write_failure` with the difference if the write would lose a change. The caller is taken to know it
-/// from then on: the same call again is made.
+/// Returns `file_write_failure` with the difference if the write would lose a change. From then on, the caller counts
+/// as knowing the change, so the same call succeeds when it is made again.
 pub(super) fn check(
     workspace: &Workspace,
     place: &WorkspacePath,
@@ -56,14 +56,15 @@ pub(super) fn check(
 }
 
 fn difference(workspace: &Workspace, place: &WorkspacePath, change: &UnseenChange) -> String {
-    // What .geminiignore closes to reading is not shown by way of a refusal either.
+    // The message must not quote a file that .geminiignore keeps from being read.
     if change.diff.is_empty() || workspace.is_gemini_ignored(place) {
         return String::new();
     }
     format!("\nWhat changed:\n{}", change.diff.trim_end())
 }
 
-/// Returns true if a command that the conversation has left in the background may have made the change.
+/// Returns true if a background command of the conversation may have made the change: one that still runs, or was
+/// started after the caller had seen the file.
 #[cfg(feature = "full")]
 fn may_be_own(workspace: &Workspace, change: &UnseenChange) -> bool {
     let jobs = workspace.jobs_dir().map(|dir| Jobs::new(dir).list());

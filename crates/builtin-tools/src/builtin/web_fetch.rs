@@ -77,7 +77,8 @@ struct Call {
     allowed: Vec<String>,
     policy: AddressPolicy,
     prompt: String,
-    /// The prompt for a model, written so that it finds the same addresses in it.
+    /// The prompt as a model gets it, with its addresses set apart so that it can't read them
+    /// otherwise than this tool.
     separated: String,
     urls: Vec<Url>,
     unusable: Vec<(String, String)>,
@@ -128,7 +129,7 @@ fn address_policy(settings: &Settings) -> Result<(Vec<String>, AddressPolicy), T
         let hosts = text.split(',').map(|host| host.trim().to_owned());
         hosts.filter(|host| !host.is_empty()).collect()
     };
-    // Where both names are set, a host must be in both.
+    // The variable has two names. If both are set, a host must be in both lists.
     let mut lists = variables::values(ALLOW_VARIABLE).into_iter().map(listed);
     let mut hosts = lists.next().unwrap_or_default();
     for others in lists {

@@ -98,7 +98,7 @@ impl Call {
         };
         let fail = |e: std::io::Error| gemini_tools_workspace::io_error(&e, self.place.path());
         let whole = current.size() <= SHOWN_BYTES as u64;
-        // What the character stands for may be anywhere.
+        // U+FFFD in the content stands for bytes of the present file that may be anywhere in it.
         let compares = whole || self.content.contains(REPLACEMENT);
         let limit = if compares {
             MAX_RESTORED_BYTES
@@ -158,7 +158,8 @@ impl Call {
         ToolError::new(ErrorKind::FileWriteFailure, message).with_hint(hint)
     }
 
-    /// Checks that nothing is lost that the caller has not seen. Nothing is where the content stays.
+    /// Checks that the write loses no change that the caller has not seen. A write that leaves the content as it is
+    /// loses nothing.
     fn check_seen(&self, target: &Target, plan: &Plan, cx: &Context) -> Result<String, ToolError> {
         let is_same = target.current.as_ref().is_some_and(|current| {
             let size = plan.bytes.len();

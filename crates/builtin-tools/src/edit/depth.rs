@@ -60,7 +60,8 @@ pub(super) fn layout(texts: &Texts<'_>) -> Result<Layout, &'static str> {
             indents: indents.ok_or(UNCLEAR)?,
         });
     }
-    // Compared again as the file indents the old text: a line that stays may be another one now.
+    // Which lines stay is decided anew, with the old text indented as the file is: a line that seemed to stay may be
+    // another one now.
     as_written(texts.ops_with_files_indentation())
 }
 
@@ -89,7 +90,7 @@ impl Texts<'_> {
         let is_single = self.pairs.len() == 1;
         if is_regular && of_file != of_old {
             return match (of_new == of_file, as_old > 0) {
-                // All of it is as deep as in the file, but for a line that is as deep as before.
+                // The new text as a whole is as deep as the file, but a line of it is as deep as in the old text.
                 (true, true) => None,
                 (true, false) => Some(true),
                 (false, true) => Some(false),
@@ -180,8 +181,8 @@ fn by_content<'t>(lines: &[&'t str]) -> HashMap<&'t str, Option<&'t str>> {
 
 struct Layouts<'t> {
     texts: &'t Texts<'t>,
-    /// Numbers of the lines of the new text to indent. Blank ones are left out, and those that stay
-    /// but have no line in the file.
+    /// Indices of the lines of the new text to indent. Blank lines are left out, and lines that stay but have no line
+    /// in the file.
     lines: Vec<usize>,
     kept: HashMap<usize, usize>,
     files: HashMap<usize, &'t str>,
@@ -241,7 +242,8 @@ impl<'t> Layouts<'t> {
             }
             one
         };
-        // What stays is not indented anew, and no tab follows a blank where the file has none so.
+        // A line that stays must get the file's indentation, and a tab may follow a space in a new indentation only if
+        // the file has that, too.
         let is_mixed = |indent: &str| indent.contains(" \t");
         let may_mix = self.files.values().any(|file| is_mixed(file));
         let is_right = |at: &usize| match self.indent_of_kept(*at) {
@@ -289,8 +291,7 @@ impl<'t> Layouts<'t> {
             let by = indents[two[1]].strip_prefix(&*indents[two[0]]);
             let by = by.filter(|by| !by.is_empty());
             let steps = by.and_then(|by| levels(by, self.texts.unit));
-            // It is not known how deep the rest of an expression is, or a line that may begin at the
-            // left margin.
+            // The depth is not known of a line that continues an expression, or that may begin at the left margin.
             let mut beside = [above, below].into_iter();
             if is_flat
                 && indents[two[0]] == indents[two[1]]
@@ -306,7 +307,7 @@ impl<'t> Layouts<'t> {
                     steps.is_some() || by.is_some() && !is_single
                 }
                 Some(_) => true,
-                // One line alone does not tell a step from a slip.
+                // If the old text has only one line, a deeper line may be a step or a slip.
                 None => by.is_none() || !is_single,
             }
         })
@@ -391,7 +392,6 @@ impl<'t> Layouts<'t> {
         let files: HashMap<&str, &str> = pairs.iter().map(|p| (p.old, p.file)).collect();
         let olds: HashMap<&str, &str> = pairs.iter().map(|p| (p.file, p.old)).collect();
         let fits = |pair: &Pair<'_>| files[pair.old] == pair.file && olds[pair.file] == pair.old;
-        // What is deeper in the one is deeper in the other.
         let is_in_order = |(old, file): (&&str, &&str)| {
             let mut all = files.iter();
             all.all(|(a, b)| old.len().cmp(&a.len()) == file.len().cmp(&b.len()))
@@ -421,7 +421,8 @@ impl<'a> Rule<'a> {
             return Vec::new();
         };
         let own = unit_of(texts.old.iter().chain(texts.new).copied());
-        // Other numbers of blanks are alignments, which no other unit changes.
+        // Only these count as units. Other numbers of blanks align something, and alignments do not change with the
+        // unit.
         let is_unit = |unit: &str| ["\t", "  ", "    ", "        "].contains(&unit);
         let may_convert = texts.is_unit_known && is_unit(texts.unit);
         let own = own.as_deref().filter(|own| may_convert && is_unit(own));
@@ -450,7 +451,7 @@ impl<'a> Rule<'a> {
             }
             return Some(format!("{}{}", self.file, self.convert(more)?));
         }
-        // Where the old text has one depth only, a lower one is not known.
+        // If the old text has only one depth, nothing tells how deep a shallower line is in the file.
         let less = self.old.strip_prefix(indent).filter(|_| !self.is_single)?;
         let file = self.file.strip_suffix(&self.convert(less)?)?;
         Some(file.to_owned())
@@ -477,7 +478,7 @@ impl<'a> Rule<'a> {
         }
         let scaled = more.len() * file;
         let is_scaled = scaled.is_multiple_of(old * self.to.len());
-        // By one unit, another depth is the plain reading.
+        // If the unit is the same, a line that is deeper by one unit is simply one level deeper.
         levels(more, &self.to).is_some_and(|steps| steps == 1 || !is_scaled)
     }
 
@@ -489,8 +490,7 @@ impl<'a> Rule<'a> {
         let full = indent.len() / self.from.len() * self.from.len();
         let (full, rest) = indent.split_at_checked(full)?;
         let count = levels(full, &self.from).filter(|_| !rest.contains('\t'))?;
-        // What is left over aligns something, and it is not known with what.
-        // One before a star is a comment's.
+        // Blanks that are no whole unit align something unknown. Only the one before a star is that of a block comment.
         let is_star = rest == " " && self.from.len() >= 4 && self.to == "\t";
         if !rest.is_empty() && !is_star {
             return None;

@@ -228,8 +228,8 @@ impl<'a> Haystack<'a> {
         if rank == Rank::Mistyped
             && let Some(least) = fits.iter().map(|fit| fit.near).min()
         {
-            // With one line of difference it is not sure enough which place is meant, unless it is
-            // one place, looked at a line apart.
+            // A place with only one more mistyped line than the best place may be the one that is
+            // meant, too. But places that overlap are one place, found a line apart.
             fits.retain(|fit| fit.near <= least + 1);
             fits.sort_by_key(|fit| fit.near);
             let mut apart: Vec<Fit<'t>> = Vec::new();
@@ -336,7 +336,8 @@ impl<'a> Haystack<'a> {
             let is_elision = |at: &usize| omission(old.lines[*at]).is_some();
             let elision = (before + 1..first).find(is_elision)?;
             let (from, to) = (places[before].line()? + 1, self.filled[starts[n]]);
-            // Blank lines beside what is left out are those of the file.
+            // Blank lines of the old text beside `...` are lines of the file as far as it has them
+            // there.
             let above = self
                 .file
                 .blank_after(from - 1)
@@ -508,7 +509,7 @@ impl<'a> Haystack<'a> {
     pub(super) fn line_of_literal_new(&self, texts: &Texts) -> Option<usize> {
         let wanted = texts.to_new();
         let old = self.old(&wanted);
-        // Lines that stay, without those that go, may be at many places.
+        // Lines that only stay may be together at many places, so one line must be new.
         let is_added = |line: &str| !texts.old.contains(line.trim());
         let lines = old.runs.iter().flatten().count();
         let says_enough = lines > 2 || lines == 2 && old.characters() >= MIN_ANCHOR_CHARS;
@@ -570,7 +571,7 @@ fn places_in(line: &str, wanted: &str) -> Vec<Range<usize>> {
         let byte = from + found;
         let at = text[..byte].chars().count();
         let (first, last) = (chars[at], chars[at + length - 1]);
-        // A character of the file may be several of the form.
+        // One character of the file may be several in the form, and a match must not cut it.
         let is_cut = at > 0 && chars[at - 1].end() > first.start()
             || chars
                 .get(at + length)

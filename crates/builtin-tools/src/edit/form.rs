@@ -166,8 +166,8 @@ pub(super) fn without_line_numbers(old: &str, new: &str) -> Option<(String, Stri
         let line = |line| split_line_number(line).map_or(line, |(_, rest)| rest);
         text.split('\n').map(line).collect::<Vec<_>>().join("\n")
     };
-    // Numbers that are written otherwise are the new text's own; where only some lines have
-    // numbers, it is not known which are.
+    // Numbers in the new text that are written in another way than those of the old text are its
+    // own content. If only some of its lines have numbers, it is not known which these are.
     let mark = |line| {
         let (_, rest) = split_line_number(line)?;
         let number = &line[..line.len() - rest.len()];

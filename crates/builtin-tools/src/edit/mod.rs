@@ -230,12 +230,13 @@ pub(crate) fn apply_inexactly(text: &str, old: &str, new: &str) -> Result<Edited
             let fits = haystack.fits(pair, rank);
             let Some(first) = fits.first() else { continue };
             let edit = write::write(&haystack, pair, first, rank);
-            // The old text may be there no more, and another place only be like it.
+            // If the file has the new text already, the edit was made before, and the place that
+            // was found is only similar to the old text.
             let edit = edit.and_then(|edit| match haystack.line_of_literal_new(pair) {
                 Some(line) => Err(Refusal::Applied { line: line + 1 }),
                 None => Ok(edit),
             });
-            // Lines for which the old text has `...` may begin at several places.
+            // An old text with `...` may fit in several ways that lead to the same result.
             let is_same = |other| match (&edit, write::write(&haystack, pair, other, rank)) {
                 (Ok(edit), Ok(other)) => edit.text(text) == other.text(text),
                 _ => false,
@@ -268,7 +269,7 @@ pub(crate) fn apply_inexactly(text: &str, old: &str, new: &str) -> Result<Edited
             refused => refused,
         };
     }
-    // The new text may be there already.
+    // The old text is nowhere, perhaps because the edit was made before.
     for pair in &pairs {
         if let Some(line) = haystack.line_of_new(pair) {
             return Err(Refusal::Applied { line: line + 1 });

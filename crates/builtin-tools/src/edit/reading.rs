@@ -12,7 +12,7 @@ pub(super) struct Texts {
     /// Why the new text can't be read in the same way. It counts only if one of the `doubtful`
     /// lines is not in the old text.
     pub(super) doubt: Option<&'static str>,
-    /// Lines of the new text, as read, that can't be read so; counted from 0.
+    /// Indices, from 0, of the lines of the new text to which the doubt applies.
     pub(super) doubtful: Vec<usize>,
 }
 
@@ -37,7 +37,7 @@ impl Texts {
 
 /// Returns the texts as they are, and under each reading that changes them.
 pub(super) fn pairs(text: &str, old: &str, new: &str) -> Vec<Texts> {
-    // Characters that can't be seen, or look like a space, are not meant where the file has none.
+    // Invisible characters and unusual spaces in the old text are slips if the file has none.
     let is_hidden = |c: char| plain(c).is_none() || is_other_blank(c);
     let stray: Vec<char> = old
         .chars()
@@ -101,7 +101,7 @@ fn without_backslashes(old: &str, new: &str) -> Option<Texts> {
         found
     };
     let of_old = escapes_in(old);
-    // A string of JSON has no quotes, line ends and other backslashes of its own.
+    // In a string of JSON, quotes and line ends are escaped, and a backslash begins an escape.
     let is_json = |text: &str| {
         let escapes = escapes_in(text);
         let quotes = escapes.iter().filter(|c| **c == '"').count();
@@ -116,7 +116,8 @@ fn without_backslashes(old: &str, new: &str) -> Option<Texts> {
             return Some(Texts::new(old, new, Some(Reading::Escapes)));
         }
     }
-    // A new text that has its line ends while the old one had none was not escaped.
+    // The old text has escapes in place of line ends. If the new text has line ends, it was not
+    // escaped.
     if !old.contains('\n') && new.contains('\n') {
         return Some(Texts::new(
             plain_old,

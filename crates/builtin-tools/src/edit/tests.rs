@@ -122,13 +122,13 @@ fn a_line_that_stays_may_be_mistyped() {
         "fn totl(xs: &[u32]) -> u32 {\n    let mut sum = 0;\n    for x in xs {\n        sum += x * 2;",
         &text.replace("sum += x;", "sum += x * 2;"),
     );
-    // One that goes may not.
+    // A line that the edit changes must not be mistyped.
     let old = "    let mut sum = 0;\n    for x in xs {\n        sum =+ x;\n    }\n    sum";
     let new = "    let mut sum = 0;\n    for x in xs {\n        sum += x * 2;\n    }\n    sum";
     assert_eq!(edit(text, old, new), Err(Refusal::NotFound));
 }
 
-/// A file, both texts, and whether the edit is refused because the new text is there already.
+/// Files, old texts and new texts of edits that are refused.
 const REFUSED: &[(&str, &str, &str)] = &[
     // A line of the file that only looks like a comment was left out.
     (
@@ -335,7 +335,7 @@ fn is_unclear(text: &str, old: &str, new: &str) {
 
 #[test]
 fn a_blank_line_in_the_place_of_a_line_is_no_blank_line_too_many() {
-    // It is beside what comes, or goes.
+    // A blank line is beside lines that are added or removed.
     let text = "# One size for each.\n[size]\n  name = one\n\n[end]\n";
     is_unclear(
         text,

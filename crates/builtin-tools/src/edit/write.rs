@@ -18,7 +18,8 @@ pub(crate) use super::depth::place_behind as placed_literally;
 
 const DIFF_TIME: Duration = Duration::from_millis(500);
 
-/// A line of at least this many bytes is no bracket or keyword that is beside the place by chance.
+/// Minimum length in bytes of a line beside the place for it to count as one that the old text has forgotten, if the
+/// new text has it. A shorter one may be a bracket or keyword that is there by chance.
 const MIN_FORGOTTEN_BYTES: usize = 12;
 
 const NOT_AS_IT_SAYS: &str = "what it changes is not as it says";
@@ -67,7 +68,7 @@ pub(super) fn write(
 
 enum Fault {
     Unclear(&'static str),
-    /// The new lines are beside the place already, from this line on.
+    /// The file has the new lines already, from this line on, counted from 0.
     Applied(usize),
 }
 
@@ -119,9 +120,9 @@ impl<'a> Writer<'a> {
             (old.blank_before, new.blank_before, blanks[0]),
             (old.blank_after, new.blank_after, blanks[1]),
         ];
-        // A blank line that the file lacks there may stand for a line that was forgotten. And if a
-        // blank line beside the first or last line is on its other side in the file, so may be the
-        // change.
+        // If the file lacks a blank line at an edge of the old text, that may stand for a line that was forgotten. And
+        // if the file has a blank line on the other side of the first or last line than the old text, the change may
+        // belong on the other side, too.
         let second = (1..self.old_lines.len()).find(|at| !self.old_lines[*at].is_empty());
         let beside = [second, self.old_lines.len().checked_sub(1)];
         let is_other = |(at, (old, new, there)): (usize, &(usize, usize, usize))| {
@@ -145,7 +146,7 @@ impl<'a> Writer<'a> {
         let mut lines: Vec<Line> = (0..before_added).map(|_| blank()).collect();
         lines.append(&mut self.out);
         lines.extend((0..after_added).map(|_| blank()));
-        // A text that is taken away whole takes its line end with it.
+        // If no line is left of a text, its line end goes, too.
         let Some((last, others)) = lines.split_last() else {
             return Ok((start..self.file.end(end), String::new()));
         };
@@ -193,8 +194,8 @@ impl<'a> Writer<'a> {
             unit: &unit,
             is_unit_known,
         })?;
-        // Where the file has other blank lines, both lines beside them stay, and nothing comes
-        // between.
+        // Where the file has more or fewer blank lines than the old text, the lines around them must stay, and nothing
+        // may be added between them.
         let gaps = self.fit.other_blanks.iter().map(|at| {
             let before = (0..*at).rev().find(|at| !self.old_lines[*at].is_empty());
             before.map_or(0, |before| before + 1)..*at + 1
@@ -213,7 +214,7 @@ impl<'a> Writer<'a> {
         if gaps.into_iter().any(may_change) {
             return Err(BESIDE_BLANK.into());
         }
-        // What is beside a change may itself be meant to change.
+        // A line beside a change that seems mistyped may itself be meant to change.
         let are_together = |at: usize| {
             let mut kept = layout
                 .ops
@@ -377,7 +378,8 @@ impl<'a> Writer<'a> {
         if let Some(line) = own {
             let (there, content) = (self.file.whole(line), self.file.line(line));
             let [before, after] = [tail(self.old.lines[old]), tail(self.new.lines[new])];
-            // Unless the edit is about the blanks at its end, which those of the model's do not say.
+            // Blanks at the end of a line that stays are the file's, unless the edit is about them. Blanks that the
+            // model adds to what it quotes don't say so.
             let own = &there[content.len()..];
             let is_models = || {
                 let mut tails = self.tails();
@@ -421,7 +423,8 @@ impl<'a> Writer<'a> {
             }
         }
         self.check_not_applied(op, start..self.next)?;
-        // One line that says something new has the end of the one that it takes the place of.
+        // A single new line in the place of another takes over its line end, so here it does not matter if the file has
+        // two kinds.
         let is_one_for_one = old.len() == 1
             && op.new_range().len() == 1
             && !self
@@ -448,7 +451,7 @@ impl<'a> Writer<'a> {
             }
             let blanks = self.tail(op, at, content.is_empty())?;
             let text = format!("{}{content}{blanks}", layout.indents[at]);
-            // As the line in whose place it is, else as the line before.
+            // The line end is that of the line that is replaced, else that of the line before.
             let partner = (old.start + at - op.new_range().start).min(old.end);
             let partner = old
                 .contains(&partner)
@@ -476,7 +479,8 @@ impl<'a> Writer<'a> {
 
     fn tail(&self, op: &DiffOp, at: usize, is_blank: bool) -> Result<&'a str, Fault> {
         let own = tail(self.new.lines[at]);
-        // Blanks of a blank line may be those that the old text has on others.
+        // Blanks of an otherwise empty line may be a habit of the model, if the old text has such a line or is indented
+        // differently from the file.
         let is_elsewhere = |line: &str| line == own && line.trim().is_empty();
         let is_moved = |(at, place): (usize, &LinePlace)| {
             let there = place.line().map(|line| indentation(self.file.line(line)));
@@ -492,7 +496,7 @@ impl<'a> Writer<'a> {
         if !self.has_other_tails {
             return Ok(own);
         }
-        // A line for a line has the blanks of that one, if they are known.
+        // A line that replaces a line keeps its blanks if the file and the old text have the same there.
         let (old, new) = (op.old_range(), op.new_range());
         let partner = (old.len() == new.len()).then(|| old.start + (at - new.start));
         if let Some(partner) = partner
@@ -502,7 +506,7 @@ impl<'a> Writer<'a> {
         {
             return Ok(own);
         }
-        // Blanks that the old text has beyond the file's are those of the model.
+        // If the old text lacks blanks that the file has, it is not clear which blanks new lines get.
         let is_lost = |(at, old, there): (usize, &str, &str)| {
             old != there && !there.is_empty() && self.old_lines[at].is_empty() == is_blank
         };
@@ -510,7 +514,7 @@ impl<'a> Writer<'a> {
             || self
                 .tails()
                 .any(|(_, old, there)| old == own && there != own);
-        // Those of a slip are at the ends of all lines, also of new ones.
+        // A model that adds blanks at the ends of lines does so at all of them, also new ones.
         let are_everywhere = || {
             let mut added = self.new.lines.iter().zip(&self.new_lines);
             added.all(|(line, trimmed)| {
@@ -553,7 +557,8 @@ impl<'a> Writer<'a> {
             .collect();
         let below = gone.end..self.file.len();
         let below: Vec<String> = below.filter_map(lines).take(new.len()).collect();
-        // At an edge of the old text, it may have forgotten the lines that the file has next.
+        // The old text may have forgotten lines that follow in the file at its edges, so at an edge one common line is
+        // enough.
         let (old, all) = (op.old_range(), self.old_lines.len());
         let least = |is_edge: bool| if is_edge { 1 } else { new.len() };
         let is_above = |n: usize| {
@@ -566,9 +571,8 @@ impl<'a> Writer<'a> {
             below().len() == n
                 && (new[..n].iter().eq(below()) || new[new.len() - n..].iter().eq(below()))
         };
-        // Wherever in the new text a line is that is next to the place, if it says enough: it may
-        // have been forgotten at an edge that changes, or where the old text has a blank line that
-        // the file does not have.
+        // A line of the file next to the place that is anywhere in the new text, and is long enough, may have been
+        // forgotten: at an edge that changes, or where the old text has a blank line that the file does not have.
         let place = self.fit.first_line()..self.fit.last_line() + 1;
         let says_enough = |line: &usize| {
             let line = keys(self.file.line(*line));
@@ -618,7 +622,7 @@ impl<'a> Writer<'a> {
         } else {
             self.spelling.write(&old, &there, &new)?
         };
-        // A line that moves is as the file has it, too.
+        // A line that only moves is copied from the file.
         let moved = |line: &&str| {
             let mut old = self.old_lines.iter().zip(&self.fit.places);
             old.find_map(|(old, place)| match place {
@@ -677,7 +681,7 @@ fn tail(line: &str) -> &str {
 #[derive(Debug, Default)]
 struct Spelling {
     files: BTreeMap<String, BTreeSet<String>>,
-    /// Runs of several blanks that are different in the file.
+    /// Runs of several blanks in the old text where the file has other blanks.
     gaps: BTreeSet<String>,
     differs: bool,
     /// Set if the old text has a typographic character where the file has the plain one.
@@ -706,7 +710,7 @@ impl Spelling {
             if one != file || one.chars().all(can_differ) {
                 self.differs |= one != file;
                 self.has_typography |= one != file && file.is_ascii();
-                // One wide character may be a narrow one and a blank.
+                // One wide character may stand for a narrow one and a blank.
                 let [lacks, blank] =
                     [(old, &old_form), (there, &there_form)].map(|(text, form)| {
                         let next = form.get(end).map_or(text.len(), |next| next.start());
@@ -735,7 +739,8 @@ impl Spelling {
         let one = |part: &str| match self.files.get(part) {
             Some(files) if files.len() > 1 => Err(Fault::Unclear(TWO_SPELLINGS)),
             Some(files) => Ok(files.first().map_or(part, |file| file).to_owned()),
-            // Another of the characters that the old text has where the file has plain ones.
+            // A typographic character that the old text has nowhere else, while the file has plain ones in the place of
+            // others: it is not known which spelling is meant.
             None if self.has_typography
                 && part.chars().all(|c| !c.is_ascii() && plain(c) != Some(c)) =>
             {
@@ -758,7 +763,7 @@ impl Spelling {
         if old_form.len() != there_form.len() {
             return Ok(new.to_owned());
         }
-        // What is one character in the file is kept or goes as one.
+        // What is one character in the file stays or goes as a whole, even if it is several in the form.
         let is_whole = |at: usize| there_form[at - 1].end() <= there_form[at].start();
         let old_words = words(&old_form, is_whole);
         let new_words = words(&new_form, |_| true);
@@ -784,7 +789,7 @@ impl Spelling {
                         let [file, old] = [(there, &there_form), (old, &old_form)]
                             .map(|(text, form)| source(text, form, old_word));
                         let new = source(new, &new_form, word);
-                        // Another spelling than the old text has is what changes.
+                        // The spellings of the old text, the file and the new text all differ.
                         if old != new && old != file && new != file {
                             return Err(TWO_SPELLINGS.into());
                         }

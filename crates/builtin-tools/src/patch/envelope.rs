@@ -6,7 +6,7 @@ pub(super) const BEGIN: &str = "*** Begin Patch";
 const END: &str = "*** End Patch";
 const END_OF_FILE: &str = "*** End of File";
 
-/// Parses the sections. Blanks around the marks don't count.
+/// Parses the sections of the files, which follow the line [`BEGIN`]. Blanks around the marks don't count.
 pub(super) fn parse(lines: &Lines<'_>) -> Result<Vec<FilePatch>, PatchError> {
     let mut patches = Vec::new();
     let mut at = 1;
@@ -20,7 +20,7 @@ pub(super) fn parse(lines: &Lines<'_>) -> Result<Vec<FilePatch>, PatchError> {
         if mark == END {
             break;
         } else if mark.is_empty() || mark.starts_with("*** Environment ID:") {
-            // Blank lines keep the sections apart.
+            // Blank lines may stand between sections.
         } else if let Some(path) = path_after(mark, "*** Add File:") {
             let text = added(lines, &mut at)?;
             patches.push(patch(
@@ -109,7 +109,8 @@ fn update(lines: &Lines<'_>, at: &mut usize, number: usize) -> Result<Change, Pa
                 finish(&mut hunks, &mut hunk, here)?;
             }
             hunk.number = here;
-            // Some models write the numbers of a unified difference, which they don't know.
+            // Some models write the numbers of a unified difference here. They don't know them, so the numbers don't
+            // count.
             let is_numbers =
                 anchor.trim_start().starts_with('-') && anchor.trim_end().contains("@@");
             if !is_numbers && !anchor.trim().is_empty() {
@@ -146,7 +147,7 @@ fn update(lines: &Lines<'_>, at: &mut usize, number: usize) -> Result<Change, Pa
     })
 }
 
-/// Ends a hunk.
+/// Moves a hunk that is complete to `hunks`. `number` is the line of the patch behind it, for the error.
 fn finish(hunks: &mut Vec<Hunk>, hunk: &mut Hunk, number: usize) -> Result<(), PatchError> {
     hunk.drop_separators();
     if hunk.lines.is_empty() {

@@ -30,21 +30,21 @@ pub enum Change {
     Create {
         /// The content.
         text: String,
-        /// True if it can be run.
+        /// True if the new file is executable.
         is_executable: bool,
     },
-    /// The file goes.
+    /// The file is removed.
     Delete {
-        /// The content that it must have, where the patch says so.
+        /// The lines that the file must consist of; empty if the patch does not say.
         hunks: Vec<Hunk>,
     },
     /// The file gets other content, another name or another mode.
     Update {
-        /// The new path.
+        /// The new path; `None` if the file keeps its path.
         to: Option<String>,
-        /// The changes of its content, in their order in the file.
+        /// The changes of the content, in their order in the file.
         hunks: Vec<Hunk>,
-        /// Whether it can be run from now on; `None` if that stays.
+        /// Whether the file is executable from now on; `None` if its mode stays.
         is_executable: Option<bool>,
     },
 }
@@ -61,21 +61,23 @@ impl FilePatch {
     }
 }
 
-/// Lines that stand together in a file, and what becomes of them.
+/// Lines that follow one another in a file, and which of them are removed and added.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Hunk {
-    /// Lines that stand above it, the outermost first.
+    /// Lines of the file somewhere above the hunk that tell where it is, the outermost first.
     anchors: Vec<String>,
-    /// The line of the old file that it begins at, from 1, where the patch can be trusted to know it.
+    /// The line of the old file that the hunk begins at, from 1; `None` if the patch does not say so, or its numbers
+    /// are wrong.
     start: Option<usize>,
     lines: Vec<Line>,
-    /// True if it is at the end of the file.
+    /// True if the hunk must be at the end of the file.
     is_at_end: bool,
-    /// True if it is at the beginning of the file.
+    /// True if the hunk must be at the beginning of the file.
     is_at_start: bool,
-    /// The line of the patch that it begins at, from 1.
+    /// The line of the patch that the hunk begins at, from 1.
     number: usize,
-    /// The number of empty lines at its end: lines that stay, or what keeps the sections of a patch apart.
+    /// How many lines at the end of the hunk are empty in the patch: they may be empty lines of the file, or stand
+    /// between the sections of the patch.
     separators: usize,
 }
 
@@ -83,9 +85,9 @@ pub struct Hunk {
 struct Line {
     role: Role,
     text: String,
-    /// True for the last line of a file that does not end in a line feed.
+    /// True if the line has no line feed because it is the last one of its file.
     is_unended: bool,
-    /// True if not even the blank is there that marks a line that stays.
+    /// True if the line is empty in the patch: it lacks even the blank that marks a line that stays.
     is_bare: bool,
 }
 
@@ -97,7 +99,8 @@ enum Role {
 }
 
 impl Line {
-    /// Parses a line of a hunk. Blanks at the end are often lost, so an empty line is an empty one that stays.
+    /// Parses a line of a hunk; `None` if it does not begin with a mark. Trailing blanks are often lost, so an empty
+    /// line counts as an empty line that stays.
     fn parse(text: &str) -> Option<Self> {
         let role = match text.as_bytes().first() {
             None | Some(b' ' | b'\r') => Role::Context,
@@ -114,7 +117,7 @@ impl Line {
         })
     }
 
-    /// Returns the line with its end.
+    /// Returns the line with a line feed, unless it has none in its file.
     fn whole(&self) -> String {
         let end = if self.is_unended { "" } else { "\n" };
         format!("{}{end}", self.text)
@@ -127,7 +130,7 @@ impl Hunk {
         self.lines.push(line);
     }
 
-    /// Leaves out the empty lines at the end, which can't be told from what keeps sections apart.
+    /// Removes the empty lines at the end of the hunk, since they may only stand between the sections of the patch.
     fn drop_separators(&mut self) {
         self.lines.truncate(self.lines.len() - self.separators);
         self.separators = 0;
@@ -141,19 +144,19 @@ impl Hunk {
         self.lines.iter().filter(|line| line.role != Role::Removed)
     }
 
-    /// Returns the lines that the hunk adds.
+    /// Returns the lines that the hunk adds, with their line feeds, as one text.
     pub fn added(&self) -> String {
         let added = self.lines.iter().filter(|line| line.role == Role::Added);
         added.map(Line::whole).collect()
     }
 }
 
-/// A fault in the text of a patch.
+/// What is wrong with the text of a patch, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PatchError {
     /// The line of the patch, from 1.
     pub line: usize,
-    /// What is wrong with it: a clause.
+    /// What is wrong with this line: a clause.
     pub why: String,
 }
 
@@ -164,11 +167,12 @@ impl PatchError {
     }
 }
 
-/// Parses a patch.
+/// Parses a patch: an envelope, which begins with `*** Begin Patch`, or a unified difference.
 ///
 /// # Errors
 ///
-/// Returns what is wrong with the first line that is in neither grammar, or that contradicts those before it.
+/// Returns the first line that does not belong into such a patch or contradicts the lines before it, and what is wrong.
+/// Also returns an error if no patch begins in the text, or if it changes no file.
 pub fn parse(text: &str) -> Result<Vec<FilePatch>, PatchError> {
     let lines = Lines::unwrapped(text);
     let patches = if lines
@@ -189,22 +193,23 @@ pub fn parse(text: &str) -> Result<Vec<FilePatch>, PatchError> {
     Ok(patches)
 }
 
-/// The lines of a patch, without their ends and without what is around the patch.
+/// The lines of a patch, without their line ends and without what a caller has wrapped around the patch.
 struct Lines<'t> {
     texts: Vec<&'t str>,
-    /// The number of the first one, from 1.
+    /// The number that the first of these lines has in the text of the call, from 1.
     first: usize,
 }
 
 impl<'t> Lines<'t> {
-    /// Takes off blank lines, a fence of Markdown and the marks of a here-document.
+    /// Splits a text into lines, and takes off blank lines before the patch, a fence of Markdown and the marks of a
+    /// here-document.
     fn unwrapped(text: &'t str) -> Self {
         let mut texts: Vec<&str> = text
             .strip_suffix('\n')
             .unwrap_or(text)
             .split('\n')
             .collect();
-        // Then they are the line ends of the patch, and say nothing of those of the files.
+        // If all lines of the patch end in `\r\n`, that says nothing about the line ends of the files.
         if texts.iter().all(|line| line.ends_with('\r')) {
             texts = texts.iter().map(|line| &line[..line.len() - 1]).collect();
         }

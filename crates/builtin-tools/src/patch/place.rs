@@ -1,25 +1,26 @@
-//! The places of the hunks in a file, and its new content.
+//! Finds where the hunks of a patch belong in a file, and makes the new content.
 //!
-//! The lines of a hunk are looked for as they are, then without their line ends, and then as `smart_edit` looks for a
-//! text that is quoted inexactly. Each must mean one place below the one before it. Of several that are literally the
-//! same, the line that a unified difference names decides, or the lines above that an envelope names.
+//! The lines of a hunk are looked for as they are, then without regard to line ends, and then as `smart_edit` looks for
+//! a text that is quoted inexactly. Each hunk must mean one place, below that of the hunk before it. If the lines are
+//! at several places literally, the line number of a unified difference decides, or the lines above the hunk that an
+//! envelope names (anchors).
 
 use super::{Hunk, Line, Role};
 use crate::edit::{self, Reading, Refusal};
 use std::ops::Range;
 
-/// The largest text in which lines are looked for that are quoted inexactly, in bytes.
+/// Maximum length in bytes of the text in which a hunk is looked for that is quoted inexactly.
 const MAX_COMPARED_BYTES: usize = 4 * 1024 * 1024;
 
-/// The largest hunk that may be quoted inexactly, in bytes.
+/// Maximum length in bytes of the old lines of a hunk that may be quoted inexactly.
 const MAX_HUNK_BYTES: usize = 64 * 1024;
 
-/// A file with a patch in it.
+/// The result of a patch for one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Patched {
     /// The new content.
     pub text: String,
-    /// The readings by which hunks were found that are not there literally.
+    /// In which ways hunks are quoted that the file does not have literally.
     pub readings: Vec<Reading>,
 }
 
@@ -30,7 +31,7 @@ pub struct HunkError {
     pub number: usize,
     /// What is wrong: a clause about the hunk.
     pub why: String,
-    /// The lines that the hunk wants to find, for a search for what is near.
+    /// The old lines of the hunk, joined by line feeds, for a search for similar text in the file.
     pub wanted: String,
     /// True if the file has the new lines already.
     pub is_applied: bool,
@@ -74,8 +75,8 @@ impl HunkError {
     }
 }
 
-/// Applies the hunks of one file, which follow one another in it. Lines that stand beside no line of the file are
-/// added at its end.
+/// Applies the hunks of one file, which must be in their order in the file. The lines of a hunk that only adds lines,
+/// and names none that stay, are added at the end of the file.
 ///
 /// # Errors
 ///
@@ -103,7 +104,7 @@ pub fn apply(text: &str, hunks: &[Hunk]) -> Result<Patched, HunkError> {
     })
 }
 
-/// Adds the lines of a hunk at the end of a file that was `text`.
+/// Adds the lines of a hunk without old lines to `out`, the new content so far of a file that was `text`.
 fn add_at_end(out: &mut String, text: &str, hunk: &Hunk) -> Result<(), HunkError> {
     let is_meant = text.is_empty() || hunk.start.is_none() && hunk.anchors.is_empty();
     if !is_meant {
@@ -132,15 +133,15 @@ fn add_at_end(out: &mut String, text: &str, hunk: &Hunk) -> Result<(), HunkError
 struct Placing<'t> {
     text: &'t str,
     lines: Vec<&'t str>,
-    /// The first byte of each line, and the length of the text.
+    /// The offset of the first byte of each line, and the length of the text.
     starts: Vec<usize>,
-    /// The byte up to which the text has got its changes.
+    /// The offset up to which the text was copied to the result, with its changes.
     done: usize,
-    /// How much further down the hunk before was than its head says.
+    /// How many lines further down the hunk before was found than its head says.
     drift: isize,
 }
 
-/// A place in bytes, its new content, and how it was found where not literally.
+/// The bytes to replace, their new content, and how the old lines are quoted (`None` if literally).
 type Placed = (Range<usize>, String, Option<Reading>);
 
 impl<'t> Placing<'t> {
@@ -163,7 +164,7 @@ impl<'t> Placing<'t> {
         let from = self.starts.partition_point(|start| *start < self.done);
         let below = self.below_anchors(hunk, from)?;
         let old: Vec<String> = hunk.old().map(Line::whole).collect();
-        // Only a program that has compared files knows their line ends.
+        // Only a program that has compared files knows their line ends, and it gives line numbers, too.
         for is_exact in [true, false] {
             if is_exact && hunk.start.is_none() {
                 continue;
@@ -193,7 +194,8 @@ impl<'t> Placing<'t> {
         self.inexact(hunk, self.starts[below[0]])
     }
 
-    /// Returns the lines below which the hunk may be: one for each line that its first anchor means.
+    /// Returns the line indices at or below which the hunk may be: one for each line of the file that equals its first
+    /// anchor, or `from` if it has no anchor.
     fn below_anchors(&self, hunk: &Hunk, from: usize) -> Result<Vec<usize>, HunkError> {
         let Some((first, inner)) = hunk.anchors.split_first() else {
             return Ok(vec![from]);
@@ -219,7 +221,7 @@ impl<'t> Placing<'t> {
         Ok(below)
     }
 
-    /// Chooses the place that is meant; `None` where there is none.
+    /// Chooses the line index that the hunk means among those where it was found; `None` if it was found nowhere.
     fn choose(
         &self,
         hunk: &Hunk,
@@ -236,7 +238,7 @@ impl<'t> Placing<'t> {
         let mut meant: Vec<usize> = if hunk.anchors.is_empty() {
             found.to_vec()
         } else {
-            // The first one below each line that the anchor may be.
+            // Below each line that may be the anchor, the first place counts.
             below
                 .iter()
                 .filter_map(|below| found.iter().find(|at| *at >= below))
@@ -254,7 +256,8 @@ impl<'t> Placing<'t> {
         }
     }
 
-    /// Refuses lines that are there already, where the old ones would be found once more.
+    /// Refuses a hunk that only adds lines if the file has its new lines already: its old lines are found there once
+    /// more.
     fn check_not_applied(&self, hunk: &Hunk, at: usize) -> Result<(), HunkError> {
         let mut new = hunk.new_lines().zip(at..);
         let adds = hunk.lines.iter().all(|line| line.role != Role::Removed);
@@ -268,7 +271,7 @@ impl<'t> Placing<'t> {
         Ok(())
     }
 
-    /// Returns the new content of a place. Lines that stay are as the file has them.
+    /// Returns the new content for the lines from `at` on. Lines that stay are copied from the file.
     fn content(&self, hunk: &Hunk, at: usize, is_exact: bool) -> String {
         let mut content = String::new();
         let mut here = at;
@@ -299,8 +302,7 @@ impl<'t> Placing<'t> {
                 }
             }
         }
-        // Lines that were added behind the last one of the file need its end; the last one keeps to how the file
-        // ended.
+        // At the end of the file, the last line gets a line end only if the file's last line had one.
         if at + old_count == self.lines.len() && !is_exact {
             self.fit_last_end(&mut content, end);
         }
@@ -316,7 +318,7 @@ impl<'t> Placing<'t> {
         }
     }
 
-    /// Finds lines that are quoted inexactly in the text from a byte on.
+    /// Finds the old lines in the text from the byte `from` on, even if they are quoted inexactly.
     fn inexact(&self, hunk: &Hunk, from: usize) -> Result<Placed, HunkError> {
         let lines = without_blank_ends(&hunk.lines);
         let joined = |left_out: Role| -> String {
@@ -344,14 +346,15 @@ impl<'t> Placing<'t> {
                 Refusal::Applied { line } => HunkError::applied(hunk, line + first),
             }
         })?;
-        // These are about a whole text, and a hunk has lines.
+        // These readings are about a text as a whole, and a hunk consists of lines.
         if matches!(edited.reading, Some(Reading::Escapes | Reading::Fence)) {
             return Err(HunkError::new(hunk, "its lines are not in the file"));
         }
         let (start, end) = (from + edited.place.start, from + edited.place.end);
         let before = self.text[..start].rsplit('\n').next().unwrap_or_default();
         let after = self.text[end..].split('\n').next().unwrap_or_default();
-        // A blank line before what is new is a line, not what is around a text.
+        // Blank lines at the edges of a text are not compared, but in a hunk they are lines, so the number of lines
+        // must be the same.
         let place = &self.text[start..end];
         let count = place
             .strip_suffix('\n')
@@ -370,7 +373,7 @@ impl<'t> Placing<'t> {
     }
 }
 
-/// Leaves out the blank lines that stay at the ends of a hunk: they are in the file as they are.
+/// Removes blank lines that stay from both ends of a hunk, so that the file keeps its own there.
 fn without_blank_ends(mut lines: &[Line]) -> &[Line] {
     let is_blank = |line: &Line| line.role == Role::Context && line.text.trim().is_empty();
     while let [first, rest @ ..] = lines

@@ -2,12 +2,12 @@
 
 use super::{Change, FilePatch, Hunk, Line, Lines, PatchError, Role};
 
-/// Returns true if the lines have the head of a file in this grammar.
+/// Returns true if the section of a file begins at any of the lines, so that they are a unified difference.
 pub(super) fn is_begun(lines: &Lines<'_>) -> bool {
     (0..lines.texts.len()).any(|at| is_head(lines, at))
 }
 
-/// Returns true if the section of a file begins at a line.
+/// Returns true if the section of a file begins at this line: with `diff --git`, or with `---` and `+++`.
 fn is_head(lines: &Lines<'_>, at: usize) -> bool {
     let line = lines.texts[at];
     let next = lines.texts.get(at + 1).copied().unwrap_or_default();
@@ -32,19 +32,19 @@ pub(super) fn parse(lines: &Lines<'_>) -> Result<Vec<FilePatch>, PatchError> {
     Ok(patches)
 }
 
-/// What the lines about one file say.
+/// What the section of the patch about one file says.
 #[derive(Default)]
 struct Section {
     number: usize,
     is_git: bool,
-    /// The names in the lines `---` and `+++`, if there are any; `None` for `/dev/null`.
+    /// The names in the lines `---` and `+++`, where `/dev/null` is `None`; `None` if there are no such lines.
     names: Option<[Option<String>; 2]>,
     renamed: (Option<String>, Option<String>),
     old_mode: Option<u32>,
     new_mode: Option<u32>,
     is_new: bool,
     is_deleted: bool,
-    /// The name in git's line, where it is the same on both sides.
+    /// The name in the line `diff --git`, if it is the same on both sides.
     both: Option<String>,
     hunks: Vec<Hunk>,
 }
@@ -82,7 +82,7 @@ impl Section {
         Ok(section)
     }
 
-    /// Takes one of git's lines about a file; false for any other line.
+    /// Reads a line that git writes before the hunks of a file, such as its mode. Returns false for any other line.
     fn take(&mut self, line: &str) -> Result<bool, &'static str> {
         let mode = |text: &str| u32::from_str_radix(text.trim(), 8).ok();
         let word = |mark: &str| line.strip_prefix(mark);
@@ -179,7 +179,7 @@ impl Section {
         Ok(FilePatch { path, change })
     }
 
-    /// Returns the names of the file before and after; `None` where there is no file.
+    /// Returns the names of the file before and after the change; `None` where there is no file.
     fn names(&self) -> Result<(Option<String>, Option<String>), &'static str> {
         let (old, new) = match (&self.renamed, &self.names) {
             ((Some(old), Some(new)), _) => return Ok((Some(old.clone()), Some(new.clone()))),
@@ -194,9 +194,9 @@ impl Section {
         };
         let rest = |name: &str| name.split_once('/').map(|(_, rest)| rest.to_owned());
         match (old, new) {
-            // With prefixes, they would differ.
+            // With the prefixes `a/` and `b/`, the names would differ, so they have none.
             (Some(old), Some(new)) if old == new => Ok((Some(old), Some(new))),
-            // `a/` and `b/`, or the directories of two versions.
+            // The first components differ: they are `a` and `b`, or the directories of two versions.
             (Some(old), Some(new)) => match (rest(&old), rest(&new)) {
                 (Some(one), Some(other)) if one == other => Ok((Some(one.clone()), Some(one))),
                 _ => Err("both names of the file differ, and nothing says that it is renamed"),
@@ -215,7 +215,7 @@ impl Section {
     }
 }
 
-/// The numbers in the head of a hunk.
+/// The numbers in the head of a hunk: its first line in the old file, and its lengths in the old and the new file.
 struct Numbers {
     start: usize,
     old: usize,
@@ -223,7 +223,7 @@ struct Numbers {
 }
 
 impl Numbers {
-    /// Parses what follows `@@ `.
+    /// Parses what follows `@@ `; `None` if it has another form.
     fn parse(text: &str) -> Option<Self> {
         let (numbers, _) = text
             .split_once(" @@")
@@ -241,7 +241,7 @@ impl Numbers {
     }
 
     /// Takes the lines of the hunk. Returns false, and takes none, if there are not as many as its head says: then
-    /// somebody has written it by hand, and its line is not known either.
+    /// somebody has written the head by hand, and its line number can't be trusted either.
     fn take(&self, lines: &Lines<'_>, at: &mut usize, hunk: &mut Hunk) -> bool {
         let (mut old, mut new, mut next) = (self.old, self.new, *at);
         let mut taken: Vec<Line> = Vec::new();
@@ -279,7 +279,8 @@ impl Numbers {
         }
         let is_context = |line: Option<&Line>| line.is_some_and(|line| line.role == Role::Context);
         let (first, last) = (is_context(taken.first()), is_context(taken.last()));
-        // Both programs give as many lines of context as there are.
+        // git and `diff -u` give the same number of lines of context before and after a change, unless the file begins
+        // or ends there.
         hunk.is_at_start = !first && last && self.start <= 1;
         hunk.is_at_end = !last && first;
         hunk.start = Some(self.start);
@@ -322,13 +323,13 @@ fn name(text: &str) -> Option<String> {
     (name != "/dev/null").then_some(name)
 }
 
-/// Returns the name that both sides of git's line have.
+/// Returns the name that both sides of `diff --git` have, without the prefixes `a/` and `b/`.
 fn same_name(names: &str) -> Option<String> {
     let (old, new) = if names.starts_with('"') {
         let (old, new) = names.split_once("\" ")?;
         (unquoted(&format!("{old}\"")), unquoted(new))
     } else {
-        // Names may hold blanks, but both are equally long.
+        // A name may hold blanks, but both are equally long, so the middle blank is between them.
         let middle = names.len() / 2;
         if names.as_bytes().get(middle) != Some(&b' ') {
             return None;

@@ -2,7 +2,7 @@ use super::place_behind;
 
 /// Text before the place, old text, new text, and the text that is written, if that is clear.
 const PLACED: &[(&str, &str, &str, Option<&str>)] = &[
-    // Not behind an indentation.
+    // The place is not behind an indentation.
     ("", "a()", "b()\nc()", Some("b()\nc()")),
     ("    ", "a()", "b()", Some("b()")),
     // The further lines have the file's indentation, or that of the first.
@@ -15,7 +15,7 @@ const PLACED: &[(&str, &str, &str, Option<&str>)] = &[
         "if x:\n    a()\nb()",
         Some("if x:\n            a()\n        b()"),
     ),
-    // It can't be told.
+    // The depth of the further lines can't be told.
     ("    ", "a()", "a()\nb()", None),
     ("    ", "a()", "if x:\na()", None),
     ("    ", "a()", "return 1\n\n\ndef b():\n    pass", None),
