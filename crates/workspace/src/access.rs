@@ -20,7 +20,7 @@ pub(super) fn keep(file: &File, current: &OpenFile, path: &Path) -> Result<(), T
     let new = rustix::fs::fstat(file).map_err(fail)?;
     if owners(&new) != owners(old) {
         let (uid, gid) = (Uid::from_raw(old.st_uid), Gid::from_raw(old.st_gid));
-        // Whether it has helped is seen below.
+        // If it fails, the owners are compared below.
         let _ = rustix::fs::fchown(file, Some(uid), Some(gid))
             .or_else(|_| rustix::fs::fchown(file, None, Some(gid)));
     }
@@ -29,7 +29,8 @@ pub(super) fn keep(file: &File, current: &OpenFile, path: &Path) -> Result<(), T
         _ => refused(path, &what, &errno.to_string()),
     })?;
     let mode = old.st_mode & 0o7777;
-    // Whether it has helped is seen below: not all file systems have modes.
+    // If it fails, the modes are compared below. It may fail without harm: not all file systems
+    // have modes.
     let _ = rustix::fs::fchmod(file, Mode::from_raw_mode(mode));
     let new = rustix::fs::fstat(file).map_err(fail)?;
     if owners(&new) != owners(old) {
@@ -74,7 +75,8 @@ fn owners(stat: &Stat) -> (u32, u32) {
     (stat.st_uid, stat.st_gid)
 }
 
-/// Copies extended attributes.
+/// Copies the extended attributes of one file to another, and removes an access list that the new
+/// file has inherited from its directory.
 ///
 /// # Errors
 ///
@@ -91,7 +93,7 @@ fn keep_attributes(from: &File, to: &File) -> Result<(), (String, Errno)> {
     for name in names(&kept).filter(|name| !is_of_the_content(name)) {
         let value = match value(from, name) {
             Ok(value) => value,
-            // It has gone since.
+            // The attribute was removed after it had been listed.
             Err(Errno::NODATA) => continue,
             Err(_) if !must_be_kept(name) => continue,
             Err(e) => return Err(attribute(name, e)),
@@ -99,7 +101,7 @@ fn keep_attributes(from: &File, to: &File) -> Result<(), (String, Errno)> {
         let set = rustix::fs::fsetxattr(to, name, &value, XattrFlags::empty());
         match set {
             Err(e @ (Errno::NOSPC | Errno::DQUOT)) => return Err(attribute(name, e)),
-            // The new file may have got the same one.
+            // The attribute can't be set, but the new file may have the same value already.
             Err(e) if must_be_kept(name) && self::value(to, name).ok().as_ref() != Some(&value) => {
                 return Err(attribute(name, e));
             }

@@ -83,9 +83,9 @@ impl Workspace {
         has_changed.then(|| line_name(&found).into_owned())
     }
 
-    /// Returns the patterns that an argument means below the directories `places`. Its beginning is
-    /// treated as by [`Workspace::meant`]. If its first components, taken literally, are names that
-    /// exist, that reading is returned besides.
+    /// Returns the patterns that an argument means below the directories `places`. The beginning of the argument is
+    /// treated as by [`Workspace::meant`]. If its first components are also names of existing files, a pattern that
+    /// takes these components literally comes first.
     ///
     /// # Errors
     ///
@@ -104,7 +104,8 @@ impl Workspace {
         let pattern = if let Some(rest) = places.iter().find_map(below) {
             rest
         } else {
-            // A slash at the beginning ties other patterns to the directory, where one of elsewhere matches nothing.
+            // A pattern below the home directory that is not in the workspace is an error. With its slash at the
+            // beginning, it would otherwise match names below `places`.
             if meant.starts_with('/') && !argument.starts_with('/') {
                 self.locate(&meant)?;
             }
@@ -184,7 +185,7 @@ impl Workspace {
         let mut text = argument;
         while !self.is_there(text) {
             let bare = text.trim_matches(is_wrapping);
-            // Blanks count if they are all that is before or after a line end or quote.
+            // A path may be in quotes that have blanks around them.
             let inner = [bare, bare.trim()].iter().find_map(|one| unquoted(one));
             match inner.unwrap_or(bare) {
                 same if same == text => break,
@@ -240,7 +241,8 @@ impl Workspace {
         }
     }
 
-    /// Returns the home directory by the name through which the workspace lies below it.
+    /// Returns the home directory by its real name if a root lies below it or it lies below a root, because roots are
+    /// known by their real names.
     fn home_by_name(&self) -> Option<String> {
         let home = self.home()?;
         let real = std::fs::canonicalize(home).ok();
@@ -274,7 +276,7 @@ impl Workspace {
             line_name(&bytes).into_owned()
         };
         let whole = decode(path);
-        // Behind it is a place in the file, unless a file is called so.
+        // What follows `#` names a place in the file, unless the name of an existing file has it.
         Ok(Some(match path.split_once('#') {
             Some((before, _)) if !self.is_there(&whole) => decode(before),
             _ => whole,

@@ -10,7 +10,7 @@ use std::path::Path;
 
 /// Writes a file whose content can be computed again. Errors are ignored for that reason.
 pub fn write_cache(path: &Path, content: &[u8]) {
-    // The caller could do nothing about it.
+    // The content can be computed again, so an error is not worth a message.
     let _ = write(path, content, false);
 }
 
@@ -26,7 +26,7 @@ pub fn write_record(path: &Path, content: &[u8]) -> io::Result<()> {
 fn write(path: &Path, content: &[u8], flushes: bool) -> io::Result<()> {
     let directory = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
     make_private(directory)?;
-    // Whatever the umask takes away: later calls must be able to read it.
+    // A record must be readable for later calls, so its mode does not depend on the umask.
     let exactly = flushes.then(|| Permissions::from_mode(0o600));
     put(path, content, 0o600, exactly, flushes)?;
     if flushes {
@@ -35,8 +35,9 @@ fn write(path: &Path, content: &[u8], flushes: bool) -> io::Result<()> {
     Ok(())
 }
 
-/// Puts a file in place in one step. It is made with `mode`, subject to the umask, or has exactly
-/// the permissions `exactly`.
+/// Puts a file in place in one step. The file is made with `mode`, from which the umask takes bits,
+/// unless `exactly` says which permissions it gets. With `flushes`, its content is on the disk
+/// before it gets its name.
 ///
 /// # Errors
 ///
@@ -58,7 +59,7 @@ pub fn put(
         .prefix(&prefix)
         .rand_bytes(12)
         .permissions(Permissions::from_mode(mode));
-    // It is removed again where something fails before it has its name.
+    // The temporary file is removed if a call below fails before the file has its final name.
     let mut new = builder.tempfile_in(directory)?;
     if let Some(permissions) = exactly {
         new.as_file().set_permissions(permissions)?;

@@ -1,8 +1,8 @@
 //! Differences between two lists of lines.
 //!
-//! The algorithms are compiled once, for numbers: for each type of a line, and each place that
-//! compares lines, they would be another 100 KB of every executable. So would those that
-//! `similar` has besides these two.
+//! The algorithms compare numbers that stand for the lines, so that they are compiled only once.
+//! Each copy for another type would make every executable 100 KB larger, and so would the other
+//! algorithms of `similar`.
 
 use similar::algorithms::{Capture, Compact, IdentifyDistinct, Replace, myers, patience};
 use std::time::Instant;
@@ -12,14 +12,14 @@ pub use similar::{DiffOp, group_diff_ops};
 /// A way to find the lines that two texts have in common.
 #[derive(Debug, Clone, Copy)]
 pub enum Algorithm {
-    /// As few changes as can be.
+    /// The fewest changes.
     Myers,
-    /// Lines that occur once keep their place first.
+    /// Lines that both texts have once are matched first.
     Patience,
 }
 
-/// Computes the lines that turn the old text into the new one, in order. After `deadline` the rest
-/// is compared more coarsely.
+/// Computes the operations that turn the old lines into the new ones, in order. After `deadline`
+/// the rest is compared more coarsely; with `None` there is no limit.
 pub fn diff_lines(
     algorithm: Algorithm,
     old: &[&str],
@@ -30,7 +30,7 @@ pub fn diff_lines(
     let (old, all_old) = (lines.old_lookup(), lines.old_range());
     let (new, all_new) = (lines.new_lookup(), lines.new_range());
     let mut ops = Compact::new(Replace::new(Capture::new()), old, new);
-    // No error can occur: what is found is only captured.
+    // `Capture` only stores the operations, which can't fail.
     let Ok(()) = match algorithm {
         Algorithm::Myers => myers::diff_deadline(&mut ops, old, all_old, new, all_new, deadline),
         Algorithm::Patience => {

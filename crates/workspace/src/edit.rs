@@ -39,7 +39,7 @@ use std::path::Path;
 
 const COPY_BYTES: usize = 512 * 1024;
 
-/// The most places that one call replaces. Each takes memory until all are known.
+/// The most places that one call replaces: all of them are in memory before the first one is replaced.
 pub const MAX_PLACES: usize = 200_000;
 
 const NEAR_BYTES: usize = 64 * 1024;
@@ -47,13 +47,13 @@ const NEAR_BYTES: usize = 64 * 1024;
 /// A place at which the text was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Match {
-    /// First byte.
+    /// The offset of the first byte of the text, in the file.
     pub start: u64,
-    /// The byte after the last.
+    /// The offset of the byte behind the text.
     pub end: u64,
-    /// The line of the first byte, from 1.
+    /// The number of the line, counted from 1, on which the text begins.
     pub line: u64,
-    /// Index of the replacement text to use, since line ends may differ from place to place.
+    /// Which of the replacement's texts goes here. They differ in line ends, which may differ between places.
     text: usize,
 }
 
@@ -62,9 +62,9 @@ pub struct Match {
 pub struct Occurrences {
     /// The places, in order, without overlap.
     pub matches: Vec<Match>,
-    /// True if the line ends in the text matched other kinds of line end in the file.
+    /// True if the text was found only with other line ends than it has.
     pub by_line_ending: bool,
-    /// True if U+FFFD in the text matched bytes that are not text.
+    /// True if the text has U+FFFD and was found where the file has bytes that are not text.
     pub by_replacement: bool,
 }
 
@@ -118,8 +118,8 @@ pub fn find(
     Ok(Ok(found))
 }
 
-/// Finds `old` in the text as it is shown, where U+FFFD stands for bytes that are not text. It
-/// decodes the whole file, so large ones are skipped.
+/// Finds `old` in the text as readers see it, with U+FFFD for bytes that are not text. It decodes the whole file, so it
+/// finds nothing in a file over [`MAX_RESTORED_BYTES`].
 fn find_shown(
     open: &OpenFile,
     path: &Path,
@@ -186,7 +186,7 @@ impl<'a> Pieces<'a> {
 pub struct Replacement {
     /// The places to replace, in order.
     pub matches: Vec<Match>,
-    /// The new text, once for each kind of line end that is needed.
+    /// The new text in bytes, one for each kind of line end and each old text that need another one.
     texts: Vec<Vec<u8>>,
     encoding: Encoding,
 }
@@ -222,7 +222,7 @@ impl Replacement {
             cancel.check()?;
             let near = ending_from(place.start)?;
             let kind = near.or(first);
-            // What a U+FFFD stands for differs from place to place.
+            // U+FFFD in the new text stands for bytes of the old text, which differ from place to place.
             let old = if new.contains(REPLACEMENT) {
                 read_range(&source.file, place.start, place.end - place.start)
                     .map_err(|e| super::io_error(&e, path))?
@@ -248,7 +248,7 @@ impl Replacement {
         }))
     }
 
-    /// Encodes the new text with its own line ends, for a text that has those of the file.
+    /// Encodes the new text as it is, for a caller that has given it the file's line ends already.
     ///
     /// # Errors
     ///
@@ -322,7 +322,8 @@ impl Replacement {
         let mut from = BufReader::with_capacity(COPY_BYTES, &source.file);
         from.rewind()?;
         let mut to = BufWriter::with_capacity(COPY_BYTES, to);
-        // Not as a file: for short pieces, system calls of their own would take longer.
+        // As `dyn Write`, so that `io::copy` uses the buffer. For short pieces it would otherwise make a system call
+        // each.
         let to: &mut dyn Write = &mut to;
         let mut copy = |bytes: u64, to: &mut dyn Write| -> io::Result<()> {
             match io::copy(&mut from.by_ref().take(bytes), to)? {

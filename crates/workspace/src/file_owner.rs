@@ -1,5 +1,5 @@
-//! The one way to open files that decide what may happen: settings, tools, policy rules, and
-//! records of them.
+//! The one way to open files that decide what may happen (settings, tools, policy rules) or record
+//! such files.
 //!
 //! The user's own files may be links to anywhere. A project's files are opened beneath the project
 //! by the kernel: if a repository links one of them to a file elsewhere, that file is neither read
@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 /// and parsed settings take some hundred times as much memory as their text.
 const MAX_TEXT_BYTES: u64 = 512 * 1024;
 
-/// The reason for a link that is not followed.
+/// The reason that errors give for a link that is not followed.
 pub const LEADS_OUT: &str = "a link leads out of the project";
 
 /// The owner of a file, which decides how it is opened.
@@ -86,7 +86,8 @@ impl<'a> FileOwner<'a> {
             return users();
         };
         match beneath(root, path, flags) {
-            // By another name the project is the home directory, and its files are the user's.
+            // `root` is the home directory under another name, so its files are the user's, whose
+            // links are followed.
             Err(ResolveError::Escapes) if is_home(home, root) => users(),
             opened => opened,
         }
@@ -157,8 +158,7 @@ impl<'a> FileOwner<'a> {
         Ok(Some(RegularFile { file, metadata }))
     }
 
-    /// Returns the text of a file, or `None` if there is none. Of a large one only the beginning is
-    /// read, which then does not parse.
+    /// Returns the text of a file, or `None` if there is none.
     ///
     /// # Errors
     ///
@@ -179,11 +179,7 @@ impl<'a> FileOwner<'a> {
 }
 
 impl RegularFile {
-    /// Returns the text.
-    ///
-    /// # Errors
-    ///
-    /// Returns the operating system's error, or one for a file that is too large.
+    /// Returns the content as text, with U+FFFD for what is not UTF-8.
     pub fn text(self) -> io::Result<String> {
         let bytes = self.beginning(MAX_TEXT_BYTES + 1)?;
         if bytes.len() as u64 > MAX_TEXT_BYTES {

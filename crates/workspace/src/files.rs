@@ -40,7 +40,7 @@ pub fn can_be_written_by_others(metadata: &Metadata) -> bool {
     (metadata.uid() != own && metadata.uid() != 0) || metadata.mode() & OTHERS_WRITE != 0
 }
 
-/// Returns true if only the administrator can write to a directory.
+/// Returns true if only root owns a directory and can write to it.
 pub fn is_of_the_system(directory: &Path) -> bool {
     std::fs::metadata(directory)
         .is_ok_and(|metadata| metadata.uid() == 0 && metadata.mode() & OTHERS_WRITE == 0)
@@ -60,7 +60,7 @@ fn owner_of(path: &Path) -> Option<u32> {
     Some(stat.st_uid)
 }
 
-/// Checks that a directory is the user's alone.
+/// Checks that a directory belongs to the user and that nobody else may use it.
 ///
 /// # Errors
 ///
@@ -87,7 +87,7 @@ pub fn make_private(directory: &Path) -> io::Result<()> {
     builder.recursive(true).mode(0o700).create(directory)
 }
 
-/// Flushes the names in a directory, so that they survive a loss of power.
+/// Flushes a directory, so that the names in it survive a loss of power.
 ///
 /// # Errors
 ///
@@ -96,7 +96,8 @@ pub fn flush_names(directory: &Path) -> io::Result<()> {
     File::open(directory)?.sync_all()
 }
 
-/// Returns the permissions of a file: twelve bits of its mode.
+/// Returns the permission bits of a file, with those for set-user-ID, set-group-ID and sticky: 12
+/// bits.
 #[cfg_attr(
     target_os = "linux",
     expect(

@@ -12,7 +12,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-/// The user's ignore file for all repositories. It is read when the first repository is met.
+/// The user's ignore file for all repositories, read when a repository is met for the first time.
 #[derive(Debug, Default)]
 pub(super) struct UsersRules(OnceLock<Option<Arc<RuleFile>>>);
 
@@ -20,7 +20,7 @@ impl UsersRules {
     pub(super) fn get(&self) -> Option<&Arc<RuleFile>> {
         let read = || {
             let path = excludes_file(&|name| std::env::var_os(name))?;
-            // A relative path would lie somewhere in a project.
+            // A relative path would be looked up in the current directory, and so in a project.
             let path = path.is_absolute().then_some(path)?;
             Some(Arc::new(RuleFile::parse(&read_named(&path)?)))
         };
@@ -105,7 +105,7 @@ pub fn entries(text: &str) -> Vec<ConfigEntry> {
 
 fn value<'a>(first: &'a str, more: &mut impl Iterator<Item = &'a str>) -> String {
     let (mut value, mut is_quoted) = (String::new(), false);
-    // Blanks at the end are none of the value, unless they are quoted.
+    // Trailing blanks do not belong to the value, unless they are quoted.
     let mut length = 0;
     let mut line = Some(first);
     while let Some(text) = line.take() {

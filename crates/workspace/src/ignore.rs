@@ -11,8 +11,8 @@ mod pattern;
 use pattern::RulePattern;
 use std::sync::Arc;
 
-/// Maximum size of the rules in force in a directory, including those of higher directories, in
-/// bytes. If a file exceeds it, its rules are unknown, so everything is ignored.
+/// Maximum size in bytes of all rules that apply in a directory. If a file exceeds it, together with those of higher
+/// directories, its rules are unknown, so everything is ignored.
 pub const MAX_RULES_BYTES: usize = 8 * 1024 * 1024;
 
 /// Maximum size of an ignore file, in bytes. A larger one ignores everything too.
@@ -20,10 +20,10 @@ pub(super) const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
 
 const MAX_LINE_BYTES: usize = 64 * 1024;
 
-/// The files that asked for a path to be left out.
+/// Whose ignore files ask for a path to be left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IgnoreSource {
-    /// Git's own.
+    /// Git's: `.gitignore` and exclude files.
     Git,
     /// `.geminiignore`.
     Gemini,
@@ -40,8 +40,8 @@ struct Rule {
 #[derive(Debug, Default)]
 pub struct RuleFile {
     rules: Vec<Rule>,
-    /// Indexes of the rules that can match a path with this last byte, the last rule first. In a
-    /// file of a hundred rules that leaves a handful to try.
+    /// For each byte, the indices of the rules that match only paths which end in it, the last rule first. Of a hundred
+    /// rules, this leaves a handful to try.
     by_last_byte: Vec<Box<[u16]>>,
     by_any_byte: Box<[u16]>,
     size: usize,
@@ -164,7 +164,7 @@ fn trim_spaces(line: &[u8]) -> &[u8] {
     &line[..end]
 }
 
-/// The rules that hold in a directory: its own files and those of the directories above.
+/// The rules that apply in a directory: those of its own files, and of the directories above.
 #[derive(Debug, Clone, Default)]
 pub struct IgnoreRules {
     git: Option<Arc<Level>>,
@@ -179,12 +179,12 @@ struct Level {
     size: usize,
 }
 
-/// The position of a rule file's directory, seen from the root of the walk.
+/// Where the directory of a rule file is, relative to the root of the walk.
 #[derive(Debug)]
 pub enum Base {
-    /// A directory below it: this many bytes of a path belong to the directory and its slash.
+    /// It is below the root: this many bytes of a path name the directory and the slash behind it.
     Below(usize),
-    /// A directory above it: the root's path seen from there, with a slash.
+    /// It is above the root: this is the root's path relative to the directory, with a slash at the end.
     Above(Vec<u8>),
 }
 
@@ -201,7 +201,7 @@ impl IgnoreRules {
         self.gemini = Some(Level::new(file.into(), base, self.gemini.take()));
     }
 
-    /// Drops git's rules: another repository begins here.
+    /// Returns the rules without git's, for a directory in which another repository begins.
     #[must_use]
     pub fn without_git(&self) -> Self {
         Self {
@@ -216,12 +216,12 @@ impl IgnoreRules {
         self.git.is_none() && self.gemini.is_none()
     }
 
-    /// Returns the files that ask for a path to be left out. The directories above it must have been
-    /// asked about before.
+    /// Returns whose rules exclude a path, or `None` if it is not excluded. `name_at` is the offset of its last
+    /// component. The directories above it are not asked about here.
     #[inline]
     pub fn ignored(&self, path: &[u8], name_at: usize, is_dir: bool) -> Option<IgnoreSource> {
         let gemini = Level::verdict(self.gemini.as_deref(), path, name_at, is_dir);
-        // As in Gemini CLI: the rules of `.geminiignore` come after git's, so that `!` takes those back.
+        // As in Gemini CLI, `.geminiignore` comes after git's rules, so `!` in it includes again what they exclude.
         if gemini == Some(false) {
             return None;
         }

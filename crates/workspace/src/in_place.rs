@@ -64,7 +64,8 @@ impl InPlace {
     pub(super) fn write(mut self, new: &File) -> io::Result<File> {
         let written = copy(new, &mut self.file).and_then(|()| self.file.sync_data());
         if let Err(e) = written {
-            // There was room for it before. What else could be done is to say so.
+            // The old content should fit, since it was there before. If that fails, only the error
+            // can say so.
             copy(&self.old, &mut self.file)
                 .and_then(|()| self.file.sync_data())
                 .map_err(|_| io::Error::other("the old content could not be put back"))?;

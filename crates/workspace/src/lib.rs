@@ -314,7 +314,7 @@ impl Workspace {
         WorkspacePath::new(0, PathBuf::new(), self.root().to_owned())
     }
 
-    /// Returns the places of all roots except those that lie below another root.
+    /// Returns the places of all roots that can be written to, except those that lie below another root.
     pub fn root_places(&self) -> Vec<WorkspacePath> {
         let is_below_another = |path: &Path| {
             let mut others = self.roots().filter(|other| *other != path);

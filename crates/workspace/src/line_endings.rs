@@ -1,7 +1,7 @@
 //! The line ends of an edited file.
 //!
-//! New text takes over the line ends of the file: that of the first line end behind the place, or
-//! else of the first one in the file. A lone carriage return is a line end too.
+//! New text takes over the line ends of the file: the first line end from the place on, or else the
+//! first one in the file. A lone carriage return is a line end, too.
 
 use super::text::{Encoding, LineEnding};
 use std::ops::Range;

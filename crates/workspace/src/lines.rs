@@ -27,30 +27,31 @@ const CONTEXT_BYTES: u64 = 1024;
 /// A request for a window of lines.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct WindowRequest {
-    /// The first line, from 0.
+    /// The index of the first line, from 0.
     pub offset: u64,
-    /// The most lines.
+    /// The maximum number of lines.
     pub limit: u64,
-    /// Longer lines are cut. The unit is that of Gemini CLI, UTF-16 code units.
+    /// The maximum length of a line in UTF-16 code units, as in Gemini CLI; longer lines are cut.
     pub line_chars: usize,
-    /// The window ends before the line that would exceed this many characters.
+    /// The maximum length of the window in characters: it ends before the line that would exceed
+    /// it, but has one line.
     pub total_chars: usize,
-    /// True if the lines after the window are counted.
+    /// True to read on behind the window and count all lines of the file.
     pub count: bool,
 }
 
 /// The lines that were asked for.
 #[derive(Debug, Default)]
 pub struct Window {
-    /// Their text, line ends included.
+    /// The text of the lines, with their line ends.
     pub text: String,
-    /// The number of lines in it.
+    /// The number of lines in the window.
     pub lines: u64,
-    /// The number of lines in the file, if they were counted.
+    /// The number of lines in the file; `None` if the file was not read to its end.
     pub total: Option<u64>,
     /// True if lines follow the window.
     pub more: bool,
-    /// The first line that was cut, from 1.
+    /// The number, from 1, of the first line that was cut; `None` if none was.
     pub first_cut_line: Option<u64>,
 }
 
@@ -83,7 +84,8 @@ pub fn read_window(
     let content = start.get(encoding.mark().len()..).unwrap_or_default();
     push(&mut collector, content, false);
     let mut position = start.len() as u64;
-    // One byte more shows that the file has ended, or has grown.
+    // With room for one byte more than the file should have, the read shows whether the file has
+    // ended or grown.
     let left = usize::try_from((open.size() + 1).saturating_sub(position)).unwrap_or(BUFFER_BYTES);
     let mut buffer = PageBuffer::new(left.clamp(MIN_BUFFER_BYTES, BUFFER_BYTES));
     let mut ended = false;
@@ -254,7 +256,8 @@ impl Collector {
 
     fn keep(&mut self, segment: &[u8]) {
         self.line_bytes += segment.len() as u64;
-        // One unit takes at most three bytes; two more let a cut be recognised.
+        // A UTF-16 code unit takes at most three bytes of UTF-8. A few bytes more show that the
+        // line is to be cut.
         let most = self.request.line_chars * 3 + 8;
         let have = self.out.len() - self.line_at;
         let take = segment.len().min(most.saturating_sub(have));
@@ -266,7 +269,8 @@ impl Collector {
         if self.out.len() - self.line_at > self.request.line_chars {
             self.cut_line(number);
         }
-        // There are no more characters than bytes: where those fit, nothing is counted.
+        // Text has no more characters than bytes, so characters are counted only once the bytes
+        // exceed the limit.
         if self.chars + self.out.len() - self.counted > self.request.total_chars {
             let new = &self.out[self.counted..];
             self.chars += new.iter().filter(|b| **b & 0xc0 != 0x80).count();

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 const MAX_LINKS: usize = 40;
 
-/// The target of a path.
+/// Where a path leads.
 #[derive(Debug)]
 pub struct ResolvedPath {
     /// The path without links.
@@ -18,7 +18,7 @@ pub struct ResolvedPath {
 }
 
 impl ResolvedPath {
-    /// Returns true if the path leads out of `dir`, a path without links, through a link in `dir`.
+    /// Returns true if the path leads out of `dir`, a path without links, through a link below it.
     /// Whoever may write there decides where the path leads.
     pub fn leaves(&self, dir: &Path) -> bool {
         !self.real.starts_with(dir) && self.links.iter().any(|link| link.starts_with(dir))
@@ -30,7 +30,7 @@ impl ResolvedPath {
     }
 }
 
-/// Follows an absolute path step by step.
+/// Follows an absolute path and all links in it.
 ///
 /// # Errors
 ///
@@ -66,7 +66,7 @@ pub fn resolve(path: &Path) -> Result<ResolvedPath, Errno> {
                             ahead.push_front(step);
                         }
                     }
-                    // It is not a link.
+                    // What has this name is not a link.
                     Err(Errno::INVAL) => resolved.real = next,
                     Err(e) => return Err(e),
                 }

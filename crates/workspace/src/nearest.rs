@@ -21,12 +21,12 @@ const MOST: usize = 3;
 /// How many similar directories are followed at once if a component is misspelled.
 const BRANCHES: usize = 3;
 
-/// In a directory with more entries, names are not compared for similarity, only for other
-/// spellings.
+/// Maximum number of entries of a directory in which similar names are sought. In a larger one, only other spellings of
+/// the same name are found.
 const MAX_COMPARED_ENTRIES: usize = 20_000;
 
-/// How many entries may be walked to find the same name elsewhere. In a larger tree nothing is
-/// suggested: what was found would depend on the threads.
+/// How many entries may be walked to find the same name elsewhere. In a larger tree nothing is suggested, since what is
+/// found first depends on the threads.
 const MAX_WALKED_ENTRIES: usize = 100_000;
 
 /// Similarity of the same name in another directory, relative to other names in the same directory.
@@ -169,7 +169,7 @@ impl Workspace {
                 );
             }
         }
-        // What was met first is up to the threads.
+        // The walk was given up, and what it met until then depends on the threads.
         if seen.load(Relaxed) > MAX_WALKED_ENTRIES {
             return Vec::new();
         }

@@ -46,7 +46,8 @@ impl From<Errno> for PlacementError {
 /// A file without its final name. A temporary name is removed when this is dropped.
 pub(super) struct NewFile<'a> {
     pub(super) file: File,
-    /// The directory of the temporary name: the nearest existing one above the file's place.
+    /// The directory of the temporary name: the nearest one above the file's final path that
+    /// exists.
     dir: BorrowedFd<'a>,
     temporary: String,
     has_temporary: Cell<bool>,
@@ -114,8 +115,8 @@ impl<'a> NewFile<'a> {
         }
     }
 
-    /// Exchanges the file with `old` in one step. The old file goes into the journal. If what comes
-    /// out is not the file that was read, it is put back.
+    /// Exchanges the new file with the old one in one step, and moves the old one into the journal
+    /// if `backup` says so. If the file that was exchanged is not `old`, both are exchanged back.
     ///
     /// # Errors
     ///
@@ -130,8 +131,8 @@ impl<'a> NewFile<'a> {
             self.link(self.dir, self.temporary.as_ref())?;
             self.has_temporary.set(true);
         }
-        // The last look, just before the exchange: until a foreign file is put back, another
-        // program may read the new one and build on it.
+        // A last look just before the exchange. If another program's file were exchanged and put
+        // back, programs could read the new file meanwhile and build on it.
         if self
             .stat(name)
             .is_ok_and(|now| !is_same_content(&old.stat, &now))
@@ -141,14 +142,14 @@ impl<'a> NewFile<'a> {
         let (dir, temporary) = (self.dir, &*self.temporary);
         match renameat_with(dir, temporary, dir, name, RenameFlags::EXCHANGE) {
             Ok(()) => {}
-            // Not on this file system, or not for us.
+            // The file system or a sandbox does not allow an exchange.
             Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP | Errno::PERM) => {
                 if backup.is_some_and(Backup::takes_old_file) {
                     return Err(PlacementError::Unmovable);
                 }
                 return Ok(renameat(dir, temporary, dir, name)?);
             }
-            // The old file has been removed.
+            // Another program has removed the old file.
             Err(Errno::NOENT) => return Err(PlacementError::Changed),
             Err(errno) => return Err(errno.into()),
         }
@@ -168,13 +169,13 @@ impl<'a> NewFile<'a> {
         statat(self.dir, name, AtFlags::SYMLINK_NOFOLLOW)
     }
 
-    /// Gives the file that came out its name back. If another program has put a third file there
-    /// meanwhile, that one keeps the name.
+    /// Exchanges the files back. If another program has put a third file there meanwhile, that one
+    /// keeps the name.
     fn put_back(&self, name: &OsStr) {
         let (dir, temporary) = (self.dir, &*self.temporary);
         let exchange = || renameat_with(dir, temporary, dir, name, RenameFlags::EXCHANGE);
         if exchange().is_err() {
-            // The new file has been removed already.
+            // Another program has removed the new file, so the name is free.
             let _ = renameat_with(dir, temporary, dir, name, RenameFlags::NOREPLACE);
             return;
         }
@@ -212,13 +213,13 @@ pub(super) fn remove(
     } else if backup.is_some_and(|backup| backup.take(dir, &temporary, &old.file).is_err()) {
         PlacementError::Unmovable
     } else {
-        // Gone already where the journal has taken it.
+        // If the journal has taken the file, the temporary name is gone already.
         let _ = unlinkat(dir, &*temporary, AtFlags::empty());
         return Ok(());
     };
     match renameat_with(dir, &*temporary, dir, name, RenameFlags::NOREPLACE) {
         Ok(()) => {}
-        // Another program has made the file anew.
+        // Another program has created a file with this name, which stays.
         Err(Errno::EXIST) => {
             let _ = unlinkat(dir, &*temporary, AtFlags::empty());
         }
@@ -256,7 +257,8 @@ pub(super) fn remove_litter(dir: impl AsFd, now: SystemTime) {
         let name = entry.file_name();
         let is_temporary = name.to_bytes().starts_with(TEMPORARY_PREFIX.as_bytes())
             && name.to_bytes().ends_with(b".tmp");
-        // The time of the last rename too: an old file has this name while it is replaced.
+        // The time of change counts, which a rename sets: an old file has a temporary name while it
+        // is replaced.
         let is_old = || {
             statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)
                 .is_ok_and(|stat| i128::from(stat.st_ctime) < i128::from(oldest.as_secs()))

@@ -25,7 +25,7 @@ pub use braces::{MAX_ALTERNATIVES, expand_braces};
 use fancy_regex::{Regex, RegexBuilder};
 use gemini_tools_core::tool::ToolError;
 
-/// How many steps back the engine may take on one path. If it needs more, the path does not match.
+/// How many times the engine may backtrack on one path. If it needs more, the path does not match.
 const BACKTRACK_LIMIT: usize = 100_000;
 
 const MAX_EXPRESSION_BYTES: usize = 256 * 1024;
@@ -34,8 +34,8 @@ const PROGRAM_BYTES: usize = 8 * 1024 * 1024;
 
 const CACHE_BYTES: usize = 1024 * 1024;
 
-/// Maximum number of groups `!(…)` in a pattern. The expression of each one repeats everything
-/// behind it, so their number is an exponent.
+/// Maximum number of groups `!(…)` in a pattern. The expression of each repeats everything behind it, so the size grows
+/// exponentially with their number.
 const MAX_NEGATIONS: usize = 8;
 
 fn too_large(pattern: &str) -> ToolError {
@@ -111,7 +111,7 @@ pub struct PatternSet {
     paths: Option<Regex>,
     names: Option<Regex>,
     directories: Option<Regex>,
-    /// True if a pattern may match in any directory.
+    /// True if a pattern may match below any directory, so that all must be entered.
     enters_all: bool,
 }
 
@@ -230,7 +230,7 @@ impl Builder {
             if *component == "**" {
                 if !self.set.enters_all {
                     self.directories.push(format!("{path}.*"));
-                    // The directory itself, without the slash behind it.
+                    // A pattern that ends in a slash also begins with the directory itself.
                     self.directories
                         .extend(path.strip_suffix('/').map(str::to_owned));
                 }
@@ -308,7 +308,7 @@ fn push_expression(chars: &[char], out: &mut String) {
             '?' => out.push_str("[^/]"),
             '[' => {
                 if let Some((class, end)) = class(chars, i) {
-                    // Names of routes have brackets, such as `[id]`: whoever writes one means it.
+                    // Brackets may be meant literally, as in `[id]`, a usual name of a directory.
                     out.push_str(&format!("(?:{class}|"));
                     chars[i..end].iter().for_each(|c| push_literal(*c, out));
                     out.push(')');
@@ -341,7 +341,7 @@ fn push_group(sign: char, choices: &[&[char]], rest: &[char], out: &mut String) 
     }
     out.push(')');
     match sign {
-        // None of the choices, each with what follows, may be all of the name.
+        // The name must not be one of the choices followed by what the pattern has behind the group.
         '!' => {
             push_expression(rest, out);
             out.push_str("(?:/|$))[^/]*");
@@ -422,7 +422,7 @@ fn class(chars: &[char], start: usize) -> Option<(String, usize)> {
                 to = *chars.get(i)?;
             }
         }
-        // A range that is turned round has no characters.
+        // A range whose end is before its start matches nothing.
         if c <= to {
             ranges.push_str(&format!(
                 "\\x{{{:x}}}-\\x{{{:x}}}",

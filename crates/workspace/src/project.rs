@@ -1,5 +1,4 @@
-//! Access to the project that the first root is part of, and to other directories that are
-//! read for their texts. Nothing is written through it.
+//! Access to the project that the first root belongs to, and to other directories that are only read.
 
 use super::{Workspace, open_directory};
 use crate::files::is_our_repository;

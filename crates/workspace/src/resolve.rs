@@ -92,14 +92,14 @@ impl From<Errno> for ResolveError {
     }
 }
 
-/// A directory entry that need not exist: an open directory, and a name in it that was not a link
-/// when it was looked at.
+/// A directory entry that need not exist: an open directory above it, and its name there, which was
+/// not a link when it was looked at.
 #[derive(Debug)]
 pub struct Entry {
     pub(super) root: usize,
-    /// The directory of the entry, or the deepest existing directory above it.
+    /// The directory of the entry, or the deepest directory above it that exists.
     pub(super) dir: OwnedFd,
-    /// Directories still to be made between `dir` and the entry.
+    /// The directories between `dir` and the entry that do not exist yet.
     pub(super) missing: Vec<OsString>,
     pub(super) name: Option<OsString>,
 }
@@ -258,7 +258,8 @@ pub(super) fn open_by_steps(
 struct Walk<'a> {
     workspace: &'a Workspace,
     root: usize,
-    /// The open directories from the root to the present one, so that `..` needs no lookup.
+    /// The open directories from the root to the present one, so that `..` needs no look at the
+    /// disk.
     dirs: Vec<OwnedFd>,
     todo: VecDeque<OsString>,
     links: usize,
@@ -307,7 +308,8 @@ impl Walk<'_> {
                     let flags = PATH_ONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
                     match rustix::fs::openat(self.here()?, &name, flags, Mode::empty()) {
                         Ok(dir) => self.dirs.push(dir),
-                        // It became a link since it was looked at: look again.
+                        // The directory was replaced by a link since it was looked at, so look
+                        // again.
                         Err(Errno::LOOP) => self.again(name)?,
                         Err(Errno::NOTDIR) if self.is_link(&name) => self.again(name)?,
                         Err(errno) => return Err(errno.into()),
@@ -317,7 +319,7 @@ impl Walk<'_> {
                     let mut missing = vec![name];
                     for rest in std::mem::take(&mut self.todo) {
                         if rest == ".." {
-                            // What does not exist has no parent to go back to.
+                            // A directory that does not exist has no parent to return to.
                             return Err(Errno::NOENT.into());
                         }
                         missing.push(rest);
@@ -356,7 +358,7 @@ impl Walk<'_> {
         self.count()?;
         let target = match rustix::fs::readlinkat(self.here()?, name, Vec::new()) {
             Ok(target) => PathBuf::from(OsString::from_vec(target.into_bytes())),
-            // It is no longer a link: look again.
+            // The link was replaced by something else, so look again.
             Err(Errno::INVAL) => {
                 self.todo.push_front(name.to_owned());
                 return Ok(());

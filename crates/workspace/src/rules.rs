@@ -25,12 +25,13 @@ const READING: OFlags = OFlags::RDONLY
     .union(OFlags::NOCTTY)
     .union(OFlags::CLOEXEC);
 
-/// The ignore files that count.
+/// Which kinds of ignore files count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Respect {
-    /// `.gitignore`, `.git/info/exclude` and the user's own file for all repositories.
+    /// True if `.gitignore`, `.git/info/exclude` and the user's own file for all repositories
+    /// count.
     pub git: bool,
-    /// `.geminiignore`.
+    /// True if `.geminiignore` counts.
     pub gemini: bool,
 }
 
@@ -60,7 +61,7 @@ impl IgnoreFilesSeen {
     }
 }
 
-/// The rules in force in a directory. Git's files count only inside of a repository, as for git
+/// The rules that apply in a directory. Git's files count only inside of a repository, as for git
 /// itself.
 #[derive(Debug, Clone, Default)]
 pub(super) struct IgnoreScope {
@@ -388,7 +389,7 @@ fn read_rules_at(dir: BorrowedFd<'_>, path: &Path) -> Option<RuleFile> {
 }
 
 pub(super) fn read_named(path: &Path) -> Option<Vec<u8>> {
-    // The user's own configuration names it, so links are followed.
+    // The user's own configuration names the file, so links are followed.
     read(open(CWD, path, OFlags::empty())?)
 }
 

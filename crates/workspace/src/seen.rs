@@ -1,11 +1,4 @@
-//! What a conversation has seen of files: so that a write is noticed that would lose what somebody else has written.
-//!
-//! Of each file that a caller was shown, or has written, its stamp is remembered, and a hash of each line. A file
-//! whose stamp is the same was not changed, unless it was written to at the same moment; then the hashes tell. Where
-//! it was changed, the hashes of the lines tell where.
-//!
-//! One process remembers in its memory, unless [`SeenFiles::keep_below`] names a directory: then each file has a file
-//! there, for the further processes of the same conversation.
+//! Remembers what a conversation has seen of files, to notice a write that would lose what somebody else has written.
 
 use super::atomic_file::write_cache;
 use super::diff::{Algorithm, DiffOp, diff_lines};
@@ -22,41 +15,41 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime};
 
-/// The largest file whose lines are remembered, in bytes.
+/// Maximum size in bytes of a file whose lines are remembered.
 const MAX_HASHED_BYTES: u64 = 256 * 1024;
 
-/// The time within which a file may be written twice and have the same stamp, in milliseconds.
+/// Within this time, in milliseconds, a file may be written twice and have the same stamp.
 const TICK_MILLIS: u64 = 50;
 
-/// The file beside what a conversation has seen that is as old as the conversation.
+/// The name of a file in the memory of a conversation whose time is the beginning of the conversation.
 const BEGAN: &str = "began";
 
-/// The age from which on the memory of a conversation is removed.
+/// The age at which the memory of a conversation is removed.
 const MAX_AGE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
-/// The most lines of a difference that are shown.
+/// Maximum number of lines of a difference that are shown.
 const SHOWN_LINES: usize = 40;
 
-/// The most characters of a line that are shown.
+/// Maximum length in characters of a line that is shown.
 const SHOWN_CHARS: usize = 200;
 
-/// What happens to a write that would lose what its caller has not seen.
+/// What happens to a write that would lose changes which its caller has not seen.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum UnseenChanges {
-    /// It is refused.
+    /// The write is refused.
     #[default]
     Refuse,
-    /// It is done, and the answer says so.
+    /// The file is written, and the answer tells of the loss.
     Warn,
-    /// Nothing is remembered.
+    /// The file is written. What callers see is not remembered at all.
     Off,
 }
 
 impl UnseenChanges {
-    /// The names, in their order.
+    /// The names of the values in settings, in the order of the variants.
     pub const NAMES: [&str; 3] = ["refuse", "warn", "off"];
 
-    /// Returns the one of that name, written exactly so.
+    /// Returns the value with this name, which must be spelled exactly so; `None` if there is none.
     pub fn from_name(name: &str) -> Option<Self> {
         let mut all = [Self::Refuse, Self::Warn, Self::Off].into_iter();
         all.find(|one| Self::NAMES[*one as usize] == name)
@@ -67,9 +60,9 @@ impl UnseenChanges {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct SeenFile {
     stamp: ContentStamp,
-    /// The time of the look, in milliseconds since 1970.
+    /// When the file was seen, in milliseconds since 1970.
     at: u64,
-    /// A hash of each line; `None` for a file that is too large.
+    /// A hash of each line; `None` if the file is too large.
     lines: Option<Vec<u32>>,
 }
 
@@ -79,7 +72,7 @@ pub struct SeenFiles {
     files: Mutex<HashMap<PathBuf, SeenFile>>,
     store: OnceLock<PathBuf>,
     reaction: Mutex<UnseenChanges>,
-    /// The beginning of the process, in milliseconds since 1970.
+    /// When this process began, in milliseconds since 1970.
     began: u64,
 }
 
@@ -97,19 +90,20 @@ impl Default for SeenFiles {
 /// A change of a file that its caller has not seen.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UnseenChange {
-    /// The lines of the present file that are new, from 0; an empty range where lines are gone. `None` if that is not
-    /// known.
+    /// The ranges of lines of the present file that are new, counted from 0, each empty where lines are only gone.
+    /// `None` if they are not known, because the file is large.
     pub places: Option<Vec<Range<usize>>>,
     /// The difference, for a model: the present lines, and how many are gone.
     pub diff: String,
-    /// The time of the look, in seconds since 1970.
+    /// When the caller last saw the file, in seconds since 1970.
     pub seen_at: u64,
     /// True if the file has been removed.
     pub is_gone: bool,
 }
 
 impl UnseenChange {
-    /// Returns true if lines of the present file, from 0, may be among those that were not seen.
+    /// Returns true if `lines` of the present file, counted from 0, overlap lines that the caller has not seen; false
+    /// if these are not known.
     pub fn meets(&self, lines: &Range<usize>) -> bool {
         let is_beside = |place: &Range<usize>| place.start < lines.end && lines.start < place.end;
         let places = self.places.as_ref();
@@ -131,7 +125,7 @@ impl SeenFile {
         })
     }
 
-    /// Returns true if a file has the same content still.
+    /// Returns true if a file still has the content that was seen.
     fn is_same(&self, file: &OpenFile) -> bool {
         let stamp = ContentStamp::from(&file.stat);
         if stamp == self.stamp && !self.may_be_rewritten() {
@@ -147,7 +141,7 @@ impl SeenFile {
         }
     }
 
-    /// Returns true if the look came so soon after the last write that another could have the same stamp.
+    /// Returns true if the file was seen so soon after its last write that a further write could have the same stamp.
     fn may_be_rewritten(&self) -> bool {
         self.at < self.stamp.written_at() + TICK_MILLIS
     }
@@ -240,8 +234,8 @@ fn line_ops(old: &[u32], new: &[u32]) -> Vec<DiffOp> {
     diff_lines(Algorithm::Myers, &old, &new, None)
 }
 
-/// Returns the lines that a caller knows who has seen `seen`, when it has made `new` of `old`; `None` if its edit
-/// took the place of what it had not seen.
+/// Returns the lines that a caller knows who has seen the lines `seen`, and then has turned the lines `old` into `new`;
+/// `None` if its edit has replaced lines that it had not seen.
 fn with_edit(seen: &[u32], old: &[u32], new: &[u32]) -> Option<Vec<u32>> {
     let changes = |lines: &[u32]| -> Vec<(Range<usize>, Vec<u32>)> {
         let ops = line_ops(old, lines).into_iter();
@@ -262,7 +256,7 @@ fn with_edit(seen: &[u32], old: &[u32], new: &[u32]) -> Option<Vec<u32>> {
     Some(lines)
 }
 
-/// Returns the changes for a model, as far as they fit.
+/// Describes the changes for a model, up to a limit of lines.
 fn shown(ops: &[DiffOp], text: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();
     let mut out = String::new();
@@ -294,8 +288,8 @@ fn shown(ops: &[DiffOp], text: &str) -> String {
 }
 
 impl SeenFiles {
-    /// Has the memory of the conversation `name` kept below a home directory from now on. Memories of conversations
-    /// that nothing was added to for a week are removed.
+    /// Keeps the memory of the conversation `name` in files below a home directory from now on, and removes memories of
+    /// conversations that have not changed for a week.
     pub fn keep_below(&self, home: &Path, name: &str) {
         use sha2::{Digest, Sha256};
         let all = home.join(".gemini/tools_seen");
@@ -303,7 +297,7 @@ impl SeenFiles {
         if !own.exists() {
             prune(&all);
         }
-        // The first caller had the same right.
+        // The memory has a directory already, which the first caller has chosen.
         let _ = self.store.set(own);
     }
 
@@ -317,7 +311,7 @@ impl SeenFiles {
         *self.reaction.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the beginning of the conversation, in milliseconds since 1970; `None` where it is not known.
+    /// Returns when the conversation began, in milliseconds since 1970; `None` if that is not known.
     fn began(&self) -> Option<u64> {
         let Some(store) = self.store.get() else {
             return Some(self.began);
@@ -347,8 +341,8 @@ impl SeenFiles {
         }
     }
 
-    /// Makes the file whose time is the beginning of the conversation. The directory's time of creation would do, but
-    /// the standard library does not tell it where it is linked to musl.
+    /// Creates the file whose time is the beginning of the conversation. The directory's time of creation would do, but
+    /// the standard library can't tell it when it is linked to musl.
     fn mark_beginning(&self) {
         if let Some(mark) = self.store.get().map(|store| store.join(BEGAN))
             && !mark.exists()
@@ -364,7 +358,7 @@ impl SeenFiles {
             }
             Some(place) => {
                 self.mark_beginning();
-                // What can't be kept is as if it had not been read: nothing is refused for it.
+                // If this fails, the file counts as never seen, and no write is refused.
                 write_cache(&place, &seen.to_bytes(&path));
             }
         }
@@ -377,7 +371,8 @@ impl SeenFiles {
         }
     }
 
-    /// Remembers a file that the caller has written over another one. What of that it had not seen is not seen now.
+    /// Remembers a file that the caller has written in place of `old`. Changes of others in `old` that the caller had
+    /// not seen still count as not seen.
     pub(crate) fn wrote(&self, path: PathBuf, written: &File, old: Option<&OpenFile>) {
         let Some(mut new) = SeenFile::new(written) else {
             return;
@@ -427,7 +422,7 @@ impl Workspace {
         &self.seen
     }
 
-    /// Returns the same workspace with the memory of a conversation that goes on.
+    /// Returns the same workspace with the memory of a conversation that was begun before.
     #[must_use]
     pub fn with_seen(mut self, seen: Arc<SeenFiles>) -> Self {
         self.seen = seen;
@@ -441,15 +436,15 @@ impl Workspace {
         }
     }
 
-    /// Remembers the file of a target, after its change was shown.
+    /// Remembers that the caller knows the present content of a target, because the change in it was shown.
     pub fn saw_target(&self, target: &Target) {
         if let (Some(path), Some(current)) = (target.real_path(), &target.current) {
             self.seen.saw(path, &current.file);
         }
     }
 
-    /// Returns what was changed in the file of a target since the caller last saw it; `None` if that is nothing, or
-    /// if the caller never saw it.
+    /// Returns what has changed in the file of a target since the caller last saw it; `None` if nothing has, or if the
+    /// caller never saw it.
     pub fn unseen_change(&self, target: &Target) -> Option<UnseenChange> {
         let seen = self.seen.get(&target.real_path()?)?;
         match &target.current {
@@ -479,14 +474,14 @@ impl Workspace {
                 .is_some_and(|path| self.seen.get(&path).is_none())
     }
 
-    /// Returns the files that are as they were seen, before a command of the conversation runs.
+    /// Returns the files that have not changed since they were seen, for a comparison after a command has run.
     pub fn seen_files(&self) -> Vec<PathBuf> {
         let is_same = |(path, seen): &(PathBuf, SeenFile)| stamp(path) == Some(seen.stamp);
         let all = self.seen.all().into_iter().filter(is_same);
         all.map(|(path, _)| path).collect()
     }
 
-    /// Takes what a command has changed in files for seen, which were as they were seen before it.
+    /// Counts changes in these files as seen: they were as they were seen before the conversation's own command ran.
     pub fn saw_changes_of(&self, files: &[PathBuf]) {
         for path in files {
             let Some(seen) = self.seen.get(path) else {

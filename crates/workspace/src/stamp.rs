@@ -7,19 +7,19 @@ use rustix::fs::{AtFlags, CWD, Stat};
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// How long a file must be unchanged to count as stable. The kernel's clock for files has ticks of
-/// up to 10 ms.
+/// How long a file must be unchanged to count as stable. File times advance in ticks of the
+/// kernel's clock, of up to 10 ms.
 const TICK: Duration = Duration::from_millis(50);
 
 const COARSE_TICK: Duration = Duration::from_millis(2100);
 
-/// Size, time of modification, time of change (both in seconds and nanoseconds since 1970),
-/// inode.
+/// A file's size in bytes, time of modification, time of change (both in seconds and nanoseconds
+/// since 1970) and inode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamp(i64, i64, u64, i64, u64, u64);
 
 impl Stamp {
-    /// Returns the stamp of what the system says of a file.
+    /// Returns the stamp in the result of `stat`.
     #[expect(
         clippy::useless_conversion,
         clippy::unnecessary_cast,
@@ -37,7 +37,7 @@ impl Stamp {
         )
     }
 
-    /// Returns the stamp of what a path leads to.
+    /// Returns the stamp of the file that a path leads to; `None` if there is none.
     pub fn from_path(path: &Path) -> Option<Self> {
         let stat = rustix::fs::statat(CWD, path, AtFlags::empty()).ok()?;
         Some(Self::from_stat(&stat))
@@ -48,11 +48,12 @@ impl Stamp {
         time(self.1, self.2)
     }
 
-    /// Returns how much longer than until `time` the file needs to become stable, or `None` if it
-    /// was stable then.
+    /// Returns how long after `time` the file would have to stay unchanged to count as stable;
+    /// `None` if it was stable at `time`.
     pub fn time_until_stable(&self, time: SystemTime) -> Option<Duration> {
         let changed = self::time(self.3, self.4);
-        // How long the file system may give the same time to two changes.
+        // Within one tick, the file system may give the same time to two changes. File systems that
+        // count only seconds have a longer one.
         let tick = if self.4 == 0 { COARSE_TICK } else { TICK };
         let rest = (changed + tick).duration_since(time).ok()?;
         (!rest.is_zero()).then_some(rest)

@@ -46,7 +46,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
-/// Number of files in one task. A directory with more than twice as many is split.
+/// Number of files in one task. A directory with more than twice as many is split into several tasks.
 const FILES_PER_TASK: usize = 128;
 
 const TASKS_WORTH_A_HELPER: usize = 6;
@@ -54,7 +54,7 @@ const TASKS_WORTH_A_HELPER: usize = 6;
 /// Maximum number of workers. More gain nothing because of the kernel's locks on directories.
 const MAX_WORKERS: usize = 12;
 
-/// File systems of the kernel at the top of a system. They are never walked.
+/// Names of directories in `/` that are file systems of the kernel. They are never walked.
 const PSEUDO_DIRECTORIES: [&[u8]; 3] = [b"proc", b"sys", b"dev"];
 
 /// Maximum size of one directory's entries, in bytes, which are some 400,000 entries. A larger
@@ -66,22 +66,22 @@ pub const MAX_ENTRIES_BYTES: usize = 24 * 1024 * 1024;
 
 const ENTRY_BYTES: usize = 96;
 
-/// How many ignored entries are counted before giving up.
+/// How many ignored entries are counted at most.
 const MAX_IGNORED_ENTRIES: usize = 50_000;
 
 const GIT: &[u8] = b".git";
 
-/// The directory with a project's dependencies, which may be hundreds of thousands of files.
+/// The name of a directory with the dependencies of a project, which may have hundreds of thousands of files.
 const NODE_MODULES: &[u8] = b"node_modules";
 
 /// How directories called `node_modules` are treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NodeModules {
-    /// The directories are not entered, but counted.
+    /// They are not entered, but counted.
     LeftOut,
     /// They were asked for by name, so git's rules don't exclude them.
     Named,
-    /// The directories are like others.
+    /// They are treated like any other directory.
     Ordinary,
 }
 
@@ -96,18 +96,18 @@ pub struct WalkOptions {
     pub visit_ignored: bool,
 }
 
-/// A file that was met.
+/// A file that the walk has met.
 #[derive(Debug)]
 pub struct WalkEntry<'a> {
     /// The entry's directory.
     pub dir: BorrowedFd<'a>,
     /// The entry's name in the directory.
     pub name: &'a CStr,
-    /// The path below the start of the walk.
+    /// The path relative to the start of the walk.
     pub path: &'a [u8],
     /// The type: a regular file, a link or something special, but never a directory.
     pub file_type: FileType,
-    /// Why it is ignored, if it is.
+    /// Why it is ignored; `None` if it is not.
     pub ignored: Option<IgnoreSource>,
 }
 
@@ -123,9 +123,9 @@ pub trait Visitor: Send {
     /// Takes a file that is wanted.
     fn visit(&mut self, found: &WalkEntry<'_>);
 
-    /// Ends the visits, on the worker's own thread.
+    /// Called when the worker has no more files, on its own thread.
     fn finish(&mut self) {
-        // Most visitors have nothing to end.
+        // Most visitors have nothing to do here.
     }
 }
 
@@ -134,9 +134,9 @@ pub trait Visitor: Send {
 pub struct WalkReport {
     /// Directories that could not be read.
     pub unreadable: usize,
-    /// The first of them, with the reason.
+    /// The first directory that could not be read, with the reason.
     pub unreadable_example: Option<String>,
-    /// True if counting ignored files was given up, so that there are more.
+    /// True if more files are ignored than were counted.
     pub more_ignored: bool,
     /// Number of directories called `node_modules` that were skipped and that `.geminiignore` does
     /// not exclude.
@@ -146,7 +146,7 @@ pub struct WalkReport {
 #[derive(Default)]
 struct Outcome {
     report: WalkReport,
-    /// Why the start itself can't be walked: its `.geminiignore` can't be read.
+    /// Why the walk fails: the `.geminiignore` of its start can't be read.
     closed: Option<ToolError>,
 }
 
@@ -207,7 +207,7 @@ pub fn walk<V: Visitor>(
     cancel: &Cancellation,
     make: impl Fn() -> V + Sync,
 ) -> Result<(Vec<V>, WalkReport), ToolError> {
-    // The start may be a link inside of the workspace: from here on its real path counts.
+    // The start may be a link to another directory of the workspace. From here on, its real path counts.
     let named = place;
     let place = &workspace.real_directory(named)?;
     let path = slashed(place);
@@ -260,7 +260,7 @@ impl SharedWalk<'_> {
             let mut alone = true;
             worker.tasks.push(Task::Directory(first));
             while worker.step() {
-                // Asked once, also where there is no second processor.
+                // This is done only once, even if there is no second processor to start a helper for.
                 if alone && worker.tasks.len() >= TASKS_WORTH_A_HELPER {
                     alone = false;
                     for _ in 1..processors().min(MAX_WORKERS) {
@@ -323,7 +323,7 @@ struct Worker<'a, V> {
     _alarm: Alarm<'a>,
 }
 
-/// Stops the walk when a worker panics, so that the others don't wait for it for ever.
+/// Stops the walk if a worker panics, because the others would wait for it forever.
 struct Alarm<'a>(&'a SharedWalk<'a>);
 
 impl Drop for Alarm<'_> {
@@ -414,7 +414,7 @@ impl<'a, V: Visitor> Worker<'a, V> {
         self.sort_out(task, &scope, dir);
     }
 
-    /// Queues the files and directories of a listed directory so that the files come next.
+    /// Queues the files and directories of a listed directory. The files are taken first.
     fn sort_out(&mut self, task: &Directory, scope: &IgnoreScope, dir: OwnedFd) {
         let mut files = Files {
             path: task.path.clone(),
@@ -456,12 +456,12 @@ impl<'a, V: Visitor> Worker<'a, V> {
                 ignored,
             }));
         }
-        // The last one is taken first: with the order turned round, that is the first.
+        // Tasks are taken from the end, so the order is reversed to take the first one first.
         tasks.reverse();
         let count = files.entries.len();
         let mut piece = count.max(1);
         if count > 2 * FILES_PER_TASK {
-            // What a large directory has taken is not kept while its files are looked at.
+            // The memory for the entries of a large directory is freed before its files are visited.
             self.entries = Entries::default();
             piece = FILES_PER_TASK;
         }
@@ -534,7 +534,7 @@ impl<'a, V: Visitor> Worker<'a, V> {
     }
 
     fn visit_files(&mut self, files: &Files, range: Range<usize>) {
-        // From here on paths are as they are shown.
+        // From here on, `self.path` is relative to the start of the walk, as visitors get it.
         self.path.clear();
         self.path
             .extend_from_slice(&files.path[self.shared.start..]);
@@ -554,7 +554,7 @@ impl<'a, V: Visitor> Worker<'a, V> {
     }
 
     fn unreadable(&self, path: &[u8], errno: Errno) {
-        // A directory that vanished or became a link meanwhile is not a loss.
+        // A directory that was removed or replaced by a link meanwhile counts as if it had never been there.
         if matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP) {
             return;
         }

@@ -39,19 +39,19 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-/// How long a call waits for another one that edits the same file.
+/// How long a call waits for another one that has locked the same file.
 const LOCK_WAIT: Duration = Duration::from_secs(20);
 
 /// Where a write goes: an existing file, which is locked, or a name that does not exist.
 #[derive(Debug)]
 pub struct Target {
     entry: Entry,
-    /// The present file; holding it open holds the lock.
+    /// The present file; it is locked as long as it is open. `None` if there is none.
     pub current: Option<OpenFile>,
-    /// The call's cancellation. Once it is over, nothing is put in place any more.
+    /// The call's cancellation: nothing is put in place once the call has been cancelled.
     cancel: Cancellation,
     recorded: Option<PendingChange>,
-    /// The memory that is told of what is written.
+    /// Remembers what is written for the conversation; `None` if nothing is to be remembered.
     seen: Option<Arc<SeenFiles>>,
 }
 
@@ -97,13 +97,13 @@ impl Workspace {
                 return Ok(target(entry, None));
             };
             match flock(&file.file, FlockOperation::NonBlockingLockExclusive) {
-                // The lock is worth something only if its file is still the one by that name.
+                // While this call waited for the lock, another may have replaced the file.
                 Ok(()) if is_at(&entry, name, &file.stat) => {
                     let stat = fstat(&file.file).map_err(|e| Self::path_error(e.into(), place))?;
                     return Ok(target(entry, Some(OpenFile { stat, ..file })));
                 }
                 Ok(()) => {}
-                // A file system without locks: the look before the exchange must do.
+                // The file system has no locks. The comparison just before the exchange has to suffice.
                 Err(Errno::NOLCK | Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => {
                     return Ok(target(entry, Some(file)));
                 }
@@ -160,7 +160,7 @@ fn open_present(
         }
         other => return Err(super::special_file(place, other)),
     }
-    // The exchange would not ask whether the file itself may be written.
+    // An exchange of names would succeed even if the file itself may not be written to.
     accessat(&entry.dir, name, Access::WRITE_OK, AtFlags::EACCESS).map_err(fail)?;
     Ok(Some(OpenFile {
         file: File::from(fd),
@@ -220,7 +220,7 @@ impl Target {
         let path = place.path();
         let fail = |e| system_error(e, &path.display().to_string());
         let dir = self.entry.dir.as_fd();
-        // Private until it has the mode of the file that it replaces.
+        // Only the user may read the new file until it has the mode of the file that it replaces.
         let mode = Mode::from_raw_mode(if self.current.is_some() { 0o600 } else { 0o666 });
         if let Some(current) = &self.current
             && in_place::is_needed(&self.entry, current)
@@ -235,7 +235,7 @@ impl Target {
         if let Some(mut new) = NewFile::nameless(dir, mode).map_err(fail)? {
             self.fill(&mut new.file, path, &mut produce)?;
             match self.put(&new) {
-                // No way to name it here.
+                // The file system can't name a file that was made without a name.
                 Err(PlacementError::System(Errno::NOENT | Errno::NOTSUP)) => {}
                 result => return result.map_err(|unplaced| self.error(unplaced, path)),
             }
@@ -246,8 +246,8 @@ impl Target {
             .map_err(|unplaced| self.error(unplaced, path))
     }
 
-    /// Writes the new content into the present file. A file with other names is refused: they may
-    /// lie anywhere, and nobody has agreed to changing those.
+    /// Writes the new content into the present file. Refuses a file with other names (hard links), which may be
+    /// anywhere: nobody has agreed to change their content.
     fn overwrite(
         &self,
         current: &OpenFile,
@@ -263,7 +263,7 @@ impl Target {
             );
             return Err(error.with_hint("Let the user write it, or run_shell_command."));
         }
-        // What is produced may be made of what the file holds.
+        // The new content is complete before the file is touched, because it may be made from what the file holds.
         let mut new = tempfile::tempfile().map_err(fail)?;
         produce(&mut new).map_err(fail)?;
         let unplaced = |unplaced| self.error(unplaced, path);
@@ -320,7 +320,7 @@ impl Target {
         Some(path)
     }
 
-    /// Remembers what the caller has written.
+    /// Remembers that the caller knows what it has written.
     fn remember(&self, written: &File) {
         if let (Some(seen), Some(path)) = (&self.seen, self.real_path()) {
             seen.wrote(path, written, self.current.as_ref());
@@ -347,7 +347,7 @@ impl Target {
 
     fn put(&self, new: &NewFile<'_>) -> Result<Option<String>, PlacementError> {
         if self.recorded.is_some() {
-            // The next writer of this file waits, and so its change is recorded after this one.
+            // The next writer of this file waits for this lock, so its change is recorded after this one.
             let _ = flock(&new.file, FlockOperation::NonBlockingLockExclusive);
         }
         let changed = self.change(Some(&new.file), |backup| match &self.current {
@@ -418,13 +418,13 @@ impl Target {
     /// Returns the number of other names (hard links) of the present file. They keep the old
     /// content.
     pub fn other_names(&self) -> u64 {
-        // The type differs between systems.
+        // The type of the number differs between systems.
         let names = |file: &OpenFile| i128::from(file.stat.st_nlink);
         let others = self.current.as_ref().map_or(1, names) - 1;
         u64::try_from(others).unwrap_or(0)
     }
 
-    /// Returns the present file once more, for reading while the new one is written.
+    /// Returns the present file with another handle, to read from while the new file is written.
     ///
     /// # Errors
     ///
@@ -439,8 +439,8 @@ impl Target {
     }
 }
 
-/// Makes the missing directories, each in the one before, and runs `act` in the last. If that
-/// fails, the new directories are removed again.
+/// Creates the missing directories, each in the one before, and calls `act` with the last one. If something fails, the
+/// new directories are removed again.
 fn within(
     dir: BorrowedFd<'_>,
     missing: &[OsString],
@@ -458,7 +458,7 @@ fn within(
     let result =
         openat(dir, name, flags, Mode::empty()).and_then(|next| within(next.as_fd(), rest, act));
     if result.is_err() && is_made {
-        // Another program may use it already; then it stays.
+        // The directory stays if another program has put something into it.
         let _ = unlinkat(dir, name, AtFlags::REMOVEDIR);
     }
     result

@@ -114,7 +114,7 @@ struct Search<'a> {
     buffer: Vec<u8>,
     filled: usize,
     base: u64,
-    /// Line number of the last match, or of the buffer's beginning.
+    /// Number of the line of the last match, or of the line on which the buffer begins.
     line: u64,
     matches: Vec<Match>,
 }
@@ -128,8 +128,9 @@ pub(super) fn find_all(
     let size = usize::try_from(open.size())
         .unwrap_or(usize::MAX)
         .saturating_add(1);
-    // Room for a whole text before and after a piece's edge, and a multiple of every unit. In
-    // an encoding whose characters can't be told apart from the middle there are no pieces.
+    // A piece has room for the whole text on both sides of its edge, and its size is a multiple of
+    // every code unit. In an encoding whose characters can be told only from the beginning of a
+    // line, the whole file is one piece.
     let piece = if needle.encoding.is_ambiguous() {
         size
     } else {
@@ -157,7 +158,7 @@ pub(super) fn find_all(
             search.find_before(search.filled)?;
             return Ok(search.matches);
         }
-        // A place near the end may go on in the next piece.
+        // A match near the end of the piece is left to the next one, which has all of it.
         let settled = capacity - needle.length() - 4 * needle.newline.len();
         let counted = search.find_before(settled)?;
         search.move_on(settled, counted);
@@ -165,8 +166,8 @@ pub(super) fn find_all(
 }
 
 impl Search<'_> {
-    /// Finds the matches that begin before `end`. Returns the position up to which lines have been
-    /// counted.
+    /// Finds the matches that begin before `end` in the buffer. Returns the position in the buffer
+    /// up to which lines have been counted.
     fn find_before(&mut self, end: usize) -> Result<usize, ToolError> {
         let text = &self.buffer[..self.filled];
         let taken = self

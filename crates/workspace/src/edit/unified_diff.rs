@@ -18,7 +18,7 @@ const CONTEXT_BYTES: u64 = 32 * 1024;
 
 const DIFF_PLACES: usize = 200;
 
-/// The most bytes of a text that is compared with another, or shown whole.
+/// Maximum size in bytes of a text that is compared with another, or shown as a whole.
 pub const SHOWN_BYTES: usize = 1024 * 1024;
 
 const SHOWN_LINES: u64 = 100_000;
@@ -75,8 +75,8 @@ impl Replacement {
         Ok((diff, stat))
     }
 
-    /// Returns how many of the places share a hunk because their context touches, and where the
-    /// hunk ends.
+    /// Returns how many of the next places are in one hunk, because the lines around them touch,
+    /// and the offset at which the hunk ends.
     fn hunk(&self, source: &OpenFile, begin: u64, places: &[Match]) -> io::Result<(usize, u64)> {
         let (mut count, mut end, mut new_bytes) = (0, begin, 0);
         while let Some(next) = places.get(count)
@@ -91,7 +91,8 @@ impl Replacement {
         Ok((count, end))
     }
 
-    /// Returns the old and new number of lines of a place, if it is too large to show.
+    /// Returns how many old and new lines a place has if these are too large to show; `None` if
+    /// they can be shown.
     fn unshown(&self, source: &OpenFile, found: &Match) -> io::Result<Option<(u64, u64)>> {
         let new = self.text_for(found);
         let length = found.end - found.start;
@@ -164,7 +165,7 @@ fn push_hunk(
     let (Some(first), Some(last)) = (ops.first(), ops.last()) else {
         return;
     };
-    // As Gemini CLI writes it, a count of one too.
+    // Gemini CLI writes the count even if it is one.
     let range = |before: u64, lines: Range<usize>| {
         let is_empty = lines.is_empty();
         let start = before + lines.start as u64 + u64::from(!is_empty);
@@ -200,7 +201,7 @@ fn count_changes(stat: &mut DiffStat, ops: &[DiffOp]) {
 
 /// Returns a unified diff of two whole texts, and its statistics.
 pub fn diff_texts(old: &str, new: &str, name: &str) -> (String, DiffStat) {
-    // A line feed in a name must not make a line of its own.
+    // A line feed in the name must not begin another line of the diff.
     let name = &*gemini_tools_core::text::visible(name);
     if !is_shown(old.as_bytes()) || !is_shown(new.as_bytes()) {
         let lines = |text: &str| text.split_inclusive('\n').count() as u64;

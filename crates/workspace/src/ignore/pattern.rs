@@ -9,9 +9,9 @@ enum Token {
     Separator,
     AnyByte,
     Star,
-    /// `**/`: any number of whole components, or none.
+    /// `**/`: any number of directories, or none.
     AnyDirectories,
-    /// A final `**`: at least one component.
+    /// A final `**`: everything below, but not the directory itself.
     Rest,
     Class {
         negated: bool,
@@ -81,7 +81,7 @@ impl RulePattern {
             path
         };
         match &self.form {
-            // Mostly the first byte differs.
+            // Most texts differ in the first byte already, which is compared faster alone.
             Form::Exact(literal) => text.first() == literal.first() && text == literal,
             Form::Suffix(literal) => text
                 .strip_suffix(literal.as_slice())
@@ -142,9 +142,9 @@ fn has_end(tokens: &[Token], text: &[u8]) -> bool {
     end.all(|token| bytes.next().is_some_and(|byte| token.matches(*byte)))
 }
 
-/// Matches by backtracking to the last `*` and the last `**/` only. That suffices: whatever an
-/// earlier one could take in addition, the later one can take as well. So the time is bounded by
-/// the product of both lengths.
+/// Matches a text by going back to the last `*` and the last `**/` only. That suffices: whatever an
+/// earlier one could match besides, the later one can match as well. So the time is bounded by the
+/// product of both lengths.
 fn matches_tokens(tokens: &[Token], text: &[u8]) -> bool {
     let (mut token, mut at) = (0, 0);
     let mut star: Option<(usize, usize)> = None;
@@ -206,8 +206,8 @@ fn tokenize(pattern: &[u8]) -> Option<Vec<Token>> {
                         any_directories(&mut tokens);
                         i += 1;
                     }
-                    // At least one directory: git lets `**` stand for none only before a
-                    // slash that is not escaped.
+                    // At least one directory: git lets `**` match no directory only before a slash
+                    // that is not escaped.
                     [b'\\', b'/', ..] if is_component => {
                         any_directories(&mut tokens);
                         tokens.push(Token::Star);
@@ -250,7 +250,7 @@ fn class(pattern: &[u8], start: usize) -> Option<(Token, usize)> {
     let negated = matches!(pattern.get(start + 1)?, b'!' | b'^');
     let first = start + 1 + usize::from(negated);
     let mut ranges = Vec::new();
-    // The byte before a hyphen. A range or a named class is not one.
+    // The byte before a hyphen, which begins a range; `None` behind a range or a named class.
     let mut previous = None;
     let mut i = first;
     loop {

@@ -1,9 +1,4 @@
-//! A change on its way into the journal.
-//!
-//! When the new content of a file is ready, the journal decides where the old file goes and what
-//! will be recorded. The old file, which the write would remove, is renamed, and one line is
-//! appended to a log. So keeping costs nearly nothing, and only a change that was made has a line.
-//! A kill between these calls leaves a change without its line.
+//! A single change while it is being recorded in the journal.
 
 use super::Journal;
 use super::entry::{JournalEntry, OldContent};
@@ -17,20 +12,20 @@ use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// The call that makes a change.
+/// Who makes a change, and on behalf of which call.
 #[derive(Debug, Clone, Default)]
 pub struct ChangeOrigin {
     /// The tool's name.
     pub tool: String,
     /// The call's id, if it has one.
     pub call: Option<String>,
-    /// The id that the change gets in the journal, if it is given.
+    /// The id of the change in the journal; `None` for a new one.
     pub id: Option<String>,
     /// The ids of the changes that are undone by this one, newest first.
     pub undoes: Vec<String>,
     /// True for a file of the user's own outside of all roots ([`Workspace::for_user_file`]).
     pub is_users_file: bool,
-    /// True if the caller is to be taken to know what is written ([`crate::seen`]).
+    /// True if the caller counts as knowing what is written from then on ([`crate::seen`]).
     pub is_remembered: bool,
 }
 
@@ -76,7 +71,7 @@ pub(crate) struct Backup {
     pub(super) journal: Arc<Journal>,
     pub(super) hour: Hour,
     pub(super) entry: JournalEntry,
-    /// True if the user wants nothing of this file kept.
+    /// True if the user has excluded this file from the journal, so that no content is kept.
     pub(super) is_excluded: bool,
     /// True if the journal may exceed its limits after the change.
     pub(super) is_prune_due: bool,
@@ -89,12 +84,8 @@ impl Backup {
         self.entry.old_content == OldContent::Moved
     }
 
-    /// Moves the old file, called `name` in `dir`, into the journal and makes it private. The log
-    /// has its former mode.
-    ///
-    /// # Errors
-    ///
-    /// Returns the operating system's error if the file can't be moved.
+    /// Moves the old file, which has the name `name` in `dir`, into the journal, and makes it
+    /// readable for the user only. The journal's entry has its former mode.
     pub(crate) fn take(&self, dir: BorrowedFd<'_>, name: &str, old: &File) -> Result<(), Errno> {
         if self.takes_old_file() {
             renameat(dir, name, &self.hour.dir, &*self.entry.id)?;
@@ -103,7 +94,7 @@ impl Backup {
         Ok(())
     }
 
-    /// Records the state of a file that was written in place, after the write.
+    /// Records what a file is after it was written in place.
     pub(crate) fn has_left(&mut self, file: &File) {
         if let Ok(stat) = fstat(file) {
             self.entry.after = Some(if self.is_excluded {
@@ -114,8 +105,8 @@ impl Backup {
         }
     }
 
-    /// Records that the change was made, and removes what exceeds the journal's limits. Returns why
-    /// the change can't be undone, if so.
+    /// Appends the entry to the journal's log, and removes what exceeds the journal's limits.
+    /// Returns why the change can't be undone; `None` if it can.
     pub(crate) fn record(&self) -> Option<String> {
         self.is_made.set(true);
         let is_written = self.hour.append(std::slice::from_ref(&self.entry));

@@ -1,4 +1,4 @@
-//! Keeping what a command changes, before it does.
+//! Keeps what a command changes, before the command changes it.
 //!
 //! The watcher of a command names each path before the command touches it. On the first touch its
 //! state is kept: a file that is about to lose its name gets a second name in the journal, any
@@ -44,8 +44,8 @@ pub struct ChangeCounts {
 struct OriginalState {
     id: String,
     state: Option<FileState>,
-    /// Where the old content is. `Lost` without a reason means that there was none, or that it has
-    /// not been touched yet.
+    /// Where the old content is. `Lost` without a reason means that the path did not exist, or that its content has not
+    /// been kept yet, because only its mode was changed.
     kept: OldContent,
     is_excluded: bool,
 }
@@ -56,13 +56,13 @@ impl OriginalState {
     }
 }
 
-/// A file with several names, in the state in which the command first touched one of them.
+/// A file with several names (hard links), as it was when the command first touched one of them.
 #[derive(Debug)]
 struct LinkedFile {
     state: FileState,
-    /// The id under which the copy of its content is stored.
+    /// The id under which the journal has a copy of its content; `None` if there is none.
     kept: Option<String>,
-    /// Its state when it last lost a name, if it had been changed by then.
+    /// Its state when the command last removed one of its names; `None` if it was unchanged then.
     left: Option<FileState>,
 }
 
@@ -95,7 +95,7 @@ impl CommandChanges {
     /// that git ignores are kept with `takes_ignored` only.
     pub fn new(workspace: &Workspace, tool: &str, line: &str, takes_ignored: bool) -> Option<Self> {
         let journal = Arc::clone(workspace.journal.get()?);
-        // By its parent, which another process does not have.
+        // Determined now, because it depends on the parent process, and another process records the changes.
         journal.caller();
         Some(Self {
             scope: ChangeScope::new(workspace, &journal.home, takes_ignored),
@@ -112,7 +112,7 @@ impl CommandChanges {
         })
     }
 
-    /// Creates an empty collection for an undo. Returns `None` if the workspace has no journal.
+    /// Creates an empty collection for the changes that an undo makes; `None` if the workspace has no journal.
     pub(super) fn of_undo(workspace: &Workspace, undo: UndoOrigin) -> Option<Self> {
         let changes = Self::new(workspace, super::UNDO, "", true)?;
         Some(Self {
@@ -148,12 +148,12 @@ impl CommandChanges {
         }
     }
 
-    /// Counts a change of which nothing more is known.
+    /// Counts a change that can't be undone, because the path is not known or too many were changed.
     pub fn miss(&mut self) {
         self.missed = self.missed.saturating_add(1);
     }
 
-    /// Keeps what an absolute path without links names, before a command touches it.
+    /// Keeps what is at a path before a command touches it. The path is absolute and has no links.
     pub fn touch(&mut self, path: &Path, access: Access) {
         if self.before.contains_key(path.as_os_str()) {
             if access == Access::Name
@@ -206,8 +206,7 @@ impl CommandChanges {
         self.before.insert(path.into(), before);
     }
 
-    /// Records the state in which a file is left to its other names, which the command may never
-    /// touch.
+    /// Records the state of a file that loses a name but has others, since the command may never touch these.
     fn note_loss_of_name(&mut self, now: &FileState) {
         if let Some(linked) = self.linked.get_mut(&now.stamp.file()) {
             let first = &linked.state;
@@ -216,8 +215,8 @@ impl CommandChanges {
         }
     }
 
-    /// Returns the state in which the command found a file. It may have written the file by another
-    /// name already.
+    /// Returns the state in which the command found a file, which is not the present one if the command has written to
+    /// the file by another name.
     fn first_state(&mut self, state: FileState) -> FileState {
         let file = state.stamp.file();
         if state.is_file() && state.links.is_some() {
@@ -232,8 +231,7 @@ impl CommandChanges {
         linked.map_or(state, |linked| linked.state.clone())
     }
 
-    /// Keeps the content of a file, unless it has been written already or is kept under another
-    /// name.
+    /// Keeps the content of a file, unless the command has changed it already or a copy was made under another name.
     fn keep_once(&mut self, path: &Path, stat: Stat, access: Access, before: &mut OriginalState) {
         let stamp = ContentStamp::from(&stat);
         let linked = self.linked.get(&stamp.file());
@@ -246,7 +244,7 @@ impl CommandChanges {
         {
             return;
         }
-        // The copy has to be that of all names.
+        // One copy has to serve all names of the file.
         let access = if linked.is_some() {
             Access::Content
         } else {
@@ -260,7 +258,7 @@ impl CommandChanges {
         }
     }
 
-    /// Keeps the content of a file of which so far only the mode or a name was to change.
+    /// Keeps the content of a file that was touched before, if that touch did not need a copy and this one does.
     fn touch_again(&mut self, path: &Path, access: Access) {
         let Some(mut before) = self.before.remove(path.as_os_str()) else {
             return;
@@ -293,7 +291,7 @@ impl CommandChanges {
     }
 
     fn move_tree(&mut self, from: &Path, to: &Path) {
-        // The content lives on elsewhere, where it may be written.
+        // The content lives on at the new path, where the command may write to it, so it is copied.
         self.touch(from, Access::Content);
         self.touch(to, Access::Name);
         let found = self.scope.look(from);
@@ -320,7 +318,7 @@ impl CommandChanges {
                 Err(reason) => return OldContent::Lost(reason),
             },
         };
-        // With another name, the content would be changed by any program that knows that.
+        // Through another name, any program could change the kept content, so such a file is copied.
         if access == Access::Name
             && i128::from(stat.st_nlink) == 1
             && linkat(CWD, path, dir, id, AtFlags::empty()).is_ok()

@@ -1,4 +1,4 @@
-//! One change, as the journal stores it.
+//! One change of one file, as the journal stores it.
 
 use rustix::fs::Stat;
 use serde::{Deserialize, Serialize};
@@ -46,11 +46,11 @@ impl From<&Stat> for ContentStamp {
 /// A file before or after a change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileState {
-    /// The file that held the content.
+    /// Which file it was, and when it was last written.
     pub stamp: ContentStamp,
-    /// Twelve bits of its mode.
+    /// The permission bits, with those for set-user-ID, set-group-ID and sticky: 12 bits.
     pub mode: u32,
-    /// The SHA-256 of a small content in hexadecimal digits.
+    /// The SHA-256 of the content in hexadecimal digits; `None` if the content is large or not to be kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -81,9 +81,9 @@ pub(crate) enum NodeKind {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OldContent {
-    /// The file itself was moved into the journal.
+    /// The old file itself is in the journal.
     Moved,
-    /// The journal has a copy.
+    /// A copy of the old file is in the journal.
     Copied,
     /// The content is lost, for this reason. The reason is empty where there was no file.
     Lost(String),
@@ -100,7 +100,7 @@ impl Default for OldContent {
 pub struct JournalEntry {
     /// The entry's id, unique in the journal.
     pub id: String,
-    /// The time, in milliseconds since 1970.
+    /// The time of the change, in milliseconds since 1970.
     pub at: u64,
     /// The program that had the change made.
     pub by: String,
@@ -108,16 +108,17 @@ pub struct JournalEntry {
     pub session: String,
     /// The tool, or `undo`.
     pub tool: String,
-    /// The call's id. For an undo it is that of its first change.
+    /// The id of the tool call, if it has one. All changes of an undo have the id of its first change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<String>,
-    /// The id of the command that made this and other changes, which is that of its first entry.
+    /// The id of the command that made the change, which is the id of the command's first change; `None` for other
+    /// tools.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
-    /// The beginning of the command's line, in its first entry.
+    /// The beginning of the command line, in the first change of a command only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<String>,
-    /// The absolute path without links. It is lossy if `raw` is set.
+    /// The absolute path without links. If it is not UTF-8, `raw` has its bytes.
     pub(crate) path: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) raw: Option<Vec<u8>>,
@@ -128,14 +129,13 @@ pub struct JournalEntry {
     pub before: Option<FileState>,
     /// The file after; `None` where it was removed.
     pub after: Option<FileState>,
-    /// The state in which the file was left to its other names, if the command changed it before
-    /// removing this one.
+    /// What the file was when it lost the name `path` but kept others, if the command had changed it before that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) left: Option<FileState>,
-    /// The place of the old content.
+    /// Whether and how the old content is kept.
     #[serde(rename = "kept")]
     pub old_content: OldContent,
-    /// How many directories above the file the change has made.
+    /// How many of the directories above the file the change has created.
     #[serde(default)]
     pub made: usize,
     /// The ids of the changes that this one has taken back, newest first.

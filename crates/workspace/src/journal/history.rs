@@ -7,30 +7,30 @@ use std::collections::HashMap;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// The entries, in the order in which the changes were made.
+/// All entries of a journal, in the order in which the changes were made.
 #[derive(Debug, Default)]
 pub struct History {
     /// The entries, oldest first.
     pub entries: Vec<JournalEntry>,
     by_id: HashMap<String, usize>,
-    /// For each entry that was undone, by index, the index of the undo.
+    /// The index of the undo, for each index of an entry that is undone.
     undone_by: HashMap<usize, usize>,
 }
 
-/// A choice of entries; all conditions hold together.
+/// Which entries are chosen: those that meet all conditions.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
     /// Ids of entries, undos or commands; empty for all.
     pub ids: Vec<String>,
     /// Files, or directories with all below them; empty for all.
     pub paths: Vec<PathBuf>,
-    /// The session.
+    /// The session that made the change; `None` for any.
     pub session: Option<String>,
-    /// The earliest moment, in milliseconds since 1970.
+    /// The earliest time of a change, in milliseconds since 1970; `None` for any.
     pub since: Option<u64>,
-    /// Directories that the files are below, unless they are memory files; empty for all.
+    /// Directories that the files must be below; empty for all. Memory files of the user are chosen wherever they are.
     pub roots: Vec<PathBuf>,
-    /// True to leave out undos and what they have undone.
+    /// True to leave out undos, and changes that are undone.
     pub standing: bool,
 }
 
@@ -51,7 +51,7 @@ impl History {
         };
         let mut entries = Vec::new();
         for hour in place::hours(&dir)? {
-            // It may be removed at this moment.
+            // The directory of the hour may be removed by another call at this moment.
             let path = journal.join(hour.to_string());
             let opened = place::open_hour(&dir, hour).map_err(|e| fail(&path, e))?;
             let Some(hour_dir) = opened else {
@@ -62,7 +62,7 @@ impl History {
             };
             let mut log = Vec::new();
             file.read_to_end(&mut log)?;
-            // A line that a full disk has cut is skipped.
+            // A line that was cut because the disk was full does not parse, and is skipped.
             for line in log.split(|byte| *byte == b'\n') {
                 if let Ok(entry) = serde_json::from_slice(line) {
                     entries.push(JournalEntry { hour, ..entry });
@@ -76,7 +76,7 @@ impl History {
         let ids = entries.iter().enumerate();
         let by_id: HashMap<String, usize> = ids.map(|(i, entry)| (entry.id.clone(), i)).collect();
         let mut undone_by = HashMap::new();
-        // From the newest on, because an undo that is undone itself counts no more.
+        // The newest entries come first, because an undo that was itself undone does not count.
         for (i, entry) in entries.iter().enumerate().rev() {
             if undone_by.contains_key(&i) {
                 continue;
@@ -101,7 +101,7 @@ impl History {
         self.undone_by.get(&index).map(|by| &self.entries[*by])
     }
 
-    /// Returns true if one step of an undo reverts both entries because one command made them.
+    /// Returns true if an undo must revert both entries together, because they are one or one command made them.
     pub fn is_one_step(&self, one: usize, other: usize) -> bool {
         let command = |index: usize| self.entries[index].command.as_ref();
         one == other || command(one).is_some() && command(one) == command(other)

@@ -1,9 +1,9 @@
 //! Intents: what a change of several files is about to do, written down before it begins.
 //!
 //! Below the journal, `intents/` has a file for each change that is under way, locked by the process that makes it. Its
-//! first line names what will be prepared, so that nothing is left over if that ends early; its second line has
-//! everything that is needed to complete the change or to take it back. A file that nobody has locked is that of a
-//! process that was killed.
+//! first line names what will be prepared, so that this can be removed if the process ends early. Its second line has
+//! everything that is needed to complete the change or to take it back. If nobody has locked such a file, its process
+//! was killed.
 
 use super::backup::PendingChange;
 use super::entry::{ContentStamp, JournalEntry, OldContent};
@@ -20,8 +20,8 @@ use std::path::{Path, PathBuf};
 
 const INTENTS: &str = "intents";
 
-/// A step of a change: the entry that records it, and the name that the new file has until then and the old one
-/// afterwards, in the nearest directory that exists.
+/// A step of a change of several files: the entry that records it, and a temporary name. The new file has this name
+/// before the step, and the old file after it, in the nearest directory above the path that exists.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct StepRecord {
     pub(crate) entry: JournalEntry,
@@ -29,7 +29,8 @@ pub(crate) struct StepRecord {
 }
 
 impl StepRecord {
-    /// Makes the record of a step that is not prepared.
+    /// Creates the record of a step before its new file is written. `missing` is how many directories above `path`
+    /// don't exist yet.
     pub(crate) fn new(path: &Path, missing: usize, temporary: String) -> Self {
         let is_text = path.to_str().is_some();
         let entry = JournalEntry {
@@ -43,20 +44,20 @@ impl StepRecord {
         Self { entry, temporary }
     }
 
-    /// Returns the path of the temporary name.
+    /// Returns the path of the file with the temporary name.
     pub(crate) fn temporary_path(&self) -> PathBuf {
         let path = self.entry.path();
         let dir = path.ancestors().nth(self.entry.made + 1);
         dir.unwrap_or(&path).join(&self.temporary)
     }
 
-    /// Returns the file before and after the step.
+    /// Returns which content the path has before and after the step; `None` where it has no file.
     pub(crate) fn stamps(&self) -> [Option<ContentStamp>; 2] {
         [&self.entry.before, &self.entry.after].map(|state| Some(state.as_ref()?.stamp))
     }
 
-    /// Keeps the old content and completes the entry. `new` is the file that will be there. Returns why the step can't
-    /// be undone, if it should be kept and is not.
+    /// Keeps the old content in the journal and completes the entry. `new` is the file that will be there. Returns why
+    /// the step can't be undone, if it should be possible and is not.
     pub(crate) fn prepare(
         &mut self,
         change: Option<&mut PendingChange>,
@@ -73,7 +74,8 @@ impl StepRecord {
         change.origin.id = Some(self.entry.id.clone());
         match change.prepare(target, old, new, false) {
             Ok(backup) => {
-                // The intent says from now on whether the copy stays.
+                // Whether the copy stays is decided by the intent from now on, so dropping the backup must not remove
+                // it.
                 backup.is_made.set(true);
                 let (made, path, raw) = (
                     self.entry.made,
@@ -94,12 +96,12 @@ impl StepRecord {
     }
 }
 
-/// What a change of several files does.
+/// The content of an intent: the steps of a change of several files.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct IntentRecord {
-    /// True if everything is prepared, so that the change can be completed.
+    /// True if all steps are prepared, so that the change can be completed.
     pub(crate) is_prepared: bool,
-    /// True if the entries go into the journal's log.
+    /// True if the workspace has a journal, whose log the entries go into.
     pub(crate) is_recorded: bool,
     pub(crate) steps: Vec<StepRecord>,
 }
@@ -118,11 +120,11 @@ fn hour_of(entry: &JournalEntry) -> u64 {
 }
 
 impl Intent {
-    /// Makes the file of an intent below a home directory.
+    /// Creates and locks a new intent below a home directory, without content.
     ///
     /// # Errors
     ///
-    /// Returns why that can't be, as the end of a sentence.
+    /// Returns why that is not possible, as the end of a sentence.
     pub(crate) fn create(home: &Path) -> Result<Self, String> {
         let journal = place::journal(home);
         let complain = |e| place::complaint(&journal, e);
@@ -138,7 +140,7 @@ impl Intent {
             let file =
                 File::from(openat(&dir, &*name, flags, Mode::from_raw_mode(0o600)).map_err(fail)?);
             flock(&file, FlockOperation::LockExclusive).map_err(fail)?;
-            // Between both calls, another process may have taken it for one that was left behind.
+            // Between the creation and the lock, another process may have removed the file as one of a killed process.
             if fstat(&file).map_err(fail)?.st_nlink > 0 {
                 let home = home.to_owned();
                 return Ok(Self {
@@ -151,11 +153,11 @@ impl Intent {
         }
     }
 
-    /// Writes the record down, for good.
+    /// Appends the record to the file, and returns once it is on the disk.
     ///
     /// # Errors
     ///
-    /// Returns the operating system's error; what was written before stands then.
+    /// Returns the operating system's error. A record that was written before still counts then.
     pub(crate) fn write(&self, record: &IntentRecord) -> io::Result<()> {
         let mut line = serde_json::to_vec(record)?;
         line.push(b'\n');
@@ -163,14 +165,15 @@ impl Intent {
         self.file.sync_data()
     }
 
-    /// Opens the intents of processes that were killed, each with the last whole record.
+    /// Opens and locks the intents of processes that were killed, each with the last record that is whole; `None` if it
+    /// has none.
     pub(crate) fn left_behind(home: &Path) -> Vec<(Self, Option<IntentRecord>)> {
         let path = place::journal(home).join(INTENTS);
         let Ok(Some(dir)) = place::open(&path) else {
             return Vec::new();
         };
         let open = |name: String| {
-            // The files that hide the directory are not among them.
+            // `.gitignore` and other files that hide the directory are no intents.
             if name.starts_with('.') {
                 return None;
             }
@@ -204,7 +207,8 @@ impl Intent {
             .collect()
     }
 
-    /// Moves an old file, which has a temporary name, into the journal if its entry says so, else removes it.
+    /// Moves the old file, which has the temporary name `name` in `dir`, into the journal if its entry says so;
+    /// otherwise removes it.
     pub(crate) fn put_away(&self, dir: impl AsFd, name: &str, entry: &JournalEntry) {
         let is_moved = entry.old_content == OldContent::Moved
             && self.hour(entry).is_some_and(|hour| {
@@ -229,8 +233,8 @@ impl Intent {
         place::open_hour(&journal, hour_of(entry)).ok()?
     }
 
-    /// Removes the copy that was kept for a step that is not made. A step that was never prepared has begun in its own
-    /// hour, or in the next one.
+    /// Removes the copy in the journal of a step that is not made. If the step was not prepared, the copy may be in the
+    /// directory of the next hour.
     pub(crate) fn forget(&self, entry: &JournalEntry) {
         for hour in [entry.at, entry.at + place::HOUR_MILLIS] {
             let entry = JournalEntry {
@@ -243,7 +247,8 @@ impl Intent {
         }
     }
 
-    /// Records steps that were made, unless the log has them. Returns why they can't be undone, if they can't.
+    /// Appends the entries of the steps to the journal's log, unless the log has them already. Returns why the steps
+    /// can't be undone; `None` if they can.
     pub(crate) fn record(
         &self,
         entries: &[JournalEntry],
@@ -275,9 +280,9 @@ impl Intent {
         if is_written { None } else { failed() }
     }
 
-    /// Removes the intent: the change is made, or taken back.
+    /// Removes the intent, after the change was completed or taken back.
     pub(crate) fn end(&self) {
-        // If that fails, the next call finds that nothing is left to do.
+        // If the file can't be removed, a later call finds it and has nothing left to do.
         let _ = unlinkat(&self.dir, &*self.name, AtFlags::empty());
     }
 }

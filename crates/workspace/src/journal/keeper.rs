@@ -1,4 +1,4 @@
-//! Writing the journal, on each write of a tool.
+//! Writes the journal, at each change that a tool makes.
 
 use super::Journal;
 use super::backup::{Backup, PendingChange};
@@ -23,7 +23,8 @@ const MAX_COPIED_BYTES: u64 = 32 * 1024 * 1024;
 
 const MAX_DIGESTED_BYTES: u64 = 256 * 1024;
 
-/// A file larger than this part of the journal's limit triggers a search for what to remove.
+/// After a change, the journal is searched for what to remove if the old file is larger than the
+/// journal's limit divided by this.
 const LARGE_PART: u64 = 16;
 
 /// Returns a new id of ten digits and letters, without those that are easily confused.
@@ -58,18 +59,19 @@ impl Hour {
             is_whole &= !json.is_empty();
             lines.extend([b"\n", &*json, b"\n"].concat());
         }
-        // One call, so that lines of several writers don't mix.
+        // All lines are written with one call, so that lines of several writers don't mix.
         retry_on_intr(|| write(&self.log, &lines)) == Ok(lines.len()) && is_whole
     }
 }
 
 impl PendingChange {
-    /// Prepares the backup of a change. Dropping it takes the preparations back. `old` is the
-    /// present file, `new` the future one.
+    /// Prepares the backup of a change. `old` is the present file, `new` the future one; with
+    /// `must_copy`, the old file is not moved into the journal. Dropping the backup before the
+    /// change is recorded removes what was prepared.
     ///
     /// # Errors
     ///
-    /// Returns why nothing can be kept, as the end of a sentence. The change is made all the same.
+    /// Returns why nothing can be kept, as the end of a sentence. That does not prevent the change.
     pub(crate) fn prepare(
         &self,
         target: &Entry,
@@ -82,7 +84,7 @@ impl PendingChange {
         let hour = journal.open_hour(at)?;
         let exclusion = journal.exclusion(self.is_gemini_ignored, &self.rel);
         let state = |file: &File, stat: &Stat| match exclusion {
-            // A digest of a short secret would give it away.
+            // The digest of a short secret would allow guessing it.
             Some(_) => stamped(stat),
             None => state(file, stat),
         };
@@ -158,7 +160,8 @@ impl Journal {
         }
     }
 
-    /// Returns the reason if the user wants nothing of this file kept.
+    /// Returns the reason if the user has excluded this file from the journal; `None` if it is
+    /// kept.
     pub(super) fn exclusion(&self, is_gemini_ignored: bool, rel: &Path) -> Option<&'static str> {
         if is_gemini_ignored {
             return Some(".geminiignore names it");
@@ -168,14 +171,15 @@ impl Journal {
             let name_at = path.iter().rposition(|b| *b == b'/').map_or(0, |i| i + 1);
             self.exclude.matches(path, name_at)
         };
-        // A directory that is named stands for all below it.
+        // A pattern that matches a directory excludes everything below it.
         let mut ancestors = rel.ancestors();
         let is_excluded = !self.exclude.is_empty()
             && ancestors.any(|path| !path.as_os_str().is_empty() && matches(path));
         is_excluded.then_some("tools.undo.exclude names it")
     }
 
-    /// Opens the hour's directory and log, and makes what is missing.
+    /// Opens the directory and the log of the hour of `at`, in milliseconds since 1970, and creates
+    /// what is missing.
     ///
     /// # Errors
     ///
@@ -202,12 +206,14 @@ impl Journal {
         size > self.limits.max_bytes / LARGE_PART
     }
 
-    /// Decides whether the old file will be moved into the journal. If not, copies it.
+    /// Returns `Moved` if the old file will be moved into the journal; otherwise copies the file
+    /// now.
     fn keep(&self, old: &OpenFile, from: Option<&OwnedFd>, dir: &OwnedFd, id: &str) -> OldContent {
         if old.size() > self.limits.max_bytes {
             return OldContent::Lost("it is larger than all that is kept".to_owned());
         }
-        // With another name, the content would be changed by any program that knows that.
+        // Through another name, any program could change the kept content, so such a file is
+        // copied.
         let is_alone = i128::from(old.stat.st_nlink) == 1;
         if is_alone && from.is_some_and(|from| place::is_one_mount(from, dir)) {
             return OldContent::Moved;

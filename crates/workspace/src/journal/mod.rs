@@ -86,9 +86,9 @@ use std::sync::OnceLock;
 /// The limits of age and size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// The age from which on changes are removed, in milliseconds.
+    /// The age in milliseconds at which changes are removed.
     pub max_age_millis: u64,
-    /// The size over which the oldest changes are removed, in bytes.
+    /// The size in bytes above which the oldest changes are removed.
     pub max_bytes: u64,
 }
 
@@ -119,9 +119,8 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Creates a journal below the home directory. `exclude` has globs as in `.gitignore`; matching
-    /// files, and those below matching directories, are not kept. `find_caller` is called at the
-    /// first change.
+    /// Creates a journal below the home directory. `exclude` has patterns as in `.gitignore`: no content is kept of
+    /// matching files, and of those below matching directories. `find_caller` is called at the first change.
     pub fn new(
         home: PathBuf,
         limits: Limits,
@@ -131,7 +130,7 @@ impl Journal {
         let patterns = exclude
             .iter()
             .map(|pattern| pattern.strip_suffix('/').unwrap_or(pattern));
-        // Patterns that can't be understood must not have secrets kept.
+        // If a pattern is invalid, nothing is kept, since the pattern may be meant for secrets.
         let exclude = PatternSet::for_names_or_paths(patterns, false)
             .or_else(|_| PatternSet::for_names_or_paths(["*"], false))
             .unwrap_or_default();

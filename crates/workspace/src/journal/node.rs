@@ -1,4 +1,4 @@
-//! Files, directories and links as a command finds and leaves them.
+//! Finds out what is at a path before and after a command: a file, a directory or a link.
 
 use super::entry::{FileState, NodeKind};
 use super::keeper::stamped;
@@ -65,7 +65,8 @@ pub(super) fn set_mode(dir: &OwnedFd, name: &Path, mode: u32) -> Result<(), Errn
     if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink {
         return Err(Errno::LOOP);
     }
-    // It need not be readable, and can't be exchanged.
+    // The mode is set through the open descriptor, so the file need not be readable and can't be
+    // exchanged meanwhile.
     let path = format!("/proc/self/fd/{}", node.as_raw_fd());
     let mode = RawMode::try_from(mode).map_err(|_| Errno::INVAL)?;
     rustix::fs::chmod(path, Mode::from_raw_mode(mode))

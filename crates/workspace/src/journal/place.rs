@@ -16,7 +16,8 @@ pub(crate) const LOG: &str = "log";
 
 pub(crate) const HOUR_MILLIS: u64 = 60 * 60 * 1000;
 
-/// Files that hide the journal from git, from other search programs and from our tools.
+/// Names of files that hide the journal from git, from other search programs and from our own
+/// tools.
 const IGNORE: [&str; 3] = [".gitignore", ".ignore", ".geminiignore"];
 
 pub(crate) fn journal(home: &Path) -> PathBuf {
@@ -33,7 +34,7 @@ pub(crate) fn open(path: &Path) -> Result<Option<OwnedFd>, Errno> {
     open_private(CWD, path)
 }
 
-/// Returns why a directory of the journal can't be used and what to do about it, as the end of a
+/// Returns why a directory of the journal can't be used, and what to do about it, as the end of a
 /// sentence.
 pub(crate) fn complaint(path: &Path, errno: Errno) -> String {
     let name = crate::show_path(path);
@@ -68,7 +69,7 @@ fn open_private(at: BorrowedFd<'_>, path: &Path) -> Result<Option<OwnedFd>, Errn
     Ok(Some(dir))
 }
 
-/// Opens the directory of an hour, or makes it. The second value is true if it is new.
+/// Opens the directory of an hour, or creates it. The second value is true if it was created.
 ///
 /// # Errors
 ///
@@ -84,7 +85,8 @@ pub(crate) fn make_hour(dir: &OwnedFd, hour: u64) -> Result<(OwnedFd, bool), Err
     Ok((open_hour(dir, hour)?.ok_or(Errno::NOENT)?, true))
 }
 
-/// Makes a directory that only the user may use, and usual ones above it, and opens it.
+/// Opens a directory that only the user may use, and creates it if it is missing. Missing
+/// directories above it are created with the usual mode.
 pub(crate) fn make(path: &Path) -> Result<OwnedFd, Errno> {
     use std::os::unix::fs::DirBuilderExt;
     let mut builder = std::fs::DirBuilder::new();
@@ -98,7 +100,8 @@ pub(crate) fn make(path: &Path) -> Result<OwnedFd, Errno> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
     for name in IGNORE {
         if let Ok(file) = fs::openat(&dir, name, flags, Mode::from_raw_mode(0o600)) {
-            // Without it the directory is seen, where it lies in a project, but works.
+            // If this fails, the journal works, but searches in a project around it may show its
+            // files.
             let _ = File::from(file).write_all(b"*\n");
         }
     }
@@ -139,7 +142,8 @@ pub(super) fn is_one_mount(one: &OwnedFd, other: &OwnedFd) -> bool {
 
 /// Returns true if a file is a mount point itself. Returns false if that is not known.
 pub(crate) fn is_mount_point(file: impl AsFd, dir: impl AsFd) -> bool {
-    // The devices alone differ on an overlay.
+    // On an overlay file system, a file and its directory may have different devices within one
+    // mount.
     let mounts = mount(file).zip(mount(dir));
     mounts.is_some_and(|(file, dir)| file.0 != dir.0)
 }

@@ -1,9 +1,4 @@
-//! Removing what is too old from the journal, and the oldest if there is too much.
-//!
-//! This runs on the first write of an hour, and on one that keeps a large file. An hour is removed
-//! as a whole. No writer waits for another, since they only add to the present hour. If the present
-//! hour alone is too large, single old files are removed from it; their lines stay, but can't be
-//! undone any more.
+//! Removes old changes from the journal, and the oldest ones if the journal is too large.
 
 use super::keeper::now;
 use super::place;
@@ -14,7 +9,7 @@ use rustix::fs::{self, AtFlags};
 const BLOCK_BYTES: u64 = 4096;
 
 impl Journal {
-    /// Removes what is over the limits.
+    /// Removes changes that are too old, and the oldest ones while the journal is too large.
     pub fn prune(&self) {
         let Ok(Some(dir)) = place::open(&place::journal(&self.home)) else {
             return;
@@ -68,7 +63,8 @@ fn files(dir: &OwnedFd, hour: u64) -> Vec<KeptFile> {
     names.into_iter().filter_map(file).collect()
 }
 
-/// Removes the oldest files of an hour until the rest fits. Returns the size of the rest, in bytes.
+/// Removes old files of one hour, the oldest first, until the others fit into `max_bytes`. Returns
+/// the size of the others, in bytes.
 fn thin_out(dir: &OwnedFd, mut files: Vec<KeptFile>, max_bytes: u64) -> u64 {
     files.sort_by_key(|file| file.since);
     let mut sum: u64 = files.iter().map(|file| file.bytes).sum();
@@ -85,7 +81,7 @@ fn thin_out(dir: &OwnedFd, mut files: Vec<KeptFile>, max_bytes: u64) -> u64 {
 
 fn remove_hour(dir: &OwnedFd, hour: u64) {
     if let Ok(Some(opened)) = place::open_hour(dir, hour) {
-        // The log goes last, so that there is never a file that no line names.
+        // The log is removed last, so that each file has a line as long as it exists.
         let mut names = place::names(&opened).unwrap_or_default();
         names.sort_by_key(|name| name == place::LOG);
         for name in names {

@@ -1,4 +1,4 @@
-//! Which files a command's changes are kept for.
+//! Decides for which files the changes of a command are kept.
 
 use super::entry::FileState;
 use super::node;
@@ -22,7 +22,7 @@ pub(super) struct ChangeScope {
     roots: Vec<PathBuf>,
     journal: PathBuf,
     takes_ignored: bool,
-    /// Opened on first use, which is in the supervisor's process rather than the tool's.
+    /// Opened on first use, because the supervisor's process needs it and not the tool's.
     workspace: Option<Workspace>,
     users: UsersRules,
     directories: HashMap<PathBuf, DirectoryRules>,
@@ -45,8 +45,8 @@ impl ChangeScope {
         }
     }
 
-    /// Finds an absolute path without links. Returns `None` if it is outside of the roots, or if
-    /// git ignores it.
+    /// Returns a path in the workspace whose changes are kept. `path` is absolute and has no links.
+    /// Returns `None` if it is outside of the roots, in the journal, or ignored by git.
     pub(super) fn find(&mut self, path: &Path, is_dir: bool) -> Option<CoveredPath> {
         let is_below_root = self.roots.iter().any(|root| path.starts_with(root));
         if !is_below_root || path.starts_with(&self.journal) {
@@ -65,8 +65,7 @@ impl ChangeScope {
         }
     }
 
-    /// Returns the state of a path, or `None` if it does not exist or if a directory above it is a
-    /// link.
+    /// Returns what is at a path, or `None` if it does not exist or a directory above it is a link.
     ///
     /// # Errors
     ///
@@ -111,7 +110,7 @@ impl ChangeScope {
         let (rules, ignored) = match scope {
             None => (IgnoreRules::default(), ignored),
             Some(Ok(scope)) => (scope.rules, ignored),
-            // What a `.geminiignore` that can't be read closes can't be known.
+            // A `.geminiignore` that can't be read may exclude everything, so no content is kept.
             Some(Err(_)) => (IgnoreRules::default(), Some(IgnoreSource::Gemini)),
         };
         DirectoryRules { rules, ignored }

@@ -1,4 +1,4 @@
-//! Undoing changes.
+//! Undoes changes.
 //!
 //! For each file the chosen entries are followed from the newest to the oldest. An entry can be
 //! undone if it left what is there now, or what the entry after it started from: the same content,
@@ -28,21 +28,21 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// The name of an undo in the place of a tool's.
+/// What entries of an undo have in place of a tool's name.
 pub const UNDO: &str = "undo";
 
 const ATTEMPTS: usize = 20;
 
-/// The settings of an undo.
+/// What an undo works with.
 #[derive(Debug)]
 pub struct Undo<'a> {
     /// The workspace, with the journal.
     pub workspace: &'a Workspace,
-    /// The user's memory files, which may lie outside of it.
+    /// The user's memory files, which may be outside of the workspace.
     pub memory: Vec<PathBuf>,
     /// True to say what would be done, and change nothing.
     pub is_explained: bool,
-    /// The cancellation that ends it.
+    /// The cancellation of the call that undoes.
     pub cancel: Cancellation,
 }
 
@@ -62,24 +62,24 @@ pub struct FileOutcome {
     pub path: PathBuf,
     /// The indices of the entries that were taken back, newest first.
     pub undone: Vec<usize>,
-    /// The other entries.
+    /// The entries that were not taken back.
     pub refused: Vec<UndoRefusal>,
-    /// The change of the file as a unified diff. If nothing is undone, it is the change that would
-    /// bring the old content back.
+    /// The change of the file as a unified diff. If nothing was undone, it is the difference to the
+    /// old content in the journal.
     pub diff: String,
-    /// Where the journal has the old content, if entries are refused.
+    /// The path of the old content in the journal, if entries were refused and it is there.
     pub old_content: Option<PathBuf>,
-    /// The id of the entry that the undo itself is.
+    /// The id of the entry that records the undo; `None` if nothing was recorded.
     pub id: Option<String>,
-    /// True if the file already was as before the changes.
+    /// True if the file was already as before the changes, so that it was not written.
     pub is_done: bool,
-    /// Why the undo itself can't be undone, as the end of a sentence.
+    /// Why the undo can't be undone in turn, as the end of a sentence.
     pub not_kept: Option<String>,
 }
 
 impl Undo<'_> {
-    /// Undoes the entries at these indices, newest first. All of them are one undo, whose id is
-    /// that of the first.
+    /// Undoes the entries at these indices, which are given newest first. They count as one undo,
+    /// whose id is that of its first change.
     pub fn take_back(&self, home: &Path, history: &History, chosen: &[usize]) -> Vec<FileOutcome> {
         let run = Run {
             undo: self,
@@ -129,7 +129,7 @@ impl Undo<'_> {
     }
 }
 
-/// Lists the entries whose old content the journal has, by the stamp of that content.
+/// Maps the stamp of each content that the journal has to the indices of the entries that have it.
 fn kept(history: &History) -> HashMap<ContentStamp, Vec<usize>> {
     let mut kept: HashMap<_, Vec<usize>> = HashMap::new();
     for (index, entry) in history.entries.iter().enumerate() {
@@ -246,7 +246,8 @@ impl Run<'_> {
             return Ok(outcome);
         }
         let mut steps = self.steps(chosen, current_state.as_ref(), &mut outcome.refused);
-        // Old contents between the first and the last are not needed; the last one is.
+        // Only the content from before the oldest step is written. If it is lost, the step is
+        // refused, and the next one counts.
         while let Some(&index) = steps.last() {
             match self.old_content(index) {
                 Ok(source) => {
@@ -270,8 +271,8 @@ impl Run<'_> {
         Ok(outcome)
     }
 
-    /// Returns true if the file already is as it was before the oldest entry, and no entry
-    /// describes its present state.
+    /// Returns true if the file is already as it was before the oldest of the entries, and as none
+    /// of them has left it.
     fn is_as_before(&self, chosen: &[usize], current: Option<&FileState>) -> bool {
         let has_left = |index: &usize| self.is_same(self.entry(*index).after.as_ref(), current);
         let oldest = chosen.last().map(|index| self.entry(*index));
@@ -289,7 +290,8 @@ impl Run<'_> {
         let mut steps = Vec::new();
         let mut remaining = chosen.to_vec();
         while !remaining.is_empty() {
-            // The first one, unless two processes have written their lines at the same moment.
+            // This is the newest entry left, unless two processes have written their lines at the
+            // same moment.
             let mut indices = remaining.iter();
             let next =
                 indices.position(|index| self.is_same(self.entry(*index).after.as_ref(), current));
@@ -326,9 +328,11 @@ impl Run<'_> {
         }
     }
 
-    /// Returns the stamp that a content had at first, before undos wrote it to new files.
+    /// Returns the stamp of the file that had this content first, if undos have written it to new
+    /// files since.
     fn original(&self, mut stamp: ContentStamp) -> ContentStamp {
-        // A chain can't be longer, unless it is a circle that another program has written.
+        // There are at most so many steps, unless another program has written entries that refer to
+        // each other in a circle.
         for _ in 0..self.restored.len() {
             match self.restored.get(&stamp) {
                 Some(earlier) => stamp = *earlier,
@@ -342,7 +346,8 @@ impl Run<'_> {
         self.journal.join(entry.hour.to_string()).join(&entry.id)
     }
 
-    /// Opens the content from before an entry. Returns `None` if there was no file.
+    /// Opens the content that a file had before an entry's change. Returns `None` if there was no
+    /// file then.
     ///
     /// # Errors
     ///
@@ -404,7 +409,8 @@ impl Run<'_> {
         }
     }
 
-    /// Replaces the present content by the one from before the entry at `oldest`.
+    /// Writes the content that the file had before the entry with index `oldest`, from `source`, or
+    /// removes the file if there was none.
     fn write(
         &self,
         located: &LocatedFile<'_>,
@@ -428,7 +434,8 @@ impl Run<'_> {
         }
         let origin = self.origin(located, &outcome.undone, id);
         let undone = outcome.undone.iter().map(|index| self.entry(*index));
-        // A new file gives others than the user no more than usual: that is the user's to give.
+        // A file that is created anew does not get set-user-ID, set-group-ID and sticky bits: only
+        // the user should grant these.
         let mode = before.filter(|_| current.is_none());
         let mode = mode.map(|state| std::fs::Permissions::from_mode(state.mode & 0o777));
         let target = target.recorded(located.shared, &located.place, origin);

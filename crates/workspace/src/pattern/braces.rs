@@ -19,8 +19,8 @@ pub fn expand_braces(pattern: &str) -> Result<Vec<String>, ToolError> {
             None => done.push(head + &rest),
             Some((start, end, choices)) => {
                 for choice in choices.into_iter().rev() {
-                    // What is in a choice may hold braces of its own, so it is looked at
-                    // again; what is before it may not.
+                    // A choice may contain braces, so it is expanded again together with the rest;
+                    // the text before it has none.
                     pending.push((
                         format!("{head}{}", &rest[..start]),
                         format!("{choice}{}", &rest[end..]),

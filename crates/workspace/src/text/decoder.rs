@@ -39,13 +39,13 @@ impl Encoding {
 }
 
 impl Decoder {
-    /// Decodes a piece, the last one if `ended`, to the end of `text`.
+    /// Decodes a piece and appends it to `text`. `ended` is true for the last piece.
     pub fn push(&mut self, bytes: &[u8], ended: bool, text: &mut String) {
         match &mut self.0 {
             Inner::Standard(decoder) => {
                 let room = decoder.max_utf8_buffer_length(bytes.len());
                 text.reserve(room.unwrap_or(bytes.len() * 3));
-                // With that much room the whole piece is always taken.
+                // This is enough room for the whole piece, so none of it is left.
                 let _ = decoder.decode_to_string(bytes, text, ended);
             }
             Inner::Utf32 { order, begun } => {

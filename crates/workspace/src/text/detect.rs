@@ -9,17 +9,18 @@ use super::Encoding;
 use super::wide;
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 
-/// Maximum bytes of a text by which its encoding is recognised.
+/// How many bytes from the beginning of a text are looked at to detect its encoding.
 pub const SAMPLE_BYTES: usize = 256 * 1024;
 
 const DECLARATION_BYTES: usize = 1024;
 
-/// With at most this many damaged places the statistics say little.
+/// With at most this many invalid places in a text, statistics say little about its encoding.
 const SHORT_DAMAGE: usize = 16;
 
 const MIN_EUC_DAMAGE: usize = 3;
 
-/// How many bytes must follow a UTF-16 mark to prove that it is none.
+/// How many bytes must follow what looks like a UTF-16 byte-order mark to prove that the text is
+/// not UTF-16.
 const MIN_UNMARKED_BYTES: usize = 12;
 
 /// Returns the encoding of a text by its beginning, or `None` for what is not text.
@@ -91,10 +92,11 @@ fn without_cut_character(sample: &[u8]) -> &[u8] {
 struct Evidence {
     /// Weight of the characters in runs beyond ASCII that are entirely valid.
     clean: usize,
-    /// Weight of the characters in runs beyond ASCII that also hold invalid bytes.
+    /// Weight of the valid characters in runs beyond ASCII that also have invalid bytes.
     mixed: usize,
     damage: usize,
-    /// True if there is a byte from 0x80 to 0xa0. Half of UTF-8's characters have one, EUC never.
+    /// True if there is a byte from 0x80 to 0xa0. Half of UTF-8's characters have one, the EUC
+    /// encodings never.
     has_low_bytes: bool,
 }
 
@@ -117,7 +119,8 @@ impl Evidence {
     }
 
     fn is_for_utf8(&self, guess: &'static encoding_rs::Encoding) -> bool {
-        // In these a sequence would be a capital letter and a symbol, which no word has.
+        // In these encodings, a valid UTF-8 sequence would be a capital letter and a symbol, which
+        // no word has.
         let has_no_sequences =
             guess.name().starts_with("windows-125") || guess.name().starts_with("ISO-8859");
         let is_short = self.damage <= SHORT_DAMAGE;
@@ -126,7 +129,7 @@ impl Evidence {
         }
         let mixed = self.mixed * if has_no_sequences && is_short { 6 } else { 1 };
         let weight = self.clean * 6 + mixed;
-        // One more for the place that is damaged twice.
+        // One place more is allowed, because one damage may make two invalid places.
         weight > 0 && weight + 1 >= self.damage
     }
 }
@@ -140,13 +143,13 @@ fn weigh(run: &[u8]) -> (usize, usize) {
         weight += characters.map(|c| 1 << (c.len_utf8() - 2)).sum::<usize>();
         damage += usize::from(!chunk.invalid().is_empty());
     }
-    // Half of a pair that was encoded by itself: three bytes that count as one each.
+    // A surrogate that was encoded by itself counts as three invalid places, but is one character.
     let is_surrogate = |bytes: &&[u8]| matches!(bytes, [0xed, 0xa0..=0xbf, 0x80..=0xbf]);
     let surrogates = run.windows(3).filter(is_surrogate).count();
-    // Bytes that UTF-8 never has.
+    // Two bytes in a row that UTF-8 never has.
     let is_foreign = |bytes: &&[u8]| bytes.iter().all(|b| matches!(b, 0xc0 | 0xc1 | 0xf5..));
     let repeated = run.windows(2).filter(is_foreign).count();
-    // The zero byte of Java and of others who use it as the end.
+    // Java and others encode a zero byte in this way.
     let zeros = run.windows(2).filter(|b| *b == [0xc0, 0x80]).count();
     let damage = damage.saturating_sub(3 * surrogates + repeated + zeros);
     (weight + 2 * surrogates, damage)
@@ -163,7 +166,7 @@ pub fn declared(bytes: &[u8]) -> Option<&'static encoding_rs::Encoding> {
         .and_then(|text| value_of(text, "encoding"))
         .or_else(|| value_of(&head[head.find("<meta")?..], "charset"))?;
     let encoding = encoding_rs::Encoding::for_label(label.as_bytes())?;
-    // Who could read that was not reading UTF-16.
+    // A document whose declaration is readable as ASCII is not in UTF-16, whatever it declares.
     Some(match encoding.output_encoding() {
         same if same == encoding => encoding,
         _ => encoding_rs::UTF_8,
@@ -195,7 +198,8 @@ fn looks_binary(sample: &[u8]) -> bool {
     if sample.contains(&0) {
         return true;
     }
-    // Counted in bytes, piece by piece: so the compiler makes vector instructions of it.
+    // The odd bytes of each piece are counted in a byte, so that the compiler uses vector
+    // instructions.
     let is_odd = |b: &u8| u8::from(*b < 9) | (u8::from(*b > 13) & u8::from(*b < 32));
     let odd: usize = sample
         .chunks(255)

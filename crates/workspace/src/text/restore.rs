@@ -58,7 +58,7 @@ impl Encoding {
     pub(crate) fn find_shown(self, content: &[u8], text: &str) -> Vec<Range<usize>> {
         let shown = self.decode(content);
         let mut sources = self.replaced(content).into_iter();
-        // Positions in what is shown, and in the bytes.
+        // `known` is a position in the shown text, and `position` the same one in the bytes.
         let (mut known, mut position) = (0, 0);
         let mut position_of = |at: usize| {
             let mut pieces = shown[known..at].split(REPLACEMENT);
@@ -72,7 +72,8 @@ impl Encoding {
         };
         let places = shown.match_indices(text);
         let places = places.map(|(at, _)| position_of(at)..position_of(at + text.len()));
-        // A character may have been spelled in another length than it is encoded in.
+        // Some encodings spell a character in several ways, so the computed range may be wrong: it
+        // is checked.
         let is_shown = |place: &Range<usize>| {
             let bytes = content.get(place.clone());
             bytes.is_some_and(|bytes| self.decode(bytes) == text)

@@ -2,13 +2,14 @@
 
 use super::{Encoding, Form};
 
-/// Fewest characters of a text without a byte-order mark if half of them are ASCII.
+/// Minimum number of characters of a text without a byte-order mark, if at least half of them are
+/// ASCII.
 const MIN_ASCII: usize = 3;
 
 const MIN_CHARACTERS: usize = 10;
 
-/// Fewest characters of a text that is mostly Chinese or Korean. A third of all 16-bit numbers is
-/// such a character, so short binary data often looks like one.
+/// Minimum number of characters of a text that is mostly Chinese or Korean. A third of all 16-bit
+/// numbers are such characters, so short binary data often looks like one.
 const MIN_IDEOGRAPHS: usize = 16;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +39,8 @@ impl ByteOrder {
     }
 }
 
-/// Returns true if bytes begin with the mark of UTF-32. It may also be UTF-16 with a NUL.
+/// Returns true if bytes begin with the mark of UTF-32. Those of little-endian UTF-16 whose first
+/// character is NUL begin in the same way.
 pub(super) fn has_utf32_mark(bytes: &[u8]) -> bool {
     matches!(bytes, [0xff, 0xfe, 0, 0, ..] | [0, 0, 0xfe, 0xff, ..])
 }
@@ -74,7 +76,8 @@ pub(super) fn unmarked(sample: &[u8], whole: bool) -> Option<Encoding> {
         });
     }
     let sample = cut(sample, 2, whole);
-    // Names that a NUL ends look like characters, but for the letters in both of their bytes.
+    // Names in binary data that end in a NUL look like 16-bit characters, but both bytes of these
+    // are letters.
     let wide = sample.chunks_exact(2).filter(|unit| !unit.contains(&0));
     let is_pair = |unit: &&[u8]| unit.iter().all(|b| (b' '..0x7f).contains(b));
     if wide.clone().filter(is_pair).count() * 2 > wide.count() {
@@ -113,7 +116,8 @@ fn is_odd(c: char) -> bool {
 /// Returns true for what can only be text: ASCII, punctuation, and letters of few scripts.
 fn is_text(characters: impl Iterator<Item = char>) -> bool {
     let (mut all, mut ascii, mut unknown) = (0, 0, 0);
-    // These scripts have many pages, and few texts have both.
+    // Han and Hangul are counted by themselves: they fill many pages of 256 characters, and few
+    // texts have both.
     let (mut han, mut hangul) = (0_usize, 0_usize);
     let mut pages = [0_usize; 256];
     for c in characters {
@@ -124,11 +128,11 @@ fn is_text(characters: impl Iterator<Item = char>) -> bool {
         let page = u32::from(c) >> 8;
         match page {
             _ if c.is_ascii() => ascii += 1,
-            // Symbols and punctuation, and what is written next to each script.
+            // Symbols and punctuation, which occur with every script.
             0 | 0x20..=0x2b | 0x30 | 0xfe | 0xff | 0x1f0..=0x1fa => {}
             0x31 | 0x4e..=0x9f => han += 1,
             0xac..=0xd7 => hangul += 1,
-            // Rare characters that a random number may well be.
+            // Rare characters, as random numbers often make them.
             0x34..=0x4d => unknown += 1,
             _ if !c.is_alphanumeric() && page > 0x1f => unknown += 1,
             _ => pages[page.min(255) as usize] += 1,

@@ -23,7 +23,7 @@ pub struct DirectoryEntry {
     pub is_dir: bool,
     /// True for a link.
     pub is_link: bool,
-    /// Why it is ignored, if it is.
+    /// Why it is ignored; `None` if it is not.
     pub ignored: Option<IgnoreSource>,
 }
 

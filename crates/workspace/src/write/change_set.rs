@@ -25,32 +25,33 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// The most files of one change: each holds two handles.
+/// The most files of one change: two handles are open for each.
 pub const MAX_CHANGED_FILES: usize = 256;
 
 /// The new content of a file.
 #[derive(Debug)]
 pub struct NewContent {
-    /// All of it.
+    /// The whole content.
     pub bytes: Vec<u8>,
-    /// The place among the files of the change whose owner, mode and attributes it gets, where that is not its own.
+    /// The index, among the files of the change, of the file whose owner, mode and attributes the new one gets; `None`
+    /// for those of the file that it replaces.
     pub access_of: Option<usize>,
-    /// Whether it can be run; `None` if that is as before.
+    /// Whether the file is executable; `None` if that is as before.
     pub is_executable: Option<bool>,
 }
 
-/// A file of a change of several.
+/// One file of a change of several files.
 #[derive(Debug)]
 pub struct ChangedFile {
-    /// Its place, as the caller named it.
+    /// The path, as the caller named it.
     pub place: WorkspacePath,
-    /// What is there, locked.
+    /// The present file, locked; it has no file if one is created.
     pub target: Target,
-    /// What will be there; `None` if the file goes.
+    /// The new content; `None` if the file is removed.
     pub new: Option<NewContent>,
 }
 
-/// The files of a change, with what is being made of them.
+/// A change of several files while it is made.
 struct ChangeSet<'w> {
     workspace: &'w Workspace,
     intent: Intent,
@@ -58,8 +59,8 @@ struct ChangeSet<'w> {
 }
 
 impl Workspace {
-    /// Changes several files at once. Returns why the change can't be undone, as the end of a sentence, if it should
-    /// be kept and is not. `line` describes the change in the history.
+    /// Changes several files at once. Returns why the change can't be undone, as the end of a sentence; `None` if it
+    /// can, or if nothing is recorded. `line` describes the change in the history.
     ///
     /// # Errors
     ///
@@ -119,9 +120,9 @@ impl Workspace {
         }
     }
 
-    /// Completes the changes of several files that processes were killed in, or takes them back where a file has been
-    /// changed since; those with files outside of the workspace are left to the calls that work there. Returns what
-    /// was done, each in a sentence.
+    /// Completes changes of several files whose processes were killed, or takes them back if one of the files was
+    /// changed since. Leaves changes alone that have files outside of this workspace. Returns what was done, each in a
+    /// sentence.
     pub fn finish_interrupted(&self) -> Vec<String> {
         let Some(home) = self.home() else {
             return Vec::new();
@@ -134,7 +135,7 @@ impl Workspace {
 
     fn finish(&self, intent: Intent, record: Option<IntentRecord>) -> Option<String> {
         let Some(record) = record else {
-            // It was killed before it had prepared anything.
+            // The process was killed before it had prepared anything.
             intent.end();
             return None;
         };
@@ -178,11 +179,11 @@ impl Workspace {
     }
 }
 
-/// The file that is in the way of a step, and why: a clause.
+/// The path of a file that can't be changed, and why: a clause.
 type Obstacle = (PathBuf, String);
 
 impl ChangeSet<'_> {
-    /// Writes all new files and the intent. What is there stays as it is.
+    /// Writes all new files under temporary names, and the intent. The present files stay as they are.
     fn prepare(
         &mut self,
         files: &[ChangedFile],
@@ -238,11 +239,11 @@ impl ChangeSet<'_> {
         Ok(not_kept)
     }
 
-    /// Puts every file in place, and the old ones away.
+    /// Puts every new file in place, and moves the old ones into the journal or removes them.
     ///
     /// # Errors
     ///
-    /// Returns the file that can't be changed, and why; those before it are changed then.
+    /// Returns the first file that can't be changed, and why. The files before it have been changed then.
     fn complete(&self) -> Result<Option<String>, Obstacle> {
         for step in &self.record.steps {
             self.forward(step)
@@ -275,7 +276,7 @@ impl ChangeSet<'_> {
         Ok(not_written)
     }
 
-    /// Takes all steps back that were made, and returns the error that says why.
+    /// Takes back all steps that were made, and returns the error to report.
     fn take_back(&self, path: &Path, why: &str) -> ToolError {
         let stuck: Vec<&StepRecord> = self
             .record
@@ -305,11 +306,11 @@ impl ChangeSet<'_> {
         )
     }
 
-    /// Removes what was prepared.
+    /// Removes the files with temporary names, the copies in the journal and the intent.
     fn discard(&self) {
         for step in &self.record.steps {
             if let Some((dir, name)) = self.spot(&step.temporary_path()) {
-                // A stuck step has the old file there.
+                // If a step could not be taken back, this is its old file.
                 let _ = unlinkat(&dir, &*name, AtFlags::empty());
             }
             self.intent.forget(&step.entry);
@@ -317,7 +318,7 @@ impl ChangeSet<'_> {
         self.intent.end();
     }
 
-    /// Remembers what the caller has written.
+    /// Remembers that the caller knows what it has written.
     fn remember(&self, files: &[ChangedFile]) {
         for (step, file) in self.record.steps.iter().zip(files) {
             let (path, seen) = (step.entry.path(), &self.workspace.seen);
@@ -325,7 +326,8 @@ impl ChangeSet<'_> {
                 .workspace
                 .beneath(&path)
                 .and_then(|place| self.workspace.open_file(&place).ok());
-            // What somebody else has put there since is not known.
+            // If the file is not the one that was written, somebody else has changed it since, which the caller does
+            // not know.
             let written =
                 written.filter(|file| Some(ContentStamp::from(&file.stat)) == step.stamps()[1]);
             match written {
@@ -367,7 +369,7 @@ impl ChangeSet<'_> {
                 exchange(temporary_dir.as_fd(), &temporary, dir.as_fd(), &name).map_err(fail)
             }
         }?;
-        // What came out may be another file than was looked at.
+        // Another program may have replaced the file just before the exchange. Then it is put back.
         if before.is_some() && stamp_at(&temporary_dir, &temporary) != before {
             let _ = match after {
                 Some(_) => exchange(temporary_dir.as_fd(), &temporary, dir.as_fd(), &name),
@@ -417,14 +419,14 @@ impl ChangeSet<'_> {
         entry.ok_or_else(|| "is outside of the project now".to_owned())
     }
 
-    /// Opens the directory of a path that is there, and returns the name in it.
+    /// Opens the directory of a path, and returns it with the last component of the path; `None` if there is none.
     fn spot(&self, path: &Path) -> Option<(OwnedFd, String)> {
         let place = self.workspace.beneath(path)?;
         let dir = self.workspace.open_parent(&place).ok()?;
         Some((dir, place.name().to_str()?.to_owned()))
     }
 
-    /// Has the names reach the disk before the intent goes.
+    /// Waits until the new names are on the disk, because the intent is removed next.
     fn flush(&self) {
         let dirs = self
             .record
@@ -432,13 +434,13 @@ impl ChangeSet<'_> {
             .iter()
             .filter_map(|step| Some(step.entry.path().parent()?.to_owned()));
         for dir in dirs.collect::<BTreeSet<_>>() {
-            // Without it, only a loss of power at this moment could tear the change.
+            // If this fails, only a loss of power at this moment could leave the change incomplete.
             let _ = files::flush_names(&dir);
         }
     }
 }
 
-/// Gives a file another name, which no file may have.
+/// Renames a file, and fails if the new name exists.
 fn rename_new(
     from: BorrowedFd<'_>,
     name: impl Arg,
@@ -448,7 +450,7 @@ fn rename_new(
     renameat_with(from, name, to, new, RenameFlags::NOREPLACE)
 }
 
-/// Exchanges two files, so that each has the other's name at any moment.
+/// Exchanges two files in one step, so that both names exist at every moment.
 fn exchange(
     from: BorrowedFd<'_>,
     name: impl Arg,
@@ -464,7 +466,7 @@ fn stamp_at(dir: impl AsFd, name: impl Arg) -> Option<ContentStamp> {
 }
 
 impl NewContent {
-    /// Writes the content to a temporary name beside its place, with the access that it is to have.
+    /// Writes the content to a temporary name in the directory of the file, with the access that the file is to have.
     fn write(
         &self,
         files: &[ChangedFile],
@@ -504,7 +506,7 @@ impl NewContent {
         }
         if let Some(is_executable) = self.is_executable {
             let old = written.metadata().map_err(fail)?.permissions().mode();
-            // Whoever may read it may run it.
+            // Everybody who may read the file may also execute it.
             let new = if is_executable {
                 old | (old & 0o444) >> 2
             } else {

@@ -12,8 +12,7 @@ use std::path::{Path, PathBuf};
 const MAX_COMPARED_BYTES: u64 = 256 * 1024;
 
 impl CommandChanges {
-    /// Records what the command has changed so far. What it changes from now on is recorded by the
-    /// next call.
+    /// Records what the command has changed since the last call, and returns how much that was.
     pub fn record(&mut self) -> ChangeCounts {
         let mut counts = ChangeCounts {
             changed: self.missed,
@@ -38,7 +37,7 @@ impl CommandChanges {
                     entries.push((path, before, after));
                 }
                 Ok(_) => self.discard(&before),
-                // A directory that may not be searched any more.
+                // Such as a path below a directory that the command has closed.
                 Err(_) => {
                     self.discard(&before);
                     counts.changed += 1;
@@ -54,7 +53,8 @@ impl CommandChanges {
         counts
     }
 
-    /// Gives a path its own link to the copy that was made under another name of the same file.
+    /// Gives a path its own hard link to the copy that was made under another name of the same
+    /// file.
     fn share_copy(&self, before: &mut OriginalState) {
         let state = before.state.as_ref().filter(|_| before.is_untouched());
         if let Some(state) = state
@@ -84,11 +84,12 @@ impl CommandChanges {
             }
             _ => false,
         };
-        // Only now it is known that it is a directory.
+        // Whether a rule for directories ignores the path is known only now that it is a directory.
         let is_ignored = before.state.is_none()
             && after.is_some_and(FileState::is_directory)
             && self.scope.find(path, true).is_none();
-        // Without an object that it has made, git's data may be of no use.
+        // Objects that a command adds to a git repository are not taken back, since the repository
+        // may refer to them.
         let is_object = before.state.is_none() && is_git_object(path);
         !is_same && !is_ignored && !is_object
     }
@@ -144,7 +145,8 @@ impl CommandChanges {
             });
         }
         if let Some(first) = entries.first_mut() {
-            // What was as before already is taken back with it.
+            // Paths that were as before already have no entry here, so the first one says that they
+            // are undone, too.
             let others = undo.undoes.into_values().flatten();
             first.undoes.splice(0..0, others);
         }

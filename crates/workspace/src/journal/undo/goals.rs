@@ -1,4 +1,4 @@
-//! What an undo is to achieve: what each path is now, and what it was.
+//! Determines what an undo is to achieve: what is at each path now, and what was there before.
 
 use super::FileOutcome;
 use super::plan::Goal;
@@ -18,8 +18,8 @@ impl Whole<'_, '_> {
         self.run.undo.workspace
     }
 
-    /// Determines what a path has to become. Entries that do not lead to its present state become
-    /// obstacles.
+    /// Determines what has to be at a path after the undo. Entries that have not led to its present
+    /// state are refused.
     pub(super) fn set_goal(&mut self, path: &Path) -> Result<(), String> {
         let run = self.run;
         let chosen = &self.by_path[path];
@@ -90,7 +90,8 @@ impl Whole<'_, '_> {
                 .as_ref()
                 .zip(then.as_ref())
                 .is_some_and(|(now, then)| now.kind == then.kind);
-        // A new file gives others than the user no more than usual: that is the user's to give.
+        // A change by a file tool does not bring back set-user-ID, set-group-ID and sticky bits:
+        // only the user should grant these.
         let bits = if oldest.command.is_some() {
             0o7777
         } else {
@@ -103,7 +104,8 @@ impl Whole<'_, '_> {
             .and_then(|then| self.source(index, then));
         let has_content = then.as_ref().zip(now.as_ref()).is_some_and(|(then, now)| {
             let is_original = run.original(then.stamp) == run.original(now.stamp);
-            // Another file with the same content is not to be changed if it has other names.
+            // A file with other names may have the same content by chance, and is not to be changed
+            // then.
             let is_equal = now.links.is_none() && run.is_same(Some(then), Some(now));
             then.is_file() && now.is_file() && (is_original || is_equal)
         });
@@ -147,7 +149,8 @@ impl Whole<'_, '_> {
         })
     }
 
-    /// Also removes the directories that a change made for a removed file, if they will be empty.
+    /// Adds the removal of directories that were created for files which the undo removes, if they
+    /// are empty then.
     pub(super) fn take_back_directories(&mut self) {
         let made = |(path, goal): (&PathBuf, &Goal)| {
             let made = self.run.entry(goal.oldest).made;
@@ -175,8 +178,8 @@ impl Whole<'_, '_> {
         }
     }
 
-    /// Examines the surroundings: the directories above the paths, and the content of those that
-    /// may be removed.
+    /// Looks at the directories above the paths, and whether directories that are to be removed
+    /// have other files in them.
     pub(super) fn look_around(&mut self) {
         let (mut others, mut shared) = (BTreeMap::new(), HashSet::new());
         for (path, goal) in &self.goals.by_path {

@@ -1,12 +1,11 @@
-//! A model of the tree that an undo changes. All steps are tried on it before the first one is
-//! taken.
+//! A model of the files that an undo changes. All steps are tried on it before the first one is taken on the disk.
 
 use super::plan::{Goal, Goals, Step};
 use crate::journal::entry::{FileState, NodeKind};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-/// Device and inode of a file. Files that the undo makes get the device `u64::MAX`.
+/// Device and inode of a file. Files that the undo creates have the device `u64::MAX` here.
 type FileKey = (u64, u64);
 
 #[derive(Debug, Clone, PartialEq)]
@@ -21,7 +20,7 @@ enum Node {
 struct File {
     mode: u32,
     names: u64,
-    /// True if an old content has been written to it.
+    /// True if the undo writes an old content to it.
     is_written: bool,
 }
 
@@ -29,10 +28,10 @@ struct File {
 pub(super) struct Model {
     nodes: BTreeMap<PathBuf, Node>,
     files: HashMap<FileKey, File>,
-    /// Files that have a temporary second name.
+    /// Files that have a temporary second name while the undo runs.
     aside: Vec<FileKey>,
     made: u64,
-    /// Directories that hold more than the undo knows.
+    /// Directories with entries that the undo does not know.
     shared: HashSet<PathBuf>,
 }
 
@@ -69,12 +68,12 @@ impl Model {
         self.nodes.insert(path.to_owned(), node);
     }
 
-    /// Takes the steps on the model and compares the result with the goals. Returns the paths whose
-    /// present content will exist in the journal only, with true if the file itself is overwritten.
+    /// Takes the steps on the model and compares the result with the goals. Returns the files whose present content
+    /// will be lost unless it is kept, each with true if the file is overwritten rather than removed.
     ///
     /// # Errors
     ///
-    /// Returns the path at which the steps fail or miss the goal.
+    /// Returns the path at which a step fails or the result is not the goal.
     pub(super) fn simulate(
         mut self,
         goals: &Goals,
@@ -107,8 +106,8 @@ impl Model {
         Ok(files.filter_map(loses).collect())
     }
 
-    /// Returns true if a path is as wanted. Two names must belong to one file exactly if they did
-    /// before.
+    /// Returns true if the model has at a path what is wanted. Two names must belong to one file if they did before,
+    /// and to two files if they did not.
     fn reaches(&self, path: &Path, goal: &Goal, owners: &mut HashMap<FileKey, usize>) -> bool {
         let (Some(node), Some(then)) = (self.nodes.get(path), &goal.then) else {
             return goal.then.is_none() && !self.nodes.contains_key(path);

@@ -1,4 +1,4 @@
-//! The plan of an undo: steps from the present tree to the former one.
+//! Plans an undo: the steps that turn the present files into the former ones.
 //!
 //! Files are planned by identity, not by name. All names that a file had form a class. If the file
 //! still exists somewhere, its names are restored as links, so that it keeps its time and its other
@@ -17,16 +17,16 @@ pub(super) struct Goal {
     pub(super) then: Option<FileState>,
     pub(super) mode: u32,
     pub(super) is_mode_changed: bool,
-    /// True if the present content already is the former one.
+    /// True if the file has the former content already.
     pub(super) has_content: bool,
-    /// The entry whose kept content is the former one.
+    /// The index of the entry whose kept content is the former one; `None` if the journal has none.
     pub(super) source: Option<usize>,
-    /// All states of the former file that the changes have recorded.
+    /// All states of the former file that the entries to undo have recorded.
     pub(super) passed: Vec<FileState>,
     pub(super) oldest: usize,
-    /// Names that must belong to one file have the same number.
+    /// The number of the class, which all former names of one file have.
     pub(super) class: usize,
-    /// True for a directory that is removed only if it is empty then.
+    /// True for a directory that stays without an error if it is not empty.
     pub(super) is_optional: bool,
 }
 
@@ -56,7 +56,8 @@ pub(super) struct Goals {
 
 #[derive(Debug)]
 pub(super) enum Step {
-    /// Gives a file a temporary second name, so that its content survives the removal of its names.
+    /// Gives a file a temporary second name, so that its content survives when its other names are
+    /// removed.
     Aside(PathBuf),
     Remove(PathBuf),
     Directory(PathBuf),
@@ -69,7 +70,7 @@ pub(super) enum Step {
         path: PathBuf,
         source: usize,
     },
-    /// Overwrites a file that has other names, which must change with it.
+    /// Writes into the file itself, which has other names whose content must change with it.
     Rewrite {
         path: PathBuf,
         source: usize,
@@ -102,7 +103,7 @@ impl Step {
     }
 }
 
-/// A path that stands in the way of the former tree, and why, as the end of a sentence about it.
+/// A path at which the undo is not possible, and why, as the end of a sentence about it.
 pub(super) type Obstacle = (PathBuf, String);
 
 /// The former names of one file.
@@ -122,10 +123,11 @@ struct Planner {
     staying: HashSet<PathBuf>,
 }
 
-/// What the plan has to ask about files on the disk.
+/// What the plan needs to know about files on the disk.
 pub(super) trait Files {
     fn original(&self, stamp: ContentStamp) -> ContentStamp;
-    /// Finds a name, outside of the plan, of a file or of one that an undo made for it.
+    /// Finds a name of a file by device and inode, or of a file that an earlier undo has created in
+    /// its place.
     fn find_name(&self, file: (u64, u64)) -> Option<(PathBuf, FileState)>;
 }
 
@@ -164,7 +166,7 @@ impl Present {
             let Some(now) = goal.now.as_ref().filter(|now| now.is_file()) else {
                 continue;
             };
-            // Also by the file that it was made for anew by an earlier undo.
+            // An undo may have created a file anew, which then stands for the original one, too.
             let original = files.original(now.stamp).file();
             for file in HashSet::from([now.stamp.file(), original]) {
                 let of_file: &mut Vec<_> = names.entry(file).or_default();
@@ -263,10 +265,10 @@ fn classes(goals: &mut Goals) -> Vec<Class> {
         classes[number].paths.push(path.clone());
     }
     for class in &mut classes {
-        // The oldest has the content that all of them had.
+        // The path that was changed first has the content that all names of the file had.
         class.paths.sort_by_key(|path| goals.by_path[path].oldest);
     }
-    // Those that have their file still come first, so that no other class takes it.
+    // Classes whose file still has its content come first, so that no other class takes this file.
     classes.sort_by_key(|class| {
         !class
             .paths
@@ -331,7 +333,7 @@ impl Planner {
                 None => self.lack(goals, class),
             }
         }
-        // A path that lost this file says in its entry how it left it.
+        // For a path that the file has lost, the entry tells which mode the command left it with.
         let is_changed = |path| {
             let goal: &Goal = &goals.by_path[path];
             let is_there = goal
@@ -379,14 +381,16 @@ impl Planner {
         if sets_mode { mode } else { now.mode }
     }
 
-    /// Plans a class whose file no longer exists, and returns the mode that it will have.
+    /// Plans a class whose file does not exist any more, and returns the mode that the new file
+    /// gets.
     fn plan_new(&mut self, goals: &Goals, class: &Class) -> u32 {
         let mode = goals.by_path[&class.paths[0]].mode;
         let Some(source) = class.source(goals) else {
             self.lack(goals, class);
             return mode;
         };
-        // The other names of a file that is replaced are another file from then on.
+        // A path that has another file now gets the content first, and the other names become links
+        // to it.
         let is_file = |path: &&PathBuf| {
             let now = goals.by_path[*path].now.as_ref();
             now.is_some_and(FileState::is_file)

@@ -1,4 +1,4 @@
-//! Taking the steps of a plan, and comparing the result with the goals.
+//! Takes the steps of a plan, and compares the result with the goals.
 //!
 //! No link is followed on the way to a path: a command could have redirected it.
 
@@ -38,7 +38,7 @@ impl Whole<'_, '_> {
             }
         }
         for (root, name) in &aside {
-            // After a failure, it may be the only name.
+            // After a failed step, the temporary name may be the only one that a file has left.
             if result.is_ok() {
                 let _ = unlinkat(root, name.as_str(), AtFlags::empty());
             }

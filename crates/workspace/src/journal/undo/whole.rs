@@ -1,4 +1,4 @@
-//! Undoing what commands have changed, completely or not at all.
+//! Undoes what commands have changed, completely or not at all.
 //!
 //! The goals say what is there and what was. The plan is tried on a model, everything that it will
 //! remove is kept in the journal before the first step, and finally the tree is compared with the
@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-/// How many names are searched for another name of a file.
+/// How many directory entries are read at most to find another name of a file.
 const MAX_SEARCHED_NAMES: usize = 1_000_000;
 
 pub(super) struct Whole<'r, 'a> {
@@ -112,7 +112,7 @@ impl Whole<'_, '_> {
             .values()
             .any(|outcome| !outcome.refused.is_empty());
         if is_refused || !self.obstacles.is_empty() {
-            // What else is in the way is said at once.
+            // The caller learns of all obstacles at once.
             let shared = self
                 .goals
                 .shared
@@ -149,14 +149,15 @@ impl Whole<'_, '_> {
         }
     }
 
-    /// Ends the undo without a change, and reports what stands in the way.
+    /// Reports the obstacles instead of what was undone.
     pub(super) fn refuse(&mut self) {
         for outcome in self.outcomes.values_mut() {
             (outcome.is_done, outcome.diff) = (false, String::new());
             outcome.undone.clear();
         }
         for (path, reason) in std::mem::take(&mut self.obstacles) {
-            // Of a directory made for a file, or a file that goes elsewhere, the nearest path below is meant.
+            // An obstacle may be at a path that has no entry, such as a directory that was created for a file. It is
+            // reported for the nearest chosen path below it.
             let is_chosen = self.by_path.contains_key(&path);
             let mut below = self
                 .by_path
@@ -249,7 +250,7 @@ impl Whole<'_, '_> {
                 .collect());
         };
         for (path, is_written) in lost {
-            // A second name in the journal would be one of the file that is written to.
+            // A hard link in the journal would be overwritten together with the file, so the content is copied.
             let access = if *is_written {
                 Access::Content
             } else {
@@ -260,12 +261,12 @@ impl Whole<'_, '_> {
         for step in steps {
             let access = match step {
                 Step::Mode(..) => Access::Mode,
-                // The file is used on.
+                // The content may be written to, so it is copied.
                 _ => Access::Content,
             };
             changes.touch(step.path(), access);
         }
-        // By other names of a file that gets its content or mode back.
+        // Records these, too, since a file may get its content or mode back through another of its names.
         for path in self.goals.by_path.keys() {
             changes.touch(path, Access::Mode);
         }
