@@ -138,7 +138,7 @@ impl<'a> Capture<'a> {
     pub fn finish(mut self) -> CapturedOutput {
         let mut shown = self.shown;
         self.decoder.finish(|text| shown.push(text));
-        // What is all in memory is decoded once more with what is known by now.
+        // While all output is in memory, it can be decoded again with the encoding that is known by now.
         if let Some(mut decoder) = self.decoder.better().filter(|_| self.whole.is_in_memory()) {
             let (coloured, condensed) = (shown.coloured.is_some(), shown.condensed.is_some());
             shown = OutputTexts::new(self.limit, coloured, false, condensed);
@@ -288,7 +288,7 @@ impl OutputTexts {
             coloured.push(text);
         }
         let (plain, condensed, live) = (&mut self.plain, &mut self.condensed, &mut self.live);
-        // One push for all lines of the text costs less.
+        // One push for all lines of the text is faster than one for each.
         let mut short = String::new();
         self.terminal.push(text, &mut |text| {
             plain.push(text);
@@ -318,8 +318,8 @@ impl OutputTexts {
     }
 }
 
-/// Returns a text for a model: paths once, and, where the whole is in the file that `place` names, without frames of
-/// libraries.
+/// Returns a shorter text for a model, in which paths that several lines begin with stand once. Frames of libraries are
+/// left out if the whole output is in the file that `place` names.
 fn in_short(text: &str, place: Option<&str>) -> String {
     let framed = place.and_then(|place| {
         let short = own_frames(text)?;
@@ -376,7 +376,7 @@ impl WholeOutput<'_> {
         self.memory = Vec::new();
     }
 
-    /// Returns true if a backtrace in it has frames of libraries.
+    /// Returns true if the output is in memory and has so many frames of libraries that they can be left out.
     fn has_frames(&self) -> bool {
         self.is_in_memory() && own_frames(&String::from_utf8_lossy(&self.memory)).is_some()
     }
@@ -397,11 +397,11 @@ impl WholeOutput<'_> {
         (self.path.clone(), place)
     }
 
-    /// Removes the file if all of it is in the answer. A file of `write_whole` belongs to another
-    /// process and stays.
+    /// Removes the file, since the answer has all of the output. A file of `write_whole` belongs to another process and
+    /// stays.
     fn forget(&mut self) {
         if let (Some(_), Some(path)) = (self.log.take(), self.path.take()) {
-            // Best effort: old files are removed some time.
+            // If this fails, the file is removed later together with other old files.
             let _ = std::fs::remove_file(path);
         }
     }

@@ -29,7 +29,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 const RENAME_EXCHANGE: u64 = 2;
 
-/// A request to keep copies of the files that a command changes.
+/// A request to keep what a command changes, so that it can be undone.
 #[derive(Debug)]
 pub struct ChangeWatch {
     filter: BpfProgram,
@@ -108,7 +108,7 @@ impl<'a> CommandWatch<'a> {
     /// to the supervisor. It runs in a forked child just before `exec`, so it only makes system
     /// calls: a lock that another thread held at the fork would never be released.
     pub(crate) fn install(self, is_sandboxed: bool) {
-        // In a sandbox it is so anyway.
+        // In a sandbox, the command can't gain privileges anyway.
         if is_sandboxed {
             let _ = rustix::thread::set_no_new_privs(true);
         }
@@ -131,7 +131,7 @@ fn attend(listener: &Listener, changes: &Mutex<CommandChanges>) {
                 drop(changes);
                 listener.go_on(&notice);
             }
-            // A process has ended while it waited.
+            // A process has ended while its call waited for an answer.
             Err(Errno::INTR | Errno::NOENT) if !listener.is_over() => {}
             Err(_) => return,
         }
@@ -161,7 +161,7 @@ fn keep(notice: &Notice, locator: &mut Locator, changes: &mut CommandChanges) {
     for (access, path) in paths {
         match path {
             Ok(Some(path)) => changes.touch(&path, access),
-            // The call will fail, or is about something that has no path.
+            // The call will fail, or the file that it changes has no path.
             Ok(None) => {}
             Err(_) => changes.miss(),
         }

@@ -16,8 +16,8 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How long to wait, after the command itself has ended, for the end of its output and for
-/// short-lived children.
+/// How long to wait, after the command itself has ended, until its output is closed and its short-lived children have
+/// ended.
 const LINGER: Duration = Duration::from_millis(100);
 
 /// Longest wait before signals and the caller's death are checked again.
@@ -81,11 +81,11 @@ pub struct ShellCommand<'a> {
 /// Time limits of a command.
 #[derive(Debug, Clone, Copy)]
 pub struct CommandLimits {
-    /// Total time.
+    /// The total time that the command may take.
     pub wall: Duration,
-    /// Time without any output.
+    /// The time that the command may go without any output; `None` for no limit.
     pub idle: Option<Duration>,
-    /// After this long, return and leave the command running in the background.
+    /// The time after which the call returns and leaves the command running in the background; `None` for never.
     pub background_after: Option<Duration>,
     /// After the command has ended, how long to wait for processes that still hold its output open.
     /// With [`Duration::MAX`] as long as `wall` allows. `None` waits only for processes that end
@@ -100,11 +100,11 @@ pub enum CommandOutcome {
     Done {
         /// How the command itself ended.
         ending: ProcessEnd,
-        /// True if processes that it started still run.
+        /// True if processes that the command has started still run.
         has_survivors: bool,
-        /// True if its output was still held open when waiting for it ended.
+        /// True if the command's output was still held open when the call stopped waiting for that.
         is_held: bool,
-        /// Time from the command's start to its own end.
+        /// The time from the command's start to its own end.
         took: Duration,
     },
     /// The command was ended with everything that it started.
@@ -131,23 +131,23 @@ impl CommandOutcome {
 /// The reason why a command was ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StopReason {
-    /// Its own limit, [`CommandLimits::wall`].
+    /// The command has reached its own limit, [`CommandLimits::wall`].
     OutOfTime,
-    /// The limit of the call that it belongs to, which came first.
+    /// The call that the command belongs to has reached its limit, which came first.
     CallOutOfTime(TimeLimit),
-    /// It printed nothing for the time of [`CommandLimits::idle`].
+    /// The command has printed nothing for the time of [`CommandLimits::idle`].
     Idle,
-    /// A signal, the death of the caller, or a request of the caller.
+    /// A signal, the death of the caller, or the caller's wish has cancelled the call.
     Cancelled,
-    /// The supervisor is gone, killed for instance by the command.
+    /// The supervisor has ended, perhaps because the command has killed it.
     Unwatched,
 }
 
 /// A program that is to be run without any shell.
 #[derive(Debug)]
 pub struct ProgramCommand<'a> {
-    /// The program as a shell takes it: a name to be looked up in `PATH`, or a path, which counts from
-    /// the directory where it is relative.
+    /// The program, as a shell takes it: a name to be looked up in `PATH`, or a path, which if relative starts in the
+    /// directory.
     pub program: &'a OsStr,
     /// The program's arguments.
     pub arguments: &'a [OsString],
@@ -187,7 +187,7 @@ pub trait OutputSink {
     /// Takes a piece of output.
     fn push(&mut self, bytes: &[u8]);
 
-    /// Takes a piece of what came on standard error, where that is kept apart.
+    /// Takes a piece of standard error, if that is kept apart from the output.
     fn push_error(&mut self, bytes: &[u8]) {
         self.push(bytes);
     }
@@ -195,7 +195,7 @@ pub trait OutputSink {
     /// Returns the number of bytes that have come in all.
     fn bytes(&self) -> u64;
 
-    /// Returns the output since the last call, for a user who watches, or `None` if there is none.
+    /// Returns the output that has come since the last call, for a user who watches; `None` if there is none.
     fn take_live(&mut self) -> Option<String> {
         None
     }
@@ -233,7 +233,7 @@ struct Supervision<'a> {
     show: &'a dyn Fn(String),
 }
 
-/// A command that has ended while its children may still print.
+/// The end of the command itself, while its children may still print.
 #[derive(Clone, Copy)]
 struct PendingEnd {
     ending: ProcessEnd,
@@ -282,7 +282,7 @@ impl<'a> Supervision<'a> {
             let after = |from: Instant, time: Option<Duration>| from.checked_add(time?);
             let background = after(started, limits.background_after);
             let idle = after(self.last_output, limits.idle);
-            // Once the command has ended, only the limit of its pipes counts.
+            // Once the command itself has ended, only the wait for its pipes is limited, not its running time.
             let held = pending_end.and_then(|end| end.until);
             let wall = after(started, Some(limits.wall)).filter(|_| held.is_none());
             let of_call = cancel.chosen_limit();
@@ -351,7 +351,7 @@ impl<'a> Supervision<'a> {
         fds.extend(open.map(|(_, fd)| PollFd::new(*fd, PollFlags::IN)));
         fds.extend(caller.as_ref().map(|fd| PollFd::new(fd, PollFlags::IN)));
         let pause = Timespec::try_from(pause).unwrap_or_default();
-        // An interruption is a signal, which is looked at next.
+        // If a signal interrupts the wait, it is handled in the next round.
         if rustix::event::poll(&mut fds, Some(&pause)).is_err() {
             return;
         }
@@ -418,7 +418,7 @@ impl<'a> Supervision<'a> {
         self.watched.end_all(GRACE);
         let until = Instant::now() + ENDING;
         while Instant::now() < until && !self.watched.is_being_stopped() {
-            // A process that is being ended may have something to say, and waits until it is read.
+            // A process that is being ended may still print, and would wait until that is read.
             self.step(TICK, None);
             match self.watched.next_event() {
                 Some(SupervisorEvent::AllGone { left }) => {
@@ -429,8 +429,7 @@ impl<'a> Supervision<'a> {
                 Some(SupervisorEvent::Ended { .. }) | None => {}
             }
         }
-        // Another process keeps the supervisor from its work. What it watches over must not live on
-        // that.
+        // Another process keeps stopping the supervisor. What the supervisor watches over is ended without it.
         let watched = tree::watched(self.watched.supervisor, self.watched.leader);
         self.end_without_supervisor(why, &watched)
     }

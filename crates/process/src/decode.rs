@@ -15,7 +15,7 @@ const SAMPLE_BYTES: usize = 16 * 1024;
 /// Decodes bytes piece by piece. A piece may be cut anywhere, even within a character.
 #[derive(Debug, Default)]
 pub struct OutputDecoder {
-    /// The end of the last piece, which is decoded when its line is complete.
+    /// The last line so far, if it has not ended, which is decoded when it is complete.
     held: Vec<u8>,
     sample: Vec<u8>,
     judged_bytes: usize,
@@ -64,7 +64,7 @@ impl OutputDecoder {
     pub fn better(&self) -> Option<Self> {
         (self.first.is_some() && self.first != self.encoding).then(|| Self {
             encoding: self.encoding,
-            // Nothing more is learned.
+            // The decoder takes no further samples, so the encoding stays.
             judged_bytes: SAMPLE_BYTES,
             ..Self::default()
         })
@@ -81,7 +81,8 @@ impl OutputDecoder {
                     .extend_from_slice(&line[..line.len().min(SAMPLE_BYTES)]);
             }
         }
-        // Again only after it has grown by a quarter, for a flood of short pieces.
+        // The encoding is guessed again only after the sample has grown by a quarter. With many
+        // short pieces, this would otherwise take too long.
         if self.sample.len() * 4 > self.judged_bytes * 5 && self.judged_bytes < SAMPLE_BYTES {
             self.judged_bytes = self.sample.len();
             let encoding = detect(&self.sample, true).filter(|e| e.is_legacy());

@@ -20,7 +20,7 @@ impl From<ExitStatus> for ProcessEnd {
     fn from(status: ExitStatus) -> Self {
         match status.signal() {
             Some(signal) => Self::Signal(signal),
-            // Without a signal there is a code.
+            // A process that no signal has ended has an exit code.
             None => Self::Code(status.code().unwrap_or_default()),
         }
     }

@@ -31,15 +31,15 @@ pub struct JobRecord {
     pub processes: Vec<Identity>,
     /// The session that all of them belong to, unless they have left it.
     pub session: i32,
-    /// The supervisor.
+    /// The supervisor that watches over the job; `None` if it was not found when the job began.
     pub supervisor: Option<Identity>,
-    /// The boot of the machine during which the process ids are valid.
+    /// The boot of the machine during which the process ids mean these processes.
     pub boot_id: String,
-    /// The shell's line.
+    /// The command line.
     pub command: String,
-    /// The directory.
+    /// The directory in which the command runs.
     pub directory: String,
-    /// The start, in seconds since 1970.
+    /// When the job began, in seconds since 1970.
     pub started_at: u64,
 }
 
@@ -59,7 +59,7 @@ pub fn seconds(time: SystemTime) -> u64 {
 
 fn process_ids(record: &mut impl Read) -> Vec<i32> {
     let mut text = String::new();
-    // What can't be read names no process.
+    // If the file can't be read, it names no processes.
     let _ = record.take(MAX_RECORD_BYTES).read_to_string(&mut text);
     let first = text.lines().next().unwrap_or_default();
     serde_json::from_str::<JobRecord>(first)
@@ -98,9 +98,9 @@ impl JobFiles {
                 signal: status.signal(),
                 ended_at: seconds(SystemTime::now()),
             };
-            // Numbers only: that can't fail.
+            // The line has only numbers, so making JSON of it can't fail.
             let line = serde_json::to_string(&line).unwrap_or_default() + "\n";
-            // A full disk must not end the watch.
+            // A full disk must not keep the supervisor from watching over the job.
             let _ = self.record.write_all(line.as_bytes());
         }
     }
@@ -165,7 +165,7 @@ impl Jobs {
             .and_then(|()| write_log(&files.log));
         if let Err(e) = written {
             for path in [&files.record, &files.log] {
-                // Another call may have done so already.
+                // Another call may have removed it already.
                 let _ = std::fs::remove_file(path);
             }
             return Err(e);
@@ -192,8 +192,8 @@ impl Jobs {
         jobs
     }
 
-    /// Returns the job that a process belongs to. Of several with this id, a living one, or else the
-    /// latest.
+    /// Returns the job that a process belongs to. If several jobs have this process id, returns one that still runs, or
+    /// else the latest.
     pub fn find(&self, pid: i32) -> Option<Job> {
         let jobs = self.list();
         let is_living = |job: &&Job| job.living.iter().any(|p| p.pid == pid);
@@ -230,7 +230,7 @@ impl Job {
             None if same_boot => unwatched(&record),
             None => Vec::new(),
         };
-        // Read after that: a supervisor that is gone has written down everything.
+        // Read after the look for the supervisor: if that has ended, its record is complete.
         file.take(MAX_RECORD_BYTES).read_to_string(&mut text).ok()?;
         let endings = text.lines().skip(1);
         let endings = endings.filter_map(|line| serde_json::from_str(line).ok());
@@ -288,11 +288,11 @@ impl Job {
         }
         match self.record.supervisor.filter(|_| self.is_watched) {
             Some(supervisor) => {
-                // It ends all that is below it, also what is just being started.
+                // The supervisor ends all processes below it, also those that are just being started.
                 supervisor.signal(Signal::TERM);
                 let until = std::time::Instant::now() + grace + Duration::from_secs(12);
                 while supervisor.is_alive() && std::time::Instant::now() < until {
-                    // Another process may have stopped it.
+                    // Another process may have stopped the supervisor.
                     supervisor.signal(Signal::CONT);
                     std::thread::sleep(Duration::from_millis(4));
                 }
@@ -310,7 +310,7 @@ fn unwatched(record: &JobRecord) -> Vec<Identity> {
     let began = record.processes.iter().map(|p| p.start_time).min();
     let mut living: Vec<_> = tree::of_session(record.session)
         .into_iter()
-        // A session of this number that began before the job is another one.
+        // If the session began before the job, it is another one with the same number.
         .filter(|p| began.is_some_and(|b| p.start_time >= b))
         .collect();
     let is_ours = record.processes.iter().any(|p| p.is_alive())

@@ -24,7 +24,7 @@ pub fn keep(directory: &Path, tool: &str, text: &str) -> Option<PathBuf> {
     let path = new_file(directory, tool)?;
     let mut file = log::new_file(&path).ok()?;
     if file.write_all(text.as_bytes()).is_err() {
-        // Half an answer would be taken for a whole one.
+        // A part of the answer would be taken for the whole of it.
         let _ = std::fs::remove_file(&path);
         return None;
     }
@@ -103,7 +103,7 @@ impl StoredAnswer {
         let metadata = metadata.filter(Metadata::is_file)?;
         Some(Self {
             changed: metadata.modified().ok()?,
-            // A log may be longer by its last line.
+            // The last line of a full log, which says that it is full, does not count.
             bytes: metadata.len().min(log::MAX_BYTES),
             files,
             is_in_use,
@@ -123,7 +123,7 @@ impl StoredAnswer {
 
     fn log_without_job(path: PathBuf) -> Option<Self> {
         let is_log = path.extension().is_some_and(|e| e == "log");
-        // A job's own record names its log; this one has been forgotten.
+        // If the record exists, the log belongs to a job. Otherwise the job was forgotten.
         if !is_log || path.with_extension("json").exists() {
             return None;
         }

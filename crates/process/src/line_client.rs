@@ -23,7 +23,7 @@ use std::time::Duration;
 
 const CHUNK_BYTES: usize = 64 * 1024;
 
-/// The time between two looks whether a request has to be given up.
+/// How often a waiting request checks whether it has to be given up.
 pub const TICK: Duration = Duration::from_millis(50);
 
 /// A line that the program prints.
@@ -61,7 +61,7 @@ pub struct RunningProgram<R> {
     identity: Option<Identity>,
     stdin: ChildStdin,
     waiting: WaitingRequests<R>,
-    /// Closed by the reading thread when the process has ended.
+    /// Closed by the thread that reads the output, when the process has ended.
     ended: Receiver<()>,
     /// What this process has been told once for all requests, such as how to reach a server.
     told: BTreeSet<String>,
@@ -95,7 +95,7 @@ impl<R: LineReply> LineClient<R> {
     ) -> io::Result<(u64, Receiver<R>)> {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let mut slot = lock(&self.running);
-        // A process whose output has ended takes nothing more.
+        // A process whose output has ended takes no more requests.
         let mut former = slot
             .take()
             .filter(|running| lock(&running.waiting).is_some());
@@ -112,8 +112,8 @@ impl<R: LineReply> LineClient<R> {
             let lines = lines(id, &mut running.told);
             let sent = without_sigpipe(|| running.stdin.write_all(&lines));
             match sent {
-                // A process that has ended has not read the whole request: a new one does. One
-                // that ends at once gives no answer.
+                // The process has ended before it had read the whole request, so a new process gets it. If that ends at
+                // once, too, there is no answer.
                 Err(e) if e.kind() == io::ErrorKind::BrokenPipe => {
                     running.forget(id);
                     if !is_new {
@@ -135,7 +135,7 @@ impl<R: LineReply> LineClient<R> {
     pub fn cancel(&self, id: u64, lines: &[u8]) {
         if let Some(running) = lock(&self.running).as_mut() {
             running.forget(id);
-            // A process that is gone has given it up already.
+            // A process that has ended has given up the request already.
             let _ = without_sigpipe(|| running.stdin.write_all(lines));
         }
     }
@@ -163,14 +163,15 @@ impl<R: LineReply> LineClient<R> {
         let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(io::ErrorKind::BrokenPipe.into());
         };
-        // Before the thread below can have reaped it: its number may be another's after that.
+        // Found before the thread below can have waited for the process: after that, another process may have its
+        // number.
         let identity = Identity::find(i32::try_from(child.id()).unwrap_or_default());
         let waiting = Arc::new(Mutex::new(Some(HashMap::new())));
         let (alive, ended) = channel();
         let (shared, notes) = (Arc::clone(&waiting), Arc::clone(&self.notes));
         std::thread::spawn(move || {
             read_lines(stdout, &shared, &notes);
-            // No more output: wakes all that wait.
+            // No more answers come, so all waiting requests are woken.
             lock(&shared).take();
             let _ = child.wait();
             drop(alive);
@@ -226,10 +227,10 @@ fn read_lines<R: LineReply>(
     let lines = BufReader::with_capacity(CHUNK_BYTES, stdout).split(b'\n');
     for line in lines.map_while(Result::ok) {
         let reply = serde_json::from_slice::<R>(&line);
-        // Not beside what is made of the answer.
+        // The line is freed before the answer is used, since both may be large.
         drop(line);
         let Ok(reply) = reply else { continue };
-        // Requests can't be told apart any more. Leaving closes all channels.
+        // It is not known any more which request an answer belongs to. Returning closes the channels of all.
         if reply.is_nameless() {
             return;
         }
@@ -239,7 +240,7 @@ fn read_lines<R: LineReply>(
         };
         if let Some(waiting) = lock(waiting).as_mut() {
             if let Some(sender) = waiting.get(&id) {
-                // A request that was given up does not want it.
+                // A request that was given up takes no answer.
                 let _ = sender.send(reply);
             }
             if is_last {

@@ -82,7 +82,7 @@ mod tests {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("log");
         drop(Log::create(&path).expect("made"));
-        // A hole stands for output.
+        // A file with a hole stands for much output.
         let file = std::fs::File::options().write(true).open(&path);
         file.and_then(|file| file.set_len(MAX_BYTES - 3))
             .expect("long");

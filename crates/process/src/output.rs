@@ -111,12 +111,12 @@ fn write_all(to: BorrowedFd<'_>, text: &[u8]) -> io::Result<()> {
     while !rest.is_empty() {
         match retry_on_intr(|| rustix::io::write(to, rest)) {
             Ok(n) => rest = &rest[n..],
-            // The reader has made the pipe non-blocking, and it is full.
+            // The reader has made the pipe non-blocking, and there is no room in it.
             Err(Errno::AGAIN) => {
-                // An interruption makes it try again, which is right.
+                // If a signal interrupts the wait, the write is simply tried again.
                 let _ = poll(&mut [PollFd::new(&to, PollFlags::OUT)], None);
             }
-            // The reader of a socket has gone away before it had read all.
+            // The reader has closed its socket before it had read everything.
             Err(Errno::CONNRESET) => return Err(io::ErrorKind::BrokenPipe.into()),
             Err(errno) => return Err(errno.into()),
         }
@@ -149,7 +149,7 @@ fn piece_end(text: &[u8], most: usize) -> usize {
 fn wait_until_read(stream: &WatchedStream<'_>) {
     let (mut pause, longest) = PAUSES;
     while stream.unread_bytes().is_some_and(|bytes| bytes > 0) {
-        // The next write reports that.
+        // If the reader has gone away, the next write reports it.
         if stream.is_abandoned_after(pause) {
             return;
         }

@@ -11,9 +11,9 @@ use rustix::process::{Pid, Signal, getppid};
 /// this one.
 pub fn prepare() {
     raw::reset_signal(Signal::CHILD);
-    // This closes `/proc/PID/fd` and our memory to them: a command that a tool runs could else open the
-    // stream that the answer goes to, and write another one there. What is forked from here is closed
-    // as well; a program that is started is not. No core file is left either.
+    // Other processes of the user can't open `/proc/PID/fd` or the memory of this process then. A command that a tool
+    // runs could otherwise write another answer to the stream that the answer goes to. Forked processes are protected,
+    // too, but not programs that are started. No core file is written either.
     #[cfg(target_os = "linux")]
     let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
 }
@@ -30,7 +30,7 @@ pub fn end_by_sigpipe() {
 pub fn caller() -> Option<OwnedFd> {
     let parent = getppid().filter(|parent| *parent != Pid::INIT)?;
     let caller = raw::watch_process(parent).ok()?;
-    // It may have gone before it was watched, and another have its id.
+    // The parent may have ended before it was watched, and another process may have got its id.
     (getppid() == Some(parent)).then_some(caller)
 }
 
@@ -40,9 +40,9 @@ pub fn hangup() -> Option<i32> {
     (!raw::is_ignored(signal)).then_some(signal)
 }
 
-/// Leaves the terminal's session. Its signals are meant for the parent process.
+/// Leaves the terminal's session, because the terminal's signals are meant for the parent process.
 pub fn leave_terminal() {
-    // Only a process that leads its group already can't.
+    // This fails only for a process that leads its process group already.
     let _ = rustix::process::setsid();
 }
 

@@ -105,7 +105,7 @@ impl PipedProgram {
             if left.is_zero() {
                 return false;
             }
-            // An interruption only makes it look earlier.
+            // A signal only makes this loop check earlier.
             is_readable(self.watched.control(), left);
         }
         true

@@ -88,7 +88,7 @@ fn in_path(name: &OsStr, path: Option<&OsStr>) -> Option<PathBuf> {
 /// Returns the operating system's error if the text can't be handed over or no shell be started.
 pub fn page(text: &[u8], project: &Path) -> io::Result<bool> {
     let words = std::env::var_os("PAGER").unwrap_or_else(|| "less".into());
-    // There `less` only warns.
+    // On a terminal that can't move the cursor, `less` only prints a warning.
     let is_plain = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
     if words.is_empty() || words == "cat" || (is_plain && words == "less") {
         return Ok(false);
@@ -98,7 +98,7 @@ pub fn page(text: &[u8], project: &Path) -> io::Result<bool> {
         dir.is_absolute() && std::fs::canonicalize(dir).is_ok_and(|dir| !dir.starts_with(project))
     };
     let outside = std::env::split_paths(&path).filter(is_outside);
-    // A file and no pipe, which a pager that is left early would break.
+    // The text is in a file: with a pipe, a pager that is left early would break it.
     let mut command = Command::new("/bin/sh");
     command.arg("-c").arg(words).stdin(file_with(text)?);
     command.env(
@@ -108,7 +108,7 @@ pub fn page(text: &[u8], project: &Path) -> io::Result<bool> {
     if std::env::var_os("LESS").is_none() {
         command.env("LESS", "FRX");
     }
-    // The shell's statuses for a program that it can't start.
+    // With these codes the shell says that it could not start the program.
     Ok(!matches!(command.status()?.code(), Some(126 | 127)))
 }
 

@@ -1,4 +1,4 @@
-//! Running somebody else's program to its end, as a host would.
+//! Runs another program to its end, as a host would.
 //!
 //! It gets its input, and its output is read until both pipes are closed. If it takes too long, it
 //! is ended with all its children, and pipes that are still open are abandoned. On macOS a child
@@ -37,7 +37,7 @@ pub struct RunOptions<'a> {
     pub input: Input<'a>,
     /// Time limit.
     pub limit: Duration,
-    /// How long its children may hold its pipes open after its own end.
+    /// How long the program's children may hold its pipes open after its own end.
     pub hold: Duration,
     /// True if children that outlive the program are left running.
     pub leaves: bool,
@@ -52,14 +52,14 @@ pub struct ProgramRun {
     pub stderr: Vec<u8>,
     /// True if one of the streams was longer than [`MAX_STREAM_BYTES`].
     pub is_cut: bool,
-    /// How it ended by itself, or why it was ended.
+    /// How the program ended by itself, or why it was ended.
     pub ending: Result<ProcessEnd, StopReason>,
-    /// Time from its start to its own end.
+    /// The time from the program's start to its own end.
     pub took: Duration,
     /// True if a child held its pipes open for longer than [`RunOptions::hold`].
     pub was_held: bool,
-    /// True if it ended, or closed its input, without reading all of it. This is not known with
-    /// [`RunOptions::leaves`], since a child may hold the input.
+    /// True if the program ended, or closed its input, without reading all of it. With
+    /// [`RunOptions::leaves`] this is always false, since a child may hold the input.
     pub left_input: bool,
     bytes: u64,
 }
@@ -104,7 +104,7 @@ impl Program<'_> {
                 run.was_held = is_held;
                 run.took = took;
                 if has_survivors && options.leaves {
-                    // A supervisor that is gone ends nothing either.
+                    // If the supervisor has ended, it ends nothing either.
                     let _ = watched.detach_unrecorded();
                 } else if has_survivors {
                     end_rest(&watched, &mut run);
@@ -114,7 +114,7 @@ impl Program<'_> {
                 run.ending = Err(why);
                 run.took = began.elapsed();
             }
-            // Only calls that may go on without their caller end so.
+            // This is only for commands that may run on without their caller, and this one may not.
             CommandOutcome::Background => {}
         }
         drop((watched, kept));
@@ -154,7 +154,7 @@ fn feed(pipe: OwnedFd, input: Vec<u8>) -> Receiver<bool> {
     std::thread::spawn(move || {
         let written = without_sigpipe(|| File::from(pipe).write_all(&input));
         let is_taken = !matches!(written, Err(e) if e.kind() == ErrorKind::BrokenPipe);
-        // Where it took too long, nothing waits for it any more.
+        // If the program took too long, nobody waits for this any more.
         let _ = sender.send(is_taken);
     });
     receiver

@@ -156,7 +156,7 @@ fn become_program(program: &PreparedProgram<'_>, keep: Option<RawFd>) -> c_int {
         libc::setsid();
         system::announce(program.announce_to, &chosen(libc::getpid()));
         for signal in 1..=SIGNALS {
-            // Some can't be changed, which is as it should be.
+            // Some signals can't be changed, and need not be.
             libc::signal(signal, libc::SIG_DFL);
         }
         let mut none: libc::sigset_t = std::mem::zeroed();

@@ -1,4 +1,4 @@
-//! The signals that end a server, for tokio.
+//! Waits for the signals that end a server, with tokio.
 
 use rustix::process::Signal;
 use tokio::signal::unix::{SignalKind, signal};
@@ -6,7 +6,8 @@ use tokio::signal::unix::{SignalKind, signal};
 /// Waits for a signal that ends a server, and returns its number. If no handler can be installed,
 /// the signal ends the process at once, and supervisors end what it has started.
 pub async fn end_signal() -> i32 {
-    // A file that grows too large is an error of its write, not the end of the process.
+    // With a handler, a file that becomes too large makes the write fail. Without one, the signal
+    // would end the process.
     let _ = signal(SignalKind::from_raw(Signal::XFSZ.as_raw()));
     let (interrupt, terminate, hangup) = (
         SignalKind::interrupt(),

@@ -108,9 +108,9 @@ pub struct Sandbox {
 }
 
 impl Sandbox {
-    /// Gets everything ready that needs memory or may fail for good reasons; `None` if no
-    /// sandbox is wanted. A path of [`SandboxPolicy::writable`] that does not exist is left out, so
-    /// that nothing can be written there even if it comes to be: see [`Sandbox::missing`].
+    /// Prepares all that needs memory or may fail; `None` if the mode is [`SandboxMode::Off`]. A path of
+    /// [`SandboxPolicy::writable`] that does not exist is left out, so that nothing can be written there even if it is
+    /// created later: see [`Sandbox::missing`].
     ///
     /// # Errors
     ///
@@ -155,7 +155,7 @@ impl Sandbox {
         }
     }
 
-    /// Returns the writable paths that did not exist and can't be written therefore.
+    /// Returns the writable paths that did not exist, and therefore can't be written to.
     pub fn missing(&self) -> &[PathBuf] {
         &self.missing
     }
@@ -171,9 +171,9 @@ impl Sandbox {
         }
     }
 
-    /// Puts the calling thread into the sandbox, for good. For a forked child just before it
-    /// executes a program: only system calls are made. Descriptors from 3 on are closed at
-    /// exec, because what was opened outside keeps the rights that it had there.
+    /// Puts the calling thread into the sandbox, for good. It is meant for a forked child just before it executes a
+    /// program, so it only makes system calls. Descriptors from 3 on are closed when the program is executed, because
+    /// what was opened outside keeps the rights that it had there.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Signals that end a session: the first one in order, the second at once.
+//! Signals that end a session: the first one lets it end in order, the second one ends it at once.
 
 use gemini_tools_core::tool::Cancellation;
 use signal_hook::SigId;
@@ -30,7 +30,7 @@ impl Signals {
         Self { cancel, interrupt }
     }
 
-    /// Returns the cancellation that they signal.
+    /// Returns the cancellation that the signals trigger.
     pub fn cancellation(&self) -> &Cancellation {
         &self.cancel
     }
@@ -44,7 +44,7 @@ impl Signals {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         for id in interrupt.drain(..) {
-            // The signal is then ignored; its default action does not come back.
+            // Afterwards the signal is ignored: its default action does not come back.
             unregister(id);
         }
         let value = meanwhile();
@@ -54,7 +54,7 @@ impl Signals {
 }
 
 fn register(cancel: &Cancellation, signal: i32) -> Vec<SigId> {
-    // Registering fails at worst, and then the signal ends the process, which is right too.
+    // If registering fails, the signal ends the process, which is acceptable, too.
     let cell = cancel.signal_cell();
     let is_second = Arc::new(AtomicBool::new(cell.load(Ordering::Relaxed) != 0));
     [

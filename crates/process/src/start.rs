@@ -1,4 +1,4 @@
-//! Starting programs: what each kind is given.
+//! Starts programs, with the environment and the streams that each kind gets.
 
 use super::command::{ProgramCommand, ShellCommand, variables};
 use super::piped::Program;

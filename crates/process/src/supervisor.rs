@@ -1,4 +1,4 @@
-//! Starting a program so that everything it starts can be ended with it.
+//! Starts a program so that everything which it starts can be ended with it.
 //!
 //! A process between the caller and the program, the supervisor, sees to that. It outlives a caller
 //! that is killed.
@@ -25,14 +25,14 @@ pub const GRACE: Duration = Duration::from_secs(1);
 pub enum SupervisorEvent {
     /// The program has ended. Its children may live on.
     Ended {
-        /// The status.
+        /// How the program has ended.
         status: ExitStatus,
         /// True if none of its children is left.
         all_gone: bool,
     },
     /// Everything has ended, except for processes that could not be ended.
     AllGone {
-        /// Their number.
+        /// The number of processes that could not be ended.
         left: usize,
     },
     /// The supervisor is gone.
@@ -40,7 +40,7 @@ pub enum SupervisorEvent {
 }
 
 pub(crate) struct Start<'a> {
-    /// The file of the program. A relative path counts from the directory.
+    /// The file of the program. If relative, the path starts in the directory.
     pub program: &'a Path,
     /// The name that the program sees as its own (`argv[0]`).
     pub name: &'a OsStr,
@@ -52,7 +52,7 @@ pub(crate) struct Start<'a> {
     pub directory: BorrowedFd<'a>,
     /// The standard input; `None` for an empty one.
     pub input: Option<OwnedFd>,
-    /// True if standard error gets a pipe of its own.
+    /// True if standard error gets a pipe of its own, rather than that of the output.
     pub apart: bool,
     /// The sandbox that the program is put into.
     pub sandbox: Option<&'a Sandbox>,

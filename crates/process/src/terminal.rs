@@ -1,13 +1,13 @@
-//! What a terminal would show of a program's output, as plain text: escape sequences are gone, and
-//! of a line that was overwritten only the last state is left.
+//! Shows a program's output as a terminal would, in plain text: without escape sequences, and with only the last state
+//! of a line that was overwritten.
 
 use crate::decode::OutputDecoder;
 
-/// A line that is longer is passed on in parts. What would overwrite it later becomes a line of its
-/// own.
+/// Maximum length of a line in characters: a longer one is passed on in parts, and what would overwrite it later
+/// becomes a line of its own.
 const MAX_LINE_CHARS: usize = 64 * 1024;
 
-/// Longest escape sequence, in bytes. A longer one was never meant as one.
+/// Maximum length of an escape sequence in bytes: what is longer was not meant as one.
 const MAX_SEQUENCE_BYTES: usize = 4096;
 
 const PLAIN_BLOCK_BYTES: usize = 64;
@@ -125,7 +125,7 @@ impl TerminalEmulator {
                 self.parameters.clear();
                 self.sequence = 0;
             }
-            // The separator that programs print where names may hold anything.
+            // Programs print this separator between names, which may hold any other character.
             '\0' => self.put('\u{2400}', out),
             '\u{7}' | '\u{b}' | '\u{c}' | '\u{e}' | '\u{f}' => {}
             _ => self.odd += 1,
@@ -149,7 +149,7 @@ impl TerminalEmulator {
         self.sequence += 1;
         let is_string = matches!(self.state, State::String | State::StringEscape);
         if c == '\n' || (self.sequence > MAX_SEQUENCE_BYTES && !is_string) {
-            // No sequence goes over lines: it was never ended, and the line is worth more.
+            // No sequence continues on the next line: it was never ended, so the line counts as text.
             self.state = State::Text;
             return;
         }

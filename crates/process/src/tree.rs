@@ -1,4 +1,4 @@
-//! Finding the processes below a process, and ending them.
+//! Finds the processes below a process, and ends them.
 //!
 //! This asks the kernel: `ps` and `pkill` may be missing.
 
@@ -22,8 +22,8 @@ use std::time::{Duration, Instant};
 
 const PAUSE: Duration = Duration::from_millis(4);
 
-/// How long to try to kill a process. One of another user, or one that hangs in the kernel, can't
-/// be killed.
+/// How long to try to kill a process. Processes of another user, and those that hang in the kernel,
+/// can't be killed.
 const GIVE_UP: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Clone, Copy)]
@@ -40,7 +40,7 @@ struct Stat {
 pub struct Identity {
     /// The process id.
     pub pid: i32,
-    /// The moment of its start: on Linux in clock ticks since the machine's, on macOS in
+    /// When the process started: on Linux in clock ticks since the machine started, on macOS in
     /// microseconds since 1970.
     pub start_time: u64,
 }
@@ -58,7 +58,7 @@ impl Identity {
             .map(|s| s.identity)
     }
 
-    /// Sends a signal, if the process is still the one that is meant.
+    /// Sends a signal, unless the process has ended, even if another process has its id now.
     #[doc(hidden)]
     pub fn signal(self, signal: Signal) {
         if let Some(pid) = Pid::from_raw(self.pid) {
@@ -119,7 +119,8 @@ pub fn end(first: &[Identity], grace: Duration) -> Vec<Identity> {
                 known.push(*root);
             }
         }
-        // What was below a process that has ended meanwhile has another parent now.
+        // A process whose parent has ended meanwhile has another parent now, so the known processes
+        // are kept.
         for i in 0..known.len() {
             for found in below(known[i].pid, &all) {
                 if known[i].is_alive() && !known.contains(&found) {
@@ -192,7 +193,8 @@ pub(super) fn end_children(
     }
     while started.elapsed() < grace + GIVE_UP {
         freeze_and_kill(watched(me, session), || watched(me, session));
-        // The dead are reaped at once; what is left then is looked for again.
+        // Processes that were killed are soon waited for. Those that are left after this time are
+        // looked for again.
         for _ in 0..8 {
             if is_over() {
                 return Vec::new();
@@ -254,7 +256,7 @@ mod tests {
 
     #[test]
     fn neither_the_first_process_nor_the_caller_is_ended() {
-        // Asked only: a mistake here would end more than this test.
+        // Only the choice is tested: a mistake in ending would end more than this test.
         let process = |pid| Identity { pid, start_time: 1 };
         let first = [-1, 0, 1, 7, 8].map(process);
         let chosen: Vec<_> = endable(&first, 7).map(|i| i.pid).collect();

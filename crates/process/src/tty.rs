@@ -12,13 +12,12 @@ use std::time::Duration;
 
 const WAIT_TENTHS: u8 = 2;
 
-/// The time for which a read waits for a key.
+/// How long a read waits for a key.
 pub const WAIT: Duration = Duration::from_millis(100 * WAIT_TENTHS as u64);
 
-/// Discards what was typed at standard input, if that is a terminal, before a question is shown there:
-/// it can't be an answer to it.
+/// Discards what was typed at standard input before a question is shown, if that is a terminal: it can't be an answer.
 pub fn discard_typed_ahead() {
-    // Anything but a terminal refuses.
+    // What is not a terminal refuses this, which is fine.
     let _ = tcflush(rustix::stdio::stdin(), QueueSelector::IFlush);
 }
 
@@ -91,7 +90,7 @@ impl Tty {
     /// Returns the operating system's error if the terminal is gone.
     pub fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
         match rustix::io::read(&self.0, buffer) {
-            // A terminal that has hung up gives nothing as well, and has no modes.
+            // A terminal that has hung up returns nothing, too, but its modes can't be read either.
             Ok(0) => tcgetattr(&self.0).map(|_| 0),
             Err(Errno::INTR) => Ok(0),
             other => other,
@@ -111,7 +110,7 @@ impl Tty {
     }
 }
 
-/// A terminal's modes, put back when it is dropped.
+/// The saved modes of a terminal, which are restored when this is dropped.
 #[derive(Debug)]
 pub struct SavedModes<'a> {
     tty: &'a File,
@@ -120,7 +119,7 @@ pub struct SavedModes<'a> {
 
 impl Drop for SavedModes<'_> {
     fn drop(&mut self) {
-        // A terminal that is gone needs no modes.
+        // If the terminal is gone, there are no modes to restore.
         let _ = tcsetattr(self.tty, OptionalActions::Now, &self.modes);
     }
 }

@@ -1,4 +1,4 @@
-//! The bytes in a pipe or a socket that its reader has not taken yet.
+//! Tells how many bytes in a pipe or a socket its reader has not taken yet.
 //!
 //! A pipe's bytes are counted by `FIONREAD`, on either end. A socket of the family `AF_UNIX`, which
 //! node gives to the programs it starts, says by `SIOCOUTQ` how much memory its messages hold; it
@@ -48,7 +48,7 @@ pub fn reader(fd: BorrowedFd<'_>) -> Reader<'_> {
     };
     let (is_socket, capacity) = match FileType::from_raw_mode(stat.st_mode) {
         FileType::Fifo => (false, rustix::pipe::fcntl_getpipe_size(fd).ok()),
-        // The kernel makes one message of what is at most a quarter of it.
+        // The kernel makes one message of a write that is at most a quarter of the send buffer.
         FileType::Socket if socket_domain(fd) == Ok(AddressFamily::UNIX) => {
             let bytes = socket_send_buffer_size(fd);
             (true, bytes.ok().map(|bytes| bytes / 4))

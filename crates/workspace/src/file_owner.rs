@@ -180,6 +180,10 @@ impl<'a> FileOwner<'a> {
 
 impl RegularFile {
     /// Returns the content as text, with U+FFFD for what is not UTF-8.
+    ///
+    /// # Errors
+    ///
+    /// Returns the operating system's error, or one for a file that is too large.
     pub fn text(self) -> io::Result<String> {
         let bytes = self.beginning(MAX_TEXT_BYTES + 1)?;
         if bytes.len() as u64 > MAX_TEXT_BYTES {

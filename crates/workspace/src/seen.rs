@@ -1,4 +1,11 @@
 //! Remembers what a conversation has seen of files, to notice a write that would lose what somebody else has written.
+//!
+//! Of each file that a caller was shown, or has written, its stamp is remembered, and a hash of each line. A file
+//! whose stamp is the same was not changed, unless it was written to at the same moment; then the hashes tell. Where
+//! it was changed, the hashes of the lines tell where.
+//!
+//! One process remembers in its memory, unless [`SeenFiles::keep_below`] names a directory: then each file has a file
+//! there, for the further processes of the same conversation.
 
 use super::atomic_file::write_cache;
 use super::diff::{Algorithm, DiffOp, diff_lines};

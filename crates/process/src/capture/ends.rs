@@ -10,8 +10,8 @@ const HEAD_FIFTHS: usize = 1;
 pub(super) struct Ends {
     limit: usize,
     head: String,
-    /// Grows to twice its final size before its beginning is dropped, so that most pushes move
-    /// nothing.
+    /// The end of the text, and more: it grows to twice the size that is kept before its beginning
+    /// is dropped, so that most pushes move no text.
     tail: String,
     pub(super) chars: usize,
     lines: u64,
@@ -29,7 +29,7 @@ impl Ends {
         self.chars += text.chars().count();
         self.lines += count_newlines(text.as_bytes());
         let mut rest = text;
-        // Any character may take four bytes.
+        // A character has at most four bytes.
         let room = (self.limit * 4).saturating_sub(self.head.len());
         if room > 0 && self.tail.is_empty() {
             let at = boundary(rest, room.min(rest.len()));
@@ -58,13 +58,14 @@ impl Ends {
         let nth =
             |text: &str, n: usize| text.char_indices().nth(n).map_or(text.len(), |(at, _)| at);
         let head_end = nth(&self.head, for_head);
-        // Whole lines, unless a line takes most of the room.
+        // The text is cut between lines, unless a line takes most of the room.
         let head_end = match self.head[..head_end].rfind('\n') {
             Some(at) if at >= head_end / 2 => at + 1,
             _ => head_end,
         };
         let for_tail = limit - for_head;
-        // A short end begins in what is kept of the beginning, which then borders on it.
+        // If the end is short, some of what the tail lacks is still in the head, and nothing is
+        // missing between them.
         let end = if self.tail.chars().count() < for_tail {
             self.head.clone() + &self.tail
         } else {

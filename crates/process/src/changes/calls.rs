@@ -61,14 +61,14 @@ const CALLS: &[Call] = &[
         open_flags: Some(2),
         ..call(libc::SYS_openat, &[target(Some(0), 1, CONTENT)])
     },
-    // Its flags are in memory, where no filter can look.
+    // Its flags are in memory, where no filter can look, so every such call counts as a write.
     call(libc::SYS_openat2, &[target(Some(0), 1, CONTENT)]),
     call(libc::SYS_truncate, &[target(None, 0, CONTENT)]),
     call(libc::SYS_unlinkat, &[target(Some(0), 1, NAME)]),
     call(libc::SYS_mkdirat, &[target(Some(0), 1, NAME)]),
     call(libc::SYS_mknodat, &[target(Some(0), 1, NAME)]),
     call(libc::SYS_symlinkat, &[target(Some(1), 2, NAME)]),
-    // The old file may be written by its new name.
+    // The old file may later be written to under its new name.
     call(
         libc::SYS_linkat,
         &[target(Some(0), 1, CONTENT), target(Some(2), 3, NAME)],
@@ -133,7 +133,7 @@ pub(super) fn find(number: i64) -> Option<&'static Call> {
 /// Compiles the filter that makes the kernel ask before these calls. Returns `None` for a processor
 /// that seccompiler does not support.
 pub(super) fn filter() -> Option<BpfProgram> {
-    // Stands for the action that seccompiler does not have.
+    // Stands in for the action "notify", which seccompiler does not have, and is replaced below.
     const ASK: SeccompAction = SeccompAction::Trace(1);
     const FLAGS: [(i32, i32); 4] = [
         (libc::O_ACCMODE, libc::O_WRONLY),
@@ -159,7 +159,7 @@ pub(super) fn filter() -> Option<BpfProgram> {
         *instruction = sock_filter {
             k: match instruction.k {
                 k if k == asks => libc::SECCOMP_RET_USER_NOTIF,
-                // Programs for another architecture go on unseen.
+                // Programs for another architecture run on without being watched.
                 libc::SECCOMP_RET_KILL_PROCESS => libc::SECCOMP_RET_ALLOW,
                 k => k,
             },

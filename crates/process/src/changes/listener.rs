@@ -1,4 +1,4 @@
-//! The kernel's questions about a command's system calls, and the answers.
+//! Receives the kernel's questions about a command's system calls, and answers them.
 
 #![expect(unsafe_code, reason = "no crate wraps seccomp's user notification")]
 
@@ -38,7 +38,7 @@ pub(super) struct Listener(OwnedFd);
 /// `BUSY` if another process listens already.
 pub(super) fn install(filter: &[sock_filter]) -> Result<OwnedFd, Errno> {
     let flags = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER
-        // A signal does not end the wait, so that the call is not repeated for ever.
+        // Only a fatal signal ends the wait for an answer. Another one would make the call start again and again.
         | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
     let fd = install_filter(filter, flags)?;
     // SAFETY: the descriptor is new.
@@ -101,14 +101,15 @@ impl Listener {
         Self(fd)
     }
 
-    /// Waits for the next call.
+    /// Waits until the kernel asks about a call.
     ///
     /// # Errors
     ///
     /// Returns `NOENT` if the calling process has ended, or, from Linux 6.11 on, if no process with
     /// the filter is left.
     pub(super) fn next(&self) -> Result<Notice, Errno> {
-        // SAFETY: zeros are a value of it, and what the kernel wants. The kernel writes no more than this struct.
+        // SAFETY: all-zero bytes are a valid value of the struct, and the kernel demands them. It writes no more than
+        // this struct.
         let (status, notice) = unsafe {
             let mut notice: libc::seccomp_notif = zeroed();
             let request = libc::SECCOMP_IOCTL_NOTIF_RECV;
@@ -167,7 +168,7 @@ impl Notice {
     pub(super) fn string(&self, address: u64) -> Result<Vec<u8>, Errno> {
         let mut text = vec![0_u8; PAGE_BYTES];
         let start = usize::try_from(address).map_err(|_| Errno::FAULT)?;
-        // The next page need not be there.
+        // The page behind the one with the beginning of the string may not be mapped, so it is read separately.
         let first = PAGE_BYTES - start % PAGE_BYTES;
         let remote = [
             (start, first),

@@ -1,4 +1,4 @@
-//! Finding the file that a system call of another process is about.
+//! Finds the file that a system call of another process is about.
 
 use super::Access;
 use super::calls::CallPath;
@@ -12,8 +12,8 @@ use std::os::fd::AsRawFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 
-/// Longest chain of links to a file that does not exist. The kernel resolves the links to those
-/// that do.
+/// Maximum number of links that are followed to a file that does not exist. To existing files, the
+/// kernel follows the links.
 const MAX_LINKS: usize = 8;
 
 #[derive(Debug, Default)]
@@ -69,7 +69,7 @@ impl Locator {
 
     fn note(&mut self, path: &Path, is_content: bool) {
         if !is_content && self.plain.contains(path) {
-            // A link may take its place.
+            // A link may be put in the place of a directory whose path is known.
             self.plain.clear();
         }
         let mut above = path.ancestors().skip(1);
@@ -135,7 +135,7 @@ fn real_path(mut path: PathBuf, follows: bool) -> Option<PathBuf> {
         let link = follows.then(|| readlinkat(&parent, &name, Vec::new()).ok());
         let directory = path_of(&parent)?;
         match link.flatten() {
-            // It leads to a file that does not exist yet.
+            // The link leads to a file that does not exist yet.
             Some(link) => path = directory.join(OsString::from_vec(link.into_bytes())),
             None => return Some(directory.join(name)),
         }

@@ -1,10 +1,10 @@
-//! Backtraces without the frames that lie in libraries, of Rust, Python and JavaScript. What the program says of the
-//! error, and the frames of the project, stay.
+//! Leaves the frames of libraries out of backtraces of Rust, Python and JavaScript. The error message and the frames of
+//! the project stay.
 
-/// Fewer frames stay as they are.
+/// Minimum number of frames of libraries: a text with fewer stays as it is.
 const MIN_FRAMES: usize = 3;
 
-/// Parts of paths, and beginnings of names, that are those of libraries.
+/// Parts of a frame that show that its code is in a library.
 const LIBRARIES: [&str; 10] = [
     "/rustc/",
     "/.cargo/registry/",
@@ -18,7 +18,7 @@ const LIBRARIES: [&str; 10] = [
     "/usr/lib/",
 ];
 
-/// Names of functions without a place that are those of libraries.
+/// Beginnings of the names of functions in libraries, for frames that do not say where the code is.
 const LIBRARY_NAMES: [&str; 7] = [
     "std::",
     "core::",
@@ -29,7 +29,7 @@ const LIBRARY_NAMES: [&str; 7] = [
     "clone",
 ];
 
-/// Returns a text without frames of libraries; `None` if there are too few.
+/// Returns a text with a count in place of frames of libraries; `None` if it has too few of them.
 pub(crate) fn own_frames(text: &str) -> Option<String> {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let (mut out, mut at) = (String::with_capacity(text.len()), 0);

@@ -1,4 +1,4 @@
-//! The lines that were shown last, to recognise a block that is printed again.
+//! Remembers the lines that were shown last, to recognise a block of lines that is printed again.
 
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -12,8 +12,8 @@ pub(super) struct History {
     /// The hash of each line, with its line number in the output.
     lines: VecDeque<(u64, u64)>,
     first: u64,
-    /// A hash table without chains: for each place the last index of a line with that hash. A
-    /// collision only hides a repetition.
+    /// A hash table without chains: at each place, the index of the last line whose hash belongs
+    /// there. If two hashes belong to one place, a repetition may be missed.
     positions: Vec<u64>,
 }
 

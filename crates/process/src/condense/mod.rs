@@ -20,18 +20,19 @@ use run::{Line, Run, RunKind};
 use shape::Shape;
 use std::collections::VecDeque;
 
-/// The last lines stay as they are, since a command says there how it ended.
+/// This many last lines stay as they are, since a command says there how it ended.
 const END_LINES: usize = 8;
 
-/// Lines after a reported error that stay as they are.
+/// Number of lines after a reported error that stay as they are.
 const AFTER_ALARM_LINES: usize = 2;
 
-/// Lines after a reported error that stay for as long as they are indented deeper than it.
+/// Maximum number of lines after a reported error that stay because they are indented deeper than
+/// it.
 const DEEPER_LINES: usize = 40;
 
 const RECENT_SHAPES: usize = 16;
 
-/// A longer line is passed on in pieces, unchanged.
+/// A line that is longer, in bytes, is passed on in pieces, unchanged.
 const MAX_LINE_BYTES: usize = 64 * 1024;
 
 const MIN_CHARS: usize = 2_000;
@@ -192,11 +193,13 @@ impl Condenser {
             && match shape {
                 Shape::Words(shape) => self.shapes.contains(&shape),
                 Shape::Key(_) => shape == before,
-                // What only parts lines ends no run.
+                // A line without letters and digits, such as a rule of dashes, does not end a run
+                // of similar lines.
                 Shape::Rule => self.run.kind() == Some(RunKind::Like),
                 Shape::Data => false,
             };
-        // A block is said more exactly, but a run goes on.
+        // A repeated block is the more exact description of a line, but it does not interrupt a run
+        // of similar lines.
         if self.run.is_known(&line) && (self.run.kind().is_none() || !is_like) {
             return self.run.add(RunKind::Again, &line, out);
         }

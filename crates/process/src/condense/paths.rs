@@ -1,25 +1,26 @@
-//! Lines that begin with the same path, as `grep -n`, `find` and compilers print them: the path once, and what follows it
-//! below. Nothing is lost. A line that reports an error stays as it is: its place is copied, and searched for.
+//! Groups lines that begin with the same path, as `grep -n`, `find` and compilers print them: the path stands once, and
+//! the rest of each line below it. Nothing is lost. A line that reports an error stays as it is, because readers copy
+//! and search for its path.
 
 use super::alarm::is_alarm;
 
-/// Fewer lines of one path stay as they are.
+/// Minimum number of lines with the same path: fewer lines stay as they are.
 const MIN_LINES: usize = 3;
 
-/// A shorter text stays as it is, in bytes.
+/// Minimum length of a text in bytes: a shorter one stays as it is.
 const MIN_BYTES: usize = 600;
 
-/// The beginning of a line that is a path.
+/// The path that a line begins with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PathPrefix<'a> {
-    /// `src/a.rs:` before a number and more.
+    /// `src/a.rs:`, if a number and more follow.
     File(&'a str),
-    /// `src/` before a name that ends the line, or before `a.rs:12`.
+    /// `src/`, if a name follows that ends the line, or `a.rs:12`.
     Directory(&'a str),
 }
 
-/// Returns a text in which lines of one path stand below it, and names of one directory behind it; `None` where that is
-/// not worth it.
+/// Returns a text in which the path of several lines stands once, with the rest of the lines below it or, for a
+/// directory, behind it; `None` if that is not worth it.
 pub(crate) fn by_path(text: &str) -> Option<String> {
     if text.len() < MIN_BYTES {
         return None;
@@ -30,7 +31,7 @@ pub(crate) fn by_path(text: &str) -> Option<String> {
         let first = prefix(run[0]).filter(|_| run.len() >= MIN_LINES);
         match first {
             Some(PathPrefix::File(path)) => {
-                // As ripgrep's --heading: a blank line ends what is below a path.
+                // As with ripgrep's --heading, a blank line ends the lines that belong to a path.
                 out.push_str(&format!("{path}\n"));
                 for line in run {
                     out.push_str(&format!("{}\n", &line[path.len()..]));

@@ -1,4 +1,4 @@
-//! Runs of similar lines, held until it is known whether leaving them out is worth a marker.
+//! Holds runs of similar lines back until it is known whether leaving them out is worth a marker.
 
 use super::history::History;
 use std::collections::VecDeque;
@@ -35,8 +35,8 @@ pub(super) struct Run {
     dropped_bytes: usize,
     text: String,
     held: VecDeque<(usize, u64)>,
-    /// For a repeated block, the indexes in `shown` of its first line and of the next line that is
-    /// expected.
+    /// For a repeated block, the indices in `shown` of its first line, and behind the last line
+    /// that was repeated.
     block: (u64, u64),
     shown: History,
     pub(super) left_out_lines: u64,
@@ -56,7 +56,7 @@ impl Run {
 
     fn next_position(&self) -> u64 {
         let (first, next) = self.block;
-        // The block borders on its own repetition, as in a loop, so it starts again.
+        // The block reaches to the last line shown, as in a loop, so its first line comes next.
         if next == self.shown.end() {
             first
         } else {
@@ -102,7 +102,7 @@ impl Run {
         }
         let lines = self.held.len().saturating_sub(LAST_LINES);
         let bytes: usize = self.held.iter().take(lines).map(|(size, _)| size).sum();
-        // It is not certain yet that the run will be left out.
+        // The run is still too short to be left out, so its lines must not be dropped.
         if self.dropped == 0 && (lines < MIN_LINES || bytes < MIN_BYTES) {
             return;
         }

@@ -1,14 +1,15 @@
-//! The shape of a line: its text without the parts that differ from one line of a log to the next.
+//! Determines the shape of a line: its text without the parts that differ between similar lines of
+//! a log.
 
 use super::history::hash;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// Shortest word that makes a line a message rather than data, in bytes.
+/// Minimum length in bytes of a word that makes a line a message rather than data.
 const MIN_WORD_BYTES: usize = 3;
 
 const MIN_FIRST_BYTES: usize = 2;
 
-/// A line whose first tokens, this many, hold no word is data.
+/// If none of this many first tokens of a line is a word, the line is data.
 const MAX_TOKENS_BEFORE: usize = 8;
 
 const MAX_UNIT_BYTES: usize = 3;

@@ -216,7 +216,7 @@ proptest! {
         assert_eq!(condensed(&text, usize::MAX), (answer.clone(), left_out));
         let shown: Vec<&str> = answer.lines().filter(|line| !line.starts_with("… ")).collect();
         assert_eq!(shown.len() as u64 + left_out, lines.len() as u64);
-        // What is shown is in the order of the output.
+        // The lines that are shown must be in the order of the output.
         let mut rest = lines.iter();
         assert!(shown.iter().all(|line| rest.any(|other| other == line)));
         assert_eq!(shown.first().copied(), lines.first().map(String::as_str));

@@ -1,7 +1,7 @@
 //! The way to `serve_tools --connect`, the process that reaches the network and MCP servers.
 //!
-//! The executable is beside ours and is started when it is first asked for something. When its
-//! input ends, which our own end brings about however it comes, it ends all servers.
+//! The executable is in the same directory as ours, and is started when it is first asked for something. It ends all
+//! servers when its input ends, which happens however our own process ends.
 
 use crate::line_client::{LineClient, LineReply, TICK};
 use crate::network::wire::{
@@ -27,8 +27,8 @@ const PROGRAM: &str = "serve_tools";
 
 const LAUNCHERS: &str = "GEMINI_TOOLS_LAUNCHERS";
 
-/// Extra time to wait for an answer. The helper keeps the limit itself, and its message says more
-/// than ours.
+/// How much longer than the time limit to wait for an answer. The helper keeps the limit itself, and its error says
+/// more than ours.
 const SPARE: Duration = Duration::from_secs(2);
 
 /// How long to wait for all servers to end. The helper ends them even if the caller has left.
@@ -131,7 +131,7 @@ impl Link {
         let (sender, receiver) = channel();
         let link = Arc::clone(self);
         let old = Some(OldPart::new(old, &text));
-        // Where no thread can be started there is no answer: the receiver finds its sender gone.
+        // If no thread can be started, its sender is dropped, and the receiver gets no answer.
         let _ = std::thread::Builder::new().spawn(move || {
             if let Some(errors) = link.parse(&SyntaxRequest {
                 id: 0,
@@ -139,7 +139,7 @@ impl Link {
                 old,
                 text,
             }) {
-                // The caller may have failed meanwhile.
+                // The receiver may be gone because the call has failed meanwhile.
                 let _ = sender.send(errors);
             }
         });
@@ -253,7 +253,8 @@ impl Network for Link {
         });
         let mut reason = match answer.map(serde_json::from_value) {
             Ok(Ok(answer)) => {
-                // The other side knows how much time was left, not whose limit that is.
+                // The helper knows only how much time was left, and not whose limit that was: `check` returns the right
+                // error.
                 if let WebAnswer::Error {
                     kind: ErrorKind::Timeout,
                     ..
@@ -281,7 +282,7 @@ impl Network for Link {
 impl Drop for Link {
     fn drop(&mut self) {
         if let Some(running) = self.client.take() {
-            // What takes longer to end goes on with it by itself.
+            // Servers that take longer are ended by the helper, without this process.
             let _ = running.close(SHUTDOWN_TIMEOUT);
         }
     }
@@ -348,7 +349,7 @@ fn command() -> io::Result<Command> {
 }
 
 fn line(ask: &Ask) -> Vec<u8> {
-    // Maps with keys that are strings can always be written.
+    // Serialising fails only for maps whose keys are not strings.
     let mut line = serde_json::to_vec(ask).unwrap_or_default();
     line.push(b'\n');
     line

@@ -1,7 +1,7 @@
 //! The messages between our executables and `serve_tools --connect`: a JSON document a line, both ways.
 //!
-//! The kind of a message is a key around it, not one within: serde would have to take the
-//! whole in before it could tell, and again to read it, and an image is megabytes.
+//! The kind of a message is the key around it, and not a field within: for a field, serde would have to read the whole
+//! message before it knew the kind, and then convert it, and an image has megabytes.
 
 use gemini_tools_core::tool::{ErrorKind, LlmContent, ModelCall, ToolError, ToolResult};
 use serde::{Deserialize, Serialize};
@@ -34,7 +34,7 @@ pub struct Connect {
     pub roots: Vec<PathBuf>,
 }
 
-/// A request to the client.
+/// A message to `serve_tools --connect`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ask {
@@ -49,7 +49,7 @@ pub enum Ask {
     Do(Request),
     /// Does the network part of a built-in tool.
     Web(WebRequest),
-    /// Parses a text.
+    /// Parses a source text.
     Syntax(SyntaxRequest),
     /// Gives a request up.
     Cancel {
@@ -58,7 +58,7 @@ pub enum Ask {
     },
 }
 
-/// A request.
+/// A request to a server that was introduced.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Request {
     /// The request's number. The answer carries the same.
@@ -93,7 +93,7 @@ pub enum ServerRequest {
     },
 }
 
-/// A message of the client.
+/// A message from `serve_tools --connect`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ClientMessage {
@@ -163,33 +163,33 @@ pub struct WebRequest {
     pub task: WebTask,
 }
 
-/// A question about a text, whose language the name of its file tells.
+/// A question about a source text. The name of its file tells the language.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SyntaxRequest {
-    /// The request's number; the answer bears it.
+    /// The number of the request, which the answer has, too.
     pub id: u64,
-    /// Name of the file, whose end says the language.
+    /// The name of the file, whose extension tells the language.
     pub name: String,
-    /// What was changed in the text, where the errors of that are asked for; the outline is asked
-    /// for otherwise.
+    /// The part of the text that a change has replaced, to ask for the syntax errors of that change; `None` to ask for
+    /// the outline of the text.
     pub old: Option<OldPart>,
     /// The text.
     pub text: String,
 }
 
-/// The part of a text that a change has put in the place of another.
+/// What a change has replaced in a text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct OldPart {
-    /// Where it begins, in bytes.
+    /// The offset at which the new part begins, in bytes of the new text.
     pub start: usize,
-    /// Where it ends.
+    /// The offset behind the new part, in bytes of the new text.
     pub end: usize,
-    /// What was there before.
+    /// The old part, which was there before the change.
     pub text: String,
 }
 
 impl OldPart {
-    /// Compares two texts.
+    /// Compares two texts, and returns the part of `old` that `new` has replaced.
     pub fn new(old: &str, new: &str) -> Self {
         let same = |pair: &(char, char)| pair.0 == pair.1;
         let bytes = |(c, _): (char, char)| c.len_utf8();
@@ -208,7 +208,7 @@ impl OldPart {
         }
     }
 
-    /// Returns the whole text before the change; `None` if the part is none of `new`.
+    /// Returns the whole old text; `None` if the offsets are not in `new`.
     pub fn restore(&self, new: &str) -> Option<String> {
         Some(
             [

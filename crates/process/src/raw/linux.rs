@@ -20,7 +20,7 @@ pub(crate) fn pipe() -> Result<(OwnedFd, OwnedFd), Errno> {
 }
 
 pub(crate) fn widen(pipe: impl AsFd, bytes: usize) {
-    // Without it there are only more changes between writer and reader.
+    // If the pipe stays small, the writer and the reader only take turns more often.
     let _ = rustix::pipe::fcntl_setpipe_size(pipe, bytes);
 }
 
@@ -156,7 +156,7 @@ pub(super) fn close_range(from: c_int, to: c_int) {
 }
 
 pub(super) fn start(program: &mut PreparedProgram<'_>) -> Result<i32, Errno> {
-    // Its pages are touched by use only.
+    // The kernel provides only the pages of the stack that are used.
     let mut stack = Vec::<u8>::with_capacity(STACK_BYTES);
     let top = stack.as_mut_ptr().wrapping_add(STACK_BYTES & !15);
     let mut attempt = Attempt { program, error: 0 };

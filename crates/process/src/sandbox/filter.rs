@@ -12,8 +12,8 @@ use seccompiler::{
 };
 use std::collections::BTreeMap;
 
-/// The refused calls by number. A call without rules is always refused, others only where a rule
-/// matches.
+/// The refused calls, by number. A call with an empty list of rules is always refused, another one
+/// only if one of its rules matches.
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// The first call number that was unassigned when this list was made. Newer calls are refused,
@@ -159,13 +159,15 @@ fn newer_calls() -> BpfProgram {
 
 fn unknown() -> Rules {
     always(&[
-        // Its flags are in memory, where no filter can look; without it, clone is used.
+        // Its flags are in memory, where no filter can look. Programs use `clone` where it is
+        // missing.
         libc::SYS_clone3,
         // A second way to make most system calls, which filters don't see.
         libc::SYS_io_uring_setup,
         libc::SYS_io_uring_enter,
         libc::SYS_io_uring_register,
-        // Memory and queues that are shared with processes outside, and have no paths.
+        // Shared memory and message queues have no paths that Landlock could check, and processes
+        // outside may use them.
         libc::SYS_shmget,
         libc::SYS_shmat,
         libc::SYS_shmctl,
@@ -188,7 +190,7 @@ fn privileged() -> Result<Rules, seccompiler::BackendError> {
     let mut rules = always(&[
         libc::SYS_unshare,
         libc::SYS_setns,
-        // Opens files without a path that Landlock could judge.
+        // Opens a file by a handle and not by a path, so Landlock can't check it.
         libc::SYS_open_by_handle_at,
         libc::SYS_pidfd_getfd,
         libc::SYS_bpf,
@@ -209,7 +211,8 @@ fn privileged() -> Result<Rules, seccompiler::BackendError> {
         .iter()
         .map(|&request| rule(&[(1, SeccompCmpOp::Eq, request)]));
     rules.insert(libc::SYS_ioctl, typing.collect::<Result<_, _>>()?);
-    // Limits of another process.
+    // Refuses `prlimit64` if it sets (third argument not null) the limits of another process (first
+    // argument not 0).
     rules.insert(
         libc::SYS_prlimit64,
         vec![SeccompRule::new(vec![
@@ -217,7 +220,7 @@ fn privileged() -> Result<Rules, seccompiler::BackendError> {
             SeccompCondition::new(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)?,
         ])?],
     );
-    // How other processes are scheduled; Landlock does not look.
+    // Refuses to change how other processes are scheduled, which Landlock does not check.
     for call in SCHEDULING {
         rules.insert(call, vec![rule(&[(0, SeccompCmpOp::Ne, 0)])?]);
     }
@@ -250,14 +253,14 @@ fn attributes(mode: SandboxMode) -> Result<Rules, seccompiler::BackendError> {
         .map(|&command| rule(&[(1, SeccompCmpOp::Eq, command)]));
     rules.insert(libc::SYS_fcntl, controls.collect::<Result<_, _>>()?);
     if mode == SandboxMode::ReadOnly {
-        // Where nothing can be written, a lock only holds up others.
+        // In a sandbox where nothing can be written, a lock would only block other programs.
         rules.insert(libc::SYS_flock, Vec::new());
     }
     Ok(rules)
 }
 
-/// Returns rules for calls that Landlock does not see. They are needed wherever files may be
-/// written, so only a read-only sandbox refuses them.
+/// Returns rules for calls that change modes, owners and times, which Landlock does not check. They
+/// are needed wherever files may be written, so only a read-only sandbox refuses them.
 fn metadata() -> Rules {
     #[cfg_attr(
         not(target_arch = "x86_64"),

@@ -58,7 +58,7 @@ pub(super) fn create(writable: &[PathBuf]) -> Result<(OwnedFd, Vec<PathBuf>), To
             &resolved.real,
             flags,
             Mode::empty(),
-            // A link that has come in between must not lead elsewhere.
+            // A link that was put in the path after it was checked must not lead elsewhere.
             ResolveFlags::NO_SYMLINKS,
         );
         let opened = opened.map_err(|e| cannot_open(path, e))?;
@@ -106,8 +106,8 @@ fn allow(
             (AccessFs::from_write(NEEDED) | AccessFs::IoctlDev)
                 & !(AccessFs::MakeChar | AccessFs::MakeBlock)
         }
-        // Named by the user, one by one. Sockets that lie in a writable directory are not
-        // meant: what listens there may act for any process that connects.
+        // The user has named this socket itself. Sockets in a writable directory are not allowed,
+        // since what listens there may act for any process that connects.
         FileType::Socket => AccessFs::ResolveUnix | AccessFs::WriteFile,
         _ => AccessFs::WriteFile | AccessFs::Truncate | AccessFs::IoctlDev,
     };

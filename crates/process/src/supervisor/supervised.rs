@@ -85,8 +85,8 @@ mod message {
     pub(super) const DETACHED: u8 = b'A';
 }
 
-/// Supervisors that were still running when they were left. Starting the next one reaps them, so
-/// that a long-lived caller collects no zombies.
+/// Supervisors that were still running when their handle was dropped. The next start waits for those that have ended,
+/// so that a long-lived caller collects no zombies.
 static UNREAPED: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
 
 fn reap_later(supervisor: Option<Pid>) {
@@ -102,15 +102,15 @@ fn reap_later(supervisor: Option<Pid>) {
 
 impl Drop for SupervisedProgram {
     fn drop(&mut self) {
-        // It has to see that we are gone.
+        // A stopped supervisor must run, to notice that its caller has gone.
         self.wake();
         if self.is_reaped.get() {
             return;
         }
         let supervisor = Pid::from_raw(self.supervisor);
         if self.is_over.get() {
-            // It is about to exit. Left alone it might become the child of a host that waits
-            // for no child.
+            // The supervisor is about to exit. Without this wait, it might become a zombie child of a host that does
+            // not wait for its children.
             let _ = retry_on_intr(|| rustix::process::waitpid(supervisor, WaitOptions::empty()));
             return;
         }
@@ -144,7 +144,7 @@ impl SupervisedProgram {
         let flags = OFlags::RDWR | OFlags::CLOEXEC;
         let null = rustix::fs::open("/dev/null", flags, Mode::empty())?;
         let (output, writer) = raw::pipe()?;
-        // Fewer changes between writer and reader.
+        // With a larger pipe, the writer and the reader take turns less often.
         raw::widen(&writer, CHUNK_BYTES);
         let (errors, error_writer) = start.apart.then(raw::pipe).transpose()?.unzip();
         let (control, theirs) = raw::socket_pair()?;
@@ -170,7 +170,7 @@ impl SupervisedProgram {
             watch,
         };
         let pid = raw::fork(|| supervisor.run(&mut program, null.as_fd()))?;
-        // With the supervisor's end of the control in our hands its death would never be seen.
+        // If this process kept the supervisor's end of the socket open, it would never see the supervisor's death.
         let Supervisor {
             output,
             control: theirs,
@@ -206,8 +206,8 @@ impl SupervisedProgram {
                 Ok((message::STARTED, [_, error])) if error != 0 => {
                     return Err(Errno::from_raw_os_error(error));
                 }
-                // The command was quick to kill its supervisor, or to stop it again and again, but we
-                // know where it is.
+                // The command may kill its supervisor at once, or stop it again and again. Its process id is known
+                // already, so it can be ended.
                 Err(_) if self.leader > 0 => return Ok(()),
                 Ok(_) | Err(_) => return Err(Errno::CHILD),
             }
@@ -299,7 +299,7 @@ impl SupervisedProgram {
                 let _ = rustix::process::kill_process(supervisor, Signal::CONT);
             }
             Ok(None) => {}
-            // Its number may be another's by now.
+            // The supervisor was waited for, so its process id may belong to another process by now.
             Ok(Some(_)) | Err(_) => self.is_reaped.set(true),
         }
     }
@@ -376,7 +376,7 @@ impl SupervisedProgram {
     /// follows.
     pub fn end_all(&self, grace: Duration) {
         let millis = i32::try_from(grace.as_millis()).unwrap_or(i32::MAX);
-        // A supervisor that is gone shows as `Lost`.
+        // If the supervisor has ended, the next event is `Lost`.
         let _ = send(self.control.as_fd(), message::END_ALL, [millis, 0]);
     }
 
@@ -470,8 +470,8 @@ impl Supervisor {
         let listening = listener
             .as_ref()
             .and_then(|listener| listener.as_ref().ok());
-        // The caller's end above all: while we held it, its death would not be seen. And the
-        // writing end, or the output would never end.
+        // The caller's end of the socket is closed, because its death would not be seen while a copy is open here. The
+        // writing end of the pipe is closed, because the output would never end.
         let keep = [
             self.control.as_ref(),
             self.output.as_ref(),
@@ -485,7 +485,7 @@ impl Supervisor {
             Ok(pid) => self.leader = Pid::from_raw(pid),
             Err(errno) => return self.refuse(errno),
         }
-        // No directory is kept in use by watching.
+        // The supervisor must not keep a directory in use, since it may run for long.
         let _ = rustix::process::chdir("/");
         self.report(message::STARTED, [self.session(), 0]);
         if let Some(listener) = listener {
@@ -501,7 +501,7 @@ impl Supervisor {
     fn watch_changes(&mut self, listener: Result<OwnedFd, Errno>) {
         let watch = self.watch.as_ref();
         let begun = listener.and_then(|listener| watch.map_or(Ok(()), |w| w.begin(listener)));
-        // The command runs all the same: the caller is told that its changes can't be undone.
+        // The command runs on, and the caller learns that its changes can't be undone.
         if let Err(errno) = begun {
             self.watch = None;
             self.report(message::UNWATCHED, [errno.raw_os_error(), 0]);
@@ -527,7 +527,7 @@ impl Supervisor {
 
     fn report(&self, kind: u8, numbers: [i32; 2]) {
         if let Some(control) = &self.control {
-            // A caller that is gone is seen when its end is read.
+            // If the caller has ended, that is noticed when the socket is read.
             let _ = send(control.as_fd(), kind, numbers);
         }
     }
@@ -537,7 +537,7 @@ impl Supervisor {
         let fds = [Some(signals), self.control.as_ref(), output];
         let fds = fds.into_iter().flatten();
         let mut fds: Vec<_> = fds.map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
-        // An interruption only makes it look earlier. What is ready is asked of each.
+        // A signal or a timeout only makes this check earlier: all sources are asked below in any case.
         let _ = rustix::event::poll(&mut fds, tree::LOOK_FOR_ORPHANS.as_ref());
         if self.drain(1) {
             self.output = None;
@@ -608,7 +608,7 @@ impl Supervisor {
             }
             match rustix::io::read(output, &mut buffer) {
                 Ok(0) => return true,
-                // What can't be kept is lost, but the writer goes on.
+                // Output that can't be kept is lost, but the process that prints it goes on.
                 Ok(n) => {
                     if let Some(files) = &mut self.files {
                         files.append_output(&buffer[..n]);
@@ -659,7 +659,7 @@ impl Supervisor {
             self.files = Some(JobFiles::open(record, log)?);
         }
         self.is_detached = true;
-        // It may have ended while we were being asked.
+        // The command may have ended before this message came, so its end is recorded now.
         if let (Some(leader), Some(status)) = (self.leader, self.status) {
             self.record(leader, status);
         }

@@ -12,12 +12,12 @@ pub(crate) fn orphans(_session: i32) -> Vec<Identity> {
 }
 
 pub(super) fn signal(process: Identity, pid: Pid, signal: Signal) {
-    // A descriptor of the process can't be taken over by a later one.
+    // A later process with the same id can't take over a descriptor of this one.
     let Ok(fd) = rustix::process::pidfd_open(pid, PidfdFlags::empty()) else {
         return;
     };
     if process.is_alive() {
-        // It may have ended in between, which is as good.
+        // The process may have ended in between, which is just as good.
         let _ = rustix::process::pidfd_send_signal(fd, signal);
     }
 }
@@ -40,7 +40,7 @@ pub(super) fn stat(pid: i32) -> Option<Stat> {
 }
 
 fn parse_stat(pid: i32, raw: &[u8]) -> Option<Stat> {
-    // The name in parentheses may hold anything, parentheses too.
+    // The name of the program, in parentheses, may itself contain parentheses.
     let end = raw.iter().rposition(|byte| *byte == b')')?;
     let rest = std::str::from_utf8(raw.get(end + 2..)?).ok()?;
     let fields: Vec<&str> = rest.split(' ').collect();
@@ -51,8 +51,8 @@ fn parse_stat(pid: i32, raw: &[u8]) -> Option<Stat> {
         },
         parent: fields.get(1)?.parse().ok()?,
         session: fields.get(3)?.parse().ok()?,
-        // Where only its first thread has ended, a process goes by the same letter, but the others
-        // go on.
+        // A process whose first thread has ended has the same state letter as a zombie, but its
+        // other threads run on.
         is_zombie: matches!(*fields.first()?, "Z" | "X")
             && fields.get(17)?.parse::<u64>().ok()? <= 1,
     })

@@ -31,7 +31,7 @@ pub(crate) fn orphans(session: i32) -> Vec<Identity> {
 
 pub(super) fn signal(process: Identity, pid: Pid, signal: Signal) {
     if process.is_alive() {
-        // It may have ended in between, which is as good.
+        // The process may have ended in between, which is just as good.
         let _ = rustix::process::kill_process(pid, signal);
     }
 }
@@ -58,9 +58,9 @@ pub fn boot_id() -> String {
 }
 
 pub(super) fn all() -> Vec<Stat> {
-    // SAFETY: without a buffer the call only says how many there are.
+    // SAFETY: without a buffer, the call only returns how many processes there are.
     let count = unsafe { libc::proc_listallpids(ptr::null_mut(), 0) };
-    // Some may be started in between.
+    // More processes may be started before the next call.
     let room = usize::try_from(count).unwrap_or(0) + 256;
     let mut pids: Vec<c_int> = vec![0; room];
     let bytes = c_int::try_from(room * size_of::<c_int>()).unwrap_or(c_int::MAX);

@@ -1,4 +1,9 @@
 //! A single change while it is being recorded in the journal.
+//!
+//! When the new content of a file is ready, the journal decides where the old file goes and what
+//! will be recorded. The old file, which the write would remove, is renamed, and one line is
+//! appended to a log. So keeping costs nearly nothing, and only a change that was made has a line.
+//! A kill between these calls leaves a change without its line.
 
 use super::Journal;
 use super::entry::{JournalEntry, OldContent};
@@ -86,6 +91,10 @@ impl Backup {
 
     /// Moves the old file, which has the name `name` in `dir`, into the journal, and makes it
     /// readable for the user only. The journal's entry has its former mode.
+    ///
+    /// # Errors
+    ///
+    /// Returns the operating system's error if the file can't be moved.
     pub(crate) fn take(&self, dir: BorrowedFd<'_>, name: &str, old: &File) -> Result<(), Errno> {
         if self.takes_old_file() {
             renameat(dir, name, &self.hour.dir, &*self.entry.id)?;

@@ -1,4 +1,9 @@
 //! Removes old changes from the journal, and the oldest ones if the journal is too large.
+//!
+//! This runs on the first write of an hour, and on one that keeps a large file. An hour is removed
+//! as a whole. No writer waits for another, since they only add to the present hour. If the present
+//! hour alone is too large, single old files are removed from it; their lines stay, but can't be
+//! undone any more.
 
 use super::keeper::now;
 use super::place;

@@ -1,8 +1,8 @@
 //! Addresses of pages: where a text names them, and which of them may be reached.
 //!
-//! Owned here: finding addresses in a prompt ([`find`]), telling public from private ones
-//! ([`is_public`]), and the policy of whom a client may reach ([`AddressPolicy`]). Nothing here opens a
-//! connection or asks a name server; `gemini-tools-net` does, and holds itself to the policy.
+//! This module finds addresses in a prompt ([`find`]), tells public from private ones ([`is_public`]), and has the
+//! policy of which addresses a client may reach ([`AddressPolicy`]). It opens no connection and asks no name server;
+//! `gemini-tools-net` does, and follows the policy.
 //!
 //! # Example
 //!

@@ -21,7 +21,7 @@ pub enum AddressPolicy {
 fn not_public(host: &str, address: IpAddr) -> String {
     let why = why_not_public(address).unwrap_or("reserved");
     let literal = host.trim_start_matches('[').trim_end_matches(']');
-    // A literal address is not repeated.
+    // If the host is an address itself, the message does not repeat it.
     if literal.parse() == Ok(address) {
         format!("{host} is {why}")
     } else {

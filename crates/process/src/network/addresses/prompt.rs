@@ -1,4 +1,4 @@
-//! Addresses in a text.
+//! Finds addresses in a text.
 
 use super::is_public;
 use linkify::{LinkFinder, LinkKind};
@@ -229,7 +229,7 @@ pub fn display_url(text: &str) -> String {
     without.chars().take(200).collect()
 }
 
-/// Reads one address.
+/// Parses one address, and checks that it may be requested. Returns why it can't be, as an error.
 pub fn usable(text: &str) -> Result<Url, String> {
     let mut url = Url::parse(text).map_err(|e| e.to_string())?;
     check(&url)?;
@@ -237,7 +237,8 @@ pub fn usable(text: &str) -> Result<Url, String> {
     Ok(url)
 }
 
-/// Checks that an address may be requested, as far as that is known without asking.
+/// Checks that an address may be requested, as far as that can be told without asking a name
+/// server.
 pub fn check(url: &Url) -> Result<(), String> {
     if !matches!(url.scheme(), "http" | "https") {
         return Err(format!("{} is not http or https", url.scheme()));
@@ -286,7 +287,8 @@ fn raw_of_blob(url: &Url) -> Option<Url> {
     .ok()
 }
 
-/// Returns the address to request for one in the prompt.
+/// Returns the address to request for an address in the prompt, such as the raw file for a page
+/// that shows it.
 pub fn target(url: &Url) -> Url {
     raw_of_blob(url).unwrap_or_else(|| url.clone())
 }

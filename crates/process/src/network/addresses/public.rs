@@ -83,7 +83,7 @@ fn why_not_v6(address: Ipv6Addr) -> Option<&'static str> {
     if let Some(v4) = address.to_ipv4_mapped() {
         return why_not_v4(v4);
     }
-    // Networks without IPv4 reach it by these addresses (RFC 6052).
+    // Networks without IPv4 use these addresses to reach IPv4 addresses (RFC 6052).
     if is_in(0x0064_ff9b << 96, 96) {
         return why_not_v4(Ipv4Addr::from_bits(bits as u32));
     }
