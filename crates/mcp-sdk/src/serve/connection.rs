@@ -1,17 +1,18 @@
 //! Handles the requests of one client.
 
-use super::call::{self, AskMode, Call};
+use super::call::{self, Call};
 use super::changes::KnownTools;
 use super::declare::Audience;
 use super::rounds::{self, Answers};
 use super::server::{Project, Server};
-use super::{ask, changes, codex, content, declare, fault, roots};
+use super::{ask, changes, codex, content, declare, fault, roots, tasks};
 use gemini_tools_core::client_host::ClientHost;
 use gemini_tools_core::tool::{Cancellation, Context, ToolError};
 use gemini_tools_session::with_time_limit;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, Implementation, ListToolsResult, MetaObject,
-    PaginatedRequestParams, ServerCapabilities, ServerConfig, SubscriptionFilter,
+    CallToolRequestParams, CallToolResponse, CancelTaskParams, GetTaskParams, GetTaskResult,
+    Implementation, ListToolsResult, MetaObject, PaginatedRequestParams, ServerCapabilities,
+    ServerConfig, SubscriptionFilter, UpdateTaskParams,
 };
 use rmcp::service::{NotificationContext, Peer, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -19,6 +20,7 @@ use serde_json::Value;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::watch;
 use tokio::time::timeout;
 
 const ROOTS_LIMIT: Duration = Duration::from_secs(5);
@@ -124,7 +126,7 @@ impl Connection {
         if !has_roots || !self.server.follows_roots() {
             return Some(Ok(Arc::default()));
         }
-        let uris = said.roots.as_ref()?.iter().map(String::as_str);
+        let uris = said.roots()?.iter().map(String::as_str);
         Some(roots::directories(uris).map(Arc::new))
     }
 
@@ -139,14 +141,6 @@ impl Connection {
     fn can_ask(&self, context: &RequestContext<RoleServer>) -> bool {
         self.server.options.rules.approval.is_some()
             && ask::is_possible(context.client_capabilities().as_ref())
-    }
-
-    fn asking(&self, context: &RequestContext<RoleServer>, said: Answers) -> AskMode {
-        match (self.can_ask(context), asks_by_results(context)) {
-            (false, _) => AskMode::Never,
-            (true, false) => AskMode::Meanwhile,
-            (true, true) => AskMode::ByResults(said),
-        }
     }
 
     /// Runs `work` with the project on a thread of its own, since it reads files.
@@ -194,12 +188,19 @@ impl Connection {
             roots,
             host,
             answer_limit: host.and_then(|host| codex::answer_limit(host, &context.meta)),
-            asking: self.asking(context, said),
+            may_ask: self.can_ask(context),
+            said: asks_by_results(context).then_some(said),
+            client: context.client_capabilities().unwrap_or_default(),
             is_alone: self.is_alone,
             told: self.told.get(),
             least_sandbox: codex::chosen_sandbox(&context.meta),
         };
-        let (response, changed) = call::run(&self.server, call, context).await;
+        if asks_by_results(context) && call.client.supports_tasks() {
+            return tasks::run(&self.server, call, context).await;
+        }
+        let never = watch::channel(None).1;
+        let run = call::run(Arc::clone(&self.server), call, context.clone(), never);
+        let (response, changed) = run.await?;
         if let Some(project) = changed {
             let audience = self.audience(context);
             // Registered with the clock, so that the end of the server waits for it.
@@ -243,6 +244,7 @@ impl ServerHandler for Connection {
         let capabilities = ServerCapabilities::builder()
             .enable_tools()
             .enable_tool_list_changed()
+            .enable_tasks()
             .build();
         ServerConfig::new(capabilities)
             .with_server_info(own())
@@ -303,9 +305,38 @@ impl ServerHandler for Connection {
         match &mut response {
             CallToolResponse::Complete(result) => sign(&mut result.meta, &context),
             CallToolResponse::InputRequired(result) => sign(&mut result.meta, &context),
+            CallToolResponse::Task(result) => sign(&mut result.meta, &context),
             _ => {}
         }
         Ok(response)
+    }
+
+    async fn get_task(
+        &self,
+        request: GetTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetTaskResult, ErrorData> {
+        let task = self.server.tasks.manager.get_task(&request.task_id)?;
+        let mut result = GetTaskResult::new(task);
+        sign(&mut result.meta, &context);
+        Ok(result)
+    }
+
+    async fn update_task(
+        &self,
+        request: UpdateTaskParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let tasks = &self.server.tasks.manager;
+        tasks.update_task(&request.task_id, request.input_responses)
+    }
+
+    async fn cancel_task(
+        &self,
+        request: CancelTaskParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.server.tasks.manager.cancel_task(&request.task_id)
     }
 
     fn accepted_subscription_filter(&self, _: &SubscriptionFilter) -> Option<SubscriptionFilter> {

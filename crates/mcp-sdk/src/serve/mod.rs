@@ -40,6 +40,7 @@ mod roots;
 mod rounds;
 mod server;
 mod stdio;
+mod tasks;
 mod watch;
 
 pub use http::{DEFAULT_ADDRESS, Http, HttpError};
