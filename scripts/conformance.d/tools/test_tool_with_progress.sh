@@ -5,5 +5,5 @@
 # ///
 for percent in 0 50 100; do
     echo "$percent of 100"
-    sleep 0.2
+    sleep 1.1
 done

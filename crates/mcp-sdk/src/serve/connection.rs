@@ -5,14 +5,18 @@ use super::changes::KnownTools;
 use super::declare::Audience;
 use super::rounds::{self, Answers};
 use super::server::{Project, Server};
-use super::{ask, changes, codex, content, declare, fault, roots, tasks};
+use super::skills::ServedSkill;
+use super::{ask, changes, codex, content, declare, fault, roots, skills, tasks};
 use gemini_tools_core::client_host::ClientHost;
+use gemini_tools_core::text::visible;
 use gemini_tools_core::tool::{Cancellation, Context, ToolError};
 use gemini_tools_session::with_time_limit;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CancelTaskParams, GetTaskParams, GetTaskResult,
-    Implementation, ListToolsResult, MetaObject, PaginatedRequestParams, ServerCapabilities,
-    ServerConfig, SubscriptionFilter, UpdateTaskParams,
+    CallToolRequestParams, CallToolResponse, CancelTaskParams, DiscoverResult,
+    GetSkillRequestParams, GetSkillResult, GetTaskParams, GetTaskResult, Implementation,
+    ListResourceTemplatesResult, ListResourcesResult, ListSkillsResult, ListToolsResult,
+    MetaObject, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
+    ReadResourceResult, ServerCapabilities, ServerConfig, SubscriptionFilter, UpdateTaskParams,
 };
 use rmcp::service::{NotificationContext, Peer, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -22,6 +26,12 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::timeout;
+
+/// How long a list may be kept. Its files can change at any time, and only who listens to changes is told of them.
+const LIST_TTL_MS: u64 = 60_000;
+
+/// How long may be kept what is the same as long as the process lives.
+const OWN_TTL_MS: u64 = 60 * 60 * 1000;
 
 const ROOTS_LIMIT: Duration = Duration::from_secs(5);
 
@@ -167,6 +177,20 @@ impl Connection {
         done.unwrap_or_else(|e| Err(internal(&e)))
     }
 
+    async fn skills(
+        &self,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Vec<ServedSkill>, ErrorData> {
+        let roots = self.roots_of_list(context).await;
+        let log = self.server.options.log;
+        let read = move |project: &Project, _: &Context| {
+            let (skills, faults) = skills::all(project);
+            faults.iter().for_each(|fault| log(&visible(fault)));
+            Ok(skills)
+        };
+        self.with_project(roots, context, read).await
+    }
+
     async fn answer(
         &self,
         request: CallToolRequestParams,
@@ -244,7 +268,9 @@ impl ServerHandler for Connection {
         let capabilities = ServerCapabilities::builder()
             .enable_tools()
             .enable_tool_list_changed()
+            .enable_resources()
             .enable_tasks()
+            .enable_skills()
             .build();
         ServerConfig::new(capabilities)
             .with_server_info(own())
@@ -273,6 +299,79 @@ impl ServerHandler for Connection {
         }
     }
 
+    async fn discover(
+        &self,
+        _: RequestContext<RoleServer>,
+    ) -> Result<DiscoverResult, ErrorData> {
+        let versions = self.supported_protocol_versions().into_owned();
+        let result = DiscoverResult::from_server_info(versions, self.get_info());
+        Ok(result.with_ttl_ms(OWN_TTL_MS))
+    }
+
+    async fn list_resources(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        fault::refuse_cursor(request)?;
+        let skills = self.skills(&context).await?;
+        let resources = skills.iter().map(ServedSkill::resource).collect();
+        let mut result = ListResourcesResult::with_all_items(resources).with_ttl_ms(LIST_TTL_MS);
+        sign(&mut result.meta, &context);
+        Ok(result)
+    }
+
+    async fn list_resource_templates(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        fault::refuse_cursor(request)?;
+        let mut result = ListResourceTemplatesResult::with_all_items(Vec::new());
+        result.ttl_ms = asks_by_results(&context).then_some(OWN_TTL_MS);
+        sign(&mut result.meta, &context);
+        Ok(result)
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let skills = self.skills(&context).await?;
+        let content = skills::content(skills, &request.uri, asks_by_results(&context))?;
+        let mut result = ReadResourceResult::new(vec![content]);
+        sign(&mut result.meta, &context);
+        Ok(result.into())
+    }
+
+    async fn list_skills(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListSkillsResult, ErrorData> {
+        fault::refuse_cursor(request)?;
+        let skills = self.skills(&context).await?;
+        let skills = skills.into_iter().map(|served| served.skill).collect();
+        let mut result = ListSkillsResult::with_all_items(skills).with_ttl_ms(LIST_TTL_MS);
+        sign(&mut result.meta, &context);
+        Ok(result)
+    }
+
+    async fn get_skill(
+        &self,
+        request: GetSkillRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetSkillResult, ErrorData> {
+        let mut skills = self.skills(&context).await?.into_iter();
+        let Some(found) = skills.find(|served| served.skill.uri == request.uri) else {
+            return Err(skills::not_found(&request.uri, true));
+        };
+        let mut result = GetSkillResult::new(found.skill).with_ttl_ms(LIST_TTL_MS);
+        sign(&mut result.meta, &context);
+        Ok(result)
+    }
+
     async fn list_tools(
         &self,
         request: Option<PaginatedRequestParams>,
@@ -291,7 +390,7 @@ impl ServerHandler for Connection {
         if !asks_by_results(&context) {
             self.told.set(fingerprint);
         }
-        let mut result = ListToolsResult::with_all_items(tools);
+        let mut result = ListToolsResult::with_all_items(tools).with_ttl_ms(LIST_TTL_MS);
         sign(&mut result.meta, &context);
         Ok(result)
     }

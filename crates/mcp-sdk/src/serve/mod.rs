@@ -39,6 +39,7 @@ mod registry;
 mod roots;
 mod rounds;
 mod server;
+mod skills;
 mod stdio;
 mod tasks;
 mod watch;
