@@ -13,8 +13,8 @@ use gemini_tools_core::diagnostic::Diagnostic;
 use gemini_tools_core::names::with_underscores;
 use gemini_tools_core::tool::{
     Args, Confirmation, ConfirmationDetails, Context, ErrorKind, GivenInput, Kind, Location,
-    OutputUpdate,
-    ResultError, Schema, Tool, ToolError, ToolInfo, ToolInvocation, ToolResult, Usage,
+    OutputUpdate, ResultError, Schema, Tool, ToolError, ToolInfo, ToolInvocation, ToolResult,
+    Usage,
 };
 use gemini_tools_process::capture::{Capture, CapturedOutput};
 use gemini_tools_process::command::CommandOutcome;
@@ -64,6 +64,8 @@ impl Tool for CustomTool {
             is_idempotent: listed.read_only,
             is_open_world: !listed.read_only || listed.kind == Kind::Fetch,
             can_update_output: listed.streaming,
+            is_prompt: listed.prompt,
+            resource: listed.resource.as_deref(),
             checks_arguments: true,
             ..ToolInfo::new(&listed.display_name, listed.kind)
         }

@@ -110,6 +110,10 @@ pub struct ToolInfo<'a> {
     /// True if [`Tool::build`] checks the arguments against the schema itself. It must if it
     /// accepts other spellings than the declared ones. Otherwise [`build`] does it first.
     pub checks_arguments: bool,
+    /// True if MCP clients are also given the tool as a prompt.
+    pub is_prompt: bool,
+    /// The URI by which MCP clients can also read the tool's answer, with names of parameters in braces.
+    pub resource: Option<&'a str>,
     /// The tool on its MCP server, if it comes from one.
     pub server: Option<ServerTool<'a>>,
     /// Annotations of the MCP server, such as `readOnlyHint`.
@@ -131,6 +135,8 @@ impl<'a> ToolInfo<'a> {
             is_open_world: true,
             can_update_output: false,
             checks_arguments: false,
+            is_prompt: false,
+            resource: None,
             server: None,
             annotations: None,
         }

@@ -26,7 +26,10 @@ fn a_whole_result_is_taken_strictly() {
     let result = tool_result(good.to_string().as_bytes()).expect("a result");
     assert!(result.tail_tool_call_request.is_some() && result.error.is_none());
     for (value, expected) in [
-        (j!([]), "expected an object with llmContent, error or inputRequests"),
+        (
+            j!([]),
+            "expected an object with llmContent, error or inputRequests",
+        ),
         (j!({"llm_content": "a"}), "Did you mean \"llmContent\"?"),
         (j!({}), "\"llmContent\" is missing"),
         (j!({"llmContent": 1}), "a text, a part, or a list"),

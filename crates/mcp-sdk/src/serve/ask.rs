@@ -1,9 +1,9 @@
 //! Asks the client: its user, to approve a call, through the protocol's elicitation, and what own tools want to know.
 
-use gemini_tools_policy::SessionGrant;
-use gemini_tools_policy::approval::{ApprovalPrompt, ApprovalQuestion, ApprovalReply, terminal};
 use gemini_tools_core::json;
 use gemini_tools_core::tool::{GivenInput, InputSource, ToolError, WantedInput};
+use gemini_tools_policy::SessionGrant;
+use gemini_tools_policy::approval::{ApprovalPrompt, ApprovalQuestion, ApprovalReply, terminal};
 use rmcp::RoleServer;
 use rmcp::model::{
     ClientCapabilities, ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction,
@@ -54,7 +54,9 @@ pub(super) struct ClientAsker {
 impl ClientAsker {
     fn request(&self, request: InputRequest) -> Option<Value> {
         let (answer, answered) = std::sync::mpsc::sync_channel(1);
-        self.asked.blocking_send(Question { request, answer }).ok()?;
+        self.asked
+            .blocking_send(Question { request, answer })
+            .ok()?;
         answered.recv().ok()?
     }
 }
@@ -109,7 +111,9 @@ pub(super) fn answerable(
     let (mut possible, mut missing) = (InputRequests::new(), ClientCapabilities::default());
     for (name, request) in wanted {
         let wrong = |why: String| {
-            ToolError::failed(format!("The tool's inputRequests.{name} can't be used: {why}."))
+            ToolError::failed(format!(
+                "The tool's inputRequests.{name} can't be used: {why}."
+            ))
         };
         if super::rounds::is_own(&name) {
             return Err(wrong("this server uses the name itself".to_owned()));
@@ -117,15 +121,15 @@ pub(super) fn answerable(
         let request = json::from_value(request).map_err(|e| wrong(e.to_string()))?;
         let is_possible = match &request {
             InputRequest::Elicitation(_) => {
-                missing.elicitation = Some(Default::default());
+                missing.elicitation.get_or_insert_default();
                 is_possible(Some(client))
             }
             InputRequest::CreateMessage(_) => {
-                missing.sampling = Some(Default::default());
+                missing.sampling.get_or_insert_default();
                 client.sampling.is_some()
             }
             InputRequest::ListRoots(_) => {
-                missing.roots = Some(Default::default());
+                missing.roots.get_or_insert_default();
                 client.roots.is_some()
             }
             _ => false,

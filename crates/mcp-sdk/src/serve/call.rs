@@ -3,7 +3,7 @@
 use super::ask::{self, ClientAsker, Question};
 use super::rounds::{Answers, OpenQuestion};
 use super::server::{Project, Server};
-use super::{content, long_answer};
+use super::{content, log, long_answer};
 use crate::lock;
 use gemini_tools_core::client_host::{AnswerLimit, ClientHost, SizeUnit};
 use gemini_tools_core::tail_call::TailCalls;
@@ -11,9 +11,7 @@ use gemini_tools_core::tool::SandboxMode;
 use gemini_tools_core::tool::{Cancellation, Context, ErrorKind, OutputUpdate, ToolError};
 use gemini_tools_policy::approval::ApprovalPrompt;
 use gemini_tools_session::{CallOptions, Clock, Reader, SharedPrompt, with_time_limit};
-use rmcp::model::{
-    CallToolResponse, ClientCapabilities, ProgressNotificationParam, ProgressToken,
-};
+use rmcp::model::{CallToolResponse, ClientCapabilities, ProgressNotificationParam, ProgressToken};
 use rmcp::service::RequestContext;
 use rmcp::task_manager::TaskContext;
 use rmcp::{ErrorData, RoleServer};
@@ -48,6 +46,8 @@ pub(super) struct Call {
     pub(super) client: ClientCapabilities,
     pub(super) is_alone: bool,
     pub(super) told: Option<u64>,
+    /// True if the client wants the output as messages of its log.
+    pub(super) logs: bool,
     pub(super) least_sandbox: Option<SandboxMode>,
 }
 
@@ -69,20 +69,17 @@ impl Call {
         open: &OpenQuestion,
         cx: &mut Context,
     ) -> Option<SharedPrompt> {
-        let prompt: Box<dyn ApprovalPrompt + Send> = match &self.said {
-            Some(said) => {
-                cx.input = Some(Arc::new(said.input(open, &self.client)));
-                Box::new(said.asker(open, self.is_alone))
-            }
-            None => {
-                let asker = ClientAsker {
-                    asked,
-                    client: self.client.clone(),
-                    is_alone: self.is_alone,
-                };
-                cx.input = Some(Arc::new(asker.clone()));
-                Box::new(asker)
-            }
+        let prompt: Box<dyn ApprovalPrompt + Send> = if let Some(said) = &self.said {
+            cx.input = Some(Arc::new(said.input(open, &self.client)));
+            Box::new(said.asker(open, self.is_alone))
+        } else {
+            let client = ClientAsker {
+                asked,
+                client: self.client.clone(),
+                is_alone: self.is_alone,
+            };
+            cx.input = Some(Arc::new(client.clone()));
+            Box::new(client)
         };
         self.may_ask.then(|| SharedPrompt::new(prompt))
     }
@@ -108,10 +105,15 @@ pub(super) async fn run(
     let structured = server.options.structured_content;
     let (asked, questions) = mpsc::channel(1);
     let own = Arc::clone(&server);
+    let logger = call.logs.then(|| call.name.clone());
     let work = move |cx| make(&own, &call, cx, asked);
     let cancel = with_time_limit(&Cancellation::default());
-    let talk = Talk { questions, task };
-    let done = attend(&server.clock, cancel, Some(talk), &context, work).await;
+    let with_client = Talk {
+        questions,
+        task,
+        logger,
+    };
+    let done = attend(&server.clock, cancel, Some(with_client), &context, work).await;
     done.flatten()
         .unwrap_or_else(|e| Ok((content::refused(&e, structured).into(), None)))
 }
@@ -120,6 +122,8 @@ pub(super) async fn run(
 pub(super) struct Talk {
     questions: mpsc::Receiver<Question>,
     task: OwnTask,
+    /// The name by which output goes to the client's log, if it does.
+    logger: Option<String>,
 }
 
 /// Runs `work` on a thread of its own, and handles progress, questions and cancellation until it is
@@ -149,8 +153,9 @@ pub(super) async fn attend<T: Send + 'static>(
     let talk = talk.unwrap_or_else(|| Talk {
         questions: mpsc::channel(1).1,
         task: watch::channel(None).1,
+        logger: None,
     });
-    if token.is_some() || talk.task.has_changed().is_ok() {
+    if token.is_some() || talk.logger.is_some() || talk.task.has_changed().is_ok() {
         let live = Arc::clone(&live);
         cx = cx.with_live_output(move |output| live.add(output));
     }
@@ -276,6 +281,9 @@ impl RunningCall<'_> {
                 task.set_status_message(line);
             }
             return;
+        }
+        if let Some(logger) = &self.talk.logger {
+            log::send(&self.context.peer, logger, &text).await;
         }
         let Some(token) = &self.token else {
             return;

@@ -51,13 +51,6 @@ macro_rules! refuse_what_is_not_declared {
             }
             Ok(())
         }
-
-        $crate::serve::fault::refuse_what_is_not_declared! {
-            list_prompts(Option<rmcp::model::PaginatedRequestParams>)
-                -> rmcp::model::ListPromptsResult = "prompts/list";
-            complete(rmcp::model::CompleteRequestParams)
-                -> rmcp::model::CompleteResult = "completion/complete";
-        }
     };
 }
 pub(super) use refuse_what_is_not_declared;

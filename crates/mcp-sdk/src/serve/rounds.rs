@@ -76,7 +76,9 @@ impl Answers {
         if let Some(answer) = input.remove(ROOTS) {
             let listed: rmcp::model::ListRootsResult = gemini_tools_core::json::from_value(answer)
                 .map_err(|e| {
-                    unusable(format!("inputResponses.{ROOTS} is not a list of roots: {e}."))
+                    unusable(format!(
+                        "inputResponses.{ROOTS} is not a list of roots: {e}."
+                    ))
                 })?;
             kept.roots = Some(listed.roots.into_iter().map(|root| root.uri).collect());
         }
@@ -119,9 +121,9 @@ impl Answers {
         let Some(open) = open.take() else {
             return Ok(None);
         };
-        let requests = open.requests.map_err(|missing| {
-            ErrorData::missing_required_client_capability(*missing)
-        })?;
+        let requests = open
+            .requests
+            .map_err(|missing| ErrorData::missing_required_client_capability(*missing))?;
         let mut kept = self.kept.clone();
         kept.tool = open.state;
         let state = (kept != RequestState::default())
@@ -157,11 +159,7 @@ impl OpenQuestion {
         lock(&self.0).take()
     }
 
-    fn set(
-        &self,
-        requests: Result<InputRequests, Box<ClientCapabilities>>,
-        state: Option<String>,
-    ) {
+    fn set(&self, requests: Result<InputRequests, Box<ClientCapabilities>>, state: Option<String>) {
         *lock(&self.0) = Some(Open { requests, state });
     }
 }
@@ -284,8 +282,8 @@ mod tests {
         let open = OpenQuestion::default();
         let mut nothing = Answers::default().asker(&open, true);
         assert_eq!(ask(&mut nothing, "x", "write x"), None);
-        let asked = open.take().expect("a question").requests.expect("a form");
-        let (name, form) = asked.into_iter().next().expect("one");
+        let questions = open.take().expect("a question").requests.expect("a form");
+        let (name, form) = questions.into_iter().next().expect("one");
         let form = serde_json::to_string(&form).expect("JSON");
         assert!(form.contains("write x"), "{form}");
 

@@ -102,7 +102,11 @@ pub(super) fn all(project: &Project) -> (Vec<ServedSkill>, Vec<String>) {
         }
         let files = read(&tool_env.workspace, &name, place, &mut room);
         match files.and_then(ServedSkill::new) {
-            Ok(skill) if skill.files.iter().any(|file| file.bytes == SKILL.as_bytes()) => {}
+            Ok(skill)
+                if skill
+                    .files
+                    .iter()
+                    .any(|file| file.bytes == SKILL.as_bytes()) => {}
             Ok(skill) => found.push(skill),
             Err(fault) => faults.push(format!("the project's skill {name} is not served: {fault}")),
         }
@@ -121,7 +125,10 @@ fn places(workspace: &Workspace) -> Vec<(String, WorkspacePath)> {
         for entry in entries.unwrap_or_default() {
             if entry.is_dir && entry.ignored.is_none() {
                 let name = String::from_utf8_lossy(&entry.name).into_owned();
-                places.push((name, directory.join(Path::new(OsStr::from_bytes(&entry.name)))));
+                places.push((
+                    name,
+                    directory.join(Path::new(OsStr::from_bytes(&entry.name))),
+                ));
             }
         }
     }
@@ -157,9 +164,9 @@ fn read(
             file.take(*room as u64 + 1)
                 .read_to_end(&mut bytes)
                 .map_err(|e| e.to_string())?;
-            *room = room.checked_sub(bytes.len()).ok_or_else(|| {
-                format!("the skills have more than {MAX_BYTES} bytes")
-            })?;
+            *room = room
+                .checked_sub(bytes.len())
+                .ok_or_else(|| format!("the skills have more than {MAX_BYTES} bytes"))?;
             files.push(SkillFile {
                 uri: uri(name, &path)?,
                 bytes,
@@ -177,23 +184,13 @@ fn uri(name: &str, path: &[String]) -> Result<String, String> {
     Ok(uri.into())
 }
 
-/// Returns the content of a file of a skill.
-///
-/// # Errors
-///
-/// Returns an error if there is no such file. `code` is the protocol version's.
-pub(super) fn content(
-    skills: Vec<ServedSkill>,
-    uri: &str,
-    is_newest: bool,
-) -> Result<ResourceContents, ErrorData> {
+/// Returns the content of a file of a skill, if there is one by this URI.
+pub(super) fn content(skills: Vec<ServedSkill>, uri: &str) -> Option<ResourceContents> {
     let mut files = skills.into_iter().flat_map(|skill| skill.files);
-    let Some(file) = files.find(|file| file.uri == uri) else {
-        return Err(not_found(uri, is_newest));
-    };
+    let file = files.find(|file| file.uri == uri)?;
     let is_markdown = Path::new(uri).extension().is_some_and(|end| end == "md");
     let mime = if is_markdown { MARKDOWN } else { "text/plain" };
-    Ok(match String::from_utf8(file.bytes) {
+    Some(match String::from_utf8(file.bytes) {
         Ok(text) => ResourceContents::text(text, uri).with_mime_type(mime),
         Err(e) => ResourceContents::blob(STANDARD.encode(e.as_bytes()), uri)
             .with_mime_type("application/octet-stream"),

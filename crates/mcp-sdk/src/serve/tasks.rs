@@ -158,5 +158,8 @@ async fn answers(
         let (name, answer) = answer.map_err(crashed)??;
         responses.insert(name, answer);
     }
-    Ok(Answers::parse(Some(responses), asked.request_state.as_deref())?)
+    Ok(Answers::parse(
+        Some(responses),
+        asked.request_state.as_deref(),
+    )?)
 }
