@@ -1,6 +1,6 @@
 //! The way from a running call to its caller.
 
-use super::{Cancellation, SandboxMode};
+use super::{Cancellation, InputSource, SandboxMode};
 use std::fmt;
 use std::sync::Arc;
 
@@ -37,6 +37,8 @@ pub struct Context {
     pub wants_display: bool,
     /// What built-in tools are told of the reader of the answer. A tool of a program does not need it.
     pub view: CallView,
+    /// The way to the client, if it may be asked.
+    pub input: Option<Arc<dyn InputSource>>,
     output: Option<Arc<dyn Fn(OutputUpdate) + Send + Sync>>,
 }
 
@@ -82,6 +84,7 @@ impl Context {
             cancel,
             wants_display,
             view: CallView::default(),
+            input: None,
             output: None,
         }
     }

@@ -26,6 +26,7 @@ use crate::syntax::Syntax;
 use change::Project;
 pub(crate) use files::MODES_BUT_PLAN;
 use files::{SettingsCommands, policy, quoted, split_program};
+use gemini_tools_builtin_tools::SKILL;
 use gemini_tools_core::text::show_path;
 use gemini_tools_core::tool::Kind;
 use gemini_tools_custom_tools::own_program::is_this_installation;
@@ -111,8 +112,6 @@ pub struct SetupPlan {
     project: Option<Project>,
     is_undo: bool,
 }
-
-const SKILL: &str = include_str!("SKILL.md");
 
 const SKILLS: &str = ".agents/skills";
 
