@@ -5,5 +5,5 @@
 # ///
 for state in started "processing data" completed; do
     echo "Tool execution: $state"
-    sleep 1.1
+    sleep 1.6
 done

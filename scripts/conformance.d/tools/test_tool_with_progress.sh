@@ -5,5 +5,5 @@
 # ///
 for percent in 0 50 100; do
     echo "$percent of 100"
-    sleep 1.1
+    sleep 1.6
 done
