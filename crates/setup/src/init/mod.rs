@@ -76,7 +76,7 @@ pub enum Allow {
 /// The options of a set-up.
 #[derive(Debug, Clone)]
 pub struct InitOptions<'a> {
-    /// The place.
+    /// Which project and user are set up, and for which of them.
     pub place: SetupPlace<'a>,
     /// The tools that may be called without asking.
     pub allow: Allow,
@@ -302,7 +302,7 @@ impl SetupPlan {
         let shown = show_path(&path).into_owned();
         let before = match self.read(&path) {
             Ok(before) => before,
-            // The rest of the plan does not depend on it.
+            // The rest of the plan does not depend on this file, so it is made all the same.
             Err(e) => {
                 self.notes
                     .push(format!("Text instead of JSON can't be chosen: {e}"));
