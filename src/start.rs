@@ -1,4 +1,5 @@
-//! The start of an executable: signals and access, before it does anything else.
+//! What all executables need at their start: signals, access to the process, and how to report
+//! errors of the command line.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use gemini_tools::colours::ColourChoice;
@@ -11,15 +12,16 @@ use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
-/// Exit status of a failure that no code foresaw (`EX_SOFTWARE` of `sysexits.h`).
+/// Exit status after a panic (`EX_SOFTWARE` of `sysexits.h`).
 const UNFORESEEN: u8 = 70;
 
-/// The processes that a program writes to.
+/// How many processes read what a program writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Peers {
-    /// One reader of its output. When that goes away, the program ends quietly, as is usual for Unix tools.
+    /// One process reads standard output. If it exits, the program ends quietly, as is usual for
+    /// Unix tools.
     One,
-    /// Several. The program goes on when one of them goes away.
+    /// Several processes. If one of them exits, the program goes on.
     Many,
 }
 
@@ -35,20 +37,21 @@ pub fn run(peers: Peers, main: fn() -> u8) -> ExitCode {
         .into()
 }
 
-/// Writes a message for a person to standard error; on a terminal it is wrapped between words. What would
-/// command the terminal or deceive is escaped: names and arguments may hold anything.
+/// Prints a message for a person to standard error; on a terminal it is wrapped between words.
+/// Control characters and deceptive characters are escaped, because names and arguments in the
+/// message may contain anything.
 pub fn warn(message: &str) {
     let mut stderr = io::stderr();
     let mut message = harmless_lines(message);
     if stderr.is_terminal() {
         message = wrapped(&message, width());
     }
-    // If standard error is gone, there is no reader.
+    // If standard error can't be written to, nobody can be told.
     let _ = writeln!(stderr, "{message}");
 }
 
-/// Returns the exit status of having written to standard output: 1 if that was not possible, which
-/// is said on standard error. A reader that has gone away is none of our business.
+/// Returns the exit status after a write to standard output: 0, or 1 if it failed, which is
+/// reported on standard error. That the reader has exited does not count as a failure.
 pub fn write_status(program: &str, written: io::Result<()>) -> u8 {
     match written {
         Err(e) if e.kind() != ErrorKind::BrokenPipe => {
@@ -59,12 +62,12 @@ pub fn write_status(program: &str, written: io::Result<()>) -> u8 {
     }
 }
 
-/// Returns the length of a line of help, in characters.
+/// Returns the width to which help is wrapped, in columns.
 pub fn help_width() -> usize {
     width().min(100)
 }
 
-/// Returns a parser of an option's value: one of `names`, of which `from_name` makes the value.
+/// Returns a parser for an option whose value is one of `names`. `from_name` converts the name.
 pub fn name_parser<T: Clone + Send + Sync + 'static>(
     names: impl Into<PossibleValuesParser>,
     from_name: fn(&str) -> Option<T>,
@@ -97,7 +100,8 @@ pub fn usage_message(program: &str, text: &str) -> String {
     format!("{program}: {}", reason.trim_end())
 }
 
-/// Prints the error of a command line, and returns `status`, or prints the help that it asks for.
+/// Prints the error of a command line and returns `status`. If the command line asks for help or
+/// the version, that is printed instead, and the status is 0.
 #[must_use]
 pub fn refuse(program: &str, error: &clap::Error, status: u8) -> u8 {
     if error.use_stderr() {
@@ -107,7 +111,8 @@ pub fn refuse(program: &str, error: &clap::Error, status: u8) -> u8 {
     write_status(program, error.print())
 }
 
-/// Returns the exit status of what a signal has ended; `0` is the end of the caller.
+/// Returns the exit status after a cancellation by `signal`: 128 and its number. If `signal` is 0,
+/// the caller has exited, and the status is 130.
 #[must_use]
 pub fn signal_status(signal: i32) -> u8 {
     match signal {

@@ -1,5 +1,5 @@
-//! Lists the files of the hosts, `src/hosts/NAME.toml`, for `src/hosts.rs`: what is there is
-//! compiled in.
+//! Generates the list of the files `src/hosts/NAME.toml` for `src/hosts.rs`, so that every file
+//! there is compiled in.
 
 use std::error::Error;
 use std::path::Path;

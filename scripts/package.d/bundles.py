@@ -144,7 +144,7 @@ def extension(job):
     files.add("gemini-extension.json", json.dumps(manifest, indent=2) + "\n")
     for name in ("GEMINI.md", "policies/plan-mode.toml"):
         files.add(name, (job.checkout / "packaging/extension" / name).read_bytes())
-    skill = job.checkout / "crates/setup/src/init/SKILL.md"
+    skill = job.checkout / "crates/builtin-tools/src/SKILL.md"
     files.add("skills/gemini-tools/SKILL.md", skill.read_bytes())
     files.add_tree(job.tree / "bin", "bin/")
     files.add_tree(job.tree / "share/doc", "share/doc/")

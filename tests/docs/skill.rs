@@ -5,7 +5,7 @@ use regex::Regex;
 use crate::harness::hold_generated;
 use crate::harness::page::Page;
 
-const SKILL: &str = "crates/setup/src/init/SKILL.md";
+const SKILL: &str = "crates/builtin-tools/src/SKILL.md";
 
 #[test]
 fn it_has_the_form_of_agentskills_io() {

@@ -88,21 +88,19 @@ fn what_is_not_declared_is_no_method() {
     let ws = Workspace::new();
     let mut server = greeted(&ws);
     for (method, params) in [
-        ("prompts/list", json!({})),
-        ("prompts/get", json!({"name": "x"})),
-        ("resources/list", json!({})),
-        ("resources/templates/list", json!({})),
+        ("resources/subscribe", json!({"uri": "file:///etc/passwd"})),
         (
-            "completion/complete",
-            json!({"ref": {"type": "ref/prompt", "name": "x"}, "argument": {"name": "a", "value": "b"}}),
+            "resources/directory/read",
+            json!({"uri": "skill://gemini-tools"}),
         ),
-        ("resources/read", json!({"uri": "file:///etc/passwd"})),
-        ("logging/setLevel", json!({"level": "info"})),
+        ("tasks/list", json!({})),
         ("nothing/known", json!({})),
     ] {
         let answer = server.ask(method, &params);
         assert_eq!(answer["error"]["code"], -32601, "{method}: {answer}");
     }
+    let read = server.ask("resources/read", &json!({"uri": "file:///etc/passwd"}));
+    assert_eq!(read["error"]["code"], -32002, "{read}");
 }
 
 #[test]

@@ -178,7 +178,7 @@ fn what_is_no_request_is_answered_and_costs_nothing() {
     server.say("");
     for (method, params, code) in [
         ("no/such", json!({}), -32601),
-        ("prompts/get", json!({"name": "x"}), -32601),
+        ("prompts/get", json!({"name": "x"}), -32602),
         ("tools/call", json!({}), -32602),
         ("tools/call", json!({"name": 1}), -32602),
     ] {

@@ -1,5 +1,5 @@
-//! Runs calls through one long-lived `call_tool --batch --stream`, so that a call does not cost a
-//! process.
+//! Runs calls through one long-lived `call_tool --batch --stream`, because a process for each call
+//! would cost more time than most calls.
 
 use super::call::{CallOutcome, CallRequest};
 use super::external_commands::{CALL_TIME, ExternalCommand, not_ended};
@@ -35,7 +35,8 @@ pub(super) struct BatchClient {
     client: LineClient<BatchLine>,
 }
 
-/// A line of output of `call_tool --batch --stream`: a result, a piece of output or a model call.
+/// A line of output of `call_tool --batch --stream`: the result of a call, a piece of output of a
+/// running call, or a report of a request that a tool has made to a model.
 #[derive(Debug, Deserialize)]
 #[serde(transparent)]
 struct BatchLine(Value);
@@ -112,7 +113,8 @@ impl BatchClient {
             call["annotations"] = json!(judged);
         }
         let call = call.to_string();
-        // The id is not in `call` yet, so room is left for it.
+        // `call` is the JSON object without the key `id`, which is added when it is sent; this
+        // leaves room for it.
         if call.len() > MAX_BYTES - MAX_ID_BYTES {
             let message = format!(
                 "The call of {name} has {} bytes; a call may have up to {MAX_BYTES}. Make it in \
@@ -154,7 +156,9 @@ impl BatchClient {
         command
             .args(["--batch", "--stream", "--output", "result"])
             .envs(self.call_tool.environment.iter().map(|(k, v)| (k, v)))
-            // A group of its own, so that Ctrl-C in the terminal reaches only us; we pass it on.
+            // The terminal sends the signal of Ctrl-C to its foreground process group. `call_tool`
+            // is in a group of its own, so that only the agent gets it and can end `call_tool` in
+            // order.
             .process_group(0);
         command
     }
@@ -203,8 +207,8 @@ impl BatchClient {
 
 impl Drop for BatchClient {
     fn drop(&mut self) {
-        // Closing its input makes it exit. Commands that it has left in the background on purpose
-        // keep running.
+        // `call_tool` exits when its standard input is closed. Commands that it has left in the
+        // background on purpose keep running.
         let running = self.client.take();
         if let Some(identity) = running.and_then(|running| running.close(GRACE)) {
             identity.signal(Signal::KILL);
@@ -258,7 +262,7 @@ fn wait(
         }
         if let Some(why) = cancel.interruption() {
             end();
-            // The result is still on its way, with the command's output so far.
+            // `call_tool` has been told to end, but first sends the result with the output so far.
             let until = Instant::now() + GRACE;
             let left = || until.saturating_duration_since(Instant::now());
             while let Ok(BatchLine(line)) = receiver.recv_timeout(left()) {
@@ -294,7 +298,8 @@ pub(super) fn outcome(
     let diff = diff.filter(|diff| !diff.is_empty()).map(str::to_owned);
     let diff_stat = line.return_display.get("diffStat");
     let diff_stat = diff_stat.and_then(|stat| serde_json::from_value(stat.clone()).ok());
-    // The diff is shown from `diff`, and must not be shown a second time.
+    // Observers show the diff from the field `diff`. If `display` held it as well, they would show
+    // it twice.
     let display = match serde_json::from_value(line.return_display) {
         Ok(Display::FileDiff(_)) | Err(_) => Display::default(),
         Ok(display) => display,

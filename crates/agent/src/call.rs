@@ -52,7 +52,7 @@ pub enum CallEnd {
 }
 
 impl CallEnd {
-    /// Returns the name that other hosts use in JSON.
+    /// Returns the name that Gemini CLI and its forks use for this end in JSON.
     pub fn name(self) -> &'static str {
         match self {
             CallEnd::Success => "success",
@@ -72,7 +72,7 @@ pub struct CallOutcome {
     /// A unified diff, if the call has changed a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,
-    /// Lines that were added and removed.
+    /// How many lines the call has added and removed; `None` if the tool reported no numbers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diff_stat: Option<DiffStat>,
     /// The reason of a failure.
@@ -212,7 +212,7 @@ pub struct ToolCall {
     /// How many of the changed lines are the model's and how many the user's, if the user has
     /// edited the proposal.
     pub shares: Option<DiffStat>,
-    /// The model's own arguments, if a person has changed them.
+    /// The model's own arguments; `None` unless a person has changed them.
     pub proposed: Option<Map<String, Value>>,
     /// How long the call ran.
     pub duration: Duration,

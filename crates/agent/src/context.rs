@@ -1,5 +1,5 @@
-//! The context of a model before the prompt: the system prompt, the memory of the user and the
-//! project, and where it works.
+//! What a model is told before the prompt: the system prompt, the memory files of the user and of
+//! the project, and the system and directories that it works in.
 //!
 //! The order of the parts is Gemini CLI 0.8's: the memory is at the end of the system prompt; the
 //! environment is the first message of the user, and [`ACKNOWLEDGEMENT`] is put there as the

@@ -107,7 +107,7 @@ mod tests {
                 ..Part::default()
             }],
         });
-        // What is open stays.
+        // A call without a result stays, and so does the prompt before it.
         assert_eq!(split(&contents, 0.0), Some(5));
         assert_eq!(split(&[], 0.0), None);
     }

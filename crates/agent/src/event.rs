@@ -45,7 +45,8 @@ pub enum SessionEvent<'a> {
         /// How long the client waits before it sends the request again; `None` if it gives up.
         wait: Option<Duration>,
     },
-    /// A request to a model was made, in a turn or beside it, and by the agent or by a tool.
+    /// A request to a model was made: for a turn or for another purpose (such as a summary), by the
+    /// agent or by a tool.
     ModelCall(&'a ModelCall),
     /// The text of this turn is discarded and the model is asked again, for this reason.
     Retry(&'a str),
@@ -99,13 +100,13 @@ pub enum SessionErrorKind {
     Failed,
     /// The prompt, an option or a setting can't be used.
     BadInput,
-    /// The turns are used up.
+    /// The session has made as many turns as it may.
     TurnLimit,
-    /// The time is used up.
+    /// The session's time limit has passed.
     TimeLimit,
     /// The model has repeated itself.
     Loop,
-    /// The user or the caller has ended it.
+    /// The user or the caller has cancelled the session.
     Cancelled,
     /// The run differs from the model script that is played.
     ScriptDiffers,

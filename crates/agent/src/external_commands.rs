@@ -1,5 +1,5 @@
-//! Runs discovery and call commands that are not ours: one process per call, judged by Gemini CLI's
-//! rules.
+//! Runs discovery and call commands of other origin than this project: one process per call, whose
+//! output and exit status are judged by Gemini CLI's rules.
 
 use super::call::{CallOutcome, CallRequest};
 use super::pair::broken;
@@ -45,7 +45,7 @@ impl ExternalCommand {
         match self.run(&[name.to_owned()], &input, CALL_TIME, cancel) {
             Ok(ended) => outcome(request, &ended, cancel),
             Err(e) => {
-                // The same form as for a command that has failed.
+                // The model is told in the same form as for a command that ran and failed.
                 let error = format!("Error: spawn {} {e}", self.path.display());
                 broken(request, program_output::not_started(&error))
             }

@@ -57,7 +57,8 @@ impl KeptSessions {
             .flatten();
         let files = entries.filter_map(|entry| {
             let path = entry.path();
-            // Links are not followed.
+            // `DirEntry::metadata` does not follow symbolic links, so a link never counts as a
+            // session.
             let meta = entry.metadata().ok().filter(fs::Metadata::is_file)?;
             let is_session = path.extension().is_some_and(|ending| ending == "jsonl");
             is_session.then_some((path, meta.modified().ok()?))

@@ -88,26 +88,26 @@ impl DiscoveredTool {
             is_built_in: self.is_built_in,
             server: server.or_else(|| ServerTool::from_name(&self.name)),
             annotations: mcp.and_then(|mcp| mcp.annotations.as_ref()),
-            // A foreign tool may have the name of a built-in one. Restrictions of either then apply
-            // to it.
+            // A foreign tool may have the name of a built-in one. It then also gets the built-in
+            // tool's aliases here, so that a rule that restricts either applies to it.
             ..PolicyCall::by_name(&self.name, args)
         }
     }
 }
 
-/// The commands of a session. Without any there are no tools.
+/// The discovery and call commands of a session. If both fields are `None`, there are no tools.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Commands {
-    /// Ours.
+    /// The commands of this installation; `None` if the session does not use them.
     pub own: Option<OwnCommands>,
-    /// A pair of any origin.
+    /// A pair of commands of any origin; `None` if there is none.
     pub foreign: Option<ForeignCommands>,
 }
 
 /// `get_tools` and `call_tool` of this installation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwnCommands {
-    /// Their directory.
+    /// The directory that contains both programs.
     pub directory: PathBuf,
     /// Further arguments of `get_tools`, such as which tools it is to list.
     pub arguments: Vec<String>,
@@ -312,8 +312,8 @@ impl OwnCommands {
         let program = self.directory.join("get_tools").display().to_string();
         let mut words = vec![program];
         let own = self.arguments.iter();
-        // Settings made for Gemini CLI may contain `--mcp`. Whether MCP servers are used is decided
-        // below.
+        // Settings that were made for Gemini CLI may contain `--mcp`. It is dropped here, because
+        // `has_servers` decides below whether MCP servers are used.
         let own = own.filter(|word| *word != "--mcp").cloned();
         words.extend(own);
         for (flag, is_wanted) in [

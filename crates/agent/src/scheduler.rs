@@ -29,7 +29,7 @@ pub(super) struct Scheduler<'a> {
     pub(super) gate: &'a Gate,
     pub(super) asker: &'a mut Option<TerminalPrompt>,
     /// Set if calls that need no approval get a description anyway, because progress output or a
-    /// report shows it. Each costs a question to `call_tool`.
+    /// report shows it. Each description costs a request to `call_tool`.
     pub(super) describes: bool,
 }
 
@@ -277,7 +277,7 @@ impl GatedCall for GatedToolCall<'_, '_> {
 fn proposed_lines(explanation: &Explanation) -> DiffStat {
     let mut stat = DiffStat::default();
     if let Some(ConfirmationDetails::Edit { file_diff, .. }) = &explanation.confirmation {
-        // The first two lines name the file.
+        // The first two lines of a unified diff name the file; they also begin with `-` and `+`.
         for line in file_diff.lines().skip(2) {
             stat.ai_added_lines += u64::from(line.starts_with('+'));
             stat.ai_removed_lines += u64::from(line.starts_with('-'));

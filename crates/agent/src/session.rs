@@ -122,7 +122,7 @@ fn is_prompt(content: &Content) -> bool {
 }
 
 impl<'a> AgentSession<'a> {
-    /// Creates a session, which continues `stored`.
+    /// Creates a session that continues `stored`; an empty `stored` makes it a new session.
     pub fn new(parts: Parts<'a>, config: SessionConfig, stored: StoredSession) -> Self {
         let prompts = stored.contents.iter().filter(|c| is_prompt(c)).count();
         let declarations = parts.pair.tools().iter().map(DiscoveredTool::to_json);
@@ -191,7 +191,7 @@ impl<'a> AgentSession<'a> {
     }
 
     fn begin_prompt(&mut self, text: &str) {
-        // A session resumed without a new prompt is still at the last one.
+        // A session that is resumed without a new prompt keeps the number of its last prompt.
         self.prompts = (self.prompts + usize::from(!text.is_empty())).max(1);
         self.prompt_id = format!("{}########{}", self.id, self.prompts);
         self.parts.client.set_prompt(&self.id, &self.prompt_id);
@@ -358,7 +358,7 @@ impl<'a> AgentSession<'a> {
     }
 
     fn keep(&mut self, content: Content) {
-        // The API reports a prompt's tokens with the model's answer.
+        // The API reports how many tokens a prompt has together with the model's answer to it.
         let prompt_tokens = (content.role == "model").then_some(self.last_prompt_tokens);
         self.write(&Line::Content {
             content: content.clone(),

@@ -8,11 +8,11 @@ use std::time::Duration;
 /// The statistics of a session.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Stats {
-    /// Requests, by model.
+    /// Statistics of requests, by the model's name.
     pub models: BTreeMap<String, ModelStats>,
     /// Counts of all tools together.
     pub tools: ToolStats,
-    /// Counts by tool.
+    /// Counts by the name of the tool.
     pub by_name: BTreeMap<String, ToolStats>,
     /// Calls that the rules have refused: the tool's name, and why.
     pub refused: Vec<(String, CallRefusal)>,
@@ -27,16 +27,16 @@ pub struct ModelStats {
     pub requests: u64,
     /// Requests that failed.
     pub errors: u64,
-    /// The total time.
+    /// The total time that the requests took.
     pub latency: Duration,
-    /// The total of tokens.
+    /// The tokens of all requests.
     pub tokens: TokenCounts,
 }
 
 /// Statistics of the calls of one tool, or of all tools.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ToolStats {
-    /// Number of calls of the tool.
+    /// How many calls were made, whether or not they succeeded.
     pub calls: u64,
     /// Calls that succeeded.
     pub successes: u64,
@@ -62,8 +62,8 @@ impl Stats {
         own.tokens += call.tokens;
     }
 
-    /// Returns true if a built-in tool has changed files, which
-    /// `call_tool --undo` takes back.
+    /// Returns true if a built-in tool has changed files, so that `call_tool --undo` can undo
+    /// something.
     pub fn has_changed_files(&self) -> bool {
         let tools = [
             "apply_patch",

@@ -19,7 +19,7 @@ use std::time::{Duration, SystemTime};
 /// The variable that names the file.
 pub const FILE_VARIABLE: &str = "GEMINI_TELEMETRY_OUTFILE";
 
-/// The variable that allows prompts and arguments in it.
+/// The variable that allows prompts, arguments and whole error messages in that file.
 pub const PROMPTS_VARIABLE: &str = "GEMINI_TELEMETRY_LOG_PROMPTS";
 
 const ENABLED_VARIABLE: &str = "GEMINI_TELEMETRY_ENABLED";
@@ -31,9 +31,9 @@ const ERROR_CHARS: usize = 200;
 /// The user's choice of telemetry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TelemetryConfig {
-    /// The file.
+    /// The path of the file to which events are appended.
     pub path: PathBuf,
-    /// Set if it may hold prompts and arguments.
+    /// Set if prompts, arguments and whole error messages may be written to the file.
     pub has_prompts: bool,
 }
 

@@ -1,7 +1,4 @@
 //! The model's thoughts, as the API streams them: a subject in bold type, then the text.
-//!
-//! The API sends a thought as a part of a stream: a subject in bold type, then what there is to say
-//! of it.
 
 use std::fmt;
 
@@ -12,7 +9,7 @@ const BOLD: &str = "**";
 pub struct Thought {
     /// The subject; empty where there is none.
     pub subject: String,
-    /// Text after the subject.
+    /// The text without the subject.
     pub description: String,
 }
 

@@ -44,3 +44,6 @@
 pub mod builtin;
 pub mod edit;
 pub mod patch;
+
+/// The skill that tells models how to use the tools, in the form of agentskills.io.
+pub const SKILL: &str = include_str!("SKILL.md");

@@ -1,4 +1,4 @@
-//! The files and lines that differ from one of git's commits, as git tells it.
+//! Finds the files and lines that differ from a git commit, by running git.
 
 use gemini_tools_core::tool::{Cancellation, ErrorKind, ToolError};
 use gemini_tools_process::ending::ProcessEnd;
@@ -9,16 +9,18 @@ use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
-/// The time that git may take.
 const GIT_LIMIT: Duration = Duration::from_secs(100);
 
-/// The time for which something that git started may hold its output.
+/// After git has ended, how long to wait for a process started by it that still holds its output
+/// open.
 const GIT_HOLD: Duration = Duration::from_secs(1);
 
-/// Options before a command of git's: nothing of the repository's settings runs a program or changes the output.
+/// Options of every git command here. They override settings of the repository that would run a
+/// program (`core.fsmonitor`) or change how names are printed (`core.quotePath`).
 const PLAIN: [&str; 4] = ["-c", "core.fsmonitor=false", "-c", "core.quotePath=false"];
 
-/// What differs, without what is deleted.
+/// The command that compares the files with a commit, without running programs that the
+/// repository's settings name. Deleted files are left out.
 const DIFF: [&str; 7] = [
     "diff",
     "--no-ext-diff",
@@ -29,7 +31,7 @@ const DIFF: [&str; 7] = [
     "--relative",
 ];
 
-/// The lines that were added to files.
+/// The lines that were added to each changed file.
 #[derive(Debug, Default)]
 pub struct ChangedLines(HashMap<Vec<u8>, Vec<Range<u64>>>);
 
@@ -39,19 +41,19 @@ impl ChangedLines {
         self.0.contains_key(file)
     }
 
-    /// Returns true if a line, from 1, was added.
+    /// Returns true if the line with this number, from 1, was added to the file.
     pub fn has_line(&self, file: &[u8], line: u64) -> bool {
         let ranges = self.0.get(file).into_iter().flatten();
         ranges.into_iter().any(|range| range.contains(&line))
     }
 }
 
-/// Returns the files below `root` that differ from the last commit that HEAD and `base` share, those that git does not
-/// know yet among them, by their names relative to `root`.
+/// Returns the files below `root` that differ from the merge base of HEAD and `base`, and the
+/// untracked files that git does not ignore. The names are sorted, and relative to `root`.
 ///
 /// # Errors
 ///
-/// Returns `execution_failed` with what git says, such as that there is no such commit.
+/// Returns `execution_failed` with git's message, for example that there is no such commit.
 pub fn files(root: &Path, base: &str, cancel: &Cancellation) -> Result<Vec<Vec<u8>>, ToolError> {
     let changed = diff(root, &["--name-only", "-z"], base, cancel)?;
     let new = untracked(root, cancel)?;
@@ -61,11 +63,8 @@ pub fn files(root: &Path, base: &str, cancel: &Cancellation) -> Result<Vec<Vec<u
     Ok(names)
 }
 
-/// Returns the lines that were added to these files; a file that git does not know yet is new as a whole.
-///
-/// # Errors
-///
-/// As [`files`].
+/// Returns the lines that were added since the merge base of HEAD and `base`. In an untracked file,
+/// every line counts as added.
 pub fn lines(root: &Path, base: &str, cancel: &Cancellation) -> Result<ChangedLines, ToolError> {
     let more = [
         "--unified=0",
@@ -81,7 +80,8 @@ pub fn lines(root: &Path, base: &str, cancel: &Cancellation) -> Result<ChangedLi
     Ok(lines)
 }
 
-/// Splits a list of names: at NULs if there is any, else at line feeds.
+/// Splits a list of names: at NUL bytes if it contains any, otherwise at line feeds. Empty names
+/// are dropped.
 pub fn split_names(list: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     let separator = if list.contains(&0) { 0 } else { b'\n' };
     let names = list.split(move |b| *b == separator);
@@ -144,15 +144,16 @@ fn git(root: &Path, arguments: &[&str], cancel: &Cancellation) -> Result<Vec<u8>
     }
 }
 
-/// Reads the added lines of a patch without context.
+/// Finds the added lines in a patch that was made without context lines.
 fn added(patch: &[u8]) -> ChangedLines {
     let mut files: HashMap<Vec<u8>, Vec<Range<u64>>> = HashMap::new();
     let mut file: Option<Vec<u8>> = None;
-    // The lines that are left of a hunk, which may look like headings.
+    // How many lines of the current hunk are still to come. Their text is not looked at, because it
+    // may look like a heading of the patch.
     let mut left = 0;
     for line in patch.split(|b| *b == b'\n') {
         if left > 0 {
-            // A line that says that the line feed is missing is none of the file's.
+            // The remark `\ No newline at end of file` is not a line of the file.
             left -= u64::from(!line.starts_with(b"\\"));
         } else if let Some(name) = line.strip_prefix(b"+++ ") {
             file = name_of(name);
@@ -169,7 +170,8 @@ fn added(patch: &[u8]) -> ChangedLines {
     ChangedLines(files)
 }
 
-/// Reads the two ranges of `1,2 +3,4 @@`, each the first line and the number of lines.
+/// Reads the old and the new range of a hunk from the text after `@@ -`, such as `1,2 +3,4 @@`: the
+/// first line, and the number of lines, which is 1 if it is missing.
 fn hunk(line: &[u8]) -> Option<(Range<u64>, Range<u64>)> {
     let line = std::str::from_utf8(line.split(|b| *b == b'@').next()?).ok()?;
     let (old, new) = line.trim().split_once(" +")?;
@@ -181,7 +183,8 @@ fn hunk(line: &[u8]) -> Option<(Range<u64>, Range<u64>)> {
     Some((range(old)?, range(new)?))
 }
 
-/// Reads the name behind `+++ `: without its prefix, its quotes and the tab that follows a blank.
+/// Reads the file name after `+++ ` without its prefix `b/`. Git quotes a name that has special
+/// characters, and puts a tab after a name that contains a blank. Returns `None` for `/dev/null`.
 fn name_of(text: &[u8]) -> Option<Vec<u8>> {
     let Some(quoted) = text.strip_prefix(b"\"") else {
         let name = text.strip_suffix(b"\t").unwrap_or(text);

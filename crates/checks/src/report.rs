@@ -14,10 +14,10 @@ use std::num::NonZeroU32;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Maximum size of a file whose lines get fingerprints, in bytes.
+/// No fingerprints are computed for the lines of larger files, in bytes.
 const MAX_PRINTED_BYTES: u64 = 16 * 1024 * 1024;
 
-/// Returns the report of a run. Paths count from the first root.
+/// Returns the report of a run. Its paths are relative to the first root.
 pub fn report(suite: &str, rules: &[Rule], outcome: &Outcome) -> CheckReport {
     let described = rules.iter().map(|rule| ReportedRule {
         id: rule.id.clone(),
@@ -89,7 +89,8 @@ fn issue(rules: &[Rule], finding: &Finding) -> Diagnostic {
     issue
 }
 
-/// Adds the fingerprints that code scanning wants, from the files, before their paths are those of the repository.
+/// Adds the fingerprints that code scanning needs. They are computed from the files, so this must
+/// be done before the report's paths are made relative to the repository.
 pub fn add_fingerprints(report: &mut CheckReport, workspace: &Workspace) {
     let mut last: (Option<&Path>, HashMap<u64, String>) = Default::default();
     let mut prints = Vec::with_capacity(report.issues.len());
@@ -128,7 +129,7 @@ pub fn text(report: &CheckReport, rules: &[Rule], outcome: &Outcome, has_colours
     for issue in &report.issues {
         numbers[issue.severity as usize] += 1;
         push_issue(&mut out, issue, has_colours);
-        // Once for each rule is enough.
+        // The help of a rule is only shown with its first finding.
         if !issue.help.is_empty() && !told.contains(&&*issue.code) {
             told.push(&issue.code);
             out.push_str(&format!("    help: {}\n", visible(&issue.help)));

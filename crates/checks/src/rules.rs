@@ -19,32 +19,33 @@ use toml::de::{DeTable, DeValue, ValueDeserializer};
 /// Maximum size of a rule file in bytes.
 pub const MAX_RULE_FILE_BYTES: u64 = 4 * 1024 * 1024;
 
-/// Maximum number of rules of a run.
+/// The most rules that a run may have, of all rule files together.
 const MAX_RULES: usize = 1_000;
 
-/// What a rule asks of files.
+/// What a rule demands of the files that it applies to.
 #[derive(Debug)]
 pub enum Demand {
-    /// No line matches.
+    /// No line may match.
     NoMatch(LineRule),
-    /// Some line of each file matches.
+    /// In each file, at least one line must match.
     Match(LineRule),
-    /// There is no such file.
+    /// There must be no such file.
     NoFile,
-    /// There is such a file.
+    /// There must be at least one such file.
     File,
-    /// The name of each file matches, without its directory.
+    /// The name of each file, without its directory, must match.
     Name(LinePattern),
 }
 
-/// What a rule says of lines.
+/// Which lines a rule is about.
 #[derive(Debug)]
 pub struct LineRule {
     /// The pattern of the lines.
     pub pattern: LinePattern,
     /// Lines that match this as well do not count.
     pub except: Option<LinePattern>,
-    /// The same pattern, for the groups that the message has.
+    /// The pattern as a regular expression with groups; `None` unless the message refers to a
+    /// group.
     groups: Option<Regex>,
 }
 
@@ -53,44 +54,41 @@ pub struct LineRule {
 pub struct Rule {
     /// The rule's name in reports.
     pub id: String,
-    /// What it asks of files.
+    /// What the rule demands of its files.
     pub demand: Demand,
-    /// Patterns of the files that it is about; empty for all.
+    /// Patterns of the files that the rule applies to; empty for all files.
     pub include: Vec<String>,
-    /// Patterns of files that it is not about.
+    /// Patterns of files that the rule does not apply to, even if `include` matches them.
     pub exclude: Vec<String>,
     /// The severity of a finding.
     pub level: Severity,
-    /// The message of a finding, with `{text}` for the line and `{1}` for a group; empty for one that says what was
-    /// found.
+    /// The message of a finding, in which `{text}` stands for the line and `{1}` for a group; if it
+    /// is empty, a message that says what was found is used.
     pub message: String,
     /// What to do about a finding; may be empty.
     pub help: String,
-    /// A page about the rule; may be empty.
+    /// The address of a page about the rule; may be empty.
     pub url: String,
-    /// The most findings that are none.
+    /// If a run has at most this many findings of the rule, they are not reported.
     pub max: u64,
 }
 
-/// What is to be searched for, as arguments of a search or keys of a rule say it.
+/// What to search for, as given by the arguments of a search or the keys of a rule.
 #[derive(Debug, Clone, Copy)]
 pub struct Search<'a> {
     /// The regular expression.
     pub pattern: &'a str,
     /// Lines that match this as well are left out.
     pub except: Option<&'a str>,
-    /// Upper and lower case are the same.
+    /// Set if upper and lower case are not distinguished.
     pub ignores_case: bool,
-    /// The pattern is taken literally.
+    /// Set if the pattern is literal text instead of a regular expression.
     pub fixed: bool,
 }
 
 impl LineRule {
-    /// Compiles what is searched for.
-    ///
-    /// # Errors
-    ///
-    /// Returns `invalid_tool_params` for a pattern that is not valid.
+    /// Compiles a search. `message` is the rule's message, which may refer to groups of the
+    /// pattern.
     pub fn new(search: Search<'_>, message: &str) -> Result<Self, ToolError> {
         let Search {
             pattern,
@@ -113,7 +111,8 @@ impl LineRule {
 }
 
 impl Rule {
-    /// Returns the message of a finding: of the line that was found, or of the name of a file.
+    /// Returns the message of a finding. `found` is the line or the file's name that the finding is
+    /// about; `None` if something is missing.
     pub fn message(&self, found: Option<&str>) -> String {
         let text = found.map_or("", str::trim);
         if self.message.is_empty() {
@@ -144,13 +143,15 @@ impl Rule {
         out + &self.message[done..]
     }
 
-    /// Returns true if the message of a finding has the text that was found.
+    /// Returns true if the message of a finding contains what was found, so that a report need not
+    /// repeat it.
     pub fn tells_text(&self) -> bool {
         self.message.is_empty() || placeholders(&self.message).next().is_some()
     }
 }
 
-/// Returns the places in a message, with their braces, that stand for the text or for a group, and their names.
+/// Finds the placeholders in a message: `{text}`, and `{1}` and so on for groups. Returns the byte
+/// range of each, with its braces, and the name within them.
 fn placeholders(message: &str) -> impl Iterator<Item = (Range<usize>, &str)> {
     message.match_indices('{').filter_map(|(at, _)| {
         let (name, _) = message[at + 1..].split_once('}')?;
@@ -164,14 +165,14 @@ fn placeholders(message: &str) -> impl Iterator<Item = (Range<usize>, &str)> {
 pub struct RuleFile {
     /// The rules, in their order.
     pub rules: Vec<Rule>,
-    /// The lowest level of a finding that fails a run.
+    /// The lowest level at which a finding fails a run; `None` if the file does not say.
     pub fail_level: Option<Severity>,
-    /// The file with the known findings, relative to the directory of the rule file.
+    /// The baseline file, relative to the directory of the rule file; `None` for none.
     pub baseline: Option<PathBuf>,
 }
 
 impl RuleFile {
-    /// Returns true if a text looks like a rule file, sound or not.
+    /// Returns true if a text looks like a rule file, even if it is malformed.
     pub fn is_one(text: &str) -> bool {
         let mut lines = text.lines().map(str::trim_start);
         lines.any(|line| line.starts_with("[[rule]]"))
@@ -208,7 +209,7 @@ impl RuleFile {
     ///
     /// # Errors
     ///
-    /// Returns the name of a rule that both have, or of which there are too many.
+    /// Returns a message if both have a rule of the same name, or if there are too many rules.
     pub fn add(&mut self, other: Self) -> Result<(), String> {
         let has = |id: &str| self.rules.iter().any(|rule| rule.id == id);
         if let Some(twice) = other.rules.iter().find(|rule| has(&rule.id)) {
@@ -224,7 +225,7 @@ impl RuleFile {
     }
 }
 
-/// What a file has besides its rules.
+/// The keys of a rule file besides its rules.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Top {
@@ -252,7 +253,7 @@ impl From<Level> for Severity {
     }
 }
 
-/// A rule as it is written.
+/// A rule as it is written in the file, not checked yet.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 struct WrittenRule {
@@ -276,7 +277,7 @@ struct WrittenRule {
 #[derive(Clone, Deserialize)]
 #[serde(untagged, expecting = "a pattern or a list of patterns was expected")]
 enum Patterns {
-    /// Patterns with commas between them.
+    /// Patterns separated by commas.
     Text(String),
     List(Vec<String>),
 }
@@ -294,7 +295,7 @@ impl Reader<'_> {
         self.faults.push(fault);
     }
 
-    /// Notes what the parser says; it knows the place of most faults.
+    /// Records an error of the TOML parser. If it has no position, `start` is used, a byte offset.
     fn unread(&mut self, error: &toml::de::Error, start: usize) {
         let said = error.message().trim();
         let mut names = said.split('`').skip(1).step_by(2);
@@ -450,7 +451,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Finds keys that say nothing for a rule of its kind.
+    /// Reports keys that have no effect in a rule of this kind.
     fn misplaced(&mut self, rule: &WrittenRule, require: bool) {
         let start = |is_there: Option<Range<usize>>| is_there.map(|span| span.start);
         let keys = [
@@ -504,7 +505,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns patterns of files one by one.
+    /// Returns the patterns of a key one by one, and reports what is wrong with them.
     fn patterns(&mut self, key: &str, patterns: Option<Spanned<Patterns>>) -> Vec<String> {
         let Some(patterns) = patterns else {
             return Vec::new();

@@ -1,10 +1,12 @@
-//! All rules over the files of a workspace: one walk, and one reading of each file.
+//! Checks the files of a workspace by all rules in a single walk, in which each file is read once
+//! at most.
 //!
 //! # How it works
 //!
-//! Rules with the same `include` and `exclude` share a filter, which is asked once for a file. What is left of a file's
-//! rules that ask for lines is tried in blocks: one automaton finds which of them can match in a block at all, and only
-//! those search it. A file that no such rule is about is not opened.
+//! Rules with the same `include` and `exclude` share a filter, so that a file's name is matched
+//! once for all of them. A file is opened only if a rule about lines applies to it. It is read in
+//! blocks: one automaton finds which of these rules can match in a block at all, and only those
+//! search it.
 
 use crate::baseline::Baseline;
 use crate::changed::ChangedLines;
@@ -25,42 +27,48 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-/// Memory for findings in bytes; those of the last files by name are left out beyond it.
+/// The most memory for findings, in bytes. Beyond it, the findings of the files that are last by
+/// name are dropped.
 const MAX_FINDINGS_BYTES: usize = 12 * 1024 * 1024;
 
-/// Memory for a finding besides its texts, in bytes.
+/// The memory that a finding takes besides its texts, in bytes; an estimate.
 const FINDING_BYTES: usize = 160;
 
-/// The words of a comment that lets a line be as it is, before the names of rules.
+/// The beginning of a comment that exempts its line from rules. The names of these rules follow.
 const ALLOW: &[u8] = b"check: allow(";
 
-/// What is looked at.
+/// Which files and lines are checked.
 #[derive(Debug, Default)]
 pub struct Selection {
-    /// Names of files, relative to the first root; `None` for all that a walk comes to. Nothing in them is a pattern.
+    /// The names of the files to check, relative to the first root, taken literally; `None` for all
+    /// files that a walk finds.
     pub files: Option<Vec<Vec<u8>>>,
-    /// The lines that findings count on, for each file that has any; `None` for all lines.
+    /// The lines on which findings count; in other lines, and in files that are not in here, they
+    /// don't. `None` for all lines.
     pub lines: Option<ChangedLines>,
-    /// The directory of the walk; `None` for all roots.
+    /// The directory that is searched for files; `None` for all roots.
     pub path: Option<String>,
-    /// Files that git ignores are looked at, too.
+    /// Set if files that git ignores are checked, too.
     pub no_ignore: bool,
-    /// Names of files that are never looked at, as findings have them: what says or keeps the rules.
+    /// The names of files that are never checked, in the form of [`Finding::file`]: the rule files
+    /// and the baseline.
     pub except: Vec<Vec<u8>>,
 }
 
 /// A breach of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// The rule's place among the rules.
+    /// The index of the rule.
     pub rule: usize,
-    /// The file, relative to the first root where it lies below that; empty for a file that is missing.
+    /// The file, relative to the first root if it lies below it; empty if a required file is
+    /// missing.
     pub file: Vec<u8>,
-    /// The line, from 1; `None` for the file as a whole.
+    /// The line, from 1; `None` if the finding is about the file as a whole.
     pub line: Option<u64>,
-    /// The first column of the match and the first behind it, from 1 and in characters.
+    /// The column where the match starts and the column after its end, from 1, in characters;
+    /// `None` if the finding is about the file as a whole.
     pub columns: Option<[u64; 2]>,
-    /// The line without blanks at its ends; empty for the file as a whole.
+    /// The line without blanks at its ends; empty if the finding is about the file as a whole.
     pub text: String,
     /// What is wrong.
     pub message: String,
@@ -69,36 +77,38 @@ pub struct Finding {
 /// The outcome of a run.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// The findings, by file, line and rule.
+    /// The findings, sorted by file, line and rule.
     pub findings: Vec<Finding>,
-    /// The number of findings of each rule, those that its `max` allows as well.
+    /// For each rule, how many findings there are that the baseline does not know, whether or not
+    /// `max` allows them.
     pub counts: Vec<u64>,
-    /// The number of files that each rule is about.
+    /// For each rule, how many files it applies to.
     pub seen: Vec<u64>,
-    /// The number of files that were looked at.
+    /// How many files were checked.
     pub files: u64,
-    /// Known findings that are still there.
+    /// How many findings are in the baseline and therefore not in `findings`.
     pub known: u64,
-    /// The known findings that were not met.
+    /// The findings of the baseline that the run has not found; `None` if there are none.
     pub gone: Option<Baseline>,
-    /// Not all findings are kept.
+    /// Set if findings were dropped because there were too many.
     pub is_cut: bool,
-    /// The number of files and directories that could not be read, or not to their end.
+    /// How many files and directories could not be checked, or not completely.
     pub unreadable: u64,
-    /// The reason of one of them.
+    /// One of these, with the reason.
     pub unreadable_example: Option<String>,
     /// Remarks about files that were left out.
     pub remarks: Vec<String>,
 }
 
-/// The files of rules that have the same patterns.
+/// The patterns that decide to which files some rules apply.
 struct Filter {
     include: PatternSet,
     exclude: PatternSet,
 }
 
 impl Filter {
-    /// Returns true if a file, or a directory above it, is left out.
+    /// Returns true if a file, or a directory above it, matches `exclude`. `name_at` is where the
+    /// last component of `path` begins.
     fn leaves_out(&self, path: &[u8], name_at: usize) -> bool {
         if self.exclude.is_empty() {
             return false;
@@ -116,13 +126,14 @@ impl Filter {
     }
 }
 
-/// What is the same for all files of a run.
+/// What does not change during a run.
 struct Run<'a> {
     rules: &'a [Rule],
     filters: Vec<Filter>,
-    /// The filter of each rule.
+    /// For each rule, the index of its filter.
     filter_of: Vec<usize>,
-    /// The rules that ask for lines, in the order of `prefilter`.
+    /// The rules about lines, with their index in `rules`, in the order in which `prefilter` has
+    /// them.
     line_rules: Vec<(usize, &'a LineRule)>,
     prefilter: Prefilter,
     selection: &'a Selection,
@@ -130,7 +141,7 @@ struct Run<'a> {
     shared: Mutex<Shared>,
 }
 
-/// What the workers share.
+/// The results, to which all workers add.
 #[derive(Default)]
 struct Shared {
     files: BTreeMap<Vec<u8>, Vec<Finding>>,
@@ -143,12 +154,7 @@ struct Shared {
     unreadable_example: Option<String>,
 }
 
-/// Checks the files of a workspace by all rules. Findings that the baseline knows don't count.
-///
-/// # Errors
-///
-/// Returns `invalid_tool_params` for a pattern of files that can't be, `path_not_in_workspace` for a file outside,
-/// `cancelled` or `timeout`.
+/// Checks the files of a workspace by all rules. Findings that the baseline contains don't count.
 pub fn run(
     rules: &[Rule],
     workspace: &Workspace,
@@ -204,7 +210,7 @@ pub fn run(
     Ok(run.finish(seen, files, remarks))
 }
 
-/// Returns what stands before the names of the files below a place.
+/// Returns what is put before the path of a file below `place` to get the name that findings have.
 fn prefix(workspace: &Workspace, place: &WorkspacePath) -> Vec<u8> {
     let shown = workspace.display(place.path());
     let mut prefix = shown.as_os_str().as_bytes().to_vec();
@@ -348,7 +354,7 @@ impl Shared {
     }
 }
 
-/// Returns what is kept of a file's findings, in bytes.
+/// Returns how much memory a file's findings take, in bytes.
 fn size(name: &[u8], found: &[Finding]) -> usize {
     let texts = |finding: &Finding| finding.text.len() + finding.message.len() + name.len();
     found
@@ -359,13 +365,13 @@ fn size(name: &[u8], found: &[Finding]) -> usize {
 
 struct Worker<'a> {
     run: &'a Run<'a>,
-    /// What stands before each name.
+    /// What is put before a file's path in the walk to get the name that findings have.
     prefix: Vec<u8>,
-    /// The rules that this worker goes by.
+    /// For each rule, whether this worker checks it.
     active: Vec<bool>,
     reader: TextReader,
     searcher: LineSearcher<'a>,
-    /// The rules that are about the file at hand.
+    /// For each rule, whether it applies to the current file.
     applies: Vec<bool>,
     seen: Vec<u64>,
     files: u64,
@@ -422,7 +428,7 @@ impl<'a> Worker<'a> {
         *not_text += self.not_text;
     }
 
-    /// Looks at the files of a list.
+    /// Checks the files of a list.
     fn list(
         &mut self,
         names: &[Vec<u8>],
@@ -471,7 +477,8 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// Checks a file by its path below the start.
+    /// Checks one file, whose path is relative to the start of the walk. Calls `open` only if the
+    /// file must be read.
     fn look(
         &mut self,
         path: &[u8],
@@ -512,7 +519,7 @@ impl<'a> Worker<'a> {
         if is_regular && run.line_rules.iter().any(|(i, _)| self.applies[*i]) {
             match open() {
                 Ok(file) => self.read(&name, file, &mut found),
-                // It vanished, or became a link, meanwhile.
+                // The file was deleted after the walk had seen it.
                 Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
                 Err(e) => self.unreadable(&name, &e.to_string()),
             }
@@ -566,7 +573,8 @@ impl<'a> Worker<'a> {
                     }
                     true
                 });
-                // An interruption ends the whole run.
+                // The search fails only if the call was interrupted. Then the whole run ends
+                // anyway.
                 given_up += searched.unwrap_or_default();
             }
         });
@@ -591,7 +599,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Returns the findings of rules that ask a file for a match that it does not have.
+    /// Returns a finding for each rule that requires a match and has none in this file.
     fn without_match(&self, name: &[u8], has_match: &[bool]) -> Vec<Finding> {
         let rules = self.run.line_rules.iter().zip(has_match);
         let missing = rules.filter_map(|((i, _), has_match)| {
@@ -632,7 +640,8 @@ fn line_finding(rule: &Rule, number: usize, name: &[u8], line: u64, text: &[u8])
     }
 }
 
-/// Returns true if a comment in a line lets a rule's finding be, and says why.
+/// Returns true if a comment in the line exempts it from this rule and gives a reason. A comment
+/// without a reason does not count.
 fn allows(line: &[u8], id: &str) -> bool {
     let comments = line.windows(ALLOW.len()).enumerate();
     let starts = comments.filter(|(_, words)| *words == ALLOW);

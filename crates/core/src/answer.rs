@@ -1,4 +1,4 @@
-//! From a result to what a host reads on standard output.
+//! Turns the result of a call into what `call_tool` prints for a host or a person.
 //!
 //! The forms follow Gemini CLI: which parts a result becomes, and how the message to the
 //! model is put together. Every text is kept within a limit, with a marker that says how much
@@ -19,23 +19,24 @@ use std::path::{Path, PathBuf};
 
 const SUCCEEDED: &str = "Tool execution succeeded.";
 
-/// The printed form of a result.
+/// The form in which the result of a call is printed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Form {
-    /// A `functionResponse` part, media inside.
+    /// A JSON object with a `functionResponse` part of the Gemini API, which holds media as its
+    /// `parts`.
     #[default]
     Part,
-    /// Prints only the `response` object.
+    /// Only the `response` object of that part, without media.
     Response,
-    /// The history message.
+    /// A message of the role `user` for the conversation, as a JSON object.
     Content,
-    /// The whole result.
+    /// The whole [`ToolResult`] as a JSON object.
     Result,
     /// The text itself, for people and pipes.
     Text,
     /// Items that were found or listed, each on a line of its own.
     Lines,
-    /// The text, for hosts that show and pass on what a command prints.
+    /// The text for a host that runs `call_tool` as a command and passes on what it prints.
     Host,
 }
 
@@ -45,7 +46,7 @@ impl Form {
         "part", "response", "content", "result", "text", "lines", "host",
     ];
 
-    /// Another name of [`Form::Part`].
+    /// Another name by which [`Form::Part`] is chosen.
     pub const JSON: &str = "json";
 
     /// Returns true if people and pipes read the form: then there is no JSON, no limit, and errors
@@ -54,7 +55,7 @@ impl Form {
         matches!(self, Form::Text | Form::Lines)
     }
 
-    /// Returns the form of a name.
+    /// Returns the form with this name, or `None` if there is none.
     pub fn from_name(name: &str) -> Option<Self> {
         Some(match name {
             "part" | Self::JSON => Form::Part,
@@ -69,7 +70,8 @@ impl Form {
     }
 }
 
-/// A function that keeps the whole of a text for later calls and returns its file, if it can.
+/// A function that stores a text which has to be cut, so that a later call can read all of it. It
+/// returns the path of the file, or `None` if the text could not be stored.
 pub type KeepText<'a> = &'a dyn Fn(&str) -> Option<PathBuf>;
 
 /// The outcome of one call, with what is needed to print it.
@@ -77,7 +79,7 @@ pub type KeepText<'a> = &'a dyn Fn(&str) -> Option<PathBuf>;
 pub struct Answer<'a> {
     /// The tool's name, as the caller gave it.
     pub name: &'a str,
-    /// The call's id.
+    /// The id that the caller gave the call.
     pub id: Option<&'a str>,
     /// Result of the call.
     pub outcome: Result<ToolResult, ToolError>,
@@ -109,7 +111,9 @@ impl Answer<'_> {
         }
     }
 
-    /// Keeps texts within `limit` characters; the whole of one that is cut goes to `keep`.
+    /// Cuts each text of a result that has more than `limit` characters, and appends how much is
+    /// missing. The whole text goes to `keep`. Nothing is cut if `limit` is `None`, if the call
+    /// failed with an error, or if the tool has kept to a limit of its own.
     pub fn limit(&mut self, limit: Option<usize>, keep: KeepText<'_>) {
         let (Some(limit), Ok(result)) = (limit, &mut self.outcome) else {
             return;
@@ -132,12 +136,14 @@ impl Answer<'_> {
         }
     }
 
-    /// Returns the JSON document of a form, with a line feed.
+    /// Returns the answer in a form as one line of JSON. For the forms without JSON it is that of
+    /// [`Form::Part`].
     pub fn to_json(&self, form: Form) -> Vec<u8> {
         self.to_json_with(form, Map::new())
     }
 
-    /// Returns [`Answer::to_json`] with more keys beside those of the form.
+    /// Returns the same as [`Answer::to_json`], with the entries of `more` added to the outermost
+    /// object.
     pub fn to_json_with(&self, form: Form, more: Map<String, Value>) -> Vec<u8> {
         let mut value = match form {
             Form::Part | Form::Text | Form::Lines | Form::Host => json_part(self),
@@ -174,12 +180,13 @@ impl Answer<'_> {
         to_line(&value)
     }
 
-    /// Returns the text for a person or a pipe. A name in it breaks no line and commands no
-    /// terminal; as it is shown, path arguments take it.
+    /// Returns the text for a person or a pipe. File names in it are escaped so that they neither
+    /// break a line nor command a terminal; arguments that are paths accept the escaped form.
     pub fn to_text(&self) -> String {
         let text = match &self.outcome {
             Err(e) => {
-                // One that wraps another says the same in a notation for models.
+                // An error for a model may wrap a `ToolError` that says the same in words for
+                // people.
                 let inner = e
                     .source
                     .as_deref()
@@ -199,14 +206,16 @@ impl Answer<'_> {
         with_line_feed(text)
     }
 
-    /// Returns the text without labels that say nothing, if the result has one.
+    /// Returns the text that leaves out uninformative labels, or `None` if the result has only one
+    /// text.
     fn short_text(&self) -> Option<&str> {
         self.outcome.as_ref().ok()?.view.short_text.as_deref()
     }
 
     /// Returns the text for a host that passes on what a command prints: the `output` or `error` of
-    /// the JSON, and the diff of an edit, within `limit`. Media, which a text has no place for, are
-    /// named with their type and size.
+    /// the JSON, and the diff of an edit. Media are replaced by a line with their type and size.
+    /// `limit`, in characters, applies only to edits, because [`Answer::limit`] cuts other
+    /// content.
     pub fn to_host(&self, limit: Option<usize>, keep: KeepText<'_>) -> String {
         let mut text = match (self.short_text(), self.failure(), &self.outcome) {
             (Some(text), ..) => text.to_owned(),
@@ -221,7 +230,7 @@ impl Answer<'_> {
             },
             (None, None, Err(e)) => e.to_string(),
         };
-        // Of others what the model gets has been limited.
+        // Other content has been cut by `Answer::limit`, which does not see the diff.
         if let Some(limit) = limit.filter(|_| self.is_diff()) {
             limit_text(&mut text, limit, keep);
         }
@@ -236,8 +245,8 @@ impl Answer<'_> {
         }
     }
 
-    /// Returns the texts and media that a success gives, in their order and without empty texts;
-    /// none of a failure.
+    /// Returns the texts and media of a successful result in their order, without empty texts. A
+    /// failed call has none.
     pub fn contents(&self) -> Vec<Part> {
         let Ok(ToolResult {
             llm_content,
@@ -252,8 +261,8 @@ impl Answer<'_> {
         parts
     }
 
-    /// Returns [`Answer::to_text`] for a terminal, which nothing in it commands, with or without
-    /// colours.
+    /// Returns the text of [`Answer::to_text`] for a terminal: control characters are escaped, so
+    /// that nothing in it commands the terminal, and if `has_colours` is set it is coloured.
     pub fn to_terminal(&self, has_colours: bool) -> String {
         let Ok(result) = &self.outcome else {
             return self.to_text();
@@ -281,9 +290,10 @@ impl Answer<'_> {
         }
     }
 
-    /// Returns the items that were found or listed, a line for each: `path:line:column:text` of a
-    /// match, or the path alone. Paths below `directory` are relative to it; the result's own may
-    /// be relative to `root`. Of a command it is the output, and of any other tool the text.
+    /// Returns a line for each item that was found or listed: `path:line:column:text` for a match,
+    /// the path alone for a file. Paths in the result may be relative to `root`; those below
+    /// `directory` are printed relative to it. For a command the lines are its output, and for any
+    /// other tool the text of the answer.
     pub fn to_lines(
         &self,
         root: &Path,
@@ -324,8 +334,9 @@ impl Answer<'_> {
         out
     }
 
-    /// Returns the paths of what was found or listed, each once, as it is on disk and with a NUL after it; `None` if the
-    /// result has no places. Paths are relative as in [`Answer::to_lines`].
+    /// Returns the path of each item that was found or listed, once and with a NUL byte after it,
+    /// in the bytes that the file system has. Returns `None` if the call failed or its result lists
+    /// no places. Paths are relative as in [`Answer::to_lines`].
     pub fn to_paths(&self, root: &Path, directory: &Path) -> Option<Vec<u8>> {
         let mut paths = Vec::new();
         let mut seen = HashSet::new();
@@ -344,7 +355,8 @@ impl Answer<'_> {
         Some(paths)
     }
 
-    /// Returns a sentence for each kind of item that a list leaves out.
+    /// Returns sentences for a person about what a list lacks: files that could not be read, and
+    /// matches beyond the limit.
     pub fn remarks(&self) -> Vec<String> {
         let mut remarks = Vec::new();
         let Ok(ToolResult {
@@ -449,7 +461,7 @@ fn push_place(
     if name.is_empty() {
         name = ".".into();
     }
-    // Joining and taking apart lose it.
+    // `Path` drops the final slash by which a directory is known.
     if place.file.ends_with(b"/") && !name.ends_with('/') {
         name.to_mut().push('/');
     }
@@ -476,7 +488,7 @@ fn push_place(
     out.push('\n');
 }
 
-/// Returns the text of a success with the diff of an edit.
+/// Returns the text of a success, followed by the diff if it is an edit.
 fn lines_of(result: &ToolResult) -> String {
     match (&result.llm_content, &result.return_display) {
         (_, Display::FileDiff(diff)) if !diff.file_diff.is_empty() => {
@@ -495,8 +507,8 @@ fn lines_of(result: &ToolResult) -> String {
     }
 }
 
-/// Returns the places that a result gives: its own, and those that a tool of a project puts among
-/// its data; `None` if it has none.
+/// Returns the places in files that a result lists: those in [`ToolResult::locations`], and those
+/// that a tool of a project gives as `locations` in its data. Returns `None` if it has neither.
 pub fn places(result: &ToolResult) -> Option<Cow<'_, [FoundPlace]>> {
     let told = result.data.as_ref().and_then(|data| data.get("locations"));
     let Some(told) = told.and_then(Value::as_array) else {
@@ -515,7 +527,7 @@ pub fn places(result: &ToolResult) -> Option<Cow<'_, [FoundPlace]>> {
 
 fn json_part(answer: &Answer<'_>) -> Value {
     let (response, media) = answer.response();
-    // Moved, since `json!` would copy a text that may be long.
+    // Moves the response, which may be long and which `json!` would copy.
     let mut inner = Map::from_iter([
         ("name".to_owned(), answer.name.into()),
         ("response".to_owned(), response),
@@ -529,9 +541,9 @@ fn json_part(answer: &Answer<'_>) -> Value {
     Value::from_iter([("functionResponse", inner)])
 }
 
-/// Returns what is left to print on a terminal that `shown` was printed to while the call ran,
-/// or `None` if `shown` is not the beginning of the output. A failure is printed in whole, unless
-/// it is that of a command, whose text holds the output.
+/// Returns the rest of the output for a terminal on which `shown` was printed while the call ran.
+/// Returns `None` if all of the answer must be printed: if the output does not begin with `shown`,
+/// or if a call failed that is not a command. The text of a failed command holds its output.
 pub fn after_live(result: &ToolResult, shown: &str) -> Option<String> {
     let LlmContent::Text(text) = &result.llm_content else {
         return None;
@@ -554,7 +566,7 @@ pub fn after_live(result: &ToolResult, shown: &str) -> Option<String> {
     Some(with_line_feed(harmless_lines(&format!("{rest}{after}"))))
 }
 
-/// Returns a text that ends with a line feed, unless there is none.
+/// Appends a line feed to a text that has none at its end. An empty text stays empty.
 fn with_line_feed(mut text: String) -> String {
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
@@ -570,14 +582,15 @@ fn host_text(parts: &[Part]) -> String {
     texts.join("\n")
 }
 
-/// Returns the text of a part, or what media it is; `None` for an empty text.
+/// Returns the text of a part, or a sentence with the type and size of its media. Returns `None`
+/// for an empty text.
 fn host_line(part: &Part) -> Option<String> {
     if let Some(text) = &part.text {
         return (!text.is_empty()).then(|| text.clone());
     }
     Some(match (&part.inline_data, &part.file_data) {
         (Some(data), _) => {
-            // Four characters of base64 for three bytes.
+            // Base64 encodes three bytes in four characters.
             let bytes = data.data.trim_end_matches('=').len() * 3 / 4;
             let size = match bytes {
                 ..1000 => format!("{bytes} bytes"),
@@ -618,7 +631,7 @@ fn limit_text(text: &mut String, limit: usize, keep: KeepText<'_>) {
     let Some((end, _)) = text.char_indices().nth(limit) else {
         return;
     };
-    // Whole lines, unless a line takes most of the room.
+    // The cut is at the end of a line, unless less than half of the room would be used then.
     let end = match text[..end].rfind('\n') {
         Some(newline) if newline > end / 2 => newline + 1,
         _ => end,
@@ -627,7 +640,8 @@ fn limit_text(text: &mut String, limit: usize, keep: KeepText<'_>) {
     cut_to(text, &shown, keep);
 }
 
-/// Puts a shorter text in the place of one, and says how much is missing and where it is.
+/// Replaces `text` by `shown`, a shorter version, and appends how much is missing and the file in
+/// which `keep` has stored the whole.
 fn cut_to(text: &mut String, shown: &str, keep: KeepText<'_>) {
     let missing = |count: fn(&str) -> usize| count(text).saturating_sub(count(shown));
     let how_much = format!(
@@ -652,12 +666,12 @@ fn cut_to(text: &mut String, shown: &str, keep: KeepText<'_>) {
 }
 
 fn to_value(value: &impl Serialize) -> Value {
-    // Nothing here has keys that are not strings, the only thing that could fail.
+    // Serializing only fails for maps whose keys are not strings, and no type here has such a map.
     serde_json::to_value(value).unwrap_or(Value::Null)
 }
 
-/// A whole result whose data have the places that were found: values of JSON would take ten times
-/// as much memory.
+/// A whole result whose found places are serialized without becoming JSON values, which would take
+/// ten times as much memory.
 #[derive(Serialize)]
 struct ResultWithPlaces<'a> {
     data: DataWithPlaces<'a>,
@@ -688,8 +702,8 @@ impl io::Write for ByteCount {
 
 /// Serializes a value as a line of JSON.
 pub fn to_line(value: &impl Serialize) -> Vec<u8> {
-    // A large line that grows is in memory twice while it is moved: a call that reads an image of
-    // 19 MB would take 120 MB instead of 94.
+    // The length is counted first: a buffer that grows is in memory twice while it is moved, and a
+    // call that reads an image of 19 MB would take 120 MB instead of 94.
     let mut count = ByteCount::default();
     let _ = serde_json::to_writer(&mut count, value);
     let mut line = Vec::with_capacity(count.0 + 1);

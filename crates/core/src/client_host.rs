@@ -10,14 +10,14 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub struct ClientHost {
     client: &'static str,
-    /// The variable that names another directory. `None` for Gemini CLI, because its
-    /// `GEMINI_CLI_HOME` replaces the home directory for all of these tools.
+    /// The environment variable that replaces the directory. `None` for Gemini CLI: its variable
+    /// `GEMINI_CLI_HOME` replaces the home directory, for our executables as well.
     variable: Option<&'static str>,
     /// The directory's name in the home directory, or an absolute path.
     directory: &'static str,
     /// The name of the user's file that the host reads into every session; empty if unknown.
     pub memory_file: &'static str,
-    /// Where the host stores long answers.
+    /// Where the host stores long answers; `None` if no such place is known.
     pub saved_answers: Option<SavedAnswers>,
     /// True if the host obeys a tool's hints in `_meta` that are named `anthropic/…`.
     pub obeys_hints: bool,
@@ -37,9 +37,9 @@ pub enum SavedAnswers {
     /// A directory for all projects, or even for temporary files of all programs. The host's files
     /// have the mark in their names.
     Shared {
-        /// The path beneath the host's directory.
+        /// The path beneath the host's directory; empty for that directory itself.
         beneath: &'static str,
-        /// The mark.
+        /// The text that the names of the host's files contain.
         mark: &'static str,
     },
 }
@@ -47,7 +47,7 @@ pub enum SavedAnswers {
 /// How long an answer a host passes to its model unshortened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct AnswerLimit {
-    /// The size.
+    /// The maximum size of an answer.
     pub size: usize,
     /// The unit of the size.
     pub unit: SizeUnit,
@@ -70,7 +70,7 @@ pub enum SizeUnit {
     Bytes,
     /// UTF-16 code units, as JavaScript counts.
     Utf16,
-    /// UTF-16 code units of the text as a JSON string.
+    /// UTF-16 code units of the text as a JSON string, with escapes but without the quotes.
     JsonUtf16,
 }
 
@@ -102,8 +102,9 @@ const fn bytes(size: usize) -> AnswerLimit {
     AnswerLimit::new(size, SizeUnit::Bytes)
 }
 
-/// Codex accepts 12,000 bytes. For models that it knows to take 10,000 tokens it accepts 48,000.
-/// Both include up to a hundred bytes of its own.
+/// The limit of Codex for models for which it accepts 10,000 tokens: 48,000 bytes instead of
+/// 12,000. Codex adds up to a hundred bytes, which count too, so the sizes here are 100 bytes
+/// smaller.
 const CODEX_LARGE: AnswerLimit = bytes(47_900);
 
 /// Gemini CLI. Its memory file is also used for hosts whose own is unknown.
@@ -124,7 +125,7 @@ static CLAUDE_CODE: ClientHost = ClientHost {
     memory_file: "CLAUDE.md",
     saved_answers: Some(SavedAnswers::Session),
     obeys_hints: true,
-    // 25,000 tokens, of three bytes in dense text.
+    // Claude Code accepts 25,000 tokens. In dense text a token has three bytes.
     limits: &[("", bytes(75_000))],
 };
 
@@ -165,7 +166,7 @@ const OPENCODE: ClientHost = ClientHost {
         mark: "tool_",
     }),
     obeys_hints: false,
-    // 50 KiB or 2,000 lines, by default.
+    // By default opencode shortens an answer of more than 50 KiB or 2,000 lines.
     limits: &[(
         "",
         AnswerLimit {
@@ -176,7 +177,7 @@ const OPENCODE: ClientHost = ClientHost {
     )],
 };
 
-/// Kilo Code, which is made from opencode and cuts as that does.
+/// Kilo Code, a fork of opencode that shortens answers in the same way.
 static KILO: ClientHost = ClientHost {
     client: "kilo",
     saved_answers: Some(SavedAnswers::Shared {
@@ -196,7 +197,7 @@ static COPILOT_CLI: ClientHost = ClientHost {
         mark: "-copilot-tool-output-",
     }),
     obeys_hints: false,
-    // 20 KiB, and before an error the name of the server.
+    // The limit is 20 KiB. Before an error the host puts the server's name, which counts too.
     limits: &[("", bytes(20_400))],
 };
 
@@ -220,11 +221,11 @@ static CLINE: ClientHost = ClientHost {
     memory_file: "",
     saved_answers: None,
     obeys_hints: false,
-    // It cuts the middle out of the whole result as JSON, of which it shows 8,000.
+    // Of the whole result as JSON, Cline shows 8,000 code units and cuts out the middle.
     limits: &[("", AnswerLimit::new(7900, SizeUnit::JsonUtf16))],
 };
 
-/// Every host.
+/// All known hosts.
 pub static HOSTS: [&ClientHost; 9] = [
     &GEMINI_CLI,
     &CLAUDE_CODE,
@@ -238,7 +239,7 @@ pub static HOSTS: [&ClientHost; 9] = [
 ];
 
 impl ClientHost {
-    /// Returns the host that introduces itself by this name.
+    /// Returns the host whose client name is the beginning of `client`, or `None` if there is none.
     pub fn find(client: &str) -> Option<&'static Self> {
         HOSTS
             .into_iter()
@@ -250,15 +251,15 @@ impl ClientHost {
         self.directory == ".gemini"
     }
 
-    /// Returns the limit for answers to a model, whose name may be unknown. Returns `None` if no
-    /// limit is known, or if it depends on the host's settings.
+    /// Returns how long an answer the host passes to `model` unshortened; the name may be empty if
+    /// it is unknown. Returns `None` if no limit is known, or if it depends on the host's settings.
     pub fn answer_limit(&self, model: &str) -> Option<AnswerLimit> {
         let mut limits = self.limits.iter();
         let (_, limit) = limits.find(|(name, _)| model.starts_with(name))?;
         Some(*limit)
     }
 
-    /// Returns the names of the variables that determine the directory.
+    /// Returns the names of the environment variables that determine the directory, for messages.
     pub fn variables(&self) -> String {
         format!("HOME or {}", self.variable.unwrap_or("GEMINI_CLI_HOME"))
     }

@@ -19,10 +19,10 @@ pub enum ColourChoice {
 }
 
 impl ColourChoice {
-    /// The names by which one is chosen, in their order.
+    /// The names by which a choice is made, in the order of the variants.
     pub const NAMES: [&'static str; 3] = ["auto", "always", "never"];
 
-    /// Returns the choice of a name.
+    /// Returns the choice with this name, or `None` if there is none.
     pub fn from_name(name: &str) -> Option<Self> {
         let mut all = [Self::Auto, Self::Always, Self::Never].into_iter();
         all.find(|choice| Self::NAMES[*choice as usize] == name)
@@ -56,13 +56,13 @@ impl ColourChoice {
 pub enum Look {
     /// The path of a file.
     Path,
-    /// The name of a directory among others.
+    /// The name of a directory in a listing.
     Directory,
     /// The number of a line.
     LineNumber,
     /// A match of a search.
     Match,
-    /// The heading of a table, the head of a diff.
+    /// The heading of a table, or the lines of a diff that name the files.
     Heading,
     /// Lines that a diff adds.
     Added,
@@ -85,13 +85,13 @@ impl Look {
         }
     }
 
-    /// Appends a text in this colour. It must not hold a line feed.
+    /// Appends a text, which must not contain a line feed, in this colour.
     pub fn push(self, out: &mut String, text: &str) {
         out.push_str(&format!("\x1b[{}m{text}\x1b[0m", self.code()));
     }
 }
 
-/// Returns a text with the lines of a unified diff in colour.
+/// Returns a text in which the lines of a unified diff are coloured.
 pub fn diff(text: &str) -> String {
     let mut out = String::with_capacity(text.len() * 2);
     let mut is_header = true;

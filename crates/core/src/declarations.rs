@@ -1,10 +1,10 @@
 //! Declarations of discovery commands, of custom tools and of MCP servers, unwrapped and repaired.
 //!
-//! One rule for all: what is certain is repaired and reported, what is not costs that tool and no
-//! other.
+//! A fault with only one possible repair is repaired and reported. Any other fault costs the tool
+//! that has it, and no other tool.
 //!
-//! Nothing here reads files, runs a tool or prints. Who has the declarations printed, and who shows
-//! the findings, is up to the callers.
+//! This module only works on texts and values: it reads no files, runs no tool and prints nothing.
+//! Callers obtain the declarations and show the findings.
 //!
 //! # Example
 //!
@@ -43,7 +43,7 @@ use serde_json::{Map, Value, json};
 /// Longest description without a finding, in bytes. A description is paid for with every request.
 const LONG_DESCRIPTION_BYTES: usize = 4096;
 
-/// A declaration that the API takes.
+/// A declaration that the Gemini API accepts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolDeclaration {
     /// The name that the model sees.
@@ -52,11 +52,12 @@ pub struct ToolDeclaration {
     pub original: String,
     /// The description for the model.
     pub description: String,
-    /// The JSON Schema of the arguments, as a model is told it.
+    /// The JSON Schema of the arguments, as a model gets it.
     pub schema: Value,
-    /// The schema that arguments are checked against, if a model can't be told all of it.
+    /// The schema as its author wrote it, against which arguments are checked; `None` if `schema`
+    /// says all of it.
     pub whole: Option<Value>,
-    /// The kind of its effect, where that is declared.
+    /// The kind of the tool, if the declaration names one.
     pub kind: Option<Kind>,
     /// The MCP server that it comes from, as `get_tools --kinds` prints it.
     pub mcp: Option<ServerOrigin>,
@@ -67,14 +68,15 @@ pub struct ToolDeclaration {
 pub struct ServerOrigin {
     /// The server's name in the settings.
     pub server: String,
-    /// The tool's name there.
+    /// The tool's name on that server.
     pub tool: String,
     /// The server's hints about the effect of calls.
     pub annotations: Option<Map<String, Value>>,
 }
 
 impl ToolDeclaration {
-    /// Returns the schema. It checks arguments against [`ToolDeclaration::whole`].
+    /// Returns the schema as a [`Schema`] that checks arguments against [`ToolDeclaration::whole`]
+    /// if there is one.
     pub fn arguments(&self) -> Schema {
         Schema::from_value(self.schema.clone()).checked_by(self.whole.clone())
     }
@@ -123,8 +125,9 @@ pub fn read(text: &[u8], names: &mut Names) -> Result<DeclarationList, String> {
     Ok(outcome)
 }
 
-/// Returns the declarations in an item, each with the steps that lead to it. Gemini's two wrappers
-/// and that of `OpenAI` are removed; any other item is a declaration itself.
+/// Returns the declarations in an item, each with the steps that lead to it from the item. The
+/// wrappers `functionDeclarations` and `function_declarations` of Gemini and `function` of `OpenAI`
+/// are removed; any other item is itself a declaration.
 pub fn unwrap(mut item: Value, findings: &mut Vec<Diagnostic>) -> Vec<(Vec<Step>, Value)> {
     let step = |key: &str| Step::Key(key.to_owned());
     for key in ["functionDeclarations", "function_declarations"] {
@@ -170,7 +173,7 @@ pub fn compile(
     let mut repairs = Vec::new();
     let mut schema = parameters(declaration, original, &mut repairs);
     let description = declaration["description"].as_str().unwrap_or_default();
-    // What was done to a tool that is left out is of no interest.
+    // Repairs of a tool that is left out are not reported.
     let whole = check(original, description, &mut schema, &mut repairs)?;
     let name = names
         .take(original, findings)

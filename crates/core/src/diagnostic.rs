@@ -24,7 +24,7 @@ pub enum Severity {
 }
 
 impl Severity {
-    /// Returns the word that texts and JSON have for it.
+    /// Returns the word for the severity in texts and in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Severity::Error => "error",
@@ -73,7 +73,7 @@ impl From<&str> for Origin {
 /// Where a diagnostic points, as far as that is known.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
-    /// Subject of the diagnostic.
+    /// The file, server or other subject of the diagnostic; `None` if it is unknown.
     #[serde(flatten)]
     pub origin: Option<Origin>,
     /// The line in the file, from 1.
@@ -82,7 +82,7 @@ pub struct Place {
     /// The column in that line, from 1, in characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub column: Option<NonZeroU32>,
-    /// The column behind the place, if known.
+    /// The first column behind the place, if known.
     #[serde(default, rename = "endColumn", skip_serializing_if = "Option::is_none")]
     pub end_column: Option<NonZeroU32>,
     /// The text of that line, for reports that show it.
@@ -97,7 +97,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// Returns the file or directory, if it is one.
+    /// Returns the file or directory, or `None` if the diagnostic is about something else.
     pub fn file(&self) -> Option<&Path> {
         match &self.origin {
             Some(Origin::File(path)) => Some(path),
@@ -234,7 +234,7 @@ impl Diagnostic {
         self
     }
 
-    /// Replaces one text by another wherever it occurs.
+    /// Replaces a text by another in the place, the message and the help.
     pub fn replace(&mut self, old: &str, new: &str) {
         let place = &mut *self.place;
         let origin = match &mut place.origin {
@@ -255,12 +255,12 @@ impl Diagnostic {
         self.help = self.help.replace(old, new).into();
     }
 
-    /// Returns the fault, after the tool and the key.
+    /// Returns the tool, the key and the message in one text, without file and line.
     pub fn what(&self) -> String {
         joined(&[&self.place.tool, &self.place.key, &self.message])
     }
 
-    /// Returns the place and the fault on one line, without severity and code.
+    /// Returns the place and the message on one line, without severity and code.
     pub fn text(&self) -> String {
         joined(&[&self.place.to_string(), &self.message])
     }

@@ -33,7 +33,7 @@ const OBJECT_BYTES: usize = 640;
 ///
 /// # Errors
 ///
-/// If it is too large, is not valid JSON, or is not what is wanted.
+/// Returns an error if it is too large, is not valid JSON, or has not the form of a `T`.
 pub fn read<T: DeserializeOwned>(text: &[u8]) -> Result<T, JsonError> {
     check(text)?;
     read_unlimited(text)
@@ -43,16 +43,16 @@ pub fn read<T: DeserializeOwned>(text: &[u8]) -> Result<T, JsonError> {
 ///
 /// # Errors
 ///
-/// Returns an error if it is not valid JSON or not what is wanted.
+/// Returns an error if it is not valid JSON or has not the form of a `T`.
 pub fn read_unlimited<T: DeserializeOwned>(text: &[u8]) -> Result<T, JsonError> {
     serde_json::from_slice(text).map_err(|e| JsonError::new(text, &e))
 }
 
-/// Converts a value that has been read before. Errors have no position.
+/// Converts a JSON value into a `T`. Errors have no position, because there is no text.
 ///
 /// # Errors
 ///
-/// Returns an error if it is not what is wanted.
+/// Returns an error if it has not the form of a `T`.
 pub fn from_value<T: DeserializeOwned>(value: Value) -> Result<T, JsonError> {
     serde_json::from_value(value).map_err(|e| JsonError::new(b"", &e))
 }
@@ -74,7 +74,7 @@ pub fn parse_json(text: &[u8]) -> Result<Value, JsonError> {
 ///
 /// # Errors
 ///
-/// A message that names the limit.
+/// Returns an error that names the limit.
 pub fn check(text: &[u8]) -> Result<(), JsonError> {
     if text.len() > MAX_WITH_MEDIA_BYTES {
         let message = format!("the document has more than {MAX_WITH_MEDIA_BYTES} bytes");
@@ -117,8 +117,8 @@ fn media_bytes(text: &[u8]) -> usize {
     bytes
 }
 
-/// Estimates the memory of a text's values, up to just beyond the limit. The text need not be
-/// valid: a parser makes values until it meets the mistake.
+/// Estimates the memory that the values of a text will take, in bytes. Counting ends just beyond
+/// the limit. The text need not be valid, because a parser makes values until it meets the mistake.
 fn values_bytes(text: &[u8]) -> usize {
     let mut bytes = VALUE_BYTES;
     let mut rest = text;
@@ -163,7 +163,7 @@ fn without_lone_surrogates(text: &[u8]) -> Option<Vec<u8>> {
                 copy[at..at + 6].copy_from_slice(b"\\ufffd");
                 6
             }
-            // Whatever it is, what it escapes is not an escape of its own.
+            // Skips what is escaped: the second backslash of `\\` begins no escape.
             _ => 2,
         };
     }

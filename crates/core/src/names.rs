@@ -32,7 +32,7 @@ impl Dialect {
         Dialect::Anthropic,
     ];
 
-    /// Returns the name that selects it.
+    /// Returns the dialect's name, which [`Dialect::from_name`] accepts.
     pub fn name(self) -> &'static str {
         match self {
             Dialect::Gemini => "gemini",
@@ -42,12 +42,12 @@ impl Dialect {
         }
     }
 
-    /// Returns the dialect of a name.
+    /// Returns the dialect with this name, or `None` if there is none.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|dialect| dialect.name() == name)
     }
 
-    /// Returns the most characters of a tool's name.
+    /// Returns how many characters the name of a tool may have.
     pub fn longest_name(self) -> usize {
         match self {
             Dialect::Gemini => 63,
@@ -56,7 +56,7 @@ impl Dialect {
         }
     }
 
-    /// Returns true if a name may be in a request as it is.
+    /// Returns true if the dialect's API accepts a tool's name as it is.
     pub fn takes_name(self, name: &str) -> bool {
         match self {
             Dialect::Gemini => crate::registry::is_valid_name(name),
@@ -69,7 +69,7 @@ impl Dialect {
         }
     }
 
-    /// Returns the name of a tool in this dialect, which is its own if that is accepted.
+    /// Returns a tool's name if the dialect accepts it, and otherwise an accepted name with a hash.
     pub fn name_for(self, name: &str) -> Cow<'_, str> {
         if self.takes_name(name) {
             return Cow::Borrowed(name);
@@ -83,7 +83,8 @@ impl Dialect {
     }
 }
 
-/// Returns a name in which `_` stands for all that is not a letter, digit, `_` or `-`.
+/// Replaces every character that is not an ASCII letter, a digit, `_` or `-` by `_`. Dots stay if
+/// `takes_dot` is set.
 pub fn with_underscores(name: &str, takes_dot: bool) -> String {
     let fits =
         |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-') || c == '.' && takes_dot;
@@ -92,7 +93,8 @@ pub fn with_underscores(name: &str, takes_dot: bool) -> String {
         .collect()
 }
 
-/// Returns a name with the characters that the Gemini API takes.
+/// Returns a name with only those characters that the Gemini API accepts. Its length may still be
+/// refused.
 pub fn api_name(name: &str) -> String {
     let mut name = with_underscores(name, true);
     if !name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
@@ -101,7 +103,8 @@ pub fn api_name(name: &str) -> String {
     name
 }
 
-/// Returns true if a name may have been made by this module. Other names need not be looked up.
+/// Returns true if a name ends in a hash such as this module adds. No other name need be compared
+/// with the tools' names for an API.
 pub fn may_be_mapped(name: &str) -> bool {
     let hash = name.len().checked_sub(HASH_CHARS + 1);
     let hash = hash.and_then(|at| name.get(at..)?.strip_prefix('_'));
@@ -116,7 +119,8 @@ pub fn is_mapped(name: &str, written: &str) -> bool {
             .any(|dialect| !dialect.takes_name(name) && dialect.name_for(name) == written)
 }
 
-/// Returns a name of at most `longest` ASCII characters that is unique to `original`.
+/// Returns the beginning of `name`, which must be ASCII, and a hash of `original`: a name of at
+/// most `longest` characters that is unique to `original`.
 pub fn hashed(name: &str, original: &str, longest: usize) -> String {
     let hash = hex(&Sha256::digest(original.as_bytes())[..HASH_CHARS / 2]);
     let keep = name.len().min(longest - HASH_CHARS - 1);

@@ -18,13 +18,13 @@ pub struct Position {
 }
 
 impl Position {
-    /// The first of a text.
+    /// The first line and column of a text.
     pub const START: Self = Self {
         line: NonZeroU32::MIN,
         column: NonZeroU32::MIN,
     };
 
-    /// Makes a place of its numbers, both from 1.
+    /// Makes a position of a line and a column, both counted from 1. An invalid number counts as 1.
     pub fn new(line: usize, column: usize) -> Self {
         let number = |n: usize| u32::try_from(n).ok().and_then(NonZeroU32::new);
         Self {
@@ -38,7 +38,7 @@ impl Position {
 /// single line, and a column is found by counting within one block.
 const BLOCK_BYTES: usize = 256;
 
-/// A text by its lines.
+/// An index that gives the line and column of a byte in a text.
 #[derive(Debug)]
 pub struct LineIndex<'a> {
     text: &'a [u8],
@@ -47,7 +47,7 @@ pub struct LineIndex<'a> {
 }
 
 impl<'a> LineIndex<'a> {
-    /// Looks for the lines of a text.
+    /// Builds the index of a text.
     pub fn new(text: &'a str) -> Self {
         let ends = text.bytes().enumerate().filter(|(_, b)| *b == b'\n');
         let counts = text.as_bytes().chunks(BLOCK_BYTES).scan(0, |count, block| {
@@ -75,7 +75,8 @@ impl<'a> LineIndex<'a> {
         count + characters(&self.text[block * BLOCK_BYTES..end])
     }
 
-    /// Returns the place of a byte.
+    /// Returns the position of the byte at offset `at`. An offset beyond the text stands for its
+    /// end.
     pub fn position(&self, at: usize) -> Position {
         let line = self.starts.partition_point(|start| *start <= at);
         let start = self.starts[line.saturating_sub(1)];
@@ -100,7 +101,7 @@ pub struct Node {
 /// The content of a value.
 #[derive(Debug, Clone)]
 pub enum NodeKind {
-    /// Names, where they begin, and their values.
+    /// The entries of a map: each name, the position of the name, and the value.
     Map(Vec<(String, Position, Node)>),
     /// Values in order.
     List(Vec<Node>),
@@ -120,7 +121,8 @@ pub enum Step {
 }
 
 impl Node {
-    /// Returns the value at the end of a path, and where it begins, with its name.
+    /// Returns the value at the end of a path, and the position of its name, or its own position if
+    /// it has no name. Returns `None` if there is no such value.
     pub fn find(&self, path: &[Step]) -> Option<(Position, &Node)> {
         path.iter()
             .try_fold((self.at, self), |(_, node), step| match step {
@@ -164,14 +166,14 @@ impl Node {
 pub struct DeepestMatch {
     /// Length of the part that could not be followed, in bytes.
     pub rest: usize,
-    /// Start of the value that was found.
+    /// Position of the deepest value that was found, or of its name if it has one.
     pub at: Position,
 }
 
 /// Finds places such as `a.items.anyOf[1]` of findings.
 #[derive(Debug)]
 pub struct Search<'a> {
-    /// Documents that pointers lead into.
+    /// The documents in which targets of `$ref` are looked up.
     pub roots: Vec<&'a Node>,
 }
 
@@ -235,7 +237,7 @@ impl Search<'_> {
 }
 
 impl Diagnostic {
-    /// Says where in its file it is.
+    /// Sets the line and the column of the diagnostic.
     pub fn put_at(&mut self, position: Position) {
         self.place.line = Some(position.line);
         self.place.column = Some(position.column);

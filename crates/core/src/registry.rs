@@ -9,7 +9,7 @@ use std::sync::{Arc, LazyLock};
 /// The prefix that Gemini CLI 0.61 adds to the name of a discovered tool.
 pub const DISCOVERED_PREFIX: &str = "discovered_tool_";
 
-/// Returns a tool's name without that prefix.
+/// Returns a tool's name without [`DISCOVERED_PREFIX`].
 pub fn bare_name(name: &str) -> &str {
     name.strip_prefix(DISCOVERED_PREFIX).unwrap_or(name)
 }
@@ -17,9 +17,9 @@ pub fn bare_name(name: &str) -> &str {
 /// Tools outside of the registry that a caller may have meant.
 #[derive(Debug, Default)]
 pub struct Others {
-    /// Their names, each with another spelling.
+    /// The names of these tools, each with another spelling of it.
     pub tools: Vec<(String, String)>,
-    /// The MCP servers that have them.
+    /// The names of the MCP servers to which such tools may belong.
     pub servers: Vec<String>,
 }
 
@@ -32,7 +32,8 @@ pub struct ToolRegistry {
 
 type Tools = Vec<Arc<dyn Tool>>;
 
-/// Tools that are only searched for when a name is requested that nothing before has.
+/// Tools that are not searched for until a name is requested that neither the registered tools nor
+/// earlier sources have.
 pub struct Source(LazyLock<Tools, Box<dyn FnOnce() -> Tools + Send>>);
 
 impl Source {
@@ -96,20 +97,21 @@ impl ToolRegistry {
         Ok(())
     }
 
-    /// Adds tools that are searched for when neither the registered tools nor earlier sources have
-    /// a name.
+    /// Adds tools that are not searched for until a name is requested that neither the registered
+    /// tools nor earlier sources have.
     pub fn add_source(&mut self, source: Source) {
         self.sources.push(Arc::new(source));
     }
 
-    /// Removes a tool.
+    /// Removes a registered tool and returns it; `None` if there is none with this name. Tools of a
+    /// source can't be removed in this way.
     pub fn unregister(&mut self, name: &str) -> Option<Arc<dyn Tool>> {
         self.tools.remove(name)
     }
 
     /// Finds a tool by its name, by an alias, or by either with the prefix that Gemini CLI adds to
-    /// discovered tools. With the feature `dialects` it also finds the name that another API
-    /// required.
+    /// discovered tools. With the feature `dialects` it also finds a tool by the name that it has
+    /// for an API which refuses its own.
     pub fn get(&self, name: &str) -> Option<&dyn Tool> {
         self.find(name).map(AsRef::as_ref)
     }
@@ -152,13 +154,14 @@ impl ToolRegistry {
     ///
     /// # Errors
     ///
-    /// `tool_not_registered`.
+    /// Returns `tool_not_registered`.
     pub fn require(&self, name: &str) -> Result<&dyn Tool, ToolError> {
         self.get(name)
             .ok_or_else(|| self.missing(name, &Others::default()))
     }
 
-    /// Returns the error for an unknown name. It names the nearest tools.
+    /// Returns the error for an unknown name. It names the nearest tools of the registry and of
+    /// `others`.
     pub fn missing(&self, name: &str, others: &Others) -> ToolError {
         let tools = || {
             others
@@ -290,7 +293,8 @@ pub fn is_valid_name(name: &str) -> bool {
         && bytes.all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-'))
 }
 
-/// How many characters are compared. The cost grows with the product of both lengths.
+/// How many characters of an unknown name are compared with the tools' names. The cost grows with
+/// the product of both lengths.
 const COMPARED_CHARS: usize = 200;
 
 /// Returns up to three tools that `name` may mean, the nearest first. `spellings` are names of

@@ -21,8 +21,8 @@ const WORDS: [&str; 10] = [
     "CERT",
 ];
 
-/// Names that are masked although they have none of the words: they tell where something is or
-/// whose it is.
+/// Names of variables that are masked although they contain none of `WORDS`: their values tell
+/// where something is or whose it is.
 const NAMES: [&str; 8] = [
     "AZURE_CLIENT_ID",
     "AZURE_TENANT_ID",
@@ -34,7 +34,8 @@ const NAMES: [&str; 8] = [
     "TWILIO_ACCOUNT_SID",
 ];
 
-/// Names with one of the words that only hold paths of public certificates.
+/// Names of variables that contain one of `WORDS`, or look as if, but only hold paths of public
+/// certificates.
 const HARMLESS: [&str; 5] = [
     "CURL_CA_BUNDLE",
     "NODE_EXTRA_CA_CERTS",
@@ -90,14 +91,15 @@ impl std::fmt::Debug for Secrets {
 }
 
 impl Secrets {
-    /// Collects the secrets among variables, such as those of this process.
+    /// Collects the values of those variables that hold a credential.
     pub fn among(variables: impl Iterator<Item = (String, String)>) -> Self {
         let values = variables.filter(|(name, value)| is_secret(name, value));
         let mut own: Vec<String> = values
             .map(|(_, value)| value.trim().to_owned())
             .filter(|value| value.len() >= SHORTEST_BYTES)
             .collect();
-        // One that is in another goes last.
+        // If a secret contains another one, the longer must be masked first, or its rest would
+        // show.
         own.sort_by_key(|value| std::cmp::Reverse(value.len()));
         Self(own)
     }
@@ -110,7 +112,8 @@ impl Secrets {
         )
     }
 
-    /// Returns the text with all secrets masked.
+    /// Returns the text with these secrets masked, and with everything that looks like a well-known
+    /// kind of credential or is a password in a URL.
     pub fn hidden(&self, text: &str) -> String {
         let mut own = text.to_owned();
         for secret in &self.0 {

@@ -21,8 +21,9 @@ pub enum TailCalls {
     /// They are made.
     #[default]
     Make,
-    /// They are made if nobody need be asked. The caller makes the call again from its beginning once a person has
-    /// replied, and what came before a tail call would happen twice.
+    /// They are made if no person need be asked. The caller refuses all others: it would
+    /// repeat the whole call after the person's reply, and what came before the tail call would
+    /// happen twice.
     MakeUnasked,
     /// They are returned as [`ToolResult::tail_tool_call_request`]: the caller judges and makes them.
     Return,
@@ -52,7 +53,7 @@ pub fn execute(
         let outcome = catch_unwind(AssertUnwindSafe(|| call.run(cx)));
         let mut result = caught(tool.name(), outcome)?;
         let next = match result.tail_tool_call_request.take() {
-            // A failure is the model's to see, as by Gemini CLI.
+            // The model gets to see a failure instead of a tail call, as in Gemini CLI.
             Some(next) if result.error.is_none() => next,
             _ => return Ok(result),
         };
@@ -95,11 +96,11 @@ pub fn refuse_change(asking: (&str, bool), wanted: (&str, bool)) -> Result<(), T
     .with_hint("Call that tool itself if its call is wanted."))
 }
 
-/// Builds a call that nobody has judged, whatever it does.
+/// Builds a call without judging it.
 ///
 /// # Errors
 ///
-/// What is wrong with the arguments.
+/// Returns what is wrong with the arguments.
 pub(crate) fn unjudged(
     tool: &dyn Tool,
     args: Value,
@@ -109,11 +110,11 @@ pub(crate) fn unjudged(
     catch(tool.name(), || build(tool, args, cx))
 }
 
-/// Builds a call, if no person would have to agree to it.
+/// Builds a call if no person would have to agree to it.
 ///
 /// # Errors
 ///
-/// `policy_violation`; what is wrong with the arguments.
+/// Returns `policy_violation` if a person would have to agree, or what is wrong with the arguments.
 pub(crate) fn unasked(
     tool: &dyn Tool,
     args: Value,

@@ -6,9 +6,9 @@ use std::fmt::Display;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-/// Returns the path that an argument names. Callers see names that are not UTF-8 with `\x{ff}` for
-/// each invalid byte, and in lines of text also deceptive characters that way. See [`show_name`]
-/// and [`line_name`].
+/// Returns the path that an argument names. Each `\x{ff}` in it stands for that byte: callers see
+/// bytes that are not UTF-8 in this form (see [`show_name`]), and in lines of text also deceptive
+/// characters (see [`line_name`]).
 pub fn path_from_argument(argument: &str) -> PathBuf {
     let bytes = argument.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());
@@ -85,7 +85,8 @@ pub fn line_name(name: &[u8]) -> Cow<'_, str> {
         for (c, deceives) in with_deceptive(valid) {
             let bytes = &valid.as_bytes()[at..at + c.len_utf8()];
             at += c.len_utf8();
-            // A name that is written like this must not be taken for another one.
+            // The name of a file may really contain `\x{0a}`. Its backslash is escaped, so that it
+            // is not taken for the name with a line feed.
             if deceives || c == '\\' && valid[at..].starts_with("x{") {
                 escape(&mut out, bytes);
             } else {
@@ -121,7 +122,7 @@ pub fn show_path(path: &Path) -> Cow<'_, str> {
 /// Returns foreign text on one line. Control characters, marks that change the direction of writing
 /// and invisible characters are escaped.
 pub fn visible(text: &str) -> Cow<'_, str> {
-    // Most texts are such, and this costs a tenth of a look at each character.
+    // Most texts are plain ASCII, and a look at bytes costs a tenth of a look at characters.
     let is_plain = text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
     if is_plain || !text.chars().any(is_deceptive) {
         return text.into();
@@ -174,7 +175,8 @@ pub fn with_deceptive(text: &str) -> impl Iterator<Item = (char, bool)> {
     std::iter::from_fn(move || {
         let c = chars.next()?;
         let joins = |c: Option<char>| c.is_some_and(|c| !c.is_ascii() && !is_deceptive(c));
-        // Digits, # and * are keys as emoji. More than one selector could spell a hidden text.
+        // Digits, # and * become emoji if a variation selector follows. A run of selectors could
+        // spell a hidden text.
         let is_key = |c: char| matches!(c, '#' | '*' | '0'..='9');
         let selects = (joins(before) || before.is_some_and(is_key)) && !is_selected;
         let is_selector = matches!(c, '\u{fe0e}' | '\u{fe0f}');
@@ -183,7 +185,7 @@ pub fn with_deceptive(text: &str) -> impl Iterator<Item = (char, bool)> {
             _ if is_selector => !selects,
             c => is_deceptive(c),
         };
-        // A selector belongs to what it follows.
+        // A selector is part of the character that it follows, so `before` stays that character.
         is_selected = is_selector;
         if !is_selector {
             before = Some(c);

@@ -4,7 +4,7 @@ use super::catalogue::{ToolEntry, definition};
 use super::files::is_executable;
 use super::keys::Output;
 use super::manifest::{Action, Definition, Manifest, Stdin};
-use super::output;
+use super::output::{self, Printed};
 use super::run::{MAX_WHOLE_BYTES, Program, Streams, interrupted, shell_line, working_directory};
 use super::words::Bindings;
 use super::{env, pair};
@@ -12,8 +12,9 @@ use gemini_tools_builtin_tools::builtin::ToolEnv;
 use gemini_tools_core::diagnostic::Diagnostic;
 use gemini_tools_core::names::with_underscores;
 use gemini_tools_core::tool::{
-    Args, Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, Location, OutputUpdate,
-    ResultError, Schema, Tool, ToolError, ToolInfo, ToolInvocation, ToolResult, Usage,
+    Args, Confirmation, ConfirmationDetails, Context, ErrorKind, GivenInput, Kind, Location,
+    OutputUpdate, ResultError, Schema, Tool, ToolError, ToolInfo, ToolInvocation, ToolResult,
+    Usage,
 };
 use gemini_tools_process::capture::{Capture, CapturedOutput};
 use gemini_tools_process::command::CommandOutcome;
@@ -32,7 +33,7 @@ const UNLIMITED_CHARS: usize = 1_000_000;
 const FAILURE_CHARS: usize = 4_000;
 
 /// A longer value is not put into an environment variable. Linux allows 128 KiB for one.
-const MAX_VARIABLE_BYTES: usize = 100_000;
+pub(super) const MAX_VARIABLE_BYTES: usize = 100_000;
 
 /// A tool that a file defines: a manifest, a script, or a pair that the file points to. Its
 /// declaration is parsed only when it is needed.
@@ -63,6 +64,8 @@ impl Tool for CustomTool {
         info.is_idempotent = listed.read_only;
         info.is_open_world = !listed.read_only || listed.kind == Kind::Fetch;
         info.can_update_output = listed.streaming;
+        info.is_prompt = listed.prompt;
+        info.resource = listed.resource.as_deref();
         info
     }
 
@@ -225,11 +228,7 @@ impl Call {
         line
     }
 
-    fn report(
-        &self,
-        mut streams: Streams<'_>,
-        end: CommandOutcome,
-    ) -> Result<ToolResult, ToolError> {
+    fn report(&self, mut streams: Streams<'_>, end: CommandOutcome) -> Result<Printed, ToolError> {
         let name = self.name();
         let captured = streams.text.take().map(Capture::finish);
         let errors = streams.errors.text();
@@ -240,7 +239,7 @@ impl Call {
         if let Some(error) = interrupted(name, end, &self.manifest.running) {
             let output = captured.map(|c| c.text).unwrap_or_default();
             let message = with_streams(&error.to_string(), &errors, &output);
-            return Ok(failed(message, error.kind));
+            return Ok(of_result(failed(message, error.kind)));
         }
         let ending = end.ending();
         let with_code = |result: ToolResult| match ending {
@@ -251,16 +250,19 @@ impl Call {
         let codes = &self.manifest.success;
         if !matches!(ending, Some(ProcessEnd::Code(code)) if codes.contains(&code)) {
             if self.manifest.output == Output::ToolResult
-                && let Ok(result) = output::tool_result(&streams.whole)
+                && let Ok(Printed::Result(result)) = output::printed(&streams.whole)
                 && result.error.is_some()
             {
                 // The printed result contains the error.
-                return Ok(result);
+                return Ok(Printed::Result(result));
             }
             let how = ending.map_or_else(|| "no ending".to_owned(), |ending| ending.to_string());
             let first = format!("{name} failed with {how}.");
             let message = with_streams(&first, &errors, &printed(captured.as_ref()));
-            return Ok(with_code(failed(message, ErrorKind::ExecutionFailed)));
+            return Ok(of_result(with_code(failed(
+                message,
+                ErrorKind::ExecutionFailed,
+            ))));
         }
         let failure = |message: String| Err(ToolError::failed(message));
         if streams.is_cut {
@@ -270,15 +272,21 @@ impl Call {
             ));
         }
         let result = match (self.manifest.output, captured) {
-            (Output::Text, Some(captured)) => return Ok(with_code(text_result(captured, errors))),
-            (Output::ToolResult, _) => output::tool_result(&streams.whole),
-            (Output::Json | Output::Text, _) => output::of_json(&streams.whole),
+            (Output::Text, Some(captured)) => {
+                return Ok(of_result(with_code(text_result(captured, errors))));
+            }
+            (Output::ToolResult, _) => output::printed(&streams.whole),
+            (Output::Json | Output::Text, _) => output::of_json(&streams.whole).map(of_result),
         };
         result.or_else(|reason| {
             let first = format!("What {name} printed can't be used: {reason}");
             failure(with_streams(&first, &errors, &printed(None)))
         })
     }
+}
+
+fn of_result(result: ToolResult) -> Printed {
+    Printed::Result(Box::new(result))
 }
 
 /// Returns the result of a program that prints text. If it prints nothing, standard error is used,
@@ -334,6 +342,40 @@ impl ToolInvocation for Call {
     }
 
     fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
+        let mut given = cx.input.as_ref().and_then(|input| input.given());
+        loop {
+            let (printed, undo) = self.run_once(given.as_ref(), cx)?;
+            let wanted = match printed {
+                Printed::Wanted(wanted) => wanted,
+                Printed::Result(mut result) => {
+                    if let Some(undo) = undo {
+                        result.llm_content.push_line(&undo);
+                    }
+                    return Ok(*result);
+                }
+            };
+            cx.cancel.check()?;
+            let Some(input) = &cx.input else {
+                return Err(ToolError::failed(format!(
+                    "{} asks its client for {}, and only clients of the Model Context Protocol can be asked.",
+                    self.name(),
+                    wanted.requests.keys().cloned().collect::<Vec<_>>().join(", ")
+                ))
+                .with_hint("Call it by serve_tools, in a host whose user can be asked."));
+            };
+            given = Some(input.ask(wanted)?);
+        }
+    }
+}
+
+impl Call {
+    /// Runs the program, with the answers to what it asked before. Returns what it printed, and a note on undoing what
+    /// it changed.
+    fn run_once(
+        &self,
+        given: Option<&GivenInput>,
+        cx: &Context,
+    ) -> Result<(Printed, Option<String>), ToolError> {
         let limit = cx.view.limit_chars.unwrap_or(UNLIMITED_CHARS);
         let is_live = self.manifest.streaming && cx.wants_output();
         let workspace = &self.tool_env.workspace;
@@ -344,22 +386,22 @@ impl ToolInvocation for Call {
             .condensed(cx.view.condenses)
         });
         let mut streams = Streams::new(text, is_live);
+        let mut environment = self.environment.clone();
+        if let Some(given) = given {
+            environment.extend(env::given(given)?);
+        }
         let program = Program {
             tool: self.name(),
             file: &self.file,
             words: &self.words,
-            environment: &self.environment,
+            environment: &environment,
             input: &self.input,
             running: &self.manifest.running,
             tool_env: &self.tool_env,
         };
         let show = |text| cx.update_output(OutputUpdate::Text(text));
         let (end, undo) = program.run(&mut streams, cx, &show)?;
-        let mut result = self.report(streams, end)?;
-        if let Some(undo) = undo {
-            result.llm_content.push_line(&undo);
-        }
-        Ok(result)
+        Ok((self.report(streams, end)?, undo))
     }
 }
 

@@ -33,6 +33,10 @@ pub(super) struct ToolEntry {
     pub(super) kind: Kind,
     pub(super) read_only: bool,
     pub(super) streaming: bool,
+    #[serde(default)]
+    pub(super) prompt: bool,
+    #[serde(default)]
+    pub(super) resource: Option<String>,
     pub(super) file: PathBuf,
     /// The full schema as compact JSON, if the declared one had to be simplified.
     pub(super) whole: Option<String>,
@@ -53,6 +57,8 @@ impl ToolEntry {
             kind,
             read_only,
             streaming: false,
+            prompt: false,
+            resource: None,
             file: file.to_owned(),
             whole: declared.whole.as_ref().map(Value::to_string),
             json: declared.to_json(),
@@ -214,6 +220,8 @@ fn compile(path: &Path, owner: FileOwner<'_>, is_executable: bool) -> State {
         Some(Ok((Definition::Tool(tool), _))) => State::Tool(ToolEntry {
             display_name: tool.display_name,
             streaming: tool.streaming,
+            prompt: tool.prompt,
+            resource: tool.resource,
             ..ToolEntry::new(&tool.declared, path, tool.kind, tool.read_only)
         }),
         Some(Err(findings)) => {

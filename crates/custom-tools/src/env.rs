@@ -1,6 +1,7 @@
 //! The environment variables of a tool's programs.
 
-use gemini_tools_core::tool::ToolError;
+use super::call::MAX_VARIABLE_BYTES;
+use gemini_tools_core::tool::{GivenInput, ToolError};
 use gemini_tools_settings::settings::reference;
 use std::ffi::OsString;
 use std::path::Path;
@@ -45,6 +46,26 @@ fn expand(variable: &str, text: &str) -> Result<OsString, ToolError> {
     }
     out.push(rest);
     Ok(out)
+}
+
+/// Returns the variables with a client's answers, and with the state that the tool has sent with its questions.
+///
+/// # Errors
+///
+/// Returns an error if the answers are too long for the environment.
+pub(super) fn given(given: &GivenInput) -> Result<Vec<(OsString, OsString)>, ToolError> {
+    let responses = serde_json::to_string(&given.responses).unwrap_or_default();
+    let state = given.state.clone().unwrap_or_default();
+    if responses.len().max(state.len()) > MAX_VARIABLE_BYTES {
+        return Err(ToolError::failed(format!(
+            "The client's answers have {} bytes; in the environment there is room for {MAX_VARIABLE_BYTES}.",
+            responses.len().max(state.len())
+        )));
+    }
+    Ok(vec![
+        ("GEMINI_TOOL_INPUT".into(), responses.into()),
+        ("GEMINI_TOOL_STATE".into(), state.into()),
+    ])
 }
 
 pub(super) fn places(name: &str, directory: &Path, root: &Path) -> [(OsString, OsString); 3] {

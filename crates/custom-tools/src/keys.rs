@@ -28,6 +28,8 @@ pub(super) struct Keys {
     pub(super) output: Option<Output>,
     pub(super) success_statuses: Option<Vec<u8>>,
     pub(super) streaming: Option<bool>,
+    pub(super) prompt: Option<bool>,
+    pub(super) resource: Option<String>,
     pub(super) timeout: Option<f64>,
     pub(super) cwd: Option<String>,
     #[serde(default)]

@@ -24,7 +24,8 @@ const MAX_TIMEOUT_SECS: f64 = 3600.0;
 const NOT_OF_SCRIPTS: &str = "command script args discovery_command call_command";
 
 const NOT_OF_PAIRS: &str = "\
-    display_name params parameters command script args stdin output success_statuses streaming";
+    display_name params parameters command script args stdin output success_statuses streaming \
+    prompt resource";
 
 #[derive(Debug)]
 pub(super) enum Definition {
@@ -56,6 +57,8 @@ pub(super) struct Manifest {
     pub(super) output: Output,
     pub(super) success: Vec<i32>,
     pub(super) streaming: bool,
+    pub(super) prompt: bool,
+    pub(super) resource: Option<String>,
     pub(super) running: RunSettings,
 }
 
@@ -216,7 +219,36 @@ fn read_tool(report: &mut Report<'_>, mut keys: Keys, file: Option<Action>) -> O
         output: keys.output.unwrap_or(Output::Text),
         success: success.into_iter().map(i32::from).collect(),
         streaming: keys.streaming.unwrap_or(true),
+        prompt: keys.prompt.unwrap_or(false),
+        resource: read_resource(report, keys.resource, &names, read_only),
     })
+}
+
+/// Reads the URI by which the tool's answer is read: a resource is read without asking anybody.
+fn read_resource(
+    report: &mut Report<'_>,
+    uri: Option<String>,
+    names: &[String],
+    read_only: bool,
+) -> Option<String> {
+    let uri = uri?;
+    let mut parts = uri.split('{');
+    let has_scheme = parts.next().is_some_and(|start| start.contains("://"));
+    let knows = |part: &str| {
+        let name = part.split_once('}').map(|(name, _)| name);
+        name.is_some_and(|name| names.iter().any(|known| known == name))
+    };
+    let fault = if !read_only {
+        "Only a tool that reads can be a resource: add kind = \"read\"."
+    } else if !has_scheme {
+        "It must be a URI, such as \"notes://today\"."
+    } else if !parts.all(knows) {
+        "It has a name in braces that is no parameter of the tool."
+    } else {
+        return Some(uri);
+    };
+    report.fault("resource", fault);
+    None
 }
 
 fn refuse(report: &mut Report<'_>, keys: &Keys, refused: &str, message: &str) {

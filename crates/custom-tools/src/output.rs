@@ -7,6 +7,7 @@ use gemini_tools_core::json;
 use gemini_tools_core::message::{Blob, Part};
 use gemini_tools_core::tool::{
     Display, ErrorKind, LlmContent, PartOrText, ResultError, TailToolCallRequest, ToolResult,
+    WantedInput,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -15,7 +16,7 @@ use serde_json::{Map, Value};
 #[serde(
     deny_unknown_fields,
     rename_all = "camelCase",
-    expecting = "an object with llmContent or error"
+    expecting = "an object with llmContent, error or inputRequests"
 )]
 struct WholeResult {
     llm_content: Option<Value>,
@@ -23,6 +24,15 @@ struct WholeResult {
     error: Option<ReportedError>,
     data: Option<Map<String, Value>>,
     tail_tool_call_request: Option<TailToolCallRequest>,
+    input_requests: Option<Map<String, Value>>,
+    request_state: Option<String>,
+}
+
+/// What a program prints: its result, or what it wants to know first.
+#[derive(Debug)]
+pub(super) enum Printed {
+    Result(Box<ToolResult>),
+    Wanted(WantedInput),
 }
 
 #[derive(Deserialize)]
@@ -86,7 +96,7 @@ fn parse(stdout: &[u8]) -> Result<(&str, Value), String> {
     Ok((text, value))
 }
 
-pub(super) fn tool_result(stdout: &[u8]) -> Result<ToolResult, String> {
+pub(super) fn printed(stdout: &[u8]) -> Result<Printed, String> {
     let (_, value) = parse(stdout)?;
     let whole: WholeResult = json::from_value(value).map_err(|e| {
         let message = e.to_string();
@@ -95,6 +105,14 @@ pub(super) fn tool_result(stdout: &[u8]) -> Result<ToolResult, String> {
             nearest_name(&message)
         )
     })?;
+    if let Some(requests) = whole.input_requests {
+        let state = whole.request_state;
+        return Ok(Printed::Wanted(WantedInput { requests, state }));
+    }
+    result(whole).map(|result| Printed::Result(Box::new(result)))
+}
+
+fn result(whole: WholeResult) -> Result<ToolResult, String> {
     let error = whole.error.map(|error| ResultError {
         kind: Some(
             error

@@ -1,12 +1,13 @@
-//! The processes above this one: the command lines and variables that they were started with.
+//! The processes above this one: the command lines and environment variables with which they were
+//! started.
 //!
-//! Linux shows them for processes of the same user, unless a process has closed itself to others.
-//! Other systems show nothing.
+//! Linux shows them for processes of the same user, unless a process has forbidden it. Other
+//! systems show nothing.
 
 use std::fs::File;
 use std::io::Read;
 
-/// `true` on systems that show them.
+/// True on systems that show the command lines and variables of other processes.
 pub const ARE_VISIBLE: bool = cfg!(target_os = "linux");
 
 const MAX_ANCESTORS: usize = 8;
@@ -22,13 +23,13 @@ pub struct Ancestor {
 }
 
 impl Ancestor {
-    /// Returns the words of its command line, or none if they can't be seen.
+    /// Returns the words of the process's command line; empty if they can't be seen.
     pub fn words(&self) -> Vec<Vec<u8>> {
         self.lines("cmdline")
     }
 
-    /// Returns the variables that it was started with as `NAME=VALUE`, or none if they can't be
-    /// seen.
+    /// Returns the variables with which the process was started, as `NAME=VALUE`; empty if they
+    /// can't be seen.
     pub fn variables(&self) -> Vec<Vec<u8>> {
         self.lines("environ")
     }
@@ -64,7 +65,8 @@ pub fn all() -> impl Iterator<Item = Ancestor> {
 }
 
 fn parent(stat: &[u8]) -> Option<u32> {
-    // The name in parentheses may hold anything, parentheses too.
+    // The second field is the program's name in parentheses. It may contain parentheses itself, so
+    // the fields after it are counted from the last one.
     let end = stat.iter().rposition(|byte| *byte == b')')?;
     let rest = str::from_utf8(stat.get(end + 1..)?).ok()?;
     rest.split_ascii_whitespace().nth(1)?.parse().ok()

@@ -25,7 +25,7 @@ pub const PREFIX: &str = "GEMINI_TOOLS_";
 /// The beginning of each variable's second name.
 pub const HOST_PREFIX: &str = "GEMINI_CLI_TOOLS_";
 
-/// The variables that a host must pass on.
+/// The variables that configure these tools. A host must pass them on to what it starts.
 pub const NAMES: [&str; 15] = [
     "GEMINI_TOOLS_APPROVAL_MODE",
     "GEMINI_TOOLS_CONDENSE",
@@ -90,7 +90,7 @@ impl Variable {
     }
 }
 
-/// Returns the second name of a variable, or the name itself if it has none.
+/// Returns the second name of a variable, or the name itself if it does not begin with [`PREFIX`].
 pub fn host_name(name: &str) -> String {
     match name.strip_prefix(PREFIX) {
         Some(rest) => format!("{HOST_PREFIX}{rest}"),
@@ -98,20 +98,21 @@ pub fn host_name(name: &str) -> String {
     }
 }
 
-/// Returns both names of a variable with a value, for the environment of a new program.
+/// Returns a variable under both of its names, for the environment of a new program.
 pub fn for_program(name: &str, value: impl Into<String>) -> [(String, String); 2] {
     let value = value.into();
     [(name.to_owned(), value.clone()), (host_name(name), value)]
 }
 
-/// Returns the variable under its first name, then under its second, as far as they are set.
+/// Returns the variable under its first name and under its second, as far as they are set and not
+/// empty.
 pub fn values(name: &str) -> Vec<Variable> {
-    // A variable of this process, or else one that the host keeps back.
+    // The environment of this process, or else that of the host, which may not have passed it on.
     let environment = |name: &str| std::env::var_os(name).or_else(|| host::variable(name));
     lookup(name, &environment, user_files())
 }
 
-/// Returns the value of the variable by the first of its names that is set.
+/// Returns the value under the first of a variable's two names that is set.
 pub fn value(name: &str) -> Option<OsString> {
     values(name).into_iter().next().map(|found| found.value)
 }
@@ -177,7 +178,7 @@ fn read(file: PathBuf) -> Option<Lines> {
     Some((file, lines))
 }
 
-/// Returns the user's file of variables for all projects.
+/// Returns the path of the file in which the user sets variables for all projects.
 pub fn user_file(home: &Path) -> PathBuf {
     home.join(".gemini/.env")
 }
@@ -289,7 +290,7 @@ mod tests {
             (&[(second, "b")], "", "GEMINI_CLI_TOOLS_X=b env"),
             (&[], "GEMINI_TOOLS_X=c", "GEMINI_TOOLS_X=c file"),
             (&[(first, "a")], "GEMINI_TOOLS_X=c", "GEMINI_TOOLS_X=a env"),
-            // Set to nothing, it takes the line back, as in the host.
+            // An empty variable of the environment hides the line of the file, as in the host.
             (&[(first, "")], "GEMINI_TOOLS_X=c", ""),
             (
                 &[(second, "b")],

@@ -1,8 +1,8 @@
 //! Gemini CLI's tools as a library, on which the commands `get_tools` and `call_tool` are built.
 //!
-//! The crates below `crates/` have the code, each with one job, and here they have the names by
-//! which programs know them. Dependencies point downwards only: a name
-//! further down knows nothing of those above it.
+//! The code is in the crates below `crates/`, each with one job; this crate has the names by which
+//! programs use them. Dependencies only point downwards: what is further down in the table does not
+//! use what is above it.
 //!
 //! | Here | Crate | What it is |
 //! |---|---|---|
@@ -64,7 +64,7 @@
 //!
 //! The page on the library in the book (`docs/library.md`) has programs for the commonest uses.
 
-// Says of each name which feature it needs, on docs.rs, which documents with a nightly compiler.
+// On docs.rs, which uses a nightly compiler, this shows which feature each item needs.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(feature = "agent")]
@@ -79,7 +79,7 @@ pub use gemini_tools_core::registry::ToolRegistry;
 pub use gemini_tools_core::{
     answer, diagnostic, json, message, parallel, position, registry, tail_call, tool,
 };
-// For the executables.
+// Only the executables use these.
 #[doc(hidden)]
 pub use gemini_tools_core::{colours, text, version};
 #[cfg(feature = "session")]
@@ -121,12 +121,12 @@ pub use gemini_tools_syntax as syntax;
 #[cfg(feature = "files")]
 pub use gemini_tools_workspace::{self as workspace, journal};
 
-/// The program of the package's own page.
+/// Tests the program in the package's README.
 #[cfg(all(doctest, feature = "schemars"))]
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-/// The programs of the book's page on the library.
+/// Tests the programs in the book's page on the library.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/library.md")]
 struct LibraryPage;

@@ -247,7 +247,7 @@ impl RuleReader<'_> {
         self.add_tools(&mut keys, &entries);
         let condition = valid_condition(&keys).unwrap_or_else(|(key, what)| {
             self.fault(self.place_of(&entries, key), what);
-            // All of it is left out.
+            // A part of a condition would mean something else, so all of it is left out.
             Condition::None
         });
         let restricts_only = self.tier == Tier::Extension;
@@ -370,7 +370,7 @@ impl RuleReader<'_> {
         keys.rule.tools.push(tool.to_owned());
     }
 
-    /// Warns of names in a rule that allows which match no tool in Gemini CLI either.
+    /// Warns of tool names that match nothing in a rule that allows, as in Gemini CLI.
     fn report_names(&self, rule: &Rule, at: Position, read: &mut FileRules) {
         for tool in &rule.tools {
             let why = if is_odd_wildcard(tool, rule.server.is_some()) {
@@ -503,7 +503,7 @@ fn summary(number: usize, entries: &[Entry]) -> String {
         let Some(entry) = entries.iter().find(|entry| entry.name == key) else {
             continue;
         };
-        // A value in one line.
+        // The value as text, on one line and not too long.
         let short: String = entry.value.to_string().chars().take(200).collect();
         let _ = write!(text, "{gap}{key} = {short}");
         gap = ", ";

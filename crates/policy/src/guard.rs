@@ -86,7 +86,7 @@ pub(super) fn ask(asked: Inquiry<'_>, verdict: Verdict, policy: &Policy) -> Verd
     }
     let rule = "built in: files that programs run or obey change with the user's approval";
     Verdict {
-        // What a tool says of itself does not take the question away.
+        // Otherwise the gate would drop the question if the tool itself has nothing to ask.
         is_default: false,
         ..defaults::ask(asked, 999, rule)
     }
@@ -219,7 +219,8 @@ fn opened(path: &Path) -> PathBuf {
             rest.push(name.to_owned());
             existing = parent;
         };
-        // Only the first name below what is there can be a link, to something that is not.
+        // Of the names that don't exist only the first may be there after all: as a link to
+        // nothing.
         let Some(first) = rest.pop().map(|name| real.join(name)) else {
             return real;
         };
@@ -247,7 +248,7 @@ fn has_guarded_name(path: &Path) -> bool {
         .collect();
     let is_guarded = |at: usize| {
         let below = parts.get(at + 1).map_or("", |part| part);
-        // Agents keep copies of whole projects there.
+        // In `worktrees`, agents keep copies of whole projects, so `.claude` above it says nothing.
         let is_copy = below == "worktrees" && parts[at] != ".git";
         is_listed(DIRECTORIES, &parts[at]) && !is_copy || parts[at] == ".local" && below == "bin"
     };

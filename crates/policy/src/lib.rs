@@ -253,7 +253,7 @@ pub struct PolicyFile {
     pub path: PathBuf,
     /// Where the file comes from.
     pub tier: Tier,
-    /// The number of its rules in force.
+    /// How many rules of this policy file are in force.
     pub rules: usize,
 }
 
@@ -264,8 +264,8 @@ struct Inquiry<'a> {
     interactive: bool,
 }
 
-/// Tools of Gemini CLI 0.61 that we don't have. A user's rules for both are in the same files, so
-/// these names are not mistakes.
+/// Tools of Gemini CLI 0.61 that don't exist here. Rules about them are no mistakes, because Gemini
+/// CLI reads the same files.
 const HOST_TOOLS: &str = "\
     activate_skill ask_user cli_help codebase_investigator complete_task enter_plan_mode \
     exit_plan_mode generalist get_internal_docs invoke_agent list_background_processes \
@@ -295,7 +295,7 @@ impl Policy {
             let (Some(file), Some(number)) = (&rule.source.file, rule.source.number) else {
                 continue;
             };
-            // Names of other servers' tools are known to the servers only.
+            // Only an MCP server knows the names of its tools.
             let is_of_server = |name: &str| {
                 rule.server.is_some() || name.starts_with("mcp_") || name.contains("__")
             };
@@ -465,7 +465,7 @@ impl Policy {
                         return false;
                     }
                 }
-                // Another call may not be denied.
+                // The rule denies some calls of the tool, and another call may run.
                 (_, Decision::Deny) => {}
                 _ => return true,
             }
@@ -541,7 +541,7 @@ pub enum SessionGrant<'a> {
 }
 
 impl SessionGrant<'_> {
-    /// Returns how the question puts it.
+    /// Returns what is allowed, in the words of the question.
     pub fn words(self) -> &'static str {
         match self {
             SessionGrant::Programs { .. } => "these programs",

@@ -13,7 +13,7 @@ pub(super) fn judge(policy: &Policy, asked: Inquiry<'_>) -> Verdict {
         return verdict;
     }
     let Some(patches) = parsed(asked.call) else {
-        // The tool will refuse it; nothing may happen if it does not.
+        // The tool refuses such a patch. In case it does not, a person is asked first.
         let rule = "built in: a patch that can't be read changes files that are not known";
         return if asked.mode == super::Mode::Yolo {
             verdict
@@ -50,7 +50,8 @@ pub(super) fn judge(policy: &Policy, asked: Inquiry<'_>) -> Verdict {
     verdict
 }
 
-/// Returns the paths that a call of `apply_patch` changes; `None` if it is none, or can't be read.
+/// Returns the paths that a call of `apply_patch` changes, or `None` if the call is of another tool
+/// or its patch can't be read.
 pub(super) fn paths(call: &PolicyCall<'_>) -> Option<Vec<String>> {
     let patches = is_patch(call).then(|| parsed(call))??;
     let effects = patches.iter().flat_map(FilePatch::effects);
@@ -71,7 +72,8 @@ fn parsed(call: &PolicyCall<'_>) -> Option<Vec<FilePatch>> {
     given.next().is_none().then_some(patch)
 }
 
-/// Returns the verdict of a rule that restricts the change of a file by another tool.
+/// Returns the verdict of the rule that applies if `tool` makes the same change of `file`, unless
+/// it allows that. `None` means that no rule restricts the change.
 fn restriction(
     policy: &Policy,
     asked: Inquiry<'_>,
@@ -105,7 +107,7 @@ fn restriction(
             texts: &texts,
             is_ambiguous,
         };
-        // A list of the tools that there are says nothing about files.
+        // `tools.core` lists which tools there are, and says nothing about files.
         let mut rules = policy
             .rules
             .iter()

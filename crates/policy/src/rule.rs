@@ -154,14 +154,14 @@ impl Rule {
             }
         };
         let counts = |alias: &str| restricts || RENAMED.contains(&alias);
-        // Of a discovered tool whose own name is taken the prefix is part of its name. What
-        // restricts the other tool restricts this one.
+        // If the own name of a discovered tool is taken, it is called by the name with the prefix.
+        // Rules that restrict the tool with the bare name restrict it as well.
         let prefixed = || call.name.strip_prefix("discovered_tool_");
         is(call.name)
             || pattern == call.name
             || restricts && prefixed().is_some_and(is)
             || call.aliases.iter().any(|alias| counts(alias) && is(alias))
-            // `replace` of today's Gemini CLI is both of our tools.
+            // `replace` of Gemini CLI corresponds to our `replace` and to our `smart_edit`.
             || restricts && call.name == "smart_edit" && is("replace") && self.source.number.is_some()
     }
 
@@ -220,7 +220,7 @@ fn begins(prefix: &str, subject: &RuleSubject<'_>, is_sure: bool) -> bool {
         (Some(command), true) if is_plain => {
             command.begins_exactly_with(prefix) && is_written(prefix, subject)
         }
-        // A whole line that is not understood is dealt with later.
+        // If a whole line is not understood, `ask_if_not_understood` deals with it.
         (_, true) => !(subject.is_part && subject.is_unknown) && is_written(prefix, subject),
         (Some(command), false) => subject.is_unknown || command.may_run(prefix) || by_text(),
         (None, false) => {
@@ -260,7 +260,8 @@ impl Pattern {
         let Some(command) = subject.command else {
             return subject.is_unknown;
         };
-        // As the shell reads it: without quotes, with single spaces, without a directory.
+        // The command as the shell reads it: without quotes, with single spaces, without a
+        // directory.
         let known: Vec<&str> = command.words.iter().map_while(Option::as_deref).collect();
         let is_known = known.len() == command.words.len();
         if let (PatternTarget::CommandsOf(first), Some(name)) = (&self.about, known.first())
@@ -286,8 +287,9 @@ impl Pattern {
     }
 }
 
-/// Returns true if `pattern`, of the form `SERVER_TOOL` without its prefix, matches this tool. Each
-/// half may be `*`. `is_like` decides about a `*` within the tool's name.
+/// Returns true if `pattern` matches this tool. It is what follows `mcp_` in a name of the form
+/// `mcp_SERVER_TOOL`, and each half may be `*`. `is_like` decides about a `*` within the tool's
+/// name.
 fn names_qualified(
     pattern: &str,
     server: &str,

@@ -28,12 +28,13 @@ pub(super) fn is_known_safe(
     let Some(Some(name)) = command.words.first() else {
         return false;
     };
-    // Not behind assignments, and not in quotes.
+    // The line must begin with the name: not with an assignment, and not with a quote.
     if !command.text.trim_start().starts_with(name) {
         return false;
     }
     let args: Option<Vec<&str>> = command.words[1..].iter().map(Option::as_deref).collect();
-    // Patterns mean what the disk says: nothing that is here, and perhaps an option.
+    // What a pattern becomes depends on the files that exist: an argument may be missing or be an
+    // option.
     let args = args.filter(|_| !is_expanded(understood));
     let leaves = |path: &str| leaves(path, root);
     let prints_anything = programs::PRINT_ANYTHING.contains(&name.as_str());
@@ -89,7 +90,7 @@ fn leaves(path: &str, root: &Path) -> bool {
     let full = own.join(path);
     let there = match std::fs::canonicalize(&full) {
         Ok(there) => Some(there),
-        // What is not there can't be left again.
+        // It can't be known where `..` leads after a name that does not exist.
         Err(_) if path.components().any(|part| part == Component::ParentDir) => None,
         Err(_) => full
             .ancestors()

@@ -74,8 +74,8 @@ fn file_of(settings: &Settings, key: &str) -> PathBuf {
     }
 }
 
-/// Expands a list of the settings into one rule per entry. The list itself names no tool, so it
-/// matches nothing.
+/// A rule without tools stands for a whole list of the settings. From it these methods make one
+/// rule for each entry.
 impl Rule {
     fn with_entry(&self, entry: &str) -> Self {
         let mut rule = self.clone();
@@ -96,7 +96,8 @@ impl Rule {
     fn for_entry(&self, entry: &str) -> Option<Self> {
         let Entry { tool, prefix } = Entry::parse(entry);
         let is_shell = is_shell(&tool);
-        // The prefix is part of the name of a discovered tool whose own name is taken.
+        // An entry with `discovered_tool_` may also mean a tool that has this prefix in its name,
+        // because its own name was taken.
         let whole = entry.trim();
         let prefixed = (whole != tool && prefix.is_none()).then(|| whole.to_owned());
         let condition = match prefix {
@@ -118,7 +119,7 @@ impl Rule {
     }
 }
 
-/// Returns true if an entry of `--allowed-tools` allows any call of one of these tools.
+/// Returns true if an entry of `--allowed-tools` is about the tool of one of these calls.
 pub fn is_about_one<'a>(entry: &str, mut calls: impl Iterator<Item = PolicyCall<'a>>) -> bool {
     let rule = Rule::new(Decision::Allow, Tier::User, 0).for_entry(entry);
     rule.is_some_and(|rule| calls.any(|call| rule.is_for(&call)))

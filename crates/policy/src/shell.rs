@@ -49,7 +49,7 @@ pub fn is_shell(tool: &str) -> bool {
 
 impl Policy {
     pub(super) fn check_line(&self, asked: Inquiry<'_>, line: &str) -> Verdict {
-        // What the line holds makes no difference.
+        // Without rules, the mode yolo allows every line.
         if self.rules.is_empty() && asked.mode == Mode::Yolo {
             return self.verdict(None, asked);
         }
@@ -166,7 +166,8 @@ impl Policy {
         verdict: Verdict,
     ) -> Verdict {
         let Inquiry { call, mode, .. } = asked;
-        // Git starts programs that files name, which must not be there without approval.
+        // Files of a project name programs that git starts. None of them may have been written
+        // without a person's approval.
         let trusts_git =
             || mode != Mode::AutoEdit && !self.edits_are_agreed && self.trust.is_trusted();
         let may_be_safe = verdict.decision == Decision::AskUser

@@ -23,7 +23,8 @@ pub struct PolicyOptions {
     pub approval: Option<Mode>,
     /// `--policy`: files and directories in the place of `~/.gemini/policies`.
     pub policy: Vec<PathBuf>,
-    /// `--allowed-tools`.
+    /// `--allowed-tools`: entries such as `glob` or `run_shell_command(git)`, which need no
+    /// approval.
     pub allowed: Vec<String>,
 }
 
@@ -189,7 +190,7 @@ impl Policy {
         match files_in(path, FileOwner::Users) {
             Ok(files) => self.add_files(&files, FileOwner::Users, tier, true),
             Err(e) if e.kind() == ErrorKind::NotFound && !must_exist => {}
-            // Nothing is there where what should hold it is not a directory.
+            // A file in place of a directory above `path` means that there are no policies.
             Err(e) if e.kind() == ErrorKind::NotADirectory && !must_exist && !path.exists() => {}
             Err(e) if e.kind() == ErrorKind::NotADirectory => {
                 self.add_files(&[path.to_owned()], FileOwner::Users, tier, true);

@@ -114,7 +114,7 @@ fn translated(pattern: &str) -> String {
                 if chars.next_if(|(_, c)| *c == '^').is_some() {
                     out.push('^');
                 }
-                // JavaScript has an empty class, which a closing bracket ends at once.
+                // In JavaScript, `[]` matches nothing and `[^]` matches any character.
                 if chars.next_if(|(_, c)| *c == ']').is_some() {
                     in_class = false;
                     let is_any = out.ends_with('^');
@@ -128,7 +128,7 @@ fn translated(pattern: &str) -> String {
             }
             '&' | '~' if in_class => out.extend(['\\', c]),
             '-' if in_class => {
-                // A range is one between two characters only.
+                // A dash that is not between two characters is literal.
                 let is_edge = out.ends_with(['[', '^']) || pattern[at + 1..].starts_with(']');
                 let is_beside_class = out.ends_with("A-Za-z_") || out.ends_with("0-9");
                 out.push_str(if is_edge || is_beside_class {

@@ -93,7 +93,8 @@ impl Place {
         bash
     }
 
-    /// All that is there: modes, times of change and content. Git refreshes what it knows of files.
+    /// All that is there: modes, times of change and content. The index of git is left out, because
+    /// git refreshes it when it reads.
     fn seen(&self) -> Seen {
         let mut seen = Seen::new();
         let mut left = vec![self.directory.path().to_owned()];

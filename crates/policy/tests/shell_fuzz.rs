@@ -86,7 +86,8 @@ impl Place {
         bash
     }
 
-    /// Runs a line as the tool does, until it ends or the program has run. Whether it has.
+    /// Runs a line as the tool does, until it ends or the program has run. Returns true if the
+    /// program has run.
     fn runs(&self, line: &str, limit: Duration) -> bool {
         let mark = self.path("ran");
         let _ = fs::remove_file(&mark);
@@ -99,8 +100,8 @@ impl Place {
                 let _ = fs::remove_file(path);
             }
         }
-        // A value for what reads it. No script: what a file holds that a line runs by its name is
-        // not judged.
+        // A file to read, which runs the program if it is taken for a number. It is not a valid
+        // script, because scripts that a line runs by their names are not judged.
         fs::write(self.work().join("f"), "a[$(evil)] )\n").expect("a file");
         let mut bash = self.bash(line);
         let Ok(mut child) = bash.spawn() else {
@@ -236,7 +237,7 @@ fn no_program_that_is_denied_or_not_allowed_runs() {
     );
 }
 
-/// Ways to a program that have been overlooked before. Bash runs it by each.
+/// Lines by which bash runs the program, each in a way that has been overlooked before.
 const ROUNDABOUT: &[&str] = &[
     "echo evil > >(bash); wait; sleep 0.2",
     "exec <<< evil; bash",
@@ -453,14 +454,14 @@ fn ways_round_a_rule_that_denies_end_in_a_refusal() {
             if deny.lets_run(line).is_some() {
                 wrong.push(format!("let run: {line:?}"));
             }
-            // Only what really leads there says something.
+            // A line that does not run the program proves nothing.
             if is_here(line) && !place.runs(line, KNOWN_LIMIT) {
                 wrong.push(format!("leads nowhere: {line:?}"));
             }
         }
         wrong
     };
-    // Some of them wait.
+    // Some lines wait, so four threads share them.
     let wrong = std::thread::scope(|scope| {
         let parts = ROUNDABOUT.chunks(ROUNDABOUT.len().div_ceil(4));
         let parts: Vec<_> = parts
@@ -612,7 +613,7 @@ fn lines_of_every_day_are_understood() {
     assert!(refused.is_empty(), "{refused:#?}");
 }
 
-/// Lines that show what they do.
+/// Lines whose output and exit status show what they do.
 const SHOWN: &[&str] = &[
     "echo hi > a; cat a; wc -l < a",
     "for f in 1 2 3; do echo \"n$f\"; done | tail -n 2",

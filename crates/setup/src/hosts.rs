@@ -23,7 +23,7 @@ use std::sync::LazyLock;
 
 pub(crate) const NAME: &str = "gemini-tools";
 
-/// Our server, as it is named in the entries of the files, in the place of its command.
+/// The entries in the host files contain this word where our server's path belongs.
 const SERVER: &str = "serve_tools";
 
 include!(concat!(env!("OUT_DIR"), "/hosts.rs"));
@@ -51,36 +51,38 @@ pub struct Host {
     user: Vec<String>,
     #[serde(default)]
     user_macos: Vec<String>,
-    /// The project's; none if the host has no settings of a project.
+    /// The project's settings files; empty if the host has none for a project.
     #[serde(default)]
     project: Vec<String>,
     pub(crate) moved: Option<Moved>,
-    /// The user's and the project's directory of skills.
+    /// The directories of skills: the user's, relative to the home directory, and the project's.
     #[serde(default = "usual_skills")]
     skills: [String; 2],
-    /// The keys that lead to the servers.
+    /// The keys that lead to the object that contains all servers, outermost first.
     #[serde(default = "usual_servers")]
     pub(crate) servers: Vec<String>,
     pub(crate) syntax: Syntax,
     entry: Map<String, Value>,
-    /// The key of an entry's own variables.
+    /// The key under which an entry sets environment variables for its server.
     #[serde(default = "usual_env")]
     pub(crate) env: String,
     #[serde(default)]
     passes: Passes,
-    /// The key under which an entry lists the variables that are passed on to its server.
+    /// The key under which an entry lists the variables that are passed on to its server; `None` if
+    /// the host has no such list.
     pub(crate) listed: Option<String>,
     /// How the user can switch off the host's questions, if that would affect its plan mode, too.
     pub(crate) unasked: Option<Unasked>,
-    /// The behaviour.
+    /// How the host behaves towards a server of tools.
     #[serde(default)]
     pub facts: HostFacts,
     /// What a user should do first after the set-up.
     pub next: String,
 }
 
-/// A variable that names another directory in the place of the first of these in the home directory
-/// that a path begins with.
+/// An environment variable that moves files of the user. If it is set, a path that begins with one
+/// of `directories` is not relative to the home directory: the variable's value replaces that
+/// beginning.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Moved {
@@ -88,14 +90,14 @@ pub(crate) struct Moved {
     directories: Vec<String>,
 }
 
-/// The variables that reach a server, beside those of its entry.
+/// Which variables of the host's environment a server gets, besides those that its entry sets.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Passes {
     #[default]
     All,
     AllButKeys,
-    /// Only a few of the system's.
+    /// Only a few that the system sets.
     Few,
 }
 
@@ -131,7 +133,7 @@ pub struct HostFacts {
 pub(crate) struct Started<'a> {
     pub(crate) command: &'a str,
     pub(crate) arguments: Vec<&'a str>,
-    /// The key of the entry that it is below.
+    /// The key of the entry under which the command was found.
     pub(crate) key: String,
 }
 
@@ -139,7 +141,7 @@ pub(crate) struct Started<'a> {
 pub static HOSTS: LazyLock<Vec<Host>> = LazyLock::new(|| FILES.iter().filter_map(parsed).collect());
 
 fn parsed((name, text): &(&'static str, &str)) -> Option<Host> {
-    // A test holds that none is left out.
+    // A file that can't be parsed would be left out. A test makes sure that there is none.
     let host: Host = toml::from_str(text).ok()?;
     Some(Host { name, ..host })
 }
@@ -157,7 +159,7 @@ fn usual_env() -> String {
 }
 
 impl HostFacts {
-    /// Returns the facts with their subjects.
+    /// Returns the facts, each with its subject.
     pub fn all(&self) -> [(&'static str, &str); 6] {
         [
             ("project's file", &self.trust),
@@ -186,7 +188,7 @@ impl Host {
         self.name == "gemini"
     }
 
-    /// Returns the version that was run, or the document that the facts are from.
+    /// Returns where the facts are from: the version that was run, or the document.
     pub fn seen(&self) -> &str {
         match &*self.run {
             "" => &self.documentation,
@@ -235,8 +237,9 @@ impl Host {
         moved().unwrap_or_else(|| home.join(path))
     }
 
-    /// Returns our entry, with `server` as its command. If the host passes on only listed
-    /// variables, they list an API key for the web tools and every variable that restricts calls.
+    /// Returns our entry, with `server` as its command. If the host only passes on listed
+    /// variables, the entry lists an API key for the web tools, every variable that restricts
+    /// calls, and the variable that moves the host's files if it is set.
     pub(crate) fn entry(&self, server: &str) -> Map<String, Value> {
         let mut entry = self.entry.clone();
         for value in entry.values_mut() {
@@ -257,7 +260,8 @@ impl Host {
         way_to_server(&self.entry).unwrap_or_default()
     }
 
-    /// Returns the command of an entry: where our own has it, or under the key that most hosts use.
+    /// Returns the command of an entry: the one in the place where our own entry has it, or else
+    /// the one under the key `command`, which most hosts use.
     pub(crate) fn started<'a>(&self, entry: &'a Value) -> Option<Started<'a>> {
         let usual = || started_at(entry, &["command".to_owned()]);
         started_at(entry, &self.command_at()).or_else(usual)
@@ -417,7 +421,7 @@ mod tests {
     fn generated_facts_are_in_the_book() {
         const PAGE: &str = "docs/other-hosts.md";
         let page = std::fs::read_to_string(checkout().join(PAGE)).expect("the page");
-        // Those that were run come first.
+        // Hosts that were run come first.
         let mut hosts: Vec<&Host> = HOSTS.iter().collect();
         hosts.sort_by_key(|host| host.run.is_empty());
         let known = |text: &str| {

@@ -1,10 +1,10 @@
-//! What the functions of this crate answer.
+//! The results that this crate returns.
 
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 use std::ops::Range;
 
-/// A line that parsed before a change, or was not there, and does not parse now.
+/// A line that does not parse after a change, though it did before or is new.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SyntaxError {
     /// The line in the new text, counted from 1.
@@ -22,9 +22,9 @@ pub struct Symbol {
     pub name: String,
     /// First line, counted from 1.
     pub line: usize,
-    /// Last line.
+    /// Last line, counted from 1.
     pub end_line: usize,
-    /// Number of symbols around it.
+    /// The number of symbols that enclose this one.
     pub depth: usize,
 }
 
@@ -36,9 +36,9 @@ impl Symbol {
     }
 }
 
-/// Returns the text of an outline, a line for each symbol that is not within the lines `shown`,
-/// counted from 1, in at most `bytes` and a note. Where there are too many, those that are deepest
-/// within others are left out first.
+/// Formats an outline with one line for each symbol. Symbols that lie wholly within the lines
+/// `shown`, counted from 1, are omitted. The text has at most `bytes` bytes, plus a note that says
+/// how many symbols are left out for that; the most deeply nested ones are left out first.
 #[must_use]
 pub fn outline_text(symbols: &[Symbol], shown: Range<usize>, bytes: usize) -> String {
     let hidden =

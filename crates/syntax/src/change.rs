@@ -1,38 +1,41 @@
-//! Where two versions of a text differ, and the parts around that which can be parsed alone.
+//! Finds where two versions of a text differ, and parts around the difference that may be parsed
+//! alone.
 
 use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-/// A part of at most so many lines is tried before the larger ones around it.
+/// Parts of up to this many lines are tried, the largest first, before larger ones.
 const PART_LINES: usize = 400;
 
-/// Words that go on with what an earlier line of the same depth has begun.
+/// Words with which a line continues what an earlier line of the same indentation has begun.
 const CONTINUING: [&str; 15] = [
     "else", "elif", "elsif", "except", "finally", "catch", "end", "then", "do", "done", "fi",
     "esac", "when", "rescue", "ensure",
 ];
 
-/// The lines of two versions, which are the same but for one range.
+/// The lines of two versions of a text, and the only range in which they differ.
 pub(crate) struct Change<'t> {
     old: Vec<&'t str>,
     new: Vec<&'t str>,
-    /// The range that differs, of the old lines and of the new ones.
+    /// The lines of `old` that differ. `new_range` has those of `new` in their place.
     old_range: Range<usize>,
     new_range: Range<usize>,
 }
 
-/// A part of both versions that holds all that differs.
+/// A range of lines of both versions that contains all differences.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Part {
-    /// Blanks before its least deep line, which all are without when it is parsed.
+    /// The indentation of the least indented line, in blanks. It is removed from all lines before
+    /// the part is parsed.
     depth: usize,
     pub(crate) old: Range<usize>,
     pub(crate) new: Range<usize>,
 }
 
 impl Part {
-    /// Returns true if nothing is around it that could give it another meaning.
+    /// Returns true if the part is not indented, so that nothing around it could change its
+    /// meaning.
     pub(crate) fn is_outermost(&self) -> bool {
         self.depth == 0
     }
@@ -66,8 +69,9 @@ impl<'t> Change<'t> {
         part.new == (0..self.new.len())
     }
 
-    /// Returns the parts in the order to try them in: the largest that is small first, then those
-    /// within it, then those around it. Whether one can be parsed alone is seen when it is tried.
+    /// Returns the parts in the order in which they should be tried: first the largest that has up
+    /// to [`PART_LINES`] lines, then the smaller ones within it, then the larger ones around it.
+    /// Whether a part can be parsed alone is found out by trying.
     pub(crate) fn parts(&self) -> Vec<Part> {
         let changed = self.old[self.old_range.clone()].iter();
         let changed = changed.chain(&self.new[self.new_range.clone()]);
@@ -105,7 +109,7 @@ impl<'t> Change<'t> {
         }
     }
 
-    /// Returns the old text of a part, and the new one, each line without the part's depth.
+    /// Returns the old and the new text of a part, without the part's indentation.
     pub(crate) fn texts(&self, part: &Part) -> (String, String) {
         let text = |lines: &[&str]| {
             let lines = lines.iter().map(|line| {
@@ -120,14 +124,13 @@ impl<'t> Change<'t> {
         )
     }
 
-    /// Returns the ranges of new lines that differ from old ones. Where lines were only taken
-    /// away, that is the line after them.
+    /// Returns the ranges of new lines that differ from old ones. If lines were only removed, the
+    /// range is the line after them. If the time is up, the ranges are larger than necessary.
     pub(crate) fn hunks(&self, budget: Duration) -> Vec<Range<usize>> {
         let old = &self.old[self.old_range.clone()];
         let new = &self.new[self.new_range.clone()];
         let from = self.new_range.start;
         let last = self.new.len().saturating_sub(1);
-        // Past it the ranges are larger than they need be.
         let until = Instant::now() + budget;
         capture_diff_slices_deadline(Algorithm::Myers, old, new, Some(until))
             .iter()
@@ -140,7 +143,7 @@ impl<'t> Change<'t> {
             .collect()
     }
 
-    /// Returns true if the preprocessor of C reads some of the lines that differ.
+    /// Returns true if a line that differs is a directive of the C preprocessor.
     pub(crate) fn has_directives(&self) -> bool {
         let old = self.old[self.old_range.clone()].iter();
         let mut changed = old.chain(&self.new[self.new_range.clone()]);
@@ -152,14 +155,14 @@ impl<'t> Change<'t> {
     }
 }
 
-/// Returns the number of blanks before a line's text; `None` for a blank line.
+/// Returns the number of spaces and tabs before a line's text; `None` for a blank line.
 fn depth(line: &str) -> Option<usize> {
     let text = line.trim_start_matches([' ', '\t']);
     (!text.trim().is_empty()).then(|| line.len() - text.len())
 }
 
-/// Returns the depth of a line that may begin something: blank lines don't, nor those that go on
-/// with what stands before them.
+/// Returns the indentation of a line that may begin a statement or definition. Returns `None` for
+/// blank lines and for those that continue what earlier lines have begun.
 fn begins(line: &str) -> Option<usize> {
     let text = line.trim_start();
     let word = text.split(|c: char| !c.is_alphanumeric()).next();

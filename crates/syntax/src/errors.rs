@@ -1,9 +1,9 @@
-//! Errors of a new text that the old one did not have.
+//! Finds syntax errors that a change has introduced.
 //!
-//! A text may hold what its grammar does not know, so that errors in it say nothing by themselves.
-//! What counts is a part around the change that parses in the old text, and does not in the new
-//! one; that the whole new text has an error there is asked besides, because a part may mean
-//! something else alone. Most edits cost the parsing of one such part.
+//! Valid text may contain what the grammar does not know, so an error alone means nothing. The
+//! change is blamed only if a part around it parsed in the old text and does not in the new one.
+//! The part may mean something else out of its context, so the whole new text must have an error
+//! there as well. Most edits cost the parsing of one such part.
 
 use crate::change::{Change, Part};
 use crate::parser::{TimedParser, is_source};
@@ -11,13 +11,13 @@ use crate::{BUDGET, Language, SyntaxError};
 use std::ops::Range;
 use tree_sitter::{Node, Tree};
 
-/// Errors that one change names.
+/// The most errors that are reported for one change.
 const MAX_ERRORS: usize = 3;
 
-/// Longer lines are cut, in characters.
+/// The text of a reported line is cut after this many characters.
 const LINE_CHARS: usize = 120;
 
-/// Places that are looked at of one tree; a text that is wrong throughout has many.
+/// The most errors that are collected from one tree; a text that is wrong throughout has many.
 const MAX_FAULTS: usize = 1_000;
 
 /// Returns at most three syntax errors that `new` has and `old` does not, by line.
@@ -48,12 +48,12 @@ struct Judge<'t> {
     parser: TimedParser,
     change: Change<'t>,
     new: &'t str,
-    /// The lines with errors of the whole new text, when they were needed.
+    /// The ranges of lines with errors in the whole new text; `None` until they are needed.
     faults: Option<Vec<Range<usize>>>,
 }
 
 impl Judge<'_> {
-    /// Returns `None` if there was no time left.
+    /// Returns the errors that the change has introduced, or `None` if the time is up.
     fn judge(&mut self) -> Option<Vec<SyntaxError>> {
         let mut parts = self.change.parts();
         parts.push(self.change.whole());
@@ -70,8 +70,9 @@ impl Judge<'_> {
             if faults.is_empty() {
                 break;
             }
-            // Macros make text that no grammar of C knows, but leave brackets and quotes in pairs,
-            // unless the two branches of a condition have a part each.
+            // Code with macros may not parse as C at all, but its brackets and quotes are in pairs.
+            // Only a change that breaks up pairs is therefore reported, and not if preprocessor
+            // directives changed, because each branch of an `#if` may have its own part of a pair.
             let is_odd = old_is_balanced && !is_balanced && !self.change.has_directives();
             if self.has_macros() && !is_odd {
                 break;
@@ -87,8 +88,9 @@ impl Judge<'_> {
         matches!(self.parser.language, Language::C | Language::Cpp)
     }
 
-    /// Returns the lines of the new text that the errors of a part's text are in, and whether its
-    /// brackets and quotes are in pairs.
+    /// Returns the lines, counted in the new text, in which a part's text has errors, and whether
+    /// its brackets and quotes are in pairs (always true for languages without macros). Returns
+    /// `None` if the time is up.
     fn faults_of(&mut self, text: &str, part: &Part) -> Option<(Vec<Range<usize>>, bool)> {
         let is_php = self.parser.language == Language::Php && part.new.start > 0;
         let tree = if is_php {
@@ -107,7 +109,8 @@ impl Judge<'_> {
             let tree = self.parser.parse(self.new)?;
             self.faults = Some(faults(&tree, self.parser.language));
         }
-        // What an outermost part leaves open may be seen at the end of the file.
+        // If an outermost part leaves a bracket open, the parser may only notice it at the end of
+        // the file.
         let end = (!part.is_outermost()).then_some(part.new.end);
         let mut faults = self.faults.iter().flatten();
         Some(
@@ -116,8 +119,8 @@ impl Judge<'_> {
         )
     }
 
-    /// Names the changed lines that are answerable: those in the lines that don't parse, the
-    /// smallest such ranges first, or else those that are nearest.
+    /// Returns the changed lines to blame: for each range of lines that does not parse, the
+    /// smallest first, a changed line within the range, or else the nearest one before it.
     fn report(&self, mut faults: Vec<Range<usize>>) -> Vec<SyntaxError> {
         let hunks = self.change.hunks(BUDGET);
         faults.sort_by_key(|lines| (lines.len(), lines.start));
@@ -182,7 +185,7 @@ fn is_balanced(tree: &Tree) -> bool {
     }
 }
 
-/// Returns the ranges of lines that did not parse, or where something is missing.
+/// Returns the ranges of lines that did not parse, or in which a token is missing.
 fn faults(tree: &Tree, language: Language) -> Vec<Range<usize>> {
     let is_python = language == Language::Python;
     let mut faults = Vec::new();
@@ -209,7 +212,8 @@ fn faults(tree: &Tree, language: Language) -> Vec<Range<usize>> {
     }
 }
 
-/// Returns true if something is missing in a node that has no name, such as the end of a line.
+/// Returns true if a node has an error that none of its children has: a token without a node of its
+/// own, such as the end of a line, is missing.
 fn lacks_hidden(node: Node<'_>) -> bool {
     let mut cursor = node.walk();
     node.has_error() && !node.children(&mut cursor).any(|child| child.has_error())
@@ -219,8 +223,9 @@ fn lines_of(node: Node<'_>) -> Range<usize> {
     node.start_position().row..node.end_position().row + 1
 }
 
-/// Returns the first line of a block of Python that is indented otherwise than the line before
-/// it, or the place of a block without a statement: the grammar takes both.
+/// Finds indentation errors of Python, which the grammar accepts: returns the first statement of a
+/// block that begins a line at another column than the block's first statement, or a block without
+/// a statement.
 fn misplaced(node: Node<'_>) -> Option<Range<usize>> {
     if !matches!(node.kind(), "block" | "module") {
         return None;

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Defines the languages: for each the ends of its files' names, its grammar, and the queries that
-/// find definitions, those that come with the grammar first.
+/// Defines the languages: for each the endings of its files' names, its grammar, and the queries
+/// that find definitions, first the one that comes with the grammar.
 macro_rules! languages {
     ($($(#[$doc:meta])* $name:ident: [$($end:literal),*], $grammar:expr, [$($query:expr),*];)*) => {
         /// A language that files are written in.
@@ -95,7 +95,7 @@ languages! {
     ];
     /// Ruby.
     Ruby: ["rb", "rake", "gemspec"], tree_sitter_ruby::LANGUAGE, [tree_sitter_ruby::TAGS_QUERY];
-    /// PHP, with the text around it.
+    /// PHP, including the text outside of `<?php … ?>`.
     Php: ["php"], tree_sitter_php::LANGUAGE_PHP, [tree_sitter_php::TAGS_QUERY];
     /// Shell, as bash reads it.
     Bash: ["sh", "bash"], tree_sitter_bash::LANGUAGE, [
@@ -130,7 +130,7 @@ const TYPESCRIPT: &str = "(type_alias_declaration name: (_) @name) @definition.t
     (internal_module name: (_) @name) @definition.namespace";
 
 impl Language {
-    /// Returns the language of a file, which its name or path tells.
+    /// Returns the language of a file by the ending of its name or path; `None` if it is unknown.
     #[must_use]
     pub fn of_name(name: &str) -> Option<Self> {
         let (_, end) = name.rsplit_once('.')?;

@@ -1,9 +1,10 @@
 //! Syntax errors that an edit makes, and outlines of source files, by the grammars of tree-sitter.
 //!
-//! [`new_errors`] compares two versions of a text and names what parsed before and does not any
-//! more. [`outline`] lists what a text defines. Both give up after [`BUDGET`], because a parser may
-//! take far longer on a text that was made to be slow, and say nothing then. Files and settings are
-//! left to others, and so is the process that this runs in: the grammars are C code.
+//! [`new_errors`] compares two versions of a text and names the lines that parsed before and do not
+//! any more. [`outline`] lists what a text defines. Both give up after [`BUDGET`] and return
+//! nothing, because a parser may take far longer on a text that was made to be slow. Reading files
+//! and settings is up to the callers, and so is the choice of a process to run this in, which
+//! matters because the grammars are C code.
 //!
 //! # Example
 //!
@@ -42,8 +43,9 @@ pub use outline::outline;
 
 use std::time::Duration;
 
-/// Processor time for one question, however many texts it parses.
+/// The processor time that one call of [`new_errors`] or [`outline`] may take, however many texts
+/// it parses.
 pub const BUDGET: Duration = Duration::from_millis(50);
 
-/// Larger texts are left out.
+/// Texts of more bytes are not parsed.
 pub const MAX_BYTES: usize = 1024 * 1024;

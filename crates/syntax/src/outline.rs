@@ -1,4 +1,4 @@
-//! What a text defines, by the queries for tags that come with the grammars.
+//! Lists what a text defines, by the queries that find definitions with each grammar.
 
 use crate::parser::{TimedParser, is_source, thread_time};
 use crate::{Language, Symbol};
@@ -10,13 +10,13 @@ use tree_sitter::{
     CaptureQuantifier, Node, Query, QueryCursor, QueryCursorOptions, StreamingIterator,
 };
 
-/// Symbols of one outline.
+/// The most symbols of one outline.
 const MAX_SYMBOLS: usize = 20_000;
 
-/// Longer names are cut, in characters.
+/// Names are cut after this many characters.
 const NAME_CHARS: usize = 80;
 
-/// Prefix of the captures that are definitions.
+/// The prefix of the names by which queries mark definitions.
 const DEFINITION: &str = "definition.";
 
 /// Returns what a text defines, by line. Returns nothing for texts that [`crate::new_errors`]
@@ -46,7 +46,7 @@ pub fn outline(text: &str, language: Language) -> Vec<Symbol> {
     symbols
 }
 
-/// Returns the query for the definitions of a language, which is made once in a process.
+/// Returns the query for the definitions of a language. Each is compiled only once in a process.
 fn query(language: Language) -> Option<Arc<Query>> {
     static QUERIES: Mutex<Option<HashMap<Language, Arc<Query>>>> = Mutex::new(None);
     let mut queries = QUERIES.lock().unwrap_or_else(PoisonError::into_inner);
@@ -111,7 +111,8 @@ fn matches(query: &Query, root: Node<'_>, text: &str, until: Duration) -> Vec<Sy
 }
 
 fn symbol(kind: &str, name: Node<'_>, mut node: Node<'_>, text: &str) -> Symbol {
-    // Some queries name only the declarator, and what is exported or decorated begins before.
+    // Some queries mark only the declarator, or a definition without the `export` or decorators
+    // before it. The node around these is the whole definition.
     while let Some(parent) = node.parent().filter(|parent| {
         let kind = parent.kind();
         kind.ends_with("_declarator")

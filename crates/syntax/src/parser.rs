@@ -1,4 +1,4 @@
-//! Parsing within a time, and which texts are parsed.
+//! Parses texts within a time limit, and decides which texts are parsed.
 
 use crate::{BUDGET, Language, MAX_BYTES};
 use rustix::time::{ClockId, clock_gettime};
@@ -6,13 +6,13 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 use tree_sitter::{ParseOptions, Parser, Tree};
 
-/// Longer lines are no person's.
+/// A text with a longer line was not written by a person.
 const MAX_LINE_BYTES: usize = 5_000;
 
-/// More bytes a line than this, in the mean, are a minifier's work.
+/// A text with more bytes per line on average was written by a minifier.
 const MEAN_LINE_BYTES: usize = 200;
 
-/// Words in the first lines of a file that a program wrote.
+/// Words in the first lines of a file that say that a program wrote it.
 const GENERATED: [&str; 4] = [
     "@generated",
     "DO NOT EDIT",
@@ -32,8 +32,9 @@ pub(crate) fn is_source(text: &str) -> bool {
             .any(|line| GENERATED.iter().any(|mark| line.contains(mark)))
 }
 
-/// Returns the processor time of this thread. It is what a question may cost: on a busy machine a question of a
-/// millisecond can wait for its turn longer than the whole budget, and would go without an answer.
+/// Returns the processor time of this thread, in which the time limit is measured. On a busy
+/// machine a request of one millisecond may wait longer than the whole limit for its turn, and
+/// should still be answered.
 pub(crate) fn thread_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(
@@ -50,7 +51,7 @@ pub(crate) struct TimedParser {
 }
 
 impl TimedParser {
-    /// Returns `None` if the grammar is of a version that the library does not take.
+    /// Returns `None` if the library does not support the grammar's version.
     pub(crate) fn new(language: Language) -> Option<Self> {
         let mut parser = Parser::new();
         parser.set_language(&language.grammar()).ok()?;
@@ -61,7 +62,7 @@ impl TimedParser {
         })
     }
 
-    /// Returns `None` if the time is over.
+    /// Returns the syntax tree, or `None` if the time is up.
     pub(crate) fn parse(&mut self, text: &str) -> Option<Tree> {
         let until = self.until;
         let mut is_over = |_: &_| {

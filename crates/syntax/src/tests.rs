@@ -1,8 +1,9 @@
-//! Each language is parsed, and has an outline.
+//! Each language can be parsed, and has an outline.
 
 use crate::{Language, new_errors, outline};
 
-/// A text of each language, what it defines, and a part that it can't do without.
+/// For each language: a file's name, its text, the outline, and a piece without which the text does
+/// not parse.
 const TEXTS: [(&str, &str, &str, &str); 19] = [
     (
         "a.rs",

@@ -23,10 +23,11 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Size of a read, in bytes.
+/// Size of a read from standard input, in bytes.
 const CHUNK: usize = 64 * 1024;
 
-/// Maximum calls that wait in memory: reading goes on when half of them have been begun.
+/// The most calls that wait in memory. When there are so many, reading stops until half of them
+/// have been started.
 const MAX_WAITING: usize = 1024;
 
 enum Request {
@@ -49,14 +50,14 @@ struct BatchCall {
     id: Option<String>,
     name: String,
     args: Value,
-    /// Annotations of the tool's MCP server when the caller judged the call.
+    /// The annotations that the tool's MCP server had declared when the caller judged the call;
+    /// `None` if the caller did not rely on any.
     annotations: Option<Map<String, Value>>,
     tail_calls: TailCalls,
 }
 
 impl BatchCall {
-    /// Reads the line with this number; the error says whose call it is, where that is known, and
-    /// what is wrong with it.
+    /// Parses a line. The error has the call's id, if it is known, and what is wrong with the line.
     fn parse(line: &[u8], number: usize) -> Result<Self, (Option<String>, String)> {
         let value = parse_json(line)
             .map_err(|e| (None, format!("it is not valid JSON: {}", e.in_line(number))))?;
@@ -85,7 +86,7 @@ impl BatchCall {
                 return Err((id, wrong));
             }
         };
-        // MCP and OpenAI's API write the second.
+        // MCP and OpenAI's API call them `arguments`.
         let ((args, Value::Null) | (Value::Null, args)) = (take("args"), take("arguments")) else {
             let wrong = "\"args\" and \"arguments\" are given, which mean the same";
             return Err((id, wrong.to_owned()));
@@ -106,8 +107,8 @@ impl BatchCall {
     }
 }
 
-/// Reads calls until the input ends and answers each. Returns the exit status: 1 if a call has
-/// failed.
+/// Reads calls until the input ends, and answers each of them. Returns the exit status: 1 if a call
+/// has failed.
 pub(crate) fn run(
     options: &'static CallToolOptions,
     cancel: &Cancellation,
@@ -141,9 +142,10 @@ struct Batch {
 #[derive(Default)]
 struct Queue {
     waiting: VecDeque<Request>,
-    /// Calls that have been begun.
+    /// How many calls have been started and not answered.
     running: usize,
-    /// Threads that take calls, without those whose call was given up.
+    /// How many threads make calls, without those whose call was given up because of its time
+    /// limit.
     workers: usize,
 }
 
@@ -158,7 +160,7 @@ impl Batch {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes lines from standard input, and waits for the last answer.
+    /// Reads lines from standard input and starts their calls. Returns when all have been answered.
     fn read(self: &Arc<Self>) {
         let mut buffer = ReadBuffer::new(CHUNK);
         let mut line = Vec::new();
@@ -195,7 +197,8 @@ impl Batch {
         self.wait_until(Queue::is_empty);
     }
 
-    /// Takes one line. A call that may change something is made alone, before the next is taken.
+    /// Starts the call of a line. A call that may change something runs alone: it starts when all
+    /// others have ended, and the next line is taken when it has ended itself.
     fn take(self: &Arc<Self>, line: &[u8], number: usize, is_too_long: bool) {
         if is_too_long {
             let reason = format!("Line {number} is longer than {MAX_BYTES} bytes.");
@@ -258,7 +261,7 @@ impl Batch {
             let worker = std::thread::Builder::new().spawn(move || own.work());
             queue.workers += usize::from(worker.is_ok());
         }
-        // No thread could be started: then this one does it.
+        // If there is no thread, because none could be started, this one makes the calls.
         while queue.workers == 0
             && let Some(request) = queue.waiting.pop_front()
         {
@@ -282,7 +285,7 @@ impl Batch {
         }
     }
 
-    /// Takes calls for as long as the process lives.
+    /// Makes the calls that wait, on a thread that ends with the process.
     fn work(self: &Arc<Self>) {
         let mut queue = self.lock();
         loop {
@@ -297,7 +300,8 @@ impl Batch {
             }
             drop(queue);
             if !self.answer(request) {
-                // The clock has answered this call, and another worker goes on.
+                // The call's time limit has passed, so the clock has answered it. Another worker
+                // has taken this one's place.
                 return;
             }
             queue = self.lock();
@@ -305,8 +309,8 @@ impl Batch {
         }
     }
 
-    /// Counts a call as answered. The reader is woken only when nothing is left: that costs as much as
-    /// a small call.
+    /// Counts a call as answered. The reader is not woken before all calls are answered, because
+    /// waking it costs as much as a small call.
     fn count_off(&self, queue: &mut Queue) {
         queue.running -= 1;
         if queue.is_empty() {
@@ -321,7 +325,8 @@ impl Batch {
         self.start(queue);
     }
 
-    /// Answers a request; `false` if the clock has answered it already.
+    /// Answers a request. Returns false if the clock has answered it already, because its time
+    /// limit has passed.
     fn answer(self: &Arc<Self>, request: Request) -> bool {
         match request {
             Request::Own(call) => self.answer_own(call),
@@ -339,7 +344,8 @@ impl Batch {
 
     fn answer_own(self: &Arc<Self>, request: BatchCall) -> bool {
         let form = match self.opened.options.form.unwrap_or_default() {
-            // A line of text would say neither where it ends nor whose answer it is.
+            // In these forms an answer would show neither where it ends nor which call it belongs
+            // to.
             Form::Text | Form::Lines | Form::Host => Form::Part,
             form => form,
         };
@@ -376,7 +382,8 @@ impl Batch {
         true
     }
 
-    /// Tells the clock to answer for a call that does not end in its time. Returns the call's number.
+    /// Makes the clock answer the call if it does not end within its time limit. Returns the number
+    /// that the clock gives to the call.
     fn watch(self: &Arc<Self>, request: &BatchCall, form: Form, cancel: &Cancellation) -> u64 {
         let own = Arc::clone(self);
         let (id, name) = (request.id.clone(), request.name.clone());
@@ -406,14 +413,14 @@ impl Batch {
         self.print(&answer, Form::Part, &self.cancel);
     }
 
-    /// Prints an answer. Forms that have no place for the call's id get it beside what they
-    /// have, because answers come in the order in which calls end.
+    /// Prints an answer. If its form has no field for the call's id, one is added, because answers
+    /// come in the order in which calls end.
     fn print(&self, answer: &Answer<'_>, form: Form, cancel: &Cancellation) {
         if status(answer, cancel) != 0 {
             self.has_failed.store(true, Ordering::Relaxed);
         }
         if let Some(text) = explanation(self.opened.options, answer) {
-            // Our own JSON, so that it parses.
+            // We have written this JSON ourselves, so it can be parsed.
             let mut value: Value = serde_json::from_str(text).unwrap_or_default();
             if let Some(id) = answer.id {
                 value["id"] = id.into();

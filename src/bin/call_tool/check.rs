@@ -25,10 +25,10 @@ use std::io::{ErrorKind, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// The tool that a check stands for: rules about calls are asked about it.
+/// A check searches files as this tool does, so the policy is asked about a call of it.
 const SEARCH: &str = "search_file_content";
 
-/// Keys of a search that is a check.
+/// The arguments of a search that may also be used as a check.
 const SEARCH_KEYS: [&str; 7] = [
     "case_sensitive",
     "exclude_pattern",
@@ -39,9 +39,9 @@ const SEARCH_KEYS: [&str; 7] = [
     "pattern",
 ];
 
-/// A reason for which nothing could be checked.
+/// Why nothing could be checked.
 enum Failure {
-    /// Faults of rule files.
+    /// What is wrong in rule files.
     Faults(Vec<Diagnostic>),
     Error(ToolError),
 }
@@ -52,7 +52,7 @@ impl From<ToolError> for Failure {
     }
 }
 
-/// A run to be made.
+/// A check that is ready to run.
 struct Check {
     session: Session,
     rules: RuleFile,
@@ -87,7 +87,8 @@ impl Check {
         Ok(check)
     }
 
-    /// Asks the policy whether files may be searched; the arguments of a search are checked as well.
+    /// Asks the policy whether files may be searched with these arguments, which are validated as
+    /// well.
     fn judge(
         &self,
         options: &CallToolOptions,
@@ -129,7 +130,7 @@ impl Check {
         }
     }
 
-    /// Makes a rule of the arguments of a search.
+    /// Makes the arguments of a search the only rule.
     fn read_search(
         &mut self,
         options: &CallToolOptions,
@@ -221,7 +222,7 @@ impl Check {
         Ok(())
     }
 
-    /// Runs the rules and prints what they find, or writes the baseline. Returns the exit status.
+    /// Checks the files and prints the findings, or updates the baseline. Returns the exit status.
     fn make(&mut self, options: &CallToolOptions, cancel: &Cancellation) -> Result<u8, Failure> {
         let known = self.known(options)?;
         let counting = known.clone().filter(|_| !options.update_baseline);
@@ -245,20 +246,22 @@ impl Check {
             .fail_level
             .or(self.rules.fail_level)
             .unwrap_or(Severity::Error);
-        // The order of levels begins with errors. A search that is a check fails whatever its level.
+        // More severe levels are smaller. If a search is used as a check, any finding is a breach,
+        // whatever its level.
         let is_breach = |level: Severity| level <= fails || options.check.is_empty();
         let mut found = outcome.findings.iter();
         Ok(
             match found.any(|finding| is_breach(rules[finding.rule].level)) {
                 true => FOUND,
-                // What is in there is not known.
+                // The files that could not be read may have findings.
                 false if outcome.unreadable > 0 => UNCHECKED,
                 false => 0,
             },
         )
     }
 
-    /// Refuses a check in which a rule was about no file: a typo must not pass for a clean project.
+    /// Refuses a check if one of its rules applies to no file: otherwise a typo in a pattern would
+    /// make the project look clean.
     fn check_seen(&self, outcome: &Outcome) -> Result<(), ToolError> {
         let rules = self.rules.rules.iter().zip(&outcome.seen);
         let mut unseen = rules.filter(|(rule, seen)| {
@@ -276,7 +279,8 @@ impl Check {
             .with_hint("Check its spelling: patterns count from the project's root."))
     }
 
-    /// Reads the baseline; `None` if there is none, which is right only where it is to be written.
+    /// Reads the baseline. Returns `None` if none is named, or if the file does not exist yet and
+    /// will be created.
     fn known(&self, options: &CallToolOptions) -> Result<Option<Baseline>, ToolError> {
         let Some(file) = &self.baseline else {
             if options.update_baseline {
@@ -353,7 +357,7 @@ impl Check {
     }
 }
 
-/// Makes the rule that the arguments of a search are.
+/// Converts the arguments of a search to a rule.
 fn rule_of_search(options: &CallToolOptions, args: &Value) -> Result<Rule, ToolError> {
     let text = |key: &str| args[key].as_str().filter(|text| !text.is_empty());
     let flag = |key: &str| args[key].as_bool().unwrap_or_default();
@@ -409,7 +413,7 @@ fn read_rule_file(file: &Path) -> Result<String, Diagnostic> {
     })
 }
 
-/// Says why nothing could be checked, in the form that was asked for. Returns the exit status.
+/// Prints why nothing could be checked, in the requested format. Returns the exit status.
 fn print_failure(options: &CallToolOptions, failure: Failure, cancel: &Cancellation) -> u8 {
     let mut report = CheckReport {
         suite: "call_tool --check".to_owned(),

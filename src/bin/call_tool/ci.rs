@@ -12,7 +12,8 @@ use std::num::NonZeroU32;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Refuses a tool that would change something before it turns out that it finds nothing.
+/// Refuses a tool that may change something. It is not for searches, and would otherwise have run
+/// before its result showed that.
 pub(crate) fn check_tool(options: &CallToolOptions, session: &Session) -> Result<(), ToolError> {
     let flag = match options.report {
         Some(_) => "--format",
@@ -30,7 +31,7 @@ pub(crate) fn check_tool(options: &CallToolOptions, session: &Session) -> Result
     .with_hint("Use it with search_file_content."))
 }
 
-/// Refuses a tool's result that has nothing to do with matches.
+/// Refuses the result of a tool that does not report matches.
 pub(crate) fn check(
     options: &CallToolOptions,
     result: ToolResult,
@@ -70,14 +71,14 @@ pub(crate) fn check(
     Ok(result)
 }
 
-/// Exit status of a search as a check that has found something, as grep's 1.
+/// Exit status of a check that has found something.
 pub(crate) const FOUND: u8 = 1;
 
 /// Exit status of a check that could not be made, which must not look like one that has found
 /// something.
 pub(crate) const UNCHECKED: u8 = 2;
 
-/// Returns the exit status for an answer that has `status` without `--fail-on-match`.
+/// Returns the exit status. `status` is the one that the answer has without `--fail-on-match`.
 pub(crate) fn status(options: &CallToolOptions, answer: &Answer<'_>, status: u8) -> u8 {
     if !options.fail_on_match {
         return status;
@@ -95,18 +96,18 @@ pub(crate) fn status(options: &CallToolOptions, answer: &Answer<'_>, status: u8)
     if number("matches") > 0 || data.contains_key("binaryFiles") {
         FOUND
     } else if number("unreadable") > 0 {
-        // What is in there is not known.
+        // The files that could not be read may have matches.
         UNCHECKED
     } else {
         0
     }
 }
 
-/// Stands for the found text in `--message`.
+/// The placeholder in `--message` for the text that was found.
 const TEXT: &str = "{text}";
 
-/// Returns the message for a match, from the user's and the found text, which a file that is not
-/// text does not have.
+/// Returns the message for a match. `own` is the user's message; `text` is what was found, or
+/// `None` in a file that is not text.
 fn message(own: Option<&str>, text: Option<&str>) -> String {
     const NO_TEXT: &str = "The file has a match.";
     match (own, text) {
@@ -116,7 +117,8 @@ fn message(own: Option<&str>, text: Option<&str>) -> String {
     }
 }
 
-/// Returns the document for CI, about what was found below `root`.
+/// Returns the report about an answer for CI. Its paths are relative to the repository; those that
+/// the answer has are relative to `root`.
 pub(crate) fn report(
     format: CiFormat,
     check: &CallToolOptions,
@@ -172,7 +174,7 @@ pub(crate) fn report(
     document(format, &report)
 }
 
-/// Returns a report as a document for CI.
+/// Returns a report in a format for CI.
 pub(crate) fn document(format: CiFormat, report: &CheckReport) -> Vec<u8> {
     match format {
         CiFormat::Sarif => to_line(&sarif(report)),

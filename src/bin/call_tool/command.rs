@@ -70,7 +70,7 @@ fn span(text: &str) -> Result<u64, String> {
     number.checked_mul(unit * 1000).ok_or_else(complaint)
 }
 
-/// Options of a call, which the options for the journal exclude.
+/// Options that are about calls, so that the options for the journal exclude them.
 const CALLS: [&str; 13] = [
     "NAME",
     "ARGUMENT",
@@ -87,10 +87,10 @@ const CALLS: [&str; 13] = [
     "selection",
 ];
 
-/// Options that exclude a report for CI, because they ask for another answer.
+/// Options that ask for another form of the answer, so that a report for CI excludes them.
 const OTHER_ANSWERS: [&str; 7] = ["batch", "from", "explain", "form", "text", "stream", "id"];
 
-/// Returns a parser of the forms of an answer; `json` is another name of the first.
+/// Returns a parser for the form of an answer. The form `part` can also be called `json`.
 fn form() -> impl TypedValueParser<Value = Form> {
     let names = Form::NAMES.map(|name| match Form::from_name(name) {
         Some(Form::Part) => PossibleValue::new(name).alias(Form::JSON),
@@ -108,7 +108,7 @@ fn level() -> impl TypedValueParser<Value = Severity> {
     })
 }
 
-/// Options that a check with rules of its own has no place for.
+/// Options that can't be combined with `--check`.
 const NOT_OF_CHECKS: [&str; 12] = [
     "NAME",
     "form",
@@ -124,7 +124,7 @@ const NOT_OF_CHECKS: [&str; 12] = [
     "propagate_status",
 ];
 
-/// Options that make a search a check: what is looked at, and how much may be found.
+/// Options that make a search a check: they say which files are checked, and how much may be found.
 const SELECTION: [&str; 5] = [
     "files_from",
     "changed",
@@ -133,7 +133,7 @@ const SELECTION: [&str; 5] = [
     "max",
 ];
 
-/// Options with which there is a report.
+/// Options that produce a report.
 const REPORTED: [&str; 7] = [
     "report",
     "check",
@@ -144,7 +144,7 @@ const REPORTED: [&str; 7] = [
     "max",
 ];
 
-/// Options that a search has no place for that is a check.
+/// Options that can't be combined with those of [`SELECTION`].
 const NOT_OF_SELECTIONS: [&str; 9] = [
     "form",
     "null",

@@ -11,8 +11,8 @@ use gemini_tools::tool::{Cancellation, Context, ToolError, ToolResult};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// Answers what came on standard input. Gives the exit status: that of the call, or 1 where one
-/// of several has failed.
+/// Answers the calls in `input`. Returns the exit status: that of the only call, or 1 if one of
+/// several has failed.
 pub(crate) fn run(
     options: &'static CallToolOptions,
     dialect: Dialect,
@@ -67,7 +67,7 @@ impl CallContext {
         self.session.as_ref().as_ref()
     }
 
-    /// Makes a call. Without a session the answer says why there is none.
+    /// Runs a call. If the session could not be opened, the answer says why.
     pub(crate) fn run<'a>(
         &self,
         name: &'a str,
@@ -86,8 +86,8 @@ impl CallContext {
     }
 }
 
-/// Makes the calls, those that only read at the same time; gives the answer to all, and the exit
-/// status.
+/// Makes the calls; those that only read run concurrently. Returns the answer to all of them, and
+/// the exit status.
 pub(crate) fn answer(
     opened: &CallContext,
     request: &mut DialectRequest,
@@ -128,7 +128,7 @@ pub(crate) fn answer(
     (request.answer(&answers), status)
 }
 
-/// The result of a call, and the token that could have ended it early.
+/// The result of a call, and the cancellation that may have ended it early.
 type Outcome = (Result<ToolResult, ToolError>, Cancellation);
 
 fn one(

@@ -4,14 +4,15 @@ use gemini_tools::colours::{self, Look};
 use gemini_tools::text::{harmless_lines, visible};
 use serde_json::Value;
 
-/// Returns the text of an explanation, which comes as a document of JSON: what the call does, where,
-/// whether it needs approval and which rule says so, and at last the diff of an edit.
+/// Converts an explanation from JSON to text: what the call does and where, whether it needs
+/// approval and by which rule, and the diff of an edit.
 pub(crate) fn text(json: &str, has_colours: bool) -> String {
-    // It is ours.
+    // We have written this JSON ourselves, so it can be parsed.
     let value: Value = serde_json::from_str(json).unwrap_or_default();
     let lines = |value: &Value| value.as_str().map(harmless_lines).unwrap_or_default();
     let line = |value: &Value| visible(value.as_str().unwrap_or_default()).into_owned();
-    // What follows a line feed in there looks like none of the facts below.
+    // Further lines of the description are indented, so that none can pass for one of the facts
+    // below.
     let mut out = lines(&value["description"]).replace('\n', "\n  ");
     out.push('\n');
     let mut fact = |name: &str, text: &str| {
@@ -39,7 +40,7 @@ pub(crate) fn text(json: &str, has_colours: bool) -> String {
     let needs = match policy["decision"].as_str() {
         Some("deny") => "the policy denies it",
         Some("ask_user") => "needed",
-        // What the tool itself would ask is up to the rules.
+        // That the tool itself would ask does not matter, because the rules decide.
         _ => "not needed",
     };
     let mut why = line(&policy["rule"]);

@@ -23,8 +23,9 @@ pub(crate) fn run(options: &CallToolOptions) -> u8 {
     }
 }
 
-/// Prints the help of `call_tool help` and `call_tool help NAME`, and returns the exit status. Returns
-/// `None` where a tool has the name help, or a host may mean one by it.
+/// Prints the help of `call_tool help` and `call_tool help NAME`, and returns the exit status.
+/// Returns `None` if a tool is named `help`, or if the caller may be a host that calls a tool of
+/// that name.
 pub(crate) fn asked_by_name(options: &CallToolOptions) -> Option<u8> {
     let is_typed = options.args.is_some() || is_stdout_terminal();
     if options.name != "help" || !is_typed || options.batch || options.from.is_some() {
@@ -60,7 +61,7 @@ fn tool_help(options: &CallToolOptions, name: &str) -> Result<String, ToolError>
     session.with_tool(name, &cx, |tool| help(tool, help_width()))
 }
 
-/// Returns the error of a command line without a tool's name, with the names.
+/// Returns the message for a command line that names no tool. It lists the names of all tools.
 pub(crate) fn name_a_tool() -> String {
     let mut text = "Name a tool".to_owned();
     if let Ok(session) = open_session(&CallToolOptions::default()) {

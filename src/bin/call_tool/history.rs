@@ -1,4 +1,4 @@
-//! `--history` and `--undo`: the changes that tools have made, and taking them back.
+//! `--history` and `--undo`: lists the changes that tools have made, and undoes them.
 
 use crate::options::CallToolOptions;
 use crate::print::{Medium, is_stdout_terminal, print, print_json, warn};
@@ -73,8 +73,8 @@ fn answer(options: &CallToolOptions, cancel: &Cancellation) -> Result<u8, ToolEr
     view.take_back(options, &home, &chosen, older, cancel)
 }
 
-/// Returns the entries that the command line names. An undo without ids, session and time is of the last change that
-/// stands.
+/// Returns which changes the command line selects. An undo without ids, session and time selects
+/// the latest change that was not undone.
 fn filter(
     options: &CallToolOptions,
     session: &Session,
@@ -123,7 +123,7 @@ fn filter(
     Ok(filter)
 }
 
-/// Resolves the links of a path, as far as it exists.
+/// Resolves the links in a path. Components that do not exist are kept as they are.
 fn real_path(path: &Path) -> PathBuf {
     let mut rest = Vec::new();
     for existing in path.ancestors() {
@@ -147,13 +147,13 @@ struct View<'a> {
 }
 
 impl View<'_> {
-    /// Returns a path as people see it: relative to the project, and without what commands a
-    /// terminal or breaks a line.
+    /// Returns a path for people: relative to the project, with control characters and line breaks
+    /// escaped.
     fn display(&self, path: &Path) -> String {
         visible(&show_path(self.session.tool_env().workspace.display(path))).into_owned()
     }
 
-    /// Returns a diff for standard output, which commands no terminal.
+    /// Returns a diff for standard output; on a terminal, control characters are escaped.
     fn display_diff(&self, diff: &str) -> String {
         if !is_stdout_terminal() {
             return diff.to_owned();
@@ -169,7 +169,7 @@ impl View<'_> {
     fn list(&self, chosen: &[usize]) -> u8 {
         let mut text = String::with_capacity(chosen.len() * if self.json { 400 } else { 100 });
         let now = now();
-        // What is edited is often edited again: its path is taken apart once.
+        // Consecutive changes are often of the same file, so its path is only converted once.
         let (mut path, mut shown) = (Cow::Borrowed(Path::new("")), String::new());
         for index in chosen {
             let entry = &self.history.entries[*index];
@@ -326,7 +326,7 @@ impl View<'_> {
         }
     }
 
-    /// Says on standard error what of a file was not taken back, why, and what to do.
+    /// Prints on standard error what could not be undone in a file, why, and what to do.
     fn complain(&self, outcome: &FileOutcome) {
         let path = self.display(&outcome.path);
         if let Some(reason) = &outcome.not_kept {

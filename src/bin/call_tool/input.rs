@@ -8,7 +8,7 @@ use gemini_tools::tool::{Cancellation, Context, ToolError, from_words};
 use serde_json::{Value, json};
 use std::io::Read;
 
-/// Returns the arguments of a call: typed, or one JSON object on standard input.
+/// Returns the arguments of a call: from the command line, or a JSON object from standard input.
 pub(crate) fn arguments(
     options: &CallToolOptions,
     session: &Session,
@@ -32,8 +32,8 @@ pub(crate) fn arguments(
     })
 }
 
-/// Reads a file that the command line names after `@`. Its path is the shell's, so that it may be
-/// outside the workspace and a FIFO, as that of `<(command)` is.
+/// Reads a file that the command line names after `@`. The path is the user's and not a model's, so
+/// it may be outside the workspace, and a FIFO such as that of `<(command)`.
 fn read_named(file: &str, cancel: &Cancellation) -> Result<String, ToolError> {
     String::from_utf8(read_bytes(file, cancel)?)
         .map_err(|_| ToolError::invalid(format!("The content of {file:?} is not UTF-8.")))
@@ -62,8 +62,8 @@ fn too_large() -> ToolError {
     ToolError::invalid(format!("The arguments are larger than {MAX_BYTES} bytes."))
 }
 
-/// Reads standard input to its end, in every case: a host whose write fails because its
-/// reader is gone raises an error of its own. A person at a terminal is not waited for.
+/// Reads standard input to its end, even if it is too large: if its reader went away, a host could
+/// fail when it writes. On a terminal nothing is read, so that a person is not waited for.
 pub(crate) fn read_input(cancel: &Cancellation) -> Result<Vec<u8>, ToolError> {
     if rustix::termios::isatty(rustix::stdio::stdin()) {
         return Ok(Vec::new());
@@ -86,7 +86,7 @@ fn read_stdin(cancel: &Cancellation) -> Result<Vec<u8>, ToolError> {
         }
         match buffer.read(stdin) {
             Ok([]) => break,
-            // Read on, only to let the writer finish.
+            // What follows is discarded, but must be read so that the writer can finish.
             Ok(_) if is_too_large => {}
             Ok(piece) => {
                 is_too_large = input.len() + piece.len() > MAX_BYTES;

@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 pub(crate) struct LiveText(Mutex<String>);
 
 impl LiveText {
-    /// Shows the next piece. Only text can be shown as a part of what is to come.
+    /// Prints a piece of output. Pieces that are not text are ignored.
     pub(crate) fn show(&self, output: OutputUpdate) {
         let OutputUpdate::Text(text) = output else {
             return;
@@ -24,7 +24,7 @@ impl LiveText {
             .push_str(&text);
     }
 
-    /// Returns all that was shown, or `None` if that is nothing.
+    /// Returns and forgets all that was printed; `None` if nothing was.
     pub(crate) fn take(&self) -> Option<String> {
         let shown = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         (!shown.is_empty()).then_some(shown)
@@ -35,14 +35,14 @@ pub(crate) fn write(text: &str) {
     print(text.as_bytes(), Medium::Text);
 }
 
-/// Prints one line of JSON with the output of a call that still runs.
+/// Prints a line of JSON with a piece of output of a running call.
 pub(crate) fn print_line(output: OutputUpdate) {
     if let Some(line) = line(output) {
         print_json(&to_line(&line), 0);
     }
 }
 
-/// Returns the line of a piece of output; `None` for a sort that has none.
+/// Returns a piece of output as JSON; `None` for a kind of output that has no such form.
 pub(crate) fn line(output: OutputUpdate) -> Option<Value> {
     match output {
         OutputUpdate::Text(text) => Some(json!({ "type": "output", "text": text })),

@@ -37,7 +37,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-// The allocator of musl maps memory for each size of block, which takes an eighth of the time of a small call.
+// For each size of block, musl's own allocator maps memory, which takes an eighth of the time of a
+// small call.
 #[cfg(target_env = "musl")]
 #[global_allocator]
 static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
@@ -47,11 +48,12 @@ fn main() -> ExitCode {
 }
 
 fn run() -> u8 {
-    // A panic becomes an answer; its text must not reach standard error, which would make
-    // the host take any answer for a failure.
+    // A panic is answered as a failed call. Its message must not reach standard error, because a
+    // host takes a call that has written there for failed.
     std::panic::set_hook(Box::new(|_| {}));
     let options: &'static CallToolOptions = match options() {
-        // The thread that answers for a call may need them until the process ends.
+        // The options are never freed, because the clock's thread may use them until the process
+        // ends.
         Ok(options) => Box::leak(Box::new(options)),
         Err(code) => return code,
     };
@@ -87,16 +89,17 @@ fn input(options: &CallToolOptions, cancel: &Cancellation) -> Result<Vec<u8>, To
     }
 }
 
-/// Makes a cancellation that fires at a signal, at the time limit, and when the caller is gone.
+/// Creates a cancellation that fires at a signal, at the time limit, and when the caller exits.
 fn cancellation() -> Cancellation {
     let mut cancel = with_time_limit(&Cancellation::default());
     let signals = cancel.signal_cell();
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        // Without a handler the signal ends the process, which is right as well.
+        // If no handler can be installed, the signal ends the process, which is acceptable as well.
         let _ =
             signal_hook::flag::register_usize(signal, Arc::clone(&signals), signal as usize + 1);
     }
-    // A file that grows too large is an error of its write, not the end of the process.
+    // With a handler for SIGXFSZ, writing more to a file than its size limit allows is an error
+    // instead of the end of the process.
     let ignored = Arc::new(std::sync::atomic::AtomicBool::new(false));
     let number = rustix::process::Signal::XFSZ.as_raw();
     let _ = signal_hook::flag::register(number, ignored);
@@ -106,7 +109,7 @@ fn cancellation() -> Cancellation {
     cancel
 }
 
-/// Opens everything for the directories of the command line, or else for the current one.
+/// Opens a session in the directories of the command line, or else in the current one.
 fn open_session(options: &CallToolOptions) -> Result<Session, ToolError> {
     let Some((first, more)) = options.roots.split_first() else {
         let root = std::env::current_dir().unwrap_or_default();
@@ -124,7 +127,8 @@ fn open_session(options: &CallToolOptions) -> Result<Session, ToolError> {
     Session::of_project(Project::open_at(&written, &more)?, &more, &options.rules())
 }
 
-/// Opens the terminal on which a person is asked, where the options let rules ask one.
+/// Opens the terminal to ask a person for approval. Returns `None` if the options do not allow
+/// questions, or without a terminal.
 fn person(options: &CallToolOptions, cancel: &Cancellation) -> Option<SharedPrompt> {
     options.approval_mode?;
     let mut terminal = TerminalPrompt::open()?;
@@ -147,7 +151,8 @@ fn call_options<'a>(
     call
 }
 
-/// Returns the reader of the answer. A report is made of what was found, and the text is not in it.
+/// Returns who reads the answer, which decides how long it may be. A report for CI is made from the
+/// places that were found, not from the text.
 fn reader(options: &CallToolOptions, session: &Session) -> Reader {
     match options.form.unwrap_or_default() {
         form if form.is_for_people() => Reader::Person,
@@ -204,7 +209,7 @@ fn answer(options: &'static CallToolOptions, cancel: &Cancellation, clock: &Arc<
     let rest = result.and_then(|result| after_live(result, shown.as_deref()?));
     let mut message = Message::new(options, outcome, session.as_ref(), cancel);
     while !clock.claim(number) {
-        // The clock gives the last answer, and ends the process.
+        // The clock has begun to answer because the time limit has passed. It will end the process.
         std::thread::park();
     }
     if let Some(shown) = shown {
@@ -282,8 +287,8 @@ impl Message {
         said(answer.to_json_with(form, more), Medium::Json)
     }
 
-    /// Leaves out what a terminal has shown while the call ran. `rest` is what it has not; `None` if the
-    /// answer is not what was shown.
+    /// Removes from the message what the terminal has already shown while the call ran. `rest` is
+    /// what it has not shown; `None` if the answer does not begin with what was shown.
     fn go_on(&mut self, shown: &str, rest: Option<String>) {
         if let Some(rest) = rest {
             self.text = rest.into_bytes();
@@ -322,7 +327,8 @@ impl Message {
             remarks = answer.remarks();
             let root = session.tool_env().workspace.root();
             let directory = std::env::current_dir().unwrap_or_default();
-            // A terminal is not to be commanded by a name.
+            // On a terminal, paths are printed as escaped lines, because a file's name may contain
+            // control characters.
             if options.null && !is_terminal {
                 answer.to_paths(root, &directory).unwrap_or_default()
             } else {
@@ -353,7 +359,8 @@ fn explanation<'a>(options: &CallToolOptions, answer: &'a Answer<'_>) -> Option<
     }
 }
 
-/// Returns the exit status of a call: interruptions by signal give the shell's number.
+/// Returns the exit status of a call. If a signal has cancelled it, that is the status that a shell
+/// would report.
 fn status(answer: &Answer<'_>, cancel: &Cancellation) -> u8 {
     match (answer.exit_status(), cancel.interruption()) {
         (130, Some(Interruption::Cancelled(signal))) => signal_status(signal),

@@ -17,7 +17,8 @@ use serde_json::Value;
 use std::env::args_os;
 use std::path::PathBuf;
 
-/// Reads the command line and the environment; `Err` is the status to exit with.
+/// Reads the command line and the environment. `Err` is the status to exit with; the message has
+/// been printed.
 pub(crate) fn options() -> Result<CallToolOptions, u8> {
     let mut options = CallToolOptions::default();
     let mut words = args_os().skip(1);
@@ -30,7 +31,7 @@ pub(crate) fn options() -> Result<CallToolOptions, u8> {
     };
     let is_as_by_host = plain.is_some();
     if let Some(name) = plain {
-        // The host gives the name and nothing else: then nothing is parsed.
+        // A host only gives the tool's name. Then nothing needs to be parsed, which saves time.
         options.name = name;
     } else {
         options = parse()?;
@@ -45,7 +46,8 @@ pub(crate) fn options() -> Result<CallToolOptions, u8> {
             return Err(usage_error(&options.name, &conflict));
         }
     }
-    // A line of the user's file is for hosts.
+    // If the variable is set in the user's `.env` file, it only applies to calls that look like a
+    // host's.
     let chosen = variables::values("GEMINI_TOOLS_OUTPUT").into_iter();
     let mut chosen = chosen.filter(|chosen| is_as_by_host || chosen.file.is_none());
     if options.form.is_none()
@@ -70,8 +72,8 @@ pub(crate) fn options() -> Result<CallToolOptions, u8> {
 }
 
 impl CallToolOptions {
-    /// Returns true if there is one answer, which comes when the call is over, and no other
-    /// program's format was asked for.
+    /// Returns true if there will be a single answer, printed at the end of the call, in no format
+    /// of another program.
     fn is_one_call(&self) -> bool {
         !self.batch
             && !self.stream
@@ -80,16 +82,16 @@ impl CallToolOptions {
             && !self.is_check()
     }
 
-    /// Returns true if a terminal shows output while the call runs.
+    /// Returns true if a terminal is to show output while the call runs.
     pub(crate) fn shows_live(&self) -> bool {
         self.is_one_call() && !self.explain
     }
 
-    /// Refuses arguments that the form of the answer has no place for.
+    /// Refuses arguments that make no sense in the form of the answer.
     ///
     /// # Errors
     ///
-    /// Returns `invalid_tool_params` for the context lines of a search with `--output lines`.
+    /// Returns `invalid_tool_params` if a search with `--output lines` asks for context lines.
     pub(crate) fn check_form(&self, args: &Value) -> Result<(), ToolError> {
         let is_search =
             builtin::find(&self.name).is_some_and(|known| known.name == "search_file_content");
@@ -106,7 +108,7 @@ impl CallToolOptions {
         }
     }
 
-    /// Returns true if files are checked by rules, of a file or of a search.
+    /// Returns true if files are checked: by rule files, or by a search that is used as a check.
     pub(crate) fn is_check(&self) -> bool {
         !self.check.is_empty()
             || self.files_without_match
@@ -114,7 +116,7 @@ impl CallToolOptions {
             || self.has_selection()
     }
 
-    /// Returns true if only some files are looked at.
+    /// Returns true if only some files are checked.
     pub(crate) fn has_selection(&self) -> bool {
         self.files_from.is_some() || self.changed.is_some() || self.changed_lines.is_some()
     }
@@ -147,7 +149,7 @@ impl CallToolOptions {
         options
     }
 
-    /// Returns true if there is no call, and the journal is listed, pruned or taken back.
+    /// Returns true if no tool is called: changes are listed or undone, or the journal is pruned.
     pub(crate) fn is_about_journal(&self) -> bool {
         self.prune_history || self.undo.is_some() || self.history.is_some()
     }
@@ -171,7 +173,7 @@ fn is_without_name(error: &clap::Error) -> bool {
         && matches!(missing, Some(ContextValue::Strings(all)) if all.iter().all(|one| one.contains("NAME")))
 }
 
-/// Returns the message for a command line that can't be used.
+/// Returns the message for an invalid command line.
 fn unusable(error: &clap::Error) -> String {
     let unknown = match (error.kind(), error.get(ContextKind::InvalidArg)) {
         (ErrorKind::UnknownArgument, Some(ContextValue::String(unknown))) => unknown,
@@ -195,7 +197,7 @@ fn is_argument_of_built_in(key: &str) -> bool {
     names.any(|name| builtin::find(&name).is_some_and(|tool| tool.knows_argument(key)))
 }
 
-/// Returns true if an unusable command line asks for text.
+/// Returns true if an invalid command line asks for the answer as text.
 fn wants_text() -> bool {
     let words: Vec<_> = args_os()
         .filter_map(|word| word.into_string().ok())
@@ -214,8 +216,8 @@ fn wants_text() -> bool {
     words.iter().any(|word| word == "-t" || joined(word)) || after("-o") || after("--output")
 }
 
-/// Answers a command line that can't be used. For a person on a terminal that is a message;
-/// a program gets it in the same form as every other failure.
+/// Reports an invalid command line and returns the exit status. A person on a terminal gets a
+/// message; a program gets the same form as for any other failure.
 pub(crate) fn usage_error(name: &str, reason: &str) -> u8 {
     let status = if args_os().any(|word| word == propagate::FLAG) {
         propagate::OURS
@@ -226,7 +228,7 @@ pub(crate) fn usage_error(name: &str, reason: &str) -> u8 {
         warn(&format!("call_tool: {reason}"));
         return status;
     }
-    // The host would fail if its write to us did.
+    // Standard input is read to its end, because a host fails if it can't write all of it.
     let _ = read_input(&with_time_limit(&Cancellation::default()));
     let answer = Answer {
         name,

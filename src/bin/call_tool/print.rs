@@ -6,21 +6,21 @@ use gemini_tools_executables::start::write_status;
 use std::io::IsTerminal;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
-/// Held while something is written, so that lines stay whole.
+/// Locked while something is written, so that lines are not mixed.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// Returns true if standard output is a terminal, which is asked once for all calls of a batch.
+/// Returns true if standard output is a terminal. The system is asked only once per process.
 pub(crate) fn is_stdout_terminal() -> bool {
     static IS_TERMINAL: LazyLock<bool> = LazyLock::new(|| std::io::stdout().is_terminal());
     *IS_TERMINAL
 }
 
-/// The form of a message, and its stream.
+/// What kind of text is printed, and to which stream.
 #[derive(Clone, Copy)]
 pub(crate) enum Medium {
-    /// A line of JSON, which on a terminal shows nothing that deceives.
+    /// A line of JSON for standard output. On a terminal, deceptive characters are escaped.
     Json,
-    /// Anything else, as it is.
+    /// Other text for standard output, which is printed as it is.
     Text,
     /// A message for a person, on standard error.
     Complaint,
@@ -31,8 +31,8 @@ pub(crate) fn print_json(line: &[u8], status: u8) -> u8 {
     if print(line, Medium::Json) { status } else { 1 }
 }
 
-/// Writes everything at once; a reader that has gone away is none of our business. Returns false
-/// if it can't be written.
+/// Prints a text without interruption by others. Returns false if it can't be written; that the
+/// reader has exited does not count as a failure.
 pub(crate) fn print(text: &[u8], medium: Medium) -> bool {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     write(text, medium)
@@ -51,10 +51,11 @@ fn write(text: &[u8], medium: Medium) -> bool {
     write_status("call_tool", written) == 0
 }
 
-/// Writes the last that there is to say, and ends the process, whatever else it does. `status`
-/// is told whether the text could be written.
+/// Prints a last text and ends the process, even if other threads are still at work. `status`
+/// returns the exit status, given whether the text could be written.
 pub(crate) fn print_last(text: &[u8], medium: Medium, status: impl Fn(bool) -> u8) -> ! {
-    // Not while a line is being written, and none comes after it.
+    // Waits until a line that is being written is complete. The lock is never released, so that no
+    // line comes after this text.
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     gemini_tools::process::exit(status(write(text, medium)))
 }

@@ -10,11 +10,11 @@ use serde_json::Value;
 
 pub(crate) const FLAG: &str = "--propagate-status";
 
-/// The status of what is not the command's own failure: 126 and 127 are for commands that could
-/// not be run, as shells have it, and higher ones for signals.
+/// Exit status for failures that are not the command's own. As in shells, 126 and 127 mean that a
+/// command could not be run, and higher numbers a signal.
 pub(crate) const OURS: u8 = 125;
 
-/// The status of a command whose own is larger than a process can end with.
+/// Exit status if the command's own is too large for a process.
 const TOO_LARGE: u8 = 255;
 
 pub(crate) fn check_tool(
@@ -57,7 +57,7 @@ pub(crate) fn status(options: &CallToolOptions, answer: &Answer<'_>, status: u8)
     match (number("exitCode"), number("signal")) {
         (Some(code), _) => u8::try_from(code).unwrap_or(TOO_LARGE),
         (None, Some(signal)) => u8::try_from(128 + signal).unwrap_or(TOO_LARGE),
-        // It goes on in the background.
+        // The command still runs in the background.
         (None, None) if failure.is_none() => 0,
         (None, None) => OURS,
     }

@@ -27,7 +27,7 @@ pub(crate) fn run(options: &InitOptions) -> u8 {
 
 enum Stop {
     Reason(String),
-    /// The message has been printed; exit with this status.
+    /// The message has been printed already. The program exits with this status.
     Status(u8),
 }
 
@@ -180,7 +180,8 @@ fn planned(
         directory: directory.as_deref(),
         tools: &tools(place.home, place.root),
         trusts_folder: (options.trust || asks) && before.may_be_trusted(),
-        // This affects all of the user's projects, so it is not done without asking.
+        // Text instead of JSON affects all of the user's projects, so it is only chosen by the
+        // option or by asking.
         host_form: options.output.as_ref().map_or(asks, |form| form == "host"),
         has_skill: options.skill,
     })?;

@@ -115,7 +115,7 @@ fn json_files(directory: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(files)
 }
 
-/// Returns the text of a file with the rules of checks.
+/// Returns the text of a rule file of `call_tool --check`; `None` if the file is not one.
 fn rule_file(path: &Path) -> Result<Option<String>, String> {
     if path.extension().is_none_or(|extension| extension != "toml") {
         return Ok(None);

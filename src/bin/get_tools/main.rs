@@ -1,7 +1,7 @@
 //! `get_tools`: prints the declarations of all tools as a JSON array, or lists them. Its
 //! subcommands: `config` shows the settings in force, and `trust` lets the user trust a project;
-//! `lint` checks custom tools, MCP servers and declarations; `init` and `doctor` set up a host and
-//! check it; `completions` is for shells.
+//! `show` explains a tool; `lint` checks custom tools, MCP servers and declarations; `init` and
+//! `doctor` set up a host and check it; `serve` starts the MCP server; `completions` is for shells.
 
 mod command;
 mod complete;
@@ -26,8 +26,8 @@ use command::GetToolsOptions;
 use gemini_tools_executables::start::{self, Peers};
 use std::process::ExitCode;
 
-// musl's allocator maps memory for each size of block, which would take a fifth of the time of a
-// listing.
+// For each size of block, musl's own allocator maps memory, which would take a fifth of the time of
+// a listing.
 #[cfg(target_env = "musl")]
 #[global_allocator]
 static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;

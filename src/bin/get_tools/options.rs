@@ -10,7 +10,7 @@ use clap::error::{ContextKind, ContextValue};
 use gemini_tools_executables::start::{refuse, write_status};
 use std::env::args_os;
 
-/// Says what any host needs, where a host was named that is not known.
+/// If the command line names an unknown host, adds to the error what any MCP host needs.
 fn advise_on_hosts(error: &mut clap::Error) {
     const ADVICE: &str = "any other MCP host needs an entry with the command serve_tools and no arguments, over stdio; \
          docs/other-hosts.md has examples";

@@ -8,7 +8,8 @@ use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// Replaces this process by `serve_tools` with these arguments. It returns only where that is not possible.
+/// Replaces this process by `serve_tools` with these arguments. Returns the exit status if that is
+/// not possible, and does not return otherwise.
 pub(crate) fn run(arguments: &[OsString]) -> u8 {
     let program = match helper() {
         Ok(program) => program,

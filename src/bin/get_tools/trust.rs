@@ -44,7 +44,8 @@ fn record(home: &Path, asks: bool) -> Result<u8, u8> {
         Trust::Trusted(TrustedBy::Home | TrustedBy::Record) => {
             return Ok(print(format!("{trust}\n").as_bytes()));
         }
-        // These take precedence over a record.
+        // The environment and Gemini CLI's list of folders take precedence over a record of trust,
+        // which would have no effect.
         Trust::Untrusted(Distrust::Environment(_) | Distrust::Folder(_)) => {
             return Err(refused(&trust));
         }

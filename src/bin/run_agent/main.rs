@@ -16,8 +16,8 @@ use gemini_tools_executables::start::{self, Peers, signal_status};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-/// The exit status with `--fail-on-refusal` if the policy has refused calls. `call_tool` has the
-/// same for one.
+/// The exit status with `--fail-on-refusal` if the policy has refused calls. `call_tool` exits with
+/// the same status if it refuses its call.
 const REFUSED: u8 = 3;
 
 fn main() -> ExitCode {

@@ -74,7 +74,8 @@ impl Model {
             None => (setup.client()?, setup.model(None), None),
             Some(script) => {
                 let name = setup.model(script.model.clone());
-                // While recording, the answers of today replace the expectations.
+                // A recording stores today's answers as the new expectations, so the script's old
+                // ones are not checked.
                 let player = ScriptPlayer::new(script, setup.places(), record.is_none());
                 (player.client(), name, Some(player))
             }

@@ -37,7 +37,7 @@ const DEFAULT_MODEL: &str = "gemini-2.5-pro";
 
 const DEFAULT_SANDBOX: &str = "workspace-write";
 
-/// With `0`, the tools of MCP servers are not used. `get_tools` reads the same variable.
+/// If this variable is `0`, the tools of MCP servers are not used. `get_tools` reads it, too.
 const MCP_VARIABLE: &str = "GEMINI_TOOLS_MCP";
 
 pub(crate) struct Setup<'a> {
@@ -470,7 +470,8 @@ impl<'a> Setup<'a> {
             file = Some(SessionRecord::create(path, &self.id, model).map_err(bad_input)?);
         } else if let Some(kept) = kept
             && !options.no_session
-            // `--continue` should not resume the session of a script.
+            // A session that a script has played is not kept, so that `--continue` does not resume
+            // it.
             && options.model_script.is_none()
             // The user did not ask for a file, so a failure is ignored.
             && let Ok(path) = kept.make(&self.id)

@@ -157,7 +157,7 @@ pub(crate) fn undo(stats: &Stats, journal_session: Option<&str>) {
         && stats.has_changed_files()
         && stderr().is_terminal()
     {
-        // Must fit into 80 columns.
+        // The line must fit into 80 columns, so it is short.
         let _ = writeln!(stderr(), "Undo with: call_tool --undo --session {session}");
     }
 }

@@ -31,9 +31,10 @@ fn run() -> u8 {
     }
 }
 
-/// Holds the connections to MCP servers for `get_tools`, `call_tool` and `run_agent`, and does the
-/// tasks of their tools that need the network. They start this mode themselves, and it is not in
-/// the help: requests come as JSON lines on standard input, and when that ends, all servers end.
+/// Holds the connections to MCP servers for `get_tools`, `call_tool` and `run_agent`, and performs
+/// the tasks of their tools that need the network. These programs start this mode themselves, so it
+/// is not in the help. Requests are JSON lines on standard input; when that ends, all servers are
+/// ended.
 fn connect(protocol: Option<&str>) -> u8 {
     if protocol == Some(&*gemini_tools::network::protocol()) {
         return gemini_tools::connect::run();
@@ -42,7 +43,7 @@ fn connect(protocol: Option<&str>) -> u8 {
     2
 }
 
-/// Prints a message for a person; standard output is the protocol's.
+/// Prints a message for a person on standard error, because standard output carries the protocol.
 fn log(message: &str) {
     gemini_tools_executables::start::warn(&format!("serve_tools: {message}"));
 }

@@ -7,7 +7,7 @@ use gemini_tools::serve::{Http, ServeOptions};
 use gemini_tools_executables::start::refuse;
 use std::path::PathBuf;
 
-/// Reads the command line; `Err` is the status to exit with.
+/// Reads the command line. `Err` is the status to exit with; the message has been printed.
 pub(crate) fn options() -> Result<ServeOptions, u8> {
     let options = ServeToolsOptions::try_parse().map_err(|e| refuse("serve_tools", &e, 2))?;
     let http = options

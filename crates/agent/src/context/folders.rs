@@ -25,7 +25,8 @@ pub(super) fn structure(workspace: &Workspace) -> String {
     let roots = workspace.root_places();
     let mut left = MAX_ENTRIES;
     for (i, root) in roots.iter().enumerate() {
-        // The share that a small root does not use goes to the roots after it.
+        // Each root gets an equal share of the entries that are left, so what a small root does not
+        // use goes to the roots after it.
         let lines = list(workspace, root, left / (roots.len() - i));
         left = left.saturating_sub(lines.len());
         let name = line_of(root.path());
@@ -82,7 +83,8 @@ fn shown_entries(
 ) -> Vec<DirectoryEntry> {
     entries.retain(|e| match e.ignored {
         None => true,
-        // It is worth knowing that there is a `target` or `build` directory.
+        // Of what git ignores, directories are listed all the same: the model should know that
+        // there is a `target` or `build`.
         Some(IgnoreSource::Git) => e.is_dir,
         Some(IgnoreSource::Gemini) => false,
     });

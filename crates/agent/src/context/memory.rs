@@ -26,16 +26,17 @@ const MAX_TOTAL_BYTES: usize = 1024 * 1024;
 
 const MAX_DEPTH: usize = 5;
 
-/// The memory: texts of the user and the project for the model.
+/// The text of all memory files, for the model.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Memory {
     /// The text for the system prompt; empty without memory files.
     pub text: String,
-    /// Messages about files that were left out. The text mentions them, too.
+    /// Messages for the user about files that were left out. `text` mentions them, too.
     pub problems: Vec<String>,
 }
 
-/// Reads the memory; `names` are those of its files in the settings.
+/// Reads the memory files of the user and of the project. `names` are the file names to look for,
+/// from the settings.
 pub fn memory(workspace: &Workspace, names: &[String]) -> Memory {
     let mut reader = MemoryReader {
         cwd: workspace.root(),
@@ -224,7 +225,8 @@ impl MemoryReader<'_> {
                 Err(_) if !path.contains(['/', '.']) => continue,
                 Err(reason) => format!("<!-- Import failed: {path} - {reason} -->"),
             };
-            // The imported text was counted when it was read. This is for the comments around it.
+            // The bytes of the imported text were counted when it was read. These are the bytes of
+            // the comments around it.
             self.take(2 * path.len() + 60);
             out.push_str(&text[end..at.start]);
             out.push_str(&replacement);

@@ -20,10 +20,11 @@ const MAX_BYTES: u64 = 1024 * 1024;
 
 /// Returns the system prompt with the memory at its end.
 ///
-/// `GEMINI_SYSTEM_MD` puts a file in the place of our prompt: `1` or `true`
-/// `.gemini/system.md` below the first root, any other value the file of that name; nothing,
-/// `0` and `false` leave ours. `GEMINI_WRITE_SYSTEM_MD` names a file in the same way to which the
-/// prompt is written, without the memory and what changes from run to run.
+/// If `GEMINI_SYSTEM_MD` is `1` or `true`, `.gemini/system.md` below the first root of the
+/// workspace replaces the built-in prompt; with any other value, the file of that name does. If the
+/// variable is unset, empty, `0` or `false`, the built-in prompt is used. `GEMINI_WRITE_SYSTEM_MD`
+/// names, by the same rules, a file to which the prompt is written, without the memory and without
+/// what changes from run to run.
 ///
 /// # Errors
 ///

@@ -41,9 +41,9 @@ const MALFORMED: &str = r#"{"candidates": [{"content": "#;
 pub struct ModelScript {
     /// The path of the file, for messages.
     pub name: String,
-    /// The model's name, unless an option gives another.
+    /// The name of the model; `None` if the script does not say. An option overrides it.
     pub model: Option<String>,
-    /// The prompt, unless the caller gives one.
+    /// The prompt; `None` if the script does not say. A prompt of the caller overrides it.
     pub prompt: Option<String>,
     turns: Vec<Turn>,
 }

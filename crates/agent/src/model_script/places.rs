@@ -89,7 +89,7 @@ fn replaced(text: &str, path: &str, name: &str) -> String {
         let goes_on = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
         let mut next = behind.chars();
         let is_longer = match next.next() {
-            // A full stop may end the sentence.
+            // A full stop may end the sentence instead of continuing the path.
             Some('.') => next.next().is_some_and(goes_on),
             Some(c) => goes_on(c),
             None => false,

@@ -41,7 +41,7 @@ impl Recorder {
     ///
     /// # Errors
     ///
-    /// Returns a message if the file can't be written, or holds something else.
+    /// Returns a message if the file can't be written, or contains something else than a recording.
     pub fn create(
         path: &Path,
         places: ScriptPlaces,
@@ -101,7 +101,8 @@ impl Recorder {
         match error.status {
             Some(status) if turn == Turn::default() => {
                 turn.status = Some(status);
-                // Only the API's own words; our prefix is added again when the script is played.
+                // Only the API's own message is recorded. The client puts a prefix that ends with
+                // `: ` before it, and does so again when the script is played.
                 let words = error.message.split_once(": ").map(|(_, words)| words);
                 turn.message = Some(words.unwrap_or_default().to_owned());
                 // `retry_after` is only recorded if it was so long that the run gave up, which a
@@ -109,7 +110,8 @@ impl Recorder {
                 let asked = error.retry_after.filter(|_| wait.is_none());
                 turn.retry_after = asked.map(|asked| asked.as_secs_f64());
             }
-            // Without text, the stream broke after an empty chunk.
+            // A stream that broke before any text is recorded with an empty text, and played as one
+            // that breaks after an empty chunk.
             _ if error.kind == ApiErrorKind::Broken => {
                 turn.text.get_or_insert_default();
                 turn.fault = Some(Fault::Cut);
@@ -127,7 +129,8 @@ impl Recorder {
     }
 
     fn push(&mut self, turn: Turn) {
-        // The token was renewed after this. A replay needs no token, so the failure is dropped.
+        // If the attempt before was refused for its access token (401), the client has renewed the
+        // token since. A replay needs no token, so that attempt is dropped.
         self.pending
             .pop_if(|before| before.status == Some(UNAUTHORIZED));
         self.pending.push(turn);

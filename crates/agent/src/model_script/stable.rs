@@ -39,7 +39,7 @@ static RULES: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
             format!(r"\b{DAY} {MONTH} [ \d]\d \d\d:\d\d:\d\d(?: [A-Z]{{3,5}}| [AP]M)* \d{{4}}(?: [+-]\d{{4}})?"),
             "<time>",
         ),
-        // As `ls` and `git log` print them.
+        // Month, day, and time or year, as `ls -l` prints them.
         (format!(r"\b{MONTH} [ \d]\d +(?:\d\d:\d\d|\d{{4}})\b"), "<time>"),
         (r"\b\d{4}-\d\d-\d\d\b".to_owned(), "<date>"),
         (r"\b\d\d:\d\d:\d\d(?:[.,]\d+)?\b".to_owned(), "<time>"),

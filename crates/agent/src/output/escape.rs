@@ -80,7 +80,7 @@ mod tests {
             assert_eq!(escape_controls(&format!("a{c}b")), "a\u{fffd}b", "{c:?}");
         }
         assert_eq!(escape_controls("a\u{200d}b\u{fe0f}"), "a\u{fffd}b\u{fffd}");
-        // A row of selectors could spell a text.
+        // Variation selectors are invisible, and a row of them could encode a hidden text.
         let row = "⚠\u{fe0f}\u{fe0e}\u{fe0f} 1\u{fe0f}";
         assert_eq!(escape_controls(row), "⚠\u{fe0f}\u{fffd}\u{fffd} 1\u{fe0f}");
     }

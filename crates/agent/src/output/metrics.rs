@@ -34,7 +34,7 @@ fn by_name<T>(all: &BTreeMap<String, T>, to_json: impl Fn(&T) -> Value) -> Map<S
 
 fn model_metrics(model: &ModelStats) -> Value {
     let mut tokens = json!(model.tokens);
-    // Only newer versions of Gemini CLI have it.
+    // The field `input` exists in newer versions of Gemini CLI only.
     tokens["input"] = uncached(&model.tokens).into();
     json!({
         "api": {

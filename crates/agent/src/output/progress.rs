@@ -117,7 +117,7 @@ impl<W: Write> ProgressOutput<W> {
         }
         self.files.extend(changed_file(call));
         match (&outcome.diff, call.decision) {
-            // The user has just approved this diff.
+            // The user has just approved this diff, and need not see it again.
             (Some(_), Some(ToolCallDecision::Accept | ToolCallDecision::Modify)) => {}
             (Some(diff), _) => self.diff(diff),
             (None, _) => {

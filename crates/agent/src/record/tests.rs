@@ -104,7 +104,8 @@ fn a_message_that_was_cut_off_from_its_calls_is_never_there_twice() {
         prompt_tokens: None,
     });
     drop(record);
-    // The model was asked again, after another word of the user or without one.
+    // The process was killed before it recorded the calls of the model's message. The model is
+    // asked again, after another prompt or without one.
     for (more, count) in [(None, 2), (Some("b"), 3)] {
         let (mut record, resumed) = SessionRecord::resume(&path, "new", "m").expect("a session");
         assert_eq!(resumed.contents.last().map(|c| &*c.role), Some("user"));
@@ -129,7 +130,7 @@ fn a_message_that_was_cut_off_from_its_calls_is_never_there_twice() {
         let (_, resumed) = SessionRecord::resume(&path, "new", "m").expect("a session");
         assert_eq!(resumed.contents.len(), count);
         assert_eq!(resumed.open.len(), 1);
-        // Without the calls again.
+        // The next round again starts from a file without the line of the calls.
         let calls = text.find("{\"type\":\"calls\"").expect("calls");
         std::fs::write(&path, &text[..calls]).expect("written");
     }

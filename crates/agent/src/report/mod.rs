@@ -29,7 +29,7 @@ const TEXT_BYTES: usize = 100_000;
 
 const NAME_BYTES: usize = 2_000;
 
-/// The most bytes of all texts together. Entries beyond it are only counted.
+/// The most bytes of all texts of a report together. Entries after that are counted but not shown.
 const ALL_BYTES: usize = 16 * 1024 * 1024;
 
 const ENTRY_BYTES: usize = 256;
@@ -192,14 +192,16 @@ impl HtmlReport {
             "entries": self.entries,
             "left_out": self.left_out,
         });
-        // Nothing in the JSON may end or begin an element.
+        // The JSON stands inside a `script` element. A `<` in it could end that element or begin
+        // another.
         let session = escape_controls(&session.to_string()).replace('<', "\\u003c");
         let hash = STANDARD.encode(Sha256::digest(SCRIPT));
         TEMPLATE
             .replace("{{hash}}", &hash)
             .replace("{{style}}", STYLE)
             .replace("{{script}}", SCRIPT)
-            // Last, because the session may contain the text of a placeholder.
+            // The session is inserted last, because it may contain the text of a placeholder such
+            // as `{{style}}`, which must not be replaced.
             .replacen("{{session}}", &session, 1)
     }
 }

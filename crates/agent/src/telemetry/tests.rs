@@ -1,4 +1,4 @@
-//! Telemetry in files, pipes and not at all.
+//! Telemetry to files and pipes, and switched off.
 
 use super::{Telemetry, TelemetryConfig};
 use crate::call::CallOutcome;
@@ -132,7 +132,7 @@ fn events_have_the_fields_of_gemini_cli() {
         assert_eq!(written, expected);
     }
     assert_eq!(written.len(), expected.len());
-    // A second session comes after it.
+    // A second session appends its line to the same file.
     record(&path, true, &events[..2]);
     assert_eq!(lines(&path).len(), expected.len() + 1);
 }
@@ -179,7 +179,7 @@ fn without_leave_nothing_of_prompts_and_files_is_written() {
 fn a_call_of_an_mcp_server_is_told_apart() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("t.jsonl");
-    // Whatever the name looks like, and whether a person was asked or not.
+    // A name with `__` may look like that of an MCP server's tool; only the call's `server` counts.
     let of = |name: &str, server: Option<&str>| {
         let mut call = done(name, json!({}), CallOutcome::default());
         call.server = server.map(str::to_owned);

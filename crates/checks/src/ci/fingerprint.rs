@@ -1,23 +1,25 @@
-//! Fingerprints of lines, by which GitHub's code scanning knows an alert again when lines move.
+//! Fingerprints of lines, by which GitHub's code scanning recognises an alert after lines have
+//! moved.
 //!
-//! A line's is a hash of the hundred characters that begin with it, blanks and tabs left out, and the number of lines
-//! before it with the same hash, itself included: as the action computes it that uploads SARIF, which warns where it
-//! finds another. Characters are units of UTF-16, and the hash wraps around at 64 bits.
+//! A fingerprint is a hash of the hundred characters from the start of the line, without blanks and
+//! tabs, and the number of lines up to this one that have the same hash. It is computed exactly as
+//! by GitHub's action that uploads SARIF, which warns about a fingerprint that differs from its
+//! own. Characters are UTF-16 code units, and the hash wraps around at 64 bits.
 
 use std::collections::HashMap;
 
-/// Number of characters that a hash is of.
+/// How many characters are hashed.
 const WINDOW: usize = 100;
 
-/// The base of the hash.
+/// The hash is multiplied by this for each further character.
 const BASE: u64 = 37;
 
-/// Stands for the end of a text.
+/// The character that is hashed after the last one of a text.
 const END: u16 = u16::MAX;
 
 struct Rolling {
     window: [u16; WINDOW],
-    /// The line that begins at each place of the window; 0 for none.
+    /// For each position of the window, the number of the line that begins there; 0 if none does.
     lines: [u64; WINDOW],
     at: usize,
     hash: u64,
@@ -26,7 +28,7 @@ struct Rolling {
 }
 
 impl Rolling {
-    /// Finishes the line whose first character is about to leave the window.
+    /// Stores the fingerprint of the line whose first character is the next to leave the window.
     fn finish_line(&mut self) {
         let line = std::mem::take(&mut self.lines[self.at]);
         if line > 0 {

@@ -4,7 +4,7 @@ use super::CheckReport;
 use gemini_tools_core::diagnostic::Severity;
 use gemini_tools_core::text::show_path;
 
-/// Formats a line for each issue, and one if the run failed.
+/// Returns one line for each issue, and one more if the run itself failed.
 pub fn github(report: &CheckReport) -> String {
     let mut text = String::new();
     for issue in &report.issues {

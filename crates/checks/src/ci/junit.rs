@@ -1,12 +1,13 @@
-//! `JUnit` XML, as CI services read it: a suite for each rule where the rules are known, else one, with a case for each
-//! thing that was looked at, whose class is the file. It has no more than the schema of Jenkins' xUnit plugin allows, so
-//! the line is a part of a case's name.
+//! Writes `JUnit` XML, as CI services read it. There is one suite for each rule if the report lists
+//! its rules, otherwise a single suite. Each issue, and each thing that was checked without an
+//! issue, is a test case, whose class is the file. Only what the schema of Jenkins' xUnit plugin
+//! allows is written, so the line is part of the case's name.
 
 use super::CheckReport;
 use gemini_tools_core::diagnostic::{Diagnostic, Severity};
 use gemini_tools_core::text::show_path;
 
-/// Writes the document.
+/// Returns the document.
 pub fn junit(report: &CheckReport) -> String {
     let by_rule = report.rules.iter().map(|rule| {
         let issues = report.issues.iter();
@@ -29,7 +30,8 @@ pub fn junit(report: &CheckReport) -> String {
     if suites.is_empty() || rest.says_something() {
         suites.push(rest);
     }
-    // One text that grows: a million matches are many megabytes.
+    // All suites are appended to this one string, because the text of a million issues has many
+    // megabytes.
     let mut out = format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"{}\" {}>\n",
         escaped(&report.suite),
@@ -51,7 +53,7 @@ struct Suite<'a> {
     remarks: &'a [String],
 }
 
-/// Returns the attributes that count what suites have.
+/// Returns the XML attributes with the number of tests, failures and errors in these suites.
 fn attributes(suites: &[Suite<'_>]) -> String {
     let is_failure = |issue: &&&Diagnostic| issue.severity == Severity::Error;
     let failures = |suite: &Suite<'_>| suite.issues.iter().filter(is_failure).count();
@@ -144,7 +146,7 @@ fn escaped(text: &str) -> String {
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
-            // As they are, attributes would turn them into spaces.
+            // Written literally in an attribute, these would be read as spaces.
             '\n' => out.push_str("&#10;"),
             '\r' => out.push_str("&#13;"),
             '\t' => out.push_str("&#9;"),

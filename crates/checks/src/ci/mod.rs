@@ -17,18 +17,18 @@ pub use sarif::sarif;
 use gemini_tools_core::diagnostic::{Diagnostic, Origin, Severity};
 use std::path::Path;
 
-/// A rule as reports describe it.
+/// A rule, as reports describe it.
 #[derive(Debug, Clone)]
 pub struct ReportedRule {
-    /// Its name, which is the code of its issues.
+    /// The rule's name, which its issues have as their code.
     pub id: String,
-    /// What it says, in a few words.
+    /// What the rule demands, in a few words.
     pub description: String,
     /// What to do about an issue; may be empty.
     pub help: String,
-    /// A page about it; may be empty.
+    /// The address of a page about the rule; may be empty.
     pub url: String,
-    /// The severity of its issues.
+    /// The severity of the rule's issues.
     pub level: Severity,
 }
 
@@ -37,11 +37,12 @@ pub struct ReportedRule {
 pub struct CheckReport {
     /// The name of the run, `get_tools lint` for example.
     pub suite: String,
-    /// The rules that were looked for, in order; empty if they are those of the issues only.
+    /// All rules that were checked, in order; empty if only the rules that have issues are known.
     pub rules: Vec<ReportedRule>,
     /// The issues, in order.
     pub issues: Vec<Diagnostic>,
-    /// What tells an issue from others when lines move, for each issue in order; empty where nothing does.
+    /// For each issue, in the same order, a text by which a service recognises it after lines have
+    /// moved; empty if there is none.
     pub fingerprints: Vec<String>,
     /// The names of what was checked and has no issues.
     pub passed: Vec<String>,

@@ -64,7 +64,7 @@ struct Run<'a> {
     tool: Value,
 }
 
-/// The issues, and the index of each rule.
+/// The issues, and for each rule's name its index in the document's list of rules.
 struct Results<'a>(&'a CheckReport, HashMap<&'a str, usize>);
 
 impl Serialize for Results<'_> {
@@ -75,7 +75,7 @@ impl Serialize for Results<'_> {
             let mut result = result(issue, rule(issue));
             let known = report.fingerprints.get(i);
             if let Some(print) = known.filter(|print| !print.is_empty()) {
-                // The name is GitHub's, which matches alerts by it.
+                // GitHub's code scanning recognises an alert by the value under this name.
                 result["partialFingerprints"] = json!({ "primaryLocationLineHash": print });
             }
             result

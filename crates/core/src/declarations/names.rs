@@ -4,7 +4,7 @@ use crate::diagnostic::Diagnostic;
 use crate::names::{api_name, hashed};
 use std::collections::BTreeMap;
 
-/// The names given so far, each with the original name.
+/// The names given to tools so far, each with the name that the tool had before.
 #[derive(Debug, Clone)]
 pub struct Names {
     longest: usize,
@@ -26,21 +26,23 @@ impl Names {
         }
     }
 
-    /// Replaces `__` by `_` from now on. It is for tools that don't come from MCP servers: `__`
-    /// separates a server's name from its tool's, and a rule for a server must not match them.
+    /// Replaces `__` by `_` in names from now on, for tools that don't come from MCP servers: `__`
+    /// separates a server's name from its tool's, and a rule for a server must not match other
+    /// tools.
     #[must_use]
     pub fn without_servers(mut self) -> Self {
         self.has_servers = false;
         self
     }
 
-    /// Returns the name that the model sees for the tool with this original name. The result does
-    /// not depend on what else is declared, unless another tool's name is in the way.
+    /// Returns the name by which the model knows the tool with this original name, and adds a
+    /// finding if they differ. The result does not depend on what else is declared, unless another
+    /// tool has taken that name.
     ///
     /// # Errors
     ///
-    /// Returns the reason if the same name was declared before, or if the name can't be told from
-    /// another one.
+    /// Returns the reason if the same name was declared before, or if another tool has taken both
+    /// the name and the name with a hash.
     pub fn take(
         &mut self,
         original: &str,

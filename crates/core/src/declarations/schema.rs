@@ -55,8 +55,8 @@ const FORMATS: [&str; 7] = [
     "byte",
 ];
 
-/// Repairs the schema of a tool's arguments and adds what was done to `repairs`. Returns the schema
-/// to check arguments against, if a model can't be told all of it.
+/// Repairs the schema of a tool's arguments and adds what was done to `repairs`. If the repaired
+/// schema leaves something out, the complete one is returned, for checking arguments.
 ///
 /// # Errors
 ///
@@ -91,7 +91,7 @@ pub fn repair_schema(
             repair.add("type", "", message);
             root.insert("type".to_owned(), "object".into());
         }
-        // Hosts look for it, also where there is none.
+        // Hosts look for `properties` even if a tool has no parameters.
         root.entry("properties").or_insert_with(|| json!({}));
     }
     if schema["type"] != "object" {
@@ -136,7 +136,7 @@ impl SchemaRepair<'_> {
                 self.repair_type(map, place);
                 self.repair_nullable(map, place);
                 for (key, inner) in map.iter_mut().filter(|(key, _)| !is_data(key)) {
-                    // Names of properties are alone in a place.
+                    // A place has the names of properties without `properties`: `a.b`.
                     let at = match key.as_str() {
                         "properties" => place.to_owned(),
                         key => within(place, key),
@@ -175,7 +175,7 @@ impl SchemaRepair<'_> {
 
     fn repair_nullable(&mut self, map: &mut Map<String, Value>, place: &str) {
         let is_nullable = map.get("nullable") == Some(&Value::Bool(true));
-        // This is how `OpenAPI` says that a value may be null.
+        // In `OpenAPI`, `nullable` says that a value may be null.
         if map.get("nullable").is_some_and(Value::is_boolean) {
             map.remove("nullable");
         }
@@ -232,8 +232,8 @@ impl SchemaRepair<'_> {
         Ok(())
     }
 
-    /// Replaces a reference by its target, and reduces that. Of a reference to a schema around it
-    /// only the type is kept.
+    /// Replaces a reference by its target, and reduces that. If the target contains this reference,
+    /// only its type is kept, because the schema would never end.
     fn follow(
         &mut self,
         schema: &mut Value,
@@ -264,7 +264,8 @@ impl SchemaRepair<'_> {
             self.add("reference", place, message);
         }
         if let (Value::Object(beside), Value::Object(found)) = (schema.take(), &mut found) {
-            // A description beside a reference is about this use of it.
+            // A description beside a reference is about this use of the target and replaces the
+            // target's own.
             found.extend(beside.into_iter().filter(|(key, _)| key != "$ref"));
         }
         *schema = found;
@@ -276,7 +277,8 @@ impl SchemaRepair<'_> {
 
     fn strip(&mut self, map: &mut Map<String, Value>, place: &str) {
         if map.contains_key("patternProperties") {
-            // More names are right than it says.
+            // `patternProperties` is removed, so `additionalProperties` would forbid names that it
+            // allows.
             map.remove("additionalProperties");
         }
         let mut stripped: Vec<String> = Vec::new();
@@ -335,8 +337,8 @@ impl SchemaRepair<'_> {
         }
     }
 
-    /// Declares a schema without a certain type as any type, in a form that the API and hosts
-    /// accept.
+    /// Declares a schema whose type is neither given nor certain as any type. It gets an `anyOf` of
+    /// all types, because the API refuses a schema without a type.
     fn open_untyped(&mut self, schema: &mut Value, place: &str) {
         let Some(map) = schema.as_object_mut() else {
             return;
@@ -450,7 +452,8 @@ fn display_place(place: &str) -> &str {
     if place.is_empty() { "schema" } else { place }
 }
 
-/// Returns the JSON Schema type that a name means in any dialect or programming language.
+/// Returns the JSON Schema type that a name means in any dialect or programming language, or `None`
+/// for an unknown name.
 pub fn json_type(name: &str) -> Option<&'static str> {
     Some(match name.to_ascii_lowercase().as_str() {
         "string" | "str" | "text" => "string",

@@ -27,7 +27,8 @@ impl fmt::Display for JsonError {
 }
 
 impl JsonError {
-    /// Makes an error of one of `serde_json` about a text.
+    /// Converts an error of `serde_json` about `text`, in which it looks up the place and the
+    /// character.
     pub fn new(text: &[u8], error: &serde_json::Error) -> Self {
         let offset = offset(text, error);
         let message = error.to_string();
@@ -49,7 +50,7 @@ impl JsonError {
         }
     }
 
-    /// Moves the error to this line of a file of which the text is one line.
+    /// Sets the line of the error, for a text that is line `number` (from 1) of a file.
     #[must_use]
     pub fn in_line(mut self, number: usize) -> Self {
         let column = self.place.map_or(1, |(_, column)| column);

@@ -96,7 +96,7 @@ fn a_tail_call_that_needs_approval_is_made_only_where_each_is_judged() {
     let error = error.expect_err("nobody was asked about writes");
     assert_eq!(error.kind, ErrorKind::PolicyViolation);
     assert!(error.message.contains("a call of writes"), "{error}");
-    // What the caller itself wants is the caller's decision.
+    // `execute` does not judge the first call: its caller has done that.
     registry.execute("writes", json!({}), &cx).expect("made");
     let mut judged = Vec::new();
     let made = registry.execute_judged("asks", json!({}), &cx, |tool, args| {
@@ -151,7 +151,7 @@ fn arguments_are_checked_for_a_tool_whose_build_takes_anything() {
         let built = registry.build("loose", args, &cx).err().expect("refused");
         assert_eq!(built.message, error.message);
     }
-    // The host's own key is not the tool's.
+    // `wait_for_previous` is the host's own argument, so that the tool does not get it.
     let args = json!({"text": "a", "wait_for_previous": true});
     registry.execute("loose", args, &cx).expect("taken");
 }

@@ -48,7 +48,8 @@ impl Args {
         self.0.insert(name.into(), value);
     }
 
-    /// Renames arguments that came under another name. A value under the declared name wins.
+    /// Renames arguments by pairs of an alias and the declared name. A value under the declared
+    /// name wins.
     pub fn rename(&mut self, aliases: &[(&str, &str)]) {
         for (alias, name) in aliases {
             if let Some(value) = self.0.remove(*alias) {
@@ -96,7 +97,7 @@ impl Args {
         write_whole(&mut value);
         serde_path_to_error::deserialize(value).map_err(|e| {
             let path = match e.path().to_string() {
-                // The path of the object itself.
+                // This path stands for the object itself.
                 root if root == "." => "The arguments".to_owned(),
                 path => format!("\"{path}\""),
             };

@@ -20,7 +20,8 @@ const GRACE_WITH_OTHERS: Duration = Duration::from_secs(16);
 /// The reason why a call must end early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Interruption {
-    /// A signal, by number, or a request of the caller (`0`).
+    /// The number of the signal that cancelled the call, or 0 if the caller cancelled it without
+    /// one.
     Cancelled(i32),
     /// This time limit was reached.
     TimedOut(TimeLimit),
@@ -29,7 +30,8 @@ pub enum Interruption {
 /// Tells a running call to end. Clones share their state.
 #[derive(Debug, Clone, Default)]
 pub struct Cancellation {
-    /// Zero, or the signal's number plus one. Signal handlers write it.
+    /// 0 if nothing has cancelled the call, otherwise the signal's number plus one. Signal handlers
+    /// store it; a cancellation without a signal stores 1.
     signal: Arc<AtomicUsize>,
     limit: Option<TimeLimit>,
     caller: Option<Arc<OwnedFd>>,
@@ -84,19 +86,20 @@ struct Course {
 }
 
 impl Cancellation {
-    /// Creates one that also fires when `limit` has passed.
+    /// Creates a cancellation that also interrupts the call when `limit` has passed.
     pub fn with_time_limit(limit: Duration) -> Self {
         Self::default().restarted(limit)
     }
 
-    /// Returns one for a new call with the same signals, and a time limit that counts from now.
+    /// Returns a cancellation for a new call. It has the same signals, and a time limit that counts
+    /// from now.
     #[must_use]
     pub fn restarted(&self, limit: Duration) -> Self {
         self.for_call(Some(limit), false)
     }
 
-    /// Returns one for a new call with the same signals, and a time limit that nobody has asked
-    /// for. A tool with a limit of its own ignores it.
+    /// Returns a cancellation for a new call. It has the same signals, and a time limit that nobody
+    /// has asked for: a tool with a limit of its own ignores it.
     #[must_use]
     pub fn restarted_by_default(&self, limit: Duration) -> Self {
         self.for_call(Some(limit), true)
@@ -111,14 +114,14 @@ impl Cancellation {
         self
     }
 
-    /// Returns one for a new call with the same signals and no time limit.
+    /// Returns a cancellation for a new call. It has the same signals and no time limit.
     #[must_use]
     pub fn without_time_limit(&self) -> Self {
         self.for_call(None, false)
     }
 
     fn for_call(&self, limit: Option<Duration>, is_default: bool) -> Self {
-        // A limit beyond what the clock can tell is none.
+        // A limit that is too far away for the clock to represent is dropped.
         let limit = limit.and_then(|length| {
             Some(TimeLimit {
                 at: Instant::now().checked_add(length)?,
@@ -147,7 +150,7 @@ impl Cancellation {
         self.caller.as_ref().map(|fd| fd.as_fd())
     }
 
-    /// Returns the time limit if somebody asked for it.
+    /// Returns the time limit, or `None` if there is none or nobody asked for it.
     pub fn chosen_limit(&self) -> Option<TimeLimit> {
         self.limit.filter(|limit| !limit.is_default)
     }
@@ -162,7 +165,8 @@ impl Cancellation {
         self.limit.map(|limit| limit.at)
     }
 
-    /// Returns the signal (or `0`) that cancelled the call, ignoring time limits.
+    /// Returns the number of the signal that cancelled the call, 0 if it was cancelled without one,
+    /// and `None` if it was not cancelled. An expired time limit does not count.
     pub fn signal(&self) -> Option<i32> {
         match self.signal.load(Ordering::Relaxed) {
             0 => None,
@@ -172,7 +176,7 @@ impl Cancellation {
 
     /// Asks the call to end.
     pub fn cancel(&self) {
-        // A signal's number says more.
+        // The number of an earlier signal is kept, because it says more than 0.
         let _ = self
             .signal
             .compare_exchange(0, 1, Ordering::Relaxed, Ordering::Relaxed);
@@ -197,7 +201,7 @@ impl Cancellation {
         if !limit.is_default {
             return Some(limit);
         }
-        // A wait for what has a limit of its own does not count.
+        // Time spent waiting for something that has a limit of its own does not count.
         let course = self.course();
         let end = limit.at.checked_add(course.waited)?;
         (course.since.is_none() && now >= end).then_some(limit)
@@ -227,7 +231,7 @@ impl Cancellation {
     ///
     /// Returns `cancelled` or `timeout` if it must not be done any more.
     pub fn acting(&self) -> Result<ActGuard<'_>, ToolError> {
-        // Looked at first: it takes the same lock.
+        // `check` takes the lock of `course` too, so it must come before.
         self.check()?;
         let mut course = self.course();
         if course.is_over {
@@ -304,7 +308,8 @@ pub struct GracePeriod {
 }
 
 impl GracePeriod {
-    /// Returns true when the time is over. It must be called repeatedly.
+    /// Returns true when the call need not be waited for any longer. It must be called repeatedly,
+    /// since the time counts from the first call after the interruption.
     pub fn is_over(&mut self, cancel: &Cancellation) -> bool {
         if cancel.interruption().is_none() {
             *self = Self::default();
@@ -352,7 +357,7 @@ mod tests {
         assert_eq!(error.kind, ErrorKind::Cancelled);
         assert!(error.hint.is_some(), "it has acted: {error}");
         assert!(cancel.acting().is_err());
-        // The signals are those of all calls, how far one has come is its own.
+        // Calls share their signals, but each has its own record of whether it was given up.
         let other = Cancellation::default();
         let one = other.restarted(Duration::from_secs(60));
         let _ = one.give_up();

@@ -100,7 +100,7 @@ fn with_article(expected: &str) -> String {
 
 fn count(schema: &Map<String, Value>, key: &str) -> Option<u64> {
     let number = schema.get(key)?;
-    // One larger than any count may become the largest.
+    // A number beyond the range of `u64` becomes the largest, which no count exceeds either.
     let whole = |n: f64| (n >= 0.0 && n.fract() == 0.0).then_some(n as u64);
     number.as_u64().or_else(|| number.as_f64().and_then(whole))
 }
@@ -124,7 +124,7 @@ fn map<'s>(
 }
 
 fn repeated(items: &[Value]) -> Option<&Value> {
-    // Elements are compared as they are written.
+    // Elements are equal if they are written alike: 1 and 1.0 differ here.
     let mut seen = HashSet::new();
     items.iter().find(|item| !seen.insert(item.to_string()))
 }

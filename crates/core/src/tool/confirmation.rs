@@ -99,12 +99,12 @@ pub enum ConfirmationDetails {
 pub struct FileChange {
     /// What is done to it: `creates`, `updates`, `moves` or `deletes`.
     pub change: String,
-    /// Absolute.
+    /// Absolute path of the file.
     pub file_path: String,
-    /// Absolute path that it is moved to.
+    /// Absolute path that it is moved to; `None` if it is not moved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub new_path: Option<String>,
-    /// Unified diff.
+    /// The file's change as a unified diff.
     pub file_diff: String,
 }
 

@@ -1,6 +1,6 @@
 //! The way from a running call to its caller.
 
-use super::{Cancellation, SandboxMode};
+use super::{Cancellation, InputSource, SandboxMode};
 use std::fmt;
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ pub enum OutputUpdate {
     ModelCall(super::ModelCall),
 }
 
-/// The places that a result is to have, as [`super::ToolResult::locations`].
+/// The places in files that a result should list as [`super::ToolResult::locations`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ResultPlaces {
@@ -35,8 +35,11 @@ pub struct Context {
     /// Set if [`super::ToolResult::return_display`] will be looked at; otherwise tools leave it
     /// empty where it costs time.
     pub wants_display: bool,
-    /// What built-in tools are told of the reader of the answer. A tool of a program does not need it.
+    /// What built-in tools need to know of the answer's reader. A tool that a program adds can
+    /// ignore it.
     pub view: CallView,
+    /// The way to the client, if it may be asked.
+    pub input: Option<Arc<dyn InputSource>>,
     output: Option<Arc<dyn Fn(OutputUpdate) + Send + Sync>>,
 }
 
@@ -44,17 +47,19 @@ pub struct Context {
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct CallView {
-    /// The places that the result is to have.
+    /// The places that the result should list.
     pub places: ResultPlaces,
     /// Set if the text is for a terminal with colours; see [`super::named`].
     pub wants_looks: bool,
-    /// The most characters of an answer, for tools that choose themselves what to leave out.
+    /// The maximum number of characters of an answer, for tools that choose themselves what to
+    /// leave out; `None` for no limit.
     pub limit_chars: Option<usize>,
     /// Set if a model reads the answer, so that what a command prints is condensed.
     pub condenses: bool,
     /// The call's id, where the caller has given it one: the journal of changes keeps it.
     pub call_id: Option<String>,
-    /// The sandbox that the host keeps its own commands in: commands of this call get none that is weaker.
+    /// The sandbox of the host's own commands, if known: commands of this call must not run in a
+    /// weaker one.
     pub least_sandbox: Option<SandboxMode>,
     /// Set if the caller remembers what it was shown: then a write that would lose what it has not seen is refused.
     pub remembers: bool,
@@ -82,6 +87,7 @@ impl Context {
             cancel,
             wants_display,
             view: CallView::default(),
+            input: None,
             output: None,
         }
     }

@@ -22,15 +22,15 @@ pub(super) fn order(a: &Value, b: &Value) -> Option<Ordering> {
     let (Value::Number(a), Value::Number(b)) = (a, b) else {
         return None;
     };
-    // A double does not hold every large integer.
+    // Integers are compared as such, because a double can't represent every large one.
     match (whole(a), whole(b)) {
         (Some(a), Some(b)) => Some(a.cmp(&b)),
         _ => a.as_f64()?.partial_cmp(&b.as_f64()?),
     }
 }
 
-/// Returns true if a number is a multiple of another. A fraction may be slightly off, as 0.1 + 0.2
-/// is.
+/// Returns true if a number is a multiple of another. For fractions a small error is allowed, such
+/// as that of 0.1 + 0.2.
 pub(super) fn is_multiple(number: &Value, step: &Value) -> bool {
     if let (Some(a), Some(b)) = (number.as_i64(), step.as_i64()) {
         return b <= 0 || a % b == 0;

@@ -52,7 +52,7 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
-    /// Pairs this kind with the case in which a tool gives it, for
+    /// Pairs this kind with the case in which a tool gives it, in markdown, for
     /// [`Usage::errors`](super::Usage::errors).
     pub const fn when(self, case: &str) -> (Self, &str) {
         (self, case)
@@ -95,7 +95,7 @@ impl ToolError {
         }
     }
 
-    /// Arguments that can't be used as they are.
+    /// Makes the error of a call whose arguments can't be used as they are.
     pub fn invalid(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::InvalidToolParams, message)
     }
@@ -128,7 +128,7 @@ impl ToolError {
         }
     }
 
-    /// Adds what lies beneath.
+    /// Adds the underlying error.
     #[must_use]
     pub fn with_source(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         self.source = Some(source.into());
@@ -141,7 +141,7 @@ impl fmt::Display for ToolError {
         f.write_str(&self.message)?;
         match &self.hint {
             Some(hint) => {
-                // A message that lists things ends its last line first.
+                // After a message of several lines the hint begins a new line.
                 let gap = if self.message.contains('\n') {
                     '\n'
                 } else {

@@ -42,7 +42,7 @@ pub fn build(
 ///
 /// # Errors
 ///
-/// Whatever checking, building or running gives.
+/// Returns the error of checking, building or running.
 pub fn validate_build_execute(
     tool: &dyn Tool,
     args: Value,

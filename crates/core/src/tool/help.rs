@@ -183,7 +183,7 @@ impl Page {
         self.text.push_str(&format!("\n{heading}:\n"));
     }
 
-    /// Adds a line to be copied, which must never be broken.
+    /// Adds a line that people copy into a shell, so it is never broken.
     fn example(&mut self, line: &str) {
         self.text.push_str(&format!("  {}\n", visible(line)));
     }
@@ -209,7 +209,7 @@ impl Page {
     }
 
     fn paragraph(&mut self, indent: &str, text: &str) {
-        // Marks of markdown are for pages.
+        // Backticks of markdown would only disturb in a terminal.
         let text = text.replace('`', "");
         for part in text.trim().split("\n\n") {
             let lines = wrapped(&visible(&one_line(part)), self.width - indent.len());

@@ -14,6 +14,7 @@ mod error;
 mod execute;
 mod function;
 mod help;
+mod input;
 mod kind;
 mod model_call;
 pub mod named;
@@ -38,6 +39,7 @@ pub(crate) use execute::caught;
 pub use execute::{build, catch, validate_build_execute};
 pub use function::FunctionTool;
 pub use help::help;
+pub use input::{GivenInput, InputSource, WantedInput};
 pub use kind::Kind;
 pub use model_call::{ModelCall, ModelCallError, TokenCounts};
 pub use parameters::{Parameter, kind_of_parameter, parameters};
@@ -109,6 +111,10 @@ pub struct ToolInfo<'a> {
     /// True if [`Tool::build`] checks the arguments against the schema itself. It must if it
     /// accepts other spellings than the declared ones. Otherwise [`build`] does it first.
     pub checks_arguments: bool,
+    /// True if MCP clients are also given the tool as a prompt.
+    pub is_prompt: bool,
+    /// The URI by which MCP clients can also read the tool's answer, with names of parameters in braces.
+    pub resource: Option<&'a str>,
     /// The tool on its MCP server, if it comes from one.
     pub server: Option<ServerTool<'a>>,
     /// Annotations of the MCP server, such as `readOnlyHint`.
@@ -130,6 +136,8 @@ impl<'a> ToolInfo<'a> {
             is_open_world: true,
             can_update_output: false,
             checks_arguments: false,
+            is_prompt: false,
+            resource: None,
             server: None,
             annotations: None,
         }

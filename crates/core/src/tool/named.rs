@@ -39,7 +39,7 @@ impl OddNames {
     pub fn terminal_text(&self, text: &str, looks: &[PlacedLook]) -> String {
         let mut out = String::with_capacity(text.len() + self.0.len() * 8 + looks.len() * 12);
         let mut odd = self.0.iter().peekable();
-        // A name that is shown otherwise has one look at most, and all of it has that.
+        // A name that is shown in escaped form lies within one look or outside of all looks.
         let mut plain = |from: usize, to: usize| {
             let mut piece = String::new();
             let mut done = from;
@@ -61,7 +61,8 @@ impl OddNames {
         out
     }
 
-    /// Drops names that begin beyond the first `length` bytes. One that is cut there ends earlier.
+    /// Adapts the names to a text that was cut after `length` bytes. Names behind the cut are
+    /// dropped, and a name across it ends there.
     pub fn keep_within(&mut self, length: usize) {
         self.0.retain_mut(|(place, _)| {
             place.end = place.end.min(length);
@@ -92,12 +93,12 @@ impl NamedText {
         }
     }
 
-    /// Returns true if appended text should get colours.
+    /// Returns true if the text is for a terminal with colours.
     pub fn has_looks(&self) -> bool {
         self.looks.is_some()
     }
 
-    /// Appends words of our own in a colour.
+    /// Appends a text that needs no escaping in a colour.
     pub fn push_looking(&mut self, text: &str, look: Look) {
         let start = self.text.len();
         self.text.push_str(text);
@@ -110,7 +111,7 @@ impl NamedText {
         }
     }
 
-    /// Appends words of our own.
+    /// Appends a text that needs no escaping.
     pub fn push_str(&mut self, text: &str) {
         self.text.push_str(text);
     }

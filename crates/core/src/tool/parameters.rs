@@ -11,7 +11,7 @@ pub struct Parameter<'a> {
     pub kind: String,
     /// True if the parameter is required in the call, or in the object that holds it.
     pub is_required: bool,
-    /// The value if the parameter is missing.
+    /// The default value, which the schema gives for a missing argument.
     pub default: Option<&'a Value>,
     /// Purpose of the parameter.
     pub description: &'a str,

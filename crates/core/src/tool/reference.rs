@@ -4,7 +4,7 @@ use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
 /// Returns the schema within `root` that a reference leads to, by pointer, by anchor or by the
-/// address that a schema declares as its own.
+/// address that a schema declares as its own. Returns `None` if it leads nowhere.
 pub fn find<'a>(root: &'a Value, target: &str) -> Option<&'a Value> {
     let (address, fragment) = target.split_once('#').unwrap_or((target, ""));
     let document = if address.is_empty() {

@@ -28,17 +28,18 @@ pub struct ToolResult {
     /// Another tool that runs at once; its result takes this one's place.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tail_tool_call_request: Option<TailToolCallRequest>,
-    /// Places that a search has found, or a tool lists, which are among the data as `locations`:
-    /// apart, because a value of JSON would take ten times as much. Or what a tool lists; see
-    /// [`ResultPlaces`](super::ResultPlaces).
+    /// Places in files that a search has found or a tool lists; the caller chooses which with
+    /// [`ResultPlaces`](super::ResultPlaces). They are printed as `locations` of the data, but kept
+    /// apart, because JSON values would take ten times as much memory.
     #[serde(skip)]
     pub locations: Option<Vec<FoundPlace>>,
-    /// What our own forms of an answer show beside or instead of the text. A tool of a program leaves it as it is.
+    /// What our forms of an answer show beside or instead of the text. A tool that a program adds
+    /// can ignore it.
     #[serde(skip)]
     pub view: ResultView,
 }
 
-/// The parts of a result that only the forms in which we print an answer know: most of them serve one tool.
+/// The parts of a result that are only used for printing an answer. Most of them serve one tool.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct ResultView {
@@ -47,17 +48,19 @@ pub struct ResultView {
     pub is_limited: bool,
     /// Text with colours, for a terminal that has them.
     pub terminal_text: Option<String>,
-    /// The place of a command's output in the text, which says more of the command.
+    /// Byte range of a command's output in the text, which says other things about the command as
+    /// well.
     pub command_output: Option<Range<usize>>,
-    /// Text without the labels that say nothing, for the forms that do without them.
+    /// Text without uninformative labels, which some forms print instead.
     pub short_text: Option<String>,
-    /// Text for a model in place of one that is longer than the limit of answers, which is kept whole.
+    /// Shorter text for a model, in place of a text beyond the limit of answers. The whole text is
+    /// stored.
     pub outline: Option<String>,
     /// Text for people, if the content is in a notation for models.
     pub text_for_people: Option<String>,
-    /// Names in the text that are shown otherwise where it is printed as lines.
+    /// File names in the text that are escaped where it is printed as lines.
     pub odd_names: OddNames,
-    /// Looks of the text's pieces on a terminal, if they were asked for.
+    /// Colours of parts of the text on a terminal, if they were asked for.
     pub looks: Vec<PlacedLook>,
 }
 
@@ -87,7 +90,7 @@ impl ToolResult {
         result
     }
 
-    /// Adds a line to the text, in each of its forms.
+    /// Adds a line to the text and to the variants of the text in the view.
     pub fn push_note(&mut self, note: &str) {
         self.llm_content.push_line(note);
         let others = [
@@ -157,9 +160,9 @@ fn as_text<S: Serializer>(name: &Arc<[u8]>, serializer: S) -> Result<S::Ok, S::E
 /// A failure inside a result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResultError {
-    /// For the model.
+    /// The message for the model.
     pub message: String,
-    /// The error's sort, where known.
+    /// The kind of the error, where known.
     #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<ErrorKind>,
 }
@@ -297,9 +300,9 @@ pub struct FileDiff {
     pub file_diff: String,
     /// Name without directories.
     pub file_name: String,
-    /// Null for a new file, and for one too large to be shown whole.
+    /// `None` for a new file, and for one too large to be shown whole.
     pub original_content: Option<String>,
-    /// Null where the file is too large to be shown whole.
+    /// `None` where the file is too large to be shown whole.
     pub new_content: Option<String>,
     /// Lines added and removed.
     #[serde(default)]

@@ -6,7 +6,7 @@ pub enum SandboxMode {
     /// No sandbox.
     #[default]
     Off,
-    /// Only the listed paths may be changed.
+    /// Only files in the paths that the sandbox is given may be changed.
     WorkspaceWrite,
     /// No file may be changed.
     ReadOnly,

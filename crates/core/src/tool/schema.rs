@@ -51,8 +51,8 @@ impl Schema {
         Self::from_value(value)
     }
 
-    /// Checks arguments against `whole` instead, if there is one. This schema then tells a model as
-    /// much of it as is possible.
+    /// Has arguments checked against `whole`, if there is one, while a model gets this schema,
+    /// which says as much of it as is possible.
     #[must_use]
     pub fn checked_by(mut self, whole: Option<Value>) -> Self {
         self.whole = whole;
@@ -70,7 +70,7 @@ impl Schema {
         self.whole.as_ref().unwrap_or_else(|| self.value())
     }
 
-    /// Checks a value.
+    /// Checks a value against [`Schema::whole`].
     ///
     /// # Errors
     ///

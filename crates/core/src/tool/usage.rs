@@ -48,7 +48,7 @@ impl Usage<'_> {
 pub enum Limit {
     /// A number of things.
     Count(u64),
-    /// A number of bytes: whole mebibytes.
+    /// A number of bytes, which is printed in whole mebibytes.
     Bytes(u64),
     /// A number of characters.
     Characters(usize),
@@ -104,7 +104,7 @@ pub struct ExtraArgument {
     pub meaning: &'static str,
 }
 
-/// The names that a tool knows, each with the declared one.
+/// The argument names that a tool accepts, and the declared name for each.
 pub(super) struct Names<'a> {
     tool: &'a dyn Tool,
     /// The names in the schema, or `None` if the tool accepts any name.
@@ -218,7 +218,7 @@ fn collect<'s>(schema: &'s Value, names: &mut Vec<&'s str>) -> bool {
         Some(Value::Object(_)) => true,
         _ => false,
     };
-    // What these say of names is not read.
+    // Names that these keywords allow are not collected, so others are possible.
     let unread = ["$ref", "if", "dependentSchemas", "patternProperties"];
     let more = ["additionalProperties", "unevaluatedProperties"];
     let mut is_closed =

@@ -246,7 +246,8 @@ pub(super) fn kinds(schema: &Value) -> Option<Vec<&str>> {
     }
     let mut any = ["anyOf", "oneOf"].iter();
     let variants = any.find_map(|key| schema[*key].as_array())?;
-    // Arrays, whose items the whole schema doesn't describe, count as unknown.
+    // For a variant that is an array, `schema` does not describe the items, so the kinds are
+    // unknown.
     let known = |variant| kinds(variant).filter(|kinds| !kinds.contains(&"array"));
     let kinds: Option<Vec<_>> = variants.iter().map(known).collect();
     Some(kinds?.concat())

@@ -1,6 +1,23 @@
-use super::{error_kind, from_data_url, of_json, tool_result};
-use gemini_tools_core::tool::{Display, ErrorKind};
+use super::{Printed, error_kind, from_data_url, of_json, printed};
+use gemini_tools_core::tool::{Display, ErrorKind, ToolResult};
 use serde_json::json as j;
+
+fn tool_result(stdout: &[u8]) -> Result<ToolResult, String> {
+    match printed(stdout)? {
+        Printed::Result(result) => Ok(*result),
+        Printed::Wanted(wanted) => Err(format!("it wants {wanted:?}")),
+    }
+}
+
+#[test]
+fn a_question_takes_the_place_of_a_result() {
+    let asks = j!({"inputRequests": {"who": {"method": "roots/list"}}, "requestState": "1"});
+    let Ok(Printed::Wanted(wanted)) = printed(asks.to_string().as_bytes()) else {
+        panic!("not a question");
+    };
+    assert_eq!(wanted.state.as_deref(), Some("1"));
+    assert_eq!(wanted.requests["who"]["method"], "roots/list");
+}
 
 #[test]
 fn a_whole_result_is_taken_strictly() {
@@ -9,7 +26,10 @@ fn a_whole_result_is_taken_strictly() {
     let result = tool_result(good.to_string().as_bytes()).expect("a result");
     assert!(result.tail_tool_call_request.is_some() && result.error.is_none());
     for (value, expected) in [
-        (j!([]), "expected an object with llmContent or error"),
+        (
+            j!([]),
+            "expected an object with llmContent, error or inputRequests",
+        ),
         (j!({"llm_content": "a"}), "Did you mean \"llmContent\"?"),
         (j!({}), "\"llmContent\" is missing"),
         (j!({"llmContent": 1}), "a text, a part, or a list"),

@@ -48,13 +48,14 @@ const LEFT: [&str; 30] = [
     "_",
 ];
 
-/// Prefixes of names that the host passes on, and our own, which a wrapper may set.
+/// Prefixes of the names that the host passes on, and [`PREFIX`], because a wrapper may set our
+/// variables.
 const LEFT_PREFIXES: [&str; 3] = ["GEMINI_CLI_", "GIT_CONFIG_", PREFIX];
 
 const MAX_ADDED: usize = 4;
 
-/// Set if the host has started this process as a command or server. Its settings may add variables
-/// then.
+/// A variable that is set if the host has started this process as a command or as a server. For a
+/// server, the host's settings may add variables.
 const STARTED_BY_HOST: &str = "GEMINI_CLI";
 
 const MAX_WORDS: usize = 3;
@@ -78,7 +79,7 @@ fn may_lack_some(names: &mut dyn Iterator<Item = OsString>) -> bool {
     let mut added = 0;
     let mut is_by_host = false;
     for name in names {
-        // A program that hands on this one hands on the others.
+        // If one of these is passed on, the environment was not reduced.
         if name == "GITHUB_SHA" || name == "SURFACE" {
             return false;
         }
@@ -140,7 +141,7 @@ mod tests {
             ),
             ("PATH HOME PWD SHLVL _", true),
             ("", true),
-            // A wrapper may set some, and any shell of a person has more.
+            // A wrapper may add some variables; a person's shell has more.
             ("PATH HOME A B C D GEMINI_TOOLS_OUTPUT", true),
             ("PATH HOME A B C D LS_COLORS", false),
             // The settings of a server may add variables.

@@ -1,13 +1,16 @@
-//! Asks the client's user to approve a call, through the protocol's elicitation.
+//! Asks the client: its user, to approve a call, through the protocol's elicitation, and what own tools want to know.
 
+use gemini_tools_core::json;
+use gemini_tools_core::tool::{GivenInput, InputSource, ToolError, WantedInput};
 use gemini_tools_policy::SessionGrant;
 use gemini_tools_policy::approval::{ApprovalPrompt, ApprovalQuestion, ApprovalReply, terminal};
 use rmcp::RoleServer;
 use rmcp::model::{
-    ClientCapabilities, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema,
-    EnumSchema,
+    ClientCapabilities, ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction,
+    ElicitationSchema, EnumSchema, InputRequest, InputRequests, ServerRequest,
 };
 use rmcp::service::Peer;
+use serde_json::{Map, Value};
 use std::sync::mpsc::SyncSender;
 use tokio::sync::mpsc::Sender;
 
@@ -30,8 +33,8 @@ pub(super) struct Text {
 }
 
 pub(super) struct Question {
-    pub(super) text: Text,
-    pub(super) answer: SyncSender<Option<ApprovalReply>>,
+    pub(super) request: InputRequest,
+    pub(super) answer: SyncSender<Option<Value>>,
 }
 
 pub(super) fn is_possible(client: Option<&ClientCapabilities>) -> bool {
@@ -40,22 +43,102 @@ pub(super) fn is_possible(client: Option<&ClientCapabilities>) -> bool {
     elicitation.is_some_and(|modes| modes.form.is_some() || modes.url.is_none())
 }
 
-#[derive(Debug)]
+/// A client that can be sent requests while the call waits.
+#[derive(Debug, Clone)]
 pub(super) struct ClientAsker {
     pub(super) asked: Sender<Question>,
+    pub(super) client: ClientCapabilities,
     pub(super) is_alone: bool,
+}
+
+impl ClientAsker {
+    fn request(&self, request: InputRequest) -> Option<Value> {
+        let (answer, answered) = std::sync::mpsc::sync_channel(1);
+        self.asked
+            .blocking_send(Question { request, answer })
+            .ok()?;
+        answered.recv().ok()?
+    }
 }
 
 impl ApprovalPrompt for ClientAsker {
     fn ask(&mut self, question: &ApprovalQuestion<'_>) -> Option<ApprovalReply> {
-        let (answer, answered) = std::sync::mpsc::sync_channel(1);
         let text = match Text::new(question, self.is_alone) {
             Ok(text) => text,
             Err(refusal) => return Some(refusal),
         };
-        self.asked.blocking_send(Question { text, answer }).ok()?;
-        answered.recv().ok()?
+        let result = self.request(text.request()?)?;
+        // A malformed answer does not approve the call.
+        Some(text.reply(&serde_json::from_value(result).ok()?))
     }
+}
+
+impl InputSource for ClientAsker {
+    fn given(&self) -> Option<GivenInput> {
+        None
+    }
+
+    fn ask(&self, wanted: WantedInput) -> Result<GivenInput, ToolError> {
+        let (possible, _) = answerable(wanted.requests, &self.client)?;
+        if possible.is_empty() {
+            return Err(cant_be_asked());
+        }
+        let mut responses = Map::new();
+        for (name, request) in possible {
+            if let Some(response) = self.request(request) {
+                responses.insert(name, response);
+            }
+        }
+        let state = wanted.state;
+        Ok(GivenInput { responses, state })
+    }
+}
+
+pub(super) fn cant_be_asked() -> ToolError {
+    ToolError::failed("The client can't be asked what the tool wants to know.".to_owned())
+        .with_hint("Use a client that declares elicitation, sampling or roots, whichever the tool asks for.")
+}
+
+/// Returns those of a tool's requests that the client can answer, and the capabilities that it lacks for the others.
+///
+/// # Errors
+///
+/// Returns an error if a request is none of the protocol's, or has the name of one of this server's own.
+pub(super) fn answerable(
+    wanted: Map<String, Value>,
+    client: &ClientCapabilities,
+) -> Result<(InputRequests, ClientCapabilities), ToolError> {
+    let (mut possible, mut missing) = (InputRequests::new(), ClientCapabilities::default());
+    for (name, request) in wanted {
+        let wrong = |why: String| {
+            ToolError::failed(format!(
+                "The tool's inputRequests.{name} can't be used: {why}."
+            ))
+        };
+        if super::rounds::is_own(&name) {
+            return Err(wrong("this server uses the name itself".to_owned()));
+        }
+        let request = json::from_value(request).map_err(|e| wrong(e.to_string()))?;
+        let is_possible = match &request {
+            InputRequest::Elicitation(_) => {
+                missing.elicitation.get_or_insert_default();
+                is_possible(Some(client))
+            }
+            InputRequest::CreateMessage(_) => {
+                missing.sampling.get_or_insert_default();
+                client.sampling.is_some()
+            }
+            InputRequest::ListRoots(_) => {
+                missing.roots.get_or_insert_default();
+                client.roots.is_some()
+            }
+            _ => false,
+        };
+        if is_possible {
+            possible.insert(name, request);
+        }
+    }
+    Ok((possible, missing))
 }
 
 impl Text {
@@ -86,7 +169,12 @@ impl Text {
         Ok(Self { message, always })
     }
 
-    pub(super) fn form(self) -> Option<ElicitRequestParams> {
+    pub(super) fn request(&self) -> Option<InputRequest> {
+        let form = self.clone().form()?;
+        Some(InputRequest::Elicitation(ElicitRequest::new(form)))
+    }
+
+    fn form(self) -> Option<ElicitRequestParams> {
         let mut choices = vec![ONCE, NO];
         if self.always.is_some() {
             choices.insert(1, ALWAYS);
@@ -119,9 +207,15 @@ impl Text {
     }
 }
 
-pub(super) async fn ask(peer: &Peer<RoleServer>, text: Text) -> Option<ApprovalReply> {
-    let result = peer.create_elicitation(text.clone().form()?).await;
-    result.ok().map(|result| text.reply(&result))
+pub(super) async fn ask(peer: &Peer<RoleServer>, request: InputRequest) -> Option<Value> {
+    let request = match request {
+        InputRequest::Elicitation(request) => ServerRequest::ElicitRequest(request),
+        InputRequest::CreateMessage(request) => ServerRequest::CreateMessageRequest(request),
+        InputRequest::ListRoots(request) => ServerRequest::ListRootsRequest(request),
+        _ => return None,
+    };
+    let result = peer.send_request(request).await.ok()?;
+    serde_json::to_value(result).ok()
 }
 
 #[cfg(test)]

@@ -3,20 +3,22 @@
 use super::ask::{self, ClientAsker, Question};
 use super::rounds::{Answers, OpenQuestion};
 use super::server::{Project, Server};
-use super::{content, long_answer};
+use super::{content, log, long_answer};
 use crate::lock;
 use gemini_tools_core::client_host::{AnswerLimit, ClientHost, SizeUnit};
 use gemini_tools_core::tail_call::TailCalls;
 use gemini_tools_core::tool::SandboxMode;
 use gemini_tools_core::tool::{Cancellation, Context, ErrorKind, OutputUpdate, ToolError};
+use gemini_tools_policy::approval::ApprovalPrompt;
 use gemini_tools_session::{CallOptions, Clock, Reader, SharedPrompt, with_time_limit};
-use rmcp::RoleServer;
-use rmcp::model::{CallToolResponse, ProgressNotificationParam, ProgressToken};
+use rmcp::model::{CallToolResponse, ClientCapabilities, ProgressNotificationParam, ProgressToken};
 use rmcp::service::RequestContext;
+use rmcp::task_manager::TaskContext;
+use rmcp::{ErrorData, RoleServer};
 use serde_json::Value;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{Notify, mpsc, watch};
 
 const MAX_PENDING_BYTES: usize = 8 * 1024;
 
@@ -27,15 +29,25 @@ const LABELS_CHARS: usize = 1000;
 /// which is also in our settings.
 const TAG_CHARS: usize = 100;
 
+/// The most characters of a task's state, which is the last line of the output.
+const MAX_STATUS_CHARS: usize = 200;
+
+#[derive(Clone)]
 pub(super) struct Call {
     pub(super) name: String,
     pub(super) args: Value,
     pub(super) roots: Arc<Vec<PathBuf>>,
     pub(super) host: Option<&'static ClientHost>,
     pub(super) answer_limit: Option<AnswerLimit>,
-    pub(super) asking: AskMode,
+    /// True if the client's user may be asked to approve the call.
+    pub(super) may_ask: bool,
+    /// What the client has answered to the results that asked it; `None` if it is asked while the call waits.
+    pub(super) said: Option<Answers>,
+    pub(super) client: ClientCapabilities,
     pub(super) is_alone: bool,
     pub(super) told: Option<u64>,
+    /// True if the client wants the output as messages of its log.
+    pub(super) logs: bool,
     pub(super) least_sandbox: Option<SandboxMode>,
 }
 
@@ -49,51 +61,69 @@ impl Call {
             shared.map(|chars| AnswerLimit::new(chars.saturating_sub(TAG_CHARS), SizeUnit::Utf16));
         self.answer_limit.or(shared)
     }
-}
 
-pub(super) enum AskMode {
-    Never,
-    /// The client is asked while the call waits.
-    Meanwhile,
-    /// The client is asked by a result that ends the request, and has answered this in the repeated
-    /// request.
-    ByResults(Answers),
-}
-
-impl AskMode {
-    fn person(
+    /// Connects the call with the client for what tools ask, and returns the way to its user for approval.
+    fn connect(
         &self,
         asked: mpsc::Sender<Question>,
         open: &OpenQuestion,
-        is_alone: bool,
+        cx: &mut Context,
     ) -> Option<SharedPrompt> {
-        match self {
-            Self::Never => None,
-            Self::Meanwhile => {
-                let prompt = ClientAsker { asked, is_alone };
-                Some(SharedPrompt::new(Box::new(prompt)))
-            }
-            Self::ByResults(said) => Some(SharedPrompt::new(Box::new(said.asker(open, is_alone)))),
-        }
+        let prompt: Box<dyn ApprovalPrompt + Send> = if let Some(said) = &self.said {
+            cx.input = Some(Arc::new(said.input(open, &self.client)));
+            Box::new(said.asker(open, self.is_alone))
+        } else {
+            let client = ClientAsker {
+                asked,
+                client: self.client.clone(),
+                is_alone: self.is_alone,
+            };
+            cx.input = Some(Arc::new(client.clone()));
+            Box::new(client)
+        };
+        self.may_ask.then(|| SharedPrompt::new(prompt))
     }
 }
 
-/// The response, and the project if its tools have changed, so that the client may have to be told.
-type Outcome = (CallToolResponse, Option<Arc<Project>>);
+/// The task that a call has become, if any.
+pub(super) type OwnTask = watch::Receiver<Option<TaskContext>>;
 
+/// The response, and the project if its tools have changed, so that the client may have to be told.
+pub(super) type Outcome = (CallToolResponse, Option<Arc<Project>>);
+
+/// Makes a call.
+///
+/// # Errors
+///
+/// Returns an error if the client lacks the capability to be asked what the tool wants to know.
 pub(super) async fn run(
-    server: &Arc<Server>,
+    server: Arc<Server>,
     call: Call,
-    context: &RequestContext<RoleServer>,
-) -> Outcome {
+    context: RequestContext<RoleServer>,
+    task: OwnTask,
+) -> Result<Outcome, ErrorData> {
     let structured = server.options.structured_content;
     let (asked, questions) = mpsc::channel(1);
-    let own = Arc::clone(server);
+    let own = Arc::clone(&server);
+    let logger = call.logs.then(|| call.name.clone());
     let work = move |cx| make(&own, &call, cx, asked);
     let cancel = with_time_limit(&Cancellation::default());
-    let done = attend(&server.clock, cancel, Some(questions), context, work).await;
+    let with_client = Talk {
+        questions,
+        task,
+        logger,
+    };
+    let done = attend(&server.clock, cancel, Some(with_client), &context, work).await;
     done.flatten()
-        .unwrap_or_else(|e| (content::refused(&e, structured).into(), None))
+        .unwrap_or_else(|e| Ok((content::refused(&e, structured).into(), None)))
+}
+
+/// What passes between a call and its client while it runs.
+pub(super) struct Talk {
+    questions: mpsc::Receiver<Question>,
+    task: OwnTask,
+    /// The name by which output goes to the client's log, if it does.
+    logger: Option<String>,
 }
 
 /// Runs `work` on a thread of its own, and handles progress, questions and cancellation until it is
@@ -105,7 +135,7 @@ pub(super) async fn run(
 pub(super) async fn attend<T: Send + 'static>(
     clock: &Arc<Clock>,
     cancel: Cancellation,
-    questions: Option<mpsc::Receiver<Question>>,
+    talk: Option<Talk>,
     context: &RequestContext<RoleServer>,
     work: impl FnOnce(Context) -> T + Send + 'static,
 ) -> Result<T, ToolError> {
@@ -119,7 +149,13 @@ pub(super) async fn attend<T: Send + 'static>(
     let token = context.meta.get_progress_token();
     let live = Arc::new(Live::default());
     let mut cx = Context::new(cancel.clone(), false);
-    if token.is_some() {
+    // Without a sender, there are no questions, and it never becomes a task.
+    let talk = talk.unwrap_or_else(|| Talk {
+        questions: mpsc::channel(1).1,
+        task: watch::channel(None).1,
+        logger: None,
+    });
+    if token.is_some() || talk.logger.is_some() || talk.task.has_changed().is_ok() {
         let live = Arc::clone(&live);
         cx = cx.with_live_output(move |output| live.add(output));
     }
@@ -133,8 +169,7 @@ pub(super) async fn attend<T: Send + 'static>(
         cancel,
         token,
         live,
-        // A channel without a sender yields no questions.
-        questions: questions.unwrap_or_else(|| mpsc::channel(1).1),
+        talk,
         told: 0.0,
     };
     let done = running.until(work, given_up).await;
@@ -154,10 +189,10 @@ fn make(
     call: &Call,
     mut cx: Context,
     asked: mpsc::Sender<Question>,
-) -> Result<Outcome, ToolError> {
+) -> Result<Result<Outcome, ErrorData>, ToolError> {
     let project = server.project(&call.roots, call.host)?;
     let open = OpenQuestion::default();
-    let person = call.asking.person(asked, &open, call.is_alone);
+    let person = call.connect(asked, &open, &mut cx);
     let session = &project.session;
     let of_settings = session.tool_env().settings.limit_chars();
     let client_limit = call.client_limit(of_settings);
@@ -170,16 +205,16 @@ fn make(
         Some(size) => Reader::Host(Some(size.saturating_sub(LABELS_CHARS))),
         None => Reader::Model,
     };
-    options.tail_calls = match &call.asking {
-        AskMode::ByResults(_) => TailCalls::MakeUnasked,
+    options.tail_calls = match &call.said {
+        Some(_) if call.may_ask => TailCalls::MakeUnasked,
         _ => TailCalls::Make,
     };
     options.tell = Some(server.options.log);
     let answer = session.run(&call.name, call.args.clone(), options, &mut cx);
-    if let AskMode::ByResults(said) = &call.asking
-        && let Some(question) = said.question(&open)
-    {
-        return Ok((question.into(), None));
+    match call.said.as_ref().map(|said| said.question(&open)) {
+        Some(Ok(Some(question))) => return Ok(Ok((question.into(), None))),
+        Some(Err(missing)) => return Ok(Err(missing)),
+        Some(Ok(None)) | None => {}
     }
     let is_foreign = !session.is_registered(&call.name);
     let mut result = content::result(&answer, is_foreign, server.options.structured_content);
@@ -188,7 +223,7 @@ fn make(
         long_answer::limit(&mut result, limit, &keep);
     }
     let is_outdated = call.told.is_some_and(|told| !project.is_known_as(told));
-    Ok((result.into(), is_outdated.then_some(project)))
+    Ok(Ok((result.into(), is_outdated.then_some(project))))
 }
 
 struct CancelOnDrop(Cancellation);
@@ -204,7 +239,7 @@ struct RunningCall<'a> {
     cancel: Cancellation,
     token: Option<ProgressToken>,
     live: Arc<Live>,
-    questions: mpsc::Receiver<Question>,
+    talk: Talk,
     /// The last reported progress value, which must grow with each notification.
     told: f64,
 }
@@ -217,24 +252,38 @@ impl RunningCall<'_> {
     ) -> Result<T, ToolError> {
         let mut work = std::pin::pin!(work);
         let mut is_cancelled = false;
+        let mut task = self.talk.task.clone();
         loop {
             let live = Arc::clone(&self.live);
             tokio::select! {
                 done = &mut work => return Ok(done),
                 Some(error) = given_up.recv() => return Err(error),
-                () = self.context.ct.cancelled(), if !is_cancelled => {
+                () = cancelled(&mut task, self.context), if !is_cancelled => {
                     is_cancelled = true;
                     self.cancel.cancel();
                 }
                 () = live.changed.notified() => self.report().await,
-                Some(question) = self.questions.recv() => self.ask(question).await,
+                Some(question) = self.talk.questions.recv() => self.ask(question).await,
             }
         }
     }
 
-    /// Sends the output since the last report as a progress notification.
+    /// Sends the output since the last report as a progress notification. That of a task is its state.
     async fn report(&mut self) {
-        let (Some(token), Some((text, count))) = (&self.token, self.live.take()) else {
+        let Some((text, count)) = self.live.take() else {
+            return;
+        };
+        if let Some(task) = &*self.talk.task.borrow() {
+            if let Some(line) = text.lines().rfind(|line| !line.trim().is_empty()) {
+                let line: String = line.chars().take(MAX_STATUS_CHARS).collect();
+                task.set_status_message(line);
+            }
+            return;
+        }
+        if let Some(logger) = &self.talk.logger {
+            log::send(&self.context.peer, logger, &text).await;
+        }
+        let Some(token) = &self.token else {
             return;
         };
         // The protocol requires that progress increases.
@@ -244,13 +293,25 @@ impl RunningCall<'_> {
         let _ = self.context.peer.notify_progress(progress).await;
     }
 
-    async fn ask(&self, Question { text, answer }: Question) {
+    async fn ask(&self, Question { request, answer }: Question) {
         let reply = tokio::select! {
-            reply = ask::ask(&self.context.peer, text) => reply,
+            reply = ask::ask(&self.context.peer, request) => reply,
             () = self.context.ct.cancelled() => None,
         };
         // Sending fails if the call has ended meanwhile.
         let _ = answer.send(reply);
+    }
+}
+
+/// Waits until the client cancels the request, or else the task that it has become: a request ends with its response.
+async fn cancelled(task: &mut OwnTask, context: &RequestContext<RoleServer>) {
+    let task = tokio::select! {
+        biased;
+        Ok(task) = task.wait_for(Option::is_some) => task.clone(),
+        () = context.ct.cancelled() => None,
+    };
+    if let Some(task) = task {
+        task.cancelled().await;
     }
 }
 

@@ -1,17 +1,26 @@
 //! Handles the requests of one client.
 
-use super::call::{self, AskMode, Call};
+use super::call::{self, Call};
 use super::changes::KnownTools;
 use super::declare::Audience;
+use super::log::ClientLog;
 use super::rounds::{self, Answers};
 use super::server::{Project, Server};
-use super::{ask, changes, codex, content, declare, fault, roots};
+use super::skills::ServedSkill;
+use super::{ask, changes, codex, content, declare, fault, offers, roots, skills, tasks};
 use gemini_tools_core::client_host::ClientHost;
+use gemini_tools_core::text::visible;
 use gemini_tools_core::tool::{Cancellation, Context, ToolError};
 use gemini_tools_session::with_time_limit;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, Implementation, ListToolsResult, MetaObject,
-    PaginatedRequestParams, ServerCapabilities, ServerConfig, SubscriptionFilter,
+    CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams,
+    CompleteRequestParams, CompleteResult, CompletionInfo, ContentBlock, DiscoverResult,
+    GetPromptRequestParams, GetPromptResponse, GetSkillRequestParams, GetSkillResult,
+    GetTaskParams, GetTaskResult, Implementation, InputRequiredResult, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListSkillsResult, ListToolsResult,
+    MetaObject, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
+    ReadResourceResult, Resource, ResourceContents, ServerCapabilities, ServerConfig,
+    SubscriptionFilter, UpdateTaskParams,
 };
 use rmcp::service::{NotificationContext, Peer, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -19,7 +28,14 @@ use serde_json::Value;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::watch;
 use tokio::time::timeout;
+
+/// How long a list may be kept. Its files can change at any time, and only who listens to changes is told of them.
+const LIST_TTL_MS: u64 = 60_000;
+
+/// How long may be kept what is the same as long as the process lives.
+const OWN_TTL_MS: u64 = 60 * 60 * 1000;
 
 const ROOTS_LIMIT: Duration = Duration::from_secs(5);
 
@@ -39,6 +55,7 @@ pub(super) struct Connection {
     told: KnownTools,
     /// The tool list before the client subscribed. Changes since then are announced.
     baseline: KnownTools,
+    log: ClientLog,
 }
 
 #[derive(Default)]
@@ -60,6 +77,7 @@ impl Connection {
             roots: tokio::sync::Mutex::default(),
             told: KnownTools::default(),
             baseline: KnownTools::default(),
+            log: ClientLog::default(),
         }
     }
 
@@ -124,7 +142,7 @@ impl Connection {
         if !has_roots || !self.server.follows_roots() {
             return Some(Ok(Arc::default()));
         }
-        let uris = said.roots.as_ref()?.iter().map(String::as_str);
+        let uris = said.roots()?.iter().map(String::as_str);
         Some(roots::directories(uris).map(Arc::new))
     }
 
@@ -139,14 +157,6 @@ impl Connection {
     fn can_ask(&self, context: &RequestContext<RoleServer>) -> bool {
         self.server.options.rules.approval.is_some()
             && ask::is_possible(context.client_capabilities().as_ref())
-    }
-
-    fn asking(&self, context: &RequestContext<RoleServer>, said: Answers) -> AskMode {
-        match (self.can_ask(context), asks_by_results(context)) {
-            (false, _) => AskMode::Never,
-            (true, false) => AskMode::Meanwhile,
-            (true, true) => AskMode::ByResults(said),
-        }
     }
 
     /// Runs `work` with the project on a thread of its own, since it reads files.
@@ -173,10 +183,82 @@ impl Connection {
         done.unwrap_or_else(|e| Err(internal(&e)))
     }
 
+    async fn skills(
+        &self,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Vec<ServedSkill>, ErrorData> {
+        let roots = self.roots_of_list(context).await;
+        let log = self.server.options.log;
+        let read = move |project: &Project, _: &Context| {
+            let (skills, faults) = skills::all(project);
+            for fault in &faults {
+                log(&visible(fault));
+            }
+            Ok(skills)
+        };
+        self.with_project(roots, context, read).await
+    }
+
+    /// Returns something of the tools that the client is given in other forms too.
+    async fn offered<T: Send + 'static>(
+        &self,
+        context: &RequestContext<RoleServer>,
+        find: impl FnOnce(&Project, bool) -> T + Send + 'static,
+    ) -> Result<T, ErrorData> {
+        let (roots, can_ask) = (self.roots_of_list(context).await, self.can_ask(context));
+        let find = move |project: &Project, _: &Context| Ok(find(project, can_ask));
+        self.with_project(roots, context, find).await
+    }
+
+    /// Reads a resource that is the answer of a tool, or returns what the tool asks first.
+    async fn read_by_tool(
+        &self,
+        request: ReadResourceRequestParams,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Result<Vec<ResourceContents>, InputRequiredResult>, ErrorData> {
+        let uri = request.uri.clone();
+        let find = move |project: &Project, can_ask| offers::call_for(project, can_ask, &uri);
+        let Some((name, args)) = self.offered(context, find).await? else {
+            return Err(skills::not_found(&request.uri, asks_by_results(context)));
+        };
+        let mut call = CallToolRequestParams::new(name).with_arguments(args);
+        call.input_responses = request.input_responses;
+        call.request_state = request.request_state;
+        let answered = self.answer_now(call, context).await?;
+        Ok(answered.map(|result| offers::contents(result, &request.uri)))
+    }
+
+    /// Makes a call whose answer is the content of another result, so that it can't become a task.
+    ///
+    /// # Errors
+    ///
+    /// Returns the failure of the call.
+    async fn answer_now(
+        &self,
+        request: CallToolRequestParams,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Result<CallToolResult, InputRequiredResult>, ErrorData> {
+        let result = match self.answer(request, context, false).await? {
+            CallToolResponse::Complete(result) => result,
+            CallToolResponse::InputRequired(mut asked) => {
+                sign(&mut asked.meta, context);
+                return Ok(Err(asked));
+            }
+            _ => return Err(ErrorData::internal_error("The call has no result.", None)),
+        };
+        if result.is_error == Some(true) {
+            let texts = result.content.iter().filter_map(ContentBlock::as_text);
+            let texts: Vec<&str> = texts.map(|text| text.text.as_str()).collect();
+            return Err(ErrorData::internal_error(texts.join("\n"), None));
+        }
+        Ok(Ok(result))
+    }
+
     async fn answer(
         &self,
         request: CallToolRequestParams,
         context: &RequestContext<RoleServer>,
+        may_be_task: bool,
     ) -> Result<CallToolResponse, ErrorData> {
         let said = Answers::parse(request.input_responses, request.request_state.as_deref())?;
         let roots = match self.roots_of_call(context, &said).await {
@@ -194,12 +276,20 @@ impl Connection {
             roots,
             host,
             answer_limit: host.and_then(|host| codex::answer_limit(host, &context.meta)),
-            asking: self.asking(context, said),
+            may_ask: self.can_ask(context),
+            said: asks_by_results(context).then_some(said),
+            client: context.client_capabilities().unwrap_or_default(),
             is_alone: self.is_alone,
             told: self.told.get(),
+            logs: self.log.is_wanted(context),
             least_sandbox: codex::chosen_sandbox(&context.meta),
         };
-        let (response, changed) = call::run(&self.server, call, context).await;
+        if may_be_task && asks_by_results(context) && call.client.supports_tasks() {
+            return tasks::run(&self.server, call, context).await;
+        }
+        let never = watch::channel(None).1;
+        let run = call::run(Arc::clone(&self.server), call, context.clone(), never);
+        let (response, changed) = run.await?;
         if let Some(project) = changed {
             let audience = self.audience(context);
             // Registered with the clock, so that the end of the server waits for it.
@@ -215,6 +305,11 @@ impl Connection {
 
 fn asks_by_results(context: &RequestContext<RoleServer>) -> bool {
     rounds::are_needed(context.protocol_version().as_ref())
+}
+
+/// Returns how long a list may be kept. Clients of older versions don't know of it.
+fn list_ttl(context: &RequestContext<RoleServer>) -> Option<u64> {
+    asks_by_results(context).then_some(LIST_TTL_MS)
 }
 
 fn own() -> Implementation {
@@ -239,10 +334,17 @@ fn internal(error: &ToolError) -> ErrorData {
 }
 
 impl ServerHandler for Connection {
+    #[expect(deprecated, reason = "clients of older versions have a log")]
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder()
             .enable_tools()
             .enable_tool_list_changed()
+            .enable_prompts()
+            .enable_resources()
+            .enable_completions()
+            .enable_logging()
+            .enable_tasks()
+            .enable_skills()
             .build();
         ServerConfig::new(capabilities)
             .with_server_info(own())
@@ -271,6 +373,151 @@ impl ServerHandler for Connection {
         }
     }
 
+    async fn discover(&self, _: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
+        let versions = self.supported_protocol_versions().into_owned();
+        let result = DiscoverResult::from_server_info(versions, self.get_info());
+        Ok(result.with_ttl_ms(OWN_TTL_MS))
+    }
+
+    async fn list_resources(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        fault::refuse_cursor(request)?;
+        let skills = self.skills(&context).await?;
+        let mut resources: Vec<Resource> = skills.iter().map(ServedSkill::resource).collect();
+        resources.extend(self.offered(&context, offers::resources).await?);
+        let mut result = ListResourcesResult::with_all_items(resources);
+        result.ttl_ms = list_ttl(&context);
+        sign(&mut result.meta, &context);
+        Ok(result)
+    }
+
+    async fn list_resource_templates(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        fault::refuse_cursor(request)?;
+        let templates = self.offered(&context, offers::templates).await?;
+        let mut result = ListResourceTemplatesResult::with_all_items(templates);
+        result.ttl_ms = list_ttl(&context);
+        sign(&mut result.meta, &context);
+        Ok(result)
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let skills = self.skills(&context).await?;
+        let contents = match skills::content(skills, &request.uri) {
+            Some(file) => vec![file],
+            None => match self.read_by_tool(request, &context).await? {
+                Ok(contents) => contents,
+                Err(asked) => return Ok(asked.into()),
+            },
+        };
+        let mut result = ReadResourceResult::new(contents);
+        sign(&mut result.meta, &context);
+        Ok(result.into())
+    }
+
+    async fn list_prompts(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        fault::refuse_cursor(request)?;
+        let prompts = self.offered(&context, offers::prompts).await?;
+        let mut result = ListPromptsResult::with_all_items(prompts);
+        result.ttl_ms = list_ttl(&context);
+        sign(&mut result.meta, &context);
+        Ok(result)
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        let name = request.name;
+        let prompts = self.offered(&context, offers::prompts).await?;
+        if !prompts.iter().any(|prompt| prompt.name == name) {
+            let message = format!("There is no prompt {name:?} here.");
+            return Err(ErrorData::invalid_params(message, None));
+        }
+        let mut call = CallToolRequestParams::new(name);
+        call.arguments = request.arguments;
+        call.input_responses = request.input_responses;
+        call.request_state = request.request_state;
+        match self.answer_now(call, &context).await? {
+            Ok(result) => {
+                let mut result = offers::prompt(result);
+                sign(&mut result.meta, &context);
+                Ok(result.into())
+            }
+            Err(asked) => Ok(asked.into()),
+        }
+    }
+
+    async fn complete(
+        &self,
+        request: CompleteRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        let find = move |project: &Project, can_ask| {
+            offers::completions(project, can_ask, &request.r#ref, &request.argument)
+        };
+        let values = self.offered(&context, find).await?;
+        let completion = CompletionInfo::new(values)
+            .map_err(|message| ErrorData::internal_error(message, None))?;
+        let mut result = CompleteResult::new(completion);
+        sign(&mut result.meta, &context);
+        Ok(result)
+    }
+
+    #[expect(deprecated, reason = "clients of older versions have a log")]
+    async fn set_level(
+        &self,
+        request: rmcp::model::SetLevelRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.log.set_level(&request);
+        Ok(())
+    }
+
+    async fn list_skills(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListSkillsResult, ErrorData> {
+        fault::refuse_cursor(request)?;
+        let skills = self.skills(&context).await?;
+        let skills = skills.into_iter().map(|served| served.skill).collect();
+        let mut result = ListSkillsResult::with_all_items(skills);
+        result.ttl_ms = list_ttl(&context);
+        sign(&mut result.meta, &context);
+        Ok(result)
+    }
+
+    async fn get_skill(
+        &self,
+        request: GetSkillRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetSkillResult, ErrorData> {
+        let mut skills = self.skills(&context).await?.into_iter();
+        let Some(found) = skills.find(|served| served.skill.uri == request.uri) else {
+            return Err(skills::not_found(&request.uri, true));
+        };
+        let mut result = GetSkillResult::new(found.skill);
+        result.ttl_ms = list_ttl(&context);
+        sign(&mut result.meta, &context);
+        Ok(result)
+    }
+
     async fn list_tools(
         &self,
         request: Option<PaginatedRequestParams>,
@@ -290,6 +537,7 @@ impl ServerHandler for Connection {
             self.told.set(fingerprint);
         }
         let mut result = ListToolsResult::with_all_items(tools);
+        result.ttl_ms = list_ttl(&context);
         sign(&mut result.meta, &context);
         Ok(result)
     }
@@ -299,13 +547,42 @@ impl ServerHandler for Connection {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let mut response = self.answer(request, &context).await?;
+        let mut response = self.answer(request, &context, true).await?;
         match &mut response {
             CallToolResponse::Complete(result) => sign(&mut result.meta, &context),
             CallToolResponse::InputRequired(result) => sign(&mut result.meta, &context),
+            CallToolResponse::Task(result) => sign(&mut result.meta, &context),
             _ => {}
         }
         Ok(response)
+    }
+
+    async fn get_task(
+        &self,
+        request: GetTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetTaskResult, ErrorData> {
+        let task = self.server.tasks.manager.get_task(&request.task_id)?;
+        let mut result = GetTaskResult::new(task);
+        sign(&mut result.meta, &context);
+        Ok(result)
+    }
+
+    async fn update_task(
+        &self,
+        request: UpdateTaskParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let tasks = &self.server.tasks.manager;
+        tasks.update_task(&request.task_id, request.input_responses)
+    }
+
+    async fn cancel_task(
+        &self,
+        request: CancelTaskParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.server.tasks.manager.cancel_task(&request.task_id)
     }
 
     fn accepted_subscription_filter(&self, _: &SubscriptionFilter) -> Option<SubscriptionFilter> {

@@ -51,17 +51,6 @@ macro_rules! refuse_what_is_not_declared {
             }
             Ok(())
         }
-
-        $crate::serve::fault::refuse_what_is_not_declared! {
-            list_prompts(Option<rmcp::model::PaginatedRequestParams>)
-                -> rmcp::model::ListPromptsResult = "prompts/list";
-            list_resources(Option<rmcp::model::PaginatedRequestParams>)
-                -> rmcp::model::ListResourcesResult = "resources/list";
-            list_resource_templates(Option<rmcp::model::PaginatedRequestParams>)
-                -> rmcp::model::ListResourceTemplatesResult = "resources/templates/list";
-            complete(rmcp::model::CompleteRequestParams)
-                -> rmcp::model::CompleteResult = "completion/complete";
-        }
     };
 }
 pub(super) use refuse_what_is_not_declared;

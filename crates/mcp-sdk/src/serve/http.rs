@@ -2,7 +2,7 @@
 //!
 //! Any web page in a browser on this machine can send requests to a local server. A request must
 //! therefore name this server in `Host` (which prevents DNS rebinding), must not come from a page
-//! (`Origin`), and must carry a token.
+//! (`Origin` names another site than this), and must carry a token.
 
 use super::connection::Connection;
 use super::fault;
@@ -278,10 +278,10 @@ impl Http {
                 "The Host header names another server than this one.",
             ));
         }
-        if headers.contains_key(ORIGIN) {
+        if headers.contains_key(ORIGIN) && !is_same_origin(headers) {
             return Some(refused(
                 StatusCode::FORBIDDEN,
-                "Pages of a browser have no access: the request has an Origin header.",
+                "Pages of a browser have no access: the Origin header names another site.",
             ));
         }
         if !self.knows_token(headers) {
@@ -331,6 +331,14 @@ impl Http {
             scheme.eq_ignore_ascii_case("bearer") && is_own
         })
     }
+}
+
+/// Returns true if a request comes from this server's own origin, by the name in `Host`, which is known to be one of its
+/// names. No page has that origin, because this server has no pages; other clients may send it.
+fn is_same_origin(headers: &HeaderMap) -> bool {
+    let host = only(headers, HOST);
+    let origin = only(headers, ORIGIN).and_then(|origin| origin.strip_prefix("http://"));
+    origin.is_some_and(|origin| host.is_some_and(|host| host.eq_ignore_ascii_case(origin)))
 }
 
 fn only(headers: &HeaderMap, name: HeaderName) -> Option<&str> {

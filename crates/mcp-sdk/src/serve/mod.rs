@@ -34,12 +34,16 @@ mod content;
 mod declare;
 mod fault;
 mod http;
+mod log;
 mod long_answer;
+mod offers;
 mod registry;
 mod roots;
 mod rounds;
 mod server;
+mod skills;
 mod stdio;
+mod tasks;
 mod watch;
 
 pub use http::{DEFAULT_ADDRESS, Http, HttpError};

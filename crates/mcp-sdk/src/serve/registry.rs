@@ -72,6 +72,16 @@ impl ServerHandler for RegistryConnection {
     }
 
     fault::refuse_what_is_not_declared!();
+    fault::refuse_what_is_not_declared! {
+        list_prompts(Option<PaginatedRequestParams>)
+            -> rmcp::model::ListPromptsResult = "prompts/list";
+        complete(rmcp::model::CompleteRequestParams)
+            -> rmcp::model::CompleteResult = "completion/complete";
+        list_resources(Option<PaginatedRequestParams>)
+            -> rmcp::model::ListResourcesResult = "resources/list";
+        list_resource_templates(Option<PaginatedRequestParams>)
+            -> rmcp::model::ListResourceTemplatesResult = "resources/templates/list";
+    }
 
     async fn list_tools(
         &self,

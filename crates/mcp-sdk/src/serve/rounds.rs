@@ -7,14 +7,15 @@
 //! answer of the client. A question about a call is identified by a hash of everything the call
 //! would do, so that an answer can't be used to approve a different call.
 
-use super::ask::Text;
+use super::ask::{self, Text};
 use crate::lock;
 use gemini_tools_core::text::hex;
+use gemini_tools_core::tool::{GivenInput, InputSource, ToolError, WantedInput};
 use gemini_tools_policy::approval::{ApprovalPrompt, ApprovalQuestion, ApprovalReply};
 use rmcp::ErrorData;
 use rmcp::model::{
-    ElicitRequest, ElicitResult, InputRequest, InputRequests, InputRequiredResult, InputResponses,
-    ProtocolVersion,
+    ClientCapabilities, ElicitResult, InputRequest, InputRequests, InputRequiredResult,
+    InputResponses, ProtocolVersion,
 };
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -22,19 +23,36 @@ use std::sync::{Arc, Mutex};
 
 const ROOTS: &str = "roots";
 
+/// The beginning of the names of questions about a call.
+const APPROVAL: &str = "may-run-";
+
 pub(super) fn are_needed(version: Option<&ProtocolVersion>) -> bool {
     version.is_some_and(|version| !version.has_initialize())
 }
 
-#[derive(Debug, Default)]
-pub(super) struct Answers {
-    pub(super) roots: Option<Vec<String>>,
-    replies: InputResponses,
+/// Returns true if this server has questions of its own by a name.
+pub(super) fn is_own(name: &str) -> bool {
+    name == ROOTS || name.starts_with(APPROVAL)
 }
 
-#[derive(Serialize, Deserialize)]
+/// What the client has answered in all rounds of a call.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Answers {
+    kept: RequestState,
+    /// The answers of the last round to what the tool has asked.
+    input: InputResponses,
+}
+
+/// What the client keeps between the rounds. It answers only the questions of the last one.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 struct RequestState {
-    roots: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    roots: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "InputResponses::is_empty")]
+    approvals: InputResponses,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool: Option<String>,
 }
 
 impl Answers {
@@ -48,46 +66,70 @@ impl Answers {
         responses: Option<InputResponses>,
         state: Option<&str>,
     ) -> Result<Self, ErrorData> {
-        let mut replies = responses.unwrap_or_default();
-        let roots = match (replies.remove(ROOTS), state) {
-            (Some(answer), _) => {
-                let listed: rmcp::model::ListRootsResult =
-                    gemini_tools_core::json::from_value(answer).map_err(|e| {
-                        unusable(format!(
-                            "inputResponses.{ROOTS} is not a list of roots: {e}."
-                        ))
-                    })?;
-                Some(listed.roots.into_iter().map(|root| root.uri).collect())
-            }
-            (None, Some(state)) => {
-                let kept: RequestState = serde_json::from_str(state).map_err(|_| {
-                    unusable("requestState is not one that this server has sent.".to_owned())
-                })?;
-                Some(kept.roots)
-            }
-            (None, None) => None,
+        let mut input = responses.unwrap_or_default();
+        let mut kept = match state {
+            Some(state) => serde_json::from_str(state).map_err(|_| {
+                unusable("requestState is not one that this server has sent.".to_owned())
+            })?,
+            None => RequestState::default(),
         };
-        Ok(Self { roots, replies })
+        if let Some(answer) = input.remove(ROOTS) {
+            let listed: rmcp::model::ListRootsResult = gemini_tools_core::json::from_value(answer)
+                .map_err(|e| {
+                    unusable(format!(
+                        "inputResponses.{ROOTS} is not a list of roots: {e}."
+                    ))
+                })?;
+            kept.roots = Some(listed.roots.into_iter().map(|root| root.uri).collect());
+        }
+        let (approvals, input): (InputResponses, _) = input
+            .into_iter()
+            .partition(|(name, _)| name.starts_with(APPROVAL));
+        kept.approvals.extend(approvals);
+        Ok(Self { kept, input })
     }
 
-    fn state(&self) -> Option<String> {
-        let roots = self.roots.clone()?;
-        serde_json::to_string(&RequestState { roots }).ok()
+    pub(super) fn roots(&self) -> Option<&[String]> {
+        self.kept.roots.as_deref()
     }
 
     pub(super) fn asker(&self, open: &OpenQuestion, is_alone: bool) -> RecordedAnswers {
         RecordedAnswers {
-            replies: self.replies.clone(),
+            replies: self.kept.approvals.clone(),
             open: open.clone(),
             is_alone,
         }
     }
 
-    pub(super) fn question(&self, open: &OpenQuestion) -> Option<InputRequiredResult> {
-        let (name, text) = open.take()?;
-        let request = InputRequest::Elicitation(ElicitRequest::new(text.form()?));
-        let requests = InputRequests::from([(name, request)]);
-        Some(InputRequiredResult::new(Some(requests), self.state()))
+    pub(super) fn input(&self, open: &OpenQuestion, client: &ClientCapabilities) -> RecordedInput {
+        RecordedInput {
+            said: self.clone(),
+            open: open.clone(),
+            client: client.clone(),
+        }
+    }
+
+    /// Returns the result that asks what is open, if anything is.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error that names the capabilities which the client lacks for it.
+    pub(super) fn question(
+        &self,
+        open: &OpenQuestion,
+    ) -> Result<Option<InputRequiredResult>, ErrorData> {
+        let Some(open) = open.take() else {
+            return Ok(None);
+        };
+        let requests = open
+            .requests
+            .map_err(|missing| ErrorData::missing_required_client_capability(*missing))?;
+        let mut kept = self.kept.clone();
+        kept.tool = open.state;
+        let state = (kept != RequestState::default())
+            .then(|| serde_json::to_string(&kept).ok())
+            .flatten();
+        Ok(Some(InputRequiredResult::new(Some(requests), state)))
     }
 }
 
@@ -103,11 +145,22 @@ fn unusable(message: String) -> ErrorData {
 }
 
 #[derive(Debug, Clone, Default)]
-pub(super) struct OpenQuestion(Arc<Mutex<Option<(String, Text)>>>);
+pub(super) struct OpenQuestion(Arc<Mutex<Option<Open>>>);
+
+#[derive(Debug)]
+struct Open {
+    /// What is asked, or what the client lacks to be asked anything of it.
+    requests: Result<InputRequests, Box<ClientCapabilities>>,
+    state: Option<String>,
+}
 
 impl OpenQuestion {
-    fn take(&self) -> Option<(String, Text)> {
+    fn take(&self) -> Option<Open> {
         lock(&self.0).take()
+    }
+
+    fn set(&self, requests: Result<InputRequests, Box<ClientCapabilities>>, state: Option<String>) {
+        *lock(&self.0) = Some(Open { requests, state });
     }
 }
 
@@ -130,8 +183,38 @@ impl ApprovalPrompt for RecordedAnswers {
             let result: ElicitResult = serde_json::from_value(reply.clone()).ok()?;
             return Some(text.reply(&result));
         }
-        *lock(&self.open.0) = Some((name, text));
+        let requests = InputRequests::from([(name, text.request()?)]);
+        self.open.set(Ok(requests), None);
         None
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct RecordedInput {
+    said: Answers,
+    open: OpenQuestion,
+    client: ClientCapabilities,
+}
+
+impl InputSource for RecordedInput {
+    fn given(&self) -> Option<GivenInput> {
+        let Answers { kept, input } = &self.said;
+        (kept.tool.is_some() || !input.is_empty()).then(|| GivenInput {
+            responses: input.clone().into_iter().collect(),
+            state: kept.tool.clone(),
+        })
+    }
+
+    fn ask(&self, wanted: WantedInput) -> Result<GivenInput, ToolError> {
+        let (possible, missing) = ask::answerable(wanted.requests, &self.client)?;
+        let requests = if possible.is_empty() {
+            Err(Box::new(missing))
+        } else {
+            Ok(possible)
+        };
+        self.open.set(requests, wanted.state);
+        // The question takes its place.
+        Err(ask::cant_be_asked())
     }
 }
 
@@ -142,7 +225,7 @@ fn name(question: &ApprovalQuestion<'_>, message: &str) -> String {
         hash.update(part.len().to_le_bytes());
         hash.update(part);
     }
-    format!("may-run-{}", hex(&hash.finalize()))
+    format!("{APPROVAL}{}", hex(&hash.finalize()))
 }
 
 #[cfg(test)]
@@ -166,15 +249,16 @@ mod tests {
         let answer = |value: Value| Some([("roots".to_owned(), value)].into());
         let listed = json!({"roots": [{"uri": "file:///a"}]});
         let said = Answers::parse(answer(listed), None).expect("an answer");
-        assert_eq!(said.roots.as_deref(), Some(&["file:///a".to_owned()][..]));
-        let again = Answers::parse(None, said.state().as_deref()).expect("a state");
-        assert_eq!(again.roots, said.roots);
-        assert_eq!(Answers::parse(None, None).expect("nothing").roots, None);
+        assert_eq!(said.roots(), Some(&["file:///a".to_owned()][..]));
+        let state = serde_json::to_string(&said.kept).expect("a state");
+        let again = Answers::parse(None, Some(&state)).expect("a state");
+        assert_eq!(again.roots(), said.roots());
+        assert_eq!(Answers::parse(None, None).expect("nothing").roots(), None);
         for (responses, state) in [
             (answer(json!({"roots": 1})), None),
             (answer(json!("none")), None),
             (None, Some("nonsense")),
-            (None, Some("{}")),
+            (None, Some(r#"{"other": 1}"#)),
         ] {
             let error = Answers::parse(responses, state).expect_err("no answer");
             assert_eq!(error.code.0, -32602);
@@ -198,8 +282,10 @@ mod tests {
         let open = OpenQuestion::default();
         let mut nothing = Answers::default().asker(&open, true);
         assert_eq!(ask(&mut nothing, "x", "write x"), None);
-        let (name, text) = open.take().expect("a question");
-        assert!(text.message.contains("write x"), "{text:?}");
+        let questions = open.take().expect("a question").requests.expect("a form");
+        let (name, form) = questions.into_iter().next().expect("one");
+        let form = serde_json::to_string(&form).expect("JSON");
+        assert!(form.contains("write x"), "{form}");
 
         let yes = json!({"action": "accept", "content": {"decision": "allow once"}});
         let said = Answers::parse(Some([(name, yes)].into()), None).expect("an answer");

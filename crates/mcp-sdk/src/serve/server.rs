@@ -2,6 +2,7 @@
 
 use super::ServeOptions;
 use super::changes::KnownTools;
+use super::tasks::Tasks;
 use super::watch::WatchedFiles;
 use crate::lock;
 use gemini_tools_core::client_host::{ClientHost, GEMINI_CLI};
@@ -21,6 +22,7 @@ pub(super) struct Server {
     roots: Vec<PathBuf>,
     projects: Mutex<HashMap<Key, Arc<Project>>>,
     pub(super) clock: Arc<Clock>,
+    pub(super) tasks: Tasks,
 }
 
 type Key = (&'static ClientHost, Vec<PathBuf>);
@@ -57,6 +59,7 @@ impl Server {
             roots,
             projects: Mutex::default(),
             clock: Arc::default(),
+            tasks: Tasks::default(),
         })
     }
 

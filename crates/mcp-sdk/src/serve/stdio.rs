@@ -5,13 +5,14 @@
 //! answered. Reading and writing is done on threads, because standard streams may be anything:
 //! pipes, sockets, terminals, files.
 
-use super::{MAX_CALLS, fault};
+use super::{MAX_CALLS, fault, rounds};
 use crate::lock;
 use gemini_tools_core::json::{self, MAX_BYTES};
 use gemini_tools_process::output::write_stdout;
 use gemini_tools_session::Clock;
 use rmcp::model::{
-    ClientNotification, ClientRequest, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
+    ClientNotification, ClientRequest, ErrorData, GetMeta, JsonRpcMessage, RequestId,
+    ServerJsonRpcMessage,
 };
 use rmcp::service::{RxJsonRpcMessage, ServerInitializeError, ServiceExt, TxJsonRpcMessage};
 use rmcp::transport::Transport;
@@ -149,6 +150,14 @@ impl Stdio {
     ) -> Option<RxJsonRpcMessage<RoleServer>> {
         match &message {
             JsonRpcMessage::Request(request) => {
+                // The SDK answers the first one itself, whatever its version.
+                let version = request.request.get_meta().protocol_version();
+                if matches!(request.request, ClientRequest::PingRequest(_))
+                    && rounds::are_needed(version.as_ref())
+                {
+                    self.refuse(fault::no_method("ping"), Some(request.id.clone()));
+                    return None;
+                }
                 self.has_begun = true;
                 self.has_greeted |= matches!(request.request, ClientRequest::InitializeRequest(_));
                 // A subscription has no answer to wait for at the end.

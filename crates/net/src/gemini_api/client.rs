@@ -314,8 +314,8 @@ impl GeminiClient {
         }
     }
 
-    /// Sends a request to a method of the model and passes the response to `read`. Its second
-    /// argument is true if responses come in Code Assist's envelope.
+    /// Sends a request to a method of the model and passes the response to `read`. The second
+    /// argument of `read` is true if each response is wrapped in Code Assist's envelope.
     fn exchange<T>(
         &mut self,
         method: ApiMethod,

@@ -17,7 +17,8 @@ const TOKEN_URL: &str = "https://oauth2.googleapis.com/token";
 /// The link-local address of the metadata server on every Google Cloud machine.
 const METADATA: &str = "169.254.169.254";
 
-/// Variables that Google's serverless platforms set; there, [`PRODUCT`] does not tell.
+/// Variables by which Google's serverless platforms are recognised: the file [`PRODUCT`] does not
+/// name Google on them.
 const PLATFORMS: [&str; 3] = ["K_SERVICE", "FUNCTION_TARGET", "GAE_ENV"];
 
 /// The firmware's product name, which begins with `Google` on Compute Engine.

@@ -90,7 +90,7 @@ pub struct Segment {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct GroundingSupport {
-    /// The passage.
+    /// The passage; `None` if the API names none.
     pub segment: Option<Segment>,
     /// Indices into [`GroundingMetadata::grounding_chunks`].
     #[serde(deserialize_with = "null_is_default")]
@@ -113,10 +113,10 @@ pub struct GroundingMetadata {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct UrlMetadata {
-    /// The address.
+    /// The address of the page that was fetched.
     #[serde(deserialize_with = "null_is_default")]
     pub retrieved_url: String,
-    /// `URL_RETRIEVAL_STATUS_SUCCESS`, or why not.
+    /// `URL_RETRIEVAL_STATUS_SUCCESS`, or another status that says why the page was not read.
     #[serde(deserialize_with = "null_is_default")]
     pub url_retrieval_status: String,
 }
@@ -138,7 +138,7 @@ pub struct Candidate {
     pub content: Option<Content>,
     /// The reason why the model stopped; missing until it has.
     pub finish_reason: Option<String>,
-    /// The API's words for that.
+    /// The API's explanation of the finish reason.
     pub finish_message: Option<String>,
     /// Sources of the answer.
     pub grounding_metadata: Option<GroundingMetadata>,
@@ -153,7 +153,7 @@ pub struct Candidate {
 pub struct PromptFeedback {
     /// The reason why there is no answer at all.
     pub block_reason: Option<String>,
-    /// The API's words for that.
+    /// The API's explanation of the block reason.
     pub block_reason_message: Option<String>,
 }
 
@@ -166,7 +166,7 @@ pub struct GenerateContentResponse {
     pub candidates: Vec<Candidate>,
     /// The API's judgement of the prompt.
     pub prompt_feedback: Option<PromptFeedback>,
-    /// Cost of the answer.
+    /// The tokens of the prompt and of the answer; `None` in pieces that do not report them.
     pub usage_metadata: Option<TokenCounts>,
     /// Name of the model that answered.
     pub model_version: Option<String>,

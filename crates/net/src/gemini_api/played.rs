@@ -40,9 +40,9 @@ impl ApiMethod {
 pub struct PlayedAnswer {
     /// The HTTP status.
     pub status: u16,
-    /// The header `Retry-After`.
+    /// The value of the header `Retry-After`; `None` for a response without it.
     pub retry_after: Option<String>,
-    /// The content.
+    /// The body.
     pub body: String,
 }
 
@@ -52,7 +52,7 @@ pub type AnswerSource = Box<dyn FnMut(ApiMethod) -> Result<PlayedAnswer, ApiErro
 impl PlayedAnswer {
     pub(super) fn into_response(self) -> Response<'static> {
         let mut headers = HeaderMap::new();
-        // A text that is not a valid header value is not a valid time either.
+        // A text that is not a valid header value is left out. It could not be a time either.
         if let Some(Ok(value)) = self.retry_after.map(HeaderValue::try_from) {
             headers.insert(RETRY_AFTER, value);
         }

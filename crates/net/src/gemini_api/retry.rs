@@ -9,9 +9,10 @@ pub(super) const FIRST_WAIT: Duration = Duration::from_millis(500);
 
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
-/// Returns how long to wait after the `failed`th attempt (from 1), or `None` to give up. `asked` is
-/// the server's own wish. Otherwise waits double, and are shortened at random by up to half, so
-/// that clients that failed together don't return together.
+/// Returns how long to wait after the `failed`th attempt (from 1), or `None` to give up. If the
+/// server has asked for a wait (`asked`), that is used, or given up on if it exceeds
+/// [`LONGEST_WAIT`]. Otherwise the wait doubles with each attempt, and is shortened at random by up
+/// to half, so that clients that failed together don't retry together.
 pub(super) fn wait(first_wait: Duration, failed: u32, asked: Option<Duration>) -> Option<Duration> {
     if failed >= ATTEMPTS {
         return None;

@@ -96,7 +96,8 @@ impl Events {
         None
     }
 
-    /// Returns the event's name and data. The specification says to drop an event without data.
+    /// Ends the current event and returns its name and data. An event without data is dropped, as
+    /// the specification demands.
     fn end_event(&mut self) -> Option<Event> {
         let name = std::mem::take(&mut self.name);
         std::mem::take(&mut self.has_data).then(|| (name, std::mem::take(&mut self.data)))

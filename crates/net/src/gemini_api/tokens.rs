@@ -312,7 +312,7 @@ impl TokenClient<'_> {
         let value: Option<Value> = json::read(&bytes).ok().filter(|_| !is_cut);
         match value {
             // Outside of Google's network any host may answer at the metadata server's address. The
-            // header proves that it is the real one.
+            // real server sends the header `Metadata-Flavor: Google`.
             Some(value) if status == 200 && (flavor || !is_metadata) => Ok(value),
             value => Err(refused(status, host, &value.unwrap_or_default())),
         }

@@ -25,7 +25,8 @@ use url::Url;
 
 const TICK: Duration = Duration::from_millis(50);
 
-/// The upload speed that is allowed for, in bytes per second: a large request gets more time by it.
+/// The slowest upload that is tolerated, in bytes per second. A request with a body gets as much
+/// more time as sending the body takes at this speed.
 const MIN_UPLOAD_BYTES_PER_SEC: usize = 50_000;
 
 /// Returns the `User-Agent` of requests.
@@ -43,8 +44,8 @@ pub(crate) struct HttpTimeouts {
     pub(crate) connect: Duration,
     pub(crate) first_byte: Duration,
     pub(crate) silence: Duration,
-    /// From the head to the end of the body, for [`Body::read_up_to`]. Reads in pieces are bounded
-    /// by `silence` alone.
+    /// The most time from the response's head to the end of its body, for [`Body::read_up_to`].
+    /// Reads in pieces are bounded by `silence` alone.
     pub(crate) answer: Duration,
 }
 

@@ -69,12 +69,11 @@ impl Dial {
         let mut why = "it has no address".to_owned();
         let deadline = Instant::now() + self.limit;
         for (i, socket) in sockets.iter().enumerate() {
-            // An address that drops packets must not use up the time of the others.
             let left = deadline.saturating_duration_since(Instant::now());
             let share = left / u32::try_from(sockets.len() - i).unwrap_or(1);
             match timeout(share, TcpStream::connect(socket)).await {
                 Ok(Ok(stream)) => {
-                    // Send small messages at once.
+                    // Disables Nagle's algorithm, so that small messages are sent at once.
                     let _ = stream.set_nodelay(true);
                     return Ok(stream);
                 }
@@ -98,7 +97,8 @@ impl Dial {
         };
         let judged = self.policy.filter_allowed(&host, port, found);
         let mut judged = judged.map_err(NetError::NotPublic)?;
-        // So that an IPv4 address mapped into IPv6 is reached by IPv4.
+        // An IPv4 address that is mapped into IPv6 is converted back, so that it is reached over
+        // IPv4.
         for address in &mut judged {
             *address = address.to_canonical();
         }
@@ -157,7 +157,7 @@ async fn open_tunnel(stream: TcpStream, proxy: &Proxy, target: &str) -> Result<T
     let words = |e: hyper::Error| e.to_string();
     let handshake = hyper::client::conn::http1::handshake::<_, Empty<Bytes>>(TokioIo::new(stream));
     let (mut sender, connection) = handshake.await.map_err(words)?;
-    // Errors of the connection are returned by the request as well.
+    // The task drives the connection. If it fails, `send_request` returns the error as well.
     tokio::spawn(connection.with_upgrades());
     let mut request = Request::connect(target).header(HOST, target);
     if let Some(login) = proxy.intercept.basic_auth() {

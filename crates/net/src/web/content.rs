@@ -27,7 +27,7 @@ const SHELL_TEXT_CHARS: usize = 200;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum WebContent {
     Text(PageText),
-    /// An image or PDF document, which the model reads itself.
+    /// An image or PDF document, which the model reads in this form.
     Media {
         media_type: String,
         bytes: Vec<u8>,
@@ -79,7 +79,7 @@ fn media(page: &Page, media_type: String, what: &str) -> Result<WebContent, Stri
     if page.cut.is_some() {
         return Err(format!("the {what} is too large ({media_type})"));
     }
-    // PDF readers accept the mark anywhere in the first 1,024 bytes.
+    // PDF readers accept the signature `%PDF-` anywhere in the first 1,024 bytes.
     let start = &page.bytes[..page.bytes.len().min(1024)];
     if media_type == PDF && memchr::memmem::find(start, b"%PDF-").is_none() {
         return Err("the content is called a PDF document, but is not one".to_owned());
@@ -150,7 +150,7 @@ fn decoded(page: &Page) -> String {
     if let Some(encoding) = named {
         return encoding.decode_without_bom_handling(bytes).0.into_owned();
     }
-    // A limit may have cut the last character in half.
+    // The size limit may have cut the last character, of up to 4 bytes, in half.
     match std::str::from_utf8(bytes) {
         Ok(text) => text.to_owned(),
         Err(e) if bytes.len() - e.valid_up_to() < 4 && page.cut.is_some() => {

@@ -26,7 +26,7 @@ const ACCEPT: &str = "text/markdown, text/html;q=0.9, application/xhtml+xml;q=0.
 #[derive(Debug)]
 pub(super) struct Page {
     pub(super) url: Url,
-    /// In lower case, such as `text/html`; empty if the server does not say.
+    /// The media type in lower case, such as `text/html`; empty if the server does not say.
     pub(super) media_type: String,
     pub(super) charset: Option<String>,
     pub(super) bytes: Vec<u8>,
@@ -48,7 +48,7 @@ pub(super) enum FetchError {
 fn max_bytes(media_type: &str) -> usize {
     const MIB: usize = 1024 * 1024;
     match media_type {
-        // A parsed page takes many times its size in memory.
+        // Once parsed, an HTML page takes many times its size in memory.
         "text/html" | "application/xhtml+xml" | "" => 2 * MIB,
         "application/pdf" => 10 * MIB,
         t if t.starts_with("image/") => 7 * MIB,

@@ -17,16 +17,16 @@ const AROUND: &str = "nav, header, footer, aside, form, dialog, [role=\"navigati
 const BLOCKS: &str = "dl, dt, dd, details, summary, address, fieldset, legend, label, figure, \
     figcaption, hgroup, center, optgroup, option";
 
-/// The elements of [`AROUND`] are kept when they are inside the main content; the converter would
-/// drop them.
+/// Elements that the Markdown converter would drop. Within the main content they are kept, as `div`
+/// elements; around it, those of [`AROUND`] have been removed before.
 const SECTIONS: &str = "nav, header, footer, aside, form, dialog, search";
 
 /// What Readability finds is used only if it has at least this share of the page's words. On pages
 /// that consist of lists, tables or references it often finds just a fragment.
 const MIN_SHARE: f64 = 0.4;
 
-/// The same for a page that declares itself an article. Its comments and teasers of other articles
-/// may be several times as long as the article.
+/// Replaces [`MIN_SHARE`] for a page that declares itself an article: its comments and teasers of
+/// other articles may be several times as long as the article.
 const MIN_SHARE_OF_ARTICLE: f64 = 0.15;
 
 const PAGE_TYPE: &str = r#"meta[property="og:type"], meta[name="og:type"]"#;
@@ -209,7 +209,7 @@ fn make_absolute(document: &Document, url: &Url) {
                 Ok(whole) if matches!(whole.scheme(), "http" | "https" | "mailto") => {
                     node.set_attr(name, whole.as_str());
                 }
-                // Links to scripts and embedded data are of no use in text.
+                // Links with schemes such as `javascript:` and `data:` are of no use in text.
                 _ => node.remove_attr(name),
             }
         }

@@ -64,7 +64,8 @@ fn perform(task: &WebTask, home: Option<&Path>, cx: &Context) -> WebAnswer {
                 .and_then(|mut model| model.ask_json(instruction, prompt, schema.clone(), cx));
             match asked {
                 Ok(value) => WebAnswer::Model(value),
-                // The message with its hint, since the tool appends it to its own message.
+                // The text includes the error's hint, because `smart_edit` appends it to a message
+                // of its own.
                 Err(e) => ToolError::failed(e.to_string()).into(),
             }
         }

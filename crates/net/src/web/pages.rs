@@ -377,7 +377,8 @@ fn find_unread(response: &GenerateContentResponse, asked: &[Url]) -> UnreadPages
                 let same = |a: &str, b: &str| a.trim_end_matches('/') == b.trim_end_matches('/');
                 same(url.as_str(), &page.retrieved_url)
             })
-            // If only one page was asked for, it must be this one.
+            // If only one page was asked for, the status is about that page, whatever address the
+            // API reports.
             .or_else(|| asked.first().filter(|_| asked.len() == 1));
         match url {
             Some(url) => found.urls.push(url.clone()),

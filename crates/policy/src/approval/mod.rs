@@ -24,7 +24,7 @@ const MAX_CHANGES: usize = 20;
 
 /// A call awaiting a policy decision.
 pub trait GatedCall {
-    /// Why the call can't be explained, or not made with edited arguments.
+    /// The error of a call that can't be explained, or whose edited arguments can't be used.
     type Error;
 
     /// Returns what the policy sees of the call.
@@ -48,7 +48,7 @@ pub trait GatedCall {
     ///
     /// # Errors
     ///
-    /// Returns why that can't be told. The call ends with this error.
+    /// Returns why the effect of the call can't be told. The call ends with this error.
     fn explain(&mut self) -> Result<Explanation, Self::Error>;
 
     /// Asks a person. Returns `None` if there is no answer.
@@ -78,8 +78,8 @@ pub struct ArgumentChange {
 pub struct Pass {
     /// True if a person has approved this very call.
     pub is_by_person: bool,
-    /// The shell line as it was understood, which is to run. `None` if a person approved the line
-    /// as written.
+    /// The shell line as it was understood, which must run in place of the written one. `None` if a
+    /// person approved the line as written, and for calls without such a line.
     pub line: Option<String>,
 }
 
@@ -117,8 +117,8 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// Creates a gate that asks about calls in `approval_mode`; `None` means that the host has
-    /// asked already.
+    /// Creates a gate. In `approval_mode` a person is asked where the policy says so; `None` means
+    /// that the host asks, so that the gate only denies.
     pub fn new(policy: Policy, approval_mode: Option<Mode>) -> Self {
         let mode = approval_mode.unwrap_or_else(mode_from_env);
         Self {
@@ -161,7 +161,7 @@ impl Gate {
         self.policy().obstacle()
     }
 
-    /// Returns what is wrong with the rules.
+    /// Returns descriptions of what is wrong with the rules, for a person.
     pub fn problems(&self) -> Vec<String> {
         let policy = self.policy();
         policy.problems.iter().map(Diagnostic::text).collect()
@@ -196,7 +196,7 @@ impl Gate {
                 ByRules::Asks(verdict) => verdict,
             };
             match candidate.ask(&explanation) {
-                // It was not the person who ended the question.
+                // The call was cancelled while the question waited; the person has not decided.
                 None | Some(ApprovalReply::Stop) if candidate.cancel().interruption().is_some() => {
                     return Err(GateError::Cancelled);
                 }
@@ -246,14 +246,14 @@ impl Gate {
         explanation: &Explanation,
         verdict: Verdict,
     ) -> Result<ByRules, GateError<C::Error>> {
-        // A rule that somebody wrote decides.
+        // What the tool says can't overrule a rule that somebody wrote.
         if !verdict.is_default {
             return Ok(ByRules::Asks(verdict));
         }
         match &explanation.confirmation {
-            // What has nothing to ask about need not, unless a rule wants it to.
+            // A tool that has nothing to ask runs, since no rule wants a question.
             None => Ok(ByRules::Passes(Pass::default())),
-            // Only now is the MCP server known: its rules are looked at as well.
+            // Only the explanation names the MCP server, so its rules have not been looked at yet.
             Some(ConfirmationDetails::Mcp {
                 server_name,
                 tool_name,

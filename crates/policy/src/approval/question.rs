@@ -30,7 +30,7 @@ pub enum ApprovalReply {
     AlwaysTool,
     /// Yes, also to all tools of the MCP server.
     AlwaysServer,
-    /// With other arguments. The changed call is judged again.
+    /// Yes, with the arguments that the person has edited. The changed call is judged again.
     Change(ArgumentChange),
     /// No; the model goes on without it.
     No,
@@ -56,7 +56,8 @@ impl ApprovalReply {
             (ApprovalReply::Always, Some(ConfirmationDetails::Exec { root_commands, .. }))
                 if policy::is_shell(tool) =>
             {
-                // No program of such a command is known.
+                // Without the names of its programs, the command could only be allowed together
+                // with all others.
                 (!root_commands.is_empty()).then_some(SessionGrant::Programs {
                     tool,
                     programs: root_commands,

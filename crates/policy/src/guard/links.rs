@@ -7,8 +7,8 @@ const MAX_ENTRIES: usize = 500;
 
 const MAX_DEPTH: usize = 3;
 
-/// Directories with many files, in which links lead anywhere. Only the directory itself may be a
-/// link.
+/// Directories with many files, in which links may lead anywhere. Such a directory may be a link
+/// itself, but links in it are not looked at.
 const NOT_LOOKED_INTO: [&str; 5] = [".cargo", ".config", ".git", ".ssh", ".yarn"];
 
 pub(super) fn targets(root: &Path, home: Option<&Path>) -> Vec<PathBuf> {
@@ -24,7 +24,7 @@ pub(super) fn targets(root: &Path, home: Option<&Path>) -> Vec<PathBuf> {
             collect(&base.join(name), depth, &mut left, &mut found);
         }
     }
-    // One that leads to all of the project says nothing about a file.
+    // A link to the project or to a directory above it would guard every file.
     found.retain(|target| !root.starts_with(target));
     found
 }

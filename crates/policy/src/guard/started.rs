@@ -49,7 +49,7 @@ pub(super) fn programs(root: &Path, home: Option<&Path>) -> Vec<PathBuf> {
 }
 
 pub(super) fn starts(programs: &[PathBuf], real: &Path, root: &Path) -> bool {
-    // That is text for a model, which names of programs are often in.
+    // Markdown is text for a model: a configuration may name such a file, but does not start it.
     let is_text = real.extension() == Some(OsStr::new("md"));
     let is_entry_point = ENTRY_POINTS
         .iter()

@@ -103,9 +103,9 @@ fn a_path_is_taken_in_all_ways_in_which_it_may_be_written() {
         "~/.bashrc",
         "${HOME}/.gemini/x",
         ".gemini\\x",
-        // As answers show names that are not plain.
+        // Answers show bytes of names that are not plain text in this form.
         "t\\x{c3}\\x{a9}/x.sh",
-        // Tools take `..` off as text.
+        // Our tools remove `l/..` from the text of a path, without following the link `l`.
         "l/../t/x",
     ] {
         assert!(place.covers(path), "{path}");

@@ -185,7 +185,7 @@ impl Reader<'_> {
             "mode" => text
                 .bytes()
                 .all(|b| b"01234567ugoarwxXst=+-/,".contains(&b)),
-            // What begins with a plus was once an option.
+            // In old programs, a word that begins with a plus is an option, such as `+5`.
             "file" => !text.starts_with('+') && !(self.leaves)(text),
             "script" => only_chooses_lines(text),
             "format" => is_plain_format(text),

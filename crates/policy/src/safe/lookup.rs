@@ -33,7 +33,7 @@ pub(super) fn is_the_users<'r>(name: Option<&str>, roots: impl Iterator<Item = &
     };
     let is_users = |entry: &[u8]| {
         let entry = Path::new(OsStr::from_bytes(entry));
-        // A name in it, which is none if it is a file.
+        // `x` stands for any name in the directory `entry`.
         entry.is_absolute() && is_fixed(&entry.join("x"), &roots)
     };
     let is_users_file = |entry: &[u8]| !entry.contains(&b'/') || is_users(entry);

@@ -226,7 +226,7 @@ pub(super) const PROGRAMS: [Grammar; 25] = [
             --kernel-version --machine --nodename --operating-system --processor"],
         operands: "",
     },
-    // The second file is written.
+    // `uniq` writes to a second file, so only one is listed.
     Grammar {
         name: "uniq",
         options: &["\

@@ -15,8 +15,8 @@ use std::time::Duration;
 /// A name that no tool has, so that the call can't have an effect.
 const UNKNOWN_TOOL: &str = "gemini_tools_doctor_asks_for_no_tool";
 
-/// More than a pipe's buffer holds, in bytes. A program that does not read all of its input is
-/// found out by it.
+/// The length of the padded input in bytes. It is more than a pipe's buffer holds, so that a
+/// program that does not read all of its input is detected.
 const PADDING_BYTES: usize = 1024 * 1024;
 
 const LIMIT: Duration = Duration::from_secs(10);
@@ -97,7 +97,7 @@ fn harmless(
         report.fact("tried", "no harmless tool available to try", State::Missing);
         return None;
     };
-    // With the absolute path, only tools that work in this project can list it.
+    // The absolute path makes the call fail if the tools work in another project.
     let project = json!({ "path": setup.root }).to_string();
     let args = match name {
         "list_directory" => project.as_str(),

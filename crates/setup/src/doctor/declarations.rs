@@ -13,14 +13,14 @@ const PAIR: &str =
 #[derive(Debug, Default)]
 pub(super) struct DeclaredNames {
     pub(super) names: Vec<String>,
-    /// The names that have the same schema as one of our built-in tools. Whatever program declares
-    /// them, they may be called as ours.
+    /// The names of declared tools that have the same schema as one of our built-in tools.
+    /// Whichever program declares them, they are called as if they were ours.
     pub(super) ours: Vec<String>,
 }
 
 pub(super) fn check(text: &[u8], report: &mut DoctorReport) -> DeclaredNames {
     let Ok(outcome) = declaration::read(text, &mut Names::new(Names::LONGEST)) else {
-        // It was parsed before, so this can't happen.
+        // The output was parsed before this is called, so parsing can't fail.
         return DeclaredNames::default();
     };
     let items: Vec<Value> = serde_json::from_slice(text).unwrap_or_default();

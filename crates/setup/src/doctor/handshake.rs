@@ -23,7 +23,8 @@ const MAX_WAITING_LINES: usize = 1024;
 
 pub(super) struct ServerAnswers {
     pub(super) tools: usize,
-    /// The tool of the harmless call, and the error if it failed.
+    /// The tool of the harmless call, and the error if it failed. `None` if the server has no tool
+    /// that could be called without an effect.
     pub(super) call: Option<(&'static str, Option<String>)>,
 }
 
@@ -57,8 +58,8 @@ pub(super) fn shake_hands(program: &Program<'_>) -> Result<ServerAnswers, Diagno
     answers
 }
 
-/// Reads lines on a thread until the stream ends or a line is too long. If nobody takes them, as
-/// for standard error, only the first ones are kept, so that the server is not blocked.
+/// Reads lines on a thread until the stream ends or a line is too long. Lines that nobody takes are
+/// dropped, except for the first ones, so that the server can always write.
 fn lines_of(stream: Option<OwnedFd>) -> Receiver<Vec<u8>> {
     let (sender, receiver) = sync_channel(MAX_WAITING_LINES);
     std::thread::spawn(move || {

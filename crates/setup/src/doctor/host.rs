@@ -26,7 +26,7 @@ struct SettingsFile {
     names_server: bool,
 }
 
-/// A host to check, with its project's settings file, if it has one, and its user's.
+/// A host to check, with its settings files: the project's, if it has one, and the user's.
 pub(super) struct HostFiles {
     pub(super) host: &'static Host,
     files: Vec<SettingsFile>,

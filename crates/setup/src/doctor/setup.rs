@@ -67,7 +67,7 @@ pub(super) fn check(setup: &Setup<'_>, report: &mut DoctorReport) -> Option<Comm
         let what = format!("The commands are the project's, which is {trust}.");
         let help = trust_remedy(setup);
         report.error("project-untrusted", file, what, UNTRUSTED_IS_NOT_RUN, help);
-    // Not if a file can't be read: it may name the commands.
+    // If a settings file can't be read, it may name the commands, so nothing is reported.
     } else if !report
         .findings
         .iter()

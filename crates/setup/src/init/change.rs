@@ -82,9 +82,9 @@ pub struct FileChange {
     pub before: Option<String>,
     /// The new text; `None` if the file is to be removed.
     pub after: Option<String>,
-    /// The purpose.
+    /// Why the file is changed.
     pub purpose: Purpose,
-    /// What is inserted or removed, for a file of which no copy may be kept.
+    /// What is inserted or removed, if no copy of the former content may be kept; `None` otherwise.
     pub(super) edit: Option<Edit>,
 }
 
@@ -147,7 +147,7 @@ impl Project {
             written: root.to_owned(),
             home: home.to_owned(),
             own: own.to_owned(),
-            // If its links can't be resolved, the path as written will do for the comparison.
+            // If its links can't be resolved, the path is compared as it is written.
             users: real(&users).unwrap_or(users),
         })
     }

@@ -46,7 +46,7 @@ mod tests {
             let added = appended(before, HOST_FORM);
             let text = format!("{before}{added}");
             assert_eq!(without(&text, &added).as_deref(), Some(before));
-            // Something was added since.
+            // The user has added a line after ours.
             let edited = without(&format!("{text}E=f\n"), &added).expect("found");
             assert!(
                 edited.starts_with(before) && edited.ends_with("E=f\n"),

@@ -1,4 +1,4 @@
-//! The contents of files that are written, and the commands in Gemini CLI's settings.
+//! The content of the files that `init` writes, and the two commands in Gemini CLI's settings.
 
 use super::Allow;
 use super::set::Set;
@@ -56,8 +56,8 @@ pub(super) fn quoted(command: &str) -> String {
     shlex::try_quote(command).map_or_else(|_| command.to_owned(), std::borrow::Cow::into_owned)
 }
 
-/// The keys of the two commands, with true for those of the call command. The last two are from
-/// before Gemini CLI 0.3; version 0.8.2 still prefers them.
+/// The keys of the two commands; the second value is true for the call command. The last two keys
+/// were used before Gemini CLI 0.3, but version 0.8.2 still prefers them.
 const KEYS: [(&[&str], bool); 4] = [
     (&["tools", "discoveryCommand"], false),
     (&["tools", "callCommand"], true),
@@ -105,7 +105,7 @@ pub(super) fn split_program(command: &str) -> Option<(String, &str)> {
     let ends = command.char_indices().filter(|(_, c)| c.is_whitespace());
     let ends = ends.map(|(at, _)| at).chain([command.len()]);
     for end in ends {
-        // Within quotes the text does not split into words yet.
+        // If `end` is within quotes, the text up to it can't be split.
         if let Some([word]) = shlex::split(&command[..end]).as_deref() {
             return Some((word.clone(), &command[end..]));
         }

@@ -26,6 +26,7 @@ use crate::syntax::Syntax;
 use change::Project;
 pub(crate) use files::MODES_BUT_PLAN;
 use files::{SettingsCommands, policy, quoted, split_program};
+use gemini_tools_builtin_tools::SKILL;
 use gemini_tools_core::text::show_path;
 use gemini_tools_core::tool::Kind;
 use gemini_tools_custom_tools::own_program::is_this_installation;
@@ -76,7 +77,7 @@ pub enum Allow {
 /// The options of a set-up.
 #[derive(Debug, Clone)]
 pub struct InitOptions<'a> {
-    /// The place.
+    /// Which project and user are set up, and for which of them.
     pub place: SetupPlace<'a>,
     /// The tools that may be called without asking.
     pub allow: Allow,
@@ -111,8 +112,6 @@ pub struct SetupPlan {
     project: Option<Project>,
     is_undo: bool,
 }
-
-const SKILL: &str = include_str!("SKILL.md");
 
 const SKILLS: &str = ".agents/skills";
 
@@ -302,7 +301,7 @@ impl SetupPlan {
         let shown = show_path(&path).into_owned();
         let before = match self.read(&path) {
             Ok(before) => before,
-            // The rest of the plan does not depend on it.
+            // The rest of the plan does not depend on this file, so it is made all the same.
             Err(e) => {
                 self.notes
                     .push(format!("Text instead of JSON can't be chosen: {e}"));

@@ -15,7 +15,7 @@ pub(super) fn edit(text: &str, sets: &[&Set]) -> Result<String, String> {
         }
     }
     let after = document.to_string();
-    // The blank line before a table is only for text above it.
+    // A new table begins with a blank line, which is removed if no text is above it.
     if text.is_empty() {
         return Ok(after.trim_start().to_owned());
     }

@@ -21,7 +21,7 @@ pub(super) fn edit(text: &str, sets: &[&Set]) -> Result<String, String> {
     }
     Ok(match there {
         Some(_) => file.to_string(),
-        // Nothing but comments.
+        // The text consists of comments only. They stay above what is added.
         None if text.is_empty() || text.ends_with('\n') => format!("{text}{document}"),
         None => format!("{text}\n{document}"),
     })
@@ -41,7 +41,8 @@ fn put(top: &Mapping, at: &[String], value: &Value) -> Result<(), String> {
     if !top.get(first).is_none_or(is_null) {
         return Err(format!("{first} must be a mapping"));
     }
-    // An empty mapping would be written in braces, and then what is put into it.
+    // The mappings are built with their content. An empty mapping would be written as `{}`, and all
+    // that is put into it later within the braces.
     let nested = rest.iter().rev().fold(converted(value), |value, key| {
         YamlValue::Mapping(BTreeMap::from([(key.clone(), value)]))
     });
@@ -103,7 +104,7 @@ mod tests {
             assert_eq!(set(path, &after, &sets), Ok(None), "twice is once: {after}");
             let sets = [Set::new(&at, None)];
             let back = set(path, &after, &sets).expect("YAML").expect("changed");
-            // An empty mapping stays where it was all.
+            // If the added entry was all that there is, an empty mapping is left.
             let back = back.trim_end().trim_end_matches("{}").trim_end();
             assert_eq!(back, before.trim_end(), "{after}");
         }

@@ -1,4 +1,4 @@
-//! The files of the memory, their imports, and what is kept out.
+//! Which memory files are read, what they import, and what is kept out.
 
 use super::super::tests::Place;
 use super::{Memory, memory, relative};
@@ -176,7 +176,7 @@ fn a_file_that_may_not_be_read_is_told() {
     let path = place.root.join("GEMINI.md");
     let mode = std::fs::Permissions::from_mode(0o0);
     std::fs::set_permissions(&path, mode).expect("set");
-    // Root may read it all the same.
+    // The superuser can read the file whatever its mode is, so this is only checked for others.
     if std::fs::read(&path).is_err() {
         let memory = read(&place, "");
         assert!(memory.text.contains("<!-- Not read: "), "{}", memory.text);

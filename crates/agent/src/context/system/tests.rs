@@ -99,11 +99,12 @@ fn the_prompt_is_written_where_the_variable_says() {
         assert!(text.ends_with("Be brief."), "{text}");
         std::fs::remove_file(&file).expect("there");
     }
-    // What was written is a prompt that can be amended and read.
+    // If both variables are set, the file that replaces the built-in prompt is what is written, and
+    // it can be read back unchanged.
     place.write("own.md", "Own.\n");
     write("~/own.md", "1");
     assert_eq!(prompt(&place, "1", "").as_deref(), Ok("Own.\n"));
-    // A project's link is not followed out of it.
+    // A link in the project that leads out of it is not followed.
     let file = place.root.join(".gemini/system.md");
     std::fs::remove_file(&file).expect("there");
     symlink(place.home.join("own.md"), &file).expect("made");

@@ -68,7 +68,7 @@ fn more_cases() -> [(Value, Value, Value); 6] {
             json!([{}]),
             json!([{"a": 1}]),
         ),
-        // Keywords that are not known are ignored.
+        // Unknown keywords are ignored.
         (
             json!({"if": {"required": ["a"]}, "then": false, "contains": false, "dependentRequired": {"a": ["b"]},
                 "unevaluatedProperties": false, "$dynamicRef": "#nowhere", "format": "date"}),

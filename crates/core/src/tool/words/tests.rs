@@ -49,7 +49,7 @@ fn a_value_takes_the_type_of_its_parameter() {
     ] {
         assert_eq!(typed(&all_kinds(), words), Ok(args), "{words:?}");
     }
-    // Names that are not declared have types too.
+    // Values of undeclared and renamed arguments are converted too.
     let undeclared = typed(&reader(), &["a", "no_ignore=true"]);
     let args = json!({"absolute_path": "a", "no_ignore": true});
     assert_eq!(undeclared, Ok(args));

@@ -38,7 +38,7 @@ fn several_supports_at_one_place_are_joined_and_odd_ones_do_no_harm() {
     ]);
     let cited = cite(&json!([{"text": "abc def"}]), &supports, 2);
     assert!(cited.starts_with("abc[2][1] def[1]\n\nSources:"), "{cited}");
-    // In the middle of a character.
+    // The byte offset 2 is in the middle of the character `é`.
     let cited = cite(&json!([{"text": "aé"}]), &json!([support(2, &[0])]), 1);
     assert!(cited.starts_with("aé[1]\n"), "{cited}");
 }

@@ -56,7 +56,8 @@ pub(super) fn proposal(question: &ApprovalQuestion<'_>) -> Proposal {
     {
         let form = match (bare_name(question.name), original_content) {
             ("write_file", _) => Some(Form::Content),
-            // The tools take an empty text for a file that is not there.
+            // For these tools an empty `old_string` means that the file does not exist, so it can't
+            // stand for an empty file.
             ("replace" | "smart_edit", Some(original)) if !original.is_empty() => {
                 Some(Form::Whole {
                     original: original.clone(),
@@ -99,7 +100,7 @@ impl Proposal {
             Form::Whole { original } => {
                 set("old_string", original.as_str().into());
                 set("new_string", edited.into());
-                // smart_edit has no such argument.
+                // `smart_edit` has no argument for the number of replacements.
                 if bare_name(question.name) == "replace" {
                     set("expected_replacements", 1.into());
                     args.remove("allow_multiple");
@@ -133,7 +134,7 @@ fn from_json(question: &ApprovalQuestion<'_>, edited: &str) -> EditOutcome {
     if args == *question.args {
         return EditOutcome::Unchanged("Nothing was changed.");
     }
-    // Only what goes into a file counts as lines.
+    // Only lines of a text that goes into a file are counted.
     let (added, removed) = ["content", "new_string"]
         .iter()
         .filter_map(|key| {

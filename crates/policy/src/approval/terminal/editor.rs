@@ -25,13 +25,13 @@ pub(super) fn from_environment() -> OsString {
 #[derive(Debug)]
 pub(super) struct Draft {
     file: PathBuf,
-    // Removes the directory with all that the editor has left there.
+    // When this is dropped, the directory is removed with all that the editor has left there.
     _directory: TempDir,
 }
 
 impl Draft {
     pub(super) fn new(name: &str, text: &str) -> io::Result<Self> {
-        // Only the user can look into it.
+        // No other user can read the file or put one into the directory.
         let directory = tempfile::Builder::new()
             .prefix("gemini-tools-")
             .permissions(Permissions::from_mode(0o700))
@@ -41,7 +41,7 @@ impl Draft {
             .skip(name.chars().count().saturating_sub(MAX_NAME_CHARS))
             .map(|c| if c == '/' || c.is_control() { '_' } else { c })
             .collect();
-        // A name of its own, too: some editors obey files such as .dir-locals.el.
+        // The prefix keeps editors from obeying the file, as they obey `.dir-locals.el`.
         let file = directory.path().join(format!("proposed-{name}"));
         new_file(&file)?.write_all(text.as_bytes())?;
         Ok(Self {
@@ -51,7 +51,7 @@ impl Draft {
     }
 
     pub(super) fn edit(&self, editor: &OsStr, tty: &Tty) -> io::Result<ExitStatus> {
-        // An editor that dies leaves the terminal as it was using it.
+        // Restores the terminal's modes, which an editor that dies does not.
         let _kept = tty.keep()?;
         let [input, output, errors] = tty.streams()?;
         gemini_tools_process::program::editor(editor, &self.file)

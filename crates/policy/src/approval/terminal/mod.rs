@@ -32,7 +32,7 @@ pub struct TerminalPrompt {
     /// The editor, as words for a shell to which the file is appended.
     pub editor: OsString,
     shows_colours: bool,
-    /// True to offer no answers for later calls, if there are none.
+    /// True if there will be no later calls, so that answers for them are not offered.
     pub is_for_one_call: bool,
     /// Ends the session. A question that is waiting then counts as answered with
     /// [`ApprovalReply::Stop`].
@@ -106,7 +106,7 @@ impl TerminalPrompt {
                 KeyPress::Stop => (ApprovalReply::Stop, "quit"),
                 KeyPress::End => (ApprovalReply::No, "no"),
             };
-            // The answer counts, whether or not it can still be shown.
+            // The answer is valid even if it can't be shown.
             let _ = self.tty.write(&format!("{word}\n"));
             return Ok(reply);
         }
@@ -173,7 +173,7 @@ impl ApprovalPrompt for TerminalPrompt {
             explanation: &explanation,
             ..*question
         };
-        // Where nothing can be shown, the user can't be asked.
+        // If the question can't be shown, there is no answer.
         self.converse(&question).ok()
     }
 }

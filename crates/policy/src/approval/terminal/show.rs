@@ -86,14 +86,16 @@ impl PromptPage {
             .split('\n')
             .collect();
         let is_empty = |line: &str| line.chars().all(is_blank);
-        // Each with the number of lines that it stands for.
+        // Lines to show, with their colours and the number of lines of the text that each stands
+        // for.
         let mut shown: Vec<(String, Option<&str>, usize)> = Vec::new();
         for run in lines.chunk_by(|a, b| is_empty(a) == is_empty(b)) {
             if is_empty(run[0]) && run.len() > MAX_BLANK_LINES {
                 let note = format!("… {} blank lines …", run.len());
                 shown.push((note, Some(DIM), run.len()));
             } else {
-                // All lines are looked at: a line's colour may depend on those before.
+                // `colour` is called for all lines, because a line's colour may depend on the lines
+                // before.
                 shown.extend(run.iter().map(|line| ((*line).to_owned(), colour(line), 1)));
             }
         }
@@ -142,7 +144,7 @@ impl PromptPage {
             }
             return self.details(question, confirmation);
         };
-        // It begins with the command once more.
+        // The description begins with the command, which is shown already.
         let quoted = format!("`{}`", command.trim());
         let rest = description.strip_prefix(&*quoted).unwrap_or(description);
         let rest = if rest == command { "" } else { rest };
@@ -236,7 +238,7 @@ pub(super) fn escape_controls(text: &str, colours: bool) -> String {
             }
         };
         if colours {
-            // Only the reverse is ended, so that the line's own colour stays.
+            // The second sequence ends reverse video only, so that the line's own colour stays.
             out.push_str(&format!("\x1b[7m{escaped}\x1b[27m"));
         } else {
             out.push_str(&escaped);
@@ -286,7 +288,7 @@ pub(super) fn keys(question: &ApprovalQuestion<'_>, is_cut: bool) -> String {
     if let Some(what) = always {
         line.push_str(&format!("  [a]lways ({what})"));
     }
-    // It would be the same where "always" is for this tool.
+    // If "always" is for this tool, the answer would be the same.
     if !question.explanation.is_for_once && always != Some("this tool") {
         line.push_str("  [t]ool always");
     }

@@ -174,7 +174,7 @@ fn editor(dir: &Path, lines: &str) -> String {
     let path = dir.join("my editor");
     std::fs::write(&path, format!("#!/bin/sh\n{lines}\n")).expect("written");
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("executable");
-    // With a word of its own before the file.
+    // The editor is a line of several words, and the file follows as the last one.
     format!("sh '{}'", path.display())
 }
 

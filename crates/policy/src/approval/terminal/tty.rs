@@ -33,7 +33,8 @@ impl TerminalPrompt {
             let count = match self.tty.read(&mut buffer) {
                 Ok(count) => count,
                 Err(e) => {
-                    // The signal that says that the terminal has gone away with the session comes in a moment.
+                    // When the terminal disappears with its session, the signal that says so comes
+                    // a moment later.
                     std::thread::sleep(WAIT);
                     let is_over = self.cancel.interruption().is_some();
                     return if is_over { Ok(KeyPress::Stop) } else { Err(e) };
