@@ -111,7 +111,7 @@ def claude_plugin(release):
     files.add(".claude-plugin/marketplace.json", release.manifest("claude/marketplace.json", version=release.version))
     files.add(plugin + ".claude-plugin/plugin.json", release.manifest("claude/plugin.json", **about))
     files.add(plugin + ".mcp.json", json.dumps({"mcpServers": {"gemini-tools": server}}, indent=2) + "\n")
-    files.add(plugin + "skills/gemini-tools/SKILL.md", (release.checkout / "crates/setup/src/init/SKILL.md").read_bytes())
+    files.add(plugin + "skills/gemini-tools/SKILL.md", (release.checkout / "crates/builtin-tools/src/SKILL.md").read_bytes())
     for directory in ("", plugin):
         files.add(directory + "README.md", (release.checkout / "packaging/claude/README.md").read_bytes())
         for name in ("LICENSE-MIT", "LICENSE-APACHE"):
