@@ -495,7 +495,7 @@ fn the_debian_package_has_everything_in_its_place_and_is_the_same_twice() {
     let description = field("Description");
     let (first, more) = description.split_once('\n').expect("more lines");
     assert!(
-        first.ends_with("library") && more.contains("Model Context Protocol"),
+        first.ends_with("agent") && more.contains("Model Context Protocol"),
         "{description}"
     );
 
