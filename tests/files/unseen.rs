@@ -255,11 +255,16 @@ fn step(
     Step::Refused
 }
 
-fn tree() -> Workspace {
-    let text = |name: &str| lines(8, |line| format!("{name}, line {line}\n"));
+/// A tree in which some files are so large that their lines are not remembered.
+fn tree(random: &mut Random) -> Workspace {
     let ws = Workspace::new();
     for name in &FILES[..2] {
-        crate::harness::write(&ws.dir().join(name), text(name).as_bytes());
+        let mut text = lines(8, |line| format!("{name}, line {line}\n"));
+        if random.one_in(4) {
+            text.push_str(&"long ".repeat(60_000));
+            text.push('\n');
+        }
+        crate::harness::write(&ws.dir().join(name), text.as_bytes());
     }
     ws
 }
@@ -269,7 +274,7 @@ fn conversations_lose_nothing_of_each_other_unseen() {
     let mut refusals = 0;
     for seed in seeds("interleavings", 20 * trials()) {
         let mut random = Random::new(seed);
-        let ws = tree();
+        let ws = tree(&mut random);
         let count = 2 + random.below(7);
         let mut all: Vec<_> = (0..count)
             .map(|n| Conversation::new(&ws, n, &mut random))
@@ -309,7 +314,7 @@ fn conversations_lose_nothing_of_each_other_unseen() {
 fn a_conversation_that_works_alone_is_never_refused() {
     for seed in seeds("conversations alone", 20 * trials()) {
         let mut random = Random::new(seed);
-        let ws = tree();
+        let ws = tree(&mut random);
         let mut alone = Conversation::new(&ws, 0, &mut random);
         let mut writers = Writers::new();
         for serial in 0..30 {

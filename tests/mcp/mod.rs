@@ -1,6 +1,7 @@
 //! Tools of MCP servers: their host's side.
 
 mod mcp_agent;
+mod mcp_many;
 mod mcp_policy;
 mod mcp_reached;
 mod mcp_real;

@@ -36,6 +36,7 @@ mod audit;
 mod cache;
 mod content;
 mod declare;
+pub mod many;
 mod names;
 mod resources;
 mod servers;

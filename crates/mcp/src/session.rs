@@ -26,6 +26,7 @@
 
 use super::cache::{self, Declarations};
 use super::declare::{DeclaredTool, declare};
+use super::many;
 use super::names;
 use super::resources;
 use super::servers::{self, CALL_SECS, Server};
@@ -320,7 +321,8 @@ impl Mcp {
     pub fn is_read_only(&self, name: &str) -> bool {
         let name = bare_name(name);
         let mut servers = self.servers.iter().enumerate();
-        resources::is_resource_tool(name)
+        name == many::SEARCH
+            || resources::is_resource_tool(name)
             || servers.any(|(at, server)| {
                 names::may_be_of(name, &server.name)
                     && self.cached(at).is_some_and(|known| {

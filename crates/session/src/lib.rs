@@ -16,7 +16,7 @@ use gemini_tools_builtin_tools::builtin::{self, ToolEnv};
 use gemini_tools_core::answer::to_line;
 use gemini_tools_core::client_host::ClientHost;
 use gemini_tools_core::diagnostic::Diagnostic;
-use gemini_tools_core::registry::ToolRegistry;
+use gemini_tools_core::registry::{ToolRegistry, bare_name};
 use gemini_tools_core::tail_call::{self, TailCalls};
 use gemini_tools_core::text::visible;
 use gemini_tools_core::tool::{
@@ -26,7 +26,7 @@ use gemini_tools_core::tool::{
 use gemini_tools_custom_tools as custom;
 use gemini_tools_custom_tools::dialect::restore;
 use gemini_tools_environment::variables::{self, seconds_of};
-use gemini_tools_mcp::{Mcp, McpDeclaration, says_something_else};
+use gemini_tools_mcp::{Mcp, McpDeclaration, many, says_something_else};
 use gemini_tools_policy::approval::{
     ApprovalPrompt, ApprovalQuestion, ApprovalReply, ArgumentChange, Explanation, Gate, GateError,
     GatedCall, Pass,
@@ -240,12 +240,18 @@ impl Session {
         tools
     }
 
-    /// Returns the tools of MCP servers that rules let a model be told of, sorted by name.
+    /// Returns what a model is told of the tools of MCP servers, as far as rules let it be told, sorted by name: the
+    /// tools, or if they are many, a search and a call.
     pub fn visible_server_tools(
         &self,
         can_ask: bool,
         cancel: &Cancellation,
     ) -> Vec<McpDeclaration> {
+        let limit = self.tool_env.settings.mcp.search_above();
+        many::offered(self.all_server_tools(can_ask, cancel), limit)
+    }
+
+    fn all_server_tools(&self, can_ask: bool, cancel: &Cancellation) -> Vec<McpDeclaration> {
         let tools = self.mcp().map(|mcp| mcp.list(false, cancel));
         self.visible_among(tools.unwrap_or_default(), can_ask)
     }
@@ -308,10 +314,19 @@ impl Session {
         if let Some(tool) = self.registry.find(name) {
             return Ok(Arc::clone(tool));
         }
-        if let Some(mcp) = self.mcp()
-            && let Some(tool) = mcp.find(name, cx)?
-        {
-            return Ok(tool);
+        if let Some(mcp) = self.mcp() {
+            match bare_name(name) {
+                many::SEARCH => {
+                    let mut tools = self.all_server_tools(true, &cx.cancel);
+                    tools.retain(|tool| tool.origin.is_some() && !self.is_registered(&tool.name));
+                    return Ok(Arc::new(many::search_tool(tools)));
+                }
+                many::CALL => return Ok(Arc::new(many::call_tool())),
+                _ => {}
+            }
+            if let Some(tool) = mcp.find(name, cx)? {
+                return Ok(tool);
+            }
         }
         let others = self.mcp().map(|mcp| mcp.others()).unwrap_or_default();
         let error = self.registry.missing(name, &others);
@@ -339,7 +354,16 @@ impl Session {
         options: CallOptions<'_>,
         cx: &Context,
     ) -> Result<ToolResult, ToolError> {
-        let tool = self.find(name, cx)?;
+        let mut wanted = name.to_owned();
+        // What follows judges, limits and explains the call of the server's tool, as if it had been made by its name.
+        if bare_name(name) == many::CALL && !self.is_registered(name) && self.mcp().is_some() {
+            (wanted, args) = many::wanted(args)?;
+            if self.is_registered(&wanted) {
+                let message = format!("{wanted} is not a tool of an MCP server.");
+                return Err(ToolError::invalid(message).with_hint("Call it by its name."));
+            }
+        }
+        let tool = self.find(&wanted, cx)?;
         if let Some(judged) = options.judged {
             self.compare(&*tool, judged)?;
         }

@@ -109,12 +109,12 @@ pub struct UnseenChange {
 }
 
 impl UnseenChange {
-    /// Returns true if `lines` of the present file, counted from 0, overlap lines that the caller has not seen; false
-    /// if these are not known.
+    /// Returns true if `lines` of the present file, counted from 0, overlap lines that the caller has not seen, or if
+    /// these are not known.
     pub fn meets(&self, lines: &Range<usize>) -> bool {
         let is_beside = |place: &Range<usize>| place.start < lines.end && lines.start < place.end;
         let places = self.places.as_ref();
-        places.is_some_and(|places| places.iter().any(is_beside))
+        places.is_none_or(|places| places.iter().any(is_beside))
     }
 }
 

@@ -6,7 +6,7 @@ use crate::print::{fail, print, warn};
 use gemini_tools::builtin::{self, BuiltinTool, ToolEnv};
 use gemini_tools::custom::Custom;
 use gemini_tools::diagnostic::Diagnostic;
-use gemini_tools::mcp::Mcp;
+use gemini_tools::mcp::{Mcp, McpDeclaration, many};
 use gemini_tools::policy::{Mode, Policy, PolicyCall, mode_from_env};
 use gemini_tools::registry::nearest;
 use gemini_tools::session::{PolicyOptions, Project};
@@ -68,7 +68,15 @@ fn try_run(options: &GetToolsOptions) -> Result<u8, u8> {
     if options.mcp || options.refresh || is_set("GEMINI_TOOLS_MCP") {
         let roots = std::slice::from_ref(&root);
         if let Some(mcp) = Mcp::open(&settings, home.as_deref(), &root, roots) {
-            add_mcp(&mut list, &shown, &mcp, &custom.names, with_kinds);
+            // Whoever asks for kinds judges calls, and people look at a list: both need all of them.
+            let is_for_model = format.is_json() && !options.kinds;
+            let limit = is_for_model.then(|| settings.mcp.search_above());
+            let tools = mcp_tools(&shown, &mcp, &custom.names);
+            add_mcp(
+                &mut list,
+                many::offered(tools, limit.unwrap_or(usize::MAX)),
+                with_kinds,
+            );
         }
     }
     shown.warn_of_globs();
@@ -194,23 +202,17 @@ fn is_set(variable: &str) -> bool {
     gemini_tools::variables::value(variable).is_some_and(|value| value != "0")
 }
 
-fn add_mcp(
-    list: &mut Vec<String>,
-    shown: &Selection<'_>,
-    mcp: &Mcp,
-    custom: &[String],
-    with_kinds: bool,
-) {
-    let tools = mcp.list(shown.options.refresh, &Cancellation::default());
+fn mcp_tools(shown: &Selection<'_>, mcp: &Mcp, custom: &[String]) -> Vec<McpDeclaration> {
+    let mut tools = mcp.list(shown.options.refresh, &Cancellation::default());
     shown.print_notes(&mcp.take_notes());
-    for tool in tools {
+    tools.retain(|tool| {
         if custom.contains(&tool.name) {
             shown.print_notes(&[format!(
                 "The tool {} of an MCP server is left out, because a tool of your own has its name; \
                  rename yours.",
                 tool.name
             )]);
-            continue;
+            return false;
         }
         let no_args = serde_json::Map::new();
         let aliases = [&*tool.alias];
@@ -219,9 +221,13 @@ fn add_mcp(
             annotations: tool.annotations.as_ref(),
             ..PolicyCall::of_tool(&tool.name, &aliases, &no_args)
         };
-        if !shown.keeps(&call) {
-            continue;
-        }
+        shown.keeps(&call)
+    });
+    tools
+}
+
+fn add_mcp(list: &mut Vec<String>, tools: Vec<McpDeclaration>, with_kinds: bool) {
+    for tool in tools {
         let kind = match (with_kinds, tool.is_read_only) {
             (false, _) => "",
             (true, true) => r#","kind":"read""#,

@@ -48,8 +48,14 @@ pub(super) fn check(
     let path = show_path(place.path());
     let diff = difference(workspace, place, &change);
     workspace.saw_target(target);
+    // Of a large file only that it was changed is known.
+    let would = if change.places.is_some() {
+        "would"
+    } else {
+        "might"
+    };
     let message = format!(
-        "{path} was changed by somebody else since you read it, and this would undo that; nothing was written.{diff}"
+        "{path} was changed by somebody else since you read it, and this {would} undo that; nothing was written.{diff}"
     );
     let hint = "Keep that change in what you write, or make the same call again to undo it.";
     Err(ToolError::new(ErrorKind::FileWriteFailure, message).with_hint(hint))

@@ -10,7 +10,7 @@
 //! A general validator compiles a schema first. That costs more than a whole small call, so this
 //! one does not.
 
-use super::equal::{is_multiple, order, same};
+use super::equal::{canonical, is_multiple, order, same};
 use super::pattern::regex;
 use super::reference::find;
 use super::schema::describe;
@@ -124,9 +124,8 @@ fn map<'s>(
 }
 
 fn repeated(items: &[Value]) -> Option<&Value> {
-    // Elements are equal if they are written alike: 1 and 1.0 differ here.
     let mut seen = HashSet::new();
-    items.iter().find(|item| !seen.insert(item.to_string()))
+    items.iter().find(|item| !seen.insert(canonical(item)))
 }
 
 fn tuple(schema: &Map<String, Value>) -> (&[Value], Option<&Value>) {

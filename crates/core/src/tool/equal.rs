@@ -2,6 +2,7 @@
 
 use serde_json::{Number, Value};
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 
 /// Returns true if two values are equal. Numbers are compared by value, so that 1 equals 1.0.
 pub(super) fn same(a: &Value, b: &Value) -> bool {
@@ -16,6 +17,29 @@ pub(super) fn same(a: &Value, b: &Value) -> bool {
         }
         (a, b) => a == b,
     }
+}
+
+/// Returns a text that is the same for values that are equal, by which many can be compared at once.
+pub(super) fn canonical(value: &Value) -> String {
+    fn plain(value: &Value) -> Value {
+        match value {
+            // Whole doubles below 2^53 are exact.
+            Value::Number(number) => match number.as_f64() {
+                Some(double) if double.fract() == 0.0 && double.abs() < 9e15 => {
+                    Value::from(double as i64)
+                }
+                _ => value.clone(),
+            },
+            Value::Array(items) => items.iter().map(plain).collect(),
+            Value::Object(members) => {
+                let sorted: BTreeMap<_, _> =
+                    members.iter().map(|(k, v)| (k.clone(), plain(v))).collect();
+                sorted.into_iter().collect()
+            }
+            _ => value.clone(),
+        }
+    }
+    plain(value).to_string()
 }
 
 pub(super) fn order(a: &Value, b: &Value) -> Option<Ordering> {
@@ -49,7 +73,7 @@ fn whole(number: &Number) -> Option<i128> {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_multiple, order, same};
+    use super::{canonical, is_multiple, order, same};
     use serde_json::json;
     use std::cmp::Ordering;
 
@@ -57,6 +81,9 @@ mod tests {
     fn numbers_are_compared_by_what_they_are_worth() {
         assert!(same(&json!({"a": [1]}), &json!({"a": [1.0]})));
         assert!(!same(&json!([1]), &json!([true])) && !same(&json!(""), &json!(null)));
+        let one = canonical(&json!({"a": [1], "b": 2.5}));
+        assert_eq!(one, canonical(&json!({"b": 2.5, "a": [1.0]})));
+        assert_ne!(one, canonical(&json!({"b": 2.5, "a": ["1"]})));
         let (a, b) = (
             json!(9_007_199_254_740_993_u64),
             json!(9_007_199_254_740_992_u64),

@@ -57,6 +57,7 @@ keys! {
     MCP_ALLOWED = "mcp.allowed" since "allowMCPServers", Rule::Leaves;
     MCP_EXCLUDED = "mcp.excluded" since "excludeMCPServers", Rule::TakesAway;
     MCP_PIN = "mcp.pin", Rule::Switch;
+    MCP_SEARCH = "mcp.searchAbove", Rule::Own;
 }
 
 /// The keys whose values are command lines, which may contain secrets.

@@ -1,7 +1,9 @@
 //! The settings `mcpServers` and `mcp`, about MCP servers.
 
 use super::Scope;
-use super::keys::{MCP_ALLOWED, MCP_EXCLUDED, MCP_PIN, MCP_SERVER_COMMAND, MCP_SERVERS};
+use super::keys::{
+    MCP_ALLOWED, MCP_EXCLUDED, MCP_PIN, MCP_SEARCH, MCP_SERVER_COMMAND, MCP_SERVERS,
+};
 use super::reader::Reader;
 use serde::Serialize;
 use serde_json::Value;
@@ -24,6 +26,18 @@ pub struct McpSettings {
     /// `mcp.pin`: a tool whose declaration has changed is withheld until the user accepts it. Any
     /// file can switch this on.
     pub pin: bool,
+    /// `mcp.searchAbove`: if servers have more tools than that, a model is told of a search and a call in their place.
+    pub search_above: Option<u32>,
+}
+
+/// The number of tools of servers above which a search is declared in their place.
+const SEARCH_ABOVE: u32 = 40;
+
+impl McpSettings {
+    /// Returns the number of tools of servers up to which a model is told of each.
+    pub fn search_above(&self) -> usize {
+        self.search_above.unwrap_or(SEARCH_ABOVE) as usize
+    }
 }
 
 /// The settings of one MCP server. They serialize as they are written in a file.
@@ -106,6 +120,10 @@ impl Reader<'_> {
             &mut settings.mcp.excluded
         });
         self.switch_on(MCP_PIN, |settings| &mut settings.mcp.pin);
+        let search_above = self.count(MCP_SEARCH);
+        self.set(MCP_SEARCH, search_above.map(Some), |settings| {
+            &mut settings.mcp.search_above
+        });
         let command = self
             .text(MCP_SERVER_COMMAND)
             .map(|line| Some(line.to_owned()));

@@ -302,6 +302,7 @@ fn name_every_field(settings: &Settings) {
         excluded: _,
         server_command: _,
         pin: _,
+        search_above: _,
     } = mcp;
 }
 
@@ -377,6 +378,7 @@ fn wider_values(after: &Settings, before: &Settings) -> Vec<(&'static str, bool)
         after.admin_policy_paths == before.admin_policy_paths,
         after.mcp.servers == before.mcp.servers,
         after.mcp.server_command == before.mcp.server_command,
+        after.mcp.search_above == before.mcp.search_above,
     ];
     vec![
         ("limit_chars", chars(after) <= chars(before)),
