@@ -80,8 +80,8 @@ pub(super) fn margin(text: &str, line: &str) -> usize {
     rest.map_or(0, |rest| line.chars().count() - rest.chars().count())
 }
 
-/// Returns the number of a line, from 1, that was probably meant to open a block but does not: it
-/// uses another comment marker, or is indented.
+/// Returns the number, from 1, of a line that was probably meant to open a block but does not,
+/// because it has another comment marker or is indented.
 pub(super) fn near_miss(text: &str) -> Option<usize> {
     const LONGEST_BYTES: usize = 12;
     let is_near = |line: &str| {
@@ -95,8 +95,7 @@ pub(super) fn near_miss(text: &str) -> Option<usize> {
     text.lines().position(is_near).map(|at| at + 1)
 }
 
-/// Parses the `#!` line of a script. Like the kernel, it passes everything after the program as one
-/// argument.
+/// Parses the `#!` line of a script. As in Linux, everything after the program is one argument.
 pub(super) fn interpreter(text: &str) -> Option<Vec<String>> {
     let line = text.strip_prefix("#!")?.lines().next()?.trim();
     let (program, rest) = line.split_once([' ', '\t']).unwrap_or((line, ""));
@@ -105,7 +104,6 @@ pub(super) fn interpreter(text: &str) -> Option<Vec<String>> {
     }
     let rest = rest.trim();
     let mut words = vec![program.to_owned()];
-    // Like the kernel, pass the rest of the line as a single argument.
     if !rest.is_empty() {
         words.push(rest.to_owned());
     }

@@ -35,7 +35,7 @@ const FAILURE_CHARS: usize = 4_000;
 /// A longer value is not put into an environment variable. Linux allows 128 KiB for one.
 pub(super) const MAX_VARIABLE_BYTES: usize = 100_000;
 
-/// A tool that a file defines: a manifest, a script, or a pair that the file points to. Its
+/// A tool of a manifest, of a script, or of a pair of commands that a file names. The tool's
 /// declaration is parsed only when it is needed.
 #[derive(Debug)]
 pub(super) struct CustomTool {
@@ -84,7 +84,7 @@ impl Tool for CustomTool {
                 let call = Call::new(*manifest, args, listed, &self.tool_env)?;
                 Ok(Box::new(call))
             }
-            // Defaults are not filled in, because the other program knows its own.
+            // Defaults are not filled in: that is left to the pair's call command.
             Definition::Pair(pair) => {
                 let args = Value::Object(args.as_map().clone());
                 self.parameters().validate(&args)?;
@@ -253,7 +253,7 @@ impl Call {
                 && let Ok(Printed::Result(result)) = output::printed(&streams.whole)
                 && result.error.is_some()
             {
-                // The printed result contains the error.
+                // The printed result contains the error, so it is returned as it is.
                 return Ok(Printed::Result(result));
             }
             let how = ending.map_or_else(|| "no ending".to_owned(), |ending| ending.to_string());
@@ -369,8 +369,8 @@ impl ToolInvocation for Call {
 }
 
 impl Call {
-    /// Runs the program, with the answers to what it asked before. Returns what it printed, and a note on undoing what
-    /// it changed.
+    /// Runs the program, with the answers to the questions that its last run printed. Returns what it
+    /// printed, and a note on undoing what it changed.
     fn run_once(
         &self,
         given: Option<&GivenInput>,

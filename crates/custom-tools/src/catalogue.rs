@@ -3,12 +3,12 @@
 //! Parsing twenty manifests would add three milliseconds to each call. [`scan`] therefore stores an
 //! entry per file in a catalogue in the project's temporary directory: its name, its time stamp,
 //! and what it declares. An entry is valid if the file's stamp (size, times, inode) is unchanged,
-//! and the file had not changed shortly before the catalogue was written. A file that had could
-//! change again within the clock's resolution without a new stamp, so it is read again; git treats
-//! its index in the same way.
+//! and the file had not changed shortly before the catalogue was written. A file that had changed
+//! just before could change again within the clock's resolution without a new stamp, so it is read
+//! again; git treats its index in the same way.
 //!
-//! Without the catalogue the result is the same. The order of the files is fixed: if two define the
-//! same tool, a manifest wins, then the first by name.
+//! Without the catalogue the result is the same. If two files define the same tool, a manifest wins
+//! over a script, and otherwise the file whose name sorts first.
 
 use super::files;
 use super::kept;
@@ -24,7 +24,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// What is known of a tool without reading its file.
+/// What the catalogue holds about a tool, so that its file need not be read.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct ToolEntry {
     pub(super) name: String,

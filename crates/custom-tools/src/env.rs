@@ -48,7 +48,8 @@ fn expand(variable: &str, text: &str) -> Result<OsString, ToolError> {
     Ok(out)
 }
 
-/// Returns the variables with a client's answers, and with the state that the tool has sent with its questions.
+/// Returns the variables with a client's answers, and with the state that the tool printed with its
+/// questions.
 ///
 /// # Errors
 ///

@@ -20,8 +20,8 @@ pub(super) struct ListedFile {
     pub(super) is_executable: bool,
 }
 
-/// Lists the regular files that may be tools, sorted by name. Links are followed; those in a
-/// project only if they stay within it.
+/// Lists the regular files that may be tools, sorted by name. Links are followed, but those in a
+/// project only if they stay within the project.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Cache files.
+//! Reads and writes cache files.
 //!
 //! A cache file that is malformed or of another version is ignored: everything in it can be
 //! computed again.

@@ -1,13 +1,15 @@
 //! Custom tools, which a project or its user adds as files.
 //!
 //! A file is a manifest (`NAME.toml`), a script with the same keys in a block of comments, or a
-//! pointer to a foreign pair of commands. The files are in `~/.gemini/tools` and in the project's
-//! `.gemini/tools`, which counts only if the project is trusted. If two tools have the same name,
-//! the built-in one wins, then the user's, then the project's, then those of pairs in the order of
-//! their files; the other is left out and reported.
+//! manifest that names a pair of commands, as Gemini CLI's settings do: one prints the declarations
+//! of several tools (`discovery_command`), and the other runs calls of them (`call_command`). The
+//! files are in `~/.gemini/tools` and in the project's `.gemini/tools`, which counts only if the
+//! project is trusted. If two tools have the same name, the built-in one wins, then the user's, then
+//! the project's, then those of pairs in the order of their files; the other is left out and
+//! reported.
 //!
-//! A call of a built-in tool reads none of these files. What they declare is cached (`catalogue`).
-//! Whether a pair's command is one of our own executables is determined by [`own_program`].
+//! A call of a built-in tool reads none of these files. What the files declare is cached
+//! (`catalogue`). [`own_program`] recognises commands that are executables of this installation.
 //!
 //! [`Lint`] checks these files and printed lists of declarations, and [`dialect`] converts
 //! declarations, calls and results to the formats of other hosts and APIs.
@@ -186,7 +188,7 @@ impl Custom {
     }
 
     /// Returns the tools of manifests and scripts, in the order of precedence, and the files that
-    /// point to pairs.
+    /// define pairs.
     fn singles(&self, refresh: bool, notes: &mut Vec<String>) -> (Vec<ToolEntry>, Vec<PathBuf>) {
         let (mut owners, mut pairs) = (Owners::default(), Vec::new());
         for scan in self.scan(refresh) {
@@ -302,7 +304,7 @@ impl Custom {
 #[derive(Default)]
 struct Owners {
     tools: Vec<ToolEntry>,
-    /// Who has each name, for a message to the next tool of that name.
+    /// What has each name, for the note about another tool of that name.
     names: BTreeMap<String, &'static str>,
 }
 
@@ -374,7 +376,7 @@ pub fn explain_missing(tool_env: &ToolEnv, name: &str, error: ToolError) -> Tool
     if let Some(fault) = faults.iter().find(|fault| is_named(&fault.file)) {
         return ToolError::failed(format!("The tool {name} can't be used. {}", fault.text));
     }
-    // If a pair's discovery has just failed, it may be the one that has the tool.
+    // The tool may belong to a manifest with an error, or to a pair whose last discovery failed.
     let cache = custom.cache.as_deref();
     let has_failed = |file: &PathBuf| cache.is_some_and(|dir| pair::has_failed(file, dir));
     let silent = pairs.into_iter().filter(has_failed);

@@ -29,7 +29,7 @@ pub struct Lint {
     pub files: usize,
     /// The number of MCP servers that were checked.
     pub servers: usize,
-    /// The number of rules of checks.
+    /// The number of rules in the rule files (of `call_tool --check`) that were checked.
     pub rules: usize,
     names: BTreeMap<String, String>,
 }
@@ -59,7 +59,7 @@ impl Lint {
         )
     }
 
-    /// Returns true if there are errors, each of which means that a tool is left out.
+    /// Returns true if there are errors. An error usually means that a tool is left out.
     pub fn has_errors(&self) -> bool {
         self.findings.iter().any(|f| f.severity == Severity::Error)
     }
@@ -121,7 +121,8 @@ fn look(custom: &Custom) -> (Lint, Vec<PathBuf>) {
     (lint, pairs)
 }
 
-/// Finding: a script, or a file that looks like a tool, has no `/// tool` block.
+/// Returns a finding if a script, or a file with a line that looks like the start of a block, has no
+/// `/// tool` block.
 fn no_block(path: &Path, owner: FileOwner<'_>, is_program: bool) -> Option<Diagnostic> {
     let text = owner.beginning(path, MAX_BLOCK_BYTES).ok()??;
     let text = String::from_utf8_lossy(&text);
@@ -266,13 +267,14 @@ impl Lint {
             let owner = format!("the pair of {}", file.display());
             self.claim(&tool.name, owner, |finding| finding.in_file(file));
         }
-        // Findings about a command's output have no position; that of the command is used.
+        // Findings about the discovery command's output have no position, so they get that of the
+        // command's key.
         let findings = &mut self.findings[before..];
         position::put(file, owner, Some("discovery_command"), findings);
     }
 
-    /// Adds findings about MCP servers, and their tools, each with its server's name. These tools
-    /// have lower precedence than all added before.
+    /// Adds findings about MCP servers, and the servers' tools, each with its server's name. These
+    /// tools have lower precedence than all added before.
     pub fn take_servers(
         &mut self,
         servers: usize,

@@ -1,5 +1,5 @@
-//! Reads a definition in a tool's file: of a tool, in a manifest or a script, or of a pair of
-//! commands.
+//! Reads the definition in a tool's file: that of a tool, in a manifest or a script, or that of a
+//! pair of commands.
 
 use super::call::variable_of;
 use super::keys::{CommandLine, Keys, Output, Scalar};
@@ -88,8 +88,8 @@ pub(super) struct Pair {
     pub(super) running: RunSettings,
 }
 
-/// Reads a file of a tools directory. Returns `None` if it defines nothing: a text, or a module
-/// that a tool imports.
+/// Reads a file of a tools directory. Returns `None` if the file defines nothing, such as a text or
+/// a module that a tool imports.
 pub(super) fn read(name: &str, file: &Path, text: &str, is_executable: bool) -> Option<Outcome> {
     let is_manifest = file.extension().is_some_and(|e| e == "toml");
     let mut report = Report {
@@ -138,7 +138,7 @@ pub(super) fn read(name: &str, file: &Path, text: &str, is_executable: bool) -> 
     })
 }
 
-/// Returns the words that start a script and precede its path; none if it is executable.
+/// Returns the words before a script's path that start the script; none if it is executable.
 fn interpreter(report: &mut Report<'_>, text: &str, is_executable: bool) -> Vec<String> {
     if is_executable {
         return Vec::new();
@@ -224,7 +224,8 @@ fn read_tool(report: &mut Report<'_>, mut keys: Keys, file: Option<Action>) -> O
     })
 }
 
-/// Reads the URI by which the tool's answer is read: a resource is read without asking anybody.
+/// Reads the URI under which MCP clients read the tool's answer as a resource. They do so without
+/// the user's approval, so a tool that changes something must not have one.
 fn read_resource(
     report: &mut Report<'_>,
     uri: Option<String>,
@@ -270,7 +271,7 @@ fn declare(report: &mut Report<'_>, keys: &Keys, schema: &Value) -> Option<ToolD
         "displayName": keys.display_name,
     });
     let compiled = compile(&declaration, &mut Names::new(63), &mut repairs);
-    // These two repairs are reported as errors elsewhere.
+    // These two are reported as errors already: the name by `check_name`, the description above.
     repairs.retain(|repair| !matches!(&*repair.code, "name" | "no-description"));
     let (declared, fault) = match compiled {
         Ok(declared) => (Some(declared), None),

@@ -28,7 +28,7 @@ struct WholeResult {
     request_state: Option<String>,
 }
 
-/// What a program prints: its result, or what it wants to know first.
+/// What a program prints: its result, or questions that the MCP client has to answer first.
 #[derive(Debug)]
 pub(super) enum Printed {
     Result(Box<ToolResult>),
@@ -58,7 +58,7 @@ struct FileData {
     file_uri: String,
 }
 
-/// A part in the form that Gemini CLI's documentation of tools has, with its type in `type`.
+/// A part in the form that Gemini CLI's documentation of tools shows, with its type in `type`.
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase", deny_unknown_fields)]
 enum TypedPart {
@@ -221,8 +221,8 @@ fn from_data_url(url: &str) -> Option<Blob> {
     })
 }
 
-/// Parses a display. Its keys decide which type is tried, so that an error message is about that
-/// one.
+/// Parses a display. Its keys decide which type is tried, so that an error message is about the type
+/// that the program meant.
 fn read_display(display: Value) -> Result<Display, String> {
     match display {
         Value::String(text) => Ok(Display::Markdown(text)),

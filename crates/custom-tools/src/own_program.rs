@@ -1,4 +1,4 @@
-//! Recognises our own executables among the programs that settings name.
+//! Recognises the executables of this installation among the programs that settings name.
 
 use gemini_tools_process::command::find_program;
 use std::env::consts::EXE_SUFFIX;
@@ -8,8 +8,8 @@ use std::path::Path;
 /// Returns true if `program`, as named by a command that runs in `root`, is `get_tools` or
 /// `call_tool` of this installation: next to the running executable, or a launcher in the checkout
 /// from which it was built. Other programs may have the same names, which Gemini CLI's
-/// documentation uses as examples. A bare name that is not found is assumed to be ours, since it
-/// may be on the `PATH` elsewhere.
+/// documentation uses as examples. A bare name that is not found is assumed to be of this
+/// installation, since another process may have a `PATH` on which it is found.
 pub fn is_this_installation(program: &str, root: &Path) -> bool {
     own_name(program, root).is_some()
 }
@@ -39,9 +39,9 @@ fn own_among(names: &[&'static str], program: &str, root: &Path) -> Option<&'sta
     (file.is_file() && file.parent().is_some_and(is_own_directory)).then_some(name)
 }
 
-/// Returns true if the names of both executables are found on the `PATH` and lead to them in any
-/// directory, not only in `root`. A relative entry of the `PATH` would mean another directory in
-/// each.
+/// Returns true if the names of both executables are found on the `PATH` and lead to this
+/// installation, whatever the working directory. A relative entry of the `PATH` does not count,
+/// because it names another directory in each working directory.
 pub fn are_on_path(root: &Path) -> bool {
     ["get_tools", "call_tool"].into_iter().all(|name| {
         let found = find_program(OsStr::new(name));

@@ -1,10 +1,10 @@
-//! Foreign pairs of commands, one that prints declarations and one that runs calls. Declarations
-//! are repaired and cached. Results are judged as Gemini CLI does, except that a call with exit
-//! status 0 has succeeded even if it writes to standard error.
+//! Pairs of commands of other programs: one that prints declarations (discovery) and one that runs
+//! calls. Declarations are repaired and cached. Results are judged as Gemini CLI does, except that a
+//! call with exit status 0 has succeeded even if it writes to standard error.
 //!
-//! Discovery runs if the cache is stale: if the file that points to the pair has changed, or a file
+//! Discovery runs if the cache is stale: if the file that defines the pair has changed, or a file
 //! named by a word of its commands. Other dependencies are not known; `get_tools --refresh` always
-//! asks.
+//! runs it.
 
 use super::catalogue::{ToolEntry, definition};
 use super::manifest::{Definition, Pair};
@@ -34,8 +34,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// Names the files of all pairs whose commands are ancestors of this process, one per line. Without
-/// it, a pair whose command starts us, such as a wrapper of `get_tools`, would recurse without end.
+/// The variable that names the files of all pairs whose commands are ancestors of this process, one
+/// per line. Without it, a pair whose command starts `get_tools` would recurse without end.
 const RUNNING: &str = "GEMINI_TOOLS_PAIRS";
 
 const DISCOVERY_TIME: Duration = Duration::from_secs(10);
@@ -43,7 +43,7 @@ const DISCOVERY_TIME: Duration = Duration::from_secs(10);
 const MAX_DECLARATION_BYTES: usize = 10 * 1024 * 1024;
 
 /// A failed discovery is not repeated for this many seconds, so that a host that starts often does
-/// not wait for it each time.
+/// not wait for the command each time.
 const FAILURE_SECS: u64 = 60;
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -88,7 +88,7 @@ pub(super) fn read_kept(cache: &Path) -> Option<Discovery> {
         let is_racy = now.is_some_and(|stamp| stamp.time_until_stable(written).is_some());
         !is_racy && now.map(Stamp::to_text) == *stamp
     };
-    // If the clock was set back, the failure must not last for ever.
+    // The lower bound is for a clock that was set back: the failure must not last for ever.
     let lasts = |until: u64| (until.saturating_sub(FAILURE_SECS)..until).contains(&now_secs());
     let is_fresh = pair.watched.iter().all(is_same) && pair.until.is_none_or(lasts);
     is_fresh.then_some(pair.outcome)
@@ -115,7 +115,7 @@ pub(super) fn discover(file: &Path, cache: Option<&Path>, tool_env: &ToolEnv) ->
             ..Discovery::default()
         };
     };
-    // Taken before the command runs, so that a change meanwhile makes the cache stale.
+    // The stamps are taken before the command runs, so that a change meanwhile makes the cache stale.
     let watched = watched(file, &pair, tool_env);
     let outcome = declarations(file, &pair, tool_env);
     let outcome = outcome.unwrap_or_else(|reason| Discovery {
@@ -325,8 +325,8 @@ impl ToolInvocation for Call {
             )));
         }
         let ending = end.ending();
-        // For Gemini CLI, a warning on standard error makes a successful call fail. This is the
-        // most common problem with pairs, and is avoided here.
+        // In Gemini CLI, a warning on standard error makes a successful call fail. This is the most
+        // common problem with pairs, so here standard error counts only if the call has failed.
         let stderr = if ending == Some(ProcessEnd::Code(0)) {
             &[]
         } else {

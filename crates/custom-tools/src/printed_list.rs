@@ -1,7 +1,8 @@
 //! Checks a printed list of declarations, and finds the position of each finding.
 //!
 //! [`read`](gemini_tools_core::declarations::read) repairs such a list in order to use it.
-//! [`Lint::take_list`] reports what is wrong to its author, whose host may not repair it.
+//! [`Lint::take_list`] reports what is wrong to the list's author, because another host may not
+//! repair it.
 
 use super::lint::Lint;
 use super::position::nearest;
@@ -17,8 +18,8 @@ use std::path::Path;
 const LONGEST_API_NAME: usize = 63;
 
 impl Lint {
-    /// Checks the text of a list of declarations. A tool counts as usable if it needs no repair.
-    /// `file` is where the text is from.
+    /// Checks the text of a list of declarations. A tool counts as usable if there is no error in its
+    /// declaration. `file` is where the text is from.
     pub fn take_list(&mut self, text: &str, file: Option<&Path>) {
         let (findings, tools) = check_list(text);
         self.files += 1;

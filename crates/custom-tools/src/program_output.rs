@@ -1,5 +1,5 @@
-//! Judges the result of a call command by Gemini CLI's rules: it has succeeded if the program exits
-//! with 0 and writes nothing to standard error.
+//! Judges the result of a call command by Gemini CLI's rules: the call has succeeded if the program
+//! exits with 0 and writes nothing to standard error.
 
 use gemini_tools_core::message::FunctionResponse;
 use gemini_tools_core::tool::ResultError;

@@ -44,7 +44,7 @@ const INTERPRETERS: [&str; 22] = [
     "zsh",
 ];
 
-/// Programs whose first operand is the text of a program, unless an option gives it.
+/// Programs whose first operand is the text of a program, unless an option gives the text.
 const TEXT_PROGRAMS: [&str; 6] = ["awk", "gawk", "gsed", "mawk", "nawk", "sed"];
 
 /// One form that a command may take: each word with the index of its element.
@@ -66,7 +66,7 @@ pub(super) fn run_argument(shape: &Shape<'_>, is_free: impl Fn(&str) -> bool) ->
     if run.is_some() {
         return run;
     }
-    // The code given to an interpreter need not be understood by the analysis.
+    // The analysis is expected not to understand a script that is given to an interpreter.
     let is_script = |command: &Command| INTERPRETERS.contains(&program(command.root()));
     let is_expected = || marked.commands.iter().any(is_script) && !marked.unresolved.is_empty();
     let unknown = analyse(&line(&|_| "\"$x\"".to_owned()));
@@ -107,8 +107,8 @@ fn program(name: &str) -> &str {
     if is_versioned { bare } else { name }
 }
 
-/// Returns the element that is part of what an interpreter runs. Words after that are arguments of
-/// the script, and harmless.
+/// Returns the element that is part of what an interpreter runs. Words behind the code or the script
+/// file are arguments of the script, and harmless.
 fn in_program(name: &str, words: &[&str]) -> Option<usize> {
     let takes_text = TEXT_PROGRAMS.contains(&name);
     let mut words = words.iter().copied().peekable();

@@ -1,14 +1,13 @@
 //! A command's words, with placeholders for the arguments of a call.
 //!
-//! `{name}` is replaced by a parameter's value. Within an element it stays a single argument,
-//! whatever it contains, because no shell is involved. A list yields one argument per item. `{{`
-//! and `}}` stand for braces, `{@dir}` for the directory of the tool's file, and `{@root}` for the
-//! project's.
+//! `{name}` is replaced by a parameter's value. The element stays a single argument, whatever the
+//! value contains, because no shell is involved. A list yields one argument per item. `{{` and `}}`
+//! stand for braces, `{@dir}` for the directory of the tool's file, and `{@root}` for the project's.
 //!
-//! An element whose parameter is missing is omitted; if it consists of the parameter only, the flag
-//! before it is omitted, too. A nested list is omitted as a whole if any of its parameters is
-//! missing. `{?name}` in it is replaced by nothing, but requires the parameter to be present and
-//! not `false`.
+//! An element whose parameter is missing is omitted. If the element consists of the parameter only,
+//! the flag before it is omitted, too. A nested list is omitted as a whole if any of its parameters
+//! is missing. `{?name}` is replaced by nothing, but requires the parameter to be present and not
+//! `false`.
 //!
 //! A value that begins with `-` is rejected where a program would take it for an option. It is
 //! allowed after an element `--`, and after other text, as in `--file={name}`.
@@ -153,7 +152,7 @@ impl Template {
     pub(super) fn fill(&self, filling: Bindings<'_>) -> Result<Vec<OsString>, ToolError> {
         let mut out: Vec<OsString> = Vec::new();
         let mut options_over = false;
-        // True if the last element may be a flag that the next one is the value of.
+        // True if the last element may be a flag whose value is the next element.
         let mut last_is_flag = false;
         for element in &self.0 {
             match element {
@@ -285,7 +284,7 @@ impl Word {
             && !text.contains('=')
     }
 
-    /// Formats the word for a shell, for analysis. Each argument that the model can choose freely
+    /// Formats the word for a shell, for analysis. Each parameter whose text the model can choose
     /// becomes `value`.
     pub(super) fn in_shell(&self, is_free: impl Fn(&str) -> bool, value: &str) -> String {
         let quoted = |text: &str| {
@@ -313,7 +312,8 @@ impl Word {
         self.0.iter().map(text).collect()
     }
 
-    /// Returns the arguments that the word yields; `None` if a parameter is missing.
+    /// Returns the arguments that the word yields; `None` if a parameter is missing, or if that of a
+    /// `{?name}` is `false`.
     fn fill(
         &self,
         filling: Bindings<'_>,

@@ -1,13 +1,13 @@
 //! The `.env` files that Gemini CLI reads at its start.
 //!
 //! Gemini CLI (0.8.2 and 0.61) reads only one: the first that it finds on the way from the
-//! project's root up, and then in the home directory. Processes that it starts, such as
-//! `call_tool`, inherit the variables in it, unless the environment has them already.
+//! project's root up, and then in the home directory. Processes that Gemini CLI starts, such as
+//! `call_tool`, inherit the variables in that file, unless the environment has them already.
 
 pub use gemini_tools_environment::variables::{parse as variables, user_file as of_user};
 use std::path::{Path, PathBuf};
 
-/// Returns the file that Gemini CLI reads in `root`, an absolute path; `None` where there is none.
+/// Returns the file that Gemini CLI reads in `root`, an absolute path; `None` if there is none.
 pub fn in_force(home: Option<&Path>, root: &Path) -> Option<PathBuf> {
     root.ancestors()
         .chain(home)

@@ -12,7 +12,7 @@
 //!
 //! # Example
 //!
-//! A project that is not trusted can't give itself more, but its settings can be stricter:
+//! The settings of a project that is not trusted can restrict tools, but can't give them more rights:
 //!
 //! ```
 //! use gemini_tools_settings::settings::Settings;
@@ -28,7 +28,7 @@
 //! let settings = Settings::load_trusting(None, &root, trust);
 //! assert_eq!(settings.exclude, ["web_fetch"]);
 //! assert_eq!(settings.commands.projects, None);
-//! // What was left out is told.
+//! // A note names the setting that is ignored.
 //! assert!(settings.notes.iter().any(|note| note.place.key.contains("callCommand")));
 //! # Ok::<(), std::io::Error>(())
 //! ```

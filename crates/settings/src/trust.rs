@@ -1,9 +1,9 @@
 //! Trust in a project: whether its files may run programs and use credentials.
 //!
-//! A cloned repository does not speak for the user. Its tools, servers and commands count only if
-//! the user has said so: by an environment variable, by Gemini CLI's `trustedFolders.json`, or by
-//! our own record, which is valid only while the reviewed files are unchanged. What an untrusted
-//! project loses is decided by the code that would use it.
+//! A cloned repository may come from anybody. Its tools, servers and commands count only if the user
+//! has said so: by an environment variable, by Gemini CLI's `trustedFolders.json`, or by the record
+//! that `get_tools trust` writes, which is valid only while the reviewed files are unchanged. This
+//! module only determines trust; the code that uses a project's files leaves out what needs it.
 
 mod fingerprint;
 mod folders;
@@ -28,22 +28,22 @@ use std::sync::{Arc, OnceLock};
 /// Whether a project's files may run programs and use credentials.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Trust {
-    /// They may.
+    /// The files may do so.
     Trusted(TrustedBy),
-    /// They may not.
+    /// The files may not do so.
     Untrusted(Distrust),
 }
 
 /// Why a project is trusted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TrustedBy {
-    /// `GEMINI_CLI_TRUST_WORKSPACE`.
+    /// The environment variable `GEMINI_CLI_TRUST_WORKSPACE` says so.
     Environment,
     /// The caller said so, by a command-line option.
     Caller,
     /// A rule for this directory in Gemini CLI's `trustedFolders.json`.
     Folder(PathBuf),
-    /// `get_tools trust` has recorded it, and nothing has changed since.
+    /// `get_tools trust` has recorded the project, and no recorded file has changed since.
     Record,
     /// The project is the user's home directory: its `.gemini` is the user's own.
     Home,
@@ -52,13 +52,14 @@ pub enum TrustedBy {
 /// Why a project is not trusted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Distrust {
-    /// Nothing says that it is trusted.
+    /// Nothing says whether the project is trusted.
     Unknown,
-    /// This environment variable says that it is not trusted.
+    /// This environment variable says that the project is not trusted.
     Environment(&'static str),
-    /// A rule for this directory in Gemini CLI's `trustedFolders.json` says that it is not.
+    /// A rule for this directory in Gemini CLI's `trustedFolders.json` says that the project is not
+    /// trusted.
     Folder(PathBuf),
-    /// A file that may say so can't be read, for this reason.
+    /// A file on which trust depends can't be read, for this reason.
     Unreadable(String),
     /// These files have changed since `get_tools trust` recorded them.
     Changed(Vec<String>),
@@ -151,8 +152,8 @@ fn trust_by_environment() -> Option<Trust> {
 }
 
 /// Returns true if Gemini CLI trusts `root`, an absolute path, because of the environment or the
-/// user's files. It does not know our record of trust, and does not treat the home directory
-/// specially.
+/// user's files. Gemini CLI does not read the records of `get_tools trust`, and does not treat the
+/// home directory specially.
 pub fn gemini_cli_trusts(home: &Path, root: &Path) -> bool {
     let says = |name: &str, what: &str| std::env::var_os(name).is_some_and(|v| v == what);
     let trust = "GEMINI_CLI_TRUST_WORKSPACE";

@@ -52,7 +52,8 @@ fn may_be_option(word: &Word) -> bool {
     if let Some(value) = &word.value {
         return value.starts_with('-') || word.is_expanded;
     }
-    // A number, or a quoted word that begins with something else.
+    // The word is no option if it begins with something other than `-`. A word that begins with a bare
+    // `$` and can't be split begins with a number, such as `$#`.
     let is_other = !word.known.is_empty() && !word.known.starts_with('-');
     !(word.is_single && (is_other || word.written.starts_with('$')))
 }
@@ -89,7 +90,8 @@ fn is_plain_read(walk: &mut Walk<'_>, rest: &[Word], text: &str) -> bool {
             variables::assign(walk, value, None, text);
             continue;
         };
-        // An array gets its name, which is the next word, by a letter of its own.
+        // The value of `-a` is the name of an array. It is left to the next round, which checks and
+        // adds names.
         let flags = letters.strip_suffix(['a', 'd', 'n', 'p', 't']);
         let takes_value = flags.is_some() && !letters.ends_with('a');
         let is_known = flags
@@ -107,7 +109,8 @@ fn is_plain_declaration(walk: &mut Walk<'_>, word: &Word) -> bool {
     if let Some((name, value)) = word.known.split_once('=') {
         let name = name.strip_suffix('+').unwrap_or(name);
         let value = word.value.as_ref().map(|_| value);
-        // Shells other than bash may split the value into more of them.
+        // A nested script may be for a shell that splits an unquoted value, so that its second part
+        // would be another declaration.
         let is_one = is_name(name) && (walk.depth == 0 || word.is_single);
         if is_one {
             variables::assign(walk, name, value, &word.written);
@@ -139,7 +142,8 @@ fn is_plain_test(rest: &[Word]) -> bool {
         [] | [_] => true,
         [operator, _] => is_unary(operator),
         [_, operator, _] => is_binary(operator),
-        // More of them are joined by `-a` and `-o`: each word must be known.
+        // In longer expressions, joined by `-a` and `-o`, any word might be an operator, so each word
+        // must be known.
         words => words
             .iter()
             .all(|word| word.value.is_some() && !is_evaluating(word)),

@@ -11,7 +11,7 @@
 //! let analysis = analyse("cd build && LANG=C xargs -n1 rm <list | tee log");
 //! assert_eq!(analysis.root_commands(), ["cd", "xargs", "rm", "tee"]);
 //!
-//! // What can't be known before it runs is never passed over.
+//! // A text that is known only when the line runs is reported as unresolved.
 //! let analysis = analyse(r#"git status; eval "$x""#);
 //! assert!(!analysis.unresolved.is_empty());
 //!
@@ -29,30 +29,31 @@
 //!
 //! Each command goes to `wrappers`, which looks for the commands that it runs in turn (`env`,
 //! `xargs`, `bash -c`, `find -exec`, …), and a script in an argument is read like a line, up to
-//! `MAX_SCRIPTS`, if all shells read it alike. A shell that reads its script from a file that is
-//! not on the disk is unresolved.
+//! `MAX_SCRIPTS` scripts deep, if all shells read it alike. A shell that reads its script from
+//! standard input, from a device or from a file whose name is unknown is unresolved.
 //!
-//! Rules that deny have a second look, at words rather than at commands: [`mentions`].
+//! Rules that deny commands are also matched against the words of any text, by [`mentions`], because
+//! a denied command may be hidden in an argument, a variable or a here-document.
 //!
 //! # Guarantees
 //!
 //! Two things hold. A command that may run is in [`Analysis::commands`], or the text that it may
-//! come from is in `unresolved`. And a line that exceeds the budget of `budget` is unresolved as a
-//! whole.
+//! come from is in [`Analysis::unresolved`]. And a line that exceeds a limit of the module `budget`
+//! is unresolved as a whole.
 //!
 //! # Limits
 //!
-//! - A line of more than 128 KiB, of more than 20,000 parts or 40 levels of nesting, or with scripts
-//!   more than eight deep inside each other is not looked through.
+//! - A line of more than 128 KiB, of more than 20,000 parts or 40 levels of nesting is unresolved as
+//!   a whole. A script more than eight scripts deep is unresolved, but not the line around it.
 //! - A program is known by its name. What a program does with its arguments (`python -c`, `docker
 //!   run`) is not known.
 //! - What files hold is not read: `./build.sh` is the command `./build.sh`.
-//! - The environment counts. A caller that runs [`Analysis::understood`] must give bash none that
-//!   changes how it reads (`BASH_ENV`, `ENV`, `SHELLOPTS`, `BASHOPTS`, `PS4`, `POSIXLY_CORRECT`,
-//!   functions).
+//! - A caller that runs [`Analysis::understood`] must not give bash an environment that changes how
+//!   bash reads a text or that holds code (`BASH_ENV`, `ENV`, `SHELLOPTS`, `BASHOPTS`, `PS4`,
+//!   `POSIXLY_CORRECT`, exported functions).
 //!
-//! What follows from all this is up to the callers: `gemini-tools-policy` decides, and the tool
-//! `run_shell_command` shows and runs. This crate works on text only, and knows no files, rules or
+//! The callers use the result: `gemini-tools-policy` decides whether a line may run, and the tool
+//! `run_shell_command` shows and runs it. This crate works on text only, and knows no files, rules or
 //! settings.
 
 #[cfg(doctest)]
@@ -86,25 +87,30 @@ const MAX_SCRIPTS: usize = 8;
 /// The commands of a line.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Analysis {
-    /// The simple commands, in the order in which they are written.
+    /// The simple commands in the order in which they are written, and behind them the assignments
+    /// through which a program may start another.
     pub commands: Vec<Command>,
-    /// Source text whose commands can't be known before it runs; the line, where it is not plain.
+    /// The beginnings of the source texts whose commands can't be known before they run. If the line
+    /// is not plain shell, that is the beginning of the line.
     pub unresolved: Vec<String>,
-    /// The texts outside of commands: values of variables, here-documents, words of loops.
+    /// The texts that are not words of commands: values of variables, here-documents, words of loops.
     pub texts: Vec<String>,
-    /// True if the line, or a script in it, reads or writes files by `<`, `>` and their like.
+    /// True if the line, or a script in it, has a redirection of any kind, such as `>file`, `2>&1` or
+    /// a here-document.
     pub redirects: bool,
-    /// The first construct that is not plain shell.
+    /// The first construct of the line that is not plain shell, or the limit that the line exceeds.
     pub not_plain: Option<NotPlain>,
     understood: Option<String>,
 }
 
-/// A simple command that the line may run.
+/// A simple command that the line may run. An assignment through which a program may start another
+/// counts as a command with a name such as `PATH=`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Command {
-    /// Name and arguments, quotes removed; `None` for one that can't be known.
+    /// The name and the arguments without quotes. A word that can't be known before the line runs is
+    /// `None`.
     pub words: Vec<Option<String>>,
-    /// The source text.
+    /// The source text of the command, or only that of its name if the name can't be known.
     pub text: String,
     /// The unknown words as they are written in the source, for rules that deny a word wherever it
     /// stands.
@@ -132,7 +138,8 @@ pub fn analyse(line: &str) -> Analysis {
     if let Some(limit) = budget.exceeded() {
         return Analysis::not_plain(line, NotPlain::new(line, 0, Some(limit)));
     }
-    // Assignments come last: they are shown as programs are.
+    // Assignments are commands with names such as `PATH=`. They come last, so that whoever lists the
+    // commands shows the programs first.
     analysis
         .commands
         .sort_by_key(|command| command.root().ends_with('='));
@@ -150,14 +157,15 @@ impl Analysis {
         }
     }
 
-    /// Returns the line as it was understood, to be run in its place: bash can read that in one way
-    /// only. `None` where it is more than plain shell.
+    /// Returns the line as it was understood and printed anew. Callers run this text instead of the
+    /// line, because bash can read it in one way only. `None` if the line is not plain shell, or if the
+    /// printed text, when it is read again, does not give the same commands.
     pub fn understood(&self) -> Option<&str> {
         self.understood.as_deref()
     }
 
-    /// Returns the names of the programs and builtins, each once, in the order in which they are
-    /// written; what can't be resolved is there as its source text.
+    /// Returns the names of [`Analysis::commands`], each once and in the same order, with the source
+    /// text of a name that can't be known. If there are no commands, returns [`Analysis::unresolved`].
     pub fn root_commands(&self) -> Vec<String> {
         let mut roots: Vec<String> = Vec::new();
         if self.commands.is_empty() {
@@ -171,8 +179,8 @@ impl Analysis {
         roots
     }
 
-    /// Returns the texts that a person is shown because their commands can't be known, with the reason where
-    /// the line is not plain.
+    /// Returns what a person is shown because its commands can't be known: the unresolved texts, or,
+    /// if the line is not plain shell, the construct that is the reason.
     pub fn unresolved_with_reason(&self) -> Vec<String> {
         match &self.not_plain {
             None => self.unresolved.clone(),
@@ -208,7 +216,7 @@ impl Analysis {
         let script = plain::parse(source, budget)?;
         if depth == 0 {
             let text = script.to_string();
-            // No argument of a program is longer: the line could only run as it came.
+            // Linux refuses arguments that are longer, so this text could not be passed to bash.
             if text.len() >= MAX_LINE {
                 budget.exceed("more than 128 KiB as it is printed");
             } else {
@@ -227,7 +235,7 @@ impl Analysis {
 }
 
 impl Command {
-    /// Returns the name without directories; the source text where it can't be known.
+    /// Returns the name without its directories, or the source text if the name can't be known.
     pub fn root(&self) -> &str {
         match self.words.first() {
             Some(Some(name)) => base(name),
@@ -235,8 +243,8 @@ impl Command {
         }
     }
 
-    /// Returns true if the words begin with those of a prefix, to the letter, and nothing is assigned
-    /// before them.
+    /// Returns true if the first words are exactly those of the prefix and the command does not begin
+    /// with an assignment.
     pub fn begins_exactly_with(&self, prefix: &str) -> bool {
         let assigns = self
             .text

@@ -1,8 +1,8 @@
-//! What plain shell runs.
+//! Finds the commands that a parsed script runs.
 //!
-//! The syntax tree says which words are commands. Two things still evaluate text that comes from
-//! elsewhere: builtins that take code, and variables that bash itself reads. Both make the line
-//! unresolved.
+//! The syntax tree says which words are commands. Two things evaluate text as code that is not in
+//! the tree: builtins that take code (`builtins`, and `eval` in `wrappers`), and variables that bash
+//! itself reads (`variables`). Such text is unresolved, unless it is known and can be parsed too.
 
 use super::plain::{
     self, Assignment, Command, Piece, RedirectTarget, Script, Stage, Value, Variable,
@@ -81,7 +81,7 @@ impl Walk<'_> {
         text: &str,
     ) {
         let words: Vec<Word> = arguments.iter().map(word_of).collect();
-        // `IFS=…` before a builtin that splits its input by it changes nothing else.
+        // `IFS=…` before one of these builtins changes only how the builtin splits its input.
         let splits = words
             .first()
             .is_some_and(|word| word.is_one_of(&["read", "mapfile", "readarray"]));
@@ -157,7 +157,7 @@ fn word_of(word: &plain::Word) -> Word {
         _ => false,
     };
     let is_expanded = has_list || word.pieces.iter().any(has_pattern);
-    // A list in braces makes several words.
+    // A list in braces, such as `{a,b}`, makes several words, so that no single value is known.
     let value = word.literal().filter(|_| !has_list);
     let known = match &value {
         Some(value) if !is_expanded => value.clone(),
@@ -199,13 +199,13 @@ fn beginning_of(pieces: &[Piece]) -> (String, bool) {
     (known, true)
 }
 
-/// Returns true if the piece can't be split into several words. Lists in braces are `has_list`'s
-/// business.
+/// Returns true if the piece can't be split into several words. Lists in braces are not considered
+/// here, because they can extend over several pieces: `has_list` finds them.
 fn is_single(piece: &Piece) -> bool {
     match piece {
         Piece::Bare(text) => !text.contains(['*', '?', '[']) || text == "[",
         Piece::Quoted(_) | Piece::Arithmetic(_) => true,
-        // All but what stands for several words even there.
+        // Within double quotes only `$@` and `${name[@]}` make several words.
         Piece::Double(inner) => inner.iter().all(|piece| match piece {
             Piece::Variable(variable) => {
                 variable.is_length

@@ -1,12 +1,13 @@
-//! The words of a rule that denies, wherever a command or a text mentions them.
+//! Finds the words of a rule that denies a command, wherever a command or a text mentions them.
 
 use std::collections::BTreeSet;
 
-/// Returns true if a text has the words of a prefix in their order. Other words may stand between; options
-/// count wherever they stand behind the first word, and letters as a set, in either case: `rm -rf`
-/// is mentioned by `rm -f -R x` and by `rm --recursive --force x`.
+/// Returns true if a text has the words of a prefix in their order. Other words may stand between.
+/// Options count anywhere behind the first word, and their letters are compared as a set, in either
+/// case: `rm -rf` is mentioned by `rm -f -R x` and by `rm --recursive --force x`.
 ///
-/// What reads the text may know escapes, so that `x\nrm` has the word `rm` as well as `nrm`.
+/// The program that gets the text may interpret escapes or drop backslashes, so a text with
+/// backslashes is read in all these ways: `x\nrm` has the word `rm` as well as `nrm`.
 pub fn mentions(prefix: &str, text: &str) -> bool {
     mentioned(prefix, &std::iter::once(text))
 }
@@ -28,7 +29,7 @@ fn unescaped(text: &str) -> String {
     let mut rest = text;
     while let Some((before, behind)) = rest.split_once('\\') {
         out.push_str(before);
-        // Each program around another has its own.
+        // Where programs pass the text on to each other, each level doubles the backslashes.
         let escape = behind.trim_start_matches('\\');
         let Some(first) = escape.chars().next() else {
             return out;
@@ -64,7 +65,7 @@ fn are_mentioned<'t>(prefix: &str, texts: impl Iterator<Item = &'t str>) -> bool
     let Some((first, following)) = words.split_first() else {
         return false;
     };
-    // Names like `.` and `[` are in texts of all kinds.
+    // Names such as `.` and `[` are in texts of all kinds, and would match by accident.
     if !first.contains(|c: char| c.is_alphanumeric()) {
         return false;
     }
@@ -96,8 +97,8 @@ fn are_mentioned<'t>(prefix: &str, texts: impl Iterator<Item = &'t str>) -> bool
     is_behind && following.peek().is_none() && options.iter().all(has_option)
 }
 
-/// Returns true if the word is the path or any component of it, since a text that looks like a path
-/// may be a script of `sed`.
+/// Returns true if the word is the whole path or any component of it. A text that looks like a path
+/// may be a script of `sed`, in which any component may be a command.
 fn is_or_has(path: &str, word: &str) -> bool {
     path == word || path.split('/').any(|name| name == word)
 }

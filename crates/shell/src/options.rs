@@ -17,8 +17,8 @@ pub(super) struct Wrapper {
 }
 
 pub(super) struct Arguments<'w> {
-    /// Each option's letter or name with its value, which is `None` if it has none or can't be
-    /// known.
+    /// Each option's letter or name with its value, which is `None` if the option has no value or
+    /// the value can't be known.
     pub(super) options: Vec<(String, Option<String>)>,
     pub(super) assignments: Vec<&'w Word>,
     pub(super) command: &'w [Word],
@@ -43,7 +43,8 @@ impl<'w> Arguments<'w> {
                     parsed.option(word, wrapper)?;
                 }
             } else if wrapper.takes_assignments && word.known.contains('=') {
-                // Programs differ in what names they take.
+                // `env` and `sudo` differ in the names that they accept before `=`. With any but a
+                // shell name, it is not known where the command begins.
                 let has_name = word.known.split('=').next().is_some_and(is_name);
                 (has_name && (word.value.is_some() || word.is_single)).then_some(())?;
                 parsed.assignments.push(word);

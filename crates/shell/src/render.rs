@@ -1,9 +1,8 @@
-//! Plain shell as text again, with one way to write each thing.
+//! Prints parsed plain shell as text again, with one way to write each construct.
 //!
-//! What bash is given is this text and not the one that was read, so that it is understood in
-//! one way only. Three things see to that: all that was quoted is in single quotes (within
-//! double quotes only next to what is expanded), here-documents become here-strings, and each
-//! command ends in `;` or `&`.
+//! bash gets this text instead of the original line, so that it can be understood in one way only.
+//! Three rules ensure this: all that was quoted is in single quotes (within double quotes only next
+//! to an expansion), here-documents become here-strings, and each command ends in `;` or `&`.
 
 use super::plain::{
     Assignment, Command, Item, Piece, Pipeline, Redirect, RedirectTarget, Script, Stage, Value,
@@ -95,8 +94,8 @@ impl Display for Command {
                 words,
                 body,
             } => write!(f, "for {variable} in{}; do {body} done", spaced(words)),
-            // The parentheses of patterns are pairs, because older versions of bash count them
-            // within `$(…)`.
+            // A pattern gets an opening parenthesis too, because older versions of bash count
+            // parentheses to find the end of `$(…)`.
             Command::Case { word, arms } => {
                 write!(f, "case {word} in")?;
                 for (patterns, body) in arms {
@@ -128,7 +127,8 @@ impl Display for Redirect {
             RedirectTarget::Document(text) => {
                 match text.get().filter(|text| !text.pieces.is_empty()) {
                     Some(text) => write!(f, "<<< {text}"),
-                    // A document without a line, which no here-string can be.
+                    // A here-string always ends in a line feed, so it can't stand for an empty
+                    // document.
                     None => f.write_str("< /dev/null"),
                 }
             }
@@ -159,7 +159,8 @@ impl Display for Piece {
 fn double(inner: &[Piece], f: &mut Formatter<'_>) -> Result {
     let is_beyond_ascii = |piece: &Piece| matches!(piece, Piece::Quoted(text) if !text.is_ascii());
     if inner.iter().any(is_beyond_ascii) {
-        // In double quotes, a backslash behind what is not ASCII may be half of a character.
+        // In some encodings, a backslash behind a byte that is not ASCII is half of a character, and
+        // would escape nothing. Single quotes need no backslashes.
         return inner.iter().try_for_each(|piece| match piece {
             Piece::Quoted(_) => piece.fmt(f),
             piece => write!(f, "\"{piece}\""),

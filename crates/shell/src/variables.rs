@@ -4,7 +4,7 @@
 use super::Walk;
 use super::words::is_among;
 
-/// Variables that only change what programs print, or how fast they are.
+/// Variables in upper case whose values no known program runs as a command or loads as code.
 const HARMLESS: &str = "\
     CARGO_INCREMENTAL CARGO_TERM_COLOR CI CLICOLOR CLICOLOR_FORCE COLORTERM COLUMNS \
     DEBIAN_FRONTEND DO_NOT_TRACK FORCE_COLOR GIT_AUTHOR_DATE GIT_AUTHOR_EMAIL GIT_AUTHOR_NAME \
@@ -13,8 +13,8 @@ const HARMLESS: &str = "\
     PYTHONDONTWRITEBYTECODE PYTHONHASHSEED PYTHONIOENCODING PYTHONUNBUFFERED PYTHONUTF8 \
     REPLY RUST_BACKTRACE RUST_LOG RUST_TEST_THREADS SOURCE_DATE_EPOCH TERM TZ USER";
 
-/// Variables that change how bash reads or finds things, or whose value it evaluates. Names that
-/// begin with `BASH` are treated the same.
+/// Variables that change how bash parses text or finds files, or whose values bash evaluates. Names
+/// that begin with `BASH` are treated the same.
 const READ_BY_BASH: &str = "\
     CDPATH ENV EXECIGNORE FCEDIT GLOBIGNORE HISTCMD HISTFILE HOME IFS INPUTRC LINENO OLDPWD OPTIND \
     POSIXLY_CORRECT PPID PROMPT_COMMAND PS0 PS1 PS2 PS4 PWD RANDOM SECONDS SHELLOPTS SRANDOM";
@@ -23,8 +23,9 @@ pub(super) fn is_read_by_bash(name: &str) -> bool {
     name.starts_with("BASH") || is_among(name, READ_BY_BASH)
 }
 
-/// Returns true if no known program takes the variable for a command to run. Lower case names
-/// belong to scripts, except for proxies (`http_proxy`) and the settings of npm, pnpm and yarn.
+/// Returns true if no known program runs the variable's value as a command. Names in lower case are
+/// taken for variables that only the script uses, except for proxies (`http_proxy`) and the settings
+/// of npm, pnpm and yarn.
 fn is_harmless(name: &str) -> bool {
     let is_programs = ["npm_", "pnpm_", "yarn_"]
         .iter()

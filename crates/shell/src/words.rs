@@ -7,7 +7,7 @@ pub(super) struct Word {
     pub(super) known: String,
     pub(super) written: String,
     pub(super) is_single: bool,
-    /// True if a pattern or a list in braces may turn it into other words.
+    /// True if the word holds a pattern or a list in braces, which may turn it into other words.
     pub(super) is_expanded: bool,
 }
 

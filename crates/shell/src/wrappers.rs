@@ -72,7 +72,8 @@ const WRAPPERS: [Wrapper; 12] = [
 ];
 
 /// Programs that run others but are not followed, and shells with commands of their own (`noglob`,
-/// `and`, `repeat`). A line with one of them is always unresolved.
+/// `and`, `repeat`). A command with one of them is unresolved, unless its only arguments are
+/// `--help`, `--version` or `-V`.
 const RUNNERS: &str = "\
     bwrap busybox caffeinate capsh catchsegv choom chronic chroot chrt dbus-run-session \
     doas dumb-init eatmydata entr fakeroot faketime firejail flock i386 ifne ionice ld.so \
@@ -228,8 +229,8 @@ fn with_unknown(words: &[Word], mark: &str) -> Vec<Word> {
     words.iter().enumerate().map(with_unknown).collect()
 }
 
-/// Returns true if an unknown word may expand to `-exec` and a command. A single quoted word is
-/// harmless before an option or at the end, because then no command follows it.
+/// Returns true if an unknown word may expand to `-exec` and a command. A word that expands to exactly
+/// one word is harmless before an option or at the end, because then no command follows it.
 fn may_hide_actions(rest: &[Word]) -> bool {
     rest.iter().enumerate().any(|(i, word)| {
         if word.value.is_none() {
@@ -251,7 +252,7 @@ fn run_by_find(walk: &mut Walk<'_>, rest: &[Word], text: &str, depth: usize) {
     let is = |i: usize, value: &str| rest.get(i).is_some_and(|w| w.is(value));
     let is_action = |i: &usize| rest[*i].is_one_of(&["-exec", "-execdir", "-ok", "-okdir"]);
     for start in (0..rest.len()).filter(is_action) {
-        // A plus elsewhere is an argument like others.
+        // `+` ends the command only directly behind `{}`. Elsewhere it is an argument.
         let ends = |end: &usize| is(*end, ";") || (is(*end, "+") && is(end - 1, "{}"));
         let end = (start + 1..rest.len()).find(ends).unwrap_or(rest.len());
         if walk.budget.take(end - start, 0).is_none() {
@@ -279,7 +280,7 @@ fn with_input(arguments: &Arguments<'_>) -> Option<Vec<Word>> {
 
 fn run_wrapped(walk: &mut Walk<'_>, wrapper: &Wrapper, rest: &[Word], text: &str, depth: usize) {
     let arguments = Arguments::parse(rest, wrapper);
-    // What `env -S` splits has escapes of its own.
+    // `env -S` splits its value by rules of its own, with escapes that are not understood here.
     let is_split =
         |arguments: &Arguments<'_>| wrapper.name == "env" && arguments.has(&["S", "split-string"]);
     let Some(arguments) = arguments.filter(|arguments| !is_split(arguments)) else {
@@ -295,9 +296,9 @@ fn run_wrapped(walk: &mut Walk<'_>, wrapper: &Wrapper, rest: &[Word], text: &str
             Some(words) => run(walk, &words, depth),
             None => walk.unresolved(text),
         },
-        // These only say where a command is.
+        // `command -v` and `command -V` only describe the command, and do not run it.
         ("command", _) if arguments.has(&["v", "V"]) => {}
-        // A shell of the other user.
+        // With options only, as in `sudo -s`, `sudo` may start a shell with unknown input.
         ("sudo", []) if !rest.is_empty() => walk.unresolved(text),
         (_, words) => run(walk, words, depth),
     }

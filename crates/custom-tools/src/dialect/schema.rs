@@ -1,9 +1,9 @@
 //! Adapts schemas of arguments to what an API accepts.
 //!
-//! `OpenAI` and Anthropic reject a combiner at the top of a schema; `OpenAI` also rejects a top
-//! without properties and an array without a schema for its items, and Anthropic names of
-//! properties with characters other than letters, digits, `_`, `.` and `-`. Any of these makes the
-//! whole request fail.
+//! `OpenAI` and Anthropic reject `allOf`, `anyOf` and `oneOf` at the top level of a schema. `OpenAI`
+//! also rejects a top level without properties and an array without a schema for its items, and
+//! Anthropic names of properties with characters other than letters, digits, `_`, `.` and `-`. Any of
+//! these makes the whole request fail.
 
 use super::Dialect;
 use gemini_tools_core::names::{hashed, may_be_mapped, with_underscores};
@@ -51,8 +51,8 @@ fn is_of(node: &Map<String, Value>, name: &str) -> bool {
     }
 }
 
-/// Merges the properties of all alternatives into one list. Whether their combination is valid is
-/// checked by the tool, as before.
+/// Merges the properties of `allOf`, `anyOf` and `oneOf` into those of the top level. The tool still
+/// checks the arguments by its own schema.
 fn flatten(schema: &mut Value) {
     let Some(root) = schema.as_object_mut() else {
         return;
@@ -70,8 +70,8 @@ fn flatten(schema: &mut Value) {
                     }
                 }
             }
-            // All schemas of `allOf` must match, so what each requires is required. Of the others
-            // only one matches.
+            // All schemas of `allOf` must match, so what each requires is required. Of `anyOf` and
+            // `oneOf` one is enough, so nothing that only some of them require is required.
             if let (Some(Value::Array(more)), "allOf") = (branch.get("required"), key) {
                 let all = root.entry("required").or_insert_with(|| json!([]));
                 if let Some(all) = all.as_array_mut() {
@@ -142,7 +142,7 @@ fn rename_properties(node: &mut Map<String, Value>) {
     }
 }
 
-/// Restores the argument names of the tool's own `schema`, where a dialect required others.
+/// Restores the argument names of the tool's own `schema` where an API required other names.
 pub fn restore(schema: &Value, args: &mut Value) {
     match args {
         Value::Array(items) => {

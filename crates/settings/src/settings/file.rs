@@ -23,9 +23,9 @@ pub(super) fn parse(
     };
     let id = files::identity(&opened.metadata);
     if matches!(scope, Scope::System | Scope::SystemDefaults) {
-        // Gemini CLI 0.61 ignores a system file that anyone but root can write. Here a file of the
-        // user's own is accepted, since a variable may name one, and it can say no more than the
-        // user's settings.
+        // Gemini CLI 0.61 ignores a system file that anyone but root can write. Here a file that
+        // the user owns is accepted too, because an environment variable may name one, and it gives
+        // the user no more rights than the user's own settings can.
         files::check_writers(path, &opened.metadata)?;
     }
     let text = opened.text().map_err(|e| e.to_string())?;
@@ -60,8 +60,8 @@ pub fn jsonc(text: &str) -> Result<Value, String> {
 }
 
 /// Parses settings as strictly as Gemini CLI does: comments are removed, and the rest must be plain
-/// JSON (seen in 0.61.0, which otherwise ends with status 52). We are more lenient, so that this is
-/// for telling the user.
+/// JSON (seen in 0.61.0, which otherwise ends with status 52). [`jsonc`] accepts more, so this
+/// function serves only to tell the user what Gemini CLI would reject.
 ///
 /// # Errors
 ///

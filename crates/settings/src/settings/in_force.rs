@@ -17,8 +17,8 @@ pub struct EffectiveValue {
 }
 
 impl Settings {
-    /// Returns all values that files have set, with their sources. To display them, load the
-    /// settings with [`Settings::load_unexpanded`], so that variables are shown by name.
+    /// Returns all values that files have set and that count, with their sources. To display them,
+    /// load the settings with [`Settings::load_unexpanded`], so that variables are shown by name.
     pub fn in_force(&self) -> Vec<EffectiveValue> {
         let mut all = Vec::new();
         for key in keys::ALL.iter().map(|key| key.name) {
@@ -42,7 +42,7 @@ impl Settings {
     }
 
     fn value_in_force<'v>(&self, key: &str, mut values: impl Iterator<Item = &'v Value>) -> Value {
-        // For these two keys, only a part of what the files contain is in force.
+        // For these two keys, only some of the names that the files contain count.
         if key == keys::MCP_ALLOWED.name {
             return json!(self.mcp.allowed);
         }

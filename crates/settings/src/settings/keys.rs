@@ -63,8 +63,8 @@ keys! {
 /// The keys whose values are command lines, which may contain secrets.
 pub(super) const COMMANDS: [&str; 3] = [DISCOVERY.name, CALL.name, MCP_SERVER_COMMAND.name];
 
-/// Keys that are never read from a project's file, although Gemini CLI does so in a trusted folder:
-/// they send credentials or conversations elsewhere, or run programs.
+/// Keys that are never read from a project's file, although Gemini CLI reads them in a trusted
+/// folder: they send credentials or conversations elsewhere, or run programs.
 const NEVER_FROM_PROJECTS: [&str; 7] = [
     "security.auth",
     "security.folderTrust",

@@ -34,7 +34,7 @@ impl SettingsLines {
         usize::try_from(place.line.get()).ok()
     }
 
-    /// Adds the position of its key to a finding about a settings file.
+    /// Gives a finding about a settings file the position of the finding's key.
     pub fn place(&mut self, finding: &mut Diagnostic) {
         let file = finding.place.file().map(Path::to_owned);
         if let Some(place) = file.and_then(|file| self.position_of(&file, &finding.place.key)) {

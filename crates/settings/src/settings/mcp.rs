@@ -15,8 +15,8 @@ use std::path::PathBuf;
 pub struct McpSettings {
     /// `mcpServers`, by name. A later file's server takes the place of an earlier one's.
     pub servers: BTreeMap<String, McpServer>,
-    /// `mcp.allowed` (`allowMCPServers`): if given, only these servers are used. Of several files'
-    /// lists, only what all contain.
+    /// `mcp.allowed` (`allowMCPServers`): if given, only these servers are used. If several files
+    /// have a list, only the names that are in all of them count.
     pub allowed: Option<Vec<String>>,
     /// `mcp.excluded` (`excludeMCPServers`): these servers are not used. All files' lists are
     /// joined.
@@ -53,19 +53,19 @@ pub struct McpServer {
     /// Variables that are added to the server's environment.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
-    /// Working directory.
+    /// The server's working directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<PathBuf>,
-    /// The server's address, for server-sent events.
+    /// The address of a server that uses HTTP with server-sent events.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// The server's address, where it speaks streamable HTTP.
+    /// The address of a server that uses streamable HTTP.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub http_url: Option<String>,
     /// The headers of every request.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
-    /// Time limit of a call, in milliseconds.
+    /// The time limit of a call, in milliseconds.
     #[serde(rename = "timeout", skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
     /// True if the server's tools need no approval.
@@ -77,7 +77,7 @@ pub struct McpServer {
     /// These tools are not used.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub exclude_tools: Vec<String>,
-    /// For people.
+    /// A description for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The file that the settings are from.
@@ -97,7 +97,7 @@ impl McpSettings {
 impl Reader<'_> {
     pub(super) fn read_mcp(&mut self) {
         if self.value(MCP_ALLOWED).is_some() {
-            // A malformed list allows nothing.
+            // A list of the wrong type allows nothing: to ignore it would allow every server.
             let allowed = self.names(MCP_ALLOWED).unwrap_or_default();
             let known = self.into.mcp.allowed.take();
             let same = |a: &str, b: &str| a.trim().eq_ignore_ascii_case(b.trim());

@@ -1,15 +1,16 @@
 //! The part of Gemini CLI's settings that tools use.
 //!
 //! Four files are read, in Gemini CLI's order: the system's defaults, the user's
-//! (`~/.gemini/settings.json`), the project's (`.gemini/settings.json` in the current directory),
-//! and the system's. Comments are allowed, and so are the keys of both generations.
+//! (`~/.gemini/settings.json`), the project's (`.gemini/settings.json` in its root), and the
+//! system's. Comments are allowed, and so are the names that keys had before Gemini CLI 0.3.
 //!
 //! A project, or a model that edits the project's file, must not be able to give itself more
-//! rights. Every key therefore has a rule (`keys`). What would widen the reach of tools counts only
-//! in the user's and the system's files; what can run programs, send a credential elsewhere or
-//! choose the model counts only if the project is trusted; of everything else, the stricter value
-//! counts. Values that are ignored for such a reason are noted. In an untrusted project's file
-//! variables are not expanded either, so that a secret can't get into a value that is sent
+//! rights. Every key therefore has a rule (`keys`). Keys that would weaken a protection, or give
+//! tools access to more paths or hosts, count only in the user's and the system's files; keys that
+//! can run programs, send a credential elsewhere or choose the model count only if the project is
+//! trusted; most other keys of an untrusted project can only make things stricter.
+//! [`Settings::notes`] tells which values are ignored for such a reason. In an untrusted project's
+//! file variables are not expanded either, so that a secret can't get into a value that is sent
 //! somewhere.
 
 mod file;
@@ -68,24 +69,24 @@ pub struct Settings {
     /// The first name in `context.fileName` (`contextFileName`), which is the file that memories
     /// are written to. A project's name replaces the user's, as in Gemini CLI, but only if it is
     /// that of a Markdown file without a directory. With another name, such as `settings.json`, a
-    /// project could have memories written over the user's files.
+    /// project could have memories written into other files of the user.
     pub context_file_name: Option<String>,
-    /// All names of memory files, for reading. For a project's names, the same rule applies. Empty
-    /// if no file sets them.
+    /// All names in `context.fileName`, which are the files that memories are read from. A
+    /// project's names are restricted as above. Empty if no file sets them.
     pub context_file_names: Vec<String>,
-    /// The sandbox of commands.
+    /// The settings of the sandbox in which commands run.
     pub sandbox: SandboxSettings,
     /// The limits of the undo journal (`tools.undo`), from all files except the project's.
     pub undo: UndoSettings,
-    /// `tools.unseenChanges`: what happens to a write that would lose what its caller has not seen; from all files but
-    /// the project's.
+    /// `tools.unseenChanges`, from all files except the project's: what happens to a write that would
+    /// overwrite changes that its caller has not seen.
     pub unseen_changes: UnseenChanges,
     /// `tools.webFetch.allowedHosts` of the user's and the system's files: hosts that `web_fetch`
     /// may reach although they are not public.
     pub fetch_hosts: Vec<String>,
     /// `tools.disableLLMCorrection`: whether any file switches off corrections by a model.
     pub disable_llm_correction: bool,
-    /// `tools.disableSyntax`, where either file switches off what parsers say of source files.
+    /// `tools.disableSyntax`: whether any file switches off the checks of syntax in source files.
     pub disable_syntax: bool,
     /// `tools.discoveryCommand` and `tools.callCommand` (before 0.3 `toolDiscoveryCommand` and
     /// `toolCallCommand`). The project's count only if it is trusted.
@@ -109,7 +110,7 @@ pub struct Settings {
     pub disable_yolo: bool,
     /// `security.disableAlwaysAllow`: true if any file sets it.
     pub disable_always_allow: bool,
-    /// MCP servers. The project's count only if it is trusted.
+    /// The settings of MCP servers. The project's servers count only if it is trusted.
     pub mcp: McpSettings,
     /// Whether the project is trusted. Determined when first needed.
     pub trust: ProjectTrust,
@@ -133,11 +134,11 @@ struct Origin {
 /// The code of a warning about a value that would count if the project were trusted.
 pub const UNTRUSTED: &str = "untrusted";
 
-/// A value of the user and one of the project, kept apart where a project's word must not be taken
-/// for the user's.
+/// A value of the user and one of the project, kept apart for settings that mean less when only the
+/// project has set them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PerFile<T> {
-    /// The user's value, or the system's if there is one.
+    /// The value of the user's and the system's files. The one of the highest precedence counts.
     pub users: T,
     /// The project's value.
     pub projects: T,

@@ -23,8 +23,8 @@ pub(super) enum Rule {
     /// The value is a list of what is excluded. All files' lists are joined, so that a project can
     /// only exclude more.
     TakesAway,
-    /// The value is a list of what is allowed. An untrusted project's list can only narrow the
-    /// user's.
+    /// The value is a list of what is allowed. An untrusted project's list can't allow anything
+    /// that the user's list does not.
     Leaves,
     /// `true` in any file counts, and no other file can revoke it.
     Switch,
@@ -79,7 +79,8 @@ impl<'a> Reader<'a> {
         let old = || {
             let old = key.old?;
             let value = self.file.get(old)?;
-            // A former value, such as `model`, is now an object with the new keys.
+            // The old key can be the parent of the new one: `model` was a string, and is now the
+            // object that contains `model.name`.
             let is_new = value.is_object() && key.name.starts_with(old);
             (!is_new).then_some(value)
         };
@@ -117,8 +118,8 @@ impl<'a> Reader<'a> {
         self.adds(key);
     }
 
-    /// Records that this file's value has replaced others of its kind. The project's value is kept
-    /// apart from the user's and the system's.
+    /// Records that this file's value has replaced the earlier ones of a [`super::PerFile`] setting, in
+    /// which the project's value is kept apart from the user's and the system's.
     pub(super) fn replaces_users(&mut self, key: Key) {
         let scope = self.scope;
         let is_other = |from: Scope| (from == Scope::Project) != (scope == Scope::Project);
@@ -272,7 +273,7 @@ impl<'a> Reader<'a> {
                 Value::String(text) => {
                     table.insert(name.clone(), text.clone());
                 }
-                // A port is often written without quotes.
+                // Numbers such as ports are often written without quotes.
                 Value::Number(_) | Value::Bool(_) => {
                     table.insert(name.clone(), value.to_string());
                 }

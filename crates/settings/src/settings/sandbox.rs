@@ -6,15 +6,16 @@ use gemini_tools_environment::variables::Variable;
 use serde_json::Value;
 use std::path::PathBuf;
 
-/// The sandbox of commands in the settings.
+/// The settings of the sandbox in which commands run.
 ///
 /// `tools.commandSandbox` may be set by the user and the project. The stricter mode counts, so that
-/// a project, or a model that edits its file, can't give itself more rights. Other keys that widen
-/// the sandbox count in the user's and the system's files only.
+/// a project, or a model that edits its file, can't give itself more rights. The other keys, which
+/// widen the sandbox, count in the user's and the system's files only.
 ///
-/// `tools.sandbox` is Gemini CLI's own setting: the container in which it runs. If it asks for a
-/// container and this process is not in one, commands are run in our sandbox or refused. It can't
-/// hold our modes, because Gemini CLI 0.61 would end with status 44.
+/// `tools.sandbox` is Gemini CLI's own setting: the container in which Gemini CLI runs. If it asks
+/// for a container and this process is not in one, commands run in [`SandboxMode::WorkspaceWrite`]
+/// or are refused. The modes of `tools.commandSandbox` can't be values of `tools.sandbox`, because
+/// Gemini CLI 0.61 would end with status 44.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SandboxSettings {
     pub(super) modes: PerFile<Option<Value>>,
@@ -27,9 +28,9 @@ pub struct SandboxSettings {
 }
 
 impl SandboxSettings {
-    /// Returns the mode that an agent should set whose default is `otherwise`. `None` means to
-    /// leave it to the settings: if the user has chosen a mode or, with `trusts_project`, the
-    /// project has, or if the project's is stricter than the default.
+    /// Returns the mode that an agent should set, where `otherwise` is its default. `None` means
+    /// that the agent should set none, so that the settings decide: the user has chosen a mode, or
+    /// the project has, and is trusted (`trusts_project`) or stricter than the default.
     pub fn default_for_agents(&self, otherwise: &str, trusts_project: bool) -> Option<String> {
         let (modes, containers) = (&self.modes, &self.containers);
         let is_users = modes.users.is_some() || containers.users.is_some();
@@ -43,7 +44,7 @@ impl SandboxSettings {
             .and_then(|value| mode_of(value).ok());
         let own = SandboxMode::from_name(otherwise);
         match projects {
-            // The project's stricter mode takes effect without our help.
+            // The project's stricter mode is in force without the agent's setting it.
             Some(mode) if Some(mode) > own => None,
             _ => Some(otherwise.to_owned()),
         }

@@ -3,7 +3,7 @@
 use gemini_tools_workspace::file_owner::FileOwner;
 use std::path::{Path, PathBuf};
 
-/// A settings file. A later one takes precedence.
+/// A settings file. The variants are in the order of increasing precedence.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scope {
     /// `system-defaults.json`, beside the system's settings.
@@ -13,7 +13,8 @@ pub enum Scope {
     User,
     /// `.gemini/settings.json` in the project.
     Project,
-    /// `/etc/gemini-cli/settings.json` (elsewhere on macOS), above all others.
+    /// `/etc/gemini-cli/settings.json`, on macOS in [`system_directory`]. It takes precedence over
+    /// all others.
     System,
 }
 
@@ -26,7 +27,7 @@ impl Scope {
         Self::System,
     ];
 
-    /// Returns the name for people and programs.
+    /// Returns the name of the file's kind, for messages and for JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::SystemDefaults => "system-defaults",

@@ -33,7 +33,7 @@ impl UndoCommands {
     /// The names, in the order of the variants.
     pub const NAMES: [&str; 3] = ["off", "on", "all"];
 
-    /// Parses a name, which must be written exactly so.
+    /// Returns the variant with this name, which must be in lower case.
     pub fn from_name(name: &str) -> Option<Self> {
         let mut all = [Self::Off, Self::On, Self::All].into_iter();
         all.find(|extent| Self::NAMES[*extent as usize] == name)

@@ -237,8 +237,8 @@ fn of_link(target: &[u8]) -> String {
     format!("link {}", show_name(target))
 }
 
-/// Converts an error. If a link has replaced a file meanwhile, it counts as one that can't be
-/// followed.
+/// Converts an error. `Escapes` means that a link out of the project has replaced the file since it
+/// was looked at, which is reported like a link that can't be followed.
 fn errno_of(failure: ResolveError) -> Errno {
     match failure {
         ResolveError::Escapes => Errno::LOOP,

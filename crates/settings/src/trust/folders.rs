@@ -76,14 +76,15 @@ impl Folders {
     }
 
     /// Returns what the rules say about `root`, which must be canonical. The rule with the longest
-    /// path wins. As in Gemini CLI 0.61, that is the path as written, even for `TRUST_PARENT`.
+    /// path wins. As in Gemini CLI 0.61, the length of the path as written counts, even for
+    /// `TRUST_PARENT`, which is about the parent of that path.
     pub(super) fn trust_of(&self, root: &Path) -> Option<Trust> {
         let covers = |(rule, level): &&(PathBuf, Level)| {
             let top = match level {
                 Level::Parent => rule.parent().unwrap_or(rule),
                 Level::Folder | Level::Not => rule,
             };
-            // A relative rule would mean another directory in each one.
+            // What a relative rule means would depend on the current directory.
             rule.is_absolute()
                 && (root.starts_with(top)
                     || std::fs::canonicalize(top).is_ok_and(|real| root.starts_with(real)))

@@ -6,7 +6,7 @@ use std::path::Path;
 
 impl Trust {
     /// Returns what the user must change before `get_tools trust` can help, as a sentence without
-    /// its full stop; `None` if nothing. `home` is the user's home directory.
+    /// its full stop; `None` if nothing has to change. `home` is the user's home directory.
     pub fn obstacle(&self, home: Option<&Path>) -> Option<String> {
         let Self::Untrusted(why) = self else {
             return None;

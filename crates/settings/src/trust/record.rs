@@ -27,7 +27,7 @@ pub struct TrustRecord {
     version: u32,
     /// The project's directory, as shown to the user.
     pub root: String,
-    /// When it was recorded, in seconds since 1970.
+    /// When the record was written, in seconds since 1970.
     pub recorded: u64,
     /// The fingerprint of the project's files.
     pub seen: Fingerprint,

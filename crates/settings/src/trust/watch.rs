@@ -1,4 +1,4 @@
-//! Revokes trust in a folder when a tool has changed files that need it.
+//! Revokes trust in a folder when a tool has changed files that need trust.
 //!
 //! A user who trusts a folder trusts what people put there, not what a model does. The state of the
 //! files that need trust is therefore saved before the first call that changes any of them. The
@@ -40,8 +40,8 @@ impl TrustWatch {
     }
 
     /// Compares the files with the earlier state, and saves that state if they have changed, or if
-    /// they may change later because commands still run in the background (`goes_on`). Once none
-    /// runs, and the files are as before, the saved state is deleted.
+    /// they may change later because commands still run in the background (`goes_on`). Once no
+    /// command runs and the files are as before, the saved state is deleted.
     ///
     /// # Errors
     ///

@@ -11,7 +11,7 @@ const OPERATORS: [&str; 15] = [
 impl Parser<'_> {
     pub(super) fn braces(&mut self, is_quoted: bool) -> Option<Variable> {
         let is_mark_alone = self.raw(1) == Some(b'}');
-        // Indirection.
+        // `${!name}` names its variable by the value of another variable, which is not known.
         if !is_mark_alone && self.starts_with("!") {
             return None;
         }
@@ -38,7 +38,7 @@ impl Parser<'_> {
         let operator = OPERATORS.into_iter().find(|operator| self.take(operator));
         let operator = operator.filter(|_| !is_length)?;
         let operands = self.operands(is_quoted)?;
-        // Offsets are arithmetic: numbers only.
+        // bash evaluates the offsets of `${name:1:2}` as arithmetic, so only numbers are accepted.
         let is_number = |operand: &Piece| matches!(operand, Piece::Bare(text) if text.bytes().all(|b| b.is_ascii_digit() || b" -:".contains(&b)));
         if operator == ":" && (operands.is_empty() || !operands.iter().all(is_number)) {
             return None;
@@ -112,8 +112,8 @@ impl Parser<'_> {
         })
     }
 
-    /// Parses the rest of `$((…))`. Only numbers and operators are accepted: bash evaluates the
-    /// value of a variable there, subscripts with substitutions included.
+    /// Parses the rest of `$((…))`. Only numbers and operators are accepted: bash would evaluate the
+    /// value of a variable as an expression, and run the substitutions in its subscripts.
     pub(super) fn arithmetic(&mut self) -> Option<String> {
         let mut text = String::new();
         let mut open = 0_usize;

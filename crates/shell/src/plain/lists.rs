@@ -122,7 +122,8 @@ impl<'a> Parser<'a> {
             let rest = &self.text[self.at..self.end];
             let line = rest.split_once('\n').map_or(rest, |(line, _)| line);
             if rest.is_empty() {
-                // No delimiter before the end: bash warns and goes on.
+                // The text ends without the delimiter. bash would warn and take the rest for the
+                // document; here it is refused.
                 return None;
             }
             self.at = (self.at + line.len() + 1).min(self.end);
@@ -157,7 +158,7 @@ impl<'a> Parser<'a> {
         self.budget.take(1, body.len())?;
         let mut reader = Parser::new(body, self.depth + 1, self.budget);
         let pieces = reader.double(None)?;
-        // A document within a document.
+        // A here-document in a `$(…)` of the document is refused.
         if reader.has_document {
             return None;
         }
@@ -189,7 +190,8 @@ impl<'a> Parser<'a> {
                 Some(b';') if !matches!(self.raw(1), Some(b';' | b'&')) => self.at += 1,
                 Some(b'\n') => self.newline()?,
                 Some(b';' | b')') | None => {}
-                // A word such as `}` needs an end before it.
+                // bash accepts a reserved word such as `}` directly behind a compound command. Here
+                // a `;` or a line feed has to stand between.
                 Some(_) => return None,
             }
             items.push(item);
@@ -203,7 +205,7 @@ impl<'a> Parser<'a> {
     }
 
     fn at_end(&mut self, ends: &[&str]) -> bool {
-        // No list ends at `;;&`, and no command begins there, so that it is refused.
+        // `;;&` does not count as an end here. No command begins with it either, so it is refused.
         matches!(self.peek(), None | Some(b')'))
             || self.starts_with(";;") && !self.starts_with(";;&")
             || ends.iter().any(|end| self.is_at_word(end))
@@ -254,7 +256,8 @@ impl<'a> Parser<'a> {
         let is_timed = self.take_word("time");
         if is_timed {
             self.blanks();
-            // `time` with options is the program, and without a command bash reads it in its own way.
+            // Behind `time`, options decide whether bash takes it for the reserved word or for the
+            // program, and bash has other rules for `time` without a command. Both are refused.
             if matches!(
                 self.peek(),
                 Some(b'-' | b';' | b'\n' | b'|' | b'&' | b'<' | b'>') | None
@@ -265,7 +268,7 @@ impl<'a> Parser<'a> {
         let is_negated = self.take_word("!");
         self.blanks();
         let mut stages = vec![self.stage()?];
-        // `time >f -p` would be printed as `time -p >f`.
+        // `time >f -p` would be printed as `time -p >f`, which means something else.
         if is_timed && stages[0].begins_with_dash() {
             return None;
         }
@@ -432,7 +435,7 @@ impl<'a> Parser<'a> {
         let mut assignments = Vec::new();
         let mut words: Vec<Word> = Vec::new();
         let mut redirects = Vec::new();
-        // The beginning and the end of what is neither blank nor a redirection.
+        // Where the first assignment or word begins and the last one ends.
         let mut written: Option<(usize, usize)> = None;
         loop {
             self.blanks();
@@ -470,7 +473,7 @@ impl<'a> Parser<'a> {
             return Some(());
         }
         words.push(self.word()?);
-        // `a(b)`, and `a<(b)`, which is one word.
+        // `a(b)` is refused, and so is `a<(b)`, which bash reads as one word.
         let next = self.peek();
         let is_joined = matches!(next, Some(b'<' | b'>')) && self.raw(1) == Some(b'(');
         (next != Some(b'(') && !is_joined).then_some(())

@@ -1,11 +1,10 @@
 //! Plain shell: the part of bash that is understood whole.
 //!
-//! How it works. A recursive descent over the characters builds a tree of what is written. It
-//! knows the common part of bash's grammar and no more: what it does not recognise, it refuses,
-//! and the line counts as unresolved. What it accepts is printed again from the tree
-//! (`render`), with one way to quote, and that text is what runs. So a difference between this
-//! reading of the characters and bash's can't make another program run than was judged: bash
-//! never reads the characters that were read here.
+//! A recursive descent parser builds a tree of what is written. It knows the common part of bash's
+//! grammar and no more: what it does not recognise, it refuses, and the line counts as unresolved.
+//! What it accepts is printed again from the tree (`render`), with one way to quote, and the printed
+//! text is what runs. So where bash would read the original characters differently from this parser,
+//! no other program can run than the one that was judged: bash never gets the original characters.
 //!
 //! A script that another shell reads as it is (`bash -c '…'`) is not printed again. Such a text
 //! is parsed only if it has none of the characters about which shells differ ([`is_portable`]).
@@ -75,7 +74,7 @@ pub(super) enum Command {
     },
     Case {
         word: Word,
-        /// The patterns of each arm, with what it runs.
+        /// The patterns of each arm, with the commands that the arm runs.
         arms: Vec<(Vec<Word>, Script)>,
     },
     Test(Vec<Word>),
@@ -133,11 +132,11 @@ pub(super) enum Piece {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Variable {
     pub(super) name: String,
-    /// The text between brackets: `@`, `*` or a number. Anything else would be evaluated.
+    /// The text between brackets: `@`, `*` or a number. bash would evaluate any other subscript.
     pub(super) subscript: Option<String>,
     pub(super) is_length: bool,
-    /// The operator of `${name:-…}` and its like, with its operand. `Bare` pieces of it are printed
-    /// as they were written.
+    /// The operator of an expansion such as `${name:-…}`, with its operand. `Bare` pieces of the
+    /// operand are printed as they were written.
     pub(super) operation: Option<(&'static str, Vec<Piece>)>,
 }
 
@@ -202,9 +201,9 @@ impl fmt::Display for NotPlain {
     }
 }
 
-/// Returns true if all shells read this text alike. Left out are backslashes, comments,
-/// here-documents, lists in braces, what only bash has, and `case`, because bash 3.2 takes the
-/// parenthesis after a pattern for the end of `$(…)`.
+/// Returns true if all shells read this text alike. A text is refused if it has backslashes, comments,
+/// here-documents, lists in braces, syntax that not all shells have, or `case`, because bash 3.2
+/// takes the parenthesis after a pattern for the end of `$(…)`.
 pub(super) fn is_portable(text: &str) -> bool {
     const OWN: [&str; 9] = ["$'", "$\"", "&>", "<<", "<(", ">(", "=(", "+=", "[["];
     let is_odd = |c: char| !c.is_ascii() || "\\`#~^".contains(c);

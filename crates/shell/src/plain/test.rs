@@ -8,8 +8,8 @@ const UNARY: [&str; 23] = [
     "-x", "-z", "-G", "-L", "-N", "-O", "-S",
 ];
 
-/// Binary operators that only compare their operands. `-eq` and its like evaluate them as
-/// arithmetic.
+/// Binary operators that only compare their operands. Others are refused, such as `-eq`, which
+/// evaluates its operands as arithmetic.
 const BINARY: [&str; 8] = ["=", "==", "!=", "<", ">", "-ef", "-nt", "-ot"];
 
 impl Parser<'_> {

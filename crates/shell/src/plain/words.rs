@@ -20,7 +20,8 @@ impl<'a> Parser<'a> {
             return Some(None);
         };
         if self.peek() == Some(b'[') {
-            // A pattern such as `a[bc]`: what a subscript evaluates is not known.
+            // `a[…]=value` is refused, because bash evaluates the subscript. Without `=` the word is a
+            // pattern, such as `a[bc]`.
             self.at = start;
             let word = self.word()?;
             self.at = start;
@@ -30,7 +31,7 @@ impl<'a> Parser<'a> {
         if !appends && !self.take("=") {
             if self.peek() == Some(b'+') {
                 self.at += 1;
-                // Lines that are joined within the operator are refused rather than followed.
+                // `+` and `=` on two lines, joined by a backslash, are refused.
                 if self.peek() == Some(b'=') {
                     return None;
                 }
@@ -59,7 +60,7 @@ impl<'a> Parser<'a> {
                     self.at += 1;
                     return Some(words);
                 }
-                // `[key]=value` evaluates the key.
+                // A list with `[key]=value` is refused, because bash evaluates the key.
                 b'[' | b';' | b'&' | b'|' | b'<' | b'>' | b'(' => return None,
                 _ => words.push(self.word()?),
             }
@@ -102,7 +103,8 @@ impl<'a> Parser<'a> {
         if descriptor.as_ref().is_some_and(|digits| digits.len() > 3) {
             return None;
         }
-        // Joined lines within an operator are refused rather than followed.
+        // An operator that a backslash and a line feed divide is not put together. What follows its
+        // first part is read as the target, and is refused unless it is a word.
         self.at += operator.len();
         self.blanks();
         let (operator, target) = match *operator {
@@ -163,7 +165,7 @@ impl<'a> Parser<'a> {
             }
             self.piece(byte, &mut pieces)?;
         }
-        // `{name}>file` makes a descriptor.
+        // bash opens `{name}>file` on a new descriptor and assigns its number to `name`.
         if matches!(self.peek(), Some(b'<' | b'>'))
             && matches!(pieces.last(), Some(Piece::Bare(text)) if text.ends_with('}'))
         {
