@@ -71,6 +71,8 @@ struct SeenFile {
     at: u64,
     /// A hash of each line; `None` if the file is too large.
     lines: Option<Vec<u32>>,
+    /// A digest of a file that is too large, if another write could have left the same stamp.
+    digest: Option<u64>,
 }
 
 /// The files that a conversation has seen.
@@ -125,11 +127,16 @@ impl SeenFile {
         let bytes = (stamp.size() <= MAX_HASHED_BYTES)
             .then(|| read(file, stamp.size()).ok())
             .flatten();
-        Some(Self {
+        let mut seen = Self {
             stamp,
             at: now(),
             lines: bytes.map(|bytes| hashes(&bytes)),
-        })
+            digest: None,
+        };
+        if seen.lines.is_none() && seen.may_be_rewritten() {
+            seen.digest = digest(file);
+        }
+        Some(seen)
     }
 
     /// Returns true if a file still has the content that was seen.
@@ -144,7 +151,9 @@ impl SeenFile {
                 bytes.is_ok_and(|bytes| hashes(&bytes) == *lines)
             }
             Some(_) => false,
-            None => stamp == self.stamp,
+            None => {
+                stamp == self.stamp && (self.digest.is_none() || digest(&file.file) == self.digest)
+            }
         }
     }
 
@@ -180,8 +189,8 @@ impl SeenFile {
     }
 
     fn to_bytes(&self, path: &Path) -> Vec<u8> {
-        let head =
-            serde_json::to_vec(&(self.stamp, self.at, self.lines.is_some())).unwrap_or_default();
+        let head = serde_json::to_vec(&(self.stamp, self.at, self.lines.is_some(), self.digest))
+            .unwrap_or_default();
         let path = path.as_os_str().as_bytes();
         let lines = self
             .lines
@@ -198,14 +207,39 @@ impl SeenFile {
     fn from_bytes(bytes: &[u8]) -> Option<(PathBuf, Self)> {
         let (head, rest) = split(bytes, b'\n')?;
         let (path, rest) = split(rest, 0)?;
-        let (stamp, at, has_lines): (ContentStamp, u64, bool) =
+        let (stamp, at, has_lines, digest): (ContentStamp, u64, bool, Option<u64>) =
             serde_json::from_slice(head).ok()?;
         let (words, []) = rest.as_chunks::<4>() else {
             return None;
         };
         let lines = has_lines.then(|| words.iter().map(|word| u32::from_le_bytes(*word)).collect());
         let path = PathBuf::from(std::ffi::OsStr::from_bytes(path));
-        Some((path, Self { stamp, at, lines }))
+        let seen = Self {
+            stamp,
+            at,
+            lines,
+            digest,
+        };
+        Some((path, seen))
+    }
+}
+
+/// Returns a digest of what a file holds; `None` if it can't be read.
+fn digest(file: &File) -> Option<u64> {
+    use sha2::{Digest, Sha256};
+    use std::os::unix::fs::FileExt;
+    let (mut digest, mut buffer, mut at) = (Sha256::new(), vec![0; 64 * 1024], 0);
+    loop {
+        let count = file.read_at(&mut buffer, at).ok()?;
+        if count == 0 {
+            return digest
+                .finalize()
+                .first_chunk()
+                .copied()
+                .map(u64::from_le_bytes);
+        }
+        digest.update(&buffer[..count]);
+        at += count as u64;
     }
 }
 
@@ -483,9 +517,18 @@ impl Workspace {
 
     /// Returns the files that have not changed since they were seen, for a comparison after a command has run.
     pub fn seen_files(&self) -> Vec<PathBuf> {
-        let is_same = |(path, seen): &(PathBuf, SeenFile)| stamp(path) == Some(seen.stamp);
+        let is_same = |(path, seen): &(PathBuf, SeenFile)| {
+            stamp(path) == Some(seen.stamp)
+                && (!seen.may_be_rewritten()
+                    || self.open_seen(path).is_some_and(|open| seen.is_same(&open)))
+        };
         let all = self.seen.all().into_iter().filter(is_same);
         all.map(|(path, _)| path).collect()
+    }
+
+    fn open_seen(&self, path: &Path) -> Option<OpenFile> {
+        let place = self.beneath(path)?;
+        self.open_file(&place).ok()
     }
 
     /// Counts changes in these files as seen: they were as they were seen before the conversation's own command ran.
@@ -497,10 +540,7 @@ impl Workspace {
             if stamp(path) == Some(seen.stamp) {
                 continue;
             }
-            let open = self
-                .beneath(path)
-                .and_then(|place| self.open_file(&place).ok());
-            if let Some(open) = open {
+            if let Some(open) = self.open_seen(path) {
                 self.seen.saw(path.clone(), &open.file);
             } else {
                 self.seen.forget(path);
@@ -531,11 +571,17 @@ mod tests {
     #[test]
     fn what_is_remembered_comes_back_as_it_was() {
         let stat = rustix::fs::stat(".").expect("a directory");
-        for lines in [None, Some(Vec::new()), Some(vec![1, u32::MAX])] {
+        for (lines, digest) in [
+            (None, None),
+            (None, Some(u64::MAX)),
+            (Some(Vec::new()), None),
+            (Some(vec![1, u32::MAX]), None),
+        ] {
             let seen = SeenFile {
                 stamp: ContentStamp::from(&stat),
                 at: 7,
                 lines,
+                digest,
             };
             let path = Path::new("/a\nb");
             let bytes = seen.to_bytes(path);
