@@ -130,7 +130,8 @@ struct Turn<'t, 'w> {
 
 impl Turn<'_, '_> {
     fn read(&mut self) {
-        let args = json!({"absolute_path": self.name});
+        // The limit is over all lines, and another each time: an agent whose model repeats a call is stopped.
+        let args = json!({"absolute_path": self.name, "limit": 1000 + self.serial});
         if let (Ok(_), Some(text)) = (self.conversation.call("read_file", &args), &self.before) {
             self.conversation.seen.insert(self.name, text.clone());
             self.conversation.began.get_or_insert(self.serial);

@@ -2,7 +2,8 @@
 
 use crate::{Workspace, executable};
 use serde_json::{Value, json};
-use std::io::{ErrorKind, Read as _, Write as _};
+use std::fs::File;
+use std::io::{ErrorKind, Read as _, Seek as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Stdio};
 use std::thread::sleep;
@@ -15,6 +16,7 @@ pub struct SteeredAgent {
     api: TcpListener,
     /// The request that the model has not answered yet.
     waiting: Option<TcpStream>,
+    errors: File,
 }
 
 impl SteeredAgent {
@@ -30,11 +32,14 @@ impl SteeredAgent {
             .env("GOOGLE_GEMINI_BASE_URL", &url);
         let mut command = call.command();
         command.stdin(Stdio::null()).stdout(Stdio::null());
-        let child = command.stderr(Stdio::null()).spawn().expect("the agent");
+        let errors = tempfile::tempfile().expect("a file");
+        let stderr = errors.try_clone().expect("a file");
+        let child = command.stderr(stderr).spawn().expect("the agent");
         let mut agent = Self {
             child,
             api,
             waiting: None,
+            errors,
         };
         agent.next_request();
         agent
@@ -63,6 +68,13 @@ impl SteeredAgent {
         let _ = write!(waiting, "{head}data: {body}\r\n\r\n");
     }
 
+    fn errors(&mut self) -> String {
+        let mut text = String::new();
+        self.errors.rewind().expect("a file");
+        let _ = self.errors.read_to_string(&mut text);
+        text
+    }
+
     /// Waits for a request for an answer of the model, and returns its body.
     fn next_request(&mut self) -> Value {
         loop {
@@ -75,8 +87,9 @@ impl SteeredAgent {
                     return body;
                 }
                 Err(e) if e.kind() == ErrorKind::WouldBlock => {
-                    let ended = self.child.try_wait().expect("a child");
-                    assert!(ended.is_none(), "the agent has ended: {ended:?}");
+                    if let Some(ended) = self.child.try_wait().expect("a child") {
+                        panic!("the agent has ended with {ended}: {}", self.errors());
+                    }
                     sleep(Duration::from_millis(1));
                 }
                 Err(e) => panic!("{e}"),
