@@ -232,6 +232,10 @@ fn the_lines_that_ripgrep_finds_are_found() {
         }
         for _ in 0..8 {
             let pattern = pattern(&mut random);
+            // ripgrep finds no empty line by an end before a beginning.
+            if pattern.contains("$^") {
+                continue;
+            }
             let is_exact = random.one_in(2);
             let ours = by_us(&ws, &pattern, &json!({"case_sensitive": is_exact}));
             let case = if is_exact { "-s" } else { "-i" };
