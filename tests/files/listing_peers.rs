@@ -163,16 +163,15 @@ fn compare_pattern(
     check("rg", &files, theirs);
     // To git a plain path stands for all below it, also the one that a pattern spells.
     let is_path = on_disk(ws, pattern.as_bytes()).exists();
-    // It opens the directory that a pattern begins with, and warns if that is a file.
+    // It opens the directory that a pattern begins with, and may warn if there is none.
     let is_wild = |part: &&str| part.contains(['*', '?', '[']);
     let start: Vec<&str> = pattern
         .split('/')
         .take_while(|part| !is_wild(part))
         .collect();
-    let start = on_disk(ws, start.join("/").as_bytes());
-    let opens_a_file = start.exists() && !start.is_dir();
+    let opens_a_directory = on_disk(ws, start.join("/").as_bytes()).is_dir();
     let is_pattern = !pattern.contains('{') && pattern.contains(['*', '?', '[']);
-    if is_pattern && !is_path && !opens_a_file {
+    if is_pattern && !is_path && opens_a_directory {
         let magic = if is_exact { "glob" } else { "glob,icase" };
         check("git", &ours, by_git(ws, &format!(":({magic}){pattern}")));
     }
