@@ -43,6 +43,9 @@ fn call(name: &str) -> Value {
 #[test]
 fn a_search_and_a_call_are_declared_in_place_of_many_tools() {
     let s = three();
+    let help = s.marked(s.ws.call_tool(&[SEARCH, "--help"])).run();
+    assert!(help.text().contains("query"), "{}", help.text());
+    assert_eq!(s.was_started("ann"), 0);
     let declared = s.list(&["--mcp"]).json();
     assert_eq!(about_servers(&declared), [CALL, SEARCH]);
     assert!(declared.to_string().contains("ann (2)"), "{declared}");

@@ -11,11 +11,11 @@
 
 use super::session::McpDeclaration;
 use gemini_tools_core::tool::{
-    FunctionTool, Kind, Schema, TailToolCallRequest, Tool, ToolError, ToolResult,
+    Args, FunctionTool, Kind, Schema, TailToolCallRequest, Tool, ToolError, ToolResult, convert,
 };
 use rust_stemmers::{Algorithm, Stemmer};
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
@@ -73,13 +73,10 @@ pub fn offered(tools: Vec<McpDeclaration>, limit: usize) -> Vec<McpDeclaration> 
         ""
     };
     let servers = format!("{}{more}", shown.join(", "));
+    let counts = format!(" The servers, and how many tools each has: {servers}.");
     let own = [
-        declaration(
-            &search_tool(Vec::new()),
-            &format!(" The servers, and how many tools each has: {servers}."),
-            true,
-        ),
-        declaration(&call_tool(), "", false),
+        declaration(&search_tool(Vec::new()), &counts),
+        declaration(&call_tool(), ""),
     ];
     let mut offered: Vec<_> = tools
         .into_iter()
@@ -90,21 +87,11 @@ pub fn offered(tools: Vec<McpDeclaration>, limit: usize) -> Vec<McpDeclaration> 
     offered
 }
 
-fn declaration(tool: &dyn Tool, more: &str, is_read_only: bool) -> McpDeclaration {
+fn declaration(tool: &dyn Tool, more: &str) -> McpDeclaration {
     let description = format!("{}{more}", tool.description());
-    McpDeclaration {
-        name: tool.name().to_owned(),
-        alias: tool.name().to_owned(),
-        origin: None,
-        text: format!(
-            r#"{{"name":{},"description":{},"parametersJsonSchema":{}"#,
-            json!(tool.name()),
-            json!(description),
-            tool.parameters().value()
-        ),
-        annotations: None,
-        is_read_only,
-    }
+    let is_read_only = tool.info().is_read_only;
+    let schema = tool.parameters().value();
+    McpDeclaration::of_no_server(tool.name(), &description, schema, is_read_only)
 }
 
 #[derive(Deserialize)]
@@ -181,10 +168,8 @@ pub fn call_tool() -> impl Tool {
 /// # Errors
 ///
 /// Returns `invalid_tool_params`.
-pub fn wanted(args: Value) -> Result<(String, Value), ToolError> {
-    use gemini_tools_core::tool::{Args, convert};
+pub fn wanted(mut args: Value) -> Result<(String, Value), ToolError> {
     let tool = call_tool();
-    let mut args = args;
     convert(&tool, &mut args);
     let Wanted { name, arguments } = Args::from_value(args)?.parse(tool.parameters())?;
     Ok((name, Value::Object(arguments)))

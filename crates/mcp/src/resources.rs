@@ -8,7 +8,7 @@ use gemini_tools_core::tool::{
 };
 use gemini_tools_process::network::wire::ServerRequest;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -36,22 +36,9 @@ pub(super) fn is_resource_tool(name: &str) -> bool {
 }
 
 pub(super) fn declarations() -> Vec<McpDeclaration> {
-    [LIST, READ]
-        .iter()
-        .map(|spec| McpDeclaration {
-            name: spec.name.to_owned(),
-            alias: spec.name.to_owned(),
-            origin: None,
-            text: format!(
-                r#"{{"name":{},"description":{},"parametersJsonSchema":{}"#,
-                json!(spec.name),
-                json!(spec.description),
-                spec.schema
-            ),
-            annotations: None,
-            is_read_only: true,
-        })
-        .collect()
+    let own =
+        |spec: &Spec| McpDeclaration::of_no_server(spec.name, spec.description, spec.schema, true);
+    [LIST, READ].iter().map(own).collect()
 }
 
 pub(super) fn tool(mcp: &Arc<Mcp>, name: &str) -> Option<Arc<dyn Tool>> {

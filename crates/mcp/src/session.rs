@@ -80,7 +80,7 @@ pub struct McpDeclaration {
     /// Gemini CLI 0.61's name for the tool.
     pub alias: String,
     /// The server's name in the settings and the tool's own name there; `None` for the tools
-    /// that read resources.
+    /// that read resources, and those that search and call.
     pub origin: Option<(String, String)>,
     /// The declaration as compact JSON, without the closing brace, so that fields can be appended.
     pub text: String,
@@ -91,6 +91,26 @@ pub struct McpDeclaration {
 }
 
 impl McpDeclaration {
+    /// Returns the declaration of a tool of ours that is about servers.
+    pub(super) fn of_no_server(
+        name: &str,
+        description: &str,
+        schema: impl std::fmt::Display,
+        is_read_only: bool,
+    ) -> Self {
+        let (json_name, description) = (Value::from(name), Value::from(description));
+        Self {
+            name: name.to_owned(),
+            alias: name.to_owned(),
+            origin: None,
+            text: format!(
+                r#"{{"name":{json_name},"description":{description},"parametersJsonSchema":{schema}"#
+            ),
+            annotations: None,
+            is_read_only,
+        }
+    }
+
     /// Returns the declaration as a value.
     pub fn declaration(&self) -> Value {
         serde_json::from_str(&format!("{}}}", self.text)).unwrap_or_default()

@@ -309,24 +309,29 @@ impl Session {
         }
     }
 
+    /// Returns true if a name is that of the search among the tools of servers, or of the call of one, whichever `own`
+    /// is: if there are servers, and no tool of the project has taken the name.
+    fn means(&self, name: &str, own: &str) -> bool {
+        bare_name(name) == own && !self.is_registered(name) && self.mcp().is_some()
+    }
+
     /// Returns the tool of this name. Those of MCP servers are made when they are first asked for.
     fn find(&self, name: &str, cx: &Context) -> Result<Arc<dyn Tool>, ToolError> {
         if let Some(tool) = self.registry.find(name) {
             return Ok(Arc::clone(tool));
         }
-        if let Some(mcp) = self.mcp() {
-            match bare_name(name) {
-                many::SEARCH => {
-                    let mut tools = self.all_server_tools(true, &cx.cancel);
-                    tools.retain(|tool| tool.origin.is_some() && !self.is_registered(&tool.name));
-                    return Ok(Arc::new(many::search_tool(tools)));
-                }
-                many::CALL => return Ok(Arc::new(many::call_tool())),
-                _ => {}
-            }
-            if let Some(tool) = mcp.find(name, cx)? {
-                return Ok(tool);
-            }
+        if self.means(name, many::SEARCH) {
+            let mut tools = self.all_server_tools(true, &cx.cancel);
+            tools.retain(|tool| tool.origin.is_some() && !self.is_registered(&tool.name));
+            return Ok(Arc::new(many::search_tool(tools)));
+        }
+        if self.means(name, many::CALL) {
+            return Ok(Arc::new(many::call_tool()));
+        }
+        if let Some(mcp) = self.mcp()
+            && let Some(tool) = mcp.find(name, cx)?
+        {
+            return Ok(tool);
         }
         let others = self.mcp().map(|mcp| mcp.others()).unwrap_or_default();
         let error = self.registry.missing(name, &others);
@@ -344,6 +349,10 @@ impl Session {
         cx: &Context,
         look: impl FnOnce(&dyn Tool) -> T,
     ) -> Result<T, ToolError> {
+        if self.means(name, many::SEARCH) {
+            // What there is to find says nothing of the tool itself, and would start servers.
+            return Ok(look(&many::search_tool(Vec::new())));
+        }
         self.find(name, cx).map(|tool| look(&*tool))
     }
 
@@ -354,16 +363,18 @@ impl Session {
         options: CallOptions<'_>,
         cx: &Context,
     ) -> Result<ToolResult, ToolError> {
-        let mut wanted = name.to_owned();
         // What follows judges, limits and explains the call of the server's tool, as if it had been made by its name.
-        if bare_name(name) == many::CALL && !self.is_registered(name) && self.mcp().is_some() {
-            (wanted, args) = many::wanted(args)?;
+        let tool = if self.means(name, many::CALL) {
+            let (wanted, its_args) = many::wanted(args)?;
             if self.is_registered(&wanted) {
                 let message = format!("{wanted} is not a tool of an MCP server.");
                 return Err(ToolError::invalid(message).with_hint("Call it by its name."));
             }
-        }
-        let tool = self.find(&wanted, cx)?;
+            args = its_args;
+            self.find(&wanted, cx)?
+        } else {
+            self.find(name, cx)?
+        };
         if let Some(judged) = options.judged {
             self.compare(&*tool, judged)?;
         }
