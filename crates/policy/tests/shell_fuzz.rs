@@ -18,7 +18,6 @@ use lines::Random;
 use serde_json::{Map, Value};
 use std::fs;
 use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -49,11 +48,14 @@ impl Place {
         let directory = TempDir::new().expect("a directory");
         let place = Self { directory };
         fs::create_dir_all(place.work()).expect("a directory");
-        let evil = "#!/bin/sh\n: > \"$EVIL_RAN\"\n";
+        // Written by another process: a file that is open for writing here would be so in what another thread starts in
+        // that moment, and what is open for writing can't be run.
+        let evil = "printf '%s\\n' '#!/bin/sh' ': > \"$EVIL_RAN\"' > \"$1\" && chmod 755 \"$1\"";
         for file in [place.path("bin/evil"), place.work().join("evil")] {
             fs::create_dir_all(file.parent().expect("its directory")).expect("a directory");
-            fs::write(&file, evil).expect("a program");
-            fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).expect("its mode");
+            let mut sh = Command::new("sh");
+            let written = sh.args(["-c", evil, "sh"]).arg(&file).status();
+            assert!(written.expect("sh").success(), "{}", file.display());
         }
         place
     }
