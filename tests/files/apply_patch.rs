@@ -1,10 +1,13 @@
 //! `apply_patch`: what it changes, what it refuses, and what it is judged by.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
 use serde_json::{Value, json};
 
+use crate::harness::tree::{Node, Tree};
 use crate::harness::{Answer, Workspace, lines};
 
 fn envelope(body: &str) -> Value {
@@ -156,6 +159,95 @@ fn what_would_be_taken_for_something_else_is_refused() {
     let many = lines(300, |n| format!("*** Add File: new{n}\n+x\n"));
     let said = patch(&ws, many.trim_end()).error("invalid_tool_params", 2);
     assert!(said.contains("300 files"), "{said}");
+}
+
+fn contents(dir: &Path) -> BTreeMap<String, Vec<u8>> {
+    let nodes = Tree::of(dir).nodes.into_iter();
+    let file = |(name, node)| match node {
+        Node::File { content, .. } => Some((name, content)),
+        _ => None,
+    };
+    nodes.filter_map(file).collect()
+}
+
+/// The cases of codex's own tests, of its executable and of its scenario files, as `(files before, patch without its
+/// markers, files after)`. `None` is a refusal, after which all files must be as before.
+type CodexCase = (
+    &'static [(&'static str, &'static str)],
+    &'static str,
+    Option<&'static [(&'static str, &'static str)]>,
+);
+
+#[rustfmt::skip]
+const CODEX_CASES: &[CodexCase] = &[
+    (&[], "*** Add File: bar.md\n+new", Some(&[("bar.md", "new\n")])),
+    (&[("gone", "x\n"), ("m", "1\n2\n")],
+     "*** Add File: dir/new\n+created\n*** Delete File: gone\n*** Update File: m\n@@\n-2\n+changed",
+     Some(&[("dir/new", "created\n"), ("m", "1\nchanged\n")])),
+    (&[("m", "1\n2\n3\n4\n")], "*** Update File: m\n@@\n-2\n+b\n@@\n-4\n+d", Some(&[("m", "1\nb\n3\nd\n")])),
+    (&[("m", "1\r\n2\r\n3\r\n")], "*** Update File: m\n@@\n-1\n+a\n@@\n 2\n+\n+between\n 3",
+     Some(&[("m", "a\r\n2\r\n\r\nbetween\r\n3\r\n")])),
+    (&[("m", "a\nb\n")], "*** Update File: m\n@@\n-a\n-b\n+b\n+b\n+a", Some(&[("m", "b\nb\na\n")])),
+    (&[("m", "same\r\nsame\n")], "*** Update File: m\n@@\n-same\n same", Some(&[("m", "same\n")])),
+    (&[("m", "1\r\n2\n3\r\n4\n")], "*** Update File: m\n@@\n 1\n 2\n-3\n+c\n 4", Some(&[("m", "1\r\n2\nc\r\n4\n")])),
+    (&[("old/m", "1\n"), ("old/other", "o\n")], "*** Update File: old/m\n*** Move to: new/dir/m\n@@\n-1\n+2",
+     Some(&[("new/dir/m", "2\n"), ("old/other", "o\n")])),
+    (&[("m", "1\n2\n")], "*** Update File: m\n@@\n+3\n+4", Some(&[("m", "1\n2\n3\n4\n")])),
+    (&[("m", "old\n")], "  *** Update File: m\n@@\n-old\n+new", Some(&[("m", "new\n")])),
+    (&[("m", "1\nna\u{ef}ve caf\u{e9}\n")], "*** Update File: m\n@@\n 1\n-na\u{ef}ve caf\u{e9}\n+na\u{ef}ve caf\u{e9} \u{2705}",
+     Some(&[("m", "1\nna\u{ef}ve caf\u{e9} \u{2705}\n")])),
+    (&[("keep", "k\n"), ("gone", "x\n")], "*** Delete File: gone", Some(&[("keep", "k\n")])),
+    (&[("m", "1\n2\n3\n")], "*** Update File: m\n@@\n 1\n-2\n 3", Some(&[("m", "1\n3\n")])),
+    (&[("m", "1\n2\n")], "*** Update File: m\n@@\n 1\n-2\n+b\n*** End of File", Some(&[("m", "1\nb\n")])),
+    (&[("m", "1\n")], "", None),
+    (&[("m", "1\n2\n")], "*** Update File: m\n@@\n-missing\n+changed", None),
+    (&[], "*** Delete File: missing", None),
+    (&[("m", "1\n")], "*** Update File: m", None),
+    (&[], "*** Update File: missing\n@@\n-old\n+new", None),
+    (&[("dir/m", "1\n")], "*** Delete File: dir", None),
+    (&[("m", "1\n")], "*** Frobnicate File: m", None),
+    // These have another outcome than in codex: `docs/tools/apply_patch.md` lists them.
+    (&[("m", "1\r\n2")], "*** Update File: m\n@@\n-1\n+a", Some(&[("m", "a\r\n2")])),
+    (&[("m", "no end")], "*** Update File: m\n@@\n-no end\n+1\n+2", Some(&[("m", "1\n2")])),
+    (&[("old/m", "1\n"), ("new/m", "there\n")], "*** Update File: old/m\n*** Move to: new/m\n@@\n-1\n+2", None),
+    (&[("m", "there\n")], "*** Add File: m\n+new", None),
+    (&[], "*** Add File: created\n+hello\n*** Update File: missing\n@@\n-old\n+new", None),
+];
+
+#[test]
+fn cases_of_codex_have_its_outcome_or_the_one_that_the_page_lists() {
+    let markers = [
+        ("*** Begin Patch", "*** End Patch"),
+        (" *** Begin Patch", "*** End Patch "),
+        ("*** Begin Patch ", " *** End Patch"),
+    ];
+    let cases = CODEX_CASES.iter().zip(markers.iter().cycle());
+    for ((before, body, after), (begin, end)) in cases {
+        let ws = before
+            .iter()
+            .fold(Workspace::new(), |ws, (name, text)| ws.file(name, text));
+        let text = if body.is_empty() {
+            format!("{begin}\n{end}\n")
+        } else {
+            format!("{begin}\n{body}\n{end}\n")
+        };
+        let answer = ws
+            .tool("apply_patch")
+            .arguments(&json!({"patch": text}))
+            .unwatched()
+            .run();
+        assert_eq!(
+            answer.status() == 0,
+            after.is_some(),
+            "{body}: {}",
+            answer.shown()
+        );
+        let wanted = after.unwrap_or(before).iter();
+        let wanted: BTreeMap<_, _> = wanted
+            .map(|(name, text)| ((*name).to_owned(), text.as_bytes().to_vec()))
+            .collect();
+        assert_eq!(contents(ws.dir()), wanted, "{body}");
+    }
 }
 
 /// A call without a person, in the mode `auto_edit`.
