@@ -1,5 +1,5 @@
-//! What all executables need at their start: signals, access to the process, and how to report
-//! errors of the command line.
+//! What all executables share: the preparation of the process at its start, parsers of common
+//! options, and the reporting of errors of the command line.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use gemini_tools::colours::ColourChoice;
@@ -87,7 +87,7 @@ pub fn colours() -> impl TypedValueParser<Value = ColourChoice> {
     name_parser(ColourChoice::NAMES, ColourChoice::from_name)
 }
 
-/// Returns a message of the command-line parser with the program's name in the place of `error`.
+/// Returns a message of clap with the program's name in place of the word `error`.
 ///
 /// ```
 /// let text = "error: unexpected argument '--x' found\n";
@@ -111,7 +111,7 @@ pub fn refuse(program: &str, error: &clap::Error, status: u8) -> u8 {
     write_status(program, error.print())
 }
 
-/// Returns the exit status after a cancellation by `signal`: 128 and its number. If `signal` is 0,
+/// Returns the exit status after a cancellation by `signal`: 128 plus its number. If `signal` is 0,
 /// the caller has exited, and the status is 130.
 #[must_use]
 pub fn signal_status(signal: i32) -> u8 {

@@ -369,8 +369,8 @@ impl ToolInvocation for Call {
 }
 
 impl Call {
-    /// Runs the program, with the answers to the questions that its last run printed. Returns what it
-    /// printed, and a note on undoing what it changed.
+    /// Runs the program, with the answers to the questions that its last run printed. Returns what
+    /// it printed, and a note on undoing what it changed.
     fn run_once(
         &self,
         given: Option<&GivenInput>,

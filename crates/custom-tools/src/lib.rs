@@ -4,8 +4,8 @@
 //! manifest that names a pair of commands, as Gemini CLI's settings do: one prints the declarations
 //! of several tools (`discovery_command`), and the other runs calls of them (`call_command`). The
 //! files are in `~/.gemini/tools` and in the project's `.gemini/tools`, which counts only if the
-//! project is trusted. If two tools have the same name, the built-in one wins, then the user's, then
-//! the project's, then those of pairs in the order of their files; the other is left out and
+//! project is trusted. If two tools have the same name, the built-in one wins, then the user's,
+//! then the project's, then those of pairs in the order of their files; the other is left out and
 //! reported.
 //!
 //! A call of a built-in tool reads none of these files. What the files declare is cached

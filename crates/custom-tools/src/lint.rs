@@ -21,7 +21,7 @@ use std::sync::Arc;
 /// Findings about tools, and counts of what was checked.
 #[derive(Debug, Default)]
 pub struct Lint {
-    /// Errors, warnings and repairs, by file.
+    /// Errors, warnings and repairs, in the order in which the files were checked.
     pub findings: Vec<Diagnostic>,
     /// The number of usable tools.
     pub tools: usize,
@@ -121,8 +121,8 @@ fn look(custom: &Custom) -> (Lint, Vec<PathBuf>) {
     (lint, pairs)
 }
 
-/// Returns a finding if a script, or a file with a line that looks like the start of a block, has no
-/// `/// tool` block.
+/// Returns a finding if a script, or a file with a line that looks like the start of a block, has
+/// no `/// tool` block.
 fn no_block(path: &Path, owner: FileOwner<'_>, is_program: bool) -> Option<Diagnostic> {
     let text = owner.beginning(path, MAX_BLOCK_BYTES).ok()??;
     let text = String::from_utf8_lossy(&text);

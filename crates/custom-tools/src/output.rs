@@ -221,8 +221,8 @@ fn from_data_url(url: &str) -> Option<Blob> {
     })
 }
 
-/// Parses a display. Its keys decide which type is tried, so that an error message is about the type
-/// that the program meant.
+/// Parses a display. Its keys decide which type is tried, so that an error message is about the
+/// type that the program meant.
 fn read_display(display: Value) -> Result<Display, String> {
     match display {
         Value::String(text) => Ok(Display::Markdown(text)),

@@ -14,7 +14,8 @@ pub fn is_this_installation(program: &str, root: &Path) -> bool {
     own_name(program, root).is_some()
 }
 
-/// Returns which of `get_tools` and `call_tool` the program is; `None` if it is neither.
+/// Returns which of `get_tools` and `call_tool` of this installation the program is; `None` if it
+/// is neither.
 pub fn own_name(program: &str, root: &Path) -> Option<&'static str> {
     own_among(&["get_tools", "call_tool"], program, root)
 }

@@ -1,6 +1,6 @@
 //! Pairs of commands of other programs: one that prints declarations (discovery) and one that runs
-//! calls. Declarations are repaired and cached. Results are judged as Gemini CLI does, except that a
-//! call with exit status 0 has succeeded even if it writes to standard error.
+//! calls. Declarations are repaired and cached. Results are judged as Gemini CLI does, except that
+//! a call with exit status 0 has succeeded even if it writes to standard error.
 //!
 //! Discovery runs if the cache is stale: if the file that defines the pair has changed, or a file
 //! named by a word of its commands. Other dependencies are not known; `get_tools --refresh` always
@@ -115,7 +115,8 @@ pub(super) fn discover(file: &Path, cache: Option<&Path>, tool_env: &ToolEnv) ->
             ..Discovery::default()
         };
     };
-    // The stamps are taken before the command runs, so that a change meanwhile makes the cache stale.
+    // The stamps are taken before the command runs, so that a change meanwhile makes the cache
+    // stale.
     let watched = watched(file, &pair, tool_env);
     let outcome = declarations(file, &pair, tool_env);
     let outcome = outcome.unwrap_or_else(|reason| Discovery {

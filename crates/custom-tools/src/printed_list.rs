@@ -18,8 +18,8 @@ use std::path::Path;
 const LONGEST_API_NAME: usize = 63;
 
 impl Lint {
-    /// Checks the text of a list of declarations. A tool counts as usable if there is no error in its
-    /// declaration. `file` is where the text is from.
+    /// Checks the text of a list of declarations. A tool counts as usable if there is no error in
+    /// its declaration. `file` is where the text is from.
     pub fn take_list(&mut self, text: &str, file: Option<&Path>) {
         let (findings, tools) = check_list(text);
         self.files += 1;

@@ -50,8 +50,8 @@ const TEXT_PROGRAMS: [&str; 6] = ["awk", "gawk", "gsed", "mawk", "nawk", "sed"];
 /// One form that a command may take: each word with the index of its element.
 pub(super) type Shape<'a> = Vec<(usize, &'a Word)>;
 
-/// Returns the index of the first element whose argument would be run. `is_free` returns true for a
-/// parameter whose text the model can choose.
+/// Returns the index of the first element of the command in which an argument would be run.
+/// `is_free` returns true for a parameter whose text the model can choose.
 pub(super) fn run_argument(shape: &Shape<'_>, is_free: impl Fn(&str) -> bool) -> Option<usize> {
     let mark = |i: usize| format!("{MARK}{i}_");
     let line = |value: &dyn Fn(usize) -> String| {
@@ -107,8 +107,8 @@ fn program(name: &str) -> &str {
     if is_versioned { bare } else { name }
 }
 
-/// Returns the element that is part of what an interpreter runs. Words behind the code or the script
-/// file are arguments of the script, and harmless.
+/// Returns the element that is part of what an interpreter runs. Words behind the code or the
+/// script file are arguments of the script, and harmless.
 fn in_program(name: &str, words: &[&str]) -> Option<usize> {
     let takes_text = TEXT_PROGRAMS.contains(&name);
     let mut words = words.iter().copied().peekable();

@@ -20,8 +20,8 @@ use std::path::Path;
 
 pub(super) const MAX_WHOLE_BYTES: usize = 16 * 1024 * 1024;
 
-/// How many bytes of the end of standard error are kept once four times as many have come. It is
-/// that many because standard error may become part of the answer.
+/// When more than four times this many bytes of standard error have accumulated, all but the last
+/// this many are dropped. The limit is large because standard error may become part of the answer.
 const MAX_STDERR_BYTES: usize = MAX_WHOLE_BYTES / 4;
 
 const TAIL_BYTES: usize = 4 * 1024;
@@ -66,8 +66,8 @@ pub(super) fn shell_line(words: &[OsString], input: Option<&str>) -> String {
 }
 
 impl Program<'_> {
-    /// Runs the program, and ends the processes that it has left running. The second value is a line
-    /// for the model if some of the changes can't be undone.
+    /// Runs the program, and ends the processes that it has left running. The second value is a
+    /// line for the model if some of the changes can't be undone.
     pub(super) fn run(
         &self,
         sink: &mut dyn OutputSink,
@@ -119,8 +119,9 @@ impl Program<'_> {
         Ok((end, undo))
     }
 
-    /// Refuses to run a project's program if the project has changed since it was trusted. All files
-    /// that need trust count, not only the tool's own, because a program may use the files beside it.
+    /// Refuses to run a project's program if the project has changed since it was trusted. All
+    /// files that need trust count, not only the tool's own, because a program may use the files
+    /// beside it.
     fn check_trust(&self) -> Result<(), ToolError> {
         if matches!(owner_of(self.file, self.tool_env), FileOwner::Users) {
             return Ok(());
@@ -185,8 +186,8 @@ impl Tail {
         &self.kept
     }
 
-    /// Returns the end of the stream as text. If something before is left out, the text starts with
-    /// a whole line.
+    /// Returns the end of the stream as text. If something before it is left out, the text starts
+    /// after its first line break, if it has one.
     pub(super) fn text(&self) -> String {
         let from = self.kept.len().saturating_sub(TAIL_BYTES);
         let text = plain_text(&self.kept[from..]);

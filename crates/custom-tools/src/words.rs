@@ -2,7 +2,8 @@
 //!
 //! `{name}` is replaced by a parameter's value. The element stays a single argument, whatever the
 //! value contains, because no shell is involved. A list yields one argument per item. `{{` and `}}`
-//! stand for braces, `{@dir}` for the directory of the tool's file, and `{@root}` for the project's.
+//! stand for braces, `{@dir}` for the directory of the tool's file, and `{@root}` for the
+//! project's.
 //!
 //! An element whose parameter is missing is omitted. If the element consists of the parameter only,
 //! the flag before it is omitted, too. A nested list is omitted as a whole if any of its parameters
@@ -40,7 +41,7 @@ pub(super) struct Bindings<'a> {
     pub(super) args: &'a Map<String, Value>,
     pub(super) directory: &'a Path,
     pub(super) root: &'a Path,
-    /// Set if a value that begins with `-` is rejected where it could be taken for an option.
+    /// Set if a value that begins with `-` is rejected where a program could take it for an option.
     pub(super) guards_options: bool,
 }
 
@@ -312,8 +313,8 @@ impl Word {
         self.0.iter().map(text).collect()
     }
 
-    /// Returns the arguments that the word yields; `None` if a parameter is missing, or if that of a
-    /// `{?name}` is `false`.
+    /// Returns the arguments that the word yields; `None` if a parameter is missing, or if that of
+    /// a `{?name}` is `false`.
     fn fill(
         &self,
         filling: Bindings<'_>,

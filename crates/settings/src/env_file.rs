@@ -7,7 +7,8 @@
 pub use gemini_tools_environment::variables::{parse as variables, user_file as of_user};
 use std::path::{Path, PathBuf};
 
-/// Returns the file that Gemini CLI reads in `root`, an absolute path; `None` if there is none.
+/// Returns the `.env` file that Gemini CLI reads when it is started in `root`, an absolute path;
+/// `None` if there is none.
 pub fn in_force(home: Option<&Path>, root: &Path) -> Option<PathBuf> {
     root.ancestors()
         .chain(home)

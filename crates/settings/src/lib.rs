@@ -12,7 +12,7 @@
 //!
 //! # Example
 //!
-//! The settings of a project that is not trusted can restrict tools, but can't give them more rights:
+//! The settings of an untrusted project can restrict tools, but can't give them more rights:
 //!
 //! ```
 //! use gemini_tools_settings::settings::Settings;

@@ -1,9 +1,10 @@
 //! Trust in a project: whether its files may run programs and use credentials.
 //!
-//! A cloned repository may come from anybody. Its tools, servers and commands count only if the user
-//! has said so: by an environment variable, by Gemini CLI's `trustedFolders.json`, or by the record
-//! that `get_tools trust` writes, which is valid only while the reviewed files are unchanged. This
-//! module only determines trust; the code that uses a project's files leaves out what needs it.
+//! A cloned repository may come from anybody. Its tools, servers and commands count only if the
+//! user has said so: by an environment variable, by Gemini CLI's `trustedFolders.json`, or by the
+//! record that `get_tools trust` writes, which is valid only while the reviewed files are
+//! unchanged. This module only determines trust; the code that uses a project's files leaves out
+//! what needs it.
 
 mod fingerprint;
 mod folders;
@@ -111,8 +112,9 @@ impl Trust {
         }
     }
 
-    /// Revokes trust if a tool has changed any of the files that need it. This concerns trust that
-    /// was given to the folder as a whole, whatever its files contain. `root` must be canonical.
+    /// Revokes trust if a tool has changed any of the files that need trust. This concerns trust
+    /// that was given to the folder as a whole, whatever its files contain. `root` must be
+    /// canonical.
     fn unless_changed_by_tool(self, home: Option<&Path>, root: &Path) -> Self {
         let Some(home) = home.filter(|_| self.covers_changes()) else {
             return self;

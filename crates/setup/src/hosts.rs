@@ -4,8 +4,8 @@
 //!
 //! `build.rs` compiles in every file that is there, so a new host is one file here and one in
 //! `tests/setup/hosts.d`, and no host can be treated in a way that its file does not show.
-//! `docs/other-hosts.md` has tables of them. For Gemini CLI only the MCP entry is here; its two
-//! commands are handled by [`crate::init`] and [`crate::doctor`].
+//! `docs/other-hosts.md` has tables of them. For Gemini CLI only the MCP entry is here; its
+//! discovery and call command are handled by [`crate::init`] and [`crate::doctor`].
 
 use crate::init::SetupScope;
 use crate::syntax::Syntax;
@@ -23,7 +23,7 @@ use std::sync::LazyLock;
 
 pub(crate) const NAME: &str = "gemini-tools";
 
-/// The entries in the host files contain this word where our server's path belongs.
+/// The word that stands for the path of `serve_tools` in the entries of the host files.
 const SERVER: &str = "serve_tools";
 
 include!(concat!(env!("OUT_DIR"), "/hosts.rs"));
@@ -37,10 +37,10 @@ pub struct Host {
     pub name: &'static str,
     /// The name for people.
     pub title: String,
-    /// The version in which the facts were observed; empty if it was not run.
+    /// The version of the host in which the facts were observed; empty if the host was not run.
     #[serde(default)]
     pub run: String,
-    /// The document that states the facts, and its month, if it was not run.
+    /// The document that states the facts, and its month, if the host was not run.
     #[serde(default)]
     pub documentation: String,
     pub(crate) program: String,
@@ -105,7 +105,7 @@ enum Passes {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Unasked {
     pub(crate) key: String,
-    /// A variable that makes the host run Gemini CLI's two commands without asking.
+    /// A variable that makes the host run the commands in Gemini CLI's settings without asking.
     pub(crate) variable: String,
 }
 
@@ -183,7 +183,8 @@ impl Host {
         HOSTS.iter().find(|host| host.name == name)
     }
 
-    /// Returns true for Gemini CLI, which usually runs the two commands.
+    /// Returns true for Gemini CLI, which usually runs `get_tools` and `call_tool` instead of a
+    /// server.
     pub fn is_gemini(&self) -> bool {
         self.name == "gemini"
     }
@@ -196,7 +197,7 @@ impl Host {
         }
     }
 
-    /// Returns the settings file, or `None` if the host has none for a project.
+    /// Returns the settings file of a scope; `None` for a project if the host has no such file.
     pub(crate) fn file(&self, home: &Path, root: &Path, scope: SetupScope) -> Option<PathBuf> {
         let paths: Vec<PathBuf> = match scope {
             SetupScope::Project => self.project.iter().map(|path| root.join(path)).collect(),

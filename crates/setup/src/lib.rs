@@ -2,8 +2,8 @@
 //!
 //! # What it owns
 //!
-//! - [`init`]: `get_tools init`, which adds the two commands to Gemini CLI's settings, or
-//!   `serve_tools` to those of another host, and undoes that;
+//! - [`init`]: `get_tools init`, which adds `get_tools` and `call_tool` to Gemini CLI's settings,
+//!   or `serve_tools` to those of another host, and undoes that;
 //! - [`doctor`]: `get_tools doctor`, which finds out why a host can't use them;
 //! - [`hosts`]: the settings files of hosts that take the tools over MCP, and their behaviour.
 //!

@@ -52,8 +52,8 @@ fn may_be_option(word: &Word) -> bool {
     if let Some(value) = &word.value {
         return value.starts_with('-') || word.is_expanded;
     }
-    // The word is no option if it begins with something other than `-`. A word that begins with a bare
-    // `$` and can't be split begins with a number, such as `$#`.
+    // The word is no option if it begins with something other than `-`. A word that begins with a
+    // bare `$` and can't be split begins with a number, such as `$#`.
     let is_other = !word.known.is_empty() && !word.known.starts_with('-');
     !(word.is_single && (is_other || word.written.starts_with('$')))
 }
@@ -142,8 +142,8 @@ fn is_plain_test(rest: &[Word]) -> bool {
         [] | [_] => true,
         [operator, _] => is_unary(operator),
         [_, operator, _] => is_binary(operator),
-        // In longer expressions, joined by `-a` and `-o`, any word might be an operator, so each word
-        // must be known.
+        // In longer expressions, joined by `-a` and `-o`, any word might be an operator, so each
+        // word must be known.
         words => words
             .iter()
             .all(|word| word.value.is_some() && !is_evaluating(word)),

@@ -23,17 +23,18 @@
 //! # How it works
 //!
 //! A line is read, never executed. `plain` understands a part of bash exactly, and what it
-//! understood is printed anew ([`Analysis::understood`]). Callers run that text instead of the line,
-//! so that what is judged is what runs. A text that differs from the line is read once more and must
-//! give the same commands. A line with any other construct is [`NotPlain`]: one unresolved text.
+//! understood is printed anew ([`Analysis::understood`]). Callers run that text instead of the
+//! line, so that what is judged is what runs. If the printed text differs from the line, it is
+//! parsed once more and must give the same commands. A line with any other construct is
+//! [`NotPlain`]: one unresolved text.
 //!
 //! Each command goes to `wrappers`, which looks for the commands that it runs in turn (`env`,
 //! `xargs`, `bash -c`, `find -exec`, …), and a script in an argument is read like a line, up to
 //! `MAX_SCRIPTS` scripts deep, if all shells read it alike. A shell that reads its script from
 //! standard input, from a device or from a file whose name is unknown is unresolved.
 //!
-//! Rules that deny commands are also matched against the words of any text, by [`mentions`], because
-//! a denied command may be hidden in an argument, a variable or a here-document.
+//! Rules that deny commands are also matched against the words of any text, by [`mentions`],
+//! because a denied command may be hidden in an argument, a variable or a here-document.
 //!
 //! # Guarantees
 //!
@@ -43,8 +44,8 @@
 //!
 //! # Limits
 //!
-//! - A line of more than 128 KiB, of more than 20,000 parts or 40 levels of nesting is unresolved as
-//!   a whole. A script more than eight scripts deep is unresolved, but not the line around it.
+//! - A line of more than 128 KiB, of more than 20,000 parts or 40 levels of nesting is unresolved
+//!   as a whole. A script more than eight scripts deep is unresolved, but not the line around it.
 //! - A program is known by its name. What a program does with its arguments (`python -c`, `docker
 //!   run`) is not known.
 //! - What files hold is not read: `./build.sh` is the command `./build.sh`.
@@ -53,8 +54,8 @@
 //!   `POSIXLY_CORRECT`, exported functions).
 //!
 //! The callers use the result: `gemini-tools-policy` decides whether a line may run, and the tool
-//! `run_shell_command` shows and runs it. This crate works on text only, and knows no files, rules or
-//! settings.
+//! `run_shell_command` shows and runs it. This crate works on text only, and knows no files, rules
+//! or settings.
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
@@ -90,13 +91,14 @@ pub struct Analysis {
     /// The simple commands in the order in which they are written, and behind them the assignments
     /// through which a program may start another.
     pub commands: Vec<Command>,
-    /// The beginnings of the source texts whose commands can't be known before they run. If the line
-    /// is not plain shell, that is the beginning of the line.
+    /// The beginnings of the source texts whose commands can't be known before they run. If the
+    /// line is not plain shell, that is the beginning of the line.
     pub unresolved: Vec<String>,
-    /// The texts that are not words of commands: values of variables, here-documents, words of loops.
+    /// The texts of the line that are not words of commands: values of variables, here-documents,
+    /// words of loops.
     pub texts: Vec<String>,
-    /// True if the line, or a script in it, has a redirection of any kind, such as `>file`, `2>&1` or
-    /// a here-document.
+    /// True if the line, or a script in it, has a redirection of any kind, such as `>file`, `2>&1`
+    /// or a here-document.
     pub redirects: bool,
     /// The first construct of the line that is not plain shell, or the limit that the line exceeds.
     pub not_plain: Option<NotPlain>,
@@ -107,8 +109,8 @@ pub struct Analysis {
 /// counts as a command with a name such as `PATH=`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Command {
-    /// The name and the arguments without quotes. A word that can't be known before the line runs is
-    /// `None`.
+    /// The name and the arguments without quotes. A word that can't be known before the line runs
+    /// is `None`.
     pub words: Vec<Option<String>>,
     /// The source text of the command, or only that of its name if the name can't be known.
     pub text: String,
@@ -138,8 +140,8 @@ pub fn analyse(line: &str) -> Analysis {
     if let Some(limit) = budget.exceeded() {
         return Analysis::not_plain(line, NotPlain::new(line, 0, Some(limit)));
     }
-    // Assignments are commands with names such as `PATH=`. They come last, so that whoever lists the
-    // commands shows the programs first.
+    // Assignments are commands with names such as `PATH=`. They come last, so that whoever lists
+    // the commands shows the programs first.
     analysis
         .commands
         .sort_by_key(|command| command.root().ends_with('='));
@@ -158,14 +160,15 @@ impl Analysis {
     }
 
     /// Returns the line as it was understood and printed anew. Callers run this text instead of the
-    /// line, because bash can read it in one way only. `None` if the line is not plain shell, or if the
-    /// printed text, when it is read again, does not give the same commands.
+    /// line, because bash can read it in one way only. `None` if the line is not plain shell, or if
+    /// the printed text, when it is read again, does not give the same commands.
     pub fn understood(&self) -> Option<&str> {
         self.understood.as_deref()
     }
 
-    /// Returns the names of [`Analysis::commands`], each once and in the same order, with the source
-    /// text of a name that can't be known. If there are no commands, returns [`Analysis::unresolved`].
+    /// Returns the names of [`Analysis::commands`], each once and in the same order, with the
+    /// source text of a name that can't be known. If there are no commands, returns
+    /// [`Analysis::unresolved`].
     pub fn root_commands(&self) -> Vec<String> {
         let mut roots: Vec<String> = Vec::new();
         if self.commands.is_empty() {
@@ -179,8 +182,8 @@ impl Analysis {
         roots
     }
 
-    /// Returns what a person is shown because its commands can't be known: the unresolved texts, or,
-    /// if the line is not plain shell, the construct that is the reason.
+    /// Returns what a person is shown because its commands can't be known: the unresolved texts,
+    /// or, if the line is not plain shell, the construct that is the reason.
     pub fn unresolved_with_reason(&self) -> Vec<String> {
         match &self.not_plain {
             None => self.unresolved.clone(),
@@ -243,8 +246,8 @@ impl Command {
         }
     }
 
-    /// Returns true if the first words are exactly those of the prefix and the command does not begin
-    /// with an assignment.
+    /// Returns true if the first words are exactly those of the prefix and the command does not
+    /// begin with an assignment.
     pub fn begins_exactly_with(&self, prefix: &str) -> bool {
         let assigns = self
             .text

@@ -1,8 +1,9 @@
 //! Finds the commands that a parsed script runs.
 //!
 //! The syntax tree says which words are commands. Two things evaluate text as code that is not in
-//! the tree: builtins that take code (`builtins`, and `eval` in `wrappers`), and variables that bash
-//! itself reads (`variables`). Such text is unresolved, unless it is known and can be parsed too.
+//! the tree: builtins that take code (`builtins`, and `eval` in `wrappers`), and variables that
+//! bash itself reads (`variables`). Such text is unresolved, unless it is known and can be parsed
+//! too.
 
 use super::plain::{
     self, Assignment, Command, Piece, RedirectTarget, Script, Stage, Value, Variable,

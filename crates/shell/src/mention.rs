@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 /// Returns true if a text has the words of a prefix in their order. Other words may stand between.
-/// Options count anywhere behind the first word, and their letters are compared as a set, in either
-/// case: `rm -rf` is mentioned by `rm -f -R x` and by `rm --recursive --force x`.
+/// Options count anywhere behind the first word, and their letters are compared as a set, without
+/// regard to upper and lower case: `rm -rf` is mentioned by `rm -f -R x` and by `rm --recursive
+/// --force x`.
 ///
 /// The program that gets the text may interpret escapes or drop backslashes, so a text with
 /// backslashes is read in all these ways: `x\nrm` has the word `rm` as well as `nrm`.

@@ -159,8 +159,8 @@ impl Display for Piece {
 fn double(inner: &[Piece], f: &mut Formatter<'_>) -> Result {
     let is_beyond_ascii = |piece: &Piece| matches!(piece, Piece::Quoted(text) if !text.is_ascii());
     if inner.iter().any(is_beyond_ascii) {
-        // In some encodings, a backslash behind a byte that is not ASCII is half of a character, and
-        // would escape nothing. Single quotes need no backslashes.
+        // In some encodings, a backslash behind a byte that is not ASCII is half of a character,
+        // and would escape nothing. Single quotes need no backslashes.
         return inner.iter().try_for_each(|piece| match piece {
             Piece::Quoted(_) => piece.fmt(f),
             piece => write!(f, "\"{piece}\""),

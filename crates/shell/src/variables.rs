@@ -24,8 +24,8 @@ pub(super) fn is_read_by_bash(name: &str) -> bool {
 }
 
 /// Returns true if no known program runs the variable's value as a command. Names in lower case are
-/// taken for variables that only the script uses, except for proxies (`http_proxy`) and the settings
-/// of npm, pnpm and yarn.
+/// taken for variables that only the script uses, except for proxies (`http_proxy`) and the
+/// settings of npm, pnpm and yarn.
 fn is_harmless(name: &str) -> bool {
     let is_programs = ["npm_", "pnpm_", "yarn_"]
         .iter()

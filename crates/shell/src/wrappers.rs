@@ -1,8 +1,8 @@
 //! Commands that run other commands.
 //!
-//! A dozen wrappers are followed to the command that they run. A line with any other program whose
-//! purpose is to run programs (`RUNNERS`) is unresolved. The arguments of all remaining programs
-//! are not interpreted.
+//! A dozen wrappers, `eval`, `find -exec` and shells like bash are followed to the commands that
+//! they run. Other programs whose purpose is to run programs (`RUNNERS`) are unresolved, and so are
+//! the options and `git` commands that may start one. All other arguments are not interpreted.
 
 use super::builtins::{self, is_setting};
 use super::options::{Arguments, Wrapper};
@@ -188,7 +188,8 @@ fn program(name: &str) -> &str {
     }
 }
 
-/// Returns the shell that a name such as `bash-5.2`, `zsh-static` or `rbash` means.
+/// Returns the shell, or program of [`RUNNERS`], that a name such as `bash-5.2` or `zsh-static`
+/// means.
 fn shell_named(name: &str) -> Option<&str> {
     let name = name.strip_suffix("-static").unwrap_or(name);
     let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'));
@@ -229,8 +230,9 @@ fn with_unknown(words: &[Word], mark: &str) -> Vec<Word> {
     words.iter().enumerate().map(with_unknown).collect()
 }
 
-/// Returns true if an unknown word may expand to `-exec` and a command. A word that expands to exactly
-/// one word is harmless before an option or at the end, because then no command follows it.
+/// Returns true if an unknown argument of `find` may expand to `-exec` and a command. One that
+/// expands to exactly one word is harmless before an option or at the end, because then no command
+/// follows it.
 fn may_hide_actions(rest: &[Word]) -> bool {
     rest.iter().enumerate().any(|(i, word)| {
         if word.value.is_none() {

@@ -26,8 +26,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 /// Size of a read from standard input, in bytes.
 const CHUNK: usize = 64 * 1024;
 
-/// The most calls that wait in memory. When there are so many, reading stops until half of them
-/// have been started.
+/// The number of calls waiting to be started at which reading from standard input stops until half
+/// of them have been started.
 const MAX_WAITING: usize = 1024;
 
 enum Request {
@@ -57,7 +57,8 @@ struct BatchCall {
 }
 
 impl BatchCall {
-    /// Parses a line. The error has the call's id, if it is known, and what is wrong with the line.
+    /// Parses a line; `number` is its line number. The error is the call's id, if it could be read,
+    /// and the fault in the line.
     fn parse(line: &[u8], number: usize) -> Result<Self, (Option<String>, String)> {
         let value = parse_json(line)
             .map_err(|e| (None, format!("it is not valid JSON: {}", e.in_line(number))))?;
@@ -144,8 +145,7 @@ struct Queue {
     waiting: VecDeque<Request>,
     /// How many calls have been started and not answered.
     running: usize,
-    /// How many threads make calls, without those whose call was given up because of its time
-    /// limit.
+    /// The number of threads that make calls, except those whose call has exceeded its time limit.
     workers: usize,
 }
 
@@ -197,8 +197,9 @@ impl Batch {
         self.wait_until(Queue::is_empty);
     }
 
-    /// Starts the call of a line. A call that may change something runs alone: it starts when all
-    /// others have ended, and the next line is taken when it has ended itself.
+    /// Starts the calls of a line. If one of them may change something, they run alone: they start
+    /// when all earlier calls have ended, and the next line is read when they have ended
+    /// themselves.
     fn take(self: &Arc<Self>, line: &[u8], number: usize, is_too_long: bool) {
         if is_too_long {
             let reason = format!("Line {number} is longer than {MAX_BYTES} bytes.");
@@ -261,7 +262,7 @@ impl Batch {
             let worker = std::thread::Builder::new().spawn(move || own.work());
             queue.workers += usize::from(worker.is_ok());
         }
-        // If there is no thread, because none could be started, this one makes the calls.
+        // If no worker thread could be started, this thread makes the calls.
         while queue.workers == 0
             && let Some(request) = queue.waiting.pop_front()
         {
@@ -285,7 +286,8 @@ impl Batch {
         }
     }
 
-    /// Makes the calls that wait, on a thread that ends with the process.
+    /// Makes waiting calls, as the main function of a worker thread. Returns only after a call that
+    /// has exceeded its time limit; otherwise the thread ends with the process.
     fn work(self: &Arc<Self>) {
         let mut queue = self.lock();
         loop {
@@ -300,8 +302,8 @@ impl Batch {
             }
             drop(queue);
             if !self.answer(request) {
-                // The call's time limit has passed, so the clock has answered it. Another worker
-                // has taken this one's place.
+                // The call's time limit has passed, so the clock has answered it. It has also
+                // started another worker, if one is needed in place of this one.
                 return;
             }
             queue = self.lock();
@@ -309,8 +311,8 @@ impl Batch {
         }
     }
 
-    /// Counts a call as answered. The reader is not woken before all calls are answered, because
-    /// waking it costs as much as a small call.
+    /// Counts a call as answered. The thread that reads standard input is woken only when all calls
+    /// are answered, because waking it costs as much as a small call.
     fn count_off(&self, queue: &mut Queue) {
         queue.running -= 1;
         if queue.is_empty() {
@@ -344,8 +346,8 @@ impl Batch {
 
     fn answer_own(self: &Arc<Self>, request: BatchCall) -> bool {
         let form = match self.opened.options.form.unwrap_or_default() {
-            // In these forms an answer would show neither where it ends nor which call it belongs
-            // to.
+            // In the forms for people and hosts, an answer shows neither where it ends nor which
+            // call it belongs to.
             Form::Text | Form::Lines | Form::Host => Form::Part,
             form => form,
         };

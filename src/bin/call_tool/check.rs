@@ -1,4 +1,5 @@
-//! `call_tool --check`, and searches that are checks of certain files: rules over files, with one report.
+//! `call_tool --check`, and searches that are used as checks: applies rules to files and prints one
+//! report.
 
 use crate::ci::{FOUND, UNCHECKED, document};
 use crate::input::{arguments, read_bytes, read_input};
@@ -25,7 +26,8 @@ use std::io::{ErrorKind, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// A check searches files as this tool does, so the policy is asked about a call of it.
+/// The tool whose calls the policy must allow for a check, because a check reads files as this tool
+/// does.
 const SEARCH: &str = "search_file_content";
 
 /// The arguments of a search that may also be used as a check.
@@ -41,7 +43,7 @@ const SEARCH_KEYS: [&str; 7] = [
 
 /// Why nothing could be checked.
 enum Failure {
-    /// What is wrong in rule files.
+    /// The errors in rule files.
     Faults(Vec<Diagnostic>),
     Error(ToolError),
 }
@@ -52,7 +54,6 @@ impl From<ToolError> for Failure {
     }
 }
 
-/// A check that is ready to run.
 struct Check {
     session: Session,
     rules: RuleFile,
@@ -61,7 +62,7 @@ struct Check {
     suite: &'static str,
 }
 
-/// Makes the check and prints its report. Returns the exit status.
+/// Runs the check and prints its report. Returns the exit status.
 pub(crate) fn run(options: &CallToolOptions, cancel: &Cancellation) -> u8 {
     let done = Check::open(options, cancel).and_then(|mut check| check.make(options, cancel));
     done.unwrap_or_else(|failure| print_failure(options, failure, cancel))
@@ -87,8 +88,7 @@ impl Check {
         Ok(check)
     }
 
-    /// Asks the policy whether files may be searched with these arguments, which are validated as
-    /// well.
+    /// Validates the arguments, and asks the policy whether files may be searched with them.
     fn judge(
         &self,
         options: &CallToolOptions,
@@ -130,7 +130,7 @@ impl Check {
         }
     }
 
-    /// Makes the arguments of a search the only rule.
+    /// Reads the arguments of a search, and makes them the check's only rule.
     fn read_search(
         &mut self,
         options: &CallToolOptions,
@@ -357,7 +357,6 @@ impl Check {
     }
 }
 
-/// Converts the arguments of a search to a rule.
 fn rule_of_search(options: &CallToolOptions, args: &Value) -> Result<Rule, ToolError> {
     let text = |key: &str| args[key].as_str().filter(|text| !text.is_empty());
     let flag = |key: &str| args[key].as_bool().unwrap_or_default();
@@ -390,7 +389,6 @@ fn rule_of_search(options: &CallToolOptions, args: &Value) -> Result<Rule, ToolE
     })
 }
 
-/// Reads the text of a rule file.
 fn read_rule_file(file: &Path) -> Result<String, Diagnostic> {
     let fault = |message: String| Diagnostic::error("rule-file", "", "", message).in_file(file);
     let unreadable = |e: std::io::Error| fault(format!("The file can't be read: {e}."));

@@ -1,4 +1,4 @@
-//! `call_tool --fail-on-match` and `--format`: what a search has found, for CI.
+//! `call_tool --fail-on-match` and `--format`: the exit status and the report of a search, for CI.
 
 use crate::options::{CallToolOptions, CiFormat};
 use gemini_tools::answer::{Answer, places, to_line};
@@ -12,8 +12,8 @@ use std::num::NonZeroU32;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Refuses a tool that may change something. It is not for searches, and would otherwise have run
-/// before its result showed that.
+/// Refuses `--format`, `--fail-on-match` and `--null`, which are for searches, with a tool that may
+/// change something. Otherwise the tool would run before its result shows that it is no search.
 pub(crate) fn check_tool(options: &CallToolOptions, session: &Session) -> Result<(), ToolError> {
     let flag = match options.report {
         Some(_) => "--format",
@@ -31,7 +31,7 @@ pub(crate) fn check_tool(options: &CallToolOptions, session: &Session) -> Result
     .with_hint("Use it with search_file_content."))
 }
 
-/// Refuses the result of a tool that does not report matches.
+/// Refuses a result without matches or places, which the options of a search need.
 pub(crate) fn check(
     options: &CallToolOptions,
     result: ToolResult,
@@ -174,7 +174,6 @@ pub(crate) fn report(
     document(format, &report)
 }
 
-/// Returns a report in a format for CI.
 pub(crate) fn document(format: CiFormat, report: &CheckReport) -> Vec<u8> {
     match format {
         CiFormat::Sarif => to_line(&sarif(report)),

@@ -1,4 +1,4 @@
-//! The command line of `call_tool`, for clap; `options` reads it.
+//! The command line of `call_tool`, as clap types. The module `options` parses it.
 
 #![expect(
     clippy::doc_markdown,
@@ -70,7 +70,7 @@ fn span(text: &str) -> Result<u64, String> {
     number.checked_mul(unit * 1000).ok_or_else(complaint)
 }
 
-/// Options that are about calls, so that the options for the journal exclude them.
+/// Options about calls, which can't be combined with those about the journal.
 const CALLS: [&str; 13] = [
     "NAME",
     "ARGUMENT",
@@ -87,7 +87,7 @@ const CALLS: [&str; 13] = [
     "selection",
 ];
 
-/// Options that ask for another form of the answer, so that a report for CI excludes them.
+/// Options that choose the form of an answer, which can't be combined with a report for CI.
 const OTHER_ANSWERS: [&str; 7] = ["batch", "from", "explain", "form", "text", "stream", "id"];
 
 /// Returns a parser for the form of an answer. The form `part` can also be called `json`.
@@ -133,7 +133,7 @@ const SELECTION: [&str; 5] = [
     "max",
 ];
 
-/// Options that produce a report.
+/// Options that produce a report; `--rule-id`, `--message` and `--level` need one of them.
 const REPORTED: [&str; 7] = [
     "report",
     "check",

@@ -1,4 +1,4 @@
-//! `call_tool --from`: calls as other APIs write them, and answers in the same shape.
+//! `call_tool --from`: calls in the formats of other APIs, and answers in the same format.
 
 use crate::options::CallToolOptions;
 use crate::print::print_json;
@@ -11,8 +11,8 @@ use gemini_tools::tool::{Cancellation, Context, ToolError, ToolResult};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// Answers the calls in `input`. Returns the exit status: that of the only call, or 1 if one of
-/// several has failed.
+/// Answers the calls in `input`. Returns the exit status: 2 if it contains no call, that of the
+/// call if there is one, and 1 if one of several has failed.
 pub(crate) fn run(
     options: &'static CallToolOptions,
     dialect: Dialect,

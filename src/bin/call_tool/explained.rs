@@ -40,7 +40,7 @@ pub(crate) fn text(json: &str, has_colours: bool) -> String {
     let needs = match policy["decision"].as_str() {
         Some("deny") => "the policy denies it",
         Some("ask_user") => "needed",
-        // That the tool itself would ask does not matter, because the rules decide.
+        // Whether the tool itself would ask does not matter, because the policy's rules decide.
         _ => "not needed",
     };
     let mut why = line(&policy["rule"]);

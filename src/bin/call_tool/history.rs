@@ -138,7 +138,7 @@ fn real_path(path: &Path) -> PathBuf {
     path.to_owned()
 }
 
-/// The history, and the form in which it is printed.
+/// The journal's entries, and the form in which they are printed.
 struct View<'a> {
     session: &'a Session,
     history: &'a History,
@@ -370,7 +370,6 @@ impl View<'_> {
     }
 }
 
-/// A change as JSON.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct EntryJson<'a> {
@@ -397,7 +396,7 @@ fn state_json(state: &FileState) -> Value {
     json!({ "bytes": state.stamp.size(), "mode": format!("{:04o}", state.mode) })
 }
 
-/// Formats how long ago a moment was, in few characters.
+/// Formats an age in milliseconds, such as `5m ago`.
 fn age(millis: u64) -> String {
     let secs = millis / 1000;
     match secs {
@@ -408,7 +407,7 @@ fn age(millis: u64) -> String {
     }
 }
 
-/// Formats a moment in UTC, as JavaScript does.
+/// Formats a time, in milliseconds since 1970, as JavaScript's `toISOString` does.
 fn iso(millis: u64) -> String {
     let time = i64::try_from(millis)
         .ok()

@@ -7,7 +7,7 @@ use gemini_tools::tool::OutputUpdate;
 use serde_json::{Value, json};
 use std::sync::{Mutex, PoisonError};
 
-/// The text that a terminal has shown of a call before its answer.
+/// The output of a running call that the terminal has shown already.
 #[derive(Default)]
 pub(crate) struct LiveText(Mutex<String>);
 

@@ -37,7 +37,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-// For each size of block, musl's own allocator maps memory, which takes an eighth of the time of a
+// musl's own allocator maps memory for each size of block, which takes an eighth of the time of a
 // small call.
 #[cfg(target_env = "musl")]
 #[global_allocator]
@@ -109,7 +109,7 @@ fn cancellation() -> Cancellation {
     cancel
 }
 
-/// Opens a session in the directories of the command line, or else in the current one.
+/// Opens a session in the directories of `--root`, or else in the current directory.
 fn open_session(options: &CallToolOptions) -> Result<Session, ToolError> {
     let Some((first, more)) = options.roots.split_first() else {
         let root = std::env::current_dir().unwrap_or_default();
@@ -209,7 +209,8 @@ fn answer(options: &'static CallToolOptions, cancel: &Cancellation, clock: &Arc<
     let rest = result.and_then(|result| after_live(result, shown.as_deref()?));
     let mut message = Message::new(options, outcome, session.as_ref(), cancel);
     while !clock.claim(number) {
-        // The clock has begun to answer because the time limit has passed. It will end the process.
+        // The time limit has passed, so the clock's thread is printing the answer. It then ends the
+        // process.
         std::thread::park();
     }
     if let Some(shown) = shown {
@@ -222,7 +223,6 @@ fn answer(options: &'static CallToolOptions, cancel: &Cancellation, clock: &Arc<
     message.exit_status(options, is_written)
 }
 
-/// Returns true if the text of an answer has colours.
 fn shows_colours(options: &CallToolOptions) -> bool {
     options.colours.shows_on(is_stdout_terminal())
 }
@@ -287,8 +287,8 @@ impl Message {
         said(answer.to_json_with(form, more), Medium::Json)
     }
 
-    /// Removes from the message what the terminal has already shown while the call ran. `rest` is
-    /// what it has not shown; `None` if the answer does not begin with what was shown.
+    /// Removes `shown`, which the terminal has shown while the call ran, from the message. `rest`
+    /// is the rest of the answer; `None` if the answer does not begin with `shown`.
     fn go_on(&mut self, shown: &str, rest: Option<String>) {
         if let Some(rest) = rest {
             self.text = rest.into_bytes();
@@ -359,8 +359,8 @@ fn explanation<'a>(options: &CallToolOptions, answer: &'a Answer<'_>) -> Option<
     }
 }
 
-/// Returns the exit status of a call. If a signal has cancelled it, that is the status that a shell
-/// would report.
+/// Returns the exit status of a call: 128 plus the signal's number if a signal has cancelled it, as
+/// in a shell.
 fn status(answer: &Answer<'_>, cancel: &Cancellation) -> u8 {
     match (answer.exit_status(), cancel.interruption()) {
         (130, Some(Interruption::Cancelled(signal))) => signal_status(signal),

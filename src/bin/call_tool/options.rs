@@ -46,8 +46,8 @@ pub(crate) fn options() -> Result<CallToolOptions, u8> {
             return Err(usage_error(&options.name, &conflict));
         }
     }
-    // If the variable is set in the user's `.env` file, it only applies to calls that look like a
-    // host's.
+    // A value from the user's `.env` file only applies to command lines such as a host uses: a
+    // tool's name alone.
     let chosen = variables::values("GEMINI_TOOLS_OUTPUT").into_iter();
     let mut chosen = chosen.filter(|chosen| is_as_by_host || chosen.file.is_none());
     if options.form.is_none()
@@ -72,8 +72,8 @@ pub(crate) fn options() -> Result<CallToolOptions, u8> {
 }
 
 impl CallToolOptions {
-    /// Returns true if there will be a single answer, printed at the end of the call, in no format
-    /// of another program.
+    /// Returns true if the command line makes one call, whose answer is printed at its end and in
+    /// one of our own forms.
     fn is_one_call(&self) -> bool {
         !self.batch
             && !self.stream
@@ -87,7 +87,7 @@ impl CallToolOptions {
         self.is_one_call() && !self.explain
     }
 
-    /// Refuses arguments that make no sense in the form of the answer.
+    /// Refuses arguments that contradict the form of the answer.
     ///
     /// # Errors
     ///
@@ -116,7 +116,7 @@ impl CallToolOptions {
             || self.has_selection()
     }
 
-    /// Returns true if only some files are checked.
+    /// Returns true if options limit which files are checked.
     pub(crate) fn has_selection(&self) -> bool {
         self.files_from.is_some() || self.changed.is_some() || self.changed_lines.is_some()
     }

@@ -1,4 +1,4 @@
-//! The only place that writes to the standard streams.
+//! Writes to the standard streams. Nothing else does, except that clap prints its help.
 
 use gemini_tools::output::{write_json, write_json_to_terminal, write_text};
 pub(crate) use gemini_tools_executables::start::warn;
@@ -6,7 +6,7 @@ use gemini_tools_executables::start::write_status;
 use std::io::IsTerminal;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
-/// Locked while something is written, so that lines are not mixed.
+/// Held during each write, so that lines of several threads are not mixed.
 static TURN: Mutex<()> = Mutex::new(());
 
 /// Returns true if standard output is a terminal. The system is asked only once per process.
@@ -31,8 +31,8 @@ pub(crate) fn print_json(line: &[u8], status: u8) -> u8 {
     if print(line, Medium::Json) { status } else { 1 }
 }
 
-/// Prints a text without interruption by others. Returns false if it can't be written; that the
-/// reader has exited does not count as a failure.
+/// Prints a text without interruption by other threads. Returns false if it can't be written; that
+/// the reader has exited does not count as a failure.
 pub(crate) fn print(text: &[u8], medium: Medium) -> bool {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     write(text, medium)

@@ -1,5 +1,5 @@
-//! `call_tool --propagate-status`: the process ends as the command of the call has ended, as `env`
-//! and `timeout` do.
+//! `call_tool --propagate-status`: exits with the status of the command that the call has run, as
+//! `env` and `timeout` do.
 
 use crate::options::CallToolOptions;
 use gemini_tools::answer::Answer;

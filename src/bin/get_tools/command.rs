@@ -1,4 +1,4 @@
-//! The command line of `get_tools`, for clap; `options` reads it.
+//! The command line of `get_tools`, as clap types. The module `options` parses it.
 
 #![expect(
     clippy::doc_markdown,

@@ -1,5 +1,6 @@
-//! `get_tools complete`: what a shell offers as completions of a call. The scripts in
-//! `completions/` run it at each tab, so no server is asked, and errors are ignored.
+//! `get_tools complete`: prints what a shell offers as completions of a `call_tool` command line.
+//! The scripts in `completions/` run it at each press of Tab, so it asks no MCP server, and ignores
+//! errors.
 
 use crate::print::print;
 use gemini_tools::builtin::summary;

@@ -1,7 +1,7 @@
 //! `get_tools completions`: completion scripts for shells.
 //!
-//! `scripts/generate` writes the scripts from the command lines, and a test fails if they are out of date. No generator
-//! is therefore part of an executable.
+//! `scripts/generate` writes the scripts from the command lines, and a test fails if they are out
+//! of date. The executables therefore need not contain a generator.
 
 use crate::print::{fail, print};
 

@@ -36,7 +36,8 @@ struct Report {
 
 pub(crate) fn run(as_json: bool, policies: &[String]) -> u8 {
     let root = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
-    // Opened with variables expanded, since paths of policy files may contain them.
+    // The project's settings have their variables expanded, since paths of policy files may contain
+    // some.
     let project = Project::open(&root);
     let mut options = PolicyOptions::default();
     options.policy = policies.iter().map(PathBuf::from).collect();

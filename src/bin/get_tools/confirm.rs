@@ -1,4 +1,4 @@
-//! Asking a person.
+//! Asks a person on the terminal.
 
 use crate::print::fail;
 use gemini_tools::process::tty::discard_typed_ahead;
@@ -7,8 +7,8 @@ use std::io::{BufRead, IsTerminal, Read, Write};
 
 const NOTHING_DONE: &str = "Nothing was done.";
 
-/// Checks that a person can be asked, if `asks`. `otherwise` says how to proceed without a
-/// question.
+/// Refuses a command that a model runs without a terminal and, if `asks` is true, any command
+/// without a terminal. `otherwise` tells the user how to proceed without a question.
 ///
 /// # Errors
 ///
@@ -38,7 +38,8 @@ fn answer_to(question: &str) -> Option<String> {
         .then(|| answer.trim().to_lowercase())
 }
 
-/// Asks for confirmation, if `asks`. `otherwise` says how to proceed without a question.
+/// Asks for confirmation if `asks` is true. `otherwise` tells the user how to proceed without a
+/// question.
 ///
 /// # Errors
 ///
@@ -61,7 +62,7 @@ pub(crate) fn confirm(question: &str, otherwise: &str, asks: bool) -> Result<(),
 ///
 /// # Errors
 ///
-/// Returns the status to exit with, if the user has agreed to none.
+/// Returns the status to exit with if the user agrees to no change or can't be asked.
 pub(crate) fn choose(
     shown: &[String],
     otherwise: &str,

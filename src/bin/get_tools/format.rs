@@ -51,7 +51,7 @@ impl Format {
         self == Format::default()
     }
 
-    /// Returns true if the format can contain kinds. Other APIs reject unknown keys.
+    /// Returns true if the format has a place for a tool's kind. Other APIs reject unknown keys.
     pub(crate) fn has_kinds(self) -> bool {
         !self.is_json() || self.is_gemini()
     }

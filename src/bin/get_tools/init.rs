@@ -233,8 +233,8 @@ fn notes(plan: &SetupPlan) -> String {
 struct ProjectBefore {
     scope: SetupScope,
     trust: Trust,
-    /// Set if the home directory is below the project. To trust the project would be to trust all
-    /// of the user's others.
+    /// Set if the home directory is below the project. Trusting the project would then trust all of
+    /// the user's other projects.
     holds_home: bool,
     brings: Vec<String>,
 }
@@ -254,7 +254,7 @@ impl ProjectBefore {
         matches!(self.trust, Trust::Untrusted(Distrust::Unknown))
     }
 
-    /// Returns true if trusting the project enables nothing but this change.
+    /// Returns true if trusting the project has no other effect than to put this change in force.
     fn may_be_trusted(&self) -> bool {
         self.scope == SetupScope::Project
             && self.is_unknown()
@@ -262,8 +262,8 @@ impl ProjectBefore {
             && self.brings.is_empty()
     }
 
-    /// Adds a note on why the project is not trusted as part of this. If it can be, the user is
-    /// asked, or [`done`] names the command.
+    /// Adds a note on why this run leaves the project untrusted. There is none if the run can trust
+    /// it: then the user is asked, or [`done`] names the command.
     fn note(&self, plan: &mut SetupPlan) {
         let how = "then trust it, with get_tools trust and in Gemini CLI (/permissions; without a terminal GEMINI_CLI_TRUST_WORKSPACE=true).";
         let note = match (&self.trust, self.scope) {
@@ -311,8 +311,8 @@ fn directory(root: &Path) -> Option<PathBuf> {
 fn own_directory() -> Option<PathBuf> {
     let own = std::env::current_exe().ok()?;
     let directory = own.parent()?;
-    // In a checkout, below `target/release` or `target/TARGET/release`, the launchers build what is
-    // missing.
+    // In a checkout, this executable is in `target/release` or `target/TARGET/release`. The
+    // settings then name the launchers in `bin`, which build missing executables.
     let checkouts = directory.ancestors().skip(2).take(2);
     let mut launchers = checkouts.map(|checkout| checkout.join("bin"));
     let launchers = launchers.find(|bin| {

@@ -1,5 +1,5 @@
-//! `get_tools lint`: checks the tools of the user, the project and MCP servers, or tools, printed
-//! declarations and rules of checks in files.
+//! `get_tools lint`: checks the tools of the user, the project and MCP servers, or the files that
+//! are named: tools, printed declarations, and rule files of `call_tool --check`.
 
 use crate::command::{LintFormat, LintOptions};
 use crate::print::{fail, print};

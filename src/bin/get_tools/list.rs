@@ -19,8 +19,9 @@ use serde_json::json;
 use std::cell::RefCell;
 use std::io::IsTerminal;
 
-/// Names of our tools that qwen-code 0.24 takes for old names of its own tools, with the new ones.
-/// It runs its own tool when a model calls either, unless ours has the new name as well.
+/// Names of our tools that qwen-code 0.24 takes for old names of its own tools, each with the new
+/// name. When a model calls either name, qwen-code runs its own tool, unless ours is declared under
+/// the new name as well.
 const NAMES_IN_QWEN: [(&str, &str); 2] =
     [("replace", "edit"), ("search_file_content", "grep_search")];
 
@@ -54,7 +55,7 @@ fn try_run(options: &GetToolsOptions) -> Result<u8, u8> {
         mode: mode_from_env(),
         names: RefCell::default(),
     };
-    // All other formats are derived from Gemini's, and show the kind.
+    // All other formats are derived from Gemini's declarations, and need the kind.
     let with_kinds = options.kinds || !format.is_gemini();
     let mut list = built_in(&shown, format.is_gemini() && is_in_qwen(), with_kinds);
     let custom = Custom::open(home.as_deref(), &root, &settings.trust).declarations(
@@ -68,7 +69,8 @@ fn try_run(options: &GetToolsOptions) -> Result<u8, u8> {
     if options.mcp || options.refresh || is_set("GEMINI_TOOLS_MCP") {
         let roots = std::slice::from_ref(&root);
         if let Some(mcp) = Mcp::open(&settings, home.as_deref(), &root, roots) {
-            // Whoever asks for kinds judges calls, and people look at a list: both need all of them.
+            // A host that asks for kinds decides about calls, and a person reads a list: both need
+            // all tools.
             let is_for_model = format.is_json() && !options.kinds;
             let limit = is_for_model.then(|| settings.mcp.search_above());
             let tools = mcp_tools(&shown, &mcp, &custom.names);
@@ -139,9 +141,9 @@ struct Selection<'a> {
 }
 
 impl Selection<'_> {
-    /// Warns of globs that match no tool. It is safe to do so in a pipe, too: both versions of
-    /// Gemini CLI that the tests use ignore the standard error of a discovery command that
-    /// succeeds.
+    /// Warns of globs in `--only` and `--exclude` that match no tool. This is safe in a pipe, too:
+    /// both versions of Gemini CLI that the tests use ignore the standard error of a discovery
+    /// command that succeeds.
     fn warn_of_globs(&self) {
         let names = self.names.borrow();
         let only = self.options.only.iter().flatten();

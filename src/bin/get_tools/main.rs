@@ -26,7 +26,7 @@ use command::GetToolsOptions;
 use gemini_tools_executables::start::{self, Peers};
 use std::process::ExitCode;
 
-// For each size of block, musl's own allocator maps memory, which would take a fifth of the time of
+// musl's own allocator maps memory for each size of block, which would take a fifth of the time of
 // a listing.
 #[cfg(target_env = "musl")]
 #[global_allocator]
@@ -37,7 +37,7 @@ fn main() -> ExitCode {
 }
 
 fn run() -> u8 {
-    // The host starts this without arguments and waits for it. In that case nothing needs to be
+    // A host starts this program without arguments and waits for it. Then nothing needs to be
     // parsed.
     if std::env::args_os().len() <= 1 {
         return list::run(&GetToolsOptions::default());

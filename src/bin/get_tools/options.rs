@@ -10,7 +10,7 @@ use clap::error::{ContextKind, ContextValue};
 use gemini_tools_executables::start::{refuse, write_status};
 use std::env::args_os;
 
-/// If the command line names an unknown host, adds to the error what any MCP host needs.
+/// If the error is about the value of `--host`, adds to it how to set up any other MCP host.
 fn advise_on_hosts(error: &mut clap::Error) {
     const ADVICE: &str = "any other MCP host needs an entry with the command serve_tools and no arguments, over stdio; \
          docs/other-hosts.md has examples";
@@ -69,8 +69,8 @@ fn complete() -> Option<u8> {
     Some(complete::run(names.first().map(String::as_str), describes))
 }
 
-/// Interprets words that are not a subcommand: `help`, `list`, or the name of a tool. Returns the
-/// exit status, or `None` if they mean nothing.
+/// Interprets a command line that clap has rejected: `help`, `list`, or the name of a tool. Returns
+/// the exit status, or `None` if it is none of these.
 fn guess(words: &[String]) -> Option<u8> {
     let [first, rest @ ..] = words else {
         return None;

@@ -1,5 +1,5 @@
-//! `get_tools serve`: becomes `serve_tools`, so that `npx gemini-tools serve` starts the server: npx and uvx run the
-//! one command of a package that has the package's name.
+//! `get_tools serve`: becomes `serve_tools`, so that `npx gemini-tools serve` starts the server:
+//! npx and uvx run the one command of a package that has the package's name.
 
 use crate::print::fail;
 use gemini_tools::network::link::helper;

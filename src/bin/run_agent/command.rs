@@ -1,4 +1,4 @@
-//! The command line of `run_agent`, for clap; `options` reads it.
+//! The command line of `run_agent`, as clap types. The module `options` parses it.
 
 #![expect(
     clippy::doc_markdown,

@@ -112,8 +112,8 @@ impl<'a> Setup<'a> {
     }
 
     /// Refuses a name in `--allowed-tools` that no tool has. Otherwise the calls that it was meant
-    /// to allow would be refused one by one. A missing tool of an MCP server is only a warning,
-    /// since the server may be down.
+    /// to allow would be refused one by one. If the name begins with that of an MCP server, there
+    /// is only a warning, since the server may be down.
     fn check_allowed(&self, pair: &Pair) -> Result<(), SessionError> {
         let none = Map::new();
         for entry in &self.options.allowed {
@@ -153,8 +153,9 @@ impl<'a> Setup<'a> {
         Ok(())
     }
 
-    /// Returns the commands of the session: the pair that options or settings name, and ours in
-    /// addition, as Gemini CLI has its own tools in addition to discovered ones.
+    /// Returns the discovery and call commands of the session: the pair that options or settings
+    /// name, and in addition our own, as Gemini CLI has its own tools in addition to discovered
+    /// ones.
     fn commands(&self) -> Result<Commands, SessionError> {
         let own = |arguments: Vec<String>| {
             own_directory().map(|directory| OwnCommands {

@@ -62,8 +62,8 @@ fn report_unwritten(error: &io::Error) {
     }
 }
 
-/// Returns the observers of the session. The one for standard output comes first, since it must end
-/// its line before another writes to the same terminal.
+/// Returns the observers of the session. That for standard output comes first, since it must end
+/// its line before another observer writes to the same terminal.
 pub(crate) fn observers(
     options: &RunAgentOptions,
     go_on: Option<String>,
@@ -94,8 +94,8 @@ pub(crate) fn observers(
     observers
 }
 
-/// Detects changes that a foreign pair of commands makes to files that need trust. Our own commands
-/// do so themselves.
+/// Detects changes that the calls of another program's call command make to files that need trust.
+/// Our own `call_tool` detects its changes itself.
 #[derive(Debug)]
 pub(crate) struct TrustObserver(pub(crate) TrustWatch);
 
@@ -112,8 +112,8 @@ impl Observer for TrustObserver {
     }
 }
 
-/// Returns true if a status line can be redrawn. The output of a CI job is stored and read later,
-/// where it would not be erased.
+/// Returns true if a status line can be redrawn. In the stored output of a CI job, old status lines
+/// would not be erased.
 fn is_live() -> bool {
     let is_ci = std::env::var_os("CI").is_some_and(|ci| !ci.is_empty() && ci != "false");
     !is_dumb() && !is_ci

@@ -1,4 +1,4 @@
-//! The command line of `serve_tools`, for clap; `options` reads it.
+//! The command line of `serve_tools`, as clap types. The module `options` parses it.
 
 use clap::Parser;
 use gemini_tools::serve::DEFAULT_ADDRESS;

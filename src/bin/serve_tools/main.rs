@@ -1,5 +1,5 @@
-//! `serve_tools`: our tools as an MCP server, over the standard streams or HTTP, and the connections
-//! to other servers (`--connect`).
+//! `serve_tools`: serves our tools over MCP, on the standard streams or over HTTP, and connects to
+//! other MCP servers (`--connect`).
 
 mod command;
 mod options;

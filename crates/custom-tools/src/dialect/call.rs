@@ -129,8 +129,8 @@ impl DialectRequest {
 }
 
 impl DialectCall {
-    /// Returns true if the call is of the tool `name`, even if one of the two names was changed to fit
-    /// an API.
+    /// Returns true if the call is of the tool `name`, even if one of the two names was changed to
+    /// fit an API.
     pub fn is_of(&self, name: &str) -> bool {
         let (own, other) = (bare_name(&self.name), bare_name(name));
         own == other

@@ -1,9 +1,9 @@
 //! Converts declarations, names, calls and results of tools to and from the formats of other hosts
 //! and APIs.
 //!
-//! This module knows the formats, and the names and schemas that each API accepts. Names of arguments
-//! that had to be changed for an API are restored in calls ([`restore`]). The limits are those that
-//! the APIs state when they reject a request.
+//! This module knows the formats, and the names and schemas that each API accepts. Names of
+//! arguments that had to be changed for an API are restored in calls ([`restore`]). The limits are
+//! those that the APIs state when they reject a request.
 //!
 //! # Example
 //!

@@ -4,7 +4,7 @@ use gemini_tools_core::answer::Answer;
 use gemini_tools_core::message::{Blob, Part};
 use serde_json::{Value, json};
 
-/// Stands for an empty text in an API that does not accept one.
+/// Replaces an empty text in APIs that do not accept one.
 const NOTHING: &str = "(no output)";
 
 const IMAGES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];

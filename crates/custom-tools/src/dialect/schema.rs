@@ -1,9 +1,9 @@
 //! Adapts schemas of arguments to what an API accepts.
 //!
-//! `OpenAI` and Anthropic reject `allOf`, `anyOf` and `oneOf` at the top level of a schema. `OpenAI`
-//! also rejects a top level without properties and an array without a schema for its items, and
-//! Anthropic names of properties with characters other than letters, digits, `_`, `.` and `-`. Any of
-//! these makes the whole request fail.
+//! `OpenAI` and Anthropic reject `allOf`, `anyOf` and `oneOf` at the top level of a schema.
+//! `OpenAI` also rejects a top level without properties and an array without a schema for its
+//! items. Anthropic also rejects names of properties with characters other than letters, digits,
+//! `_`, `.` and `-`. Any of these makes the whole request fail.
 
 use super::Dialect;
 use gemini_tools_core::names::{hashed, may_be_mapped, with_underscores};
@@ -51,8 +51,8 @@ fn is_of(node: &Map<String, Value>, name: &str) -> bool {
     }
 }
 
-/// Merges the properties of `allOf`, `anyOf` and `oneOf` into those of the top level. The tool still
-/// checks the arguments by its own schema.
+/// Merges the properties of `allOf`, `anyOf` and `oneOf` into those of the top level. The tool
+/// still checks the arguments by its own schema.
 fn flatten(schema: &mut Value) {
     let Some(root) = schema.as_object_mut() else {
         return;

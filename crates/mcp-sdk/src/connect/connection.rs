@@ -29,7 +29,8 @@ use tokio::sync::{OnceCell, watch};
 use tokio::time::{Instant, timeout, timeout_at};
 use url::Url;
 
-/// The most tools or resources accepted from one server. A buggy server may send pages for ever.
+/// The number of tools or resources of one server after which no further page is requested. A buggy
+/// server may send pages for ever.
 const MAX_ITEMS: usize = 5000;
 
 const MAX_PAGES: usize = 500;
@@ -47,7 +48,7 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
 /// How long a server's exit status and last output are waited for after it has closed its streams.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How often one request may be repeated because the server wants more input before it answers.
+/// How often one request is sent, at most, to a server that answers with requests for input.
 const MAX_ROUNDS: usize = 10;
 
 type Service = RunningService<RoleClient, Handler>;
@@ -118,7 +119,8 @@ impl Connection {
         };
         *lock(refusal) = Some(first.message.clone());
         // The server may only know the newest protocol version, which has another handshake. If
-        // that fails as well, the first error says more than that of the guess.
+        // that fails as well, the first error is reported, because the second handshake was only a
+        // guess.
         let second = Self::greet_as(connect, handler, true, aside).await;
         second.map_err(|_| first)
     }
@@ -389,7 +391,7 @@ impl Connection {
                     FailureKind::TimedOut => "the time limit was reached",
                     _ => "the call was cancelled",
                 };
-                // A server that does not read its input must not delay us.
+                // A server that does not read its input must not delay the answer.
                 let _ = timeout(CANCELLING, handle.cancel(Some(reason.to_owned()))).await;
                 let aside = self.aside.description(false);
                 Err(Problem::new(
@@ -429,8 +431,8 @@ impl Connection {
         }
     }
 
-    /// Returns how the server ended, with its last output. The result is computed once: all calls
-    /// that the end has cut short report the same.
+    /// Describes how the server ended, with its last output. This is determined once, so that all
+    /// calls that were running at the end report the same.
     async fn end_in_words(&self) -> String {
         let words = self.end.get_or_init(|| async {
             let mut message = describe_end(&self.process, &self.aside).await;
@@ -449,7 +451,7 @@ impl Connection {
         }
         let process = lock(&self.process).take();
         let Some(mut process) = process else { return };
-        // This blocks, and other servers are ended at the same time.
+        // This blocks, and must not delay the end of other servers.
         let ended = tokio::task::spawn_blocking(move || {
             if !process.wait(BY_ITSELF) {
                 process.end(GRACE);
@@ -468,7 +470,7 @@ async fn describe_end(process: &Mutex<Option<PipedProgram>>, aside: &StrayOutput
                 process.is_gone();
                 process.ending()
             }
-            // It is reached by HTTP, or is being ended already.
+            // The server is reached by HTTP, or is being ended already.
             None => return "it closed the connection before it answered".to_owned(),
         };
         if let Some(fault) = aside.fault() {

@@ -1,4 +1,5 @@
-//! Handles a server's own requests and notifications: for the roots, and of progress.
+//! Handles what a server sends by itself: requests for the roots, and notifications of progress and
+//! of changed tools.
 
 #![expect(deprecated, reason = "servers of today ask for roots")]
 
@@ -42,7 +43,8 @@ impl Handler {
     }
 
     /// Returns the answer to a request that a server makes within a result; `None` for requests
-    /// this client does not support. Forms are declined, since there is no user to fill them in.
+    /// that this client does not support. Forms are declined, since there is no user to fill them
+    /// in.
     pub(super) fn answer(&self, method: &str) -> Option<Value> {
         match method {
             "roots/list" => serde_json::to_value(self.roots()).ok(),
@@ -71,7 +73,7 @@ impl ClientHandler for Handler {
         let mut capabilities = ClientCapabilities::default();
         capabilities.roots = Some(RootsCapabilities::default());
         let own = Implementation::new("gemini-tools", env!("CARGO_PKG_VERSION"));
-        // The newest version that begins with `initialize`, which today's servers expect.
+        // The newest protocol version that begins with `initialize`, which today's servers expect.
         ClientConfig::new(capabilities, own)
             .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
     }

@@ -50,9 +50,9 @@ pub(super) fn reason(e: &reqwest::Error) -> String {
     }
 }
 
-/// Creates a client for one server. It uses the proxy of the environment, except for this machine
-/// itself. A redirect is followed only if it stays within the origin and keeps the method and body,
-/// so that headers with secrets never reach another host.
+/// Creates a client for one server. It uses the proxy that the environment names, except for
+/// servers on this machine. A redirect is followed only if it stays within the origin and keeps the
+/// method and body, so that headers with secrets never reach another host.
 pub(super) fn client(url: &Url) -> Result<reqwest::Client, String> {
     let redirects = Policy::custom(|attempt| {
         let status = attempt.status().as_u16();
@@ -70,7 +70,7 @@ pub(super) fn client(url: &Url) -> Result<reqwest::Client, String> {
         .connect_timeout(Duration::from_secs(CONNECT_SECS))
         .redirect(redirects)
         // Reusing a connection whose last response was not read to its end costs about 40 ms. The
-        // SDK's own client does the same.
+        // SDK's own client does not reuse connections either.
         .pool_max_idle_per_host(0);
     if is_local(url) {
         builder = builder.no_proxy();

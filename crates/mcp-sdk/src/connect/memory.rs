@@ -1,10 +1,11 @@
-//! Limits of this process, so that a hostile page or source file can end this helper and nothing else.
+//! Limits the resources of this process, so that a hostile web page or source file can crash this
+//! helper and nothing else.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::sync::Once;
 
-/// The memory, in bytes, that all web tasks together may use in addition to what the process has
-/// when the first one begins. The reserved stack of a parser's thread counts in full.
+/// The memory, in bytes, that all web tasks and parsers together may use in addition to what the
+/// process has when the first one begins. The reserved stack of a parser's thread counts in full.
 const MAX_BYTES: u64 = 384 * 1024 * 1024;
 
 pub(crate) fn limit_once() {
@@ -12,13 +13,13 @@ pub(crate) fn limit_once() {
     LIMITED.call_once(limit);
 }
 
-/// Keeps this process from opening files and connections besides those that it has.
+/// Prevents this process from opening files and connections from now on.
 pub(crate) fn open_nothing_more() {
     let none = Rlimit {
         current: Some(0),
         maximum: Some(0),
     };
-    // Lowering a limit is refused to nobody.
+    // Every process may lower its limits, so this can't fail.
     let _ = setrlimit(Resource::Nofile, none);
 }
 
@@ -31,6 +32,6 @@ fn limit() {
     let bytes = pages * rustix::param::page_size() as u64 + MAX_BYTES;
     let maximum = getrlimit(Resource::Data).maximum;
     let current = Some(maximum.map_or(bytes, |most| most.min(bytes)));
-    // This fails only if a lower limit is in force already.
+    // This can't fail, because the new soft limit is not above the hard limit.
     let _ = setrlimit(Resource::Data, Rlimit { current, maximum });
 }

@@ -1,11 +1,11 @@
-//! The implementation of `serve_tools --connect`: connections to MCP servers, by means of the official SDK, and the
-//! tasks of built-in tools that need the network, by means of `gemini-tools-net`, or a parser, by means of
-//! `gemini-tools-syntax`.
+//! The implementation of `serve_tools --connect`: connections to MCP servers, by means of the
+//! official SDK, and the tasks of built-in tools that need the network (`gemini-tools-net`) or a
+//! parser (`gemini-tools-syntax`).
 //!
 //! Requests arrive as JSON lines on standard input, and answers are written as JSON lines to
-//! standard output (see `wire`). A server is connected to when it is first needed. At the end of
-//! the input, all servers are ended with all their descendants. That also happens if this process
-//! is killed, because each server runs under a supervisor.
+//! standard output (`network::wire` in `gemini-tools-process`). A server is connected to when it is
+//! first needed. At the end of the input, all servers are ended with all their descendants. That
+//! also happens if this process is killed, because each server runs under a supervisor.
 //!
 //! The caller decides which servers there are and whether a call may be made.
 //!
@@ -79,8 +79,9 @@ impl Problem {
     }
 }
 
-/// Parses a server's message. Results are kept as plain JSON: the SDK's types reject what is older
-/// or newer than they are, and one unknown element would make a whole list unreadable.
+/// Parses a server's message. Results, except those of a handshake, are kept as plain JSON: the
+/// SDK's types reject what is older or newer than they are, and one unknown element would make a
+/// whole list unreadable.
 fn parse_message(text: &[u8]) -> Result<RxJsonRpcMessage<RoleClient>, JsonError> {
     json::check_message(text)?;
     let mut value: Value = json::read_unlimited(text)?;
@@ -148,7 +149,7 @@ impl Server {
         }
         if let Some(old) = slot.take() {
             tokio::spawn(async move { old.end().await });
-            // After a restart the server may be another version with other tools.
+            // After a restart, the server may be of another version with other tools.
             self.handler.say_changed();
         }
         let new = Connection::open(&self.connect, self.handler.clone(), until).await?;
@@ -158,7 +159,7 @@ impl Server {
     }
 }
 
-/// Cancels a running request or task, by its id.
+/// The functions that cancel running requests and tasks, by id.
 type Cancels = Arc<Mutex<HashMap<u64, Box<dyn FnOnce() + Send>>>>;
 
 #[derive(Default)]
@@ -168,7 +169,8 @@ struct Hub {
     tasks: JoinSet<()>,
 }
 
-/// Serves requests until the end of the input. Returns the exit status.
+/// Serves requests until standard input ends. Returns the exit status: 0, 1 without an async
+/// runtime, or 2 if standard input can't be read.
 pub fn run() -> u8 {
     // Ctrl-C in the terminal is for the process that has started this one.
     gemini_tools_process::own::leave_terminal();
@@ -177,7 +179,7 @@ pub fn run() -> u8 {
         .build();
     let Ok(runtime) = runtime else { return 1 };
     let status = runtime.block_on(serve());
-    // A pending name lookup would otherwise delay the exit.
+    // A pending DNS lookup would otherwise delay the exit.
     runtime.shutdown_timeout(Duration::ZERO);
     status
 }
@@ -308,8 +310,8 @@ impl Hub {
     }
 }
 
-/// Starts a thread that parses a text, in a process that can open nothing from then on:
-/// the grammars are C, and the text may be made to find faults in them.
+/// Starts a thread that parses a text. From then on this process can open no files or connections:
+/// the parsers' grammars are C code, and the text may be crafted to exploit a fault in them.
 fn start_syntax(request: SyntaxRequest) {
     memory::limit_once();
     memory::open_nothing_more();

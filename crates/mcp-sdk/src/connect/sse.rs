@@ -116,8 +116,8 @@ impl Transport<RoleClient> for Sse {
     }
 }
 
-/// Parses events from the response's body. [`Events::next`] may be dropped while it waits; events
-/// are then not lost.
+/// Parses events from the response's body. The future of [`Events::next`] may be dropped while it
+/// waits, without losing events.
 struct Events {
     answer: Option<reqwest::Response>,
     parser: genai::Events,

@@ -39,14 +39,14 @@ use std::sync::{Arc, Mutex};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::unix::pipe::{self, Receiver as Reader};
 
-/// The most bytes of output that are not messages before the server is given up.
+/// The most bytes of output other than messages; if there are more, the connection ends.
 const MAX_GARBAGE_BYTES: usize = 1024 * 1024;
 
 const TAIL_BYTES: usize = 2000;
 
 const CHUNK_BYTES: usize = 64 * 1024;
 
-/// What a server prints besides messages, to explain a failure.
+/// The output of a server other than messages, which may explain a failure.
 #[derive(Debug, Clone, Default)]
 pub(super) struct StrayOutputLog(Arc<Mutex<StrayOutput>>);
 
@@ -237,7 +237,7 @@ impl Transport<RoleClient> for Stdio {
                 return None;
             }
             self.line.clear();
-            // A large message must not occupy memory until the connection ends.
+            // Otherwise the memory of a large message would stay in use until the connection ends.
             self.line.shrink_to(CHUNK_BYTES);
             if let Ok(message) = message {
                 return Some(message);

@@ -1,4 +1,5 @@
-//! Asks the client: its user, to approve a call, through the protocol's elicitation, and what own tools want to know.
+//! Sends requests to the client: to have its user approve a call, by the protocol's elicitation,
+//! and for input that a custom tool asks for.
 
 use gemini_tools_core::json;
 use gemini_tools_core::tool::{GivenInput, InputSource, ToolError, WantedInput};
@@ -14,8 +15,8 @@ use serde_json::{Map, Value};
 use std::sync::mpsc::SyncSender;
 use tokio::sync::mpsc::Sender;
 
-/// A longer question, in characters, is refused: nobody would read it, and what is not read is not
-/// approved.
+/// The most characters of a question. A call with a longer one is refused: nobody would read it,
+/// and what was not read was not approved.
 const MAX_SHOWN_CHARS: usize = 50_000;
 
 const FIELD: &str = "decision";
@@ -99,11 +100,13 @@ pub(super) fn cant_be_asked() -> ToolError {
         .with_hint("Use a client that declares elicitation, sampling or roots, whichever the tool asks for.")
 }
 
-/// Returns those of a tool's requests that the client can answer, and the capabilities that it lacks for the others.
+/// Returns those of a tool's requests that the client can answer, and the capabilities that all of
+/// them need, whether or not the client has them.
 ///
 /// # Errors
 ///
-/// Returns an error if a request is none of the protocol's, or has the name of one of this server's own.
+/// Returns an error if a request is not of a kind that the protocol has, or has a name that this
+/// server uses itself.
 pub(super) fn answerable(
     wanted: Map<String, Value>,
     client: &ClientCapabilities,
@@ -191,7 +194,7 @@ impl Text {
         })
     }
 
-    /// Parses an answer. Anything but one of the choices counts as a no.
+    /// Parses the user's answer. Anything but one of the choices counts as a no.
     pub(super) fn reply(&self, result: &ElicitResult) -> ApprovalReply {
         let decision = result
             .content

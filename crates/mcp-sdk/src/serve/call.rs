@@ -29,7 +29,7 @@ const LABELS_CHARS: usize = 1000;
 /// which is also in our settings.
 const TAG_CHARS: usize = 100;
 
-/// The most characters of a task's state, which is the last line of the output.
+/// The most characters of a task's status message, which is the last line of the output.
 const MAX_STATUS_CHARS: usize = 200;
 
 #[derive(Clone)]
@@ -41,19 +41,21 @@ pub(super) struct Call {
     pub(super) answer_limit: Option<AnswerLimit>,
     /// True if the client's user may be asked to approve the call.
     pub(super) may_ask: bool,
-    /// What the client has answered to the results that asked it; `None` if it is asked while the call waits.
+    /// The client's answers so far, if the protocol version lets a server ask only by results;
+    /// `None` if the client can be sent requests while the call waits.
     pub(super) said: Option<Answers>,
     pub(super) client: ClientCapabilities,
     pub(super) is_alone: bool,
     pub(super) told: Option<u64>,
-    /// True if the client wants the output as messages of its log.
+    /// True if the client wants the output as log messages.
     pub(super) logs: bool,
     pub(super) least_sandbox: Option<SandboxMode>,
 }
 
 impl Call {
-    /// Returns the longest answer that the client passes to its model uncut. Gemini CLI takes its
-    /// limit from the settings that we read, too.
+    /// Returns the longest answer that the client passes to its model uncut; `None` if no limit is
+    /// known. `of_settings` is the limit in the settings, in characters. It counts for Gemini CLI,
+    /// which reads the same settings.
     fn client_limit(&self, of_settings: Option<usize>) -> Option<AnswerLimit> {
         let is_gemini_cli = self.host.is_some_and(ClientHost::is_gemini_cli);
         let shared = of_settings.filter(|_| is_gemini_cli);
@@ -62,7 +64,8 @@ impl Call {
         self.answer_limit.or(shared)
     }
 
-    /// Connects the call with the client for what tools ask, and returns the way to its user for approval.
+    /// Lets the call's tool ask the client for input, and returns the prompt by which the client's
+    /// user approves the call; `None` if the user may not be asked.
     fn connect(
         &self,
         asked: mpsc::Sender<Question>,
@@ -85,10 +88,10 @@ impl Call {
     }
 }
 
-/// The task that a call has become, if any.
+/// The MCP task that a call has become; `None` until then.
 pub(super) type OwnTask = watch::Receiver<Option<TaskContext>>;
 
-/// The response, and the project if its tools have changed, so that the client may have to be told.
+/// The response, and the project if its tools may differ from those that the client knows.
 pub(super) type Outcome = (CallToolResponse, Option<Arc<Project>>);
 
 /// Makes a call.
@@ -118,11 +121,11 @@ pub(super) async fn run(
         .unwrap_or_else(|e| Ok((content::refused(&e, structured).into(), None)))
 }
 
-/// What passes between a call and its client while it runs.
+/// The channels between a running call and its client.
 pub(super) struct Talk {
     questions: mpsc::Receiver<Question>,
     task: OwnTask,
-    /// The name by which output goes to the client's log, if it does.
+    /// The logger's name for output in the client's log; `None` if the client wants none.
     logger: Option<String>,
 }
 
@@ -149,7 +152,7 @@ pub(super) async fn attend<T: Send + 'static>(
     let token = context.meta.get_progress_token();
     let live = Arc::new(Live::default());
     let mut cx = Context::new(cancel.clone(), false);
-    // Without a sender, there are no questions, and it never becomes a task.
+    // Without senders, the call has no questions and never becomes a task.
     let talk = talk.unwrap_or_else(|| Talk {
         questions: mpsc::channel(1).1,
         task: watch::channel(None).1,
@@ -268,7 +271,8 @@ impl RunningCall<'_> {
         }
     }
 
-    /// Sends the output since the last report as a progress notification. That of a task is its state.
+    /// Sends the output since the last report to the client's log and as a progress notification.
+    /// If the call is a task, its last line becomes the task's status message instead.
     async fn report(&mut self) {
         let Some((text, count)) = self.live.take() else {
             return;
@@ -289,7 +293,7 @@ impl RunningCall<'_> {
         // The protocol requires that progress increases.
         self.told = (self.told + 1.0).max(count as f64);
         let progress = ProgressNotificationParam::new(token.clone(), self.told).with_message(text);
-        // A client that is gone is seen elsewhere.
+        // That the client has disconnected is noticed elsewhere.
         let _ = self.context.peer.notify_progress(progress).await;
     }
 
@@ -303,7 +307,8 @@ impl RunningCall<'_> {
     }
 }
 
-/// Waits until the client cancels the request, or else the task that it has become: a request ends with its response.
+/// Waits until the client cancels the call: its request or, once the call is a task, that task,
+/// because the request then has its response.
 async fn cancelled(task: &mut OwnTask, context: &RequestContext<RoleServer>) {
     let task = tokio::select! {
         biased;

@@ -14,7 +14,7 @@ use tokio::time::{sleep, timeout};
 
 const NOTIFY_LIMIT: Duration = Duration::from_secs(2);
 
-/// How often the tools are checked for changes while a client listens.
+/// The pause between two checks for changed tools while a client listens.
 const PAUSE: Duration = Duration::from_secs(2);
 
 #[derive(Default)]
@@ -43,7 +43,7 @@ impl KnownTools {
         };
         if self.get() != Some(now) {
             self.set(now);
-            // A client that is gone is seen elsewhere.
+            // That the client has disconnected is noticed elsewhere.
             let _ = peer.notify_tool_list_changed().await;
         }
     }
@@ -67,7 +67,7 @@ pub(super) async fn follow(
         return subscription.cancelled().await;
     }
     loop {
-        // A project that can't be opened now is tried again.
+        // If the project can't be opened now, the next round tries again.
         if let Some(now) = look(server, audience, known).await {
             let is_other = known.is_some_and(|known| known != now);
             known = Some(now);

@@ -2,9 +2,9 @@
 //!
 //! Codex runs MCP servers outside of its sandbox. An approved call could therefore write although
 //! the user has started Codex with `--sandbox read-only`. Each call names the sandbox mode of its
-//! turn (seen in Codex 0.171), and our commands get at least that sandbox. The mode is ignored if
-//! the user has not chosen it: in an untrusted folder it is `read-only` by default, but tools that
-//! the user approves must work there.
+//! turn (seen in Codex 0.171), and commands that our tools run get at least that sandbox. The mode
+//! is ignored if the user has not chosen it: in an untrusted folder it is `read-only` by default,
+//! but tools that the user approves must work there.
 
 use gemini_tools_core::client_host::{AnswerLimit, ClientHost};
 use gemini_tools_core::tool::SandboxMode;

@@ -31,10 +31,11 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-/// How long a list may be kept. Its files can change at any time, and only who listens to changes is told of them.
+/// How long a client may cache a list, in milliseconds. Files on which it depends can change at any
+/// time, and only clients that subscribe to changes are notified.
 const LIST_TTL_MS: u64 = 60_000;
 
-/// How long may be kept what is the same as long as the process lives.
+/// How long a client may cache what does not change while this process runs, in milliseconds.
 const OWN_TTL_MS: u64 = 60 * 60 * 1000;
 
 const ROOTS_LIMIT: Duration = Duration::from_secs(5);
@@ -53,7 +54,7 @@ pub(super) struct Connection {
     is_alone: bool,
     roots: tokio::sync::Mutex<ClientRoots>,
     told: KnownTools,
-    /// The tool list before the client subscribed. Changes since then are announced.
+    /// The fingerprint of the tool list before the client subscribed. Later changes are announced.
     baseline: KnownTools,
     log: ClientLog,
 }
@@ -120,8 +121,8 @@ impl Connection {
         roots::directories(uris).map(Arc::new)
     }
 
-    /// Returns the roots for which tools are listed. Since protocol version 2026-07-28 the list
-    /// must be the same for all clients, so that their roots don't count.
+    /// Returns the roots for which tools are listed. Since protocol version 2026-07-28, the list
+    /// must be the same for all clients and therefore does not depend on their roots.
     async fn roots_of_list(&self, context: &RequestContext<RoleServer>) -> Roots {
         if asks_by_results(context) {
             return Ok(Arc::default());
@@ -199,7 +200,8 @@ impl Connection {
         self.with_project(roots, context, read).await
     }
 
-    /// Returns something of the tools that the client is given in other forms too.
+    /// Runs `find` on the project. It is used for tools that are also offered as prompts or
+    /// resources.
     async fn offered<T: Send + 'static>(
         &self,
         context: &RequestContext<RoleServer>,
@@ -210,7 +212,8 @@ impl Connection {
         self.with_project(roots, context, find).await
     }
 
-    /// Reads a resource that is the answer of a tool, or returns what the tool asks first.
+    /// Reads a resource by calling the tool whose answer it is. Returns the contents, or the tool's
+    /// questions if it has to ask the client first.
     async fn read_by_tool(
         &self,
         request: ReadResourceRequestParams,
@@ -228,7 +231,7 @@ impl Connection {
         Ok(answered.map(|result| offers::contents(result, &request.uri)))
     }
 
-    /// Makes a call whose answer is the content of another result, so that it can't become a task.
+    /// Makes a call whose answer becomes part of another result, so that it can't become a task.
     ///
     /// # Errors
     ///
@@ -292,7 +295,8 @@ impl Connection {
         let (response, changed) = run.await?;
         if let Some(project) = changed {
             let audience = self.audience(context);
-            // Registered with the clock, so that the end of the server waits for it.
+            // Registered with the clock, so that the server does not end before the client is
+            // notified.
             let cancel = with_time_limit(&Cancellation::default());
             let _running = self.server.clock.watch(&cancel, |_| {});
             self.told
@@ -307,7 +311,8 @@ fn asks_by_results(context: &RequestContext<RoleServer>) -> bool {
     rounds::are_needed(context.protocol_version().as_ref())
 }
 
-/// Returns how long a list may be kept. Clients of older versions don't know of it.
+/// Returns how long a list may be cached, in milliseconds; `None` for protocol versions without
+/// such a field.
 fn list_ttl(context: &RequestContext<RoleServer>) -> Option<u64> {
     asks_by_results(context).then_some(LIST_TTL_MS)
 }

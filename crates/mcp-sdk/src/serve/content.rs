@@ -76,7 +76,8 @@ fn push(tool: &str, part: &Part, blocks: &mut Vec<ContentBlock>) {
             Some("image") => ContentBlock::image(data, mime),
             Some("audio") => ContentBlock::audio(data, mime),
             _ => {
-                // The protocol requires a URI. This one can't be read.
+                // The protocol requires a URI. This one only serves as a name; nothing can be read
+                // by it.
                 let uri = format!("tool-result:{tool}/{}", blocks.len());
                 let contents = ResourceContents::blob(data, uri).with_mime_type(mime);
                 ContentBlock::resource(contents)

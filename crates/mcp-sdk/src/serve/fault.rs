@@ -55,7 +55,8 @@ macro_rules! refuse_what_is_not_declared {
 }
 pub(super) use refuse_what_is_not_declared;
 
-/// Rejects a page cursor: the list of tools has a single page, so no cursor was ever issued.
+/// Rejects a page cursor: every list of this server has a single page, so no cursor was ever
+/// issued.
 pub(super) fn refuse_cursor(request: Option<PaginatedRequestParams>) -> Result<(), ErrorData> {
     match request.and_then(|request| request.cursor) {
         Some(cursor) => {
@@ -66,8 +67,8 @@ pub(super) fn refuse_cursor(request: Option<PaginatedRequestParams>) -> Result<(
     }
 }
 
-/// Returns the error for text that is not a valid message, and the request's id if there is one, so
-/// that the client can match the error.
+/// Returns the error for text that is not a valid message, and the request's id if it can be read,
+/// so that the client can match the error to its request.
 pub(super) fn unreadable_message(text: &[u8]) -> (ErrorData, Option<RequestId>) {
     if let Err(e) = json::check(text) {
         let message = format!("The message is too large: {e}.");

@@ -44,7 +44,7 @@ const JSON: &str = "application/json";
 
 const PATH: &str = "/mcp";
 
-/// A shorter token, in characters, could be guessed and is refused.
+/// The fewest characters of a token. A shorter one could be guessed and is refused.
 const MIN_TOKEN_CHARS: usize = 16;
 
 const TOKEN_BYTES: usize = 32;
@@ -181,7 +181,7 @@ pub(super) async fn serve(server: &Arc<Server>, http: Http) -> u8 {
             return 1;
         };
         let Ok((stream, _)) = listener.accept().await else {
-            // The client has disconnected already, or too many files are open.
+            // The client has disconnected already, or this process has too many open files.
             tokio::time::sleep(Duration::from_millis(20)).await;
             continue;
         };
@@ -333,8 +333,8 @@ impl Http {
     }
 }
 
-/// Returns true if a request comes from this server's own origin, by the name in `Host`, which is known to be one of its
-/// names. No page has that origin, because this server has no pages; other clients may send it.
+/// Returns true if `Origin` names the same host as `Host`, which was checked to name this server.
+/// No page has that origin, because this server has no pages; other clients may send it.
 fn is_same_origin(headers: &HeaderMap) -> bool {
     let host = only(headers, HOST);
     let origin = only(headers, ORIGIN).and_then(|origin| origin.strip_prefix("http://"));

@@ -1,4 +1,4 @@
-//! What running commands print, as messages of the client's log, if it asks for them.
+//! Sends the output of running calls as log messages to clients that ask for them.
 #![expect(
     deprecated,
     reason = "clients of older versions have a log, and some show no progress"
@@ -18,8 +18,8 @@ impl ClientLog {
         *lock(&self.0) = Some(request.level);
     }
 
-    /// Returns true if the client wants messages of the least important sort that there are. Since protocol version
-    /// 2026-07-28 each request says so.
+    /// Returns true if the client wants log messages of the level `info`, which output has. Since
+    /// protocol version 2026-07-28 each request names its level.
     pub(super) fn is_wanted(&self, context: &RequestContext<RoleServer>) -> bool {
         let level = context.meta.log_level().or(*lock(&self.0));
         matches!(level, Some(LoggingLevel::Debug | LoggingLevel::Info))
@@ -28,7 +28,7 @@ impl ClientLog {
 
 pub(super) async fn send(peer: &Peer<RoleServer>, logger: &str, text: &str) {
     let message = LoggingMessageNotificationParam::new(LoggingLevel::Info, text.into());
-    // A client that is gone is seen elsewhere.
+    // That the client has disconnected is noticed elsewhere.
     let _ = peer
         .notify_logging_message(message.with_logger(logger))
         .await;

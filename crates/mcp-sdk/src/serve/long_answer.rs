@@ -1,4 +1,4 @@
-//! Shortens results that are longer than the client passes to its model.
+//! Shortens results that are longer than what the client passes to its model.
 //!
 //! What the client itself cuts out is lost to the model, or saved in a form that it can hardly
 //! read. A long text is therefore cut here: the model gets the beginning, the end, and a note that
@@ -8,7 +8,8 @@ use gemini_tools_core::answer::KeepText;
 use gemini_tools_core::client_host::AnswerLimit;
 use rmcp::model::{CallToolResult, ContentBlock};
 
-/// How many more characters a note takes than one with the smallest numbers.
+/// How many characters the final note may be longer than the one by which its size is estimated,
+/// because it has larger numbers.
 const NOTE_CHARS: usize = 32;
 
 const NOTE_LINES: usize = 3;
@@ -16,8 +17,8 @@ const NOTE_LINES: usize = 3;
 /// The most characters that a host adds around each text after the first.
 const AROUND_CHARS: usize = 32;
 
-/// Keeps the texts of a result within `limit`. Longer ones are merged into one text that is cut;
-/// `keep` saves all of it.
+/// Shortens the texts of a result if together they exceed `limit`. They are merged into one text,
+/// of which the result keeps the beginning and the end; `keep` saves the whole to a file.
 pub(super) fn limit(result: &mut CallToolResult, limit: AnswerLimit, keep: KeepText<'_>) {
     let texts = result.content.iter().filter_map(ContentBlock::as_text);
     let sizes = texts
@@ -40,8 +41,8 @@ pub(super) fn limit(result: &mut CallToolResult, limit: AnswerLimit, keep: KeepT
     result.content.insert(0, cut);
 }
 
-/// Returns the beginning and the end of a text with a note in between. It is cut between lines,
-/// unless that would lose more than half of a part.
+/// Returns the beginning and the end of a text with a note in between. Each of these two parts ends
+/// or begins at a line break, unless that would cost more than half of the part.
 fn cut(text: &str, limit: AnswerLimit, keep: KeepText<'_>) -> String {
     let unit = limit.unit;
     let file = keep(text);

@@ -16,7 +16,7 @@
 //! ```
 //! use gemini_tools_mcp_sdk::serve::{Http, HttpError};
 //!
-//! // A server is reached from this machine only, unless more is said.
+//! // Only this machine can reach the server, unless the caller allows more.
 //! let refused = Http::new("0.0.0.0:0", Vec::new(), false);
 //! assert!(matches!(refused, Err(HttpError::Remote(_))));
 //! # // The environment may have a token that can't be used.
@@ -78,7 +78,7 @@ pub struct ServeOptions {
     /// the text. Many clients pass both to their model, which then reads everything twice, or only
     /// the structured content.
     pub structured_content: bool,
-    /// Serve over HTTP instead of the standard streams.
+    /// The address and the clients of a server over HTTP; `None` serves on the standard streams.
     pub http: Option<Http>,
     /// Shows a message to a person. It must not write to standard output, which belongs to the
     /// protocol.
@@ -86,7 +86,7 @@ pub struct ServeOptions {
 }
 
 impl ServeOptions {
-    /// Creates the options of a server on the standard streams that calls `log` with what a person should know, and
+    /// Creates the options of a server on the standard streams that shows messages with `log` and
     /// has nothing else set.
     pub fn new(log: fn(&str)) -> Self {
         Self {
@@ -124,10 +124,11 @@ pub fn run(options: ServeOptions) -> u8 {
 /// Serves a program's own tools, and no others, on the standard streams, until the client
 /// disconnects or a signal arrives. Returns the exit status as [`run`] does.
 ///
-/// Approving calls is left to the client, which can ask its user by the hints that each tool has:
-/// every call it sends is run. No settings, policies or trust files are read. A call ends when it
-/// is done or the client cancels it; it has no time limit, and its result is not cut. `log` shows a
-/// message to a person. It must not write to standard output, which belongs to the protocol.
+/// Approving calls is left to the client: every call that it sends is run. The hints that each tool
+/// declares tell the client when to ask its user. No settings, policies or trust files are read. A
+/// call ends when it is done or the client cancels it; it has no time limit, and its result is not
+/// cut. `log` shows a message to a person. It must not write to standard output, which belongs to
+/// the protocol.
 ///
 /// # Example
 ///
@@ -178,7 +179,7 @@ fn run_until_end(
         end.await;
         status
     });
-    // A name that is still being looked up is not waited for.
+    // A pending DNS lookup would otherwise delay the exit.
     runtime.shutdown_timeout(Duration::ZERO);
     status
 }

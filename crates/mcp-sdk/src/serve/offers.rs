@@ -1,5 +1,5 @@
-//! Tools of the user's own that are prompts or resources as well: what they are called with, and their answers as
-//! those.
+//! Offers custom tools as prompts or resources as well, if their files say so: finds the call for a
+//! request, and converts the call's answer.
 
 use super::server::Project;
 use gemini_tools_core::tool::Tool;
@@ -59,7 +59,7 @@ pub(super) fn templates(project: &Project, can_ask: bool) -> Vec<ResourceTemplat
         .collect()
 }
 
-/// Returns the tool whose answer is the resource of a URI, and its arguments.
+/// Returns the name and the arguments of the tool whose answer is the resource with this URI.
 pub(super) fn call_for(
     project: &Project,
     can_ask: bool,
@@ -71,7 +71,8 @@ pub(super) fn call_for(
     })
 }
 
-/// Returns the values that the names in braces have in a URI. A value ends at the next slash.
+/// Matches a URI with a template, and returns the decoded values of the names in braces. A value is
+/// not empty and contains no slash.
 fn values(template: &str, uri: &str) -> Option<Map<String, Value>> {
     let mut parts = template.split('{');
     let mut rest = uri.strip_prefix(parts.next()?)?;
@@ -86,7 +87,7 @@ fn values(template: &str, uri: &str) -> Option<Map<String, Value>> {
         if value.is_empty() || value.contains('/') {
             return None;
         }
-        // This decodes forms, where a plus is a space.
+        // The decoder is for forms, in which `+` stands for a space and `&` ends a value.
         let form = format!("value={}", value.replace('+', "%2B").replace('&', "%26"));
         let (_, value) = form_urlencoded::parse(form.as_bytes()).next()?;
         values.insert(name.to_owned(), value.into_owned().into());
@@ -95,7 +96,8 @@ fn values(template: &str, uri: &str) -> Option<Map<String, Value>> {
     rest.is_empty().then_some(values)
 }
 
-/// Returns the values of an argument that begin with a text, if the tool lists all that it takes.
+/// Returns the values of an argument that begin with what the user has typed; none if the tool's
+/// schema does not list its values.
 pub(super) fn completions(
     project: &Project,
     can_ask: bool,

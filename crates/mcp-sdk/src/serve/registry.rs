@@ -1,4 +1,4 @@
-//! Handles the requests to a program that serves its own tools.
+//! Handles the requests of a client to a program that serves its own tools.
 
 use super::{call, content, declare, fault};
 use gemini_tools_core::answer::Answer;
@@ -32,7 +32,7 @@ pub struct ServerInfo {
 }
 
 impl ServerInfo {
-    /// Creates an info with a name and a version, and everything else unset.
+    /// Creates the description of a server with a name and a version, and everything else unset.
     pub fn new(name: &str, version: &str) -> Self {
         Self {
             name: name.to_owned(),

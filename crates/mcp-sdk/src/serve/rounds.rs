@@ -2,10 +2,11 @@
 //! requests: the result says what input is needed, and the client repeats its request with the
 //! answers.
 //!
-//! The server keeps no state between the rounds. The client's answer about its roots is returned to
-//! it as `requestState`, to be sent again. That needs no signature: it is trusted no more than any
-//! answer of the client. A question about a call is identified by a hash of everything the call
-//! would do, so that an answer can't be used to approve a different call.
+//! The server keeps no state between the rounds. The client's answers about its roots and approvals
+//! are returned to it as `requestState`, with the tool's own state, to be sent again. That needs no
+//! signature: it is trusted no more than any answer of the client. A question about a call is
+//! identified by a hash of everything the call would do, so that an answer can't be used to approve
+//! a different call.
 
 use super::ask::{self, Text};
 use crate::lock;
@@ -23,14 +24,14 @@ use std::sync::{Arc, Mutex};
 
 const ROOTS: &str = "roots";
 
-/// The beginning of the names of questions about a call.
+/// The beginning of the names of questions that ask for approval of a call.
 const APPROVAL: &str = "may-run-";
 
 pub(super) fn are_needed(version: Option<&ProtocolVersion>) -> bool {
     version.is_some_and(|version| !version.has_initialize())
 }
 
-/// Returns true if this server has questions of its own by a name.
+/// Returns true if this server uses the name for a question of its own.
 pub(super) fn is_own(name: &str) -> bool {
     name == ROOTS || name.starts_with(APPROVAL)
 }
@@ -39,11 +40,12 @@ pub(super) fn is_own(name: &str) -> bool {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Answers {
     kept: RequestState,
-    /// The answers of the last round to what the tool has asked.
+    /// The answers of the last round to the tool's own questions.
     input: InputResponses,
 }
 
-/// What the client keeps between the rounds. It answers only the questions of the last one.
+/// What the client sends back in each round as `requestState`. Its answers themselves are only
+/// those of the last round.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct RequestState {
@@ -109,11 +111,11 @@ impl Answers {
         }
     }
 
-    /// Returns the result that asks what is open, if anything is.
+    /// Returns the result with the open questions; `None` if there are none.
     ///
     /// # Errors
     ///
-    /// Returns the error that names the capabilities which the client lacks for it.
+    /// Returns an error with the capabilities that the client would need to be asked.
     pub(super) fn question(
         &self,
         open: &OpenQuestion,
@@ -149,7 +151,7 @@ pub(super) struct OpenQuestion(Arc<Mutex<Option<Open>>>);
 
 #[derive(Debug)]
 struct Open {
-    /// What is asked, or what the client lacks to be asked anything of it.
+    /// The questions, or the capabilities that the client would need to be asked any of them.
     requests: Result<InputRequests, Box<ClientCapabilities>>,
     state: Option<String>,
 }
@@ -213,7 +215,7 @@ impl InputSource for RecordedInput {
             Ok(possible)
         };
         self.open.set(requests, wanted.state);
-        // The question takes its place.
+        // The client does not get this error: [`Answers::question`] replaces it by the questions.
         Err(ask::cant_be_asked())
     }
 }

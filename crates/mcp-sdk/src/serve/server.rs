@@ -18,7 +18,8 @@ const MAX_PROJECTS: usize = 16;
 
 pub(super) struct Server {
     pub(super) options: ServeOptions,
-    /// The workspace for clients that don't choose one, as the user wrote it.
+    /// The workspace for clients that don't choose one: absolute paths whose links are not
+    /// resolved.
     roots: Vec<PathBuf>,
     projects: Mutex<HashMap<Key, Arc<Project>>>,
     pub(super) clock: Arc<Clock>,
@@ -74,8 +75,9 @@ impl Server {
         self.options.roots.is_empty() && !is_remote
     }
 
-    /// Returns the project for these roots, or for the server's own if empty, as seen by clients of
-    /// a host. It is reopened if any file that decides about it has changed.
+    /// Returns the project for these roots, or for the server's own roots if empty, with the tools
+    /// for clients of a host; `None` stands for Gemini CLI. It is reopened if any file that decides
+    /// about it has changed.
     pub(super) fn project(
         &self,
         roots: &[PathBuf],
@@ -112,8 +114,8 @@ impl Server {
             .map_or((Path::new(""), roots), |(root, more)| (root, more));
         let project = gemini_tools_session::Project::open_at(root, more)?;
         let watched = WatchedFiles::new(&project, rules);
-        // Taken before the session is opened, so that a change during that is noticed the next
-        // time.
+        // Taken before the session is opened, so that a change during the opening is noticed the
+        // next time.
         let state = watched.state();
         let mut session = Session::open(&project.root, more, rules)?.with_client_host(host)?;
         if !self.options.with_servers {

@@ -1,8 +1,9 @@
-//! Skills: directories of instructions for models, which clients read as resources, by the protocol's extension
-//! (SEP-2640).
+//! Serves skills: directories of instructions for models, which clients read as resources, by the
+//! protocol's extension SEP-2640.
 //!
-//! There is the skill for our own tools, and those of the project once it is trusted: models do as a skill says. They
-//! are read each time, so that what is said of a file is true of it now.
+//! One skill explains our own tools. Those of the project are served only if it is trusted, because
+//! models do what a skill says. The files are read for each request, so that what is declared about
+//! them is current.
 
 use super::server::Project;
 use base64::Engine;
@@ -21,13 +22,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use url::Url;
 
-/// Where a project has its skills.
+/// The directories of a project's skills.
 const DIRECTORIES: [&str; 2] = [".agents/skills", ".gemini/skills"];
 
-/// The most files of a skill, by the extension.
+/// The most files of a skill, as the extension prescribes.
 const MAX_FILES: usize = 512;
 
-/// The most bytes of all skills. The extension has this limit for one.
+/// The most bytes of all skills of a project together. The extension has this limit for each skill.
 const MAX_BYTES: usize = 16 * 1024 * 1024;
 
 const MARKDOWN: &str = "text/markdown";
@@ -43,11 +44,11 @@ struct SkillFile {
 }
 
 impl ServedSkill {
-    /// Makes a skill of its files.
+    /// Creates a skill from its files.
     ///
     /// # Errors
     ///
-    /// Returns what is wrong with them, as the end of a sentence.
+    /// Returns a clause that says what is wrong with the files.
     fn new(files: Vec<SkillFile>) -> Result<Self, String> {
         let main = files
             .iter()
@@ -82,7 +83,7 @@ fn frontmatter(text: &str) -> Result<SkillFrontmatter, String> {
     serde_saphyr::from_str(head).map_err(|e| format!("its frontmatter can't be used: {e}"))
 }
 
-/// Returns the skills, and says which of the project's can't be served.
+/// Returns the skills, and messages about those of the project that can't be served.
 pub(super) fn all(project: &Project) -> (Vec<ServedSkill>, Vec<String>) {
     let own = vec![SkillFile {
         uri: "skill://gemini-tools/SKILL.md".to_owned(),
@@ -184,7 +185,7 @@ fn uri(name: &str, path: &[String]) -> Result<String, String> {
     Ok(uri.into())
 }
 
-/// Returns the content of a file of a skill, if there is one by this URI.
+/// Returns the content of the skill's file with this URI; `None` if no skill has such a file.
 pub(super) fn content(skills: Vec<ServedSkill>, uri: &str) -> Option<ResourceContents> {
     let mut files = skills.into_iter().flat_map(|skill| skill.files);
     let file = files.find(|file| file.uri == uri)?;
@@ -197,7 +198,8 @@ pub(super) fn content(skills: Vec<ServedSkill>, uri: &str) -> Option<ResourceCon
     })
 }
 
-/// Returns the error for a URI by which there is nothing. It has had another code before protocol version 2026-07-28.
+/// Returns the error for a URI without a resource. Before protocol version 2026-07-28 it had
+/// another code.
 pub(super) fn not_found(uri: &str, is_newest: bool) -> ErrorData {
     let message = format!("There is no resource {uri:?} here.");
     let data = Some(json!({ "uri": uri }));

@@ -1,8 +1,8 @@
 //! A client on the standard streams: one message per line.
 //!
 //! The SDK's own transport (rmcp 3.9) ignores lines that are not JSON, so that the client waits for
-//! ever, and answers JSON that is not a message without the request's id. Here every line is
-//! answered. Reading and writing is done on threads, because standard streams may be anything:
+//! ever, and answers JSON that is not a message without the request's id. Here every invalid line
+//! is answered. Reading and writing is done on threads, because standard streams may be anything:
 //! pipes, sockets, terminals, files.
 
 use super::{MAX_CALLS, fault, rounds};
@@ -91,8 +91,8 @@ struct Stdio {
 }
 
 impl Stdio {
-    /// Starts the reading and the writing thread. The receiver fires when all output is written, or
-    /// can't be.
+    /// Starts a thread that reads and one that writes. The receiver fires when all output is
+    /// written or can't be written.
     fn start(clock: Arc<Clock>) -> (Self, oneshot::Receiver<()>) {
         let (lines, incoming) = mpsc::channel(QUEUE);
         let (outgoing, messages) = mpsc::channel(QUEUE);
@@ -150,7 +150,7 @@ impl Stdio {
     ) -> Option<RxJsonRpcMessage<RoleServer>> {
         match &message {
             JsonRpcMessage::Request(request) => {
-                // The SDK answers the first one itself, whatever its version.
+                // The SDK answers a first `ping` itself, whatever the protocol version.
                 let version = request.request.get_meta().protocol_version();
                 if matches!(request.request, ClientRequest::PingRequest(_))
                     && rounds::are_needed(version.as_ref())

@@ -1,9 +1,10 @@
-//! Calls that take long become tasks, by the protocol's extension (SEP-2663), if the client declares it: the request
-//! is answered, and the client asks for the result when it likes.
+//! Turns long calls into tasks, by the protocol's extension SEP-2663, if the client declares it:
+//! the request is answered with a task, and the client asks for the result later.
 //!
-//! A call that ends soon is answered as ever, whatever it does, so no tool says of itself that it takes long. What a
-//! task prints last is its state. A question to the user is put by the task, and the call is made again with the
-//! answer, as in any other round.
+//! A call that ends soon is answered with its result, whatever it does, so that no tool needs to
+//! declare that it takes long. The last line that a task prints is its status message. Questions to
+//! the user are asked through the task, and the call is then made again with the answers, as in
+//! `rounds`.
 
 use super::call::{self, Call, Outcome};
 use super::rounds::Answers;
@@ -30,13 +31,14 @@ const LIFETIME: Duration = Duration::from_secs(60 * 60);
 
 const POLL_INTERVAL_MS: u64 = 1000;
 
-/// The most tasks that run or have a result. Further calls are answered when they end.
+/// The most tasks that run or have a result. With so many, further calls don't become tasks, and
+/// are answered when they end.
 const MAX_TASKS: usize = 64;
 
 #[derive(Default)]
 pub(super) struct Tasks {
     pub(super) manager: TaskManager,
-    /// When tasks were made, as long as the manager may have them.
+    /// The times at which those tasks were created that the manager may still hold.
     made: Mutex<VecDeque<Instant>>,
 }
 
@@ -128,7 +130,7 @@ impl Attempt {
                 }
                 _ => break,
             };
-            // A call may be done before it is told to end.
+            // A call may succeed before it notices that it is cancelled; its result then counts.
             if task.is_cancel_requested() && result.is_error == Some(true) {
                 return Err(TaskExit::Cancelled);
             }
@@ -138,7 +140,8 @@ impl Attempt {
     }
 }
 
-/// Lets the task ask, and waits for all answers. A task has each name once, so the round is a part of it.
+/// Asks the client through the task, and waits for all answers. A task takes each name of a
+/// question only once, so the name includes the round.
 async fn answers(
     asked: InputRequiredResult,
     round: usize,

@@ -8,7 +8,7 @@ use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 
-/// The watched files. Of the project, these are the files that its trust record covers. They are
+/// The watched files. In the project, these are the files that a trust record covers. They are
 /// compared by content, so that no change is missed.
 #[derive(Debug)]
 pub(super) struct WatchedFiles {
@@ -65,7 +65,7 @@ fn entries(directory: Option<&Path>) -> Vec<PathBuf> {
 }
 
 fn look_into(path: &Path, hasher: &mut DefaultHasher) {
-    // This is done for each call, and most of the paths do not exist.
+    // This runs for each call, and most of the paths do not exist.
     if !look_at(path, hasher) {
         return;
     }

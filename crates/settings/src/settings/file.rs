@@ -132,8 +132,8 @@ pub fn variables_in(text: &str) -> Vec<&str> {
     names
 }
 
-/// Parses the reference at the start of `text`: the variable's name, its default, and the length of
-/// the reference in bytes.
+/// Parses the reference to a variable with which `text` begins, at a `$`: the variable's name, its
+/// default, and the length of the reference in bytes. The name is empty if it is no reference.
 pub fn reference(text: &str) -> (&str, Option<&str>, usize) {
     let after = &text[1..];
     if let Some(inner) = after.strip_prefix('{') {

@@ -66,8 +66,8 @@ fn is_there(object: &Object<'_>, key: &str) -> bool {
     last.is_some_and(|last| inner.is_some_and(|inner| inner.get(last).is_some()))
 }
 
-/// Returns the offset of a key. The names of properties may themselves contain dots, so the longest
-/// property that matches is taken.
+/// Returns the byte offset of a dotted key. The names of properties may themselves contain dots, so
+/// the longest property that matches is taken.
 fn start_of(object: &Object<'_>, key: &str) -> Option<usize> {
     let ends = |name: &str| match key.strip_prefix(name)? {
         "" => Some(""),

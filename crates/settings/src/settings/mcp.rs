@@ -26,15 +26,17 @@ pub struct McpSettings {
     /// `mcp.pin`: a tool whose declaration has changed is withheld until the user accepts it. Any
     /// file can switch this on.
     pub pin: bool,
-    /// `mcp.searchAbove`: if servers have more tools than that, a model is told of a search and a call in their place.
+    /// `mcp.searchAbove`: if servers have more tools than this, two tools are declared in their
+    /// place, one that searches them and one that calls them.
     pub search_above: Option<u32>,
 }
 
-/// The number of tools of servers above which a search is declared in their place.
+/// The default of `mcp.searchAbove`.
 const SEARCH_ABOVE: u32 = 40;
 
 impl McpSettings {
-    /// Returns the number of tools of servers up to which a model is told of each.
+    /// Returns the largest number of servers' tools that are declared one by one
+    /// (`mcp.searchAbove`).
     pub fn search_above(&self) -> usize {
         self.search_above.unwrap_or(SEARCH_ABOVE) as usize
     }
@@ -56,10 +58,11 @@ pub struct McpServer {
     /// The server's working directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<PathBuf>,
-    /// The address of a server that uses HTTP with server-sent events.
+    /// The address of a server that uses streamable HTTP or the older HTTP with server-sent events
+    /// (SSE).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// The address of a server that uses streamable HTTP.
+    /// The address of a server that uses streamable HTTP; SSE is not tried.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub http_url: Option<String>,
     /// The headers of every request.

@@ -78,8 +78,8 @@ pub struct Settings {
     pub sandbox: SandboxSettings,
     /// The limits of the undo journal (`tools.undo`), from all files except the project's.
     pub undo: UndoSettings,
-    /// `tools.unseenChanges`, from all files except the project's: what happens to a write that would
-    /// overwrite changes that its caller has not seen.
+    /// `tools.unseenChanges`, from all files except the project's: what happens to a write that
+    /// would overwrite changes that its caller has not seen.
     pub unseen_changes: UnseenChanges,
     /// `tools.webFetch.allowedHosts` of the user's and the system's files: hosts that `web_fetch`
     /// may reach although they are not public.

@@ -112,14 +112,14 @@ impl<'a> Reader<'a> {
         self.into.notes.push(note.in_file(self.path));
     }
 
-    /// Records that this file's value has replaced all others.
+    /// Records that this file's value of the key has replaced those of all earlier files.
     pub(super) fn replaces(&mut self, key: Key) {
         self.into.origins.retain(|origin| origin.key != key.name);
         self.adds(key);
     }
 
-    /// Records that this file's value has replaced the earlier ones of a [`super::PerFile`] setting, in
-    /// which the project's value is kept apart from the user's and the system's.
+    /// Records that this file's value has replaced earlier ones of a [`super::PerFile`] setting,
+    /// which keeps the project's value apart from the user's and the system's.
     pub(super) fn replaces_users(&mut self, key: Key) {
         let scope = self.scope;
         let is_other = |from: Scope| (from == Scope::Project) != (scope == Scope::Project);

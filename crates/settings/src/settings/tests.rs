@@ -601,7 +601,7 @@ fn a_trusted_projects_limits_take_the_place_of_the_users() {
     }
     let projects = (Some("n".to_owned()), None, None, Some(0));
     assert_eq!(of(&load_trusted(user, project)), projects);
-    // With the parts the other way round, what is stricter counts.
+    // With the two files exchanged, the project's stricter limits count.
     let stricter = load(project, user);
     assert_eq!(
         of(&stricter),

@@ -32,7 +32,8 @@ const MAX_DEPTH: usize = 8;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fingerprint(BTreeMap<String, String>);
 
-/// Returns the first word of a state, such as `file`; for a link that of its target.
+/// Returns the first word of a path's state, such as `file`; for a link, that of its target's
+/// state.
 fn kind(state: &str) -> &str {
     let last = state.rsplit("-> ").next().unwrap_or_default();
     last.split(' ').next().unwrap_or_default()

@@ -23,15 +23,15 @@ const LIMIT: Duration = Duration::from_secs(10);
 
 const TRY_LIMIT: Duration = Duration::from_secs(120);
 
-/// Our tools that have no effect, with arguments to call them with.
+/// Built-in tools that change nothing, with arguments for a call.
 pub(super) const HARMLESS: [(&str, &str); 3] = [
     ("list_directory", r#"{"path":"."}"#),
     ("list_background_processes", "{}"),
     ("glob", r#"{"pattern":"*"}"#),
 ];
 
-/// Calls a tool that does not exist, then the tools that the user has named or else a harmless one
-/// of ours, and reports what would go wrong in a host.
+/// Calls a tool that does not exist, then the tools that the user has named or else one of
+/// [`HARMLESS`], and reports what would go wrong in a host.
 pub(super) fn check(
     setup: &Setup<'_>,
     command: &CommandText,

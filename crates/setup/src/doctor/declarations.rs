@@ -13,8 +13,8 @@ const PAIR: &str =
 #[derive(Debug, Default)]
 pub(super) struct DeclaredNames {
     pub(super) names: Vec<String>,
-    /// The names of declared tools that have the same schema as one of our built-in tools.
-    /// Whichever program declares them, they are called as if they were ours.
+    /// The names of declared tools that have the name and the schema of a built-in tool. Whichever
+    /// program declares them, they are called as if they were ours.
     pub(super) ours: Vec<String>,
 }
 

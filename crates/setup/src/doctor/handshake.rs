@@ -14,7 +14,8 @@ use std::os::fd::OwnedFd;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
-/// How long the server may be silent. Of all hosts, Codex gives up first, after 10 s.
+/// How long the server may take to answer a request. Of all hosts, Codex gives up first, after 10
+/// s.
 const LIMIT: Duration = Duration::from_secs(10);
 
 const GRACE: Duration = Duration::from_secs(2);

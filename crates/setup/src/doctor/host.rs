@@ -20,7 +20,7 @@ struct SettingsFile {
     path: PathBuf,
     scope: SetupScope,
     value: Value,
-    /// The parser's error, if the file is malformed.
+    /// The error, if the file can't be read or is malformed.
     fault: Option<String>,
     /// Set if the text mentions `serve_tools` anywhere, even if it can't be parsed.
     names_server: bool,
@@ -32,8 +32,9 @@ pub(super) struct HostFiles {
     files: Vec<SettingsFile>,
 }
 
-/// Finds the hosts to check: the one asked for, or all whose settings name `serve_tools`. Gemini
-/// CLI is only included if its settings do, since it usually runs the two commands.
+/// Finds the hosts to check: the one called `name`, or all whose settings name `serve_tools`.
+/// Gemini CLI is only included if its settings name `serve_tools`, since it usually runs
+/// `get_tools` and `call_tool`.
 pub(super) fn find(home: Option<&Path>, root: &Path, name: Option<&str>) -> Vec<HostFiles> {
     let Some(home) = home else { return Vec::new() };
     let hosts = HOSTS
@@ -93,8 +94,8 @@ impl HostFiles {
         })
     }
 
-    /// Returns true if the settings contain Gemini CLI's two commands, and the host is one that can
-    /// be told to run them without asking.
+    /// Returns true if the settings contain Gemini CLI's discovery command, and the host can be
+    /// told to run such tools without asking.
     fn has_pair(&self, file: &SettingsFile) -> bool {
         self.host.unasked.is_some() && file.value["tools"]["discoveryCommand"].is_string()
     }

@@ -45,19 +45,20 @@ pub struct Try {
     pub args: Map<String, Value>,
 }
 
-/// What to check in addition to the basics.
+/// The extent of the checks: further calls to make, and the only host to check.
 #[derive(Debug, Clone, Default)]
 pub struct Extent {
-    /// Calls to make.
+    /// Calls to make with the call command.
     pub tries: Vec<Try>,
-    /// The name of the only host to check; `gemini` is Gemini CLI.
+    /// The name of the only host to check, which is `gemini` for Gemini CLI; `None` checks all that
+    /// are set up.
     pub host: Option<String>,
 }
 
 /// The result of the checks.
 #[derive(Debug, Default, Serialize)]
 pub struct DoctorReport {
-    /// The facts.
+    /// The facts, in the order in which they were found.
     pub facts: Vec<Fact>,
     /// The findings, errors first.
     pub findings: Vec<Diagnostic>,
@@ -70,7 +71,7 @@ pub struct Fact {
     pub name: &'static str,
     /// The fact in words.
     pub text: String,
-    /// The state.
+    /// Whether the checked thing works.
     pub state: State,
 }
 
@@ -149,7 +150,8 @@ struct Setup<'a> {
     root: &'a Path,
     settings: &'a Settings,
     policy: Policy,
-    /// Set if another host has the tools, so that the two commands of Gemini CLI may be missing.
+    /// Set if another host has the tools, so that Gemini CLI's discovery and call command may be
+    /// missing.
     is_for_others: bool,
 }
 

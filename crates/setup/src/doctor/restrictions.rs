@@ -15,8 +15,8 @@ use gemini_tools_workspace::file_owner::FileOwner;
 use std::path::Path;
 
 pub(super) fn check(setup: &Setup<'_>, report: &mut DoctorReport) {
-    // In an untrusted project, this is the only setting that may be meant to restrict and is
-    // ignored.
+    // `tools.core` is the only setting of an untrusted project that may be meant as a restriction
+    // and is ignored.
     let notes = setup.settings.notes.iter();
     let notes = notes.filter(|note| note.code == UNTRUSTED && note.place.key == "tools.core");
     for problem in notes.chain(&setup.policy.problems) {
@@ -45,8 +45,8 @@ pub(super) fn check(setup: &Setup<'_>, report: &mut DoctorReport) {
 
 fn check_variable(name: &'static str, report: &mut DoctorReport) {
     let found = variables::values(name);
-    // In GitHub Actions, Gemini CLI passes only a few variables on to commands (seen in 0.61). If a
-    // process can see its ancestors' variables, our calls read them there.
+    // In GitHub Actions, Gemini CLI passes only a few variables on to commands (seen in 0.61).
+    // Where a process can see its ancestors' variables, `call_tool` reads them there.
     let has = |name: &str, is: fn(&str) -> bool| std::env::var(name).is_ok_and(|value| is(&value));
     let is_strict =
         has("GITHUB_SHA", |value| !value.is_empty()) || has("SURFACE", |value| value == "Github");
@@ -122,7 +122,7 @@ pub(super) fn check_plan_mode(setup: &Setup<'_>, names: &[String], report: &mut 
     };
     let allowed = &setup.settings.allowed;
     let allowed = allowed.users.iter().chain(&allowed.projects);
-    // These entries apply in every mode; the setting has no way to restrict them to some.
+    // The entries of `tools.allowed` apply in every mode.
     warn(
         "tools.allowed".into(),
         allowed.map(String::as_str).collect(),

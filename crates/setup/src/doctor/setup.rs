@@ -1,4 +1,4 @@
-//! Checks the two commands in Gemini CLI's settings.
+//! Checks the discovery and the call command in Gemini CLI's settings.
 
 use super::{Commands, DoctorReport, Setup, State, UNTRUSTED_IS_NOT_RUN, trust_remedy};
 use gemini_tools_core::diagnostic::Diagnostic;
@@ -22,8 +22,8 @@ impl CommandText {
     }
 }
 
-/// Determines the commands in force, and reports what is wrong with them. Returns `None` if they
-/// can't be run.
+/// Returns the commands in force; `None` if one is missing or may not be run, which is then
+/// reported.
 pub(super) fn check(setup: &Setup<'_>, report: &mut DoctorReport) -> Option<Commands> {
     let mut in_force = [None::<CommandText>, None];
     let mut projects = None;

@@ -58,8 +58,8 @@ fn is_absent(path: &Path) -> bool {
         .is_err_and(|e| matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory))
 }
 
-/// Returns true if a file can't make Gemini CLI do anything: text for the model, a file that `init`
-/// has written and nobody has edited, and its backup.
+/// Returns true if a path can't make Gemini CLI do anything: `GEMINI.md`, which is text for the
+/// model, a file that `init` has written and nobody has edited, and its backup.
 fn is_harmless(path: &Path, home: &Path, root: &Path, record: &Record) -> bool {
     let Ok(metadata) = fs::symlink_metadata(path) else {
         return false;

@@ -32,7 +32,7 @@ impl InitError {
 /// Why a file is changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    /// To name the two commands in the settings.
+    /// To name the discovery and the call command in the settings.
     Commands,
     /// To allow calls without approval.
     Rules,
@@ -84,7 +84,8 @@ pub struct FileChange {
     pub after: Option<String>,
     /// Why the file is changed.
     pub purpose: Purpose,
-    /// What is inserted or removed, if no copy of the former content may be kept; `None` otherwise.
+    /// The inserted piece, which an undo can remove even from a file that was edited since; `None`
+    /// if an undo can only restore the whole file.
     pub(super) edit: Option<Edit>,
 }
 
@@ -134,7 +135,7 @@ pub(super) struct Project {
     root: PathBuf,
     written: PathBuf,
     home: PathBuf,
-    /// The directory whose files count as the project's.
+    /// The directory whose files count as the project's; all others count as the user's.
     own: PathBuf,
     users: PathBuf,
 }
@@ -192,7 +193,8 @@ pub(super) fn missing(path: &Path) -> Vec<PathBuf> {
 }
 
 impl FileChange {
-    /// Returns the change as a unified diff.
+    /// Returns the change as a unified diff, or only the changed line of a file that may contain
+    /// secrets.
     pub fn diff(&self) -> String {
         let (before, after) = (self.before.as_deref(), self.after.as_deref());
         if let Some(Edit::Line(line)) = &self.edit {

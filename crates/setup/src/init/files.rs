@@ -1,4 +1,5 @@
-//! The content of the files that `init` writes, and the two commands in Gemini CLI's settings.
+//! The content of the files that `init` writes, and the discovery and call command in Gemini CLI's
+//! settings.
 
 use super::Allow;
 use super::set::Set;
@@ -7,7 +8,8 @@ use gemini_tools_core::tool::Kind;
 use gemini_tools_settings::settings::jsonc;
 use serde_json::Value;
 
-/// All modes of Gemini CLI except Plan mode. A rule without `modes` would apply there as well.
+/// All modes of Gemini CLI except Plan mode. A rule without `modes` would apply in Plan mode as
+/// well.
 pub(crate) const MODES_BUT_PLAN: &str = r#"["default", "autoEdit", "yolo"]"#;
 
 /// Returns rules that allow the tools. They are named one by one: without a terminal, Gemini CLI
@@ -56,8 +58,8 @@ pub(super) fn quoted(command: &str) -> String {
     shlex::try_quote(command).map_or_else(|_| command.to_owned(), std::borrow::Cow::into_owned)
 }
 
-/// The keys of the two commands; the second value is true for the call command. The last two keys
-/// were used before Gemini CLI 0.3, but version 0.8.2 still prefers them.
+/// The keys of the discovery and the call command; the second value is true for the call command.
+/// The last two keys were used before Gemini CLI 0.3, but version 0.8.2 still prefers them.
 const KEYS: [(&[&str], bool); 4] = [
     (&["tools", "discoveryCommand"], false),
     (&["tools", "callCommand"], true),
@@ -84,8 +86,8 @@ impl SettingsCommands {
         [false, true].map(|calls| first(calls).map(|(_, _, text)| text))
     }
 
-    /// Returns the changes that set the two commands. Keys of the old names are removed, since
-    /// Gemini CLI would prefer them.
+    /// Returns the changes that set the discovery and the call command. Keys with the old names are
+    /// removed, since Gemini CLI would prefer them.
     pub(super) fn sets(&self, discovery: String, call: String) -> Vec<Set> {
         let mut sets = vec![
             Set::new(KEYS[0].0, Some(discovery.into())),

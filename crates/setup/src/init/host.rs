@@ -16,7 +16,8 @@ use std::path::Path;
 ///
 /// # Errors
 ///
-/// Returns an error for a file that can't be read, or that is not what it should be.
+/// Returns an error if a file can't be read or is malformed, or if the host has no settings of a
+/// project.
 pub fn plan_host(
     place: SetupPlace<'_>,
     host: &Host,

@@ -1,9 +1,10 @@
-//! `get_tools init`: adds the two commands to Gemini CLI's settings, or `serve_tools` to those of
-//! another host, with all that is needed to use them at once, and undoes all of that.
+//! `get_tools init`: adds `get_tools` and `call_tool` to Gemini CLI's settings, or `serve_tools` to
+//! those of another host, with all that is needed to use them at once, and undoes all of that.
 //!
 //! The changes are first collected in a plan, so that a person can review them before any file is
-//! touched. A backup of the former text is kept beside each file; [`undo`] restores it, provided
-//! that the file is unchanged since.
+//! touched. Unless a file is new or may contain secrets, a backup of its former text is kept beside
+//! it. [`undo`] restores the backup if the file is unchanged since; otherwise it removes only what
+//! was inserted, if that is recorded.
 
 mod active_content;
 mod change;
@@ -77,11 +78,11 @@ pub enum Allow {
 /// The options of a set-up.
 #[derive(Debug, Clone)]
 pub struct InitOptions<'a> {
-    /// Which project and user are set up, and for which of them.
+    /// The project and the user's home directory, and which of the two is set up.
     pub place: SetupPlace<'a>,
     /// The tools that may be called without asking.
     pub allow: Allow,
-    /// The directory of the two executables; `None` if they are on the `PATH`.
+    /// The directory of `get_tools` and `call_tool`; `None` if they are on the `PATH`.
     pub directory: Option<&'a Path>,
     /// The tools that exist in every project, with their kinds. Rules apply to all projects, so
     /// that a rule for a project's own tool would also allow another project's tool of the same
@@ -121,7 +122,7 @@ const GEMINI: (&str, Syntax) = ("Gemini CLI", Syntax::Comments);
 ///
 /// # Errors
 ///
-/// Returns an error for a file that can't be read, or that is not what it should be.
+/// Returns an error for a file that can't be read or is malformed.
 pub fn plan(options: &InitOptions<'_>) -> Result<SetupPlan, InitError> {
     let SetupPlace { home, root, scope } = options.place;
     let mut plan = SetupPlan::begin(options.place, None)?;
@@ -143,8 +144,8 @@ pub fn plan(options: &InitOptions<'_>) -> Result<SetupPlan, InitError> {
     Ok(plan)
 }
 
-/// Plans to undo what [`plan`] or [`plan_host`] has done. Files that were edited since are left
-/// alone.
+/// Plans to undo what [`plan`] or [`plan_host`] has done. From a file that was edited since, only
+/// the inserted text is removed, if that is recorded; otherwise the file is left alone.
 ///
 /// # Errors
 ///
@@ -270,8 +271,8 @@ impl SetupPlan {
         self.write(Purpose::Skill, path, text, "the host reads it")
     }
 
-    /// Writes or removes a file that belongs to us alone. If someone else has written or edited it,
-    /// it is left alone, and a note says what that means.
+    /// Plans to write or remove a file that only `init` should write. If someone else has written
+    /// or edited it, it is left alone, and a note says what follows from that.
     fn write(
         &mut self,
         purpose: Purpose,
@@ -295,7 +296,8 @@ impl SetupPlan {
         self.change(purpose, path, before, after, None)
     }
 
-    /// Makes Gemini CLI get answers as text, unless the user has chosen a form already.
+    /// Plans the line in the user's `.env` by which Gemini CLI gets answers as text, unless the
+    /// user has chosen a form already.
     fn set_host_form(&mut self, home: &Path) -> Result<(), InitError> {
         let path = env_file::of_user(home);
         let shown = show_path(&path).into_owned();
@@ -341,8 +343,8 @@ impl SetupPlan {
         self.set(Purpose::Trust, (&folders, GEMINI), before, &[set], edit)
     }
 
-    /// Sets values in a settings file. The host's name and syntax are used to check that it can
-    /// read the file, before and after.
+    /// Plans to set values in a settings file. The host's name and syntax are used to check that
+    /// the host can read the file before and after the change.
     fn set(
         &mut self,
         purpose: Purpose,
@@ -546,7 +548,7 @@ fn is_empty(text: &str) -> bool {
         .is_empty()
 }
 
-/// Returns the two commands to put into the settings. They are not quoted: Gemini CLI takes the
+/// Returns the discovery and the call command for the settings, not quoted: Gemini CLI takes the
 /// whole call command for a path.
 fn own_commands(directory: Option<&Path>) -> Result<[String; 2], InitError> {
     let names = ["get_tools", "call_tool"];
@@ -568,7 +570,7 @@ fn is_own_discovery(command: &str, root: &Path) -> bool {
     is_this_installation(&first_word(command), root)
 }
 
-/// Returns true if a program is ours and can be found, so that the existing entry can stay.
+/// Returns true if a program is ours and can be found, so that the entry that names it can stay.
 fn works(program: &str, root: &Path, is_ours: fn(&str, &Path) -> bool) -> bool {
     let is_bare = Path::new(program).parent() == Some(Path::new(""));
     is_ours(program, root) && (!is_bare || find_program(OsStr::new(program)).is_some())

@@ -27,7 +27,8 @@ pub(super) struct WrittenFile {
     /// The hash of what was written. If others have edited the file between two runs, it stays that
     /// of the earlier run, to which the backup belongs.
     sha256: String,
-    /// A copy of the former content; `None` if the file is new, or may contain secrets.
+    /// The path of a copy of the former content; `None` if the file is new, or if no copy may be
+    /// kept.
     pub(super) backup: Option<PathBuf>,
     /// What to remove from the file if others have edited it since.
     pub(super) edit: Option<Edit>,
@@ -58,8 +59,8 @@ impl WrittenFile {
     }
 }
 
-/// Returns the path of the record for a project, or of that for the user's settings. Each host has
-/// a record of its own; `None` is Gemini CLI.
+/// Returns the path of the record for the project in `root`, or for the user's settings if it is
+/// `None`. Each host has a record of its own; `None` is Gemini CLI.
 pub(super) fn path(home: &Path, root: Option<&Path>, host: Option<&str>) -> PathBuf {
     let name = root.map_or_else(|| "user".to_owned(), name);
     let host = host.map_or_else(String::new, |host| format!(".{host}"));
@@ -67,8 +68,8 @@ pub(super) fn path(home: &Path, root: Option<&Path>, host: Option<&str>) -> Path
         .join(format!("{name}{host}.json"))
 }
 
-/// Returns a file name for a directory: its own name, and a hash to tell it from others of that
-/// name.
+/// Returns a file name for a directory: its own name, and a hash of its path that tells it from
+/// others of that name.
 pub(super) fn name(root: &Path) -> String {
     let own = root.file_name().unwrap_or_default().to_string_lossy();
     let own: String = own

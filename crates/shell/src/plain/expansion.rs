@@ -112,8 +112,8 @@ impl Parser<'_> {
         })
     }
 
-    /// Parses the rest of `$((…))`. Only numbers and operators are accepted: bash would evaluate the
-    /// value of a variable as an expression, and run the substitutions in its subscripts.
+    /// Parses the rest of `$((…))`. Only numbers and operators are accepted: bash would evaluate
+    /// the value of a variable as an expression, and run the substitutions in its subscripts.
     pub(super) fn arithmetic(&mut self) -> Option<String> {
         let mut text = String::new();
         let mut open = 0_usize;

@@ -2,9 +2,10 @@
 //!
 //! A recursive descent parser builds a tree of what is written. It knows the common part of bash's
 //! grammar and no more: what it does not recognise, it refuses, and the line counts as unresolved.
-//! What it accepts is printed again from the tree (`render`), with one way to quote, and the printed
-//! text is what runs. So where bash would read the original characters differently from this parser,
-//! no other program can run than the one that was judged: bash never gets the original characters.
+//! What it accepts is printed again from the tree (`render`), with one way to quote, and the
+//! printed text is what runs. So where bash would read the original characters differently from
+//! this parser, no other program can run than the one that was judged: bash never gets the original
+//! characters.
 //!
 //! A script that another shell reads as it is (`bash -c '…'`) is not printed again. Such a text
 //! is parsed only if it has none of the characters about which shells differ ([`is_portable`]).
@@ -201,9 +202,9 @@ impl fmt::Display for NotPlain {
     }
 }
 
-/// Returns true if all shells read this text alike. A text is refused if it has backslashes, comments,
-/// here-documents, lists in braces, syntax that not all shells have, or `case`, because bash 3.2
-/// takes the parenthesis after a pattern for the end of `$(…)`.
+/// Returns true if all shells read this text alike. A text is refused if it has backslashes,
+/// comments, here-documents, lists in braces, syntax that not all shells have, or `case`, because
+/// bash 3.2 takes the parenthesis after a pattern for the end of `$(…)`.
 pub(super) fn is_portable(text: &str) -> bool {
     const OWN: [&str; 9] = ["$'", "$\"", "&>", "<<", "<(", ">(", "=(", "+=", "[["];
     let is_odd = |c: char| !c.is_ascii() || "\\`#~^".contains(c);

@@ -20,8 +20,8 @@ impl<'a> Parser<'a> {
             return Some(None);
         };
         if self.peek() == Some(b'[') {
-            // `a[…]=value` is refused, because bash evaluates the subscript. Without `=` the word is a
-            // pattern, such as `a[bc]`.
+            // `a[…]=value` is refused, because bash evaluates the subscript. Without `=` the word
+            // is a pattern, such as `a[bc]`.
             self.at = start;
             let word = self.word()?;
             self.at = start;
