@@ -2,19 +2,19 @@
 //!
 //! # What it owns
 //!
-//! - [`builtin`]: the tools, one file each, and the list of them; their declarations are made from
-//!   the types that parse their arguments;
-//! - [`edit`]: finding a text in a file although it differs a little from the one that was asked
-//!   for, for `smart_edit`;
-//! - [`patch`]: changes of several files in one text, for `apply_patch`.
+//! - [`builtin`]: the tools, one file each, and the list of them; the declarations of their
+//!   arguments are generated from the types that parse them;
+//! - [`edit`]: finds the text to replace although it is quoted inexactly, for `smart_edit` and for
+//!   the hunks of `apply_patch`;
+//! - [`patch`]: parses patches of several files and applies their hunks, for `apply_patch`.
 //!
-//! Without features there are the tools for files and memories; `shell` adds those for commands,
-//! and `web` those that reach the network.
+//! Without the feature `full`, there are only the tools for files and memories; `full` adds those
+//! that run commands or reach the network.
 //!
-//! The network is reached by another executable, which `gemini-tools-process` asks for pages,
-//! searches and answers of a model. Files are reached through `gemini-tools-workspace`, and
-//! commands are run by `gemini-tools-process`. Whether a call may run is decided above, by
-//! `gemini-tools-policy`.
+//! Another executable, `serve_tools --connect`, reaches the network; `gemini-tools-process` asks it
+//! for pages, searches and answers of a model. Files are reached through `gemini-tools-workspace`,
+//! and commands are run by `gemini-tools-process`. Whether a call may run is decided by its caller,
+//! with `gemini-tools-policy`.
 //!
 //! # Example
 //!
@@ -45,5 +45,5 @@ pub mod builtin;
 pub mod edit;
 pub mod patch;
 
-/// The skill that tells models how to use the tools, in the form of agentskills.io.
+/// The skill (`SKILL.md`, as specified by agentskills.io) that tells models how to use the tools.
 pub const SKILL: &str = include_str!("SKILL.md");

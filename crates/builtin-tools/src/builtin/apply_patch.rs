@@ -1,6 +1,7 @@
-//! `apply_patch`: a change of many files by one text, all of it or nothing.
+//! `apply_patch`: changes many files by one patch, either all of them or none.
 //!
-//! [`crate::patch`] parses the text and finds where its hunks belong; `patched` computes the new content of each file.
+//! [`crate::patch`] parses the text and finds where its hunks belong; `patched` computes the new
+//! content of each file.
 
 use super::patched::{PatchedFile, Subject, plan};
 use super::syntax::{Check, Parser};
@@ -18,7 +19,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// How many files a description names; of the others it gives the number.
+/// Maximum number of files that a call's description names; of the others it has the number.
 const NAMED_FILES: usize = 3;
 
 pub(super) static TOOL: BuiltinTool = BuiltinTool {
@@ -83,8 +84,8 @@ fn build(params: Params, env: &ToolEnv) -> Result<Call, ToolError> {
     })
 }
 
-/// Resolves the paths of the patch. Refuses a file that two sections name, because what the second section changes
-/// would depend on the result of the first.
+/// Resolves the paths of the patch. Refuses a file that two sections name, because what the second
+/// section changes would depend on the result of the first.
 fn subjects(workspace: &Workspace, patches: Vec<FilePatch>) -> Result<Vec<Subject>, ToolError> {
     let mut subjects: Vec<Subject> = Vec::new();
     for patch in patches {
@@ -117,7 +118,6 @@ fn subjects(workspace: &Workspace, patches: Vec<FilePatch>) -> Result<Vec<Subjec
     Ok(subjects)
 }
 
-/// Joins the diffs of all files into one text.
 fn whole_diff(files: &[PatchedFile]) -> FileDiff {
     let mut diff = FileDiff {
         file_name: match files {
@@ -153,8 +153,7 @@ impl Call {
         }
         text.push_str(&file.unseen);
         if !file.notes.is_empty() {
-            // A hunk that is quoted inexactly may have changed other text than the model expected, so the diff is
-            // shown.
+            // An inexactly quoted hunk may have changed unexpected text, so the diff is shown.
             let notes = file.notes.join("; ");
             text.push_str(&format!(" ({notes})\n{}", file.diff.trim_end()));
         }

@@ -1,7 +1,7 @@
-//! Expressions that find candidate lines for a pattern with look-around or back-references, in an
-//! engine whose time is linear.
+//! Expressions for an engine whose time is linear, which find candidate lines for a pattern with
+//! look-around or back-references.
 //!
-//! Only the backtracking engine decides whether such a line matches, and it is slow. With
+//! Only the backtracking engine decides whether a candidate matches, and it is slow. With
 //! candidates it need not look at every line of a project.
 //!
 //! # How it works
@@ -21,26 +21,26 @@ use regex_syntax::hir::{Class as HirClass, Hir, HirKind};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-/// Maximum number of syntax-tree nodes that are written: references to groups that hold references
-/// multiply.
+/// Maximum number of syntax-tree nodes that are written. Back-references to groups that hold
+/// back-references multiply them.
 const MAX_NODES: usize = 20_000;
 
 const MAX_CHOICES: usize = 128;
 
-/// Maximum number of ways for a group to begin where the match can run on over any number of
-/// letters, because the automaton then tracks each way separately.
+/// Maximum number of ways in which a group may begin if the match can run on over any number of
+/// letters: the automaton then tracks each way separately.
 const MAX_WANDERING_CHOICES: usize = 4;
 
-/// A repetition with a higher bound counts as unlimited.
+/// A repetition with a higher bound counts as unlimited in [`Writer::wanders`].
 const MAX_COUNTED: usize = 16;
 
-/// Weight of a required character, where a class that covers part of ASCII weighs 1.
+/// Weight of a required literal character. A class that covers only a part of ASCII weighs 1.
 const LITERAL_WORTH: usize = 4;
 
 const WIDE: &str = r"\x80-\xFF";
 
 /// Returns expressions for the linear engine, the more selective one first. Each matches every line
-/// that the pattern matches. Empty if no such expression is known.
+/// that the pattern matches. Returns none if no such expression is known.
 pub(super) fn candidates(pattern: &str, ignore_case: bool) -> Vec<String> {
     let flag = if ignore_case { "(?i)" } else { "" };
     let Ok(tree) = Expr::parse_tree(&format!("{flag}{pattern}")) else {
@@ -55,8 +55,8 @@ pub(super) fn candidates(pattern: &str, ignore_case: bool) -> Vec<String> {
     chosen.into_iter().chain(plain).collect()
 }
 
-/// Returns which bytes can occur in the texts that back-references repeat, or `None` if no such
-/// text can be longer than `length` bytes.
+/// Returns which bytes can occur in the texts that back-references repeat; `None` if no such text
+/// can be longer than `length` bytes.
 pub(super) fn repeated_bytes(
     pattern: &str,
     ignore_case: bool,
@@ -82,8 +82,7 @@ pub(super) fn repeated_bytes(
 #[derive(Debug, Default, Clone)]
 struct Piece {
     text: String,
-    /// What a match requires, as a weighted number of characters. The greater, the fewer lines
-    /// match.
+    /// A weighted number of characters that a match requires: the more, the fewer lines match.
     worth: usize,
 }
 
@@ -91,8 +90,8 @@ struct Piece {
 struct Place {
     is_first: bool,
     is_last: bool,
-    /// False in the copy of a group that stands for a back-reference. Anchors and look-around of
-    /// the group don't apply there.
+    /// False in the copy of a group that stands for a back-reference. The group's anchors and
+    /// look-around don't apply there.
     is_original: bool,
 }
 
@@ -210,14 +209,14 @@ impl<'e> Writer<'e> {
         }
     }
 
-    /// Writes the pattern out once for each text that a group can begin with. Returns `None` if no
-    /// group allows that, or the result would be slow.
+    /// Writes the pattern out once for each way in which a group that is back-referenced can begin.
+    /// Returns `None` if there is no such group, or if the result would be slow.
     fn write_choices(&mut self, expr: &'e Expr) -> Option<String> {
         let is_apt = |group: &Group<'_>| group.reference.is_some() && !group.repeats;
         let group = self.groups.iter().position(is_apt)?;
         let choices = self.choices(group)?;
-        // A match can begin at each of many letters then, and an automaton would have to track with
-        // which of the choices each of these matches began.
+        // If a match can run on over letters, it can begin at each of them, and an automaton would
+        // have to track with which of the choices each of these matches began.
         let body = self.groups[group].body;
         if choices.len() > MAX_WANDERING_CHOICES && self.wanders(expr, body, false) {
             return None;
@@ -240,8 +239,8 @@ impl<'e> Writer<'e> {
     }
 
     /// Returns true if the match can run on over any number of letters, so that it may begin at
-    /// each of them. A group directly behind a boundary does not count, since it can begin there
-    /// only.
+    /// each of them. Directly behind a boundary, `group` can begin only there, so it does not
+    /// count.
     fn wanders(&self, expr: &Expr, group: &Expr, is_at_boundary: bool) -> bool {
         let mut before = None;
         match expr {
@@ -391,8 +390,8 @@ impl<'e> Writer<'e> {
 
     fn write_all(&mut self, items: &'e [Expr], place: Place) -> Option<Piece> {
         let mut whole = Piece::default();
-        // The text that a look-ahead demands may be rarer than what the pattern has behind it, and
-        // the rarer of both is used.
+        // The text that a look-ahead demands may be rarer than what the pattern has behind it; the
+        // rarer of both is used.
         let mut ahead: Option<Piece> = None;
         for (i, item) in items.iter().enumerate() {
             let here = Place {
@@ -495,7 +494,7 @@ impl<'e> Writer<'e> {
             Assertion::StartText
             | Assertion::StartLine { crlf: false }
             | Assertion::StartLineOniguruma { crlf: false } => "(?m:^)",
-            // `R` makes `$` match before `\r\n`, too, because a candidate must not be missed.
+            // `R` makes `$` also match before `\r\n`, so that no candidate is missed.
             Assertion::EndText
             | Assertion::EndTextIgnoreTrailingNewlines { .. }
             | Assertion::EndLine { .. } => "(?Rm:$)",

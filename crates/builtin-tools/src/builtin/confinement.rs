@@ -1,5 +1,4 @@
-//! The sandbox of a program that a tool starts, and the watch that records its file changes for
-//! undo.
+//! The sandbox of a program that a tool starts, and the watch that records its changes for undo.
 
 use super::ToolEnv;
 use gemini_tools_core::text::excerpt;
@@ -12,14 +11,14 @@ use gemini_tools_workspace::journal::CommandChanges;
 use rustix::io::Errno;
 use std::path::Path;
 
-/// Programs that gain rights, as setuid programs do. Where the kernel allows a watch only together with `no_new_privs`,
-/// they would fail, so a command that runs one of them is not watched there.
+/// Programs that gain privileges, as setuid programs do. They fail under `no_new_privs`, without
+/// which some kernels allow no watch, so commands that run them are not watched there.
 const GAINING: [&str; 4] = ["sudo", "su", "doas", "pkexec"];
 
 const MAX_LINE_CHARS: usize = 200;
 
-/// Returns the watch that records a command's file changes for undo, or `None` if they are not to
-/// be recorded or can't be.
+/// Returns the watch that records the file changes of the command `line` for undo; `None` if it is
+/// not wanted or not possible. `programs` returns the names of the programs that the command runs.
 ///
 /// # Errors
 ///
@@ -49,8 +48,7 @@ pub fn changes(
     Ok(changes.and_then(|changes| ChangeWatch::new(changes, !programs().iter().any(gains))))
 }
 
-/// Returns why changes of a command can't be undone, as a sentence without its full stop; `None` if
-/// all can be.
+/// Returns why changes of a command can't be undone, as a clause; `None` if all of them can be.
 pub fn undo_note(supervised: &SupervisedProgram) -> Option<String> {
     let why = match supervised.changes() {
         Ok(counts) if counts.lost == 0 => return None,
@@ -68,13 +66,13 @@ pub fn undo_note(supervised: &SupervisedProgram) -> Option<String> {
     Some(format!("what the command changes can't be undone: {why}"))
 }
 
-/// Returns the strictest of the sandboxes that are wanted by the settings or the environment, by
-/// the call's host, and by the tool itself (`own`); `None` if none is wanted.
+/// Returns the strictest of the sandboxes that three sides demand: the settings (or
+/// `GEMINI_TOOLS_SANDBOX`, which overrides them), the call's host, and the tool itself (`own`).
+/// Returns `None` if none of them demands one.
 ///
 /// # Errors
 ///
-/// Returns `policy_violation` if it can't be determined which sandbox is wanted, and the error of a
-/// sandbox that the system does not support.
+/// Returns `policy_violation` if the demanded sandbox can't be determined or is not supported.
 pub fn sandbox(
     tool_env: &ToolEnv,
     cx: &Context,

@@ -1,5 +1,5 @@
-//! Finds definitions for `search_file_content`: symbols whose names the pattern matches, in the files that have
-//! matching lines.
+//! Finds definitions for `search_file_content`: symbols whose names the pattern matches, in the
+//! files that have matching lines.
 
 use super::counted;
 use super::query::Query;
@@ -16,7 +16,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long all files together may take. Files that are left then count as having no definitions.
+/// Time limit for all files together. Files that are left then count as having no definitions.
 const LIMIT: Duration = Duration::from_secs(2);
 
 /// The symbols that were found, with the name of the file that defines them.
@@ -24,7 +24,7 @@ const LIMIT: Duration = Duration::from_secs(2);
 pub(super) struct Definitions(Vec<(Vec<u8>, Vec<Symbol>)>);
 
 impl Definitions {
-    /// Looks for definitions in files, whose names are relative to the first root or absolute.
+    /// Looks for definitions in files, given by names relative to the first root or absolute.
     pub(super) fn find<'n>(
         parser: &Parser,
         workspace: &Workspace,
@@ -44,8 +44,8 @@ impl Definitions {
         Self(files)
     }
 
-    /// Returns the answer of the search, which also says that there are `lines` matching lines; `None` if there is no
-    /// definition.
+    /// Returns the answer of the search, which also says that there are `lines` matching lines.
+    /// Returns `None` if there is no definition.
     pub(super) fn answer(self, pattern: &str, lines: u64, cx: &Context) -> Option<ToolResult> {
         let count: usize = self.0.iter().map(|(_, symbols)| symbols.len()).sum();
         if count == 0 {

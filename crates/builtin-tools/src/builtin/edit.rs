@@ -1,5 +1,5 @@
-//! `replace` and `smart_edit` find the match; this module applies it: it checks the texts, shows
-//! the difference and writes the file.
+//! What `replace` and `smart_edit` have in common: these tools find the match, and this module
+//! checks the texts, shows the difference and writes the file.
 
 use super::nearest::{Source, nearest};
 use super::syntax::{Check, Parser};
@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 const NEAREST_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Largest file, in bytes, that is decoded as a whole: that takes several times as much memory.
+/// Maximum size in bytes of a file that is decoded whole, which takes several times its size.
 const MAX_DECODED_BYTES: u64 = 4 * 1024 * 1024;
 
 const NEAREST_TEXT_BYTES: usize = 64 * 1024;
@@ -50,7 +50,6 @@ pub(super) enum Plan {
     },
 }
 
-/// The file being edited, and its encoding.
 #[derive(Clone, Copy)]
 pub(super) struct Subject<'a> {
     pub(super) current: &'a OpenFile,
@@ -83,9 +82,9 @@ impl Edit {
         gemini_tools_workspace::io_error(e, self.place.path())
     }
 
-    /// Refuses edits that can't succeed wherever `old_string` is in the file: of a missing file, of an existing one
-    /// that was to be created, or without a change. Returns `None` if the file is missing and is to be created, because
-    /// `old_string` is empty.
+    /// Refuses edits that can't succeed wherever `old_string` is in the file: of a missing file, of
+    /// an existing one that was to be created, or without a change. Returns `None` if the file is
+    /// missing and is to be created, because `old_string` is empty.
     pub(super) fn subject<'t>(&self, target: &'t Target) -> Result<Option<Subject<'t>>, ToolError> {
         let Some(current) = &target.current else {
             return if self.old.is_empty() {
@@ -212,7 +211,7 @@ impl Edit {
     }
 
     pub(super) fn encoding(&self, current: &OpenFile) -> Result<Encoding, ToolError> {
-        // A binary file can be edited as UTF-8, because an edit changes no bytes outside of its text.
+        // A binary file can be edited as UTF-8: an edit changes no bytes outside of its text.
         Ok(match encoding_of(current).map_err(|e| self.io_error(&e))? {
             Some(encoding) => encoding,
             None if current.size() > MAX_MEDIA_BYTES => {
@@ -290,8 +289,8 @@ impl Edit {
 
     pub(super) fn missed(&self, mut message: String, subject: Subject<'_>) -> ToolError {
         let current = subject.current;
-        // The message quotes the text of the file that is most similar. It must not do so for a file that .geminiignore
-        // keeps from being read.
+        // The message quotes the most similar text of the file. It must not do so for a file that
+        // .geminiignore keeps from being read.
         let is_shown = current.size() <= NEAREST_BYTES
             && self.old.len() <= NEAREST_TEXT_BYTES
             && !self.workspace.is_gemini_ignored(&self.place);
@@ -420,7 +419,7 @@ impl Edit {
             } => {
                 let lines = || lines_of(&replacement, &target);
                 notes += &self.check_seen(lines, &target, cx)?;
-                // An inexact edit may have changed other text than the model expected, so the answer shows the diff.
+                // An inexact edit may have changed unexpected text, so the diff is shown.
                 let inexact = found_by.zip(diff.as_ref());
                 self.replace(target, origin, &replacement, &notes, inexact)?
             }
@@ -432,7 +431,7 @@ impl Edit {
         })
     }
 
-    /// Starts a parse of the new content in another process, for a note on syntax errors that the edit makes.
+    /// Starts parsing the new content in another process, to note the syntax errors of the edit.
     fn check(&self, plan: &Plan, target: &Target) -> Result<Check, ToolError> {
         let (
             Plan::Replace {
@@ -487,14 +486,14 @@ impl Edit {
         notes: &str,
         inexact: Option<(&'static str, &FileDiff)>,
     ) -> Result<ToolResult, ToolError> {
-        // The old content is read through a second handle of the same open file, because `commit` takes the target,
-        // which holds the lock.
+        // The old content is read through a second handle of the same open file, because `commit`
+        // takes the target, which holds the lock.
         let source = target.reopened().map_err(|e| self.io_error(&e))?;
         let more = super::commit(target, &self.workspace, &self.place, origin, |file| {
             replacement.write(&source, file)
         })?;
         let count = replacement.matches.len();
-        // The words are Gemini CLI's, which has no singular here.
+        // The wording is Gemini CLI's, which has no singular here.
         let mut after = format!(
             " ({count} replacements). The text was at {}.{notes}{more}",
             line_list(replacement.matches.iter().map(|place| place.line))
@@ -516,7 +515,7 @@ impl Edit {
     }
 }
 
-/// Returns, for each match of a replacement, the lines of the present file that it is on, from 0.
+/// Returns for each match of a replacement the range of lines it is on, counted from 0.
 fn lines_of(replacement: &Replacement, target: &Target) -> std::io::Result<Vec<Range<usize>>> {
     let Some(current) = &target.current else {
         return Ok(Vec::new());

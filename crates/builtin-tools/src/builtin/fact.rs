@@ -1,11 +1,11 @@
-//! A fact in the form in which the memory file holds it.
+//! A fact for `save_memory`, in the form in which the memory file holds it.
 //!
 //! Hosts read the file into every later session, so a fact must stay what it is: one list item on
 //! one line that a model reads as a fact. Nothing in it may begin a block of markdown, import a
-//! file (`@path`; the importers of Gemini CLI 0.8.2 and 0.61 were read), change the pairing of
-//! backticks in the rest of the file (0.61 pairs them over the whole file), or begin or end a
-//! comment or a host's tag such as `<global_context>`. A backslash prevents that, and markdown
-//! drops it again. [`super::memory`] decides where in the file a fact goes.
+//! file (`@path`, as in Gemini CLI 0.8.2 and 0.61), change the pairing of backticks in the rest of
+//! the file (Gemini CLI 0.61 pairs them over the whole file), or begin or end a comment or a host's
+//! tag such as `<global_context>`. A backslash prevents that, and markdown drops it again.
+//! [`super::memory`] decides where in the file a fact goes.
 
 use gemini_tools_core::text::with_deceptive;
 
@@ -99,7 +99,7 @@ fn single_backticks(line: &str) -> String {
 }
 
 /// Returns true if the text after a `<` looks like a tag that hosts put around parts of a prompt.
-/// Such names have an underscore, which those of HTML elements have not.
+/// The names of such tags have an underscore, which those of HTML elements don't have.
 fn is_host_tag(rest: &str) -> bool {
     let name = rest.strip_prefix('/').unwrap_or(rest);
     name.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '-')
@@ -107,8 +107,8 @@ fn is_host_tag(rest: &str) -> bool {
         .is_some_and(|name| name.contains('_'))
 }
 
-/// Returns where to put a backslash so that the line can't begin a block within its list item: a
-/// heading, quote, list, fence or thematic break.
+/// Returns where to insert a backslash so that the line begins no block in its list item: a
+/// heading, quote, list, fence or thematic break. Returns `None` if no backslash is needed.
 fn block_marker(line: &str) -> Option<usize> {
     let after = |marker: usize| line[marker..].is_empty() || line[marker..].starts_with(' ');
     let run = |c: char| line.len() - line.trim_start_matches(c).len();

@@ -1,4 +1,4 @@
-//! `glob`: files by pattern, the newest first.
+//! `glob`: finds files by a pattern, and lists recently changed ones first.
 
 use super::scope::{
     SearchScope, ignored_note, node_modules, node_modules_note, push_unreadable, require_directory,
@@ -24,8 +24,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::SystemTime;
 
-/// Files changed within this time are sorted by it, the newest first. Older ones are sorted by
-/// name.
+/// Files that were changed within this time are sorted by the time of the change, the newest first.
+/// Older ones follow, sorted by name.
 const RECENT_SECS: i64 = 24 * 60 * 60;
 
 const MAX_BYTES: usize = 16 * 1024 * 1024;
@@ -113,7 +113,7 @@ fn build(params: Params, ToolEnv { workspace, .. }: &ToolEnv) -> Result<Call, To
         places = vec![places.swap_remove(start)];
         pattern = below(pattern, &places[0]).unwrap_or(pattern);
     }
-    // `./` in front keeps a leading `~` from being read as the home directory: here it is part of a name.
+    // `./` in front keeps a leading `~`, here a part of a name, from meaning the home directory.
     let meanings = workspace.patterns_below(&format!("./{pattern}"), &places)?;
     let ignore_case = !params.case_sensitive.unwrap_or(false);
     let respect = Respect {
@@ -133,8 +133,8 @@ fn build(params: Params, ToolEnv { workspace, .. }: &ToolEnv) -> Result<Call, To
     })
 }
 
-/// Compiles what a pattern means: with its braces expanded, and without `.`, `..` and empty
-/// components.
+/// Compiles the `meanings` of a pattern: with their braces expanded, and without `.`, `..` and
+/// empty components. Errors name `pattern`.
 fn compile(pattern: &str, meanings: &[String], ignore_case: bool) -> Result<PatternSet, ToolError> {
     let mut alternatives = Vec::new();
     for meaning in meanings {
@@ -182,7 +182,7 @@ fn below<'a>(pattern: &'a str, place: &WorkspacePath) -> Option<&'a str> {
 }
 
 struct GlobMatch<'a> {
-    /// Time of the last change in nanoseconds since 1970; `None` for files that are not recent.
+    /// Time of the last modification in nanoseconds since 1970; `None` if it is not recent.
     changed: Option<i128>,
     place: &'a WorkspacePath,
     path: Box<[u8]>,
@@ -200,7 +200,7 @@ impl GlobMatch<'_> {
 struct Finder<'a> {
     call: &'a Call,
     place: &'a WorkspacePath,
-    /// Files changed after this second since 1970 are recent.
+    /// Files modified after this second since 1970 are recent.
     recent_after: i64,
     hits: Vec<GlobMatch<'a>>,
     git: usize,
@@ -214,8 +214,8 @@ impl Finder<'_> {
             FileType::RegularFile => {
                 rustix::fs::statat(found.dir, found.name, AtFlags::SYMLINK_NOFOLLOW).ok()
             }
-            // A symbolic link counts if it leads to a regular file of the workspace or nowhere: git, too, lists a dead
-            // link as a file.
+            // A symbolic link counts if it leads to a regular file of the workspace or nowhere:
+            // git, too, lists a dead link as a file.
             FileType::Symlink => {
                 let target = self.place.join(Path::new(OsStr::from_bytes(found.path)));
                 match self.call.scope.workspace.stat(&target) {
@@ -328,16 +328,16 @@ impl Call {
             file_type.is_ok_and(|t| t == FileType::RegularFile)
         };
         if self.scope.places.iter().any(exists) {
-            // A file has exactly this name, such as `[id].ts`. The pattern is taken literally then, because its special
-            // characters would match other names.
+            // A file has exactly this name, such as `[id].ts`. The pattern is taken literally then,
+            // because its special characters would match other names.
             if let Ok(set) = compile(&self.pattern, &[escaped(&self.pattern)], false) {
                 self.set = set;
             }
         }
     }
 
-    /// Says how many files the pattern would have matched in another case or in subdirectories; `None` if there are
-    /// none.
+    /// Returns how many files the pattern would match without regard to letter case, or in
+    /// subdirectories; `None` if there are none.
     fn near_files(&self, cx: &Context) -> Result<Option<String>, ToolError> {
         let mut ways = Vec::new();
         let mut add = |way: String, pattern: &str, ignore_case| {
@@ -420,8 +420,8 @@ impl Call {
             text.push_str(if i == 0 { "" } else { " and " });
             text.push_path(place.path());
         }
-        // The paths are relative to the root. Without this note, they could be taken for paths below the directory that
-        // was searched.
+        // The paths are relative to the first root. Without this note, they could be taken for
+        // paths relative to the directory that was searched.
         if total > 0 && self.scope.has_inner_place() {
             text.push_str(", as paths below ");
             text.push_path(self.scope.workspace.root());

@@ -62,8 +62,8 @@ impl ToolInvocation for Call {
     }
 
     fn confirmation(&self, _: &Context) -> Result<Confirmation, ToolError> {
-        // As in Gemini CLI: only the query leaves the machine, to a service that the user has
-        // chosen.
+        // As in Gemini CLI, the user is not asked: only the query leaves the machine, to a service
+        // that the user has chosen.
         Ok(Confirmation::NotNeeded)
     }
 

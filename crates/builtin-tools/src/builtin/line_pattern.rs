@@ -1,8 +1,9 @@
-//! Searches the lines of a file for many patterns while the file is read once, for checks.
+//! Searches the lines of a file for many patterns while it is read once (`gemini-tools-checks`).
 //!
-//! This module has a single pattern ([`LinePattern`]), a filter that tells which of many patterns can match in a text
-//! at all ([`Prefilter`]), and a reader that gives a file in blocks of whole lines ([`TextReader`]). `query` decides
-//! what a pattern means and `search` which bytes are text, as for `search_file_content`.
+//! This module has a single pattern ([`LinePattern`]), a filter that tells which of many patterns
+//! can match in a text at all ([`Prefilter`]), and a reader that gives a file in blocks of whole
+//! lines ([`TextReader`]). As for `search_file_content`, `query` decides what a pattern means and
+//! `search` which bytes are text.
 
 use super::candidates::candidates;
 use super::query::{LineMatcher, Query};
@@ -23,24 +24,25 @@ use std::fs::File;
 use std::io::Read;
 use std::ops::Range;
 
-/// Maximum number of literal texts of a pattern, of which each match has at least one. Where there are more, a file
-/// hardly ever lacks all of them.
+/// Maximum number of literal texts of a pattern, of which each match has at least one. If there are
+/// more, a file hardly ever lacks all of them.
 const MAX_LITERALS: usize = 64;
 
-/// With at most so many patterns there is no prefilter: each by itself rules a text out sooner.
+/// Maximum number of patterns without a prefilter: so few rule a text out sooner by themselves.
 const FEW_PATTERNS: usize = 3;
 
 /// Maximum number of literal texts that one searcher looks for.
 const GROUP: usize = 64;
 
-/// Maximum number of searchers: each of them looks through the whole text.
+/// Maximum number of searchers, each of which looks through the whole text.
 const MAX_GROUPS: usize = 8;
 
-/// Minimum length of a literal text in bytes. A searcher compares only as many first bytes of its texts as the shortest
-/// of them has, so a very short one would make it find too much.
+/// Minimum length of a literal text in bytes. A searcher compares only as many first bytes of its
+/// texts as the shortest of them has, so with a very short one it would stop at too many places.
 const MIN_LITERAL: usize = 3;
 
-/// The characters beyond ASCII that equal an ASCII letter when case is ignored: the Kelvin sign (k) and the long s.
+/// The non-ASCII characters that equal an ASCII letter where case is ignored: the Kelvin sign (k)
+/// and the long s.
 const FOLDED: [&str; 2] = ["\u{212a}", "\u{17f}"];
 
 /// A pattern for single lines, with the meaning that it has in `search_file_content`.
@@ -48,13 +50,14 @@ const FOLDED: [&str; 2] = ["\u{212a}", "\u{17f}"];
 pub struct LinePattern {
     query: Query,
     ignores_case: bool,
-    /// Literal texts of which each match has at least one, perhaps with other upper and lower case; `None` where none
-    /// are known.
+    /// Literal texts of which each match has at least one, in any letter case if case is ignored;
+    /// `None` if none are known.
     literals: Option<Vec<Vec<u8>>>,
 }
 
 impl LinePattern {
-    /// Compiles a pattern. `name` is the argument or key that it comes from, for errors; `fixed` takes it literally.
+    /// Compiles a pattern. `name` is the argument or key that it comes from, for errors; `fixed`
+    /// takes it literally.
     ///
     /// # Errors
     ///
@@ -75,26 +78,27 @@ impl LinePattern {
         })
     }
 
-    /// Returns true if a line without its line feed matches. A line on which the pattern takes too long does not.
+    /// Returns true if a line, given without its line feed, matches. A line on which the pattern
+    /// takes too long does not match.
     pub fn is_match(&self, line: &[u8]) -> bool {
         self.query.is_match(line).unwrap_or_default()
     }
 
-    /// Returns the bytes of the first match that is not empty, in a line for which [`LinePattern::is_match`] is true;
-    /// `0..0` if there is none.
+    /// Returns the bytes of the first match that is not empty, in a line for which
+    /// [`LinePattern::is_match`] is true; `0..0` if there is none.
     pub fn find(&self, line: &[u8]) -> Range<usize> {
         let all = self.query.find_all(line).unwrap_or_default();
         all.first().map_or(0..0, |found| found.start()..found.end())
     }
 }
 
-/// Returns a line as answers show it: if it is too long, it is cut to the text around the byte `at`, where the match
-/// begins.
+/// Returns a line as answers show it: if it is too long, it is cut to the text around the byte
+/// `at`, where the match begins.
 pub fn shown_line(line: &str, at: usize) -> Cow<'_, str> {
     cut(line, at)
 }
 
-/// Returns literal texts of which each match of a pattern has at least one; `None` if none are known.
+/// Returns literal texts of which each match has at least one; `None` if none are known.
 fn literals(pattern: &str, fixed: bool) -> Option<Vec<Vec<u8>>> {
     if fixed {
         return Some(vec![pattern.as_bytes().to_vec()]);
@@ -104,13 +108,13 @@ fn literals(pattern: &str, fixed: bool) -> Option<Vec<Vec<u8>>> {
         let hir = parser.utf8(false).multi_line(true).build().parse(pattern);
         hir.ok().as_ref().and_then(required)
     };
-    // This parser refuses look-around. A weaker expression without it matches at least the same lines.
+    // This parser refuses look-around. A weaker expression without it matches the same lines, too.
     let weaker = || candidates(pattern, false).iter().find_map(|p| parse(p));
     parse(pattern).or_else(weaker)
 }
 
-/// Returns literal texts of which each match has at least one. Among several sets of such texts, it takes the one whose
-/// shortest text is longest.
+/// Returns literal texts of which each match of an expression has at least one. Of several sets of
+/// such texts, it takes the one whose shortest text is longest.
 fn required(hir: &Hir) -> Option<Vec<Vec<u8>>> {
     let shortest = |set: &Vec<Vec<u8>>| set.iter().map(Vec::len).min();
     match hir.kind() {
@@ -126,23 +130,24 @@ fn required(hir: &Hir) -> Option<Vec<Vec<u8>>> {
     }
 }
 
-/// Tells which of many patterns can match in a text, by a search for the literal texts of all of them at once.
+/// Tells which of many patterns can match in a text, by one search for all their literal texts.
 #[derive(Debug)]
 pub struct Prefilter {
     groups: Vec<Group>,
-    /// Indices of the patterns that ignore case. They may match without their literal texts where the text has one of
-    /// the characters `FOLDED`.
+    /// Indices of the patterns that ignore case. They may match a text that lacks their literal
+    /// texts but has one of the characters `FOLDED`.
     folding: Vec<usize>,
-    /// Indices of the patterns that no missing text rules out.
+    /// Indices of the patterns that may match in every text, because the searchers don't look for
+    /// literal texts of theirs.
     always: Vec<usize>,
 }
 
-/// Literal texts that one searcher finds, which compares 16 or 32 bytes at a time. It can't ignore case, so these texts
-/// are in lower case, and so is the text that it searches.
+/// The literal texts that one searcher finds, which compares 16 or 32 bytes at a time. It can't
+/// ignore case, so these texts are in lower case, and so is the text that it searches.
 #[derive(Debug)]
 struct Group {
     searcher: packed::Searcher,
-    /// The literal texts, each with the index of its pattern, by their first byte.
+    /// The literal texts by their first byte, each with the index of its pattern.
     by_start: BTreeMap<u8, Vec<(Vec<u8>, usize)>>,
 }
 
@@ -160,11 +165,12 @@ impl Group {
         Some(Self { searcher, by_start })
     }
 
-    /// Sets `possible` at the index of each pattern of which `lower`, a text in lower case, has a literal text.
+    /// Sets `possible` to true at the index of each pattern one of whose literal texts is in the
+    /// lower-case text `lower`.
     fn look(&self, lower: &[u8], possible: &mut [bool]) {
         let mut from = 0;
         while let Some(found) = self.searcher.find_in(lower, Span::from(from..lower.len())) {
-            // The searcher reports only one of the texts that begin at this byte.
+            // The searcher reports only one of the literal texts that begin at this byte.
             let rest = &lower[found.start()..];
             for (text, pattern) in self.by_start.get(&rest[0]).into_iter().flatten() {
                 possible[*pattern] |= rest.starts_with(text);
@@ -175,7 +181,7 @@ impl Group {
 }
 
 impl Prefilter {
-    /// Makes the searchers. From then on, a pattern is known by its index in `patterns`.
+    /// Makes the searchers. The filter knows a pattern by its index in `patterns`.
     pub fn new<'p>(patterns: impl IntoIterator<Item = &'p LinePattern>) -> Self {
         let (mut texts, mut always, mut folding) = (Vec::new(), Vec::new(), Vec::new());
         let patterns: Vec<_> = patterns.into_iter().collect();
@@ -207,7 +213,8 @@ impl Prefilter {
         }
     }
 
-    /// Sets `possible` to true at the index of each pattern that may match in a text, and leaves the other values.
+    /// Sets `possible` to true at the index of each pattern that may match in a text. Other values
+    /// stay as they are.
     pub fn look(&self, text: &[u8], possible: &mut [bool]) {
         let mut set = |patterns: &[usize]| patterns.iter().for_each(|i| possible[*i] = true);
         set(&self.always);
@@ -223,7 +230,7 @@ impl Prefilter {
     }
 }
 
-/// Searches texts for matching lines. Its buffers are kept from one text to the next.
+/// Searches texts for matching lines. Its buffers are reused for the next text.
 #[derive(Debug)]
 pub struct LineSearcher<'a> {
     searcher: Searcher,
@@ -231,7 +238,7 @@ pub struct LineSearcher<'a> {
 }
 
 impl<'a> LineSearcher<'a> {
-    /// Makes a searcher, whose searches end early when `cancel` says that the call may not go on.
+    /// Makes a searcher. Its searches end early once `cancel` says that the call may not go on.
     pub fn new(cancel: &'a Cancellation) -> Self {
         let mut builder = SearcherBuilder::new();
         builder.line_number(true).bom_sniffing(false);
@@ -241,13 +248,13 @@ impl<'a> LineSearcher<'a> {
         }
     }
 
-    /// Calls `take` with the number, from 1, and the bytes without line feed of each line that matches `pattern` and
-    /// not `except`, until `take` returns false. Returns on how many lines a pattern takes too long, which therefore
-    /// count as not matching.
+    /// Calls `take` for each line that matches `pattern` and not `except`, with its number, from 1,
+    /// and its bytes without line feed, until `take` returns false. Returns the number of lines on
+    /// which a pattern takes too long, which therefore count as not matching.
     ///
     /// # Errors
     ///
-    /// Returns `cancelled` or `timeout` if the call may not go on.
+    /// Returns `cancelled` or `timeout` if the call may not go on, or an error if the search fails.
     pub fn search(
         &mut self,
         pattern: &LinePattern,
@@ -283,15 +290,15 @@ impl<F: FnMut(u64, &[u8]) -> bool> Sink for Lines<F> {
 /// How far a file was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TextEnd {
-    /// All of it was given.
+    /// The whole file was given, or the call was interrupted.
     Whole,
-    /// The file is not text; nothing behind its first zero byte was given.
+    /// The file is not text. Nothing behind its first zero byte was given.
     Binary,
     /// This line, counted from 1, is too long, and nothing behind it was given.
     LongLine(u64),
 }
 
-/// Reads files as UTF-8. Its buffers are kept from one file to the next.
+/// Reads files as UTF-8. Its buffers are reused for the next file.
 #[derive(Debug, Default)]
 pub struct TextReader {
     /// `None` while a file is read, and before the first one.
@@ -300,8 +307,9 @@ pub struct TextReader {
 }
 
 impl TextReader {
-    /// Calls `take` for each block of whole lines of an open file, with the number of lines before the block and its
-    /// text. A file in another encoding is decoded to UTF-8; a byte order mark is left out.
+    /// Calls `take` for each block of whole lines of an open file, with the number of lines before
+    /// the block and the block's text. A file in another encoding is decoded to UTF-8; a byte order
+    /// mark is left out. Reading ends early once `cancel` says that the call may not go on.
     ///
     /// # Errors
     ///

@@ -1,5 +1,5 @@
-//! `list_background_processes`: the processes that commands have left running, and how ended ones
-//! ended.
+//! `list_background_processes`: lists the processes that commands have left running, including
+//! those that have ended since.
 
 use super::{BuiltinTool, ToolEnv, make_call};
 use gemini_tools_core::tool::{

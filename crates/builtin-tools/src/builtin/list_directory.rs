@@ -1,4 +1,4 @@
-//! `list_directory`: the entries of one directory.
+//! `list_directory`: lists the entries of one directory.
 
 use super::scope::ignored_note;
 use super::{BuiltinTool, ToolEnv, make_call};
@@ -184,7 +184,7 @@ impl Call {
     }
 }
 
-/// Returns a sort key for names. Where only the case differs, lower case comes first.
+/// Returns a sort key for names. If names differ only in letter case, small letters come first.
 fn order(name: &[u8]) -> (Vec<u8>, Reverse<&[u8]>) {
     (collation_key(name), Reverse(name))
 }

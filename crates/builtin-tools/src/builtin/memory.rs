@@ -1,8 +1,7 @@
-//! The text of the memory file: where in it a fact goes.
+//! Decides where in the text of the memory file a fact goes.
 //!
-//! Everything but the new lines is copied as bytes, so that it stays unchanged whatever its
-//! encoding. [`super::save_memory`] handles the file and the call, [`super::fact`] the form of a
-//! fact.
+//! Everything but the new lines is copied as bytes, so it stays unchanged whatever its encoding.
+//! [`super::save_memory`] handles the file and the call, [`super::fact`] the form of a fact.
 
 use super::fact::Fact;
 
@@ -13,9 +12,9 @@ struct Line<'a> {
     end: usize,
 }
 
-/// Returns the byte offset at which to insert a fact, and the lines to insert. They go to the end
-/// of the section or, with the section's heading, to the end of the file, after a line end if the
-/// last line lacks one. Returns `None` if a section has the fact already.
+/// Returns the byte offset at which to insert a fact, and the text to insert. The fact goes to the
+/// end of the section or, together with the section's heading, to the end of the file, after a line
+/// end if the last line lacks one. Returns `None` if a section has the fact already.
 pub(super) fn insertion(file: &[u8], fact: &Fact) -> Option<(usize, String)> {
     let lines = split(file);
     let newline = match lines.first() {
@@ -53,7 +52,7 @@ pub(super) fn insertion(file: &[u8], fact: &Fact) -> Option<(usize, String)> {
     } else {
         newline
     };
-    // A heading that follows at once gets a blank line before it.
+    // A heading that follows directly gets a blank line before it.
     let is_last = last + 1 == end && end < lines.len();
     let after = if is_last { newline } else { "" };
     Some((at, format!("{before}- {item}{newline}{after}")))
@@ -77,7 +76,7 @@ fn is_blank(text: &[u8]) -> bool {
 
 fn is_heading(text: &[u8]) -> bool {
     let mut text = text.trim_ascii_end();
-    // Markdown allows a heading to end in the same marks.
+    // Markdown allows a heading to end in `#` marks.
     while let Some(rest) = text.strip_suffix(b"#") {
         text = rest;
     }

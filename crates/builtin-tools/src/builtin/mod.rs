@@ -2,9 +2,8 @@
 //!
 //! A tool's file holds everything about it: the names, the description and the help (`TOOL`), the
 //! arguments (`Params`), and the checked call (`Call`). The JSON Schemas of the arguments are
-//! generated from `Params` into `schemas.json`, so that a call need not make them; a test checks
-//! that they are current, and `scripts/generate`
-//! writes them anew.
+//! generated from `Params` into `schemas.json`, so that they are not made at run time; a test
+//! checks that they are current, and `scripts/generate` writes them anew.
 
 #![expect(
     clippy::needless_pass_by_value,
@@ -71,13 +70,13 @@ use std::path::Path;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-/// Declares the modules of the tools and lists them. rustfmt does not look into macros, so a tool's
-/// file must be named to be formatted.
+/// Declares the modules of the tools and lists the tools. `cargo fmt` does not look into macros, so
+/// a tool's file is formatted only if `rustfmt` is given its path.
 macro_rules! tools {
     ($($(#[$feature:meta])? $name:ident,)*) => {
         $($(#[$feature])? mod $name;)*
 
-        /// Every built-in tool, sorted by name.
+        /// Every built-in tool of the enabled features, sorted by name.
         pub static TOOLS: &[&BuiltinTool] = &[$($(#[$feature])? &$name::TOOL),*];
 
         #[cfg(all(test, feature = "full"))]
@@ -112,8 +111,8 @@ tools! {
     write_file,
 }
 
-/// Suffix of a tool's second line in `SCHEMAS`, which has the arguments that the tool accepts but
-/// does not declare to models: those with `#[schemars(extend("undeclared" = true))]`.
+/// Suffix of the key of a tool's second line in `SCHEMAS`, which has the arguments that the tool
+/// accepts but does not declare to models: those with `#[schemars(extend("undeclared" = true))]`.
 const UNDECLARED: &str = " undeclared";
 
 const SCHEMAS: &str = include_str!("schemas.json");
@@ -133,21 +132,20 @@ pub struct ToolEnv {
     #[cfg(feature = "full")]
     pub settings: Arc<Settings>,
     /// The MCP client's host; `None` if there is no client or its host is unknown. `save_memory`
-    /// writes to the host's memory file, and `read_file` may read the long answers that the host
-    /// has stored.
+    /// writes to the host's memory file, and `read_file` may read long answers that it has stored.
     pub client_host: Option<&'static ClientHost>,
     /// How tools reach the network.
     #[cfg(feature = "full")]
     pub network: Arc<dyn Network>,
-    /// The process that parses source files. It is another one than the process for the network, because a file can be
-    /// made so that it crashes the parser.
+    /// The process that parses source files. It is not the process for the network, because a
+    /// crafted file may crash the parser.
     #[cfg(feature = "full")]
     parser: Arc<Link>,
 }
 
 impl ToolEnv {
     /// Makes an environment without settings. With the feature `full`, the network is reached
-    /// through the executable beside this one.
+    /// through `serve_tools`, which must be in the directory of the running executable.
     pub fn new(workspace: Arc<Workspace>) -> Self {
         Self {
             workspace,
@@ -171,7 +169,8 @@ impl ToolEnv {
 
 #[cfg(feature = "full")]
 impl ToolEnv {
-    /// Makes an environment for the current directory, with these settings.
+    /// Makes an environment for the current directory, with these settings. `home` is the user's
+    /// home directory, if there is one.
     ///
     /// # Errors
     ///
@@ -192,8 +191,8 @@ impl ToolEnv {
         self.network.run(task, self.workspace.home(), cx)
     }
 
-    /// Stores a long answer of `tool` in a file, for later calls to read. Returns the file, or
-    /// `None` if the answer can't be stored.
+    /// Stores a long answer of `tool` in a file, for later calls to read. Returns the file's path,
+    /// or `None` if the answer can't be stored.
     pub fn keep(&self, tool: &str, text: &str) -> Option<PathBuf> {
         kept_answers::keep(&self.workspace.overflow_dir()?, tool, text)
     }
@@ -213,16 +212,15 @@ type BuildFn = fn(Args, &Schema, &ToolEnv) -> Result<Box<dyn ToolInvocation>, To
 /// A built-in tool: its names, its texts for people and models, and how a call is built.
 #[derive(Debug)]
 pub struct BuiltinTool {
-    /// The name in declarations and calls, and of the tool's source file.
+    /// The name in declarations and calls, which is also that of the tool's source file.
     pub name: &'static str,
-    /// What the tool does, for lists that people read; fits a line of 80 columns with the name and
-    /// kind.
+    /// What the tool does, for lists that people read; at most 44 characters long.
     pub summary: &'static str,
     /// The description for the model.
     pub description: &'static str,
     /// Kind, aliases, hints and other facts by which callers decide.
     pub info: ToolInfo<'static>,
-    /// Other names of arguments, and the texts of the help.
+    /// Other names of arguments, limits, examples and errors, for help texts.
     pub usage: Usage<'static>,
     build: BuildFn,
 }
@@ -296,8 +294,8 @@ pub fn find_exactly(name: &str) -> Option<&'static BuiltinTool> {
     TOOLS.iter().copied().find(|tool| tool.name == name)
 }
 
-/// Returns a tool's text for lists that people read: the summary of a built-in tool, the first
-/// sentence of the description of any other.
+/// Returns a tool's text for lists that people read: the summary of a built-in tool, or the first
+/// sentence of the description of any other tool.
 pub fn summary(name: &str, description: &str) -> String {
     find_exactly(name).map_or_else(
         || first_sentence(description),
@@ -411,8 +409,7 @@ fn origin(tool: &BuiltinTool, cx: &Context) -> ChangeOrigin {
     }
 }
 
-/// Writes a file, and records the change for undo. Returns notes for the answer, each with a
-/// leading space.
+/// Writes a file, and records the change for undo. Returns notes, each with a leading space.
 fn commit(
     target: Target,
     workspace: &Workspace,

@@ -1,8 +1,9 @@
-//! Names in the searched files that resemble those of a pattern that nothing matched.
+//! Suggests names for a search that found nothing: those in the searched files that resemble a word
+//! of the pattern.
 //!
 //! A search without a match is most often one for a name that is spelled differently: `retryLimits`
 //! for `retry_limit`. To suggest such names, up to [`READ_BYTES`] of the files are read a second
-//! time, so a search with matches costs nothing more.
+//! time. A search with matches skips this and costs nothing more.
 
 use std::collections::BTreeSet;
 use std::collections::HashSet;
@@ -15,15 +16,14 @@ pub(super) const READ_BYTES: usize = 32 * 1024 * 1024;
 
 const FILE_BYTES: usize = 256 * 1024;
 
-/// Minimum length in bytes of a word for which similar names are sought: a shorter one resembles
-/// too many.
+/// Minimum length of a word in bytes: a shorter one resembles too many names.
 const MIN_CHARS: usize = 4;
 
-/// Maximum length in bytes of a word for which similar names are sought: a longer one is data
-/// rather than a name.
+/// Maximum length of a word in bytes: a longer one is data rather than a name.
 const MAX_CHARS: usize = 64;
 
-/// A name is similar to a word if their edit distance is at most the word's length divided by this.
+/// A name is similar to a word if their edit distance is at most the length of the longer one, in
+/// bytes, divided by this.
 const NEAR_PART: usize = 3;
 
 /// The words of a pattern, and how many bytes may still be read to find similar names.
@@ -62,7 +62,7 @@ impl Wanted {
     }
 }
 
-/// Returns the parts of a regular expression that stand for themselves, separated by spaces.
+/// Returns a regular expression with spaces in place of its escapes and character classes.
 fn literals(pattern: &str) -> String {
     let mut text = String::with_capacity(pattern.len());
     let mut chars = pattern.chars();
@@ -97,7 +97,7 @@ fn is_long_enough(word: &str) -> bool {
 }
 
 /// Returns a name in lower case and without underscores, so that `retryLimit` and `RETRY_LIMIT` are
-/// the same.
+/// equal.
 fn plain(word: &str) -> String {
     let letters = word.chars().filter(|c| *c != '_');
     letters.flat_map(char::to_lowercase).collect()
@@ -105,8 +105,8 @@ fn plain(word: &str) -> String {
 
 pub(super) struct NearNames<'a> {
     wanted: &'a Wanted,
-    /// The most similar names so far, each with two edit distances to the word: without regard to
-    /// case and underscores, and of the names as they are written.
+    /// The most similar names so far, each with two edit distances to the word: first without
+    /// regard to letter case and underscores, then of the names as they are written.
     nearest: BTreeSet<(usize, usize, String)>,
     seen: HashSet<String>,
     buffer: Vec<u8>,
@@ -196,7 +196,7 @@ mod tests {
         assert_eq!(nearest("retryLimit", text), ["retry_limit", "retryLimits"]);
         assert_eq!(nearest(r"fn\s+otherThings\(", text), ["other_thing"]);
         assert_eq!(nearest("größe", "let groesse = Größen;"), ["Größen"]);
-        // Three, the nearest first.
+        // Three names are suggested, the nearest first.
         let text = "valu3 vale value1 values values2";
         assert_eq!(nearest("value", text), ["vale", "valu3", "value1"]);
     }

@@ -1,15 +1,17 @@
-//! Finds the text of a file that is nearest to one that was not found, and says what differs.
+//! Finds the text of a file that is most similar to an `old_string` that was not found, and says
+//! what differs.
 //!
 //! # How it works
 //!
-//! Where the text fits under a reading ([`crate::edit`]), that is the nearest place. Otherwise the
-//! file is searched for the text with the smallest edit distance, by the bit-parallel algorithm of
-//! Myers (1999) in the blocks of Hyyrö (2003). Its time is that of reading the file, times the
-//! length of the text in machine words; its memory does not depend on the file. No maintained crate
-//! has it without a great deal more.
+//! If `old_string` fits a place under a reading ([`crate::edit`]), that place is the nearest.
+//! Otherwise the file is searched for the text with the smallest edit distance, by the bit-parallel
+//! algorithm of Myers (1999) in the blocks of Hyyrö (2003). Its time is proportional to the size of
+//! the file times the length of `old_string` in machine words; its memory does not depend on the
+//! file. The maintained crates that have it bring a great deal more.
 //!
-//! What is shown can be passed as `old_string`: it begins and ends between words, and if it is in
-//! the file more than once, the lines around it are shown with it.
+//! A text of at most `SHOWN_LINES` lines that is shown can be passed as `old_string`: it begins and
+//! ends between words. If a file of up to `HELD_BYTES` has it more than once, lines around it are
+//! shown with it.
 
 use crate::edit::{Reading, fitting_places, plain};
 use gemini_tools_workspace::diff::{Algorithm, DiffOp, diff_lines};
@@ -19,8 +21,7 @@ use std::ops::Range;
 
 const SHOWN: usize = 3;
 
-/// Maximum number of lines that are shown of a place. If it has more, only the differences are
-/// shown.
+/// Maximum number of lines that are shown of a place. Of a longer one, only differences are shown.
 const SHOWN_LINES: usize = 40;
 
 const SHOWN_CHARS: usize = 2_000;
@@ -29,10 +30,11 @@ const TOLD: usize = 3;
 
 const SEARCHED_BYTES: usize = 1_024;
 
-/// A place is similar to a text if the edit distance is at most the text's length divided by this.
+/// A place is similar to a text if the edit distance is at most the text's length in bytes divided
+/// by this, rounded up.
 const NEAR_PART: usize = 3;
 
-/// Minimum length in bytes of a text that is looked for: a shorter one is similar to everything.
+/// Minimum length in bytes of a text that is searched for: a shorter one is similar to everything.
 const MIN_BYTES: usize = 3;
 
 const PIECE_BYTES: u64 = 1024 * 1024;
@@ -108,8 +110,8 @@ fn approximate(source: &Source<'_>, wanted: &str) -> io::Result<Vec<Range<u64>>>
     }
     let farthest = pattern.len().div_ceil(NEAR_PART);
     let mut search = Myers::new(pattern);
-    // The edit distance and the end of each place. Ends that are close to each other belong to one place, of which only
-    // the end with the smallest distance is kept.
+    // The edit distance and the end of each place. Ends that are close to each other belong to one
+    // place, of which only the end with the smallest distance is kept.
     let mut ends: Vec<(usize, u64)> = Vec::new();
     let (mut at, mut limit) = (0, farthest);
     while at < source.size {
@@ -148,7 +150,7 @@ fn approximate(source: &Source<'_>, wanted: &str) -> io::Result<Vec<Range<u64>>>
         let window = (source.read)(from..end)?;
         let start = from + (window.len() - length_from_end(pattern, &window, slips)) as u64;
         let rest = (all.len() - pattern.len()) as u64;
-        // A word or a line may go on at either side of the place, so more is read there.
+        // The word or line may extend beyond the place on both sides, so more is read there.
         let around = start.saturating_sub(SHOWN_CHARS as u64)
             ..(end + rest + SHOWN_CHARS as u64).min(source.size);
         let bytes = (source.read)(around.clone())?;
@@ -191,8 +193,7 @@ fn whole_words(text: &[u8], place: Range<usize>, wanted: &str) -> Range<usize> {
     start..end
 }
 
-/// Returns the length of the shortest suffix of `window` whose edit distance to `pattern` is at
-/// most `slips`.
+/// Returns the length of the shortest suffix of `window` at most `slips` edits from `pattern`.
 fn length_from_end(pattern: &[u8], window: &[u8], slips: usize) -> usize {
     let mut row: Vec<usize> = (0..=window.len()).collect();
     for (n, one) in pattern.iter().rev().enumerate() {
@@ -209,7 +210,8 @@ fn length_from_end(pattern: &[u8], window: &[u8], slips: usize) -> usize {
         .unwrap_or(window.len())
 }
 
-/// Widens a place until its text is in the file only once, so that it can be used as `old_string`.
+/// Widens a place by up to `AROUND_LINES` lines at each side until its text is in the file only
+/// once, so that it can be used as `old_string`.
 fn unique(text: &str, place: Range<usize>) -> (Range<u64>, String) {
     let boundary = |at: usize, step: isize| {
         let mut at = at.min(text.len());
@@ -336,7 +338,7 @@ fn apart(one: &str, other: &str) -> (String, String) {
     );
     let (mut one_end, mut other_end) = (one.len() - end, other.len() - end);
     if one[..start].trim().is_empty() {
-        // A difference in indentation is shown with all of the indentation: a part of it says nothing.
+        // A difference in indentation is shown whole, because a part of it says nothing.
         let indentation = |line: &str| line.len() - line.trim_start().len();
         start = 0;
         let further = one.trim_start() == other.trim_start();
@@ -380,13 +382,13 @@ fn quoted(text: &str) -> String {
     .into_owned()
 }
 
-/// State of the algorithm: the edit distances between beginnings of the text and what ends at the
-/// byte read last.
+/// State of Myers' algorithm: the edit distances between each prefix of the pattern and the text
+/// that ends at the byte read last.
 struct Myers {
-    /// For each byte value, one bit per position of the text that has it, in blocks of 64.
+    /// For each byte value, one bit per position of the pattern that has it, in blocks of 64.
     places: Vec<u64>,
-    /// Bits for the positions at which the distance is greater (`more`) or smaller (`less`) by one
-    /// than at the position before.
+    /// Bits for the positions of the pattern at which the distance is greater (`more`) or smaller
+    /// (`less`) by one than at the position before.
     more: Vec<u64>,
     less: Vec<u64>,
     last: u64,
@@ -409,8 +411,7 @@ impl Myers {
         }
     }
 
-    /// Reads a byte, and returns the smallest distance between the whole text and anything that
-    /// ends with this byte.
+    /// Reads a byte. Returns the smallest distance of the pattern to a text that ends with it.
     fn step(&mut self, byte: u8) -> usize {
         let blocks = self.more.len();
         let places = &self.places[usize::from(byte) * blocks..][..blocks];

@@ -1,8 +1,8 @@
-//! Tests that the pages in `docs/tools` agree with the built-in tools. The part of a page behind the mark is written by
-//! hand and is not compared.
+//! Tests that the pages in `docs/tools` agree with the built-in tools. What follows [`MARK`] in a
+//! page is written by hand and is not compared.
 //!
-//! `scripts/generate` writes the compared part anew, and the lists of tools in other files. The errors are those of
-//! `tests/errors/cases.jsonl`, each of which `tests/docs/book.rs` provokes.
+//! `scripts/generate` writes the compared part anew, and the lists of tools in other files. Each
+//! error of a page has a case in `tests/errors/cases.jsonl`, which `tests/docs/book.rs` provokes.
 
 use super::{BuiltinTool, TOOLS, web_fetch};
 use gemini_tools_core::tool::{kind_of_parameter, parameters};
@@ -161,8 +161,8 @@ fn cases() -> Vec<Value> {
         .collect()
 }
 
-/// Compares the generated part of a page with the file, or writes it and keeps the rest of the
-/// file.
+/// Compares the generated part of a page with the file. With `GENERATE` set, writes it and keeps
+/// the rest of the file.
 fn hold(file: &str, generated: &str) {
     let path = in_checkout(file);
     let present = fs::read_to_string(&path).unwrap_or_default();
@@ -172,8 +172,9 @@ fn hold(file: &str, generated: &str) {
     hold_generated(file, &format!("{generated}{by_hand}"));
 }
 
-/// Compares a file's list that has a line for each tool with the tools, or writes it. A line that begins as `line_of`
-/// says stays as it was written. A tool without such a line gets one, which for a table ends with the tool's summary.
+/// Compares the list in a file that has a line for each tool with the tools, or writes it.
+/// `line_of` returns the beginning and the rest of a tool's line. A line with this beginning stays
+/// as it is; a tool without one gets both parts.
 fn hold_list(
     file: &str,
     is_line: impl Fn(&str) -> bool,

@@ -13,7 +13,6 @@ use gemini_tools_workspace::{OpenFile, Workspace, WorkspacePath, io_error, show_
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Maximum size in bytes of a file that a patch changes.
 const MAX_PATCHED_BYTES: u64 = 64 * 1024 * 1024;
 
 /// A file that a patch changes: where it is, where it goes if it is moved, and what becomes of it.
@@ -24,16 +23,16 @@ pub(super) struct Subject {
     change: Change,
 }
 
-/// What people are shown of a file that the patch changes.
+/// What the answer and the question to the user say about a file that the patch changes.
 pub(super) struct PatchedFile {
     pub(super) name: String,
     /// What the patch does with the file, as a verb such as "updates".
     pub(super) change: &'static str,
     pub(super) diff: String,
     pub(super) diff_stat: DiffStat,
-    /// In which ways hunks are quoted that the file does not have literally.
+    /// How hunks that the file does not have literally differ from it.
     pub(super) notes: Vec<&'static str>,
-    /// A note with a leading space on changes to the file that the caller has not seen; empty if there are none.
+    /// A note on changes that the caller has not seen, with a leading space; may be empty.
     pub(super) unseen: String,
     /// The text before and after; `None` if the file is created or deleted.
     pub(super) texts: Option<(String, String)>,
@@ -59,14 +58,14 @@ impl Subject {
         Ok(Self { place, to, change })
     }
 
-    /// Returns the path of the file, and the one that it is moved to if it is.
+    /// Returns the path of the file and, if it is moved, its new path.
     pub(super) fn places(&self) -> impl Iterator<Item = &WorkspacePath> {
         std::iter::once(&self.place).chain(&self.to)
     }
 }
 
-/// Locks the files of a patch and computes their new content, but writes nothing. Returns what people are shown, and
-/// what is to be written.
+/// Locks the files of a patch and computes their new content, but writes nothing. Returns what the
+/// answer says about each file, and what is to be written.
 ///
 /// # Errors
 ///
@@ -98,7 +97,8 @@ pub(super) fn plan(
     match misses.len() {
         0 => Ok((shown, changed)),
         1 => Err(misses.remove(0)),
-        // All misses are reported at once, so that a model need not send the patch again for each.
+        // All hunks that don't fit are reported at once, so that a model need not send the patch
+        // again for each of them.
         _ => {
             let messages: Vec<String> = misses.iter().map(|miss| miss.message.clone()).collect();
             let mut all = misses.remove(0);
@@ -127,8 +127,8 @@ fn check_distinct(workspace: &Workspace, subjects: &[Subject]) -> Result<(), Too
     Ok(())
 }
 
-/// Locks all files in the order of their paths: two patches of the same files, each of which has locked one, would wait
-/// for each other forever. Returns them in the order of the patch.
+/// Locks all files in the order of their paths: two patches of the same files, each of which has
+/// locked one, would wait for each other forever. Returns them in the order of the patch.
 fn lock(
     workspace: &Workspace,
     subjects: &[Subject],
@@ -151,12 +151,12 @@ struct Planning<'a> {
     cx: &'a Context,
 }
 
-/// What people are shown of a file, and what is to be written: two changes if the file is moved, otherwise one.
+/// What the answer says about a file, and what is written: two changes for a move, else one.
 type Plan = (PatchedFile, Vec<ChangedFile>);
 
 impl Planning<'_> {
-    /// Plans the change of a file. `index` is the position that its first [`ChangedFile`] gets among those of all
-    /// files.
+    /// Plans the change of a file. `index` is the position that its first [`ChangedFile`] gets in
+    /// the list for all files.
     fn plan(&self, mut targets: Vec<Target>, index: usize) -> Result<Plan, ToolError> {
         let new_target = self.subject.to.as_ref().and_then(|_| targets.pop());
         let Some(target) = targets.pop() else {
@@ -262,7 +262,7 @@ impl Planning<'_> {
         )
     }
 
-    /// Refuses a symbolic link: in its place, the file that it leads to would be moved or removed.
+    /// Refuses a symbolic link, since its target would be moved or removed in its place.
     fn check_no_link(&self) -> Result<(), ToolError> {
         if !self.workspace.is_link(&self.subject.place) {
             return Ok(());
@@ -272,8 +272,8 @@ impl Planning<'_> {
             .with_hint("Use run_shell_command."))
     }
 
-    /// Returns the present content as text, and its encoding. Refuses a file that would not have the same bytes after
-    /// its text is encoded again.
+    /// Returns the present content as text, and its encoding. Refuses a file that would not have
+    /// the same bytes after its text is encoded again.
     fn old(&self, target: &Target) -> Result<(String, Encoding), ToolError> {
         let place = &self.subject.place;
         let Some(current) = &target.current else {
@@ -401,7 +401,8 @@ fn replaced_lines(old: &str, new: &str) -> Vec<Range<usize>> {
 }
 
 fn read(current: &OpenFile) -> std::io::Result<(Encoding, Vec<u8>)> {
-    // A file whose encoding can't be told is taken for UTF-8, and `old` refuses it if it has other bytes.
+    // A file whose encoding can't be told is read as UTF-8. `old` decodes other bytes so that
+    // encoding restores them, and refuses the file if that is impossible.
     let encoding = encoding_of(current)?.unwrap_or_default();
     Ok((encoding, beginning(current, usize::MAX)?))
 }

@@ -1,5 +1,5 @@
-//! Refuses new texts with placeholders such as `(rest of methods ...)`: written to a file, they
-//! would replace the code that they stand for.
+//! Refuses new texts with placeholders such as `(rest of methods ...)`: in a file, they would
+//! replace the code that they stand for.
 
 use crate::edit::omission;
 use gemini_tools_core::tool::{ErrorKind, ToolError};
@@ -11,12 +11,12 @@ pub(super) const REFUSED: (ErrorKind, &str) = ErrorKind::InvalidToolParams.when(
 );
 
 fn placeholder(line: &str) -> Option<String> {
-    // Dots alone are ordinary text.
+    // Dots alone are ordinary text, not a placeholder.
     omission(line).filter(|phrase| !phrase.is_empty())
 }
 
-/// Refuses a new text with a placeholder, unless one of the texts that it replaces has the same.
-/// The error names the first one.
+/// Refuses a new text with a placeholder, unless one of the old texts has the same one. The error
+/// names the first such placeholder.
 pub(super) fn check<'t>(
     parameter: &str,
     new: &str,

@@ -1,18 +1,18 @@
-//! The pattern of a search: compiling it, and matching lines with it for `grep-searcher`.
+//! The pattern of a search: compiles it, and matches lines with it for `grep-searcher`.
 //!
 //! # How it works
 //!
 //! [`Query::new`] compiles a pattern for one of two engines: `grep-regex`, whose time is linear in
 //! the text, or `fancy_regex`, which backtracks and is used for look-around and back-references
-//! only. The syntax tree tells beforehand how many characters a pattern has with its repetitions
-//! written out.
+//! only. The syntax tree of a linear pattern tells beforehand how many characters it has with its
+//! repetitions written out; one with too many is refused.
 //!
 //! [`LineMatcher`] lets the engine find candidate lines in a block of text, and then decides about
 //! each line alone, because a line may end in `\r\n`, whose carriage return does not belong to it.
 //! Candidates for the backtracking engine are found by a weaker expression (`candidates`). The
-//! engines look at no clock. So for an expression that may take long (`is_heavy`), the call's time
-//! limit is checked before each line; and where no weaker expression is known, every line is a
-//! candidate.
+//! engines look at no clock, so for an expression that may take long (`is_heavy`), the call's time
+//! limit is checked before each line. Every line is a candidate if no weaker expression is known,
+//! or if a linear expression is heavy.
 
 use super::candidates::{candidates, repeated_bytes};
 use gemini_tools_core::tool::{Cancellation, ToolError};
@@ -30,7 +30,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 /// Maximum length of an expression, in bytes: its tree takes some hundred times as much memory.
 pub(super) const MAX_PATTERN_BYTES: usize = 16 * 1024;
 
-/// Maximum number of classes such as `\w` in an expression: each is a list of hundreds of ranges.
+/// Maximum number of classes such as `\w`, each of which takes a list of hundreds of ranges.
 const MAX_CLASSES: usize = 1_000;
 
 /// Maximum size of a compiled expression, in bytes. A call may have four: two patterns, and each
@@ -41,11 +41,11 @@ const MAX_ESCAPED_BRACES: usize = 100;
 
 const CACHE_BYTES: usize = 1024 * 1024;
 
-/// Backtracking steps allowed on one line: some tenths of a second.
+/// Maximum number of backtracking steps on one line, which take some tenths of a second.
 const BACKTRACK_LIMIT: usize = 10_000_000;
 
-/// Length of a repeated text, in bytes, up to which a step with a back-reference counts as one.
-/// Each step may compare the whole text, so longer texts get fewer steps.
+/// Length in bytes of a text that a back-reference repeats, up to which comparing it counts as one
+/// step. A step may compare the whole text, so fewer steps are allowed for longer texts.
 const SHORT_REPEAT_BYTES: usize = 256;
 
 const MAX_CANDIDATE_BYTES: usize = 64 * 1024;
@@ -54,19 +54,19 @@ const MAX_CANDIDATE_BYTES: usize = 64 * 1024;
 /// engine may remember every position of it.
 const LONG_LINE_BYTES: usize = 16 * 1024;
 
-/// Maximum number of characters with repetitions written out. It limits the time for compiling an
-/// expression.
+/// Maximum number of characters of an expression with its repetitions written out. It limits the
+/// time for compiling.
 pub(super) const MAX_CHARS: u64 = 10_000;
 
-/// Number of characters up to which an expression counts as fast: all of them may have to be tried
-/// at each position of the text.
+/// Maximum number of characters of an expression that counts as fast: all of them may have to be
+/// tried at each position of the text.
 const LIGHT_CHARS: u64 = 400;
 
 #[derive(Debug)]
 pub(super) struct Query {
     engine: Engine,
-    /// Finds candidate lines for the backtracking engine, and for an expression whose `$` must also
-    /// match before `\r\n`. `None` if there is no such expression.
+    /// Finds candidate lines for the backtracking engine, and for a linear expression whose `$`
+    /// must also match before `\r\n`. `None` if it is not needed or not known.
     finder: Option<Box<RegexMatcher>>,
     /// The expression asks for carriage returns, so one at the end of a line is part of the line.
     keeps_return: bool,
@@ -84,7 +84,8 @@ enum Engine {
 struct Backtracking {
     pattern: String,
     ignores_case: bool,
-    /// The compiled expression. Each element has half the step limit of the one before it.
+    /// The expression, compiled when it is first needed. Each element has half the step limit of
+    /// the one before it.
     regexes: [OnceLock<fancy_regex::Regex>; 24],
     repeated: Option<[bool; 256]>,
     long_line: Mutex<()>,
@@ -101,15 +102,15 @@ impl Backtracking {
             Err(_) => String::from_utf8_lossy(line),
         };
         let regex = self.regex(self.halvings(line))?;
-        // fancy-regex 0.20 panics on some patterns, such as `(a\1)+` with other letters. That line
-        // is given up, as one that takes too long is, and the search goes on.
+        // fancy-regex 0.20 panics on some lines, for example with `(?i)(?:\S(éK|\1))+`. Such a line
+        // is given up, like one that takes too long, and the search goes on.
         let found = catch_unwind(AssertUnwindSafe(|| {
             regex.find_from_pos(text.as_ref(), from)
         }));
         let found = found.map_err(|_| "the engine failed".to_owned())?;
         let found = found.map_err(|e| e.to_string())?;
-        // The places are in a text where each invalid byte is replaced by a longer character, so
-        // they may be beyond the end of the line.
+        // These places count in a text in which U+FFFD, which may be longer, stands for invalid
+        // bytes, so they may be beyond the end of the line.
         let place = |at: usize| at.min(line.len());
         Ok(found.map(|found| Match::new(place(found.start()), place(found.end()))))
     }
@@ -180,7 +181,7 @@ impl Query {
         ) {
             return Self::backtracking(pattern, ignore_case);
         }
-        // JavaScript and grep take a brace literally that begins no valid repetition.
+        // JavaScript and grep take a brace that begins no valid repetition literally.
         let escaped = escape_braces(pattern).ok_or_else(|| invalid(pattern, &error.to_string()))?;
         let mut query = Self::linear(&escaped, ignore_case)?;
         query.note = Some("braces that count nothing were taken literally".to_owned());
@@ -266,8 +267,7 @@ impl Query {
         }
     }
 
-    /// Returns the places of all matches in a line that are not empty, or why the backtracking
-    /// engine gave up.
+    /// Returns the places of all non-empty matches in a line, or why the engine gave up.
     pub(super) fn find_all(&self, line: &[u8]) -> Result<Vec<Match>, String> {
         let line = self.line(line);
         let mut matches = Vec::new();
@@ -276,7 +276,7 @@ impl Query {
             && let Some(found) = self.find_from(line, from)?
         {
             from = found.end().max(found.start() + 1);
-            // The end of an empty match may be inside of a character.
+            // The byte behind an empty match may be inside a character.
             from = char_boundary(line, from);
             matches.push(found);
         }
@@ -357,7 +357,7 @@ impl Matcher for LineMatcher<'_> {
     }
 }
 
-/// Compiles the first expression that is within the limits and does not match everywhere.
+/// Compiles the first expression within the limits that does not match every text.
 fn finder_of(expressions: Vec<String>) -> Option<RegexMatcher> {
     let mut builder = RegexMatcherBuilder::new();
     builder
@@ -437,8 +437,8 @@ fn invalid(pattern: &str, reason: &str) -> ToolError {
     .with_hint("Escape characters such as ( [ { . * + ? that are meant literally.")
 }
 
-/// Moves the parser's reason before the place. The parser prints `regex parse error:`, then the
-/// pattern with a mark below it, and then `error: unclosed group`.
+/// Moves the reason in a parser's error before the place. The parser prints `regex parse error:`,
+/// then the pattern with a mark below it, and then `error: unclosed group`.
 fn in_order(reason: &str) -> String {
     let parts = reason.strip_prefix("regex parse error:\n");
     match parts.and_then(|parts| parts.split_once("\nerror: ")) {
@@ -461,7 +461,7 @@ fn escape_braces(pattern: &str) -> Option<String> {
         ) {
             return None;
         }
-        // The parser names the brace, or the character behind it.
+        // The error's place is the brace, or the character behind it.
         let at = error.span().start.offset;
         let end = at + usize::from(escaped.get(at..)?.starts_with('{'));
         escaped.insert(escaped.get(..end)?.rfind('{')?, '\\');
@@ -499,7 +499,7 @@ fn characters(hir: &Hir) -> u64 {
     }
 }
 
-/// If a pattern looks like plain text, adds a hint to its error: it can be taken literally.
+/// If a pattern looks like plain text, adds the hint to its error that it can be taken literally.
 pub(super) fn with_literal_hint(error: ToolError, pattern: &str) -> ToolError {
     let repeats = |rest: &str| rest.starts_with(|c: char| c.is_ascii_digit());
     let is_plain = !pattern.contains(['\\', '|', '^', '$', '\n'])

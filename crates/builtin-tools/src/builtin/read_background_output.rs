@@ -1,5 +1,5 @@
-//! `read_background_output`: what a background process has printed. It can wait for the process to
-//! end, or for a line.
+//! `read_background_output`: reads what a background process has printed. It can wait for the
+//! process to end, or for a line that matches a pattern.
 
 use super::list_background_processes::state;
 use super::query::Query;
@@ -132,8 +132,7 @@ impl ToolInvocation for Call {
         let started = Instant::now();
         let _waiting = (!self.wait.is_zero()).then(|| cx.cancel.wait_for_others());
         loop {
-            // Asked before the output is read: if the process has ended by now, all of its output
-            // is read below.
+            // Checked before reading: if the process has ended by now, all output is read below.
             let is_running = job.is_running();
             window.read(&cx.cancel)?;
             if window.is_met() || !is_running || started.elapsed() >= self.wait {
@@ -150,8 +149,7 @@ impl ToolInvocation for Call {
 }
 
 impl Call {
-    /// Returns the lines to show. Repetitive ones are left out, unless the caller asked for certain
-    /// lines.
+    /// Returns the lines to show, condensed if `condenses` is true and the call has no offset.
     fn lines(&self, window: &Window<'_>, condenses: bool) -> String {
         let mut lines = String::new();
         for line in &window.shown {

@@ -1,4 +1,4 @@
-//! `read_file`: a range of lines of a text file, or a media file.
+//! `read_file`: reads a range of lines of a text file, or a media file.
 
 use super::syntax::Parser;
 use super::{BuiltinTool, OUTSIDE, READ_LIMIT_CHARS, ToolEnv, make_call};
@@ -23,11 +23,11 @@ pub(super) const DEFAULT_LINES: u64 = 2_000;
 
 pub(super) const LINE_CHARS: usize = 2_000;
 
-/// Up to this size, in bytes, all lines of a file are counted even if the call does not ask for it.
+/// Maximum size in bytes of a file whose lines are counted unless the call says otherwise.
 pub(super) const COUNT_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Maximum length in bytes of an outline that the call asks for, and of a note on what a window of lines does not show
-/// (some 600 tokens).
+/// Maximum length in bytes of an outline that the call asks for, and of a note on what a window of
+/// lines does not show (some 600 tokens).
 const OUTLINE_BYTES: [usize; 2] = [20_000, 2_000];
 
 pub(super) static TOOL: BuiltinTool = BuiltinTool {
@@ -99,7 +99,7 @@ struct Call {
     place: WorkspacePath,
     offset: u64,
     limit: u64,
-    /// Set if the caller has not said how many lines to read.
+    /// Set if the call does not say how many lines to read.
     has_default_limit: bool,
     count_lines: Option<bool>,
     outline: bool,
@@ -121,7 +121,7 @@ fn build(params: Params, tool_env: &ToolEnv) -> Result<Call, ToolError> {
     })
 }
 
-/// Returns the first line, counted from 0, and the number of lines.
+/// Returns the first line to read, counted from 0, and the number of lines.
 fn window(params: &Params) -> Result<(u64, u64), ToolError> {
     // Fractions are cut off, as JavaScript's slice does it for Gemini CLI.
     let whole = |n: f64| n.max(0.0) as u64;
@@ -159,7 +159,7 @@ fn locate_readable(
         }
         #[cfg(feature = "full")]
         Err(e) if e.kind == ErrorKind::PathNotInWorkspace => {
-            // Long answers of earlier calls may be read, too.
+            // Long answers of earlier calls, kept outside of the workspace, may be read, too.
             let wider = workspace
                 .with_overflow(path, tool_env.client_host)
                 .ok_or(e)?;
@@ -282,7 +282,7 @@ impl Call {
 }
 
 impl Call {
-    /// Returns what a file defines, with line numbers that count from 1; `None` if that is not known.
+    /// Returns the symbols that a file defines; `None` if none are known.
     fn symbols(
         &self,
         open: &OpenFile,
@@ -311,7 +311,7 @@ impl Call {
         Ok(ToolResult::text(text).with_display(format!("Read the outline of {name}")))
     }
 
-    /// Returns a note on what the file defines in the lines that a window, up to line `last`, does not show.
+    /// Returns a note on what the file defines outside of a window that ends with line `last`.
     fn outline_beyond(
         &self,
         open: &OpenFile,
@@ -363,9 +363,9 @@ fn empty() -> ToolResult {
     ToolResult::text("[The file is empty.]").with_display("The file is empty".to_owned())
 }
 
-/// Reads a window of lines. `start` is the beginning of the file, which was read already. If that
-/// is ASCII and the file turns out not to be UTF-8 further on, the encoding is detected from what
-/// is there. Returns the encoding, too.
+/// Reads a window of lines. `start` is the beginning of the file, which was read already. If it
+/// looks like UTF-8 but the window turns out not to be, the encoding is detected from the file's
+/// first bytes beyond ASCII. Returns the encoding, too.
 pub(super) fn read_decoded(
     open: &OpenFile,
     path: &Path,
@@ -396,7 +396,7 @@ pub(super) enum FileContent {
     Text { encoding: Encoding, start: Vec<u8> },
 }
 
-/// Detects what a file holds by its beginning, and reads media completely. Media of more than
+/// Detects by its beginning what a file holds, and reads media completely. Media of more than
 /// `room` bytes are an error.
 pub(super) fn read_content(
     open: &OpenFile,
@@ -413,7 +413,7 @@ pub(super) fn read_content(
     let content = detect(&sample, size <= SAMPLE_BYTES as u64);
     let mime = mime_type(&sample, path, content.is_some());
     match (content, mime) {
-        // By its name this is a media file, whose bytes only look like text in a legacy encoding.
+        // By its name this is a media file; its bytes only look like text in a legacy encoding.
         (Some(encoding), None) if encoding.is_legacy() && is_media_name(path) => {
             Ok(FileContent::Binary)
         }

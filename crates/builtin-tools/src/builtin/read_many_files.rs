@@ -1,4 +1,4 @@
-//! `read_many_files`: the contents of several files, one after the other.
+//! `read_many_files`: reads several files, in the order of their paths.
 
 use super::list_directory::FilteringOptions;
 use super::read_file::{
@@ -266,8 +266,8 @@ impl Call {
                     "leads out of the workspace".into()
                 }
                 Err(_) if wanted.contains(['*', '?', '[', '{']) => {
-                    // `./` in front keeps a leading `~` from being read as the home directory: here
-                    // it is part of a name.
+                    // `./` in front keeps a leading `~`, here a part of a name, from meaning the
+                    // home directory.
                     let pattern = format!("./{}", place.rel().to_string_lossy());
                     let roots = self.workspace.root_places();
                     globs.extend(self.workspace.patterns_below(&pattern, &roots)?);
@@ -361,7 +361,7 @@ impl Call {
         Some(reason)
     }
 
-    /// Returns true if a media file is asked for by name or extension, as Gemini CLI decides it.
+    /// Returns true if the call asks for a media file by name or extension, as in Gemini CLI.
     fn asks_for(&self, path: &Path) -> bool {
         let extension = path
             .extension()
@@ -378,7 +378,7 @@ impl Call {
         })
     }
 
-    /// Reads a file into the parts of an answer. The inner error is the reason why it is skipped.
+    /// Reads a file into the parts of an answer. The inner error says why the file is skipped.
     fn read(
         &self,
         place: &WorkspacePath,

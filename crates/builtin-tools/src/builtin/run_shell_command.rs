@@ -1,5 +1,5 @@
-//! `run_shell_command`: runs a line of shell within limits, and leaves nothing running but what is
-//! meant to stay.
+//! `run_shell_command`: runs a bash command line within limits, and ends all processes that it
+//! started except those that are meant to stay.
 
 use super::confinement::{changes, sandbox, undo_note};
 use super::{BuiltinTool, ToolEnv, make_call};
@@ -70,8 +70,7 @@ const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
 
 const MAX_TIMEOUT: Duration = Duration::from_secs(3600);
 
-/// How long a background command is watched before the call returns: long enough to see that it
-/// could not even start.
+/// Time that a background command is watched before the call returns, to see if it starts.
 const BACKGROUND_DELAY: Duration = Duration::from_millis(150);
 
 const UNLIMITED_CHARS: usize = 1_000_000;
@@ -83,7 +82,8 @@ pub(super) struct Params {
     command: String,
     /// What the command is for, in a few words for the user.
     description: Option<String>,
-    /// Directory to run in: absolute, or relative to the project's root. Default: the project's root.
+    /// Directory to run in: absolute, or relative to the project's root. Default: the project's
+    /// root.
     directory: Option<String>,
     /// Whether to leave the command running and answer at once. Default: false.
     is_background: Option<bool>,
@@ -97,14 +97,14 @@ pub(super) struct Params {
 struct Call {
     tool_env: ToolEnv,
     command: String,
-    /// The line that runs: `command`, until the policy sets an equivalent line that bash can read in one way only.
+    /// The line that runs: `command`, unless the policy sets an equivalent unambiguous line.
     line: String,
     description: Option<String>,
     directory: Option<String>,
     place: WorkspacePath,
     limits: CommandLimits,
     is_raw: bool,
-    /// Set if the call gave a `timeout`, which has no effect on a background command.
+    /// Set if the call is in the background and gave a `timeout`, which has no effect there.
     overlooks_timeout: bool,
 }
 
@@ -155,7 +155,7 @@ fn build(params: Params, tool_env: &ToolEnv) -> Result<Call, ToolError> {
 
 impl ToolInvocation for Call {
     fn describe(&self) -> String {
-        // A long line is cut here, since the question to the user shows the whole line.
+        // A long line is cut here, because the question to the user shows the whole line.
         let command = self.command.trim();
         let mut text = format!("`{}`", excerpt(command, 1_000));
         if let Some(directory) = &self.directory {
@@ -192,7 +192,7 @@ impl ToolInvocation for Call {
 
     fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
         let workspace = &self.tool_env.workspace;
-        // The directory of jobs takes a hash to compute, which most calls do not need.
+        // The name of the jobs' directory is a hash, which most calls need not compute.
         let jobs = || workspace.jobs_dir().map(Jobs::new);
         if self.limits.background_after.is_some() && jobs().is_none() {
             return Err(ToolError::new(
@@ -305,7 +305,7 @@ struct Report<'a> {
 
 impl Report<'_> {
     /// Records how the command ended, and lets processes that are meant to stay run on. Returns the
-    /// kind of error if the command failed.
+    /// kind of the error; `None` if the command did not fail.
     fn conclude(
         &mut self,
         outcome: CommandOutcome,
@@ -388,12 +388,12 @@ impl Report<'_> {
         let files = files.and_then(Result::ok);
         let stays = match &files {
             Some(files) => supervised.detach(&files.record, &files.log),
-            // There is no record by which later calls could find the processes, but the command has left them running
-            // on purpose.
+            // The processes run on without a record, so no later call can find them, because the
+            // command has left them running on purpose.
             None => supervised.detach_unrecorded(),
         };
         if let Err(e) = stays {
-            // This removes the record only; the log is removed together with other old files.
+            // Only the record is removed; the output goes later, with other old files.
             if let Some(files) = files {
                 files.forget_job();
             }
@@ -473,7 +473,7 @@ impl Report<'_> {
         text
     }
 
-    /// Returns the output and the lines with something to say, as Gemini CLI 0.61 does: an exit
+    /// Returns the output and those lines that tell something, as Gemini CLI 0.61 does: an exit
     /// code unless it is 0, and the process group only if processes of it may be left.
     fn short_lines(&self, output: &str) -> String {
         let mut text = format!("Output: {}", or_empty(output));

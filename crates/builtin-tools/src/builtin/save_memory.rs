@@ -3,7 +3,7 @@
 //! Which file that is depends on the host ([`ClientHost`]): for Gemini CLI it is `GEMINI.md` in
 //! `.gemini` of the user's home directory, or the file that `context.fileName` names.
 //! [`super::memory`] decides where in it a fact goes, and [`super::fact`] what a fact looks like.
-//! It is the only file outside of the project that a tool writes to.
+//! The memory file is the only file outside of the project that a tool edits.
 
 use super::fact::Fact;
 use super::memory::insertion;
@@ -33,7 +33,8 @@ use std::time::Duration;
 
 const MAX_FACT_CHARS: usize = 10_000;
 
-/// Hosts read all of the file into every session, so a larger one is not a memory file.
+/// Maximum size in bytes of the memory file. Hosts read all of it into every session, so a larger
+/// file is not a memory file.
 const MAX_FILE_BYTES: usize = 1024 * 1024;
 
 const SHOWN_CHARS: usize = 300;
@@ -74,11 +75,11 @@ pub(super) struct Params {
 }
 
 struct Call {
-    /// Workspace in which the old content is kept for undo.
+    /// The workspace whose undo journal keeps the old content.
     workspace: Arc<Workspace>,
     path: PathBuf,
-    /// Set if the file is that of the MCP client's host, which the answer then names. All other answers are in Gemini
-    /// CLI's words.
+    /// Set if the file is that of the MCP client's host; the answer then names it. All other
+    /// answers have Gemini CLI's wording.
     is_named: bool,
     fact: Fact,
 }
@@ -98,7 +99,7 @@ fn build(params: Params, tool_env: &ToolEnv) -> Result<Call, ToolError> {
     let name = tool_env.settings.context_file_name.as_deref();
     #[cfg(not(feature = "full"))]
     let name = None;
-    // A client whose memory file is not known gets Gemini CLI's.
+    // A client whose memory file is not known uses Gemini CLI's.
     let host = tool_env.client_host.map(|host| match host.memory_file {
         "" => &GEMINI_CLI,
         _ => host,
@@ -112,7 +113,7 @@ fn build(params: Params, tool_env: &ToolEnv) -> Result<Call, ToolError> {
     })
 }
 
-/// Returns the memory files of all known hosts, by the home directory and the settings.
+/// Returns the paths of the memory files of all known hosts. Those that can't be told are left out.
 #[cfg(feature = "full")]
 pub fn memory_files(workspace: &Workspace, settings: &Settings) -> Vec<PathBuf> {
     let name = settings.context_file_name.as_deref();
@@ -120,7 +121,8 @@ pub fn memory_files(workspace: &Workspace, settings: &Settings) -> Vec<PathBuf> 
     HOSTS.iter().filter_map(path).collect()
 }
 
-/// Returns the path of a host's memory file. `name` replaces the file name for Gemini CLI, and must not be a path.
+/// Returns the path of a host's memory file. For Gemini CLI, `name` replaces the file's name, and
+/// must not be a path.
 fn path_of(
     workspace: &Workspace,
     host: &ClientHost,
@@ -150,7 +152,7 @@ fn is_file_name(name: &str) -> bool {
     !name.contains('\0') && Path::new(name).file_name().is_some_and(|last| last == name)
 }
 
-/// Converts an error to the form of Gemini CLI's tool, whose message is a JSON object.
+/// Converts an error to the form that Gemini CLI's tool gives it: the message is a JSON object.
 fn failure(e: ToolError) -> ToolError {
     let kind = match e.kind {
         kept @ (ErrorKind::Cancelled | ErrorKind::Timeout | ErrorKind::NoSpaceLeft) => kept,
@@ -194,8 +196,8 @@ impl Call {
             format!("larger than {MAX_FILE_BYTES} bytes")
         } else {
             match detect(old, true) {
-                // The new line is UTF-8 whatever encoding the rest is in, because Gemini CLI reads the whole file as
-                // UTF-8.
+                // The new line is UTF-8 whatever the encoding of the rest, because Gemini CLI reads
+                // the whole file as UTF-8.
                 Some(encoding) if encoding.unit() == 1 => return Ok(()),
                 Some(encoding) => {
                     format!("encoded in {}, which hosts don't read", encoding.name())
@@ -210,8 +212,8 @@ impl Call {
         )
     }
 
-    /// Adds the fact, and tries again while other processes change the file. Returns whether the
-    /// fact is new, and notes for the answer, each with a leading space.
+    /// Adds the fact, and tries again as long as other processes change the file meanwhile. Returns
+    /// whether the fact is new, and notes for the answer, each with a leading space.
     fn save(&self, cx: &Context) -> Result<(bool, String), ToolError> {
         loop {
             cx.cancel.check()?;

@@ -29,7 +29,8 @@ impl SearchScope {
         names.collect::<Vec<_>>().join(" and ")
     }
 
-    /// Returns the path to put before the names of files that are found at a place; `None` if it is the first root.
+    /// Returns the path to put before the names of files that are found at a place; `None` if the
+    /// place is the first root.
     pub(super) fn above<'p>(&self, place: &'p WorkspacePath) -> Option<&'p Path> {
         let is_root = place.path() == self.workspace.root();
         (!is_root).then(|| self.workspace.display(place.path()))
@@ -70,7 +71,6 @@ impl SearchScope {
     }
 }
 
-/// Counts the files that a set of patterns matches, and those of them that are ignored.
 struct Count<'a> {
     set: &'a PatternSet,
     files: usize,
@@ -97,9 +97,9 @@ impl Visitor for Count<'_> {
 }
 
 impl SearchScope {
-    /// Tells how many files are found in ways that are more lenient than the patterns that matched none: below, in
-    /// another case, or among ignored files. Each way is a phrase for the answer, and its patterns. Returns `None` if
-    /// no way finds a file.
+    /// Returns how many files more lenient patterns find than the ones that matched none, as a
+    /// phrase for the answer. Each of `ways` is the end of this phrase and its patterns. The first
+    /// one that finds files, or ignored files, decides; `None` if there is none.
     pub(super) fn near_files(
         &self,
         ways: &[(String, PatternSet)],
@@ -126,8 +126,8 @@ impl SearchScope {
         Ok(None)
     }
 
-    /// Says in a sentence how many files a more lenient reading of `filter` would find, a list of patterns that has
-    /// matched none.
+    /// Returns a sentence on how many files would be found if `filter`, a list of patterns that
+    /// matched no file, were read more leniently.
     pub(super) fn near_filter(
         &self,
         filter: &str,
@@ -163,7 +163,7 @@ pub(super) fn node_modules<'a>(
     respect: Respect,
 ) -> NodeModules {
     let is_in = |text: &str| text.to_ascii_lowercase().contains("node_modules");
-    // `!(node_modules)` leaves the directory out, so it does not ask for it.
+    // `!(node_modules)` excludes the directory, so it does not ask for it.
     let is_named = |pattern: &str| is_in(pattern) && !pattern.contains("!(");
     if path.is_some_and(is_in) || patterns.into_iter().any(is_named) {
         NodeModules::Named
@@ -186,7 +186,7 @@ pub(super) fn patterns<P: AsRef<str>>(
     Ok(all)
 }
 
-/// Refuses a path that is no directory, with the error kinds of searches.
+/// Refuses a path that is not a directory, with the error kinds of search tools.
 pub(super) fn require_directory(
     workspace: &Workspace,
     place: &WorkspacePath,

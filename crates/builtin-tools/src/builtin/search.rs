@@ -3,13 +3,13 @@
 //! # How it works
 //!
 //! `grep-searcher` finds the lines that a [`LineMatcher`] says match. [`FileSearcher::search`]
-//! reads a file into a buffer with one call. A file that fits is searched as one text; a larger one
-//! goes through a second buffer in blocks of whole lines, which grows up to `MAX_LINE_BYTES` for a
-//! long line. A longer line ends the search of its file, and the answer says so.
+//! reads a file into a buffer with one call. A UTF-8 file that fits is searched as one text; any
+//! other goes through a second buffer in blocks of whole lines, which grows up to `MAX_LINE_BYTES`
+//! for a long line. A longer line ends the search of its file, and the answer says so.
 //!
-//! `grep-searcher` knows encodings by a byte order mark only, so a file that is not UTF-8 is
-//! decoded here. If a file that matches has a zero byte, its matches are counted but not shown.
-//! `HitSink` keeps the lines to show, up to [`MAX_BYTES`].
+//! `grep-searcher` recognises encodings by a byte order mark only, so a file that is not UTF-8 is
+//! decoded here. A file with a zero byte is binary: the answer says that it matches, but shows no
+//! line of it. `HitSink` keeps the lines to show, up to [`MAX_BYTES`].
 //!
 //! `query` decides what a pattern means, `search_file_content` and `workspace::walk` which files
 //! are searched.
@@ -32,15 +32,14 @@ use std::io::Read;
 /// Files of this size or more, in bytes, are searched in blocks.
 pub(super) const BUFFER_BYTES: usize = 256 * 1024;
 
-/// Maximum length of a line, together with the context before it, in a file that is searched in
-/// blocks.
+/// Maximum length in bytes of a line with the context before it, in a file searched in blocks.
 pub(super) const MAX_LINE_BYTES: usize = 2 * 1024 * 1024;
 
-/// How many bytes of a file are searched after its first zero byte.
+/// Number of bytes of a file that are searched from its first zero byte on.
 const BINARY_BYTES: usize = 1024 * 1024;
 
-/// Memory for the lines that are kept of one file, and of one call, in bytes. Beyond it the answer
-/// is cut, as at the limit of matches.
+/// Maximum memory in bytes for the lines that are kept of one file, and of one call. Beyond it the
+/// answer is cut, as it is at the limit of matches.
 pub(super) const MAX_BYTES: usize = 4 * 1024 * 1024;
 
 const LINE_BYTES: usize = 64;
@@ -55,8 +54,7 @@ pub(super) struct ShownLine {
     pub(super) number: u64,
     pub(super) is_match: bool,
     pub(super) text: Box<str>,
-    /// Column of the first match in characters, counted from 1; `None` if it is not wanted or not
-    /// known.
+    /// Column of the first match in characters, from 1; `None` if not wanted or not known.
     pub(super) column: Option<u64>,
     pub(super) end_column: Option<u64>,
 }
@@ -81,7 +79,7 @@ pub(super) struct SearchRequest {
     pub(super) columns: bool,
 }
 
-/// Checks an argument that must be at least `least`, and cuts off its fraction.
+/// Checks that an argument is at least `least`, and cuts off its fraction.
 pub(super) fn number(name: &str, value: Option<f64>, least: u64) -> Result<Option<u64>, ToolError> {
     match value {
         None => Ok(None),
@@ -178,7 +176,7 @@ impl<'a> FileSearcher<'a> {
     pub(super) fn search(&mut self, file: &mut File) -> Result<Option<Hits>, Failure> {
         let buffer = self.buffer.take();
         let mut buffer = buffer.unwrap_or_else(|| PageBuffer::new(BUFFER_BYTES));
-        // A read of a regular file returns less than the buffer holds only if that is all of it.
+        // A read of a regular file fills the buffer unless the file ends there.
         let hits = file.read(&mut buffer).map_err(Failure::Read);
         let hits = hits.and_then(|filled| self.search_from(&buffer[..filled], file));
         self.buffer = Some(buffer);
@@ -245,8 +243,8 @@ impl<'a> FileSearcher<'a> {
         let result = searcher.search_reader(sink.matcher, &mut blocks, &mut *sink);
         let is_binary = blocks.has_zero && encoding.is_none();
         match result {
-            // Errors of the operating system have a number. One without says that a line is longer than the searcher's
-            // limit.
+            // Errors of the operating system have a number. An error without one means that a line
+            // is longer than the searcher's limit.
             Err(Failure::Read(e)) if e.raw_os_error().is_none() => {
                 if !is_binary {
                     sink.hits.unsearched = Some(too_long(blocks.lines + 1, self.request));
@@ -268,12 +266,13 @@ fn too_long(line: u64, request: SearchRequest) -> String {
     format!("line {line}{context} is longer than {most} MiB")
 }
 
-/// Returns the encoding of a file that begins with `start`, `None` for UTF-8 and for what is not text; and `start`
-/// without its byte order mark. `start` is the whole file if it is shorter than [`BUFFER_BYTES`].
+/// Returns the encoding of a file that begins with `start`, and `start` without its byte order
+/// mark. The encoding is `None` for UTF-8 and for a file that is not text. `start` is the whole
+/// file if it is shorter than [`BUFFER_BYTES`].
 pub(super) fn beginning(start: &[u8]) -> (Option<Encoding>, &[u8]) {
-    // The same check by the standard library would be a fifth of a search's instructions.
+    // The check of the standard library would take a fifth of the instructions of a whole search.
     let is_utf8 = simdutf8::basic::from_utf8(start).is_ok();
-    // UTF-16 may be valid UTF-8 as well, but then it has zero bytes.
+    // Text in UTF-16 may be valid UTF-8 as well, but then it has zero bytes.
     let encoding = if is_utf8 && memchr::memchr(0, start).is_none() {
         None
     } else {
@@ -283,10 +282,10 @@ pub(super) fn beginning(start: &[u8]) -> (Option<Encoding>, &[u8]) {
     (encoding, start.strip_prefix(mark).unwrap_or(start))
 }
 
-/// A reader of a text in blocks, which ends early if the call may not go on, or a while after the first zero byte.
+/// A reader of blocks of text. Ends early on cancellation, or `BINARY_BYTES` after a zero byte.
 pub(super) struct Blocks<'a> {
     inner: Box<dyn Read + 'a>,
-    /// The file itself, as long as all that was read of it is ASCII; otherwise `None`.
+    /// The file itself as long as everything read of it is ASCII; otherwise `None`.
     ascii: Option<&'a File>,
     cancel: &'a Cancellation,
     lines: u64,
@@ -295,8 +294,8 @@ pub(super) struct Blocks<'a> {
 }
 
 impl<'a> Blocks<'a> {
-    /// Reads `file` in this encoding, or as UTF-8 if it is `None`. `ascii` is the same file if what was read of it is
-    /// ASCII, which does not tell its encoding.
+    /// Reads `file` in this encoding; `None` means UTF-8. `ascii` is the same file if what was read
+    /// of it is ASCII and so does not tell its encoding.
     pub(super) fn new(
         encoding: Option<Encoding>,
         file: impl Read + 'a,
@@ -316,13 +315,12 @@ impl<'a> Blocks<'a> {
         }
     }
 
-    /// Returns true if a zero byte was read.
     pub(super) fn has_zero(&self) -> bool {
         self.has_zero
     }
 
-    /// Decodes the rest of the file, of which `n` bytes are in the buffer, if it turns out to be in an older
-    /// encoding. Returns how many bytes are in the buffer then.
+    /// Decodes the rest of the file if that turns out to be in an older encoding. `n` bytes of it
+    /// are in `buffer`. Returns how many bytes are in `buffer` afterwards.
     fn decoded(&mut self, file: &File, buffer: &mut [u8], n: usize) -> std::io::Result<usize> {
         let encoding = encoding_of_file(file, file.metadata()?.len())?;
         let Some(encoding) = encoding.filter(|encoding| encoding.is_legacy()) else {
@@ -401,7 +399,7 @@ impl HitSink<'_> {
         self.hits.lines.push(ShownLine {
             number,
             is_match,
-            // Nothing is escaped, so that an edit finds text that is copied from the answer.
+            // Nothing is escaped, so that text copied from the answer is found by an edit.
             text: text.into(),
             column: columns[0],
             end_column: columns[1],
@@ -444,7 +442,7 @@ pub(super) fn without_line_feed(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\n").unwrap_or(line)
 }
 
-/// Shortens a long line to the text around its match, which begins at the byte `at`.
+/// Shortens a long line to the text around its match, which begins at byte `at`.
 pub(super) fn cut(line: &str, at: usize) -> Cow<'_, str> {
     let line = line.trim_end_matches(['\r', '\n']);
     if line.len() <= LINE_CHARS || line.chars().nth(LINE_CHARS).is_none() {

@@ -119,27 +119,28 @@ pub(super) struct Params {
     /// The most matching lines of the call.
     #[cfg_attr(test, schemars(extend("undeclared" = true)))]
     total_max_matches: Option<f64>,
-    /// Only gives what is defined under a name that matches, with its lines; if nothing is, the matching lines.
+    /// Only gives what is defined under a name that matches, with its lines; if nothing is, the
+    /// matching lines.
     #[cfg_attr(test, schemars(extend("undeclared" = true)))]
     definitions: Option<bool>,
 }
 
 struct Call {
     scope: SearchScope,
-    /// Whether `path` names a file, which is the only place then.
+    /// True if `path` names a file. This file is then the only place in `scope`.
     single: bool,
     pattern: String,
     is_fixed: bool,
     query: Query,
     except: Option<Query>,
     include: PatternSet,
-    /// Files and directories to leave out: the patterns given with an exclamation mark.
+    /// The files and directories to leave out: the patterns given with an exclamation mark.
     exclude: PatternSet,
     filter: Option<String>,
     names_only: bool,
     request: SearchRequest,
     most: u64,
-    /// Finds the definitions, if the call asks for them.
+    /// The parser that finds definitions; `None` unless the call asks for them.
     parser: Option<Parser>,
 }
 
@@ -212,7 +213,7 @@ fn places(
 fn request(params: &Params, names_only: bool, most: u64) -> Result<SearchRequest, ToolError> {
     let per_file = number("max_matches_per_file", params.max_matches_per_file, 1)?;
     let context = context_lines("context", params.context)?.unwrap_or(0);
-    // One more than is shown, so that it is known whether more exist.
+    // One match more than is shown, to learn whether there are more.
     let most = per_file.unwrap_or(u64::MAX).min(most.saturating_add(1));
     Ok(SearchRequest {
         before: context_lines("before", params.before)?.unwrap_or(context),
@@ -223,8 +224,7 @@ fn request(params: &Params, names_only: bool, most: u64) -> Result<SearchRequest
     })
 }
 
-/// Parses patterns into those of files to search and those of files to leave out, which begin with
-/// an exclamation mark.
+/// Divides patterns into those of files to search and, with an exclamation mark, to leave out.
 fn patterns(
     list: &[&str],
     workspace: &Workspace,
@@ -243,13 +243,13 @@ fn patterns(
 
 #[derive(Default)]
 struct Results {
-    /// Files with matches by their names: relative to the first root if they are below it,
+    /// Files with matches, by their names: relative to the first root if they are below it,
     /// otherwise absolute. The matches are kept only if lines are shown.
     files: BTreeMap<Vec<u8>, Option<Box<Hits>>>,
     matches: u64,
     bytes: usize,
-    /// Set if files were dropped at the limits. No file can be shown then whose name sorts behind the last one that is
-    /// kept.
+    /// Set if files were dropped at the limits. Then no file can be shown whose name sorts behind
+    /// the last one that is kept.
     is_cut: bool,
     binary: Vec<Vec<u8>>,
     binaries: usize,
@@ -269,7 +269,7 @@ impl Results {
     }
 
     /// Adds the matches of a file, and drops files that can't be shown any more. In whatever order
-    /// files arrive, those with the first matches by name are kept, up to both limits.
+    /// files arrive, those that are first by name are kept, up to the limits of matches and bytes.
     fn add(&mut self, name: Vec<u8>, hits: Hits, call: &Call) {
         if hits.is_binary {
             self.binaries += 1;
@@ -294,8 +294,8 @@ impl Results {
         }
     }
 
-    /// Returns the name behind which no file can be shown any more, so that such files need not be searched; `None` as
-    /// long as none was dropped.
+    /// Returns the name behind which no file can be shown any more, so that such files need not be
+    /// searched; `None` as long as no file was dropped.
     fn cutoff(&self) -> Option<&[u8]> {
         let last = self.files.last_key_value().filter(|_| self.is_cut)?;
         Some(last.0)
@@ -371,7 +371,7 @@ impl<'a> Finder<'a> {
     fn search(&mut self, file: std::io::Result<File>, name: impl FnOnce(&Self) -> Vec<u8>) {
         let mut file = match file {
             Ok(file) => file,
-            // The file was removed or replaced by a link after the walk had found it.
+            // The file was removed after the walk had found it.
             Err(e) if matches!(e.kind(), std::io::ErrorKind::NotFound) => return,
             Err(e) => return self.kept().leave_out(name(self), e.to_string()),
         };
@@ -624,8 +624,9 @@ impl Call {
         result
     }
 
-    /// Returns the notes that follow the matches: similar names or where files are, if nothing was found (`nearest`,
-    /// `near`), and what is cut, of all matches (`is_cut`) or of those of one file.
+    /// Returns the notes that follow the matches. `nearest` are similar names and `near` says where
+    /// files are, if nothing was found; `is_cut` and `is_cut_in_file` say whether matches are left
+    /// out, of the call or of one file.
     fn notes(
         &self,
         kept: &Results,
@@ -718,7 +719,7 @@ impl Call {
             line.push_str(&format!(" (filter: \"{filter}\")"));
         }
         if is_cut && matches > 0 && !self.names_only {
-            // Gemini CLI's words, which have no singular.
+            // This is Gemini CLI's wording, which has no singular.
             line.push_str(&format!(" (results limited to {matches} matches)"));
         }
         line.push_str(if matches == 0 { "." } else { ":\n" });

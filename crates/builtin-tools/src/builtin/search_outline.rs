@@ -1,26 +1,25 @@
-//! A shorter answer for a search with too many matches: the first matches of each file, and how many each file has.
+//! A shorter answer for a search with too many matches: the first matches of each file, and the
+//! number of the others.
 
 use super::counted;
 use super::search::Hits;
 use gemini_tools_core::text::{excerpt, show_name};
 use std::collections::BTreeMap;
 
-/// Maximum length of the matches that are shown, in characters.
 const MAX_SHOWN_CHARS: usize = 16_000;
 
-/// Maximum length of a line that is shown, in characters.
 const LINE_CHARS: usize = 160;
 
-/// Maximum number of files that are named. If there are more, directories are named in their place, up to the same
-/// number.
+/// Maximum number of files that are named. If there are more, directories are named instead, at
+/// most as many.
 const MAX_NAMED: usize = 200;
 
-/// The files of a search by name; `None` for a file of which only the name is wanted.
+/// The files of a search by name; `None` if only the file's name was asked for.
 type Files = BTreeMap<Vec<u8>, Option<Box<Hits>>>;
 
-/// Returns a shorter text for `whole`, the answer about several files, if that has more characters than `limit`:
-/// `head`, as many matches as there is room for, and `notes`. Returns `None` if `whole` is short enough, or shows no
-/// lines.
+/// Returns a shorter text for `whole`, the answer about several files, if that has more characters
+/// than `limit`: `head`, a selection of the matches, and `notes`. Returns `None` if `whole` is
+/// short enough, is about one file, or shows no lines.
 pub(super) fn outline(
     whole: &str,
     head: &str,
@@ -34,9 +33,9 @@ pub(super) fn outline(
         .then(|| head.to_owned() + body(files).trim_end() + notes)
 }
 
-/// Returns the first matches of each file, at most three, with the number of its other matches. If there is no room for
-/// one match of each file, returns only the number of matches of each file, or of each directory if there are too many
-/// files. The last line says which of these it is and how to go on.
+/// Returns the first matches of each file, at most three, with the number of its other matches.
+/// Without room for one match of each, returns the number of matches of each file instead; of more
+/// than `MAX_NAMED` files, always that of each directory. The last line says how to go on.
 fn body(files: &Files) -> String {
     if files.len() > MAX_NAMED {
         return directories(files)
@@ -63,7 +62,8 @@ fn count(hits: Option<&Hits>) -> u64 {
     hits.map_or(1, |hits| hits.count)
 }
 
-/// Returns a line with a name and its number of matches. `files` is the number of files of a directory, 0 for a file.
+/// Returns a line with a name and its number of matches. `files` is the number of matching files in
+/// a directory, or 0 if `name` is a file.
 fn line(name: &str, matches: u64, files: usize) -> String {
     let matches = counted(matches, "match");
     match files {
@@ -93,8 +93,8 @@ fn first_matches(files: &Files, most: usize) -> String {
     text
 }
 
-/// Returns the numbers of matches by directory. Their paths are cut to as many leading components as leave at most
-/// `MAX_NAMED` directories.
+/// Returns the numbers of matches by directory. The directories' paths are cut to so few leading
+/// components that at most `MAX_NAMED` directories are left, but never to less than one component.
 fn directories(files: &Files) -> String {
     let mut depth = usize::MAX;
     loop {

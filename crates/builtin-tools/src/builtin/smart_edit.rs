@@ -1,7 +1,7 @@
 //! `smart_edit`: replaces a text in one file, even if the old text is quoted slightly wrong.
 //!
-//! [`crate::edit`] finds the place. If it can't, a model may correct the texts once, by the
-//! instruction; the same rules then find the corrected texts.
+//! [`crate::edit`] finds the place. If it can't, a model may correct the texts once, guided by the
+//! call's instruction; the corrected texts are then looked for by the same rules.
 
 #[cfg(feature = "full")]
 mod correction;
@@ -21,7 +21,7 @@ use gemini_tools_workspace::write::Target;
 use serde::Deserialize;
 use std::borrow::Cow;
 
-/// How many bytes before a place are searched for the beginning of its line.
+/// Maximum number of bytes before a place that are searched for the beginning of its line.
 const FAR_BYTES: u64 = 4096;
 
 const MODEL_CHARS: usize = 400_000;
@@ -188,8 +188,7 @@ impl Call {
         }
     }
 
-    /// Returns the whole file as text; `None` if it is too large, or if encoding the text again
-    /// would change a byte.
+    /// Returns the whole file as text; `None` if it is too large or can't be encoded unchanged.
     fn text(
         &self,
         Subject { current, encoding }: Subject<'_>,
@@ -228,7 +227,7 @@ impl Call {
         self.edit.plan(subject, replacement, note, name)
     }
 
-    /// Returns `new` with its lines indented as they belong at `place`, where `old` is literally.
+    /// Returns `new` indented as it belongs at `place`, where the file has `old` literally.
     fn place_text<'t>(
         &self,
         subject: Subject<'_>,
@@ -281,7 +280,7 @@ impl ToolInvocation for Call {
         let target = self.edit.workspace.target(&self.edit.place, &cx.cancel)?;
         match self.plan(&target, cx) {
             Ok(plan) => self.edit.confirmation(&plan, &target),
-            // Preparing the question must not ask a model yet, which costs time and money.
+            // A model is not asked before the user agrees, because it costs time and money.
             #[cfg(feature = "full")]
             Err(e) if correction::is_miss(e.kind) && self.may_correct(cx) => {
                 Ok(Confirmation::Ask(ConfirmationDetails::Info {

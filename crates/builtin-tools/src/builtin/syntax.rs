@@ -1,7 +1,7 @@
-//! Asks a parser about source files: which syntax errors a change makes, and what a file defines.
+//! Asks a parser about source files: which syntax errors a change causes, and what a file defines.
 //!
-//! The parser is another process (`serve_tools --connect`), which is started when it is first needed. If it can't be
-//! started or gives no answer in time, the answers of tools lack these facts, and don't mention it.
+//! The parser is another process (`serve_tools --connect`), started when it is first needed. If it
+//! can't be started or gives no answer in time, the answers of tools silently lack these facts.
 
 use super::ToolEnv;
 use gemini_tools_core::tool::{LlmContent, ToolResult};
@@ -13,7 +13,8 @@ use gemini_tools_workspace::WorkspacePath;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
-/// The way to the parser. Without the feature `full`, or if the user's settings disable it, no file can be parsed.
+/// The connection to the parser. Without the feature `full`, or if the user's settings disable it,
+/// no file can be parsed.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Parser {
     #[cfg(feature = "full")]
@@ -46,9 +47,10 @@ impl Parser {
         is_there && Language::of_name(name).is_some()
     }
 
-    /// Starts to look for the syntax errors that a change makes, while the file is written.
+    /// Starts to look for the syntax errors that a change causes, while the file is written.
     pub(super) fn check(&self, place: &WorkspacePath, old: &str, new: String) -> Check {
-        // Errors of a new file are not judged: only an old text shows which syntax the grammar does not know.
+        // Errors of a new file are not reported: only a comparison with an old text tells them from
+        // syntax that the grammar does not know.
         let is_judged = !old.is_empty() && old.len().max(new.len()) <= MAX_BYTES;
         let name = place.name().to_string_lossy().into_owned();
         if !is_judged || !self.knows(&name) {
@@ -64,7 +66,7 @@ impl Parser {
         Check(errors)
     }
 
-    /// Returns what the text of a file of this name defines; `None` if that is not known.
+    /// Returns what a file of this name with this text defines; `None` if that is not known.
     pub(super) fn outline(&self, name: &str, text: String) -> Option<Vec<Symbol>> {
         if text.len() > MAX_BYTES || !self.knows(name) {
             return None;
@@ -82,7 +84,7 @@ impl Parser {
 pub(super) struct Check(Option<Receiver<Vec<SyntaxError>>>);
 
 impl Check {
-    /// Waits for the errors, and adds them to the answer of the change.
+    /// Waits for the errors, and adds them to the answer about the change.
     pub(super) fn add_to(self, mut result: ToolResult) -> ToolResult {
         let Some((note, errors)) = self.finish() else {
             return result;
@@ -93,8 +95,8 @@ impl Check {
         result.with_data("syntaxErrors", errors)
     }
 
-    /// Waits for the errors. Returns a note on them, which begins with a line feed, and the errors as JSON; `None` if
-    /// there are none.
+    /// Waits for the errors. Returns a note on them, which begins with a line feed, and the errors
+    /// as JSON; `None` if there are none.
     pub(super) fn finish(self) -> Option<(String, serde_json::Value)> {
         let errors = self.0.and_then(|receiver| receiver.recv().ok())?;
         if errors.is_empty() {

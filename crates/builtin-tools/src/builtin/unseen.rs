@@ -1,4 +1,4 @@
-//! Refuses a write once, with the difference, if it would lose changes that its caller has not seen.
+//! Refuses, once and with the difference, a write that would undo changes unseen by its caller.
 
 use gemini_tools_core::tool::{Context, ErrorKind, ToolError};
 #[cfg(feature = "full")]
@@ -8,13 +8,14 @@ use gemini_tools_workspace::write::Target;
 use gemini_tools_workspace::{Workspace, WorkspacePath, show_path};
 use std::ops::Range;
 
-/// Checks a write of a file. `lines` are the lines of the present file, counted from 0, that the write replaces; `None`
-/// for all of them. Returns a note for the answer, with a leading space; empty if there is nothing to say.
+/// Checks a write of a file. `lines` are the lines of the present file, counted from 0, that the
+/// write replaces; `None` means all of them. Returns a note for the answer, with a leading space;
+/// empty if there is nothing to say.
 ///
 /// # Errors
 ///
-/// Returns `file_write_failure` with the difference if the write would lose a change. From then on, the caller counts
-/// as knowing the change, so the same call succeeds when it is made again.
+/// Returns `file_write_failure` with the difference if the write would undo a change. From then on,
+/// the caller counts as knowing the change, so the same call succeeds when it is repeated.
 pub(super) fn check(
     workspace: &Workspace,
     place: &WorkspacePath,
@@ -48,7 +49,7 @@ pub(super) fn check(
     let path = show_path(place.path());
     let diff = difference(workspace, place, &change);
     workspace.saw_target(target);
-    // Of a large file only that it was changed is known.
+    // It is not known which lines of a large file have changed.
     let would = if change.places.is_some() {
         "would"
     } else {
@@ -69,8 +70,8 @@ fn difference(workspace: &Workspace, place: &WorkspacePath, change: &UnseenChang
     format!("\nWhat changed:\n{}", change.diff.trim_end())
 }
 
-/// Returns true if a background command of the conversation may have made the change: one that still runs, or was
-/// started after the caller had seen the file.
+/// Returns true if a background command of this project may have made the change: one that still
+/// runs, or was started after the caller had seen the file.
 #[cfg(feature = "full")]
 fn may_be_own(workspace: &Workspace, change: &UnseenChange) -> bool {
     let jobs = workspace.jobs_dir().map(|dir| Jobs::new(dir).list());

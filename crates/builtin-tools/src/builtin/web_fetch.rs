@@ -1,7 +1,7 @@
-//! `web_fetch`: reads the pages that a prompt names, and does with them what it asks.
+//! `web_fetch`: reads the web pages that a prompt names, and does with them what the prompt asks.
 //!
-//! This module has the arguments, and decides which addresses may be requested at all;
-//! `gemini-tools-net` fetches the pages and has a model read them.
+//! This module has the arguments, and decides which addresses may be requested; `gemini-tools-net`
+//! fetches the pages and has a model read them.
 
 use super::{BuiltinTool, ToolEnv, make_call};
 use gemini_tools_core::text::{counted, excerpt, one_line};
@@ -25,8 +25,8 @@ const SHOWN_CHARS: usize = 100;
 /// Environment variable with hosts that may be fetched, besides those in the settings.
 const ALLOW_VARIABLE: &str = "GEMINI_TOOLS_FETCH_ALLOW";
 
-/// Limits that `gemini-tools-net` enforces: pages that are fetched at the same time, and the bytes
-/// and characters of all pages together.
+/// Limits that `gemini-tools-net` enforces: the number of pages that are fetched at the same time,
+/// and the bytes and the characters of all pages together.
 pub(super) const PAGES_AT_ONCE: u64 = 4;
 pub(super) const PAGES_BYTES: u64 = 12 * 1024 * 1024;
 pub(super) const PAGES_CHARS: usize = 400_000;
@@ -77,8 +77,8 @@ struct Call {
     allowed: Vec<String>,
     policy: AddressPolicy,
     prompt: String,
-    /// The prompt as a model gets it, with its addresses set apart so that it can't read them
-    /// otherwise than this tool.
+    /// The prompt for the model. Its addresses are set apart, so that the model finds the same
+    /// addresses in it as this tool.
     separated: String,
     urls: Vec<Url>,
     unusable: Vec<(String, String)>,
@@ -122,7 +122,7 @@ fn build(params: Params, tool_env: &ToolEnv) -> Result<Call, ToolError> {
 }
 
 /// Returns the rules for the hosts that the user has allowed, and the policy made of them. The
-/// policy allows all public addresses, too.
+/// policy also allows all public addresses.
 fn address_policy(settings: &Settings) -> Result<(Vec<String>, AddressPolicy), ToolError> {
     let listed = |variable: Variable| -> Vec<String> {
         let text = variable.text();
@@ -185,7 +185,7 @@ impl ToolInvocation for Call {
 
 impl Call {
     fn refusal_reason(&self, url: &Url) -> Option<String> {
-        // No name server is asked before the user has allowed the call.
+        // No name server is asked before the user allows the call: only literal addresses count.
         let known = known_addresses(&url.host()?)?;
         let host = url.host_str()?.trim_matches(['[', ']']);
         let port = url.port_or_known_default()?;

@@ -78,13 +78,12 @@ fn build(params: Params, tool_env: &ToolEnv) -> Result<Call, ToolError> {
 struct Plan {
     bytes: Vec<u8>,
     encoding: Encoding,
-    /// The present text: empty for a new file, `None` if the file is too large or not text.
+    /// The present text: empty for a new file, `None` if the present file is too large or not text.
     old_text: Option<String>,
 }
 
 impl Call {
-    /// Converts the content to the form of the present file: its encoding, byte order mark and line
-    /// ends.
+    /// Gives the content the present file's encoding, byte order mark and uniform CRLF line ends.
     fn plan(&self, target: &Target) -> Result<Plan, ToolError> {
         let fresh = |old_text| Plan {
             bytes: self.content.clone().into_bytes(),
@@ -98,7 +97,7 @@ impl Call {
         };
         let fail = |e: std::io::Error| gemini_tools_workspace::io_error(&e, self.place.path());
         let whole = current.size() <= SHOWN_BYTES as u64;
-        // U+FFFD in the content stands for bytes of the present file that may be anywhere in it.
+        // U+FFFD in the content stands for bytes anywhere in the present file, so it is read whole.
         let compares = whole || self.content.contains(REPLACEMENT);
         let limit = if compares {
             MAX_RESTORED_BYTES
@@ -158,8 +157,8 @@ impl Call {
         ToolError::new(ErrorKind::FileWriteFailure, message).with_hint(hint)
     }
 
-    /// Checks that the write loses no change that the caller has not seen. A write that leaves the content as it is
-    /// loses nothing.
+    /// Refuses a write that would undo changes that the caller has not seen. A write that leaves
+    /// the content as it is undoes nothing.
     fn check_seen(&self, target: &Target, plan: &Plan, cx: &Context) -> Result<String, ToolError> {
         let is_same = target.current.as_ref().is_some_and(|current| {
             let size = plan.bytes.len();

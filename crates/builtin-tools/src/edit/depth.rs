@@ -13,8 +13,8 @@ use std::collections::HashMap;
 
 pub(super) const UNCLEAR: &str = "the indentation of its new lines is not clear";
 
-/// A line of the old text that is not blank: its number, its indentation, and the indentation of
-/// its line in the file.
+/// A line of the old text that is not blank: its index, its indentation, and the indentation of its
+/// line in the file.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pair<'a> {
     pub(super) at: usize,
@@ -22,8 +22,7 @@ pub(super) struct Pair<'a> {
     pub(super) file: &'a str,
 }
 
-/// Both texts as lines without trailing whitespace, and where the lines of the old one are in the
-/// file.
+/// Both texts as lines without trailing blanks, and the old lines' indentation in the file.
 #[derive(Debug)]
 pub(super) struct Texts<'a> {
     pub(super) old: &'a [&'a str],
@@ -60,8 +59,8 @@ pub(super) fn layout(texts: &Texts<'_>) -> Result<Layout, &'static str> {
             indents: indents.ok_or(UNCLEAR)?,
         });
     }
-    // Which lines stay is decided anew, with the old text indented as the file is: a line that seemed to stay may be
-    // another one now.
+    // The diff is made again with the old text indented as in the file, because a line that seemed
+    // unchanged may be another line of the new text.
     as_written(texts.ops_with_files_indentation())
 }
 
@@ -75,8 +74,8 @@ impl Texts<'_> {
         diff_lines(Algorithm::Patience, &old, self.new, None)
     }
 
-    /// Returns true if the new text is indented like the file rather than like the old text; `None`
-    /// if that is not clear.
+    /// Returns true if the new text is indented like the file, not like the old text; `None` if
+    /// that is not clear.
     fn has_files_indentation(&self, rules: &[Rule<'_>]) -> Option<bool> {
         let is_regular = !rules.is_empty();
         let filled = || self.new.iter().copied().filter(|line| !line.is_empty());
@@ -90,7 +89,8 @@ impl Texts<'_> {
         let is_single = self.pairs.len() == 1;
         if is_regular && of_file != of_old {
             return match (of_new == of_file, as_old > 0) {
-                // The new text as a whole is as deep as the file, but a line of it is as deep as in the old text.
+                // The new text as a whole is as deep as the file, but a line of it is as deep as in
+                // the old text.
                 (true, true) => None,
                 (true, false) => Some(true),
                 (false, true) => Some(false),
@@ -107,8 +107,9 @@ impl Texts<'_> {
         }
     }
 
-    /// Returns true if the new text may count in another unit than the file: some of its depths are
-    /// no multiples of the file's unit, or all are multiples of the old text's unit.
+    /// Returns true if the new text may be indented by another unit than the file: some of its
+    /// indentations are no multiples of the file's unit, or all are multiples of the model's unit.
+    /// The file's own lines must be at multiples of its unit.
     fn counts_in_other_units(&self, rules: &[Rule<'_>]) -> bool {
         let is_whole = |indent: &str| levels(indent, self.unit).is_some();
         let counts_in = |unit: &str| {
@@ -120,8 +121,8 @@ impl Texts<'_> {
             && (!counts_in(self.unit) || others.any(|rule| counts_in(&rule.from)))
     }
 
-    /// Returns true if each line of the old text is indented by the same multiple of the file's
-    /// spaces. The new text may be, too.
+    /// Returns true if the old text and the file are indented by spaces that stand in the same
+    /// ratio in every line, such as 2 to 4. The new text may be scaled, too.
     fn is_scaled(&self) -> bool {
         let is_blanks = |pair: &Pair<'_>| ![pair.old, pair.file].concat().contains('\t');
         let ratio = |pair: &Pair<'_>| (pair.old.len(), pair.file.len());
@@ -152,9 +153,9 @@ impl Texts<'_> {
         is_odd.then_some(*first)
     }
 
-    /// Counts the lines that are in both texts and tell the indentations apart. In the new text,
-    /// the first number of them has the old text's indentation, the second the file's, and the
-    /// third another one.
+    /// Counts the lines that are once in each text and that the old text indents differently from
+    /// the file. Returns how many of them have, in the new text, the old text's indentation, how
+    /// many the file's, and how many another one.
     fn votes(&self) -> [usize; 3] {
         let (old, new) = (by_content(self.old), by_content(self.new));
         let mut votes = [0; 3];
@@ -181,8 +182,8 @@ fn by_content<'t>(lines: &[&'t str]) -> HashMap<&'t str, Option<&'t str>> {
 
 struct Layouts<'t> {
     texts: &'t Texts<'t>,
-    /// Indices of the lines of the new text to indent. Blank lines are left out, and lines that stay but have no line
-    /// in the file.
+    /// Indices of the lines of the new text to indent: not of blank lines, nor of unchanged lines
+    /// that have no line in the file, such as `...`.
     lines: Vec<usize>,
     kept: HashMap<usize, usize>,
     files: HashMap<usize, &'t str>,
@@ -235,15 +236,15 @@ impl<'t> Layouts<'t> {
                 readings.push(indents);
                 readings.extend(by_table());
             }
-            // All readings that make sense must give the same result.
+            // All ways of indenting that make sense must give the same result.
             let one = readings.pop()?;
             if readings.iter().any(|other| *other != one) {
                 return None;
             }
             one
         };
-        // A line that stays must get the file's indentation, and a tab may follow a space in a new indentation only if
-        // the file has that, too.
+        // A line that stays must get the file's indentation, and a tab may follow a space in a new
+        // indentation only if the file has that, too.
         let is_mixed = |indent: &str| indent.contains(" \t");
         let may_mix = self.files.values().any(|file| is_mixed(file));
         let is_right = |at: &usize| match self.indent_of_kept(*at) {
@@ -269,9 +270,10 @@ impl<'t> Layouts<'t> {
         Some(indents)
     }
 
-    /// Returns true if the indentation agrees with the blocks: a line after one that opens a block
-    /// is deeper, by whole steps. Two lines that both stay are not compared. A text whose lines are
-    /// all at one depth does not tell how deep they belong.
+    /// Returns true if `indents` agree with the blocks: a line after one that opens a block is
+    /// deeper, by whole units. Two lines that both stay are not compared. Returns false where
+    /// nothing tells how deep new lines belong, as at the edge of texts that both have no
+    /// indentation.
     fn is_nested(&self, indents: &Indents) -> bool {
         let is_single = self.texts.pairs.len() == 1;
         let is_flat = self.texts.pairs.iter().all(|pair| pair.old.is_empty());
@@ -291,7 +293,8 @@ impl<'t> Layouts<'t> {
             let by = indents[two[1]].strip_prefix(&*indents[two[0]]);
             let by = by.filter(|by| !by.is_empty());
             let steps = by.and_then(|by| levels(by, self.texts.unit));
-            // The depth is not known of a line that continues an expression, or that may begin at the left margin.
+            // The depth of a line is unknown if it continues an expression, begins or ends a block
+            // by a word, or may begin at the left margin.
             let mut beside = [above, below].into_iter();
             if is_flat
                 && indents[two[0]] == indents[two[1]]
@@ -307,7 +310,7 @@ impl<'t> Layouts<'t> {
                     steps.is_some() || by.is_some() && !is_single
                 }
                 Some(_) => true,
-                // If the old text has only one line, a deeper line may be a step or a slip.
+                // If the old text has one line, a deeper line may be one level deeper or a slip.
                 None => by.is_none() || !is_single,
             }
         })
@@ -317,8 +320,8 @@ impl<'t> Layouts<'t> {
         self.lines.windows(2).all(|two| {
             let by = indents[two[1]].strip_prefix(&*indents[two[0]]);
             self.kept.contains_key(&two[1])
-                // A deeper line is aligned with something above it, and an alignment does not grow
-                // or shrink with the unit.
+                // A new line that is deeper by more than one unit, or by a part of one, is aligned
+                // with something above it, and an alignment does not change with the unit.
                 || by.is_none_or(|by| levels(by, self.texts.unit).is_some_and(|steps| steps <= 1))
         })
     }
@@ -337,13 +340,14 @@ impl<'t> Layouts<'t> {
         let [first_old, last_old] = [first, last].map(|n| self.kept[&self.lines[n]]);
         let before = olds.iter().filter(|at| **at < first_old).count();
         let behind = olds.iter().filter(|at| **at > last_old).count();
-        // Lines at an edge may belong to another block.
+        // Lines that are added at an edge may belong to another block.
         first > before || self.lines.len() - 1 - last > behind
     }
 
     fn indent_but_first(&self, at: usize, first: Pair<'_>) -> Option<String> {
         let own = self.written_indent(at);
-        // Where the first line has tabs for spaces, others may have them too.
+        // If only one of the old text and the file has tabs before the first line, other lines may
+        // have the wrong kind of blanks, too.
         let has_tabs = [own, first.old, first.file].map(|indent| indent.contains('\t'));
         if has_tabs[0] && has_tabs[1] != has_tabs[2] {
             return None;
@@ -360,7 +364,7 @@ impl<'t> Layouts<'t> {
     /// line in the file, or that of another line of the old text. A shallower line directly behind
     /// the first may belong to it, or to the lines below.
     fn are_further_clear(&self, first: Pair<'_>) -> bool {
-        // A first line that has the file's indentation shows that the others do, too.
+        // If the first new line has the file's indentation, the others have it, too.
         if self
             .lines
             .first()
@@ -385,8 +389,8 @@ impl<'t> Layouts<'t> {
         })
     }
 
-    /// Maps each indentation of the old text to the file's. Returns `None` unless that is one to
-    /// one, and what is deeper in one is deeper in the other.
+    /// Maps each indentation of the old text to the file's. Returns `None` unless the mapping is
+    /// one to one and keeps the order of the depths.
     fn table(&self) -> Option<HashMap<&'t str, &'t str>> {
         let pairs = self.texts.pairs;
         let files: HashMap<&str, &str> = pairs.iter().map(|p| (p.old, p.file)).collect();
@@ -401,8 +405,8 @@ impl<'t> Layouts<'t> {
 }
 
 /// Converts indentations of the old text to the file's. `old` is the smallest one in the old text,
-/// and `file` that of the same line in the file; what is deeper is converted from the unit `from`
-/// to the unit `to`.
+/// and `file` that of the same line in the file. What a line has beyond `old` is converted from the
+/// unit `from` to the unit `to`.
 #[derive(Debug)]
 struct Rule<'a> {
     old: &'a str,
@@ -414,15 +418,14 @@ struct Rule<'a> {
 }
 
 impl<'a> Rule<'a> {
-    /// Returns the rules that explain all lines of the old text: one with the unit that the model
-    /// uses, and one without a change of units.
+    /// Returns the rules that give each line of the old text the indentation that it has in the
+    /// file: one that converts from the model's unit, and one that keeps the file's unit.
     fn all(texts: &Texts<'a>) -> Vec<Self> {
         let Some(smallest) = texts.pairs.iter().min_by_key(|pair| pair.old.len()) else {
             return Vec::new();
         };
         let own = unit_of(texts.old.iter().chain(texts.new).copied());
-        // Only these count as units. Other numbers of blanks align something, and alignments do not change with the
-        // unit.
+        // Only these are units. Other numbers of spaces align something, whatever the unit.
         let is_unit = |unit: &str| ["\t", "  ", "    ", "        "].contains(&unit);
         let may_convert = texts.is_unit_known && is_unit(texts.unit);
         let own = own.as_deref().filter(|own| may_convert && is_unit(own));
@@ -451,15 +454,15 @@ impl<'a> Rule<'a> {
             }
             return Some(format!("{}{}", self.file, self.convert(more)?));
         }
-        // If the old text has only one depth, nothing tells how deep a shallower line is in the file.
+        // Nothing tells the depth of a shallower line if the old text has only one depth.
         let less = self.old.strip_prefix(indent).filter(|_| !self.is_single)?;
         let file = self.file.strip_suffix(&self.convert(less)?)?;
         Some(file.to_owned())
     }
 
-    /// Returns true if it is known how deep a line is that has `more` indentation than the only
-    /// depth of the old text. If the file's depth is another one, the model may use another unit,
-    /// or may have quoted the text at another depth.
+    /// Returns true if it is clear how deep a line belongs that has `more` indentation than the
+    /// only depth of the old text. If the file has this depth at another indentation, the model may
+    /// use another unit, or may have quoted the text at another depth.
     fn is_step_known(&self, more: &str) -> bool {
         if !self.is_single || self.old == self.file {
             return true;
@@ -490,7 +493,8 @@ impl<'a> Rule<'a> {
         let full = indent.len() / self.from.len() * self.from.len();
         let (full, rest) = indent.split_at_checked(full)?;
         let count = levels(full, &self.from).filter(|_| !rest.contains('\t'))?;
-        // Blanks that are no whole unit align something unknown. Only the one before a star is that of a block comment.
+        // Spaces that are no whole unit align something unknown, except for the one before the star
+        // of a block comment's line.
         let is_star = rest == " " && self.from.len() >= 4 && self.to == "\t";
         if !rest.is_empty() && !is_star {
             return None;
@@ -504,8 +508,8 @@ pub(super) fn levels(indent: &str, unit: &str) -> Option<usize> {
     (unit.repeat(n) == indent).then_some(n)
 }
 
-/// Returns the unit of the lines' indentation: a tab, or the commonest step in spaces. Returns
-/// `None` if no line is indented more than another.
+/// Returns the unit of the lines' indentation: a tab, or the commonest step between neighbouring
+/// lines, of 2 to 8 spaces. Returns `None` if no line begins with a tab and there is no such step.
 pub(crate) fn unit_of<'t>(lines: impl IntoIterator<Item = &'t str>) -> Option<String> {
     let mut tabs = 0_usize;
     let mut steps = [0_usize; 9];
@@ -596,8 +600,8 @@ const BLOCK_WORDS: [&str; 16] = [
 ];
 
 /// Returns true for a line whose depth, or that of its neighbours, does not follow from brackets: a
-/// directive of the C preprocessor, which may begin at the left margin, an entry of a list, or a
-/// line with a word that begins or ends a block.
+/// directive of the C preprocessor, which may begin at the left margin, a label, an entry of a
+/// list, a condition without braces, or a line with a word that begins or ends a block.
 fn is_keyword(line: &str) -> bool {
     let line = line.trim_start();
     let word = |text: &str| {
@@ -612,7 +616,7 @@ fn is_keyword(line: &str) -> bool {
         let word = word(directive.trim_start()).unwrap_or_default();
         return words.contains(&&*word) || BLOCK_WORDS.contains(&&*word);
     }
-    // A label, or an entry of a list, which the lines below it may belong to.
+    // A label, or an entry of a list; the lines below may belong to it.
     let marks = LABELS.iter().chain(&["* ", "+ ", ".. "]);
     if marks.into_iter().any(|mark| line.starts_with(mark)) {
         return true;
@@ -632,8 +636,9 @@ fn wants_deeper(above: &str, below: &str) -> bool {
     opening(above).is_some() && !is_end && !starts(above.trim_start()) && !starts(below)
 }
 
-/// Returns true if no further line of the new text is shallower than `head`, which is the text
-/// before the place on its line. A shallower one would leave the block that `head` is in.
+/// Returns false if the new text may leave the block of the line that it begins in: a further line
+/// is shallower than this line, of which `head` is the text before the place. The new text is
+/// trusted if `head` is only indentation, or if the old text has several lines.
 pub(super) fn stays_in_block(head: &str, old: &str, new: &str) -> bool {
     let block = indentation(head);
     let mut further = new.lines().skip(1).filter(|line| !line.trim().is_empty());
@@ -642,12 +647,11 @@ pub(super) fn stays_in_block(head: &str, old: &str, new: &str) -> bool {
         || further.all(|line| line.starts_with(block))
 }
 
-/// Returns the new text for a literal match behind `before` on its line, as it has to be written
-/// there.
+/// Returns the new text, indented as needed, for a literal match behind `before` on its line.
 ///
-/// If `before` is indentation, the first line of the old text lacks it. The further lines of the
-/// new text may have the file's indentation, or that of the first line. `file_unit` returns the
-/// unit of the file.
+/// If `before` is indentation, the old text's first line lacks it. The further lines of the new
+/// text may have the file's indentation, or that of their first line. `file_unit` returns the unit
+/// of the file.
 ///
 /// # Errors
 ///
@@ -710,8 +714,8 @@ fn is_literal(old: &[&str], new: &[&str]) -> bool {
         || old.len() == new.len() && old.iter().zip(new).all(is_same)
 }
 
-/// Returns true if the first line of the new text may have been moved together with the others,
-/// rather than have the file's indentation.
+/// Returns true if the new text may be the old one moved deeper as a whole: then the indentation of
+/// its first line is not the file's.
 fn is_moved(old: &[&str], new: &[&str]) -> bool {
     let depth = |lines: &[&str]| {
         let further = lines[1..].iter().filter(|line| !line.is_empty());

@@ -17,7 +17,7 @@ const MIN_LIKENESS: f64 = 0.75;
 
 const MAX_MISTYPED: usize = 3;
 
-/// Longer lines, in bytes, take too long to compare.
+/// Maximum length in bytes of a line that may be mistyped: longer ones take too long to compare.
 const MAX_MISTYPED_BYTES: usize = 2_000;
 
 const MAX_ELIDED_LINES: usize = 200;
@@ -36,7 +36,7 @@ pub(super) enum Rank {
     Strict,
     /// Blanks within the lines as well.
     Loose,
-    /// Those of `Strict`, where the old text begins or ends within a line.
+    /// Those of `Strict`; the old text begins or ends within a line.
     Part,
     /// Blank lines, and lines that the old text has as `...`.
     LinesLeftOut,
@@ -69,7 +69,7 @@ pub(super) enum LinePlace {
     Near(usize),
     /// A blank line that the file does not have.
     Missing,
-    /// A `...`, which stands for the file's lines before this one.
+    /// A `...` line, which stands for the lines of the file up to this one, exclusive.
     Elided(usize),
 }
 
@@ -89,7 +89,7 @@ pub(super) struct Fit<'t> {
     pub(super) places: Vec<LinePlace>,
     /// Number of bytes before the place on its first line, and behind it on its last line.
     around: (usize, usize),
-    /// Numbers of the old text's lines before which the file has more or fewer blank lines.
+    /// Indices of the old text's lines before which the file has more or fewer blank lines.
     pub(super) other_blanks: Vec<usize>,
     near: usize,
 }
@@ -122,7 +122,7 @@ pub(super) struct Haystack<'a> {
 
 struct Old<'t> {
     lines: Vec<&'t str>,
-    /// Numbers of the lines that are not blank, in runs between the lines with `...`.
+    /// Indices of the lines that are not blank, in runs between the lines with `...`.
     runs: Vec<Vec<usize>>,
     stays: Vec<bool>,
 }
@@ -229,7 +229,7 @@ impl<'a> Haystack<'a> {
             && let Some(least) = fits.iter().map(|fit| fit.near).min()
         {
             // A place with only one more mistyped line than the best place may be the one that is
-            // meant, too. But places that overlap are one place, found a line apart.
+            // meant, too. But places that overlap count as one.
             fits.retain(|fit| fit.near <= least + 1);
             fits.sort_by_key(|fit| fit.near);
             let mut apart: Vec<Fit<'t>> = Vec::new();
@@ -336,8 +336,7 @@ impl<'a> Haystack<'a> {
             let is_elision = |at: &usize| omission(old.lines[*at]).is_some();
             let elision = (before + 1..first).find(is_elision)?;
             let (from, to) = (places[before].line()? + 1, self.filled[starts[n]]);
-            // Blank lines of the old text beside `...` are lines of the file as far as it has them
-            // there.
+            // Blank lines of the old text beside `...` match as many as the file has there.
             let above = self
                 .file
                 .blank_after(from - 1)
@@ -386,8 +385,8 @@ impl<'a> Haystack<'a> {
         }
     }
 
-    /// Returns true if `line` may be the old text's line `at` with slips: no other line of the file
-    /// is as similar.
+    /// Returns true if the old text's line `at` may be the file's `line`, mistyped: no other line
+    /// of the file is as similar.
     fn is_near(&self, old: &Old<'_>, at: usize, line: usize, level: &Level) -> bool {
         let wanted = key(old.lines[at], Blanks::Dropped);
         if !old.stays[at] || level.numbers.contains_key(&*wanted) {
@@ -395,7 +394,7 @@ impl<'a> Haystack<'a> {
         }
         let there = key(self.file.line(line), Blanks::Dropped);
         let likeness = likeness(&wanted, &there);
-        // An escape is no slip, but a sign of another reading, and another number is another line.
+        // Backslashes and entities are signs of another reading, other digits of another line.
         let marks = |text: &str| -> String {
             let is_mark = |c: &char| c.is_ascii_digit() || matches!(c, '\\' | '&');
             text.chars().filter(is_mark).collect()
@@ -504,12 +503,12 @@ impl<'a> Haystack<'a> {
         first.start + fit.around.0..end - fit.around.1
     }
 
-    /// Returns the line at which the file has the new text already, with the same indentation. Only
-    /// a text with lines of its own is looked for.
+    /// Returns the index of the line at which the file has the new text already, with the same
+    /// indentation. Only a new text with a line that the old text lacks is looked for.
     pub(super) fn line_of_literal_new(&self, texts: &Texts) -> Option<usize> {
         let wanted = texts.to_new();
         let old = self.old(&wanted);
-        // Lines that only stay may be together at many places, so one line must be new.
+        // Unchanged lines may be together at many places, so one line must be new.
         let is_added = |line: &str| !texts.old.contains(line.trim());
         let lines = old.runs.iter().flatten().count();
         let says_enough = lines > 2 || lines == 2 && old.characters() >= MIN_ANCHOR_CHARS;

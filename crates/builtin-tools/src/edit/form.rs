@@ -1,12 +1,12 @@
-//! The form in which texts are compared, where characters that look alike are the same. Also takes
-//! off line numbers and escapes.
+//! The form in which texts are compared: characters that look alike are equal in it. This module
+//! also removes line numbers and escapes.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
-/// A character of the form, and the bytes of the text that it stands for.
+/// A character of the form, and the range of bytes of the text that it stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FormChar {
     pub(super) c: char,
@@ -31,8 +31,7 @@ pub(super) enum Blanks {
     Dropped,
 }
 
-/// Returns the form of a text, which has one kind of line end, and one character in place of all
-/// that look alike.
+/// Returns the form of a text: one kind of line end, and one character for all that look alike.
 pub(super) fn form(text: &str, blanks: Blanks) -> Vec<FormChar> {
     let mut out: Vec<FormChar> = Vec::with_capacity(text.len());
     let mut chars = text.char_indices().peekable();
@@ -81,8 +80,8 @@ fn drop_blanks_at_end(form: &mut Vec<FormChar>) {
     }
 }
 
-/// Returns the content of a line, without indentation and trailing blanks. If blanks are dropped,
-/// one stays between two words.
+/// Returns the form of a line without indentation and trailing blanks. If blanks are dropped, one
+/// stays between two words.
 pub(super) fn key(line: &str, blanks: Blanks) -> Cow<'_, str> {
     let line = line.trim();
     if blanks == Blanks::Kept && line.is_ascii() {
@@ -131,7 +130,7 @@ pub(crate) fn unescape(text: &str) -> String {
     let mut chars = text.chars();
     while let Some(c) = chars.next() {
         let escaped = match chars.clone().next() {
-            // A line feed may itself follow a backslash, at the end of a line.
+            // A backslash at the end of a line escapes the line feed.
             Some('n' | '\n') => Some('\n'),
             Some('t') => Some('\t'),
             Some('r') => Some('\r'),
@@ -166,12 +165,13 @@ pub(super) fn without_line_numbers(old: &str, new: &str) -> Option<(String, Stri
         let line = |line| split_line_number(line).map_or(line, |(_, rest)| rest);
         text.split('\n').map(line).collect::<Vec<_>>().join("\n")
     };
-    // Numbers in the new text that are written in another way than those of the old text are its
-    // own content. If only some of its lines have numbers, it is not known which these are.
+    // If all numbers of the new text are written in another way than the old text's, they are
+    // content. If only some of them are written in the old text's way, it is not known which are
+    // line numbers.
     let mark = |line| {
         let (_, rest) = split_line_number(line)?;
         let number = &line[..line.len() - rest.len()];
-        // A blank line has lost the blank behind its number.
+        // A blank line may lack the space behind its number.
         let mark = number.trim_start().trim_end_matches(' ');
         Some(mark.replace(|c: char| c.is_ascii_digit(), ""))
     };
@@ -228,7 +228,7 @@ mod tests {
         assert_eq!(plain("80: 1\n443: 2"), None);
         assert_eq!(plain("1: a\nb"), None);
         assert_eq!(plain("\n0: a"), None);
-        // Those of the new text are written in the same way.
+        // Line numbers of the new text are written as those of the old one.
         let both = |new| without_line_numbers("7: 50\ta\n8: 51\tb", new).map(|(_, new)| new);
         assert_eq!(both("7: 50\ta\n8: 52\tb").as_deref(), Some("50\ta\n52\tb"));
         assert_eq!(both("50\ta\n52\tb").as_deref(), Some("50\ta\n52\tb"));

@@ -1,4 +1,4 @@
-//! Texts split into lines: the file's, and those that a model wrote.
+//! Texts split into lines: the file's text, and the old and the new text that a model wrote.
 
 use std::ops::Range;
 
@@ -49,8 +49,8 @@ impl<'a> FileLines<'a> {
         }
     }
 
-    /// Returns the line end for a new line behind `line`: that of this line, or of the nearest line
-    /// that has one.
+    /// Returns the line end for a new line behind `line`: that of `line` itself, or else of the
+    /// nearest line above that has one, or else of the nearest line below.
     pub(super) fn ending(&self, line: usize) -> &'static str {
         let before = (0..=line).rev().map(|line| self.own_ending(line));
         let after = (line..self.len()).map(|line| self.own_ending(line));
@@ -84,8 +84,8 @@ pub(super) struct ModelLines<'a> {
 }
 
 impl<'a> ModelLines<'a> {
-    /// Splits the old and the new text. A line end at the end of a text belongs to its last line,
-    /// and begins no other.
+    /// Splits the old and the new text. A line end at the end of a text belongs to its last line
+    /// and does not begin another line.
     pub(super) fn pair(old: &'a str, new: &'a str) -> (Self, Self) {
         let end = |text: &'a str| text.strip_suffix('\n').unwrap_or(text);
         (Self::new(end(old)), Self::new(end(new)))

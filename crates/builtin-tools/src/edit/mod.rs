@@ -3,28 +3,28 @@
 //!
 //! Models quote a file from memory, and a quotation differs from the file in indentation, blanks at
 //! the ends of lines, characters that look alike, line numbers in front or one level of escapes. A
-//! *reading* ([`Reading`]) is one such kind of difference. [`apply`] takes a text that is there
-//! literally. If there is none, it looks for a place that has all lines of the old text, in their
-//! order, under one reading. The reading also tells what the new text means in this file, because
-//! each reading can be inverted for new lines. A wrong edit is worse than none, so the edit is
-//! refused if the inverse is not unique, if two places fit, or if two readings lead to different
+//! *reading* ([`Reading`]) is one such kind of difference. If the old text occurs literally,
+//! [`apply`] replaces it there. If not, it looks for a place that has all lines of the old text, in
+//! their order, under one reading. The reading also tells what the new text means in this file,
+//! because each reading can be inverted for new lines. A wrong edit is worse than none, so the edit
+//! is refused if the inverse is not unique, if two places fit, or if two readings lead to different
 //! results.
 //!
-//! The proof before writing is this: under the same reading, the changed place is the new text,
-//! line for line; lines that both texts have are in it as the file has them, to the byte; and the
-//! new lines were not beside the place already.
+//! An inexact edit is proved before it is returned: under the same reading, the changed place is
+//! the new text, line for line; lines that both texts have are in it as the file has them, to the
+//! byte; and the new lines were not beside the place already.
 //!
 //! # How it works
 //!
 //! - `reading` takes line numbers, escapes and the like off both texts. The file is searched for
 //!   each pair of texts that results.
-//! - `fit` finds the places, by lines. The old text may lack lines of the file only where it has a
-//!   line such as `...`, or if they are blank. A line that the edit does not change may be
-//!   mistyped.
+//! - `fit` finds the places, by lines. The old text may lack lines of the file only if they are
+//!   blank or it has a line such as `...`. A line that the edit does not change may be mistyped.
 //! - `write` makes the new content of a place and proves it, with the indentation from `depth`.
-//! - `form` says which characters look alike, `omission` which lines stand for others.
+//! - `form` says which characters look alike, `omission` which lines, such as `...`, stand for
+//!   lines that are left out.
 //!
-//! This module works on text and knows no files and no tools.
+//! This module works on strings: it opens no files and knows nothing of tools.
 
 mod depth;
 mod fit;
@@ -46,26 +46,26 @@ pub(crate) use write::placed_literally;
 
 const MAX_PLACES: usize = 20;
 
-/// A kind of difference between a text and somebody's quotation of it.
+/// A kind of difference between the text of a file and a model's quotation of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Reading {
     /// Indentation, blanks, line ends, quotes, dashes and other characters that look alike.
     LookAlikes,
-    /// Numbers before the lines.
+    /// A line number in front of each line.
     LineNumbers,
-    /// One level of escapes, of JSON or HTML.
+    /// One level of backslash escapes, as in JSON, or of HTML entities.
     Escapes,
-    /// A fence of Markdown around both texts.
+    /// A Markdown code fence around both texts.
     Fence,
-    /// Blank lines, or lines that the old text has as `...`.
+    /// Blank lines that one of both lacks, or lines that the old text has as `...`.
     LinesLeftOut,
     /// Mistyped letters in lines that the edit does not change.
     Mistyped,
 }
 
 impl Reading {
-    /// Describes the difference, for people and models.
+    /// Returns a clause that describes the difference, for messages to people and models.
     #[must_use]
     pub fn describe(self) -> &'static str {
         match self {
@@ -80,7 +80,7 @@ impl Reading {
         }
     }
 
-    /// Returns a short name for programs.
+    /// Returns the name that JSON data has for the reading, such as `line_numbers`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -94,13 +94,14 @@ impl Reading {
     }
 }
 
-/// An edit whose result was proved to read as the new text.
+/// An edit that can be made. After an inexact match, the content is proved to be the new text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Edited {
-    /// The range to replace, in bytes of the text.
+    /// The range of the text to replace, in bytes.
     pub place: Range<usize>,
-    /// What to put there. Its lines end as those around it.
+    /// The new content of this range. Its lines end as those around it, unless the old text has
+    /// line ends of both kinds: then the new text's line ends are kept.
     pub content: String,
     /// How the old text is quoted; `None` if it is there literally.
     pub reading: Option<Reading>,
@@ -132,7 +133,7 @@ pub enum Refusal {
         /// The lines that the places begin on.
         lines: Vec<usize>,
     },
-    /// One place has the old text, but it is not clear what should become of it.
+    /// A place has the old text, but it is not clear what its new content should be.
     Unclear {
         /// How the old text is quoted; `None` if it is there literally.
         reading: Option<Reading>,
@@ -150,7 +151,7 @@ pub enum Refusal {
 
 /// Replaces the old text with the new one, even if the old one is quoted inexactly.
 ///
-/// Both texts may have any line ends. Those of `text` are kept.
+/// Both texts may have any line ends. Those of `text` are kept, unless `old` has both kinds.
 ///
 /// # Errors
 ///
@@ -187,8 +188,8 @@ pub fn apply(text: &str, old: &str, new: &str) -> Result<Edited, Refusal> {
     }
 }
 
-/// Drops a carriage return at the end of both texts: its line feed is behind the place in the file,
-/// and an edit must not split a line end.
+/// Removes the carriage return that the old text ends in, and that of the new text with it. In the
+/// file, its line feed is behind the place, and an edit must not split a `\r\n`.
 pub(crate) fn whole_line_ends<'t>(old: &'t str, new: &'t str) -> (&'t str, &'t str) {
     match old.strip_suffix('\r') {
         Some(old) if old.contains('\n') || !new.ends_with('\n') => {
@@ -198,8 +199,8 @@ pub(crate) fn whole_line_ends<'t>(old: &'t str, new: &'t str) -> (&'t str, &'t s
     }
 }
 
-/// Returns true if the old text has line ends of both kinds, and the new text has no others. Then
-/// the line ends of both are meant as they are.
+/// Returns true if the old text has both `\r\n` and `\n`, and the new text has no lone `\r`. Then
+/// the line ends of both texts are taken literally.
 pub(crate) fn has_mixed_ends(old: &str, new: &str) -> bool {
     let crlf = old.matches("\r\n").count();
     let has_both = crlf > 0 && crlf < old.matches('\n').count();
@@ -217,7 +218,7 @@ fn literal_places(text: &str, old: &str) -> Vec<usize> {
     starts.filter(whole).collect()
 }
 
-/// [`apply`] for an old text that does not occur literally.
+/// Does what [`apply`] does for an old text that does not occur literally.
 pub(crate) fn apply_inexactly(text: &str, old: &str, new: &str) -> Result<Edited, Refusal> {
     let file = FileLines::new(text);
     let haystack = Haystack::new(&file);

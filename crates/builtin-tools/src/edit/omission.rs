@@ -2,8 +2,8 @@
 //! such as `// ... existing code ...`.
 //!
 //! A line counts only if it says nothing else: without the marks of a comment and brackets around
-//! it, it is dots alone, or a short phrase such as `rest of the code` with dots behind it or on both
-//! sides. A comment without dots is ordinary text.
+//! it, it is dots alone, or a short phrase such as `rest of the code` with dots behind it or on
+//! both sides. A comment without dots is ordinary text.
 
 const MARKS: [&str; 12] = [
     "{/*", "*/}", "/*", "*/", "<!--", "-->", "//", "#", "--", ";", "%", "*",
@@ -23,8 +23,8 @@ const THINGS: [&str; 9] = [
 
 const DOTS: [char; 2] = ['.', '…'];
 
-/// Returns the phrase of a line that stands for code, in a form in which phrases that mean the same
-/// are equal. It is empty for dots alone. Returns `None` for any other line.
+/// Returns the phrase of a line that stands for code, in lower case and with single spaces. It is
+/// empty for dots alone. Returns `None` for any other line.
 pub(crate) fn omission(line: &str) -> Option<String> {
     let mut bare = line.trim();
     while let Some(inner) = MARKS.iter().find_map(|mark| {

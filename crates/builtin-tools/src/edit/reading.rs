@@ -1,5 +1,5 @@
-//! Readings that take something off both texts as a whole: line numbers, escapes, a fence of
-//! Markdown, or blanks other than spaces.
+//! Readings that remove something from both texts as a whole: line numbers, escapes, a Markdown
+//! code fence, or blanks other than spaces.
 
 use super::Reading;
 use super::form::{plain, unescape, without_line_numbers};
@@ -9,8 +9,8 @@ pub(super) struct Texts {
     pub(super) old: String,
     pub(super) new: String,
     pub(super) reading: Option<Reading>,
-    /// Why the new text can't be read in the same way. It counts only if one of the `doubtful`
-    /// lines is not in the old text.
+    /// Why it is not clear how to read the new text; `None` if it is clear. It counts only if the
+    /// edit adds one of the `doubtful` lines.
     pub(super) doubt: Option<&'static str>,
     /// Indices, from 0, of the lines of the new text to which the doubt applies.
     pub(super) doubtful: Vec<usize>,
@@ -35,9 +35,9 @@ impl Texts {
     }
 }
 
-/// Returns the texts as they are, and under each reading that changes them.
+/// Returns the texts as they are, and once more for each reading that changes them.
 pub(super) fn pairs(text: &str, old: &str, new: &str) -> Vec<Texts> {
-    // Invisible characters and unusual spaces in the old text are slips if the file has none.
+    // Invisible characters and unusual spaces in the old text are slips unless the file has them.
     let is_hidden = |c: char| plain(c).is_none() || is_other_blank(c);
     let stray: Vec<char> = old
         .chars()
@@ -101,7 +101,7 @@ fn without_backslashes(old: &str, new: &str) -> Option<Texts> {
         found
     };
     let of_old = escapes_in(old);
-    // In a string of JSON, quotes and line ends are escaped, and a backslash begins an escape.
+    // In a JSON string, quotes and line ends are escaped, and each backslash begins an escape.
     let is_json = |text: &str| {
         let escapes = escapes_in(text);
         let quotes = escapes.iter().filter(|c| **c == '"').count();
@@ -116,8 +116,7 @@ fn without_backslashes(old: &str, new: &str) -> Option<Texts> {
             return Some(Texts::new(old, new, Some(Reading::Escapes)));
         }
     }
-    // The old text has escapes in place of line ends. If the new text has line ends, it was not
-    // escaped.
+    // The old text has escapes for line ends. A new text with line ends was not escaped.
     if !old.contains('\n') && new.contains('\n') {
         return Some(Texts::new(
             plain_old,
@@ -131,9 +130,9 @@ fn without_backslashes(old: &str, new: &str) -> Option<Texts> {
 }
 
 impl Texts {
-    /// Finds the lines of the new text in which a backslash may stand for itself.
+    /// Fills `doubtful` with the lines of the new text in which a backslash may stand for itself.
     fn find_doubts(&mut self, old: &str, new: &str, of_old: &[char]) {
-        // Commands such as `\begin` are written with one backslash, so `\neg` may be one too.
+        // TeX commands such as `\begin` are written with one backslash, so `\neg` may be one, too.
         let has_commands = has_commands(&self.old) || has_commands(&unescape(new));
         let mut line = 0;
         let mut open: Option<char> = None;
@@ -182,8 +181,7 @@ impl Texts {
     }
 }
 
-/// Returns true if a text has a command of TeX: a backslash and two letters, the first of which
-/// makes no escape.
+/// Returns true if a text has a TeX command: a backslash and two letters that are no escape.
 fn has_commands(text: &str) -> bool {
     text.split('\\').skip(1).any(|behind| {
         let mut letters = behind.chars();
@@ -202,8 +200,8 @@ const ENTITIES: [(&str, &str); 6] = [
     ("&amp;", "&"),
 ];
 
-/// Decodes HTML's entities in both texts. If a character is there both as an entity and as itself,
-/// or if only the new text has an entity, the texts were not escaped as a whole, and the lines
+/// Decodes HTML entities in both texts. If a character is there both as an entity and as itself, or
+/// if only the new text has an entity, the texts were not escaped as a whole, and the lines
 /// concerned are doubtful.
 fn without_entities(old: &str, new: &str) -> Option<Texts> {
     let decode = |text: &str| {

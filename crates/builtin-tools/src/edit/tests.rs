@@ -146,7 +146,7 @@ const REFUSED: &[(&str, &str, &str)] = &[
         "\tend = strchr(host);\n\tif (end) {\n\t\tend++;\n\t} else",
         "\tend = strchr(host);\n\tif (end) {\n\t\tif (p) {\n\t\t\t*end = 0;\n\t\t}\n\t\tend++;\n\t} else",
     ),
-    // A line that old_string forgot is near to the one that follows.
+    // A line that old_string lacks is similar to the one that follows it.
     (
         "  },\n  \"scripts\": {\n    \"build\": \"astro-scripts build && tsc\",\n    \"build:ci\": \"astro-scripts build\",\n    \"dev\": \"x\"\n",
         "  },\n  \"scripts\": {\n    \"build:ci\": \"astro-scripts build\",\n",
@@ -158,19 +158,19 @@ const REFUSED: &[(&str, &str, &str)] = &[
         "\\begin{ex}\\label{ex:taut}\\n  Show it.\\n\\end{ex}",
         "\\begin{ex}\\label{ex:taut}\\n  Show that $\\neg A \\to B$.\\n\\end{ex}",
     ),
-    // The marks of a diff.
+    // new_string has the marks of a diff.
     (
         "    /* Sort parameters\n     * have to take */\n    int sort_desc;\n",
         "     /* Sort parameters\n      * have to take */\n     int sort_desc;\n",
         "     /* Sort parameters\n      * have to take */\n+    int sort_dontsort;\n     int sort_desc;\n",
     ),
-    // A blank line beside the change was left out.
+    // old_string lacks a blank line beside the change.
     (
         "</div>\n```\n\n### Slots\ntext of slots\n",
         "</div>\n```\n### Slots\ntext of slots",
         "</div>\n```\n### Props\n\nProps are so.\n\n### Slots\ntext of slots",
     ),
-    // A forgotten line at the edge of old_string.
+    // old_string lacks a line at its edge.
     (
         "a = one()\nb = two()\nc = three()\n",
         "a = one()  \nb = two()",
@@ -182,7 +182,7 @@ const REFUSED: &[(&str, &str, &str)] = &[
         "it's \"so\" and it's so\nend  of all",
         "it's \"so\" and it's so\nwasn't\nend  of all",
     ),
-    // Blanks at the ends of lines that only the file has.
+    // Only the file has blanks at the ends of lines.
     (
         "one two \nthree four\n",
         "one two\nthree four",
@@ -204,7 +204,7 @@ fn what_is_done_already_is_said_to_be() {
     let old = "  first();\n  third();\n";
     let new = "  first();\n  second();\n  third();\n";
     assert_eq!(edit(text, old, new), Err(Refusal::Applied { line: 2 }));
-    // What is new is beside the place.
+    // The new line is beside the place already.
     let old = "  second(); \n  third();";
     let new = "  first();\n  second();\n  third();";
     assert_eq!(edit(text, old, new), Err(Refusal::Applied { line: 2 }));
@@ -212,7 +212,7 @@ fn what_is_done_already_is_said_to_be() {
 
 #[test]
 fn each_reading_has_an_inverse_for_new_lines() {
-    // Entities.
+    // HTML entities.
     gives(
         Reading::Escapes,
         "git config bogus &&\n\trejected\n",
@@ -228,7 +228,7 @@ fn each_reading_has_an_inverse_for_new_lines() {
         "\u{a0}\u{a0}-\u{a0}scipy=1.9\n  - stats=0.13\n\u{a0}\u{a0}-\u{a0}tqdm=4.64",
         "  - scipy=1.9\n  - stats=0.13\n  - tqdm=4.64\n",
     );
-    // Quotes.
+    // Typographic quotes.
     gives(
         Reading::LookAlikes,
         "say('one')\nsay('two')\n",
@@ -236,7 +236,7 @@ fn each_reading_has_an_inverse_for_new_lines() {
         "say(‘one’)\nsay(‘new’)\nsay(‘two’)",
         "say('one')\nsay('new')\nsay('two')\n",
     );
-    // A string of JSON.
+    // An escaped JSON string.
     gives(
         Reading::Escapes,
         "a(\"x\\n\");\nb();\n",
@@ -244,7 +244,7 @@ fn each_reading_has_an_inverse_for_new_lines() {
         "a(\\\"x\\\\n\\\");\\nc(\\\"y\\\\t\\\");\\nb();",
         "a(\"x\\n\");\nc(\"y\\t\");\nb();\n",
     );
-    // A fence.
+    // A Markdown code fence.
     gives(
         Reading::Fence,
         "one();\ntwo();\n",
@@ -273,7 +273,7 @@ proptest::proptest! {
         text in TEXT, old in TEXT, new in TEXT, from in 0_usize..40, length in 0_usize..20,
     ) {
         let _ = edit(&text, &old, &new);
-        // A part of the text, with the slips of a model: what both texts have stays.
+        // A part of the text, with a model's typical slips: what both texts have stays.
         let part: String = text.chars().skip(from).take(length).collect();
         let slipped = part.replace('\'', "’").replace("\r\n", "\n").replace(" \n", "\n");
         let appended = format!("{slipped}\nNEW");
@@ -335,7 +335,7 @@ fn is_unclear(text: &str, old: &str, new: &str) {
 
 #[test]
 fn a_blank_line_in_the_place_of_a_line_is_no_blank_line_too_many() {
-    // A blank line is beside lines that are added or removed.
+    // A line is added or removed beside a blank line.
     let text = "# One size for each.\n[size]\n  name = one\n\n[end]\n";
     is_unclear(
         text,
@@ -347,7 +347,7 @@ fn a_blank_line_in_the_place_of_a_line_is_no_blank_line_too_many() {
         "# One size for each.  \n[size]\n\n",
         "# One size of each.\n[size]\n",
     );
-    // And not the other way round.
+    // The file has the blank line below `another line;`, old_string above it.
     is_unclear(
         "one line;\nanother line;\n\nthe end;\n",
         "one line;\n\nanother line;",
@@ -404,7 +404,7 @@ fn blanks_and_line_ends_of_the_file_are_not_exchanged_for_those_of_a_slip() {
         "one();  \n\t\ntwo();  \n",
         "one();  \n  \nmore();  \n",
     );
-    // A line that moves takes its end with it.
+    // A line that moves would take its line end with it.
     is_unclear(
         "one(1);\r\ntwo(2);\nthree(3);\r\n",
         "one(1); \ntwo(2);\nthree(3);",
@@ -428,7 +428,7 @@ fn a_forgotten_line_is_found_behind_one_that_is_there_twice() {
         "begin\nbegin\none = 2\nend\n",
     );
     assert_eq!(refusal, Err(Refusal::Applied { line: 1 }));
-    // Nor does a line with other blanks stand for the one that was forgotten.
+    // A line with other blanks does not stand for the one that old_string lacks.
     let text = "for t in [\n  quote(a.0.0),\n  quote(a .0.0),\n  quote(a. 0.0),\n";
     let refusal = edit(
         text,
@@ -473,7 +473,7 @@ fn blanks_of_one_new_line_are_not_taken_for_a_slip() {
         "one();  \nmore();  \ntwo();  \n",
         "one();\nmore();\ntwo();\n",
     );
-    // A blank line more, where the file has more of them than the old text.
+    // new_string adds a blank line where the file already has one that old_string lacks.
     is_unclear(
         "one();\ntwo();\n\n",
         "one();  \ntwo();\n",

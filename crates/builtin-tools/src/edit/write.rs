@@ -18,8 +18,8 @@ pub(crate) use super::depth::place_behind as placed_literally;
 
 const DIFF_TIME: Duration = Duration::from_millis(500);
 
-/// Minimum length in bytes of a line beside the place for it to count as one that the old text has forgotten, if the
-/// new text has it. A shorter one may be a bracket or keyword that is there by chance.
+/// Minimum length in bytes of a line beside the place that counts as forgotten in the old text, if
+/// the new text has it. A shorter one may be a bracket or keyword that is there by chance.
 const MIN_FORGOTTEN_BYTES: usize = 12;
 
 const NOT_AS_IT_SAYS: &str = "what it changes is not as it says";
@@ -94,7 +94,7 @@ struct Writer<'a> {
     spelling: Spelling,
     out: Vec<Line>,
     next: usize,
-    /// Set if a line of the old text has other trailing blanks than the file.
+    /// Set if a line of the old text has other trailing blanks than the same line of the file.
     has_other_tails: bool,
 }
 
@@ -120,9 +120,9 @@ impl<'a> Writer<'a> {
             (old.blank_before, new.blank_before, blanks[0]),
             (old.blank_after, new.blank_after, blanks[1]),
         ];
-        // If the file lacks a blank line at an edge of the old text, that may stand for a line that was forgotten. And
-        // if the file has a blank line on the other side of the first or last line than the old text, the change may
-        // belong on the other side, too.
+        // A blank line at an edge of the old text that the file lacks may stand for a forgotten
+        // line. And if the file and the old text have the blank line on different sides of the
+        // first or last line, the change may belong to either side.
         let second = (1..self.old_lines.len()).find(|at| !self.old_lines[*at].is_empty());
         let beside = [second, self.old_lines.len().checked_sub(1)];
         let is_other = |(at, (old, new, there)): (usize, &(usize, usize, usize))| {
@@ -146,7 +146,7 @@ impl<'a> Writer<'a> {
         let mut lines: Vec<Line> = (0..before_added).map(|_| blank()).collect();
         lines.append(&mut self.out);
         lines.extend((0..after_added).map(|_| blank()));
-        // If no line is left of a text, its line end goes, too.
+        // If no line is left, the line end of the last one goes, too.
         let Some((last, others)) = lines.split_last() else {
             return Ok((start..self.file.end(end), String::new()));
         };
@@ -167,7 +167,7 @@ impl<'a> Writer<'a> {
         Ok((start..self.file.end(end), content))
     }
 
-    /// Makes the new lines. Returns whether the first and the last line of the old text change.
+    /// Makes the new lines. Returns whether the first line of the old text changes, and the last.
     fn merge(&mut self) -> Result<[bool; 2], Fault> {
         let pairs = self
             .fit
@@ -194,8 +194,8 @@ impl<'a> Writer<'a> {
             unit: &unit,
             is_unit_known,
         })?;
-        // Where the file has more or fewer blank lines than the old text, the lines around them must stay, and nothing
-        // may be added between them.
+        // Where the file has more or fewer blank lines than the old text, the lines around them
+        // must stay, and nothing may be added between them.
         let gaps = self.fit.other_blanks.iter().map(|at| {
             let before = (0..*at).rev().find(|at| !self.old_lines[*at].is_empty());
             before.map_or(0, |before| before + 1)..*at + 1
@@ -214,7 +214,7 @@ impl<'a> Writer<'a> {
         if gaps.into_iter().any(may_change) {
             return Err(BESIDE_BLANK.into());
         }
-        // A line beside a change that seems mistyped may itself be meant to change.
+        // A line beside a change that seems mistyped may be one that the edit means to change.
         let are_together = |at: usize| {
             let mut kept = layout
                 .ops
@@ -244,7 +244,7 @@ impl<'a> Writer<'a> {
         let mut changes_edge = [is_change(layout.ops.first()), is_change(layout.ops.last())];
         let (first, next) = (self.fit.first_line(), self.next);
         let key_at = |line: usize| key(self.file.line(line), Blanks::Dropped);
-        // The file's lines beyond the place, the nearest first.
+        // The forms of the file's lines outside of the place, the nearest line first.
         let above = || (0..first).rev().map(key_at).filter(|key| !key.is_empty());
         let below = || {
             (next..self.file.len())
@@ -270,8 +270,8 @@ impl<'a> Writer<'a> {
         Ok(changes_edge)
     }
 
-    /// Returns the lines of the old text before which added lines may belong. If the lines around
-    /// equal the added ones, a diff finds only one of several possible places.
+    /// Returns the lines of the old text before which the lines that operation `n` adds may belong.
+    /// If the lines around equal the added ones, a diff finds only one of several possible places.
     fn places_of_insertion(&self, ops: &[DiffOp], n: usize) -> RangeInclusive<usize> {
         let (at, added) = (ops[n].old_range().start, ops[n].new_range());
         let kept = |op: Option<&DiffOp>| match op {
@@ -318,8 +318,8 @@ impl<'a> Writer<'a> {
     }
 
     /// Returns true if only the first or the last line is indented differently in the file, and the
-    /// next line beyond the place is exactly that line. Then the old text probably forgot a line in
-    /// between.
+    /// next line outside of the place equals this line of the old text exactly. Then the old text
+    /// probably lacks a line in between.
     fn is_beside_the_very_line(&self, pairs: &[Pair<'_>]) -> bool {
         if pairs.iter().filter(|pair| pair.old != pair.file).count() != 1 {
             return false;
@@ -378,8 +378,8 @@ impl<'a> Writer<'a> {
         if let Some(line) = own {
             let (there, content) = (self.file.whole(line), self.file.line(line));
             let [before, after] = [tail(self.old.lines[old]), tail(self.new.lines[new])];
-            // Blanks at the end of a line that stays are the file's, unless the edit is about them. Blanks that the
-            // model adds to what it quotes don't say so.
+            // An unchanged line keeps the file's trailing blanks, unless the edit is about them.
+            // Blanks that the model adds to all that it quotes are no such edit.
             let own = &there[content.len()..];
             let is_models = || {
                 let mut tails = self.tails();
@@ -423,8 +423,8 @@ impl<'a> Writer<'a> {
             }
         }
         self.check_not_applied(op, start..self.next)?;
-        // A single new line in the place of another takes over its line end, so here it does not matter if the file has
-        // two kinds.
+        // A single line that replaces another takes over its line end, so it does not matter here
+        // whether the file has two kinds of line ends.
         let is_one_for_one = old.len() == 1
             && op.new_range().len() == 1
             && !self
@@ -451,7 +451,7 @@ impl<'a> Writer<'a> {
             }
             let blanks = self.tail(op, at, content.is_empty())?;
             let text = format!("{}{content}{blanks}", layout.indents[at]);
-            // The line end is that of the line that is replaced, else that of the line before.
+            // The line end is that of the replaced line, or else of the line before.
             let partner = (old.start + at - op.new_range().start).min(old.end);
             let partner = old
                 .contains(&partner)
@@ -479,8 +479,8 @@ impl<'a> Writer<'a> {
 
     fn tail(&self, op: &DiffOp, at: usize, is_blank: bool) -> Result<&'a str, Fault> {
         let own = tail(self.new.lines[at]);
-        // Blanks of an otherwise empty line may be a habit of the model, if the old text has such a line or is indented
-        // differently from the file.
+        // The blanks of an otherwise empty line may be a habit of the model, if the old text has
+        // such a line or is indented differently from the file.
         let is_elsewhere = |line: &str| line == own && line.trim().is_empty();
         let is_moved = |(at, place): (usize, &LinePlace)| {
             let there = place.line().map(|line| indentation(self.file.line(line)));
@@ -496,7 +496,8 @@ impl<'a> Writer<'a> {
         if !self.has_other_tails {
             return Ok(own);
         }
-        // A line that replaces a line keeps its blanks if the file and the old text have the same there.
+        // A replacing line keeps its trailing blanks if the replaced line has the same ones in the
+        // file and in the old text.
         let (old, new) = (op.old_range(), op.new_range());
         let partner = (old.len() == new.len()).then(|| old.start + (at - new.start));
         if let Some(partner) = partner
@@ -506,7 +507,7 @@ impl<'a> Writer<'a> {
         {
             return Ok(own);
         }
-        // If the old text lacks blanks that the file has, it is not clear which blanks new lines get.
+        // If the old text lacks blanks that the file has, those of new lines are not clear.
         let is_lost = |(at, old, there): (usize, &str, &str)| {
             old != there && !there.is_empty() && self.old_lines[at].is_empty() == is_blank
         };
@@ -514,7 +515,7 @@ impl<'a> Writer<'a> {
             || self
                 .tails()
                 .any(|(_, old, there)| old == own && there != own);
-        // A model that adds blanks at the ends of lines does so at all of them, also new ones.
+        // A model that habitually adds trailing blanks adds them to all lines, also to new ones.
         let are_everywhere = || {
             let mut added = self.new.lines.iter().zip(&self.new_lines);
             added.all(|(line, trimmed)| {
@@ -527,8 +528,8 @@ impl<'a> Writer<'a> {
         Ok("")
     }
 
-    /// Returns the number of each unchanged line with its trailing blanks, in the old text and in
-    /// the file.
+    /// Returns, for each line of the old text that the file has, its index and its trailing blanks
+    /// in the old text and in the file.
     fn tails(&self) -> impl Iterator<Item = (usize, &'a str, &'a str)> {
         let places = self.fit.places.iter().enumerate();
         places.filter_map(|(at, place)| match place {
@@ -539,8 +540,8 @@ impl<'a> Writer<'a> {
         })
     }
 
-    /// Refuses a change whose new lines are beside the place already, before or behind the lines
-    /// `gone`: it was probably made before.
+    /// Refuses a change whose new lines are in the file already, directly before or behind the
+    /// lines `gone` that it removes: it was probably made before.
     fn check_not_applied(&self, op: &DiffOp, gone: Range<usize>) -> Result<(), Fault> {
         let keys = |line: &str| key(line, Blanks::Dropped).into_owned();
         let filled = |line: &String| !line.is_empty();
@@ -557,8 +558,7 @@ impl<'a> Writer<'a> {
             .collect();
         let below = gone.end..self.file.len();
         let below: Vec<String> = below.filter_map(lines).take(new.len()).collect();
-        // The old text may have forgotten lines that follow in the file at its edges, so at an edge one common line is
-        // enough.
+        // The old text may lack lines beside its edges, so there one common line is enough.
         let (old, all) = (op.old_range(), self.old_lines.len());
         let least = |is_edge: bool| if is_edge { 1 } else { new.len() };
         let is_above = |n: usize| {
@@ -571,8 +571,9 @@ impl<'a> Writer<'a> {
             below().len() == n
                 && (new[..n].iter().eq(below()) || new[new.len() - n..].iter().eq(below()))
         };
-        // A line of the file next to the place that is anywhere in the new text, and is long enough, may have been
-        // forgotten: at an edge that changes, or where the old text has a blank line that the file does not have.
+        // A long enough line of the file next to the place that is anywhere in the new text may
+        // have been forgotten: at an edge that changes, or where the old text has a blank line that
+        // the file does not have.
         let place = self.fit.first_line()..self.fit.last_line() + 1;
         let says_enough = |line: &usize| {
             let line = keys(self.file.line(*line));
@@ -676,15 +677,14 @@ fn tail(line: &str) -> &str {
     &line[trim_end(line).len()..]
 }
 
-/// How the file spells the look-alike characters that the old text spells differently, such as
-/// typographic quotes.
+/// How the file spells look-alike characters, such as quotes, that the old text has differently.
 #[derive(Debug, Default)]
 struct Spelling {
     files: BTreeMap<String, BTreeSet<String>>,
     /// Runs of several blanks in the old text where the file has other blanks.
     gaps: BTreeSet<String>,
     differs: bool,
-    /// Set if the old text has a typographic character where the file has the plain one.
+    /// Set if the old text has a typographic character where the file has a plain one.
     has_typography: bool,
     has_other_blanks: bool,
 }
@@ -710,7 +710,7 @@ impl Spelling {
             if one != file || one.chars().all(can_differ) {
                 self.differs |= one != file;
                 self.has_typography |= one != file && file.is_ascii();
-                // One wide character may stand for a narrow one and a blank.
+                // One wide character of the old text may stand for a narrow one and a blank.
                 let [lacks, blank] =
                     [(old, &old_form), (there, &there_form)].map(|(text, form)| {
                         let next = form.get(end).map_or(text.len(), |next| next.start());
@@ -739,8 +739,8 @@ impl Spelling {
         let one = |part: &str| match self.files.get(part) {
             Some(files) if files.len() > 1 => Err(Fault::Unclear(TWO_SPELLINGS)),
             Some(files) => Ok(files.first().map_or(part, |file| file).to_owned()),
-            // A typographic character that the old text has nowhere else, while the file has plain ones in the place of
-            // others: it is not known which spelling is meant.
+            // The old text does not have this typographic character, but has others where the file
+            // has plain ones, so it is not known which spelling is meant.
             None if self.has_typography
                 && part.chars().all(|c| !c.is_ascii() && plain(c) != Some(c)) =>
             {
@@ -756,14 +756,14 @@ impl Spelling {
             .collect()
     }
 
-    /// Returns the new text with the file's spelling of all words that it has in common with the
-    /// old one. `old` and `there` have the same form.
+    /// Returns the new text with the file's spelling of all words that the old text has, too.
+    /// `there` is the file's text in the place of `old`.
     fn write(&self, old: &str, there: &str, new: &str) -> Result<String, Fault> {
         let [old_form, there_form, new_form] = [old, there, new].map(|t| form(t, Blanks::Dropped));
         if old_form.len() != there_form.len() {
             return Ok(new.to_owned());
         }
-        // What is one character in the file stays or goes as a whole, even if it is several in the form.
+        // A character of the file is kept or removed whole, even if its form has several.
         let is_whole = |at: usize| there_form[at - 1].end() <= there_form[at].start();
         let old_words = words(&old_form, is_whole);
         let new_words = words(&new_form, |_| true);
@@ -771,7 +771,7 @@ impl Spelling {
         for op in diff_words((&old_form, &old_words), (&new_form, &new_words)) {
             let is_kept = matches!(op, DiffOp::Equal { .. });
             for (n, word) in new_words[op.new_range()].iter().enumerate() {
-                // The old word that this one is, or whose place it takes.
+                // The old word that equals this one, or that this one replaces.
                 let old_word = old_words[op.old_range()].get(n);
                 let old_word = old_word.filter(|_| is_kept || n == 0);
                 let blanks = before(new, &new_form, word);

@@ -1,4 +1,4 @@
-//! The envelope of codex's `apply_patch`: sections of files between `*** Begin Patch` and `*** End Patch`.
+//! The envelope of codex's `apply_patch`, from `*** Begin Patch` to `*** End Patch`.
 
 use super::{Change, FilePatch, Hunk, Line, Lines, PatchError};
 
@@ -6,7 +6,7 @@ pub(super) const BEGIN: &str = "*** Begin Patch";
 const END: &str = "*** End Patch";
 const END_OF_FILE: &str = "*** End of File";
 
-/// Parses the sections of the files, which follow the line [`BEGIN`]. Blanks around the marks don't count.
+/// Parses the sections, which follow the line [`BEGIN`]. Blanks around the marks don't count.
 pub(super) fn parse(lines: &Lines<'_>) -> Result<Vec<FilePatch>, PatchError> {
     let mut patches = Vec::new();
     let mut at = 1;
@@ -109,8 +109,8 @@ fn update(lines: &Lines<'_>, at: &mut usize, number: usize) -> Result<Change, Pa
                 finish(&mut hunks, &mut hunk, here)?;
             }
             hunk.number = here;
-            // Some models write the numbers of a unified difference here. They don't know them, so the numbers don't
-            // count.
+            // Some models write the line numbers of a unified diff here. They only guess them, so
+            // these numbers don't count.
             let is_numbers =
                 anchor.trim_start().starts_with('-') && anchor.trim_end().contains("@@");
             if !is_numbers && !anchor.trim().is_empty() {
@@ -118,7 +118,7 @@ fn update(lines: &Lines<'_>, at: &mut usize, number: usize) -> Result<Change, Pa
                     .push(anchor.strip_prefix(' ').unwrap_or(anchor).to_owned());
             }
         } else if hunk.lines.is_empty() && mark.is_empty() && hunk.number == 0 {
-            // Blank lines before a hunk keep the sections apart.
+            // Blank lines may stand between the head of the section and its first hunk.
         } else if let Some(line) = Line::parse(line) {
             if hunk.number == 0 {
                 hunk.number = here;
@@ -147,7 +147,7 @@ fn update(lines: &Lines<'_>, at: &mut usize, number: usize) -> Result<Change, Pa
     })
 }
 
-/// Moves a hunk that is complete to `hunks`. `number` is the line of the patch behind it, for the error.
+/// Moves a complete hunk to `hunks`. `number` is the line of the patch behind it, for the error.
 fn finish(hunks: &mut Vec<Hunk>, hunk: &mut Hunk, number: usize) -> Result<(), PatchError> {
     hunk.drop_separators();
     if hunk.lines.is_empty() {

@@ -1,10 +1,10 @@
 //! Patches: changes of several files in one text.
 //!
-//! A text is in one of two grammars, told apart by their first marks: the envelope of codex's `apply_patch`
-//! (`envelope`), and unified differences, git's among them (`unified`). What is in neither is refused. `place`
-//! finds where the hunks of a file belong and makes its new content.
+//! A patch is in one of two grammars, told apart by their first marks: the envelope of codex's
+//! `apply_patch` (`envelope`), and unified diffs, including git's (`unified`). Any other text is
+//! refused. `place` finds where the hunks of a file belong and makes its new content.
 //!
-//! This module works on text and knows no files and no tools.
+//! This module works on strings: it opens no files and knows nothing of tools.
 
 mod envelope;
 mod place;
@@ -14,7 +14,7 @@ pub use place::{HunkError, Patched, apply};
 
 use gemini_tools_core::tool::Kind;
 
-/// The change of one file by a patch.
+/// The change that a patch makes to one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FilePatch {
     /// The path, as the patch has it.
@@ -23,7 +23,7 @@ pub struct FilePatch {
     pub change: Change,
 }
 
-/// What a patch makes of a file.
+/// What a patch does with a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
     /// A new file.
@@ -35,7 +35,7 @@ pub enum Change {
     },
     /// The file is removed.
     Delete {
-        /// The lines that the file must consist of; empty if the patch does not say.
+        /// The lines that the file must consist of; empty if the patch does not list them.
         hunks: Vec<Hunk>,
     },
     /// The file gets other content, another name or another mode.
@@ -50,7 +50,7 @@ pub enum Change {
 }
 
 impl FilePatch {
-    /// Returns the paths that the patch changes, each with the kind of the change.
+    /// Returns the paths that the patch changes, each with the kind of change.
     pub fn effects(&self) -> Vec<(&str, Kind)> {
         let path = self.path.as_str();
         match &self.change {
@@ -61,23 +61,23 @@ impl FilePatch {
     }
 }
 
-/// Lines that follow one another in a file, and which of them are removed and added.
+/// Lines that follow one another in a file, some of which are removed or added.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Hunk {
-    /// Lines of the file somewhere above the hunk that tell where it is, the outermost first.
+    /// Lines of the file anywhere above the hunk that tell where it belongs, the outermost first.
     anchors: Vec<String>,
-    /// The line of the old file that the hunk begins at, from 1; `None` if the patch does not say so, or its numbers
-    /// are wrong.
+    /// The line of the old file at which the hunk begins, from 1; `None` if the patch does not say
+    /// so, or if its numbers are wrong.
     start: Option<usize>,
     lines: Vec<Line>,
     /// True if the hunk must be at the end of the file.
     is_at_end: bool,
     /// True if the hunk must be at the beginning of the file.
     is_at_start: bool,
-    /// The line of the patch that the hunk begins at, from 1.
+    /// The line of the patch at which the hunk begins, from 1.
     number: usize,
-    /// How many lines at the end of the hunk are empty in the patch: they may be empty lines of the file, or stand
-    /// between the sections of the patch.
+    /// The number of lines at the end of the hunk that are empty in the patch: they may be empty
+    /// lines of the file, or stand between the sections of the patch.
     separators: usize,
 }
 
@@ -87,7 +87,7 @@ struct Line {
     text: String,
     /// True if the line has no line feed because it is the last one of its file.
     is_unended: bool,
-    /// True if the line is empty in the patch: it lacks even the blank that marks a line that stays.
+    /// True if the line is empty in the patch: it lacks even the space of an unchanged line.
     is_bare: bool,
 }
 
@@ -99,8 +99,8 @@ enum Role {
 }
 
 impl Line {
-    /// Parses a line of a hunk; `None` if it does not begin with a mark. Trailing blanks are often lost, so an empty
-    /// line counts as an empty line that stays.
+    /// Parses a line of a hunk; `None` if it does not begin with a mark. Trailing blanks are often
+    /// lost, so an empty line counts as an empty line that stays.
     fn parse(text: &str) -> Option<Self> {
         let role = match text.as_bytes().first() {
             None | Some(b' ' | b'\r') => Role::Context,
@@ -130,7 +130,7 @@ impl Hunk {
         self.lines.push(line);
     }
 
-    /// Removes the empty lines at the end of the hunk, since they may only stand between the sections of the patch.
+    /// Removes the empty lines at the end of the hunk: they may only separate sections.
     fn drop_separators(&mut self) {
         self.lines.truncate(self.lines.len() - self.separators);
         self.separators = 0;
@@ -167,12 +167,12 @@ impl PatchError {
     }
 }
 
-/// Parses a patch: an envelope, which begins with `*** Begin Patch`, or a unified difference.
+/// Parses a patch: an envelope, which begins with `*** Begin Patch`, or a unified diff.
 ///
 /// # Errors
 ///
-/// Returns the first line that does not belong into such a patch or contradicts the lines before it, and what is wrong.
-/// Also returns an error if no patch begins in the text, or if it changes no file.
+/// Returns the first line that does not belong in such a patch or contradicts the lines before it,
+/// and what is wrong; also an error if there is no patch in the text, or it changes no file.
 pub fn parse(text: &str) -> Result<Vec<FilePatch>, PatchError> {
     let lines = Lines::unwrapped(text);
     let patches = if lines
@@ -193,23 +193,23 @@ pub fn parse(text: &str) -> Result<Vec<FilePatch>, PatchError> {
     Ok(patches)
 }
 
-/// The lines of a patch, without their line ends and without what a caller has wrapped around the patch.
+/// The lines of a patch, without line ends and without what a caller has wrapped around it.
 struct Lines<'t> {
     texts: Vec<&'t str>,
-    /// The number that the first of these lines has in the text of the call, from 1.
+    /// The number, from 1, of the first of these lines in the text that was given.
     first: usize,
 }
 
 impl<'t> Lines<'t> {
-    /// Splits a text into lines, and takes off blank lines before the patch, a fence of Markdown and the marks of a
-    /// here-document.
+    /// Splits a text into lines, and removes blank lines before the patch, a Markdown code fence
+    /// and the marks of a here-document.
     fn unwrapped(text: &'t str) -> Self {
         let mut texts: Vec<&str> = text
             .strip_suffix('\n')
             .unwrap_or(text)
             .split('\n')
             .collect();
-        // If all lines of the patch end in `\r\n`, that says nothing about the line ends of the files.
+        // Line ends `\r\n` of the whole patch say nothing about the line ends of the files.
         if texts.iter().all(|line| line.ends_with('\r')) {
             texts = texts.iter().map(|line| &line[..line.len() - 1]).collect();
         }

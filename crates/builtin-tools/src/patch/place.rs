@@ -1,18 +1,18 @@
 //! Finds where the hunks of a patch belong in a file, and makes the new content.
 //!
-//! The lines of a hunk are looked for as they are, then without regard to line ends, and then as `smart_edit` looks for
-//! a text that is quoted inexactly. Each hunk must mean one place, below that of the hunk before it. If the lines are
-//! at several places literally, the line number of a unified difference decides, or the lines above the hunk that an
-//! envelope names (anchors).
+//! The lines of a hunk are looked for as they are, then without regard to line ends, and then as
+//! `smart_edit` looks for a text that is quoted inexactly. Each hunk must mean one place, below
+//! that of the hunk before it. If the lines are literally at several places, the line number of a
+//! unified diff decides, or the lines above the hunk that an envelope names (anchors).
 
 use super::{Hunk, Line, Role};
 use crate::edit::{self, Reading, Refusal};
 use std::ops::Range;
 
-/// Maximum length in bytes of the text in which a hunk is looked for that is quoted inexactly.
+/// Maximum length in bytes of a text in which a hunk is looked for inexactly.
 const MAX_COMPARED_BYTES: usize = 4 * 1024 * 1024;
 
-/// Maximum length in bytes of the old lines of a hunk that may be quoted inexactly.
+/// Maximum length in bytes of the old lines of a hunk that is looked for inexactly.
 const MAX_HUNK_BYTES: usize = 64 * 1024;
 
 /// The result of a patch for one file.
@@ -20,18 +20,18 @@ const MAX_HUNK_BYTES: usize = 64 * 1024;
 pub struct Patched {
     /// The new content.
     pub text: String,
-    /// In which ways hunks are quoted that the file does not have literally.
+    /// How hunks that the file does not have literally are quoted.
     pub readings: Vec<Reading>,
 }
 
-/// The reason why a hunk can't be applied.
+/// Why a hunk can't be applied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HunkError {
     /// The line of the patch at which the hunk begins, from 1.
     pub number: usize,
     /// What is wrong: a clause about the hunk.
     pub why: String,
-    /// The old lines of the hunk, joined by line feeds, for a search for similar text in the file.
+    /// The old lines of the hunk, joined by line feeds, for a search for similar text.
     pub wanted: String,
     /// True if the file has the new lines already.
     pub is_applied: bool,
@@ -75,8 +75,8 @@ impl HunkError {
     }
 }
 
-/// Applies the hunks of one file, which must be in their order in the file. The lines of a hunk that only adds lines,
-/// and names none that stay, are added at the end of the file.
+/// Applies the hunks of one file, which must be in their order in the file. A hunk that only adds
+/// lines and names no line of the file adds them at its end.
 ///
 /// # Errors
 ///
@@ -104,7 +104,7 @@ pub fn apply(text: &str, hunks: &[Hunk]) -> Result<Patched, HunkError> {
     })
 }
 
-/// Adds the lines of a hunk without old lines to `out`, the new content so far of a file that was `text`.
+/// Adds the lines of a hunk without old lines to `out`, the content so far of the file `text`.
 fn add_at_end(out: &mut String, text: &str, hunk: &Hunk) -> Result<(), HunkError> {
     let is_meant = text.is_empty() || hunk.start.is_none() && hunk.anchors.is_empty();
     if !is_meant {
@@ -133,15 +133,16 @@ fn add_at_end(out: &mut String, text: &str, hunk: &Hunk) -> Result<(), HunkError
 struct Placing<'t> {
     text: &'t str,
     lines: Vec<&'t str>,
-    /// The offset of the first byte of each line, and the length of the text.
+    /// The offsets of the first byte of each line, and the length of the text.
     starts: Vec<usize>,
     /// The offset up to which the text was copied to the result, with its changes.
     done: usize,
-    /// How many lines further down the hunk before was found than its head says.
+    /// The number of lines by which the last hunk was found below the line number in its head;
+    /// negative if it was above.
     drift: isize,
 }
 
-/// The bytes to replace, their new content, and how the old lines are quoted (`None` if literally).
+/// The bytes to replace, their new content, and the reading of the old lines (`None`: literal).
 type Placed = (Range<usize>, String, Option<Reading>);
 
 impl<'t> Placing<'t> {
@@ -164,7 +165,7 @@ impl<'t> Placing<'t> {
         let from = self.starts.partition_point(|start| *start < self.done);
         let below = self.below_anchors(hunk, from)?;
         let old: Vec<String> = hunk.old().map(Line::whole).collect();
-        // Only a program that has compared files knows their line ends, and it gives line numbers, too.
+        // Only a program that compares files knows their line ends, and it gives numbers, too.
         for is_exact in [true, false] {
             if is_exact && hunk.start.is_none() {
                 continue;
@@ -194,8 +195,8 @@ impl<'t> Placing<'t> {
         self.inexact(hunk, self.starts[below[0]])
     }
 
-    /// Returns the line indices at or below which the hunk may be: one for each line of the file that equals its first
-    /// anchor, or `from` if it has no anchor.
+    /// Returns the line indices at or below which the hunk may be: one for each line that equals
+    /// the first anchor, below the other anchors. Without an anchor it is `from`.
     fn below_anchors(&self, hunk: &Hunk, from: usize) -> Result<Vec<usize>, HunkError> {
         let Some((first, inner)) = hunk.anchors.split_first() else {
             return Ok(vec![from]);
@@ -221,7 +222,8 @@ impl<'t> Placing<'t> {
         Ok(below)
     }
 
-    /// Chooses the line index that the hunk means among those where it was found; `None` if it was found nowhere.
+    /// Chooses the line index that the hunk means among those where its lines were found; `None` if
+    /// they were found nowhere.
     fn choose(
         &self,
         hunk: &Hunk,
@@ -238,7 +240,7 @@ impl<'t> Placing<'t> {
         let mut meant: Vec<usize> = if hunk.anchors.is_empty() {
             found.to_vec()
         } else {
-            // Below each line that may be the anchor, the first place counts.
+            // Below each line that may be the anchor, only the first place counts.
             below
                 .iter()
                 .filter_map(|below| found.iter().find(|at| *at >= below))
@@ -256,8 +258,8 @@ impl<'t> Placing<'t> {
         }
     }
 
-    /// Refuses a hunk that only adds lines if the file has its new lines already: its old lines are found there once
-    /// more.
+    /// Refuses a hunk without a line number that only adds lines, if the file has its new lines
+    /// already: the old lines, which stay, are found there, too.
     fn check_not_applied(&self, hunk: &Hunk, at: usize) -> Result<(), HunkError> {
         let mut new = hunk.new_lines().zip(at..);
         let adds = hunk.lines.iter().all(|line| line.role != Role::Removed);
@@ -271,7 +273,7 @@ impl<'t> Placing<'t> {
         Ok(())
     }
 
-    /// Returns the new content for the lines from `at` on. Lines that stay are copied from the file.
+    /// Returns the new content from line index `at` on. Unchanged lines are the file's.
     fn content(&self, hunk: &Hunk, at: usize, is_exact: bool) -> String {
         let mut content = String::new();
         let mut here = at;
@@ -302,7 +304,7 @@ impl<'t> Placing<'t> {
                 }
             }
         }
-        // At the end of the file, the last line gets a line end only if the file's last line had one.
+        // The last line of the file gets a line end only if the old last line had one.
         if at + old_count == self.lines.len() && !is_exact {
             self.fit_last_end(&mut content, end);
         }
@@ -318,7 +320,7 @@ impl<'t> Placing<'t> {
         }
     }
 
-    /// Finds the old lines in the text from the byte `from` on, even if they are quoted inexactly.
+    /// Finds the old lines in the text from byte `from` on, even if they are quoted inexactly.
     fn inexact(&self, hunk: &Hunk, from: usize) -> Result<Placed, HunkError> {
         let lines = without_blank_ends(&hunk.lines);
         let joined = |left_out: Role| -> String {
@@ -346,15 +348,15 @@ impl<'t> Placing<'t> {
                 Refusal::Applied { line } => HunkError::applied(hunk, line + first),
             }
         })?;
-        // These readings are about a text as a whole, and a hunk consists of lines.
+        // These readings apply to a text as a whole, but a hunk consists of lines.
         if matches!(edited.reading, Some(Reading::Escapes | Reading::Fence)) {
             return Err(HunkError::new(hunk, "its lines are not in the file"));
         }
         let (start, end) = (from + edited.place.start, from + edited.place.end);
         let before = self.text[..start].rsplit('\n').next().unwrap_or_default();
         let after = self.text[end..].split('\n').next().unwrap_or_default();
-        // Blank lines at the edges of a text are not compared, but in a hunk they are lines, so the number of lines
-        // must be the same.
+        // The search ignores blank lines at the edges of a text, but in a hunk they are lines, so
+        // the number of lines must be the same.
         let place = &self.text[start..end];
         let count = place
             .strip_suffix('\n')

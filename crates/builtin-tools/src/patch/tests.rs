@@ -193,7 +193,7 @@ fn a_unified_difference_gives_the_very_bytes() {
             "x\n++ b\ny\n",
             "@@ -1,3 +1,3 @@\n x\n--- a\n+++ b\n y\n",
         ),
-        // The line says which of several is meant.
+        // The line number says which of two places is meant.
         (
             "a\nb\na\nb\n",
             "a\nb\na\nB\n",
@@ -303,7 +303,7 @@ fn lines_quoted_inexactly_are_found_as_smart_edit_finds_them() {
         update(text, hunk).as_deref(),
         Ok("def f():\n    x = 1\n    y = “3”\n    return x\n")
     );
-    // The blank line stays once.
+    // The file's blank line must not be doubled.
     let at_end = update(
         "let a = one();\nlet b = 2;\n\n",
         " = one();\n let b = 2;\n \n+let c = 3;",
@@ -311,6 +311,6 @@ fn lines_quoted_inexactly_are_found_as_smart_edit_finds_them() {
     assert!(
         at_end.is_err() || at_end.as_deref() == Ok("let a = one();\nlet b = 2;\n\nlet c = 3;\n")
     );
-    // A part of a line is no line.
+    // A hunk does not match a part of a line.
     assert!(update("abc\n", "-b\n+x").is_err());
 }

@@ -1,20 +1,20 @@
-//! Unified differences, as `diff -u` and git write them.
+//! Unified diffs, as `diff -u` and git write them.
 
 use super::{Change, FilePatch, Hunk, Line, Lines, PatchError, Role};
 
-/// Returns true if the section of a file begins at any of the lines, so that they are a unified difference.
+/// Returns true if a section about a file begins anywhere, so that this is a unified diff.
 pub(super) fn is_begun(lines: &Lines<'_>) -> bool {
     (0..lines.texts.len()).any(|at| is_head(lines, at))
 }
 
-/// Returns true if the section of a file begins at this line: with `diff --git`, or with `---` and `+++`.
+/// Returns true if a section about a file begins here: with `diff --git`, or `---` and `+++`.
 fn is_head(lines: &Lines<'_>, at: usize) -> bool {
     let line = lines.texts[at];
     let next = lines.texts.get(at + 1).copied().unwrap_or_default();
     line.starts_with("diff --git ") || line.starts_with("--- ") && next.starts_with("+++ ")
 }
 
-/// Parses the sections of the files. Text before a section, such as that of a commit, is skipped.
+/// Parses the sections. Text before a section, such as a commit message, is skipped.
 pub(super) fn parse(lines: &Lines<'_>) -> Result<Vec<FilePatch>, PatchError> {
     let mut patches = Vec::new();
     let mut at = 0;
@@ -32,19 +32,19 @@ pub(super) fn parse(lines: &Lines<'_>) -> Result<Vec<FilePatch>, PatchError> {
     Ok(patches)
 }
 
-/// What the section of the patch about one file says.
 #[derive(Default)]
 struct Section {
     number: usize,
     is_git: bool,
-    /// The names in the lines `---` and `+++`, where `/dev/null` is `None`; `None` if there are no such lines.
+    /// The names in the lines `---` and `+++`, of which `/dev/null` becomes an inner `None`; the
+    /// outer `None` if there are no such lines.
     names: Option<[Option<String>; 2]>,
     renamed: (Option<String>, Option<String>),
     old_mode: Option<u32>,
     new_mode: Option<u32>,
     is_new: bool,
     is_deleted: bool,
-    /// The name in the line `diff --git`, if it is the same on both sides.
+    /// The name in the line `diff --git`; `None` if the names of both sides differ.
     both: Option<String>,
     hunks: Vec<Hunk>,
 }
@@ -82,7 +82,8 @@ impl Section {
         Ok(section)
     }
 
-    /// Reads a line that git writes before the hunks of a file, such as its mode. Returns false for any other line.
+    /// Reads a line that git writes before the hunks of a file, such as its mode. Returns false for
+    /// any other line.
     fn take(&mut self, line: &str) -> Result<bool, &'static str> {
         let mode = |text: &str| u32::from_str_radix(text.trim(), 8).ok();
         let word = |mark: &str| line.strip_prefix(mark);
@@ -179,7 +180,7 @@ impl Section {
         Ok(FilePatch { path, change })
     }
 
-    /// Returns the names of the file before and after the change; `None` where there is no file.
+    /// Returns the file's names before and after the change; `None` where there is no file.
     fn names(&self) -> Result<(Option<String>, Option<String>), &'static str> {
         let (old, new) = match (&self.renamed, &self.names) {
             ((Some(old), Some(new)), _) => return Ok((Some(old.clone()), Some(new.clone()))),
@@ -194,9 +195,9 @@ impl Section {
         };
         let rest = |name: &str| name.split_once('/').map(|(_, rest)| rest.to_owned());
         match (old, new) {
-            // With the prefixes `a/` and `b/`, the names would differ, so they have none.
+            // The prefixes `a/` and `b/` would make the names differ, so the names have none.
             (Some(old), Some(new)) if old == new => Ok((Some(old), Some(new))),
-            // The first components differ: they are `a` and `b`, or the directories of two versions.
+            // The first components differ: `a` and `b`, or the directories of two versions.
             (Some(old), Some(new)) => match (rest(&old), rest(&new)) {
                 (Some(one), Some(other)) if one == other => Ok((Some(one.clone()), Some(one))),
                 _ => Err("both names of the file differ, and nothing says that it is renamed"),
@@ -215,7 +216,8 @@ impl Section {
     }
 }
 
-/// The numbers in the head of a hunk: its first line in the old file, and its lengths in the old and the new file.
+/// The numbers in the head of a hunk: its first line in the old file, from 1, and its numbers of
+/// lines in the old and the new file.
 struct Numbers {
     start: usize,
     old: usize,
@@ -223,7 +225,7 @@ struct Numbers {
 }
 
 impl Numbers {
-    /// Parses what follows `@@ `; `None` if it has another form.
+    /// Parses what follows `@@ `; `None` if it is not in the form of a hunk's head.
     fn parse(text: &str) -> Option<Self> {
         let (numbers, _) = text
             .split_once(" @@")
@@ -240,8 +242,8 @@ impl Numbers {
         Some(Self { start, old, new })
     }
 
-    /// Takes the lines of the hunk. Returns false, and takes none, if there are not as many as its head says: then
-    /// somebody has written the head by hand, and its line number can't be trusted either.
+    /// Takes the lines of the hunk. Returns false, and takes none, if their number is not the one
+    /// in the head: the head was then written by hand, and its line number can't be trusted either.
     fn take(&self, lines: &Lines<'_>, at: &mut usize, hunk: &mut Hunk) -> bool {
         let (mut old, mut new, mut next) = (self.old, self.new, *at);
         let mut taken: Vec<Line> = Vec::new();
@@ -279,8 +281,8 @@ impl Numbers {
         }
         let is_context = |line: Option<&Line>| line.is_some_and(|line| line.role == Role::Context);
         let (first, last) = (is_context(taken.first()), is_context(taken.last()));
-        // git and `diff -u` give the same number of lines of context before and after a change, unless the file begins
-        // or ends there.
+        // git and `diff -u` give equally many lines of context before and after a change, unless
+        // the file begins or ends there.
         hunk.is_at_start = !first && last && self.start <= 1;
         hunk.is_at_end = !last && first;
         hunk.start = Some(self.start);
@@ -311,7 +313,8 @@ fn take_until_head(lines: &Lines<'_>, at: &mut usize, hunk: &mut Hunk) -> Result
     Ok(())
 }
 
-/// Returns the name in a line `---` or `+++`, without the time behind it; `None` for `/dev/null`.
+/// Returns the name in a line `---` or `+++`, without the time that may follow it; `None` for
+/// `/dev/null`.
 fn name(text: &str) -> Option<String> {
     let text = text.trim_end_matches('\r');
     let text = if text.starts_with('"') {
@@ -329,7 +332,7 @@ fn same_name(names: &str) -> Option<String> {
         let (old, new) = names.split_once("\" ")?;
         (unquoted(&format!("{old}\"")), unquoted(new))
     } else {
-        // A name may hold blanks, but both are equally long, so the middle blank is between them.
+        // A name may contain spaces, but both are equally long, with a space in the middle.
         let middle = names.len() / 2;
         if names.as_bytes().get(middle) != Some(&b' ') {
             return None;
@@ -344,7 +347,7 @@ fn same_name(names: &str) -> Option<String> {
     (old == new).then_some(new)
 }
 
-/// Resolves the escapes of a name that git has put into quotes.
+/// Resolves the escapes of a name that git has put in quotes.
 fn unquoted(name: &str) -> String {
     let Some(inner) = name
         .strip_prefix('"')

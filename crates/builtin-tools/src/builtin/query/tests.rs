@@ -213,10 +213,10 @@ fn candidates_are_all_lines_that_match() {
             selective += usize::from(had_finder);
         }
     }
-    // Beside a byte that is no text, a word begins as well.
+    // A word also begins beside a byte that is not UTF-8.
     let query = Query::new("pattern", r"(?=(ab|\bK\w))", true, false).expect("valid");
     assert_eq!(lines(&query, b"_b\x80ka\n"), [1]);
-    // Several bytes that are no text may be shown as one character.
+    // Several bytes that are not UTF-8 may be decoded to one U+FFFD.
     let query = Query::new("pattern", "(?=a)a\u{fffd} b", true, false).expect("valid");
     assert_eq!(lines(&query, b"\ta\xe2\x82 b\n"), [1]);
     assert!(

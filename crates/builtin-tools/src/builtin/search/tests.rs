@@ -70,7 +70,7 @@ fn look_around_and_back_references_work() {
 fn an_expression_that_may_take_long_finds_the_same_lines() {
     let filler = "filler line\n".repeat(100_000);
     let text = format!("needle one\r\n{filler}  a needle two\nneedles\n{filler}needle");
-    // Look-around, a reference back, and one that is large when it is compiled.
+    // Look-around, a back-reference, and a pattern that is large when it is compiled.
     for pattern in ["needle(?!s)", r"n(e)\1dle\b", r"needle\b|([a-z]{100}!){20}"] {
         let hits = search(pattern, text.as_bytes(), 0).expect("found");
         let expected = [

@@ -1,11 +1,12 @@
 use super::place_behind;
 
-/// Text before the place, old text, new text, and the text that is written, if that is clear.
+/// The text before the place on its line, the old text, the new text, and the text that is written;
+/// `None` if the edit is refused.
 const PLACED: &[(&str, &str, &str, Option<&str>)] = &[
-    // The place is not behind an indentation.
+    // The place begins its line, or the new text has only one line.
     ("", "a()", "b()\nc()", Some("b()\nc()")),
     ("    ", "a()", "b()", Some("b()")),
-    // The further lines have the file's indentation, or that of the first.
+    // The further lines have the file's indentation, or that of the first line.
     ("    ", "a()", "a()\n    b()", Some("a()\n    b()")),
     ("    ", "a()", "if x:\n    a()", Some("if x:\n        a()")),
     ("    ", "a()", "if x:\n  a()", None),
@@ -40,7 +41,7 @@ const PLACED: &[(&str, &str, &str, Option<&str>)] = &[
         "    b()\n    c()\n",
         Some("b()\n    c()\n"),
     ),
-    // A further line that is new is as deep as the first in the file, or as one beside it.
+    // An added line must be as deep as the first line is in the file, or as a line beside it.
     ("    ", "a()\nx()", "a()\nb()\nx()", None),
     (
         "        ",
@@ -68,7 +69,7 @@ const PLACED: &[(&str, &str, &str, Option<&str>)] = &[
         "a()\n\ndef h():\n    pass\n\ndef g():",
         Some("a()\n\ndef h():\n    pass\n\ndef g():"),
     ),
-    // The block that the first line opens ends at the depth which that has in the file.
+    // The block that the first line opens ends at the depth that the first line has in the file.
     (
         "    ",
         "g(a)",
@@ -82,7 +83,7 @@ const PLACED: &[(&str, &str, &str, Option<&str>)] = &[
         Some("if x:\n        return 1\n    return x"),
     ),
     ("    ", "a()", "if x:\n        b()\nc()", None),
-    // Only the indentation is meant.
+    // The edit changes only the indentation.
     ("    ", "a()", "    a()", Some("    a()")),
     (
         "    ",
