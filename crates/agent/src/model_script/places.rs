@@ -65,7 +65,8 @@ impl ScriptPlaces {
         own
     }
 
-    /// Replaces placeholders by paths. One without a directory on this machine is left as it is.
+    /// Replaces placeholders by paths. A placeholder for a directory that this run does not have is
+    /// left as it is.
     pub fn found(&self, text: &str) -> String {
         let path = |name: &Captures<'_>| {
             if let Some(fewer) = name[1].strip_prefix('=') {
