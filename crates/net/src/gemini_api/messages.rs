@@ -109,7 +109,7 @@ pub struct GroundingMetadata {
     pub grounding_supports: Vec<GroundingSupport>,
 }
 
-/// The outcome of reading a page.
+/// The outcome of the API's reading of a page.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct UrlMetadata {

@@ -16,11 +16,11 @@ const NO_SECRET_BYTES: usize = 3;
 /// A method of the API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ApiMethod {
-    /// A whole answer.
+    /// Returns a whole answer.
     GenerateContent,
-    /// An answer in pieces.
+    /// Returns an answer in pieces.
     StreamGenerateContent,
-    /// The number of tokens.
+    /// Returns the number of tokens of a conversation.
     CountTokens,
 }
 
