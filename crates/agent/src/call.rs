@@ -67,7 +67,7 @@ impl CallEnd {
 pub struct CallOutcome {
     /// What the model receives: the function's response, and media beside it.
     pub parts: Vec<Part>,
-    /// The text of the parts, for people.
+    /// The text of `parts`, for people.
     pub text: String,
     /// A unified diff, if the call has changed a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -188,7 +188,7 @@ pub enum ToolCallDecision {
 pub enum CallRefusal {
     /// The call needs approval, and no user could be asked.
     NoUser,
-    /// A rule denies it.
+    /// A rule of the policy denies the call.
     Rule,
 }
 

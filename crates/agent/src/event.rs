@@ -54,7 +54,7 @@ pub enum SessionEvent<'a> {
     Retry(&'a str),
     /// The model's turn is over.
     Response {
-        /// The turn.
+        /// The model's answer.
         turn: &'a Turn,
         /// How long the model took to answer.
         duration: Duration,
@@ -98,7 +98,7 @@ pub struct SessionError {
 /// The kinds of ends that the exit status distinguishes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SessionErrorKind {
-    /// Something failed: the API, the commands, the disk.
+    /// The API, a command or the disk has failed.
     Failed,
     /// The prompt, an option or a setting can't be used.
     BadInput,

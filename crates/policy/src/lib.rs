@@ -84,16 +84,16 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tier {
-    /// The built-in rules.
+    /// Built-in rules.
     #[default]
     Default,
-    /// An extension. Its rules may only restrict.
+    /// Rules of an extension. They may only restrict.
     Extension,
-    /// The project, if it is trusted.
+    /// Rules of the project, if it is trusted.
     Workspace,
-    /// The user, including their settings.
+    /// Rules of the user, including those from their settings.
     User,
-    /// The administrator.
+    /// Rules of the administrator.
     Admin,
 }
 
@@ -111,7 +111,7 @@ pub enum Decision {
 }
 
 impl Tier {
-    /// Returns the name that is shown.
+    /// Returns the name of the tier, as it is shown to people.
     pub fn name(self) -> &'static str {
         match self {
             Tier::Default => "default",
@@ -124,7 +124,7 @@ impl Tier {
 }
 
 impl Decision {
-    /// Returns the name in policy files.
+    /// Returns the name of the decision, as it is written in policy files.
     pub fn name(self) -> &'static str {
         match self {
             Decision::Allow => "allow",
@@ -544,7 +544,7 @@ pub enum SessionGrant<'a> {
 }
 
 impl SessionGrant<'_> {
-    /// Returns what is allowed, as the question calls it.
+    /// Returns what is allowed, in the words of the question to the person.
     pub fn words(self) -> &'static str {
         match self {
             SessionGrant::Programs { .. } => "these programs",

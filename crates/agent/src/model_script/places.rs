@@ -2,8 +2,8 @@
 //!
 //! In a recorded script, the project's directory is `{{workspace}}` and the home directory
 //! `{{home}}`. The script can thus be played in another checkout, and does not reveal the user's
-//! name. If a text itself contains such a placeholder, an equals sign is inserted each time it is
-//! recorded: `{{=workspace}}` stands for the text `{{workspace}}`.
+//! name. If a text itself contains such a placeholder, recording inserts an equals sign into it:
+//! `{{=workspace}}` stands for the text `{{workspace}}`.
 
 use regex::{Captures, Regex};
 use serde_json::{Map, Value};

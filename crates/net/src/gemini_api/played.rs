@@ -42,11 +42,11 @@ pub struct PlayedAnswer {
     pub status: u16,
     /// The value of the header `Retry-After`; `None` for a response without it.
     pub retry_after: Option<String>,
-    /// The body.
+    /// The body of the response.
     pub body: String,
 }
 
-/// Returns the next response in the API's place, or an error if there is none.
+/// A function that returns the next response instead of the API, or an error if there is none.
 pub type AnswerSource = Box<dyn FnMut(ApiMethod) -> Result<PlayedAnswer, ApiError> + Send>;
 
 impl PlayedAnswer {

@@ -87,7 +87,7 @@ pub struct Pass {
 /// Why a call may not run.
 #[derive(Debug)]
 pub enum GateError<E> {
-    /// A rule denies it.
+    /// A rule denies the call.
     Denied(Verdict),
     /// A person must be asked, but there is no answer.
     NoAnswer(Verdict),
