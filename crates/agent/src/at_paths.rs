@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 
 const PUNCTUATION: [char; 7] = [',', '.', ';', ':', '!', '?', ')'];
 
-/// A file or directory that a prompt names.
+/// A file or directory that a prompt names as `@path`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AtPath {
     /// The path without the `@`, with escaped characters unescaped.
@@ -22,9 +22,9 @@ pub struct AtPath {
 
 /// Finds the paths that a prompt names.
 ///
-/// An `@` marks a path if it is at the start or after white space. The path extends to the next
-/// white space; a backslash escapes white space and other characters, as in a shell. Punctuation at
-/// its end is not part of it, but of the sentence.
+/// An `@` marks a path if it is at the start of the prompt or after white space. The path extends
+/// to the next white space; a backslash escapes white space and punctuation. Punctuation at the end
+/// of a path belongs to the sentence and is left out.
 pub fn find(prompt: &str) -> Vec<AtPath> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -51,8 +51,8 @@ pub fn find(prompt: &str) -> Vec<AtPath> {
 }
 
 /// Returns true if a word after an `@` is most likely a path, so that it is worth a warning if
-/// there is no such file: it begins as paths do, or its last component has an extension. Names of
-/// people and of packages (`@types/node`) don't.
+/// there is no such file: it begins as paths do, or its last component is a hidden name or has an
+/// extension. Names of people and of packages (`@types/node`) are not.
 pub fn looks_like_path(word: &str) -> bool {
     let begins = ["/", "./", "../", "~/"];
     let name = word.rsplit('/').next().unwrap_or_default();
@@ -89,8 +89,8 @@ pub(crate) fn without_punctuation(path: &str) -> &str {
     rest
 }
 
-/// Removes the backslashes that escape a character. As in a shell's word, a backslash before a
-/// letter or digit escapes nothing here and stays part of the name.
+/// Removes each backslash that escapes a character. Unlike in a shell, a backslash before a letter
+/// or digit is kept as a part of the name.
 fn unescaped(raw: &str) -> String {
     let mut path = String::with_capacity(raw.len());
     let mut chars = raw.chars().peekable();
@@ -136,8 +136,8 @@ static FILE_HEADER: LazyLock<Regex> =
 
 const TAIL: &str = "--- End of content ---";
 
-/// Splits the text of `read_many_files` into one part per file and one for each remark. The model
-/// must see where a file begins, so each file gets a part with its name first.
+/// Splits the text of `read_many_files` into two parts per file, its name and its content, so that
+/// the model sees where a file begins. Text before the first file becomes one part.
 fn push_text(parts: &mut Vec<Part>, text: &str) {
     let (body, tail) = match text.strip_suffix(TAIL) {
         Some(body) => (body, Some(Part::text(format!("\n{TAIL}")))),

@@ -98,8 +98,8 @@ impl BatchClient {
     }
 
     /// Runs a call and waits for its result. `judged` holds the annotations that the policy relied
-    /// on when it allowed a call of an MCP tool; `call_tool` refuses the call if the server
-    /// declares others by now.
+    /// on when it allowed a call of an MCP tool, and is `None` if it relied on none; `call_tool`
+    /// refuses the call if the server has changed them since.
     pub(super) fn call(
         &self,
         name: &str,

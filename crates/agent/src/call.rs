@@ -15,7 +15,7 @@ const SUMMARY_CHARS: usize = 100;
 /// A call that the model has requested.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct CallRequest {
-    /// The model's id of the call, or a generated one.
+    /// The id that the model gave the call, or a generated one.
     pub id: String,
     /// The tool's name as the model wrote it.
     pub name: String,
@@ -67,7 +67,7 @@ impl CallEnd {
 pub struct CallOutcome {
     /// What the model receives: the function's response, and media beside it.
     pub parts: Vec<Part>,
-    /// The text of the parts, for people.
+    /// The text of `parts`, for people.
     pub text: String,
     /// A unified diff, if the call has changed a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -89,7 +89,7 @@ pub struct CallOutcome {
 }
 
 impl CallOutcome {
-    /// Returns the end of the call.
+    /// Returns how the call ended.
     pub fn end(&self) -> CallEnd {
         match &self.error {
             None => CallEnd::Success,
@@ -188,7 +188,7 @@ pub enum ToolCallDecision {
 pub enum CallRefusal {
     /// The call needs approval, and no user could be asked.
     NoUser,
-    /// A rule denies it.
+    /// A rule of the policy denies the call.
     Rule,
 }
 
@@ -216,10 +216,11 @@ pub struct ToolCall {
     pub proposed: Option<Map<String, Value>>,
     /// How long the call ran.
     pub duration: Duration,
-    /// The call that this call's tool has asked for in its result. It runs next, and its result
-    /// becomes the answer to the model.
+    /// The further call that this call asks for in its result. It runs next, and its result becomes
+    /// the answer to the model.
     pub(super) tail_call: Option<TailToolCallRequest>,
-    /// For a tail call, the model's call that its result answers.
+    /// For a further call that a result asked for, the model's call that it answers; otherwise
+    /// `None`.
     pub takes_place_of: Option<CallRequest>,
     pub(super) state: CallState,
     pub(super) started: Option<Instant>,
@@ -240,15 +241,16 @@ impl ToolCall {
     }
 
     /// Returns the result as the answer to the model's call, under the id and name that the model
-    /// used. Returns `None` while a tail call is still to run.
+    /// used. Returns `None` until the call has ended and the further call that its result may ask
+    /// for has run.
     pub(super) fn answer(&self) -> Option<CallOutcome> {
         let outcome = self.outcome().filter(|_| self.tail_call.is_none())?;
         let answered = self.takes_place_of.as_ref().unwrap_or(&self.request);
         Some(outcome.clone().in_answer_to(answered))
     }
 
-    /// Returns the arguments in the order in which the tool declares them, then the others by
-    /// length. In a summary, a short path says more than the content of a file.
+    /// Returns the required arguments in the order in which the tool declares them, then the
+    /// others, shortest first. In a summary, a short path says more than the content of a file.
     pub fn ordered_args(&self) -> Vec<(&String, &Value)> {
         let order = &self.argument_order;
         let place = |name: &String| order.iter().position(|declared| declared == name);
@@ -259,7 +261,7 @@ impl ToolCall {
         args
     }
 
-    /// Returns the description of the call, or the beginning of its arguments where it has none.
+    /// Returns the description of the call, or the beginning of its arguments if there is none.
     pub fn summary(&self) -> String {
         if let Some(description) = &self.description
             && !description.trim().is_empty()

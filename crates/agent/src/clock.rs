@@ -1,4 +1,4 @@
-//! Points in time and spans of it, as text.
+//! Formats points in time and durations.
 
 use chrono::{DateTime, Local, SecondsFormat, Utc};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

@@ -29,8 +29,8 @@ const SUMMARY_ACKNOWLEDGEMENT: &str = "Got it. Thanks for the additional context
 #[derive(Debug, Default)]
 pub(super) struct CompressionState {
     input_limit: Option<u64>,
-    /// Compression is not tried again before a prompt has this many tokens. Set after each attempt,
-    /// so that one that did not help is not repeated in every turn.
+    /// Compression is not tried again before a prompt has this many tokens. Set by each attempt, so
+    /// that one that did not help is not repeated in every turn, and reset by one that did.
     not_before: u64,
 }
 
@@ -40,7 +40,8 @@ impl AgentSession<'_> {
     ///
     /// # Errors
     ///
-    /// Returns an error only if the session was cancelled; a failed summary is a warning.
+    /// Returns an error only if the session was cancelled or its time is over; a failed summary is
+    /// a warning.
     pub(super) fn compress(&mut self) -> Result<(), SessionError> {
         let from = self.last_prompt_tokens;
         let is_full = |limit: u64| from >= (limit as f64 * COMPRESSED_FROM) as u64;

@@ -20,7 +20,8 @@ use std::path::Path;
 /// The model's answer to [`environment_message`], as Gemini CLI puts it into the history.
 pub const ACKNOWLEDGEMENT: &str = "Got it. Thanks for the context!";
 
-/// Returns the first message of the user: the date, the system, the directories and what they hold.
+/// Returns the first message of the user: the date, the operating system, the directories of the
+/// workspace, and a tree of what they contain.
 pub fn environment_message(workspace: &Workspace) -> String {
     let roots: Vec<String> = workspace.roots().map(line_of).collect();
     let directories = match roots.as_slice() {
@@ -44,8 +45,8 @@ fn platform() -> &'static str {
     }
 }
 
-/// Formats a path on a single line. A directory's name may contain line breaks, and must not be
-/// able to pass for a line of this message.
+/// Formats a path on a single line. A directory's name may contain line breaks, and its second line
+/// must not pass for a line of the text around it.
 fn line_of(path: &Path) -> String {
     visible(&show_path(path)).into_owned()
 }

@@ -6,8 +6,8 @@ pub(super) fn is_unanswered(messages: &[Content]) -> bool {
     messages.last().is_some_and(|last| last.role != "model")
 }
 
-/// Filters the messages for the API, which refuses empty ones. If any message of the model in a
-/// turn is empty, the whole turn is left out; this is how Gemini CLI does it.
+/// Filters the messages for the API, which refuses empty ones. If the model sent several messages
+/// in a row and one of them is empty, all of them are left out; this is how Gemini CLI does it.
 pub(super) fn curated(messages: &[Content]) -> impl Iterator<Item = &Content> {
     let is_models = |message: &Content| message.role == "model";
     let turns = messages.chunk_by(move |a, b| is_models(a) && is_models(b));
@@ -15,10 +15,10 @@ pub(super) fn curated(messages: &[Content]) -> impl Iterator<Item = &Content> {
     kept.flatten()
 }
 
-/// Chooses where to cut a conversation, so that the part after the cut has about `share` of the
-/// characters. The cut is before a prompt of the user or before a turn of the model, never between
-/// a call and its result, which the API would refuse. Returns `None` if no such place exists after
-/// the start.
+/// Chooses where to cut a conversation, so that the part after the cut has at most `share` of the
+/// bytes of its JSON if possible. The cut is before a prompt of the user, before a turn of the
+/// model or at the end, never between a call and its result, which the API would refuse. Returns
+/// `None` if there is no such place after the first message.
 pub(super) fn split(contents: &[Content], share: f64) -> Option<usize> {
     let size = |content| serde_json::to_string(content).map_or(0, |json| json.len());
     let sizes: Vec<usize> = contents.iter().map(size).collect();
@@ -39,7 +39,7 @@ pub(super) fn split(contents: &[Content], share: f64) -> Option<usize> {
         }
         behind -= sizes[i];
     }
-    // Everything may be cut off, unless the last message is a call without its result.
+    // The cut may be at the very end, unless the last message has a call without its result.
     let has_open_calls = |last: &Content| {
         last.role == "model" && last.parts.iter().any(|p| p.function_call.is_some())
     };

@@ -22,37 +22,39 @@ pub enum SessionEvent<'a> {
     },
     /// The prompt of the user.
     Prompt {
-        /// The prompt's id, under which telemetry files its requests.
+        /// The id of the prompt, which telemetry writes beside each request that serves it.
         id: &'a str,
         /// The prompt as typed, without the contents of files it mentions.
         text: &'a str,
     },
-    /// A model is about to be asked.
+    /// The model is about to be asked for a turn.
     Request {
         /// The id of the prompt that the request serves.
         prompt_id: &'a str,
-        /// The request's number in the session, from 1.
+        /// The number of the turn since the session was started or resumed, from 1.
         turn: u32,
     },
     /// A piece of the model's answer.
     Text(&'a str),
     /// A thought of the model.
     Thought(&'a Thought),
-    /// An attempt to have a request answered has failed.
+    /// A request has failed. It may be sent again.
     AttemptFailed {
         /// The reason.
         error: &'a ApiError,
-        /// How long the client waits before it sends the request again; `None` if it gives up.
+        /// How long the client waits before it sends the request again; `None` if it gives up, or
+        /// sends it again at once with a new access token.
         wait: Option<Duration>,
     },
     /// A request to a model was made: for a turn or for another purpose (such as a summary), by the
     /// agent or by a tool.
     ModelCall(&'a ModelCall),
-    /// The text of this turn is discarded and the model is asked again, for this reason.
+    /// The text of this turn is discarded and the model is asked again. The reason is a clause,
+    /// such as `its answer is empty`.
     Retry(&'a str),
     /// The model's turn is over.
     Response {
-        /// The turn.
+        /// The model's answer.
         turn: &'a Turn,
         /// How long the model took to answer.
         duration: Duration,
@@ -96,7 +98,7 @@ pub struct SessionError {
 /// The kinds of ends that the exit status distinguishes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SessionErrorKind {
-    /// Something failed: the API, the commands, the disk.
+    /// The API, a command or the disk has failed.
     Failed,
     /// The prompt, an option or a setting can't be used.
     BadInput,

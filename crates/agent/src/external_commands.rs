@@ -1,5 +1,6 @@
-//! Runs discovery and call commands of other origin than this project: one process per call, whose
-//! output and exit status are judged by Gemini CLI's rules.
+//! Runs commands, one process for each: discovery commands, `call_tool --explain`, and foreign call
+//! commands. The output and the exit status of a foreign call command are judged by Gemini CLI's
+//! rules.
 
 use super::call::{CallOutcome, CallRequest};
 use super::pair::broken;

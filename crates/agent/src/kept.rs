@@ -1,9 +1,9 @@
 //! Keeps sessions for a week, so that the next run can resume one even if the user did not ask
 //! for a session file.
 //!
-//! They are stored in `~/.gemini/tmp/<SHA-256 of the root's path>/agent-sessions/`, next to the
-//! `chats` in which Gemini CLI stores its own, and readable by their owner only. Each is a file as
-//! written by [`super::record`].
+//! The files are in `~/.gemini/tmp/<SHA-256 of the root's path>/agent-sessions/`, next to the
+//! `chats` in which Gemini CLI stores its own sessions, and readable by their owner only. Their
+//! format is that of [`super::record`].
 
 use gemini_tools_workspace::files::make_private;
 use gemini_tools_workspace::overflow;
@@ -44,7 +44,7 @@ impl KeptSessions {
         Ok(self.directory.join(format!("{id}.jsonl")))
     }
 
-    /// Returns the file of the session that was active last.
+    /// Returns the session file that was modified last; `None` if there is none.
     pub fn newest(&self) -> Option<PathBuf> {
         let newest = self.all().into_iter().max_by_key(|(_, changed)| *changed);
         newest.map(|(path, _)| path)

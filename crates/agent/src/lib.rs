@@ -1,11 +1,11 @@
-//! The agent: asks a model, runs the tool calls that it makes through two commands, and sends back
-//! the results.
+//! The agent: asks a model, runs the tool calls that the model makes, and sends back the results.
+//! It reaches tools through two commands: one lists them, the other runs a call.
 //!
 //! [`pair`] finds the tools and runs the commands, [`turn`] asks the model, `scheduler` runs those
-//! of its calls that pass the [gate](gemini_tools_policy::approval), and [`session`] repeats this
-//! until the model is done. Observers of its [`event`]s show or record the session: [`output`],
-//! [`telemetry`] and [`report`]. A [`model_script`] can take the model's place. Nothing here
-//! prints.
+//! of its calls that the [gate](gemini_tools_policy::approval) lets pass, and [`session`] repeats
+//! this until the model makes no more calls. Observers of the session's [`event`]s show or record
+//! it: [`output`], [`telemetry`] and [`report`]. A [`model_script`] can take the model's place.
+//! Observers write where the caller tells them to; nothing here prints by itself.
 //!
 //! Running a tool within its limits is up to `call_tool` or another call command, and talking to
 //! the API up to `gemini-tools-net`.

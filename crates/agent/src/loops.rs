@@ -15,8 +15,8 @@ const SHORTEST_PERIOD_CHARS: usize = 20;
 
 const LONGEST_PERIOD_CHARS: usize = WINDOW_CHARS / SAME_TEXTS;
 
-/// The search runs once per this many new characters, since it compares the text with itself at
-/// every possible distance.
+/// The search for a repetition runs once per this many new characters, because it is slow: it
+/// compares the text with itself, shifted by each possible period.
 const STEP_CHARS: usize = 500;
 
 #[derive(Debug, Clone, Default)]
@@ -62,11 +62,12 @@ impl TextLoop {
             return false;
         };
         let end = &self.tail[start..];
-        // A line of dashes or blank space may repeat: a third of the passage must be letters or
-        // digits.
+        // A line of dashes or blank space may repeat: more than a third of the passage must be
+        // letters or digits.
         end[..period].iter().filter(|c| c.is_alphanumeric()).count() * 3 > period
             && end[period..].iter().zip(end).all(|(a, b)| a == b)
-            // A repetition with a shorter period is a table of the same word.
+            // If the text also repeats with a shorter period, it is a row of equal words in a
+            // table.
             && !(1..SHORTEST_PERIOD_CHARS).any(|p| end[p..].iter().zip(end).all(|(a, b)| a == b))
     }
 }

@@ -2,11 +2,11 @@
 //!
 //! # How it works
 //!
-//! A session uses up to two pairs of discovery and call commands: ours, which is asked first, and
-//! one of any origin. A call goes to the call command of the pair that declared its tool. A foreign
-//! pair must not be able to replace one of our tools: if it declares the same name, the model is
-//! given the name with the prefix `discovered_tool_`, which Gemini CLI 0.61 puts before every
-//! discovered tool, and policy rules see that name as well.
+//! A session uses up to two pairs of discovery and call commands: this project's own, which is
+//! asked first, and a foreign pair of any origin. A call goes to the call command of the pair that
+//! declared its tool. A foreign pair must not be able to replace one of our tools: if it declares
+//! the same name, the model is given the name with the prefix `discovered_tool_`, which Gemini CLI
+//! 0.61 puts before every discovered tool, and policy rules see that name as well.
 
 use super::batch_client::{BatchClient, outcome};
 use super::call::{CallOutcome, CallRequest};
@@ -54,8 +54,8 @@ pub struct DiscoveredTool {
     pub mcp: Option<ServerOrigin>,
     /// Set for a built-in tool of our own commands.
     pub is_built_in: bool,
-    /// Set if our own commands have declared the tool. They can explain a call before it runs, and
-    /// accept more spellings of arguments than they declare.
+    /// Set if our own commands have declared the tool. `call_tool` can explain a call before it
+    /// runs, and accepts more spellings of arguments than are declared.
     pub is_own: bool,
 }
 
@@ -69,7 +69,7 @@ impl DiscoveredTool {
         })
     }
 
-    /// Returns the required arguments, in the order of the declaration.
+    /// Returns the names of the required arguments, in the order of the declaration.
     pub fn needed(&self) -> Vec<String> {
         let needed = self.schema.value()["required"].as_array();
         let names = needed.into_iter().flatten().filter_map(Value::as_str);
@@ -135,7 +135,8 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// Runs the discovery commands. `environment` is added to that of all commands.
+    /// Runs the discovery commands. All commands get the variables of `environment` in addition to
+    /// those of this process.
     ///
     /// # Errors
     ///
@@ -263,8 +264,8 @@ impl Pair {
         BatchClient::new(call_tool).read_files(paths, cancel)
     }
 
-    /// Runs a call, and passes output that arrives while it runs to `news`. A tail call that the
-    /// tool asks for is returned, not run. With `by_annotations`, the policy has relied on an MCP
+    /// Runs a call, and passes output that arrives while it runs to `news`. A further call that the
+    /// result asks for is returned, not run. With `by_annotations`, the policy has relied on an MCP
     /// server's annotations, and the call fails if the server has changed them since.
     pub fn run(
         &self,
@@ -377,7 +378,8 @@ fn read_declarations(
     text: &[u8],
     is_own: bool,
 ) -> Result<(Vec<DiscoveredTool>, Vec<String>), String> {
-    // The agent adds no prefix to names, so all of the API's limit is available.
+    // Most names get no prefix, so all of the API's limit is available. `Pair::add` checks the
+    // limit where it adds one.
     let outcome = declaration::read(text, &mut Names::new(MAX_NAME_CHARS))?;
     let tools = outcome.tools.into_iter().map(|tool| DiscoveredTool {
         schema: tool.arguments(),

@@ -21,11 +21,11 @@ const VERSION: u32 = 1;
 const LOCK_TRIES: u32 = 40;
 const LOCK_PAUSE: Duration = Duration::from_millis(25);
 
-/// A line of the file.
+/// A line of a session file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Line {
-    /// The start of the file.
+    /// The first line of the file.
     Session {
         /// The version of the file's format.
         version: u32,
@@ -69,8 +69,8 @@ pub enum Line {
 pub struct SessionRecord {
     file: File,
     path: PathBuf,
-    /// The length in bytes of the complete lines. A line that was written only in part is truncated
-    /// to it.
+    /// The length of all complete lines, in bytes. The file is truncated to it if a line was
+    /// written only in part.
     whole: u64,
     is_broken: bool,
     failure: Option<io::Error>,
@@ -124,8 +124,8 @@ impl SessionRecord {
     ///
     /// # Errors
     ///
-    /// Returns a message if the file can't be read or is not a session. An incomplete last line is
-    /// not an error; it is removed.
+    /// Returns a message if the file can't be read or is not a session. An incomplete last line
+    /// after complete ones is not an error; it is removed.
     pub fn resume(path: &Path, id: &str, model: &str) -> Result<(Self, StoredSession), String> {
         let file = open(path, OFlags::RDWR | OFlags::APPEND | OFlags::CLOEXEC);
         let file = file.map_err(|e| fail(path, &e))?;
@@ -212,11 +212,11 @@ impl SessionRecord {
         }
     }
 
-    /// Checks that all lines were written.
+    /// Reports a line that could not be written. Each failure is reported once.
     ///
     /// # Errors
     ///
-    /// Returns a message about the first that was not.
+    /// Returns a message about the failure, unless [`SessionRecord::best_effort`] is set.
     pub fn check(&mut self) -> Result<(), String> {
         match self.failure.take() {
             Some(reason) if !self.best_effort => Err(fail(&self.path, &reason)),

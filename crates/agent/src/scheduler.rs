@@ -1,5 +1,6 @@
-//! Runs the calls of one turn: all are validated, then approved, then run. Calls that only read run
-//! concurrently; any other call runs alone, in the model's order.
+//! Runs the calls of one turn. First all are validated. Then consecutive calls that only read form
+//! a group, any other call is a group of its own, and for one group after the other the calls are
+//! approved and run. The calls of a group run concurrently.
 
 use super::call::{
     CallOutcome, CallRefusal, CallRequest, CallState, ToolCall, ToolCallDecision, changes,
@@ -68,10 +69,10 @@ impl Scheduler<'_> {
         FinishedCalls { calls, is_stopped }
     }
 
-    /// Runs the tail call that a finished call asks for, and those that it asks for in turn. Each
-    /// is validated, approved, shown and counted under its own name, as if the model had made it;
-    /// otherwise a tool could start another one past the policy. The last result becomes that of
-    /// `first`. Returns true if a person has chosen to stop the session.
+    /// Runs the further call that the result of `first` asks for, and those that the results of
+    /// further calls ask for. Each is validated, approved, shown and counted under its own name, as
+    /// if the model had made it; otherwise a tool could start another one past the policy. The last
+    /// result becomes that of `first`. Returns true if a person has chosen to stop the session.
     fn make_tail_calls(&mut self, first: &mut ToolCall, mut is_stopped: bool) -> bool {
         let runner = self.runner;
         let mut asking = first.request.name.clone();
@@ -208,8 +209,8 @@ struct GatedToolCall<'c, 'a> {
     tool: &'a DiscoveredTool,
     runner: Runner<'a>,
     asker: &'c mut Option<TerminalPrompt>,
-    /// The size of the diff that was last shown to the user. If the user edits the proposal, it
-    /// tells the model's lines from the user's.
+    /// The lines that the diff last shown to the user adds and removes. They count as the model's
+    /// if the user edits the proposal.
     proposed: DiffStat,
 }
 
@@ -317,8 +318,8 @@ impl Runner<'_> {
         }
     }
 
-    /// Refuses a tail call if too many came before it, or if it may change something although the
-    /// tool that asks for it is declared read-only.
+    /// Refuses a call that the result of the tool `asking` asks for if too many such calls came
+    /// before it, or if it may change something although `asking` is declared read-only.
     fn refuse_tail_call(
         &self,
         asking: &str,
@@ -383,7 +384,7 @@ impl Runner<'_> {
     }
 
     fn advance(&self, call: &mut ToolCall, mut next: CallState) {
-        // Not for a call that the user has changed and then refused: it has not run with any
+        // A call that the user has changed and then refused gets no note: it has not run with any
         // arguments.
         if let CallState::Done(outcome) = &mut next
             && call.decision == Some(ToolCallDecision::Modify)

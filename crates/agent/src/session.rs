@@ -62,13 +62,13 @@ pub struct AgentSession<'a> {
 pub struct Parts<'a> {
     /// The client that asks the model.
     pub client: GeminiClient,
-    /// The commands whose tools are offered.
+    /// The tools that the model is offered, and the commands that run them.
     pub pair: &'a Pair,
-    /// The gate that calls pass.
+    /// Decides which calls may run.
     pub gate: Gate,
-    /// Asks the user about calls; `None` where that is not possible.
+    /// Asks the user about calls; `None` if there is no terminal to ask on.
     pub asker: Option<TerminalPrompt>,
-    /// Where events go.
+    /// Receives the events of the session.
     pub listeners: Listeners,
     /// The script that replaces the model; `client` then plays it.
     pub player: Option<ScriptPlayer>,

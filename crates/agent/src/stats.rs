@@ -14,7 +14,7 @@ pub struct Stats {
     pub tools: ToolStats,
     /// Counts by the name of the tool.
     pub by_name: BTreeMap<String, ToolStats>,
-    /// Calls that the rules have refused: the tool's name, and why.
+    /// Calls that the policy has refused: the name of the tool, and why.
     pub refused: Vec<(String, CallRefusal)>,
     /// The time that the session took.
     pub duration: Duration,
@@ -23,7 +23,7 @@ pub struct Stats {
 /// The requests to a model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ModelStats {
-    /// All requests, including those beside turns that the agent or its tools make.
+    /// All requests: those for turns, and others of the agent or its tools, such as for a summary.
     pub requests: u64,
     /// Requests that failed.
     pub errors: u64,

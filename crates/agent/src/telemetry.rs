@@ -16,10 +16,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// The variable that names the file.
+/// The environment variable that names the file for telemetry.
 pub const FILE_VARIABLE: &str = "GEMINI_TELEMETRY_OUTFILE";
 
-/// The variable that allows prompts, arguments and whole error messages in that file.
+/// The environment variable that allows prompts, arguments and whole error messages of tools in
+/// that file.
 pub const PROMPTS_VARIABLE: &str = "GEMINI_TELEMETRY_LOG_PROMPTS";
 
 const ENABLED_VARIABLE: &str = "GEMINI_TELEMETRY_ENABLED";
@@ -33,7 +34,7 @@ const ERROR_CHARS: usize = 200;
 pub struct TelemetryConfig {
     /// The path of the file to which events are appended.
     pub path: PathBuf,
-    /// Set if prompts, arguments and whole error messages may be written to the file.
+    /// Set if prompts, arguments and whole error messages of tools may be written to the file.
     pub has_prompts: bool,
 }
 

@@ -1,4 +1,4 @@
-//! One turn of the model. It is asked again if its answer is unusable.
+//! Asks the model for one turn, and again if its answer is unusable.
 
 use super::call::CallRequest;
 use super::event::SessionEvent;

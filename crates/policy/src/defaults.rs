@@ -1,5 +1,5 @@
-//! The decision if no rule matches. It has the effect of the policies that Gemini CLI ships, which
-//! go by the kind of a tool.
+//! The decision if no rule matches. It depends on the tool's kind and on the mode, and has the
+//! effect of the policies that Gemini CLI ships.
 
 use super::{Decision, Inquiry, Mode, PolicyCall, Tier, Verdict};
 use gemini_tools_core::tool::Kind;

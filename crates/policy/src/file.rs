@@ -1,4 +1,4 @@
-//! Reading a policy file.
+//! Reads policy files.
 //!
 //! A mistake in a file never lets more run than was meant. A rule that allows something and has a
 //! mistake is dropped. A rule that denies or asks stays in force without the part that is wrong, so
@@ -113,8 +113,8 @@ struct Fault {
 /// The file in which Gemini CLI 0.61 stores a person's "always" answers.
 const KEPT_ANSWERS: &str = "auto-saved.toml";
 
-/// Returns true for a stored answer: a rule that allows something in [`KEPT_ANSWERS`]. A person who
-/// forbids stored answers does not want a rule that denies or asks to go with them.
+/// Returns true for a stored answer: a rule that allows something in [`KEPT_ANSWERS`]. Rules there
+/// that deny or ask are not answers, and stay in force if stored answers are forbidden.
 fn is_kept_answer(path: &Path, tier: Tier, decision: Decision) -> bool {
     decision == Decision::Allow
         && matches!(tier, Tier::User | Tier::Workspace)
@@ -247,7 +247,8 @@ impl RuleReader<'_> {
         self.add_tools(&mut keys, &entries);
         let condition = valid_condition(&keys).unwrap_or_else(|(key, what)| {
             self.fault(self.place_of(&entries, key), what);
-            // A part of a condition would mean something else, so all of it is left out.
+            // What is left of a faulty condition would mean something else, so all of it is left
+            // out.
             Condition::None
         });
         let restricts_only = self.tier == Tier::Extension;
@@ -281,9 +282,9 @@ impl RuleReader<'_> {
         self.report(&format!("counts as {} without that", decision.name()), read);
     }
 
-    /// Reads a safety checker, a program that Gemini CLI asks about each call. We don't run such
-    /// programs, so the checker becomes a rule that denies what it guards. Built-in checkers are
-    /// skipped: they keep paths within the workspace, which our tools do themselves.
+    /// Reads a safety checker, a program that Gemini CLI asks about each call. Such programs are
+    /// not run here, so the checker becomes a rule that denies the calls it is for. Built-in
+    /// checkers are skipped: they keep paths within the workspace, which our tools do themselves.
     fn checker(mut self, read: &mut FileRules) {
         let mut entries = self.entries.take().unwrap_or_default();
         let own = entries.iter().find(|entry| entry.name == "checker");
@@ -370,7 +371,8 @@ impl RuleReader<'_> {
         keys.rule.tools.push(tool.to_owned());
     }
 
-    /// Warns of tool names that match nothing in a rule that allows, as in Gemini CLI.
+    /// Warns of tool names that match no tool in a rule that allows, here and in Gemini CLI,
+    /// although they would in a rule that restricts.
     fn report_names(&self, rule: &Rule, at: Position, read: &mut FileRules) {
         for tool in &rule.tools {
             let why = if is_odd_wildcard(tool, rule.server.is_some()) {
@@ -421,7 +423,7 @@ fn unknown(name: &str) -> String {
     }
 }
 
-/// Returns the condition on the arguments, or the wrong key and what is wrong with it.
+/// Returns the condition on the arguments, or the key that is wrong and what is wrong with it.
 fn valid_condition(keys: &Keys) -> Result<Condition, (&'static str, String)> {
     let prefixes = &keys.command_prefix;
     let (regex, pattern) = (&keys.command_regex, &keys.args_pattern);
@@ -461,12 +463,13 @@ fn valid_condition(keys: &Keys) -> Result<Condition, (&'static str, String)> {
     Ok(Condition::Pattern(Pattern { regex, about }))
 }
 
-/// Returns the word with which every match of an expression begins, if it is a whole word.
+/// Returns the word with which every match of a regular expression begins, if the expression shows
+/// where that word ends.
 fn first_word(regex: &str) -> Option<String> {
     let end = regex.find(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '_' | '-'))?;
     let (word, rest) = regex.split_at(end);
     let ends = rest.starts_with([' ', '"']) || rest.starts_with("\\s+") || rest.starts_with("\\b");
-    // An alternative at the outermost level begins with something else.
+    // After a `|` outside of groups, a match may begin with something else.
     (ends && !word.is_empty() && is_within_group(regex)).then(|| word.to_owned())
 }
 

@@ -1,13 +1,13 @@
 //! Files that make programs run something: the configuration of builds, hosts, editors, shells and
-//! git.
+//! git. They are called guarded here.
 //!
 //! Writing such a file is as good as running any command, so it needs the user's approval even if a
 //! rule allows the call. Yolo mode is exempt, because there a command could write the file anyway.
 //! Text for a model (`GEMINI.md`) is not guarded.
 //!
-//! A file is guarded by its name or a directory above it, both as written and after links are
-//! followed; if a guarded link leads to it; if rules in force come from it; or if a configuration
-//! starts it ([`started`], [`git`]).
+//! A file is guarded if its name or that of a directory above it is listed, as written or after
+//! links are followed; if a link in a listed directory leads to it; if policy rules are read from
+//! it; or if a configuration starts it ([`started`], [`git`]).
 
 mod git;
 mod links;
@@ -32,14 +32,14 @@ const BUILD_FILES: &str = "\
 const ENDINGS: [&str; 6] = ["bzl", "bazel", "bzlmod", "mk", "cmake", "code-workspace"];
 
 /// Directories of agents, editors, git, CI services and builds, and of programs in the home
-/// directory. Their case is ignored, as some file systems do.
+/// directory. Upper and lower case count as the same, as on some file systems.
 pub(super) const DIRECTORIES: &str = "\
     .agent .agents .aider .amazonq .amp .cargo .circleci .claude .cline .clinerules .codeium .codex .config \
     .continue .copilot .crush .cursor .devcontainer .direnv .fleet .gemini .git .githooks .github .goose .husky \
     .idea .junie .kilo .kilocode .kiro .mvn .opencode .qwen .roo .ssh .vscode .windsurf .yarn .zed";
 
-/// Files of the same programs; their case is ignored. `HEAD` is among them because it turns a
-/// directory into a git repository, whose settings name programs. Ignore files are, because they
+/// Files of the same programs, in upper or lower case. `HEAD` is listed because it turns a
+/// directory into a git repository, whose settings name programs, and ignore files because they
 /// hide other files from tools.
 const FILES: &str = "\
     .aider.conf.yml .aiexclude .bash_aliases .bash_login .bash_logout .bash_profile .bashrc .claude.json \
@@ -86,7 +86,8 @@ pub(super) fn ask(asked: Inquiry<'_>, verdict: Verdict, policy: &Policy) -> Verd
     }
     let rule = "built in: files that programs run or obey change with the user's approval";
     Verdict {
-        // Otherwise the gate would drop the question if the tool itself has nothing to ask.
+        // If this were true, the gate would drop the question when the tool itself has nothing to
+        // ask.
         is_default: false,
         ..defaults::ask(asked, 999, rule)
     }
@@ -98,8 +99,8 @@ fn changes_files(call: &PolicyCall<'_>) -> bool {
         || words.any(|word| EDIT_WORDS.contains(&word.to_ascii_lowercase().as_str()))
 }
 
-/// Returns the paths that a call may change. For a tool of somebody else every string argument
-/// counts, because its meaning is unknown.
+/// Returns the paths that a call may change. For a tool that is not built in, every string of one
+/// line in the arguments counts, because its meaning is unknown.
 fn paths<'a>(call: &PolicyCall<'a>) -> Vec<&'a str> {
     if call.is_built_in {
         let named = PATH_ARGUMENTS.iter();
@@ -122,8 +123,8 @@ fn paths<'a>(call: &PolicyCall<'a>) -> Vec<&'a str> {
     found
 }
 
-/// Returns the words of a shell line that may be files it writes. The result is empty if the line
-/// neither redirects nor names a program of [`WRITERS`].
+/// Returns the words of a shell line that may name files it writes, and the directory it runs in.
+/// The result is empty if the line neither redirects nor names a program of [`WRITERS`].
 fn written<'a>(call: &PolicyCall<'a>, line: &'a str) -> Vec<&'a str> {
     let words: Vec<&str> = line
         .split(|c: char| c.is_whitespace() || "<>|&;()=\"'".contains(c))
@@ -144,10 +145,11 @@ fn written<'a>(call: &PolicyCall<'a>, line: &'a str) -> Vec<&'a str> {
 struct Guard<'a> {
     root: &'a Path,
     home: Option<PathBuf>,
-    /// Resolves paths as our tools do; `None` if the root can't be opened, since then none of our
-    /// tools writes.
+    /// Resolves paths as the built-in tools do; `None` if the root can't be opened, so that none of
+    /// them can write.
     workspace: Option<Workspace>,
-    /// Files and directories that rules come from or guarded links lead to.
+    /// Files and directories that policy rules are read from, and targets of links in
+    /// [`DIRECTORIES`].
     places: Vec<PathBuf>,
     /// The last components of the paths of programs that configurations start.
     started: Vec<PathBuf>,
@@ -166,7 +168,8 @@ impl<'a> Guard<'a> {
         }
     }
 
-    /// Returns true if a path means a guarded file, or if it is a pattern that could expand to one.
+    /// Returns true if a path means a guarded file, or if it has a pattern for hidden names
+    /// (`.g*`), which could expand to one.
     fn covers(&self, written: &str) -> bool {
         let is_pattern = |part: &str| part.starts_with('.') && part.contains(['*', '?', '[']);
         if written.split('/').any(is_pattern) {
@@ -182,8 +185,8 @@ impl<'a> Guard<'a> {
         })
     }
 
-    /// Returns the paths that a text may mean: taken literally, as other people's tools do, and as
-    /// our tools resolve it.
+    /// Returns the paths that a text may mean: the one that it spells, which foreign tools take,
+    /// and the one that the built-in tools resolve it to.
     fn meanings(&self, written: &str) -> Vec<PathBuf> {
         let written = written.replace('\0', "");
         let mut found = vec![self.root.join(written.replace('\\', "/"))];
@@ -219,8 +222,7 @@ fn opened(path: &Path) -> PathBuf {
             rest.push(name.to_owned());
             existing = parent;
         };
-        // Of the names that don't exist only the first may be there after all: as a link to
-        // nothing.
+        // Of the names that don't exist, the first may still be a link whose target does not exist.
         let Some(first) = rest.pop().map(|name| real.join(name)) else {
             return real;
         };
@@ -248,7 +250,8 @@ fn has_guarded_name(path: &Path) -> bool {
         .collect();
     let is_guarded = |at: usize| {
         let below = parts.get(at + 1).map_or("", |part| part);
-        // In `worktrees`, agents keep copies of whole projects, so `.claude` above it says nothing.
+        // In `.claude/worktrees` and the like, agents keep copies of whole projects, whose files
+        // are not guarded because of the directory above.
         let is_copy = below == "worktrees" && parts[at] != ".git";
         is_listed(DIRECTORIES, &parts[at]) && !is_copy || parts[at] == ".local" && below == "bin"
     };

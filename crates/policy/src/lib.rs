@@ -1,13 +1,13 @@
-//! The policy: calls that may run, by rules in Gemini CLI's format.
+//! The policy: decides which calls may run, by rules in Gemini CLI's format.
 //!
-//! Rules come from files ([`Policy::load`] knows where they are), from the lists of the
-//! settings, and from answers of a person. They are held against a call from the highest
-//! [`Tier`] and priority down, and the first that fits decides; where none does, what the
-//! tool does to the world decides. A line of shell is judged as a whole and command by
-//! command, and the strictest judgement counts. `docs/compatibility.md` tells where
-//! this differs from Gemini CLI.
+//! Rules come from files ([`Policy::load`] knows where they are), from the lists of the settings,
+//! and from answers of a person. They are tried on a call from the highest [`Tier`] and priority
+//! down, and the first that matches decides; if none does, the kind of the tool decides. A line of
+//! shell is judged as a whole and command by command, and the strictest verdict counts.
+//! `docs/compatibility.md` tells where this differs from Gemini CLI.
 //!
-//! Nothing is parsed or compiled where there are no rules.
+//! If there are no rules and the host itself asks its user, calls pass without being parsed, except
+//! in plan mode.
 //!
 //! [`approval`] has the one gate that every call passes: it asks the user where one must be asked,
 //! and keeps the answers.
@@ -79,20 +79,21 @@ use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// Where a rule comes from. A rule of a higher tier wins over any priority in a lower one.
+/// Where a rule comes from. A rule of a higher tier wins over a rule of a lower one, whatever their
+/// priorities.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tier {
-    /// The built-in rules.
+    /// Built-in rules.
     #[default]
     Default,
-    /// An extension. Its rules may only restrict.
+    /// Rules of an extension. They may only restrict.
     Extension,
-    /// The project, if it is trusted.
+    /// Rules of the project, if it is trusted.
     Workspace,
-    /// The user, including their settings.
+    /// Rules of the user, including those from their settings.
     User,
-    /// The administrator.
+    /// Rules of the administrator.
     Admin,
 }
 
@@ -110,7 +111,7 @@ pub enum Decision {
 }
 
 impl Tier {
-    /// Returns the name that is shown.
+    /// Returns the name of the tier, as it is shown to people.
     pub fn name(self) -> &'static str {
         match self {
             Tier::Default => "default",
@@ -123,7 +124,7 @@ impl Tier {
 }
 
 impl Decision {
-    /// Returns the name in policy files.
+    /// Returns the name of the decision, as it is written in policy files.
     pub fn name(self) -> &'static str {
         match self {
             Decision::Allow => "allow",
@@ -148,9 +149,9 @@ pub struct PolicyCall<'a> {
     pub renamed: &'a [(&'a str, &'a str)],
     /// What the MCP server says about its tool.
     pub annotations: Option<&'a Map<String, Value>>,
-    /// What the tool does to the world.
+    /// The kind of the tool: what it does to files, processes or the network.
     pub kind: Kind,
-    /// True for our own tool, false for another one with the same name.
+    /// True for a built-in tool, false for a foreign one, even if it has the same name.
     pub is_built_in: bool,
 }
 
@@ -191,7 +192,7 @@ pub fn is_built_in(name: &str) -> bool {
 pub struct Verdict {
     /// The rule that decided, in one line.
     pub rule: String,
-    /// The file with that rule; `None` for built-in rules and a person's answers.
+    /// The file with that rule; `None` for built-in rules, the command line and a person's answers.
     pub file: Option<PathBuf>,
     /// Where the rule comes from.
     pub tier: Tier,
@@ -202,11 +203,13 @@ pub struct Verdict {
     /// Reason for a model; empty if the call may simply run.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub reason: String,
-    /// True if a built-in rule decided, because no file, setting or person said anything.
+    /// True if the built-in default decided, because no rule matched. If the default is to ask, a
+    /// call runs without a question when its tool has nothing to confirm.
     #[serde(skip)]
     pub is_default: bool,
-    /// The shell line as it was understood. It runs instead of the written line, unless a person
-    /// has approved that one. `None` for other calls, and for lines that are not understood.
+    /// The shell line as it was understood and printed anew. It runs instead of the written line,
+    /// unless a person has approved that one. `None` for other calls, and for lines that are not
+    /// understood or were not parsed.
     #[serde(skip)]
     pub understood: Option<String>,
 }
@@ -235,8 +238,8 @@ pub struct Policy {
     rule_paths: Vec<PathBuf>,
     root: PathBuf,
     more_roots: Vec<PathBuf>,
-    /// Whether the project is trusted. It is determined only when a rule or command depends on it,
-    /// since that reads files.
+    /// Whether the project is trusted. This is found out only when a rule or command depends on it,
+    /// since it takes reading files.
     trust: ProjectTrust,
     /// `security.disableYoloMode`: yolo then means the default mode.
     forbids_yolo: bool,
@@ -253,7 +256,7 @@ pub struct PolicyFile {
     pub path: PathBuf,
     /// Where the file comes from.
     pub tier: Tier,
-    /// How many rules of this policy file are in force.
+    /// The number of rules read from the file, without those left out as faulty.
     pub rules: usize,
 }
 
@@ -264,8 +267,8 @@ struct Inquiry<'a> {
     interactive: bool,
 }
 
-/// Tools of Gemini CLI 0.61 that don't exist here. Rules about them are no mistakes, because Gemini
-/// CLI reads the same files.
+/// Tools of Gemini CLI 0.61, almost all of which don't exist here. Rules about them are no
+/// mistakes, because Gemini CLI reads the same files.
 const HOST_TOOLS: &str = "\
     activate_skill ask_user cli_help codebase_investigator complete_task enter_plan_mode \
     exit_plan_mode generalist get_internal_docs invoke_agent list_background_processes \
@@ -286,9 +289,9 @@ impl Policy {
         }
     }
 
-    /// Warns of each tool name in a rule that no tool has but that is similar to one in `known`. In
-    /// a project's own rules any unknown name is reported. A user's rules may be about tools of
-    /// other projects.
+    /// Warns of tool names in rules that are not those of a tool, but are similar to a name in
+    /// `known`. In a project's own rules any unknown name is reported; a user's rules may be about
+    /// tools of other projects.
     pub fn unknown_tools(&self, known: &[String]) -> Vec<Diagnostic> {
         let mut problems: Vec<Diagnostic> = Vec::new();
         for rule in &self.rules {
@@ -343,8 +346,8 @@ impl Policy {
         rules.flat_map(|rule| rule.tools.iter().map(String::as_str))
     }
 
-    /// Adds directories, other than the project's, in which tools may write. A program in them is
-    /// not trusted because of its name.
+    /// Adds directories, other than the project's, in which tools may write. A program that is
+    /// found there never counts as a harmless one of the same name.
     pub fn add_roots<'r>(&mut self, roots: impl Iterator<Item = &'r Path>) {
         self.more_roots.extend(roots.map(Path::to_owned));
     }
@@ -416,9 +419,9 @@ impl Policy {
         })
     }
 
-    /// Returns the arguments as text, once for each combination of old and new argument names,
-    /// because a rule's pattern may use any of them. Also returns whether an argument was given
-    /// under two names.
+    /// Returns the arguments as JSON, once for each combination of old and new argument names,
+    /// because the pattern of a rule may use any of them, and whether an argument was given under
+    /// two names. The list is empty if no rule has a pattern.
     fn texts(&self, call: &PolicyCall<'_>) -> (Vec<String>, bool) {
         let looks = |rule: &Rule| matches!(rule.condition, rule::Condition::Pattern(_));
         if !self.rules.iter().any(looks) {
@@ -474,8 +477,8 @@ impl Policy {
     }
 
     /// Adds a person's answer as a rule. It holds in the present mode and in modes that ask less,
-    /// and does not override rules of the user or the administrator. "All edits" covers more than
-    /// the person has seen, so it overrides no rule at all. Nothing is added if
+    /// and does not override rules of the user or the administrator. Consent to all edits covers
+    /// more than the person has seen, so it overrides no rule at all. Nothing is added if
     /// `security.disableAlwaysAllow` is set.
     pub fn grant(&mut self, agreed: SessionGrant<'_>, mode: Mode) {
         if self.keeps_no_answers {
@@ -541,7 +544,7 @@ pub enum SessionGrant<'a> {
 }
 
 impl SessionGrant<'_> {
-    /// Returns what is allowed, in the words of the question.
+    /// Returns what is allowed, in the words of the question to the person.
     pub fn words(self) -> &'static str {
         match self {
             SessionGrant::Programs { .. } => "these programs",

@@ -1,12 +1,13 @@
-//! Patches: a call of `apply_patch` changes many files, and each is judged as a change of its own.
+//! Judges calls of `apply_patch`, which may change many files: each change is judged by itself.
 
 use super::rule::{Condition, RuleSubject};
 use super::{Decision, Inquiry, Policy, PolicyCall, Verdict, defaults};
 use gemini_tools_builtin_tools::patch::{Change, FilePatch, parse};
 use serde_json::{Map, Value};
 
-/// Judges a call. A patch is judged by its own rules, by the kind of each of its changes, and by what restricts the
-/// same change by the tools for single files; the strictest verdict counts.
+/// Judges a call. A patch is judged by the rules for `apply_patch`, by the kind of each change in
+/// it, and by the rules that restrict `write_file` and `replace` for the same file; the strictest
+/// verdict counts.
 pub(super) fn judge(policy: &Policy, asked: Inquiry<'_>) -> Verdict {
     let verdict = policy.check_plain(asked);
     if !is_patch(asked.call) {
@@ -72,8 +73,8 @@ fn parsed(call: &PolicyCall<'_>) -> Option<Vec<FilePatch>> {
     given.next().is_none().then_some(patch)
 }
 
-/// Returns the verdict of the rule that applies if `tool` makes the same change of `file`, unless
-/// it allows that. `None` means that no rule restricts the change.
+/// Returns the verdict of the rule that would decide if `tool` made the same change of `file`.
+/// Returns `None` if that rule allows the change or there is none.
 fn restriction(
     policy: &Policy,
     asked: Inquiry<'_>,

@@ -7,8 +7,9 @@ use gemini_tools_shell::{Command, mentions};
 use serde_json::{Map, Value};
 use std::path::PathBuf;
 
-/// Other tool names that Gemini CLI's rules accept. Class names such as `ShellTool` are accepted in
-/// its old settings only, so a rule that allows does not match them.
+/// Aliases of tools that also count in a rule that allows, because Gemini CLI's rules accept them.
+/// Class names such as `ShellTool` are accepted in its old settings only, and here in rules that
+/// restrict.
 pub(super) const RENAMED: [&str; 1] = ["grep_search"];
 
 /// A rule from a policy file, the settings or a person's answer.
@@ -47,7 +48,7 @@ pub(super) enum Condition {
     None,
     Prefixes(Vec<String>),
     Pattern(Pattern),
-    /// Anything that the setting `tools.core` does not list.
+    /// Matches calls that no entry of the setting `tools.core` lists.
     NotListed(Vec<Entry>),
 }
 
@@ -93,8 +94,8 @@ pub(super) struct RuleSubject<'a> {
     /// The parsed command, if the text is exactly one.
     pub(super) command: Option<&'a Command>,
     pub(super) is_part: bool,
-    /// True if it can't be known what the text runs. Rules that restrict match then, rules that
-    /// allow don't.
+    /// True if it can't be known what the text runs. A rule that restricts by a prefix matches it
+    /// then, and one that allows a part of a line does not.
     pub(super) is_unknown: bool,
     pub(super) texts: &'a [String],
     /// True if an argument was given under two names. Only the tool knows which one counts, so a
@@ -154,14 +155,14 @@ impl Rule {
             }
         };
         let counts = |alias: &str| restricts || RENAMED.contains(&alias);
-        // If the own name of a discovered tool is taken, it is called by the name with the prefix.
-        // Rules that restrict the tool with the bare name restrict it as well.
+        // A discovered tool whose own name is taken is called by its name with this prefix. Rules
+        // that restrict the name without the prefix restrict the tool as well.
         let prefixed = || call.name.strip_prefix("discovered_tool_");
         is(call.name)
             || pattern == call.name
             || restricts && prefixed().is_some_and(is)
             || call.aliases.iter().any(|alias| counts(alias) && is(alias))
-            // `replace` of Gemini CLI corresponds to our `replace` and to our `smart_edit`.
+            // Gemini CLI's `replace` corresponds to both `replace` and `smart_edit`.
             || restricts && call.name == "smart_edit" && is("replace") && self.source.number.is_some()
     }
 
@@ -202,8 +203,8 @@ impl Entry {
     }
 }
 
-/// Returns true if a command begins with a prefix. Its words are compared if they are known. A line
-/// of several commands is compared as text; each of its commands is judged by itself as well.
+/// Returns true if a command begins with a prefix. The words are compared if they are known. A line
+/// of several commands is compared as text, since each command is also judged by itself.
 fn begins(prefix: &str, subject: &RuleSubject<'_>, is_sure: bool) -> bool {
     let Some(line) = subject.line else {
         return false;
@@ -260,8 +261,8 @@ impl Pattern {
         let Some(command) = subject.command else {
             return subject.is_unknown;
         };
-        // The command as the shell reads it: without quotes, with single spaces, without a
-        // directory.
+        // The command as the shell reads it, without quotes and with single spaces. It is tried
+        // with the directory of the program and without.
         let known: Vec<&str> = command.words.iter().map_while(Option::as_deref).collect();
         let is_known = known.len() == command.words.len();
         if let (PatternTarget::CommandsOf(first), Some(name)) = (&self.about, known.first())
@@ -287,9 +288,9 @@ impl Pattern {
     }
 }
 
-/// Returns true if `pattern` matches this tool. It is what follows `mcp_` in a name of the form
-/// `mcp_SERVER_TOOL`, and each half may be `*`. `is_like` decides about a `*` within the tool's
-/// name.
+/// Returns true if `pattern` matches the tool of the server. `pattern` is what follows `mcp_` in a
+/// rule's name of the form `mcp_SERVER_TOOL`, and each half may be `*`. `is_like` decides about a
+/// `*` within the tool's name.
 fn names_qualified(
     pattern: &str,
     server: &str,

@@ -1,9 +1,9 @@
-//! Commands that are known to be harmless, and commands that are known to be dangerous; both lists
-//! are those of Gemini CLI 0.61.
+//! Lists of commands that are known to be harmless and of commands that are known to be dangerous,
+//! as in Gemini CLI 0.61.
 //!
-//! Harmless commands need no approval, so this must be proved word by word: `programs` lists the
-//! program, its grammar accepts every argument, and `lookup` finds that nobody has put another
-//! program in its place.
+//! Harmless commands need no approval, so each word must be known to be harmless: `programs` lists
+//! the program, the grammar there accepts every argument, and `lookup` finds that nobody has put
+//! another program in its place.
 
 mod grammar;
 mod lookup;
@@ -16,8 +16,8 @@ const FIND_ACTS: &str = "\
     -delete -exec -execdir -fls -fprint -fprint0 -fprintf -ok -okdir";
 
 /// Returns true if a command, which must be all of its line, only reads the workspace. `understood`
-/// is the line as bash gets it. It runs in `root`; tools can write there and to the directories
-/// `more`.
+/// is the line as bash gets it. The command runs in `root`; tools can write there and to the
+/// directories `more`. `is_trusted` tells whether git may run in the project.
 pub(super) fn is_known_safe(
     command: &Command,
     understood: &str,
@@ -28,13 +28,13 @@ pub(super) fn is_known_safe(
     let Some(Some(name)) = command.words.first() else {
         return false;
     };
-    // The line must begin with the name: not with an assignment, and not with a quote.
+    // The line must begin with the plain name: neither with an assignment nor with a quote.
     if !command.text.trim_start().starts_with(name) {
         return false;
     }
     let args: Option<Vec<&str>> = command.words[1..].iter().map(Option::as_deref).collect();
-    // What a pattern becomes depends on the files that exist: an argument may be missing or be an
-    // option.
+    // What a pattern expands to depends on the files that exist: an argument may disappear or
+    // become an option.
     let args = args.filter(|_| !is_expanded(understood));
     let leaves = |path: &str| leaves(path, root);
     let prints_anything = programs::PRINT_ANYTHING.contains(&name.as_str());
@@ -100,8 +100,8 @@ fn leaves(path: &str, root: &Path) -> bool {
     !there.is_some_and(|there| there.starts_with(&own))
 }
 
-/// Returns true if a command deletes without asking, makes symbolic links, or lets `find` or `rg`
-/// do such things.
+/// Returns true if a command deletes without asking or makes symbolic links, or if it is a `find`
+/// or `rg` that may write files or start programs.
 pub(super) fn is_dangerous(command: &Command) -> bool {
     let words: Vec<&str> = command.words.iter().map_while(Option::as_deref).collect();
     let Some((_, args)) = words.split_first() else {

@@ -7,8 +7,7 @@ use super::{Decision, Mode, PolicyCall, Rule, Tier};
 use gemini_tools_settings::settings::{Scope, Settings};
 use std::path::PathBuf;
 
-/// Modes in which the lists of allowed tools and trusted servers count. Plan mode has its own
-/// rules.
+/// The modes in which trust in MCP servers and `mcp.allowed` count. Plan mode has its own rules.
 const BUT_FOR_PLANS: [Mode; 3] = [Mode::Default, Mode::AutoEdit, Mode::Yolo];
 
 pub(super) fn rules(settings: &Settings, allowed_tools: &[String]) -> Vec<Rule> {
@@ -53,7 +52,7 @@ pub(super) fn rules(settings: &Settings, allowed_tools: &[String]) -> Vec<Rule> 
     let trusted = mcp.servers.iter().filter(|(_, server)| server.trust);
     let trusted = trusted.map(|(name, _)| trusting.for_server(name));
     let list = list("mcp.allowed", Decision::Allow, 100);
-    // In a project that is not trusted this list can only take servers away.
+    // If a project that is not trusted sets this list, it can only take servers away.
     let is_restriction =
         settings.is_set_by("mcp.allowed", Scope::Project) && !settings.trust.is_trusted();
     let allowed = mcp.allowed.iter().flatten().filter(|_| !is_restriction);
@@ -96,8 +95,8 @@ impl Rule {
     fn for_entry(&self, entry: &str) -> Option<Self> {
         let Entry { tool, prefix } = Entry::parse(entry);
         let is_shell = is_shell(&tool);
-        // An entry with `discovered_tool_` may also mean a tool that has this prefix in its name,
-        // because its own name was taken.
+        // If the entry has the prefix `discovered_tool_`, it may mean the tool without it, or a
+        // tool whose name has the prefix because its own name was taken.
         let whole = entry.trim();
         let prefixed = (whole != tool && prefix.is_none()).then(|| whole.to_owned());
         let condition = match prefix {

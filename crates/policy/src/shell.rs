@@ -1,5 +1,5 @@
-//! The policy for lines of shell: judged as a whole, then each of their commands, and the strictest
-//! judgement decides.
+//! The policy for lines of shell: each line is judged as a whole, then each of its commands, and
+//! the strictest verdict decides.
 //!
 //! # How it works
 //!
@@ -7,24 +7,24 @@
 //! commands can't be known (`unresolved`). `check_analysed` then asks the rules in this order:
 //!
 //! 1. The whole line, as one call of the tool. If a rule denies it, that is the result.
-//! 2. What is built in: a command that deletes or links, and a redirection, need approval although
-//!    a rule allows the line, unless that rule looks at arguments (the former) or has
-//!    `allowRedirection` (the latter). So does a line that can't be parsed, or that runs nothing.
-//!    Modes that ask less (`autoEdit`, `yolo`) leave out some of this.
+//! 2. The built-in rules. A command that deletes or links needs approval although a rule allows the
+//!    line, unless that rule looks at arguments. A redirection does, unless the rule has
+//!    `allowRedirection`. So does a line that can't be parsed, or that runs nothing. Modes that ask
+//!    less (`autoEdit`, `yolo`) leave out some of this.
 //! 3. Each command by itself, with its text as the `command` argument, and each unresolved part. If
-//!    a rule denies one, the line is denied; if one needs approval, so does the line. For a rule by a
-//!    prefix that denies or asks, a command is also one that mentions the prefix in its words, and
-//!    so are the other texts of the line.
+//!    a rule denies one, the line is denied; if one needs approval, so does the line. A rule that
+//!    denies or asks by a prefix also matches where the words of the prefix are mentioned: anywhere
+//!    in a command, or in another text of the line, such as a here-document.
 //! 4. If the line would need approval, and nothing in steps 1 and 2 was about its arguments or a
-//!    deletion, the list of commands that are known to be harmless (`safe`): they need none.
+//!    deletion, the list of harmless commands (`safe`): they need no approval.
 //!
 //! No step turns a denial into anything else, and only step 4 turns a question into an allowance.
 //! An unresolved part is judged as a command of which nothing is known: rules that deny by a prefix
 //! apply, rules that allow by one don't. Where no rule can make a difference, in the mode `yolo`
 //! without rules, the line is not parsed.
 //!
-//! Matching a rule with a call is in `rule`, what applies without rules in `defaults`. What runs is
-//! not the line but [`Verdict::understood`], where there is one.
+//! `rule` matches a rule with a call, and `defaults` decides where no rule does. If the line is
+//! understood, it is [`Verdict::understood`] that runs, not the line as written.
 
 use super::rule::RuleSubject;
 use super::{Decision, Inquiry, Mode, Policy, PolicyCall, Rule, Verdict, defaults, safe, text};
@@ -42,7 +42,7 @@ pub(super) fn line_of<'a>(call: &PolicyCall<'a>) -> Option<&'a str> {
     line.flatten().filter(|line| !line.is_empty())
 }
 
-/// Returns true if the tool of this name runs lines of shell, of which each command is judged.
+/// Returns true if the tool of this name runs lines of shell, each command of which is judged.
 pub fn is_shell(tool: &str) -> bool {
     SHELL.contains(&tool)
 }
@@ -166,8 +166,8 @@ impl Policy {
         verdict: Verdict,
     ) -> Verdict {
         let Inquiry { call, mode, .. } = asked;
-        // Files of a project name programs that git starts. None of them may have been written
-        // without a person's approval.
+        // A project's files name programs that git starts. No file of the project may have been
+        // written without a person's approval.
         let trusts_git =
             || mode != Mode::AutoEdit && !self.edits_are_agreed && self.trust.is_trusted();
         let may_be_safe = verdict.decision == Decision::AskUser

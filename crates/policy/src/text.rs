@@ -1,5 +1,5 @@
-//! What Gemini CLI's rules match against, and how: arguments as one line of JSON, and regular
-//! expressions of JavaScript.
+//! The form of arguments that Gemini CLI's rules match, one line of JSON, and the regular
+//! expressions of JavaScript that they match it with.
 
 use fancy_regex::{Regex, RegexBuilder};
 use serde_json::{Map, Number, Value};
@@ -13,8 +13,8 @@ const BOUNDARY: &str = "(?:(?<=[0-9A-Za-z_])(?![0-9A-Za-z_])|(?<![0-9A-Za-z_])(?
 
 const NO_BOUNDARY: &str = "(?:(?<=[0-9A-Za-z_])(?=[0-9A-Za-z_])|(?<![0-9A-Za-z_])(?![0-9A-Za-z_]))";
 
-/// Returns arguments as JSON with sorted keys. NUL characters before and after each outermost pair
-/// let a pattern match a pair as a whole, since they occur nowhere else.
+/// Returns arguments as JSON with sorted keys. Before and after each pair of the outermost object
+/// is a NUL character, which occurs nowhere else, so that a pattern can match a pair as a whole.
 pub(super) fn stable_json(args: &Map<String, Value>) -> String {
     let mut out = String::new();
     object(args, "\0", &mut out);
@@ -23,7 +23,7 @@ pub(super) fn stable_json(args: &Map<String, Value>) -> String {
 
 fn object(map: &Map<String, Value>, mark: &str, out: &mut String) {
     let mut keys: Vec<&String> = map.keys().collect();
-    // JavaScript compares units of UTF-16.
+    // JavaScript sorts by UTF-16 code units.
     keys.sort_by(|a, b| a.encode_utf16().cmp(b.encode_utf16()));
     out.push('{');
     for (i, key) in keys.into_iter().enumerate() {
@@ -92,8 +92,9 @@ pub(super) fn is_refused(pattern: &str) -> bool {
     nested.is_ok_and(|nested| nested.is_match(pattern).unwrap_or(true))
 }
 
-/// Translates an expression into Rust's syntax. `\d` and `\w` mean ASCII only, braces that count
-/// nothing are literal, and some characters are special only in Rust's brackets.
+/// Translates an expression of JavaScript into Rust's syntax. `\d` and `\w` match ASCII only, a
+/// brace that is not part of a count is literal, and characters that only Rust treats as special
+/// within brackets are escaped.
 fn translated(pattern: &str) -> String {
     let mut out = String::with_capacity(pattern.len() + 16);
     let mut chars = pattern.char_indices().peekable();

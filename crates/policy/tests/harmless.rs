@@ -1,6 +1,6 @@
-//! Commands that run without a question: what is judged harmless is run by bash, and changes nothing,
-//! starts nothing and reads nothing outside. Each run has a seed of its own, which is printed;
-//! `GEMINI_TOOLS_SEED` repeats one, and `GEMINI_TOOLS_TRIALS` makes so many times as many lines.
+//! Runs commands that are judged harmless with bash, and checks that they change nothing, start
+//! nothing and read nothing outside. Each run has a seed of its own, which is printed;
+//! `GEMINI_TOOLS_SEED` repeats one, and `GEMINI_TOOLS_TRIALS` multiplies the number of lines.
 
 #![cfg(target_os = "linux")]
 
@@ -25,16 +25,16 @@ use tempfile::TempDir;
 /// Number of random lines for each program, times `GEMINI_TOOLS_TRIALS`.
 const LINES: usize = 80;
 
-/// A program that runs longer is ended, by `timeout`.
+/// The time in seconds after which `timeout` ends a program.
 const LIMIT: &str = "5";
 
-/// All programs of the list, and some that are not on it.
+/// All programs on the list of harmless ones, and some that are not on it.
 const PROGRAMS: &str = "\
     base64 cat cd cut echo expr false find grep head id ls nl numfmt paste pwd rev sed seq stat tac \
     tail tr true uname uniq wc which whoami sort date env hostname tee xargs git:branch git:diff \
     git:log git:show git:status git:config git:grep git:archive";
 
-/// Words that have got something past a list before, or that many programs take.
+/// Words that have once got something past the list, or that many programs take.
 const WORDS: &str = "\
     f|d/g|3p|l/secret|l|../out/secret|out|evil.sed|./evil|-|--|.|..|d|x|a|HEAD|1|5|+5|-5|10k|/dev/null|/etc/hostname|\
     -e1e ./evil|-ewmade|-fevil.sed|-e|-f|-i|-n|-o|-s|-E|-z|-w|-c|-d|-r|-R|-L|-H|-a|-l|-A|-u|-p|-P|-D|-T|-I|-nf|\
@@ -93,8 +93,8 @@ impl Place {
         bash
     }
 
-    /// All that is there: modes, times of change and content. The index of git is left out, because
-    /// git refreshes it when it reads.
+    /// Returns the mode, modification time and content of everything in the directory, except
+    /// `.git`.
     fn seen(&self) -> Seen {
         let mut seen = Seen::new();
         let mut left = vec![self.directory.path().to_owned()];
@@ -120,7 +120,7 @@ impl Place {
     }
 }
 
-/// Returns what bash is given for a line that runs without a question.
+/// Returns what bash is given for a line that runs without a question, or `None` for other lines.
 fn unasked(policy: &Policy, line: &str) -> Option<String> {
     let mut args = Map::new();
     args.insert("command".to_owned(), Value::from(line));
@@ -165,7 +165,7 @@ fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
-/// Returns a word as bash takes it.
+/// Returns a word for a line of bash, at random plain or in one of two kinds of quotes.
 fn written(word: &str, random: &mut Random) -> String {
     match random.below(8) {
         0 => word.to_owned(),
@@ -276,7 +276,7 @@ fn lines_of_every_day_run_without_a_question() {
         "git status --porcelain",
         "git branch -vv",
     ] {
-        // A program that is not there may be anything once it is.
+        // A program that is not installed could be any program once it is, so the user is asked.
         let is_there = !line.starts_with("git ") || has_git();
         assert_eq!(unasked(&policy, line).is_some(), is_there, "{line}");
     }

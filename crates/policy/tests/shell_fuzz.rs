@@ -1,6 +1,6 @@
 //! Random lines of shell, judged by the policy and then run by bash: a program that a rule denies,
 //! or that no rule allows, never runs. Each run has a seed of its own, which is printed;
-//! `GEMINI_TOOLS_SEED` repeats one, and `GEMINI_TOOLS_TRIALS` makes so many times as many lines.
+//! `GEMINI_TOOLS_SEED` repeats one, and `GEMINI_TOOLS_TRIALS` multiplies the number of lines.
 
 #![cfg(target_os = "linux")]
 
@@ -31,14 +31,14 @@ const LINES: usize = 25_000;
 /// A random line that runs longer is ended.
 const WAIT_LIMIT: Duration = Duration::from_secs(5);
 
-/// A line that is known to start the program has as long: some start a compiler or a virtual machine
-/// before, on a machine that may be busy.
+/// The limit for a line that is known to start the program. Some lines start a compiler or a
+/// virtual machine first, and the machine may be busy.
 const KNOWN_LIMIT: Duration = Duration::from_secs(120);
 
 const DENY: &str = "[[rule]]\ntoolName = \"run_shell_command\"\ncommandPrefix = [\"evil\"]\ndecision = \"deny\"\npriority = 900\n";
 const ALLOW: &str = "[[rule]]\ntoolName = \"run_shell_command\"\ncommandPrefix = [\"echo\", \"cat\", \":\"]\ndecision = \"allow\"\npriority = 900\nallowRedirection = true\n";
 
-/// A directory where lines run, with the program that tells that it ran.
+/// A directory where lines run, with the program `evil`, which creates a file when it runs.
 struct Place {
     directory: TempDir,
 }
@@ -48,8 +48,9 @@ impl Place {
         let directory = TempDir::new().expect("a directory");
         let place = Self { directory };
         fs::create_dir_all(place.work()).expect("a directory");
-        // Written by another process: a file that is open for writing here would be so in what another thread starts in
-        // that moment, and what is open for writing can't be run.
+        // Another process writes the file: if it were open for writing here, a process that another
+        // thread starts at that moment would inherit it, and a file that is open for writing can't
+        // be run.
         let evil = "printf '%s\\n' '#!/bin/sh' ': > \"$EVIL_RAN\"' > \"$1\" && chmod 755 \"$1\"";
         for file in [place.path("bin/evil"), place.work().join("evil")] {
             fs::create_dir_all(file.parent().expect("its directory")).expect("a directory");
@@ -68,7 +69,7 @@ impl Place {
         self.path("home/work")
     }
 
-    /// Bash as the tool starts it, without a terminal.
+    /// Returns the command for bash as the tool starts it, without a terminal.
     fn bash(&self, line: &str) -> Command {
         let mut bash = Command::new("bash");
         bash.args(["--norc", "--noprofile", "-c", "--", line])
@@ -88,12 +89,12 @@ impl Place {
         bash
     }
 
-    /// Runs a line as the tool does, until it ends or the program has run. Returns true if the
-    /// program has run.
+    /// Runs a line as the tool does, until it ends, `limit` has passed or the program has run.
+    /// Returns true if the program has run.
     fn runs(&self, line: &str, limit: Duration) -> bool {
         let mark = self.path("ran");
         let _ = fs::remove_file(&mark);
-        // What another line has left could be a script for this one.
+        // A file that another line has left could be a script for this one.
         for entry in fs::read_dir(self.work()).expect("a directory").flatten() {
             let path = entry.path();
             if path.is_dir() {
@@ -102,8 +103,8 @@ impl Place {
                 let _ = fs::remove_file(path);
             }
         }
-        // A file to read, which runs the program if it is taken for a number. It is not a valid
-        // script, because scripts that a line runs by their names are not judged.
+        // A file for lines to read. If its content is evaluated as a number, it runs the program.
+        // It is not a valid script, because scripts that a line runs by their names are not judged.
         fs::write(self.work().join("f"), "a[$(evil)] )\n").expect("a file");
         let mut bash = self.bash(line);
         let Ok(mut child) = bash.spawn() else {
@@ -122,9 +123,9 @@ impl Place {
     }
 }
 
-/// Has this thread, and what it starts, write below the directories for temporary files and to a few
-/// devices only: a random line may name any file, and the tests may run as root. Where the kernel
-/// has no Landlock, nothing is confined.
+/// Restricts this thread and the processes that it starts to writing below the directories for
+/// temporary files and to a few devices: a random line may name any file, and the tests may run as
+/// root. If the kernel has no Landlock, nothing is restricted.
 fn confine() -> Result<(), RulesetError> {
     let all = AccessFs::from_write(ABI::V3);
     let temporary = [std::env::temp_dir(), "/tmp".into()];
@@ -144,7 +145,7 @@ fn confine() -> Result<(), RulesetError> {
     Ok(())
 }
 
-/// A policy and how it is asked.
+/// A policy, and the mode in which it judges lines.
 struct Judge {
     name: &'static str,
     policy: Policy,
@@ -175,7 +176,7 @@ impl Judge {
         Self { name, policy, mode }
     }
 
-    /// Returns the line that would run without a question.
+    /// Returns what bash would be given without a question, or `None` if there would be one.
     fn lets_run(&self, line: &str) -> Option<String> {
         let mut args = Map::new();
         args.insert("command".to_owned(), Value::from(line));
@@ -204,7 +205,7 @@ fn no_program_that_is_denied_or_not_allowed_runs() {
     let seed = number("GEMINI_TOOLS_SEED").unwrap_or(now.as_secs() ^ u64::from(now.subsec_nanos()));
     let _ = writeln!(std::io::stderr(), "shell_fuzz: GEMINI_TOOLS_SEED={seed}");
     let (tried, run) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    // More than there are processors, because each waits for bash, and for some lines until the limit.
+    // More threads than processors, because each waits for bash, for some lines until the limit.
     let threads = 3 * std::thread::available_parallelism().map_or(1, usize::from);
     let failures: Vec<String> = std::thread::scope(|scope| {
         let (tried, run) = (&tried, &run);
@@ -239,7 +240,7 @@ fn no_program_that_is_denied_or_not_allowed_runs() {
     );
 }
 
-/// Lines by which bash runs the program, each in a way that has been overlooked before.
+/// Lines with which bash runs the program, each in a way that the policy once overlooked.
 const ROUNDABOUT: &[&str] = &[
     "echo evil > >(bash); wait; sleep 0.2",
     "exec <<< evil; bash",
@@ -477,8 +478,8 @@ fn ways_round_a_rule_that_denies_end_in_a_refusal() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Lines that carry a script to a shell; `~` stands for what is between two of its words, and `evil` for
-/// the name.
+/// Lines that pass a script to a shell, each with the separators of commands that are tried in the
+/// place of `~`.
 const CARRIERS: &[(&str, &[&str])] = &[
     ("printf ':~evil~' > s.sh; sh s.sh", C_ESCAPES),
     ("printf \":~evil\" > s.sh; env sh ./s.sh", C_ESCAPES),
@@ -522,7 +523,7 @@ const CARRIERS: &[(&str, &[&str])] = &[
     ("echo 'e\\vil' > s.sh; sh s.sh", &[""]),
 ];
 
-/// What is between two commands, as `printf` and `echo -e` know it.
+/// Separators of two commands, as escapes that `printf` and `echo -e` know.
 const C_ESCAPES: &[&str] = &["\\n", "\\012", "\\x0a", "\\n\\t", "\\x0A", "\\n ", "\\n\\n"];
 
 #[test]
@@ -545,7 +546,8 @@ fn a_name_that_stands_in_a_line_is_denied_whatever_carries_it() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Lines whose last byte of a letter and a backslash some charset reads as one character.
+/// Lines in which some charset reads the last byte of a letter and the backslash behind it as one
+/// character.
 const BEYOND_ASCII: &[&str] = &[
     "echo \"中\\$(evil)$x\"",
     "echo \"$x\u{ff5e}\\$(evil)\"",
@@ -565,7 +567,7 @@ fn no_charset_reads_a_printed_line_otherwise() {
         (charset, localedef.arg(locales.join(charset)).spawn())
     });
     for (charset, localedef) in made {
-        // It complains of characters that the charset has not, and makes the locale.
+        // `localedef` complains of characters that the charset lacks, but makes the locale.
         let _ = localedef.and_then(|mut localedef| localedef.wait());
         let runs = |line: &str| {
             let _ = fs::remove_file(place.path("ran"));
@@ -587,7 +589,7 @@ fn no_charset_reads_a_printed_line_otherwise() {
     }
 }
 
-/// Programs of these lines that not every machine has.
+/// Programs in the lines above that not every machine has.
 const OPTIONAL: &[&str] = &[
     "gcc", "gdb", "git", "gpgtar", "jshell", "json_pp", "make", "node", "npm", "npx", "perl",
     "prove", "python3", "scp", "script", "sftp", "sqlite3", "vim", "vimdiff", "wget", "zip",
@@ -692,7 +694,7 @@ fn what_is_understood_does_what_was_written() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Lines that people and models write.
+/// Ordinary lines, such as people and models write.
 const EVERY_DAY: &[&str] = &[
     "cargo build --release && cargo test --workspace -- --nocapture",
     "VERSION=$(node -p \"require('./package.json').version\")",
@@ -771,8 +773,9 @@ const EVERY_DAY: &[&str] = &[
     "vim --version && emacs --version",
 ];
 
-/// Programs of the random lines that are given code of their own. A rule that denies finds a name in
-/// it that is written as it is, and none that the code composes: `sed '1e ev*il'`.
+/// Programs in the random lines that get code as an argument. A rule that denies a program finds
+/// its name in the code only if it is written out there, and not if the code composes it: `sed '1e
+/// ev*il'`.
 const CODE: &[&str] = &["awk", "perl", "python3", "sed", "tar"];
 
 fn fuzz(random: &mut Random, count: usize, tried: &AtomicUsize, run: &AtomicUsize) -> Vec<String> {
@@ -801,8 +804,8 @@ fn fuzz(random: &mut Random, count: usize, tried: &AtomicUsize, run: &AtomicUsiz
             continue;
         };
         run.fetch_add(1, Ordering::Relaxed);
-        // What a command leaves in the background may be late: it counts for its own line only
-        // where it runs again.
+        // A process that an earlier line left in the background may run the program late, so a line
+        // has failed only if the program runs twice.
         if place.runs(text, WAIT_LIMIT) && place.runs(text, WAIT_LIMIT) {
             let is_in_code = text
                 .split(|c: char| !c.is_alphanumeric())

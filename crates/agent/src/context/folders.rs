@@ -39,8 +39,7 @@ pub(super) fn structure(workspace: &Workspace) -> String {
     text
 }
 
-/// Lists up to `limit` paths below a root, breadth first, so that the cut falls on the deepest
-/// ones.
+/// Lists up to `limit` paths below a root, breadth first, so that the deepest ones are cut off.
 fn list(workspace: &Workspace, root: &WorkspacePath, limit: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut queue = VecDeque::from([root.clone()]);
@@ -83,7 +82,7 @@ fn shown_entries(
 ) -> Vec<DirectoryEntry> {
     entries.retain(|e| match e.ignored {
         None => true,
-        // Of what git ignores, directories are listed all the same: the model should know that
+        // Directories that git ignores are listed, but not entered: the model should know that
         // there is a `target` or `build`.
         Some(IgnoreSource::Git) => e.is_dir,
         Some(IgnoreSource::Gemini) => false,

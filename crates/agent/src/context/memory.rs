@@ -3,8 +3,9 @@
 //! The order is from the general to the specific: the user's file first, then those from the
 //! project's root down to the current directory. Later text can refine earlier text. The layout is
 //! Gemini CLI's. A project's file is read only from within the project, so that a link in it can't
-//! make the model read another file; the user's own file may be a link, as such files often are.
-//! `@path` is replaced by that file's text; if it can't be read, by a comment with the reason.
+//! make the model read another file; the user's own file may be a link, as such files often are. An
+//! import, `@path`, is replaced by that file's text, or by a comment that says why the file can't
+//! be read.
 
 use crate::at_paths::without_punctuation;
 use gemini_tools_core::text::visible;

@@ -3,7 +3,7 @@
 //! A script is a YAML (or JSON) file with a list of turns. Each turn is the API's answer to one
 //! request: text and calls, or a fault. A call may state what its tool is expected to answer. A
 //! [`Recorder`] writes such a file during a run with a real model, and a [`ScriptPlayer`] plays
-//! one. The tools really run, and pass the same gate as in any run.
+//! one. The tools really run, and the policy judges their calls as in any run.
 //!
 //! A script provides the bytes of HTTP responses (in `gemini-tools-net`), not parsed messages, so
 //! that refusals, broken streams and malformed JSON run through the same code as real ones.
@@ -112,7 +112,7 @@ impl ModelScript {
     ///
     /// # Errors
     ///
-    /// As [`ModelScript::read`].
+    /// Returns the errors of [`ModelScript::read`].
     pub fn read_from(
         name: &Path,
         source: impl Read,
@@ -260,8 +260,8 @@ impl Turn {
         is_wrong.then(|| format!("repeat is a number from 1 to {MAX_REPEAT}."))
     }
 
-    /// Applies `change` to each text that may contain a path. Expected answers are left alone: they
-    /// are compared with the placeholders still in them.
+    /// Applies `change` to each text that may contain a path, except the whole `answer` of an
+    /// expectation, which is compared with the placeholders still in it.
     fn change_texts(&mut self, change: &dyn Fn(&str) -> String) {
         for text in [&mut self.thought, &mut self.text, &mut self.message] {
             *text = text.as_deref().map(change);
@@ -274,8 +274,8 @@ impl Turn {
         }
     }
 
-    /// Builds the API's response for this turn. `calls` numbers the calls of the whole script; the
-    /// ids that the model's calls get are derived from it.
+    /// Builds the API's response for this turn. `calls` counts the calls of the script so far; the
+    /// ids of this turn's calls are derived from it.
     ///
     /// # Errors
     ///

@@ -2,8 +2,8 @@
 //!
 //! In a recorded script, the project's directory is `{{workspace}}` and the home directory
 //! `{{home}}`. The script can thus be played in another checkout, and does not reveal the user's
-//! name. If a text itself contains such a placeholder, an equals sign is inserted each time it is
-//! recorded: `{{=workspace}}` stands for the text `{{workspace}}`.
+//! name. If a text itself contains such a placeholder, recording inserts an equals sign into it:
+//! `{{=workspace}}` stands for the text `{{workspace}}`.
 
 use regex::{Captures, Regex};
 use serde_json::{Map, Value};
@@ -65,7 +65,8 @@ impl ScriptPlaces {
         own
     }
 
-    /// Replaces placeholders by paths. One without a directory on this machine is left as it is.
+    /// Replaces placeholders by paths. A placeholder for a directory that this run does not have is
+    /// left as it is.
     pub fn found(&self, text: &str) -> String {
         let path = |name: &Captures<'_>| {
             if let Some(fewer) = name[1].strip_prefix('=') {

@@ -59,7 +59,7 @@ impl ScriptPlayer {
     ///
     /// # Errors
     ///
-    /// Returns an error that names each call that was answered otherwise.
+    /// Returns an error that names each call whose result differs.
     pub fn check(&self, calls: &[ToolCall]) -> Result<(), SessionError> {
         let mut state = self.state();
         let first = state.calls_before + 1;
@@ -93,7 +93,7 @@ impl ScriptPlayer {
         )))
     }
 
-    /// Ends the run.
+    /// Checks, at the end of the run, that all turns were played.
     ///
     /// # Errors
     ///

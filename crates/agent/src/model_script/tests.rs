@@ -1,4 +1,4 @@
-//! Scripts that are read, and mistakes in them.
+//! Tests of reading scripts, and of the messages about mistakes in them.
 
 use super::{ModelScript, parse};
 use serde_json::{Value, json};

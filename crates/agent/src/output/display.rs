@@ -1,5 +1,5 @@
-//! What a tool shows people instead of its answer: the forms of `returnDisplay` that Gemini CLI
-//! knows, made ready for a terminal and a page.
+//! Converts what a tool shows people instead of its answer (`returnDisplay`) for a terminal or a
+//! page, in each form that Gemini CLI knows.
 
 use gemini_tools_core::text::{counted, one_line};
 use gemini_tools_core::tool::Display;

@@ -1,4 +1,4 @@
-//! A single JSON document at the end, as from `gemini --output-format json`.
+//! A single JSON document at the end of the session, as from `gemini --output-format json`.
 
 use super::Sink;
 use super::metrics::metrics;
@@ -9,7 +9,7 @@ use std::io::Write;
 
 const MAX_WARNINGS: usize = 100;
 
-/// Writes the model's final text, the statistics and the error.
+/// Writes the model's final text, the statistics, the warnings and the error.
 ///
 /// Like Gemini CLI, it leaves out text that precedes calls: the response is the text of the last
 /// turn that has any.

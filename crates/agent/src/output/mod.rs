@@ -1,4 +1,4 @@
-//! Observers that show a session: the model's text, what goes on beside it, and the two JSON formats.
+//! Observers that show a session: the model's text, the progress, and two JSON formats.
 //!
 //! Each writes to the writer it is given. [`TextOutput`], [`JsonOutput`] and [`StreamJsonOutput`]
 //! are meant for standard output, [`ProgressOutput`] and [`NotesOutput`] for standard error; a

@@ -13,7 +13,7 @@ use std::time::SystemTime;
 
 const UNKNOWN_TYPE: &str = "TOOL_EXECUTION_ERROR";
 
-/// Writes a line for each event.
+/// Writes a line for each event for which Gemini CLI has a type of line, and for each thought.
 #[derive(Debug)]
 pub struct StreamJsonOutput<W> {
     sink: Sink<W>,

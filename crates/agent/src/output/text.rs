@@ -1,4 +1,4 @@
-//! The model's text.
+//! Output of the model's text alone.
 
 use super::{Sink, escape_controls};
 use crate::event::{Observer, SessionEvent};

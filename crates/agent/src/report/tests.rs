@@ -1,4 +1,4 @@
-//! The session that a page holds, and that nothing of it is markup.
+//! Tests that a page contains the session, and that none of its text counts as markup.
 
 use super::{ALL_BYTES, CALL_BYTES, ENTRY_BYTES, HtmlReport};
 use crate::call::{CallOutcome, CallState, ToolCall};

@@ -1,4 +1,4 @@
-//! Telemetry to files and pipes, and switched off.
+//! Tests of telemetry to files and pipes, and of switching it off.
 
 use super::{Telemetry, TelemetryConfig};
 use crate::call::CallOutcome;

@@ -8,8 +8,9 @@ use std::collections::BTreeMap;
 /// followed by the list of sources.
 ///
 /// The API gives positions as byte offsets into the UTF-8 text of one part. An offset inside a
-/// character is moved after it. The API also quotes the passage; if the text at the offset differs
-/// from the quote, and the quote occurs exactly once, the mark goes there.
+/// character is moved to the character's end. The API also quotes the passage; if the text at the
+/// offset differs from the quote, and the quote occurs exactly once, the number is put after that
+/// occurrence.
 pub fn cited(response: &GenerateContentResponse) -> String {
     let mut text = response.text();
     let grounding = response.grounding();
@@ -80,8 +81,8 @@ fn places(
     found
 }
 
-/// Returns the byte offset of a part within the joined text, and its length. Thoughts are not part
-/// of that text.
+/// Returns the byte offset of the part `index` within the joined text, and its length. Thoughts are
+/// left out of that text.
 fn part_at(parts: &[Part], index: usize) -> Option<(usize, usize)> {
     let length = |part: &Part| match (part.thought, &part.text) {
         (Some(true), _) | (_, None) => 0,

@@ -66,7 +66,8 @@ pub struct Attempt<'a> {
     pub call: ModelCall,
     /// The error, if there is no answer or only a part of it.
     pub error: Option<&'a ApiError>,
-    /// The time until the next attempt, if there will be one after a wait.
+    /// How long the client means to wait before the next attempt; `None` if there is none, or if it
+    /// follows at once with a new access token.
     pub wait: Option<Duration>,
 }
 
@@ -101,8 +102,8 @@ impl ResponseTotals {
 }
 
 impl GeminiClient {
-    /// Creates a client for a credential. The process writes no core dump from now on, since it
-    /// would contain the credential.
+    /// Creates a client for a credential. On Linux, the process writes no core dump from now on,
+    /// since it would contain the credential.
     pub fn new(credentials: Credentials) -> Self {
         #[cfg(target_os = "linux")]
         let _ =
@@ -138,7 +139,7 @@ impl GeminiClient {
     ///
     /// # Errors
     ///
-    /// As [`Credentials::find`].
+    /// Returns the errors of [`Credentials::find`].
     pub fn from_environment(home: Option<&Path>) -> Result<Option<Self>, ApiError> {
         let env = |name: &str| std::env::var(name).ok();
         Ok(Credentials::find(&env, home)?.map(Self::new))
@@ -193,13 +194,14 @@ impl GeminiClient {
         })
     }
 
-    /// Requests an answer in pieces (`streamGenerateContent`). Each is passed to `on_piece` as it
-    /// arrives, which may end the stream. A broken stream is retried only if no piece was passed
-    /// on, since a retry would repeat them. `on_attempt` is told of each attempt.
+    /// Requests an answer in pieces (`streamGenerateContent`). Each piece is passed to `on_piece`
+    /// as it arrives, which may end the stream. A broken stream is retried only if no piece was
+    /// passed on, since a retry would repeat the pieces. `on_attempt` is told of each attempt.
     ///
     /// # Errors
     ///
-    /// As [`GeminiClient::generate`]; `Broken` if a stream broke after pieces were handed out.
+    /// Returns the errors of [`GeminiClient::generate`], and `Broken` if a stream broke after
+    /// pieces were passed on.
     pub fn stream(
         &mut self,
         model: &str,
@@ -227,7 +229,7 @@ impl GeminiClient {
     ///
     /// # Errors
     ///
-    /// As [`GeminiClient::generate`].
+    /// Returns the errors of [`GeminiClient::generate`].
     pub fn count_tokens(
         &mut self,
         model: &str,

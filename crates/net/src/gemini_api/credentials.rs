@@ -52,8 +52,8 @@ pub struct Credentials {
     service: Service,
     pub(super) token: AccessToken,
     base: Url,
-    /// The Google Cloud project that is billed for the quota, if it differs from the credential's
-    /// own.
+    /// The Google Cloud project that is billed for the quota; `None` if it is the credential's own
+    /// project.
     quota_project: Option<String>,
 }
 
@@ -107,13 +107,15 @@ impl Variables<'_> {
 
 impl Credentials {
     /// Finds the credential in the environment and the files below `home`. The method is the one
-    /// selected in the user's settings (`security.auth.selectedType`), otherwise the first that is
-    /// configured, in Gemini CLI's order. Returns `None` if there is no credential at all.
+    /// that the user's settings select (`security.auth.selectedType`) if it has a credential,
+    /// otherwise the first that is configured, in Gemini CLI's order. Returns `None` if there is no
+    /// credential at all.
     ///
     /// # Errors
     ///
-    /// Returns an error if a method is selected but its variables are missing, or if a base address
-    /// is malformed.
+    /// Returns an error if Vertex AI is selected, or `GOOGLE_GENAI_USE_GCA` is set, and there is no
+    /// credential for it, or if a base address or the file of Google's default credentials is
+    /// malformed.
     pub fn find(
         env: &dyn Fn(&str) -> Option<String>,
         home: Option<&Path>,

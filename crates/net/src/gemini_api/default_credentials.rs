@@ -1,7 +1,7 @@
 //! Finds Google's Application Default Credentials.
 //!
 //! The order is Google's: the file that `GOOGLE_APPLICATION_CREDENTIALS` names, the file that
-//! `gcloud auth application-default login` writes, the metadata server of a machine of Google's.
+//! `gcloud auth application-default login` writes, the metadata server of a Google Cloud machine.
 //! See <https://google.aip.dev/auth/4110>.
 
 use super::credentials::Variables;
@@ -135,8 +135,8 @@ fn read(path: &Path, vars: &Variables<'_>) -> Result<DefaultCredentials, ApiErro
     })
 }
 
-/// Adds the default token server to a credential file without one, in its nested credentials too,
-/// and checks that its addresses are safe and its source is supported.
+/// Sets the default token server in a credential file that names none, and in its nested
+/// credentials. Checks that the addresses in it are safe and that its source is supported.
 fn complete(file: &mut Value, token_url: &str) -> Result<(), String> {
     let Some(fields) = file.as_object_mut() else {
         return Err("it is not an object".to_owned());

@@ -40,7 +40,7 @@ pub enum ApiErrorKind {
     BadResponse,
     /// A stream broke off after parts of it were passed on, so that it can't be retried.
     Broken,
-    /// No answer came.
+    /// The API was not reached, or its answer broke off before any part of it was passed on.
     Network,
     /// A script replaces the API, and has no answer for this request.
     NotRecorded,
@@ -63,7 +63,7 @@ pub struct ApiError {
     pub message: String,
     /// Advice to the user.
     pub hint: Option<String>,
-    /// The time after which the API asks for a retry.
+    /// How long the API asks the client to wait before a retry; `None` if it does not say.
     pub retry_after: Option<Duration>,
     /// Set if the same request may succeed later, so that a retry makes sense.
     pub(super) is_transient: bool,

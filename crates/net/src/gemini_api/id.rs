@@ -3,9 +3,9 @@
 use std::hash::{BuildHasher, RandomState};
 use std::time::SystemTime;
 
-/// Returns a random UUID of version 4. It identifies, but is not a secret: it is derived from the
-/// keys of the standard library's hasher, which the kernel supplies, and not from a generator for
-/// cryptography.
+/// Returns a random UUID of version 4. It must not serve as a secret: it is derived from the keys
+/// of the standard library's hasher, which the kernel supplies, and not from a cryptographic
+/// generator.
 pub fn unique_id() -> String {
     let number = || RandomState::new().hash_one(SystemTime::now());
     let (a, b) = (number(), number());

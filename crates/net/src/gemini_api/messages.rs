@@ -53,7 +53,7 @@ const BLOCK_REASONS: [&str; 6] = [
 /// A web page that an answer is based on.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WebSource {
-    /// The address.
+    /// The address of the page.
     #[serde(default, deserialize_with = "null_is_default")]
     pub uri: String,
     /// The page's title, often the site's name.
@@ -82,7 +82,7 @@ pub struct Segment {
     pub start_index: usize,
     /// The offset after the last byte.
     pub end_index: usize,
-    /// The text itself.
+    /// The text of the passage.
     pub text: String,
 }
 
@@ -101,7 +101,7 @@ pub struct GroundingSupport {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct GroundingMetadata {
-    /// The sources.
+    /// The sources that the answer is based on.
     #[serde(deserialize_with = "null_is_default")]
     pub grounding_chunks: Vec<GroundingChunk>,
     /// Passages of the answer with their sources.
@@ -109,7 +109,7 @@ pub struct GroundingMetadata {
     pub grounding_supports: Vec<GroundingSupport>,
 }
 
-/// The outcome of reading a page.
+/// The outcome of the API's reading of a page.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct UrlMetadata {
@@ -125,7 +125,7 @@ pub struct UrlMetadata {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct UrlContextMetadata {
-    /// Outcome for each page.
+    /// The outcome for each page.
     #[serde(deserialize_with = "null_is_default")]
     pub url_metadata: Vec<UrlMetadata>,
 }

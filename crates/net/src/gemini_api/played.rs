@@ -16,11 +16,11 @@ const NO_SECRET_BYTES: usize = 3;
 /// A method of the API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ApiMethod {
-    /// A whole answer.
+    /// Returns a whole answer.
     GenerateContent,
-    /// An answer in pieces.
+    /// Returns an answer in pieces.
     StreamGenerateContent,
-    /// The number of tokens.
+    /// Returns the number of tokens of a conversation.
     CountTokens,
 }
 
@@ -42,11 +42,11 @@ pub struct PlayedAnswer {
     pub status: u16,
     /// The value of the header `Retry-After`; `None` for a response without it.
     pub retry_after: Option<String>,
-    /// The body.
+    /// The body of the response.
     pub body: String,
 }
 
-/// Returns the next response in the API's place, or an error if there is none.
+/// A function that returns the next response instead of the API, or an error if there is none.
 pub type AnswerSource = Box<dyn FnMut(ApiMethod) -> Result<PlayedAnswer, ApiError> + Send>;
 
 impl PlayedAnswer {

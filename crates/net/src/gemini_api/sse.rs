@@ -9,7 +9,7 @@ use thiserror::Error;
 
 const MAX_EVENT_BYTES: usize = gemini_tools_core::json::MAX_WITH_MEDIA_BYTES;
 
-/// An event of the stream is too large, perhaps without end.
+/// The error for an event of the stream that is too large, perhaps endless.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("an event of the stream has more than {MAX_EVENT_BYTES} bytes")]
 pub struct SseError;

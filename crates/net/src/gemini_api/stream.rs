@@ -23,7 +23,8 @@ const CONTENT_LIMIT: Duration = Duration::from_secs(300);
 /// # fn main() -> Result<(), ApiError> {
 /// let mut stream = ResponseStream::new(false);
 /// let mut said = String::new();
-/// let body = b"data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"Hi\"}]},\"finishReason\":\"STOP\"}]}\n\n";
+/// let body = b"data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"Hi\"}]},\
+///     \"finishReason\":\"STOP\"}]}\n\n";
 /// for half in body.chunks(40) {
 ///     let _ = stream.push(half, &mut |response| {
 ///         said.push_str(&response.text());
@@ -58,8 +59,8 @@ impl ResponseStream {
         }
     }
 
-    /// Parses the next bytes, and passes the responses that they complete to `on_piece`. If that
-    /// breaks, the stream has ended and nothing must be pushed any more.
+    /// Parses the next bytes, and passes the responses that they complete to `on_piece`. If
+    /// `on_piece` breaks, the stream has ended and nothing must be pushed any more.
     ///
     /// # Errors
     ///

@@ -1,10 +1,10 @@
 //! OAuth access tokens, and how each kind of Google credential obtains them.
 //!
-//! - An authorized user's refresh token is exchanged for one (RFC 6749, section 6).
+//! - An authorized user's refresh token is exchanged for an access token (RFC 6749, section 6).
 //! - A service account signs an assertion, which is exchanged (RFC 7523).
 //! - An external account's own token is exchanged at the Security Token Service (RFC 8693).
-//! - For an impersonated service account, one is requested with the token of another source.
-//! - The metadata server of a Google Cloud machine returns one.
+//! - A token of another source is used to request one for an impersonated service account.
+//! - The metadata server of a Google Cloud machine is asked for one.
 
 use super::credentials::SecretText;
 use super::error::{ApiError, ApiErrorKind};
@@ -38,7 +38,8 @@ const MAX_ANSWER_BYTES: usize = 1024 * 1024;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct AccessToken {
-    /// How to obtain the next token; `None` for a key or token that the user has set directly.
+    /// How to obtain the next token; `None` for a key or token that the user has set directly, and
+    /// for a log-in without a refresh token.
     pub(super) source: Option<TokenSource>,
     pub(super) current: Option<IssuedToken>,
     pub(super) login_file: Option<PathBuf>,
@@ -249,8 +250,8 @@ pub(super) struct TokenClient<'a> {
 }
 
 impl TokenClient<'_> {
-    /// Requests a token for the service account at `url`, with the rights of `token` to impersonate
-    /// it.
+    /// Requests a token for the service account that `url` stands for. `token` is of an account
+    /// that may impersonate it.
     pub(super) fn impersonate(
         &mut self,
         url: &Url,

@@ -190,8 +190,8 @@ fn html_text(source: &str, page: &Page, cancel: &Cancellation) -> Result<PageTex
 }
 
 /// Parses a page on a thread of its own, with a large stack. Returns `None` if the parser panics or
-/// takes too long, or the call ends; the thread can't be stopped and is abandoned. Only one parser
-/// runs at a time, because each needs much memory.
+/// takes too long, or the call ends; a thread that still runs can't be stopped and is abandoned.
+/// Apart from abandoned threads only one parser runs at a time, because each needs much memory.
 fn take_apart(
     parse: impl FnOnce() -> PageText + Send + 'static,
     cancel: &Cancellation,

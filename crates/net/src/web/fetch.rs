@@ -143,7 +143,7 @@ fn read_body(body: &mut Body<'_>, limit: usize) -> Result<(Vec<u8>, Option<Strin
     let cut = match body.read_into(&mut bytes, limit) {
         Ok(false) => None,
         Ok(true) => Some(format!("only its first {limit} bytes were read")),
-        // What came is better than nothing, unless the caller no longer waits for it.
+        // The part that arrived is better than nothing, unless the call was cancelled.
         Err(e) if !bytes.is_empty() && !matches!(e, NetError::Cancelled) => {
             let why = match e {
                 NetError::OutOfTime => "took too long".to_owned(),

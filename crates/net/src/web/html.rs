@@ -17,12 +17,13 @@ const AROUND: &str = "nav, header, footer, aside, form, dialog, [role=\"navigati
 const BLOCKS: &str = "dl, dt, dd, details, summary, address, fieldset, legend, label, figure, \
     figcaption, hgroup, center, optgroup, option";
 
-/// Elements that the Markdown converter would drop. Within the main content they are kept, as `div`
-/// elements; around it, those of [`AROUND`] have been removed before.
+/// Elements that the Markdown converter would drop. They are renamed to `div`, so that the main
+/// content keeps them. On a page that does not mark its main content, those of [`AROUND`] are
+/// removed before.
 const SECTIONS: &str = "nav, header, footer, aside, form, dialog, search";
 
-/// What Readability finds is used only if it has at least this share of the page's words. On pages
-/// that consist of lists, tables or references it often finds just a fragment.
+/// What Readability finds is used only if it has at least this share of the page's letters and
+/// digits. On pages that consist of lists, tables or references it often finds just a fragment.
 const MIN_SHARE: f64 = 0.4;
 
 /// Replaces [`MIN_SHARE`] for a page that declares itself an article: its comments and teasers of
@@ -89,8 +90,8 @@ pub(super) fn to_markdown(source: &str, url: &Url) -> PageText {
 /// after its `<`. The contents of scripts and styles are skipped.
 struct Tags<'s> {
     rest: &'s str,
-    /// Elements whose content is not markup. One is removed when no end tag of it is left, so that
-    /// the search is not repeated for each further start tag.
+    /// The names of elements whose content is not markup. A name is removed when the source has no
+    /// further end tag of it, so that the search for one is not repeated for each start tag.
     opaque: Vec<&'static str>,
 }
 
@@ -176,8 +177,8 @@ fn article(html: &str, url: &Url) -> Option<Article> {
     (!markdown.is_empty()).then_some(Article { markdown, words })
 }
 
-/// Counts letters and digits, as a measure of length. Markup and URLs are excluded, which would
-/// make lists of links look long.
+/// Counts letters and digits, as a measure of length that ignores markup and URLs: these would make
+/// lists of links look long.
 fn count_words(text: &str) -> usize {
     text.chars().filter(|c| c.is_alphanumeric()).count()
 }

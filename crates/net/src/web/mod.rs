@@ -1,9 +1,9 @@
-//! The tasks of built-in tools that need the network: fetching pages, Google Search, and a model
-//! that corrects edits.
+//! The tasks of built-in tools that need the network: fetching pages, searching with Google, and
+//! asking a model to correct edits.
 //!
-//! `gemini-tools-builtin-tools` declares the tools, checks their arguments, and sends what is to be
-//! done as a [`WebTask`]. `call_tool` has it done by another executable (`serve_tools --connect`),
-//! so that it stays small and opens no socket itself; a program that uses the library can use
+//! `gemini-tools-builtin-tools` declares the tools, checks their arguments, and sends the work as a
+//! [`WebTask`]. `call_tool` leaves it to another executable (`serve_tools --connect`), so that
+//! `call_tool` stays small and opens no socket itself; a program that uses the library can use
 //! [`InProcess`].
 //!
 //! # Example
@@ -12,7 +12,7 @@
 //! use gemini_tools_core::tool::{Context, ErrorKind};
 //! use gemini_tools_process::network::wire::{FetchTask, WebAnswer, WebTask};
 //!
-//! // Only what the user has allowed is reached besides public addresses.
+//! // Other than public addresses, only those that the user has allowed are reached.
 //! let task = WebTask::Fetch(FetchTask {
 //!     prompt: "Read http://127.0.0.1/".to_owned(),
 //!     urls: vec!["http://127.0.0.1/".to_owned()],

@@ -89,8 +89,9 @@ impl Call<'_> {
         };
         let mut left = self.urls.clone();
         let mut answer = None;
-        // The prompt is sent to the API as it is. It must therefore not make the API fetch
-        // addresses that only the local network knows, nor contain a password.
+        // The API gets the prompt as it is and fetches the addresses in it. It is therefore not
+        // asked if one of them is known only to the local network or is unusable, for example
+        // because of a password.
         let is_public = self.task.unusable.is_empty() && !self.urls.iter().any(is_local);
         if is_public && let Some(own) = &mut model {
             match own.ask(
@@ -348,9 +349,8 @@ struct UnreadPages {
     is_held_back: bool,
 }
 
-/// Returns the pages that the API reports as not read. If it reports on some pages, a page that is
-/// missing counts as read: the API reports addresses after redirects, so it may be there under
-/// another name.
+/// Returns the pages that the API reports as not read. A page that it does not report on counts as
+/// read: the API reports addresses after redirects, so the page may be there under another name.
 fn find_unread(response: &GenerateContentResponse, asked: &[Url]) -> UnreadPages {
     let mut found = UnreadPages {
         urls: Vec::new(),
@@ -391,7 +391,8 @@ fn find_unread(response: &GenerateContentResponse, asked: &[Url]) -> UnreadPages
     found
 }
 
-/// Returns the API's answer with its sources, unless it could read none of the pages.
+/// Returns the API's answer with its sources, unless it is empty or the API reports that it could
+/// read none of the pages.
 fn usable_answer(response: &GenerateContentResponse) -> Option<String> {
     let pages = response.url_metadata();
     let has_read = pages.is_empty() || pages.iter().any(|p| p.url_retrieval_status == SUCCESS);

@@ -18,8 +18,8 @@ use gemini_tools_core::tool::{Cancellation, ConfirmationDetails, ServerTool};
 use serde_json::{Map, Value};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// How often a call is judged: once, and again after each edit by a person. Without a limit an
-/// editor that always changes something would go on for ever.
+/// The most times that a call is judged: once at first, and again after each edit by a person.
+/// Without a limit an editor that always changes something would go on for ever.
 const MAX_CHANGES: usize = 20;
 
 /// A call awaiting a policy decision.
@@ -43,8 +43,8 @@ pub trait GatedCall {
     /// Returns what is wrong with them. The call ends with this error.
     fn validate(&self) -> Result<(), Self::Error>;
 
-    /// Returns what the call would do, and the question for a person. It is called only if one can
-    /// be asked. The gate sets [`Explanation::is_for_once`] itself.
+    /// Returns what the call would do, and the question for a person. It is called only if a person
+    /// can be asked. The gate sets [`Explanation::is_for_once`] itself.
     ///
     /// # Errors
     ///
@@ -78,17 +78,18 @@ pub struct ArgumentChange {
 pub struct Pass {
     /// True if a person has approved this very call.
     pub is_by_person: bool,
-    /// The shell line as it was understood, which must run in place of the written one. `None` if a
-    /// person approved the line as written, and for calls without such a line.
+    /// The shell line as it was understood and printed anew, which must run in place of the written
+    /// one. `None` if the line runs as written, because a person approved it or nothing is judged,
+    /// and for calls without a line.
     pub line: Option<String>,
 }
 
 /// Why a call may not run.
 #[derive(Debug)]
 pub enum GateError<E> {
-    /// A rule denies it.
+    /// A rule denies the call.
     Denied(Verdict),
-    /// A rule wants a person to be asked, but there is no answer.
+    /// A person must be asked, but there is no answer.
     NoAnswer(Verdict),
     /// A person declined.
     No {
@@ -98,7 +99,7 @@ pub enum GateError<E> {
     /// The call can't be shown completely, so nobody can approve it. Holds the reason, for the
     /// model.
     NotShown(String),
-    /// A person has edited it too often.
+    /// A person has edited the arguments too often.
     ChangedTooOften,
     /// The call was cancelled before it began.
     Cancelled,
@@ -155,8 +156,8 @@ impl Gate {
         self.mode == Mode::Plan || self.policy().heeds_annotations()
     }
 
-    /// Returns why no call may run at all, if a policy file can't be read. It allows stopping
-    /// early; [`Gate::pass`] would deny every call.
+    /// Returns why no call may run at all, if a policy file can't be read. A caller can stop early
+    /// then, since [`Gate::pass`] would deny every call.
     pub fn obstacle(&self) -> Option<String> {
         self.policy().obstacle()
     }
@@ -221,9 +222,10 @@ impl Gate {
         Err(GateError::ChangedTooOften)
     }
 
-    /// Returns the error for a call that the policy refuses. If only a user to ask is missing, the
-    /// model is told first what is wrong with the arguments. `validate` is used for that and not
-    /// `explain`, which reads files, so that its errors would reveal what exists.
+    /// Returns the error for a call that the policy refuses. If the call would be asked about if
+    /// there were a person to ask, the model is told first what is wrong with the arguments.
+    /// `validate` finds that out and not `explain`, which reads files: its errors would reveal what
+    /// exists.
     fn refusal<C: GatedCall>(
         &self,
         candidate: &C,
@@ -239,7 +241,7 @@ impl Gate {
             .map_or(refusal, GateError::Failed)
     }
 
-    /// Decides a default "ask" from the tool's own confirmation.
+    /// Settles a question that only the built-in default asks, by the tool's own confirmation.
     fn by_explanation<C: GatedCall>(
         &self,
         candidate: &C,
@@ -253,7 +255,8 @@ impl Gate {
         match &explanation.confirmation {
             // A tool that has nothing to ask runs, since no rule wants a question.
             None => Ok(ByRules::Passes(Pass::default())),
-            // Only the explanation names the MCP server, so its rules have not been looked at yet.
+            // Only the explanation names the MCP server, so the rules about that server have not
+            // been applied yet.
             Some(ConfirmationDetails::Mcp {
                 server_name,
                 tool_name,

@@ -15,7 +15,7 @@ pub struct Explanation {
     pub locations: Vec<Location>,
     /// What a person has to agree to; `None` if the tool has nothing to ask.
     pub confirmation: Option<ConfirmationDetails>,
-    /// True if a yes can only be for this call. No other answer is offered then.
+    /// True if a yes can only be for this call. Answers that allow more calls are not offered then.
     pub is_for_once: bool,
 }
 
@@ -24,7 +24,8 @@ pub struct Explanation {
 pub enum ApprovalReply {
     /// Yes, this time.
     Once,
-    /// Yes, also to calls like it: to all commands of these programs, or to all edits.
+    /// Yes, also to calls like it: to all commands of the same programs, to all edits, or else to
+    /// all calls of the tool.
     Always,
     /// Yes, also to all other calls of the tool.
     AlwaysTool,
@@ -42,7 +43,7 @@ pub enum ApprovalReply {
 }
 
 impl ApprovalReply {
-    /// Returns which other calls the answer allows, or `None` if it allows none.
+    /// Returns which later calls the answer allows as well, or `None` if it allows none.
     pub fn grant<'a>(
         &self,
         tool: &'a str,
@@ -56,8 +57,8 @@ impl ApprovalReply {
             (ApprovalReply::Always, Some(ConfirmationDetails::Exec { root_commands, .. }))
                 if policy::is_shell(tool) =>
             {
-                // Without the names of its programs, the command could only be allowed together
-                // with all others.
+                // If the names of its programs are not known, the command could only be allowed
+                // together with all other commands.
                 (!root_commands.is_empty()).then_some(SessionGrant::Programs {
                     tool,
                     programs: root_commands,

@@ -1,4 +1,4 @@
-//! The gate, tested with a call and a list of answers.
+//! Tests of the gate, with a call and a list of answers.
 
 use super::{
     ApprovalReply, ArgumentChange, Explanation, Gate, GateError, GatedCall, MAX_CHANGES, Pass,
@@ -123,7 +123,7 @@ fn policy(rules: &[&str]) -> Policy {
     Policy::from_texts(&files, &Settings::default(), Path::new("/"))
 }
 
-/// Returns `rule` or `person` if the call passes, by whom, and else the reason.
+/// Returns `rule` or `person`, whichever lets the call pass, or else the reason of the refusal.
 fn outcome(gate: &Gate, asked: &mut ScriptedCall) -> &'static str {
     match gate.pass(asked) {
         Ok(Pass { is_by_person, .. }) => ["rule", "person"][usize::from(is_by_person)],

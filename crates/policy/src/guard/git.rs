@@ -1,8 +1,8 @@
 //! Programs that git starts: hooks, filters, drivers and helpers in its configuration.
 //!
-//! For a file, the configuration of each repository around it counts, and the user's own; included
-//! files are not read. A program without a slash is looked up in `PATH` and is not a file of the
-//! project.
+//! A file is held against the configuration of each repository that contains it, and against the
+//! user's own; included configuration files are not read. A program without a slash is looked up in
+//! `PATH` and is not a file of the project.
 
 use super::started::{end, words};
 use gemini_tools_workspace::file_owner::FileOwner;
@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 
 const MAX_BYTES: u64 = 1024 * 1024;
 
-/// Last parts of the keys, in lower case, whose value names a program or an included file. Every
-/// key of the section `alias` counts as well.
+/// The last parts, in lower case, of the keys whose value names a program or an included file.
+/// Every key of the section `alias` counts as well.
 const NAMES: &str = "\
     askpass clean cmd command defaultkeycommand difffilter driver editor external fsmonitor helper packobjectshook \
     pager path process program smudge sshcommand textconv";
@@ -65,7 +65,8 @@ fn repository(top: &Path) -> Vec<PathBuf> {
 }
 
 fn read(path: &Path) -> Option<String> {
-    // Whoever owns the file: what it says can only make more files guarded.
+    // The file is read as one of the user's, also through links out of the project: its content can
+    // only make more files guarded.
     let bytes = FileOwner::Users.beginning(path, MAX_BYTES).ok()??;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -1,4 +1,5 @@
-//! Links in guarded directories. A file elsewhere that such a link leads to is guarded too.
+//! Finds links in the directories that are guarded by their name. A file elsewhere that such a link
+//! leads to is guarded too.
 
 use super::DIRECTORIES;
 use std::path::{Path, PathBuf};
@@ -7,8 +8,8 @@ const MAX_ENTRIES: usize = 500;
 
 const MAX_DEPTH: usize = 3;
 
-/// Directories with many files, in which links may lead anywhere. Such a directory may be a link
-/// itself, but links in it are not looked at.
+/// Directories with many files, in which links may lead anywhere. If such a directory is itself a
+/// link, its target is guarded, but links in it are not looked at.
 const NOT_LOOKED_INTO: [&str; 5] = [".cargo", ".config", ".git", ".ssh", ".yarn"];
 
 pub(super) fn targets(root: &Path, home: Option<&Path>) -> Vec<PathBuf> {

@@ -1,9 +1,9 @@
 //! Programs that configurations start: servers, hooks, discovery commands, tasks and a user's own
 //! tools.
 //!
-//! The formats differ by host, but all use a few keys for this. Any word in the value of such a key
-//! guards the file with that path. Only the last components of the path are compared, because a
-//! variable may stand before them.
+//! The formats differ by host, but all name programs under a few keys. Each word in the value of
+//! such a key guards the file with that path. Only the last components of the path are compared,
+//! because a variable may stand before them.
 
 use gemini_tools_settings::settings::jsonc;
 use gemini_tools_workspace::file_owner::FileOwner;

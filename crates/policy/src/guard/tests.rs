@@ -103,7 +103,7 @@ fn a_path_is_taken_in_all_ways_in_which_it_may_be_written() {
         "~/.bashrc",
         "${HOME}/.gemini/x",
         ".gemini\\x",
-        // Answers show bytes of names that are not plain text in this form.
+        // Tools show the bytes of names that are not plain text in this form, and accept it.
         "t\\x{c3}\\x{a9}/x.sh",
         // Our tools remove `l/..` from the text of a path, without following the link `l`.
         "l/../t/x",

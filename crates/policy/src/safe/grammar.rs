@@ -5,9 +5,10 @@
 ///
 /// Options are written as manual pages have them: `-n` and `--lines` take no value, `-n=number` and
 /// `--lines=number` take one, `-U[=number]` takes one only if it is attached, and `-NUMBER` stands
-/// for `-20`. Names of options count only in full: a beginning may stand for another option.
+/// for options such as `-20`. Names of options must be complete: an abbreviation may stand for
+/// another option.
 ///
-/// Values and operands are of these kinds; words with `|` between them stand for themselves.
+/// Values and operands are of these kinds; in `a|b`, each of the words is one of the values.
 ///
 /// | Kind | |
 /// |---|---|
@@ -37,7 +38,8 @@ struct Reader<'a> {
     grammar: &'a Grammar,
     left: std::slice::Iter<'a, &'a str>,
     leaves: &'a dyn Fn(&str) -> bool,
-    /// True if an option such as `-e` has given what is the first operand otherwise.
+    /// True if an option such as `-e` has given the pattern or script that is otherwise the first
+    /// operand.
     has_first: bool,
     /// True after the first operand. Some programs then take no more options, so a word that looks
     /// like one may be a file, and must not lead out of the workspace.
@@ -71,8 +73,8 @@ impl Grammar {
         reader.are_operands(&operands)
     }
 
-    /// Returns true for a covered expression of `find`. Its options come after the paths, have
-    /// names of several letters, and always take the next word as their value.
+    /// Returns true if the grammar covers an expression of `find`. Its options come after the
+    /// paths, have names of several letters, and take a value from the next word only.
     pub(super) fn accepts_expression(&self, args: &[&str], leaves: &dyn Fn(&str) -> bool) -> bool {
         let is_path = |arg: &&&str| !arg.starts_with('-') && !["(", ")", "!", ","].contains(*arg);
         let paths = args.iter().take_while(is_path).count();
@@ -185,7 +187,7 @@ impl Reader<'_> {
             "mode" => text
                 .bytes()
                 .all(|b| b"01234567ugoarwxXst=+-/,".contains(&b)),
-            // In old programs, a word that begins with a plus is an option, such as `+5`.
+            // In old programs, a word such as `+5` is an option.
             "file" => !text.starts_with('+') && !(self.leaves)(text),
             "script" => only_chooses_lines(text),
             "format" => is_plain_format(text),
@@ -207,7 +209,7 @@ fn is_number(text: &str) -> bool {
 }
 
 /// Returns true if a script of sed only has the commands `p`, `d`, `q` and `=`, each with at most
-/// two addresses: `1,20p`, `/^fn/,/^}/p`, `$!d`. Others can write files or run programs.
+/// two addresses: `1,20p`, `/^fn/,/^}/p`, `$!d`. Other commands can write files or run programs.
 fn only_chooses_lines(script: &str) -> bool {
     let mut rest = script;
     loop {
@@ -260,8 +262,8 @@ fn behind_address(script: &str) -> Option<&str> {
     (first > 0).then_some(rest)
 }
 
-/// Returns true for a format of git that only prints what a commit or branch is. `%G?` and
-/// `%(signature)` make git run gpg, and `%(describe)` another git.
+/// Returns true for a format of git with which git starts no program. `%G?` and `%(signature)` make
+/// it run gpg, and `%(describe)` another git.
 fn is_plain_format(format: &str) -> bool {
     const NAMES: &str = "\
         HEAD authordate authoremail authorname body committerdate committeremail committername \

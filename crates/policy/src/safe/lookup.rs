@@ -1,6 +1,6 @@
-//! Which file a program's name stands for. A command counts as harmless only if nobody can have put
-//! another program in its place: every directory that is searched before it must be out of reach of
-//! tools and of other users.
+//! Checks which file a program's name stands for. A command counts as harmless only if no other
+//! program can have been put in its place: no directory that is searched before it may be
+//! world-writable, or one in which tools write.
 
 use gemini_tools_process::command::is_program;
 use std::ffi::{OsStr, OsString};
@@ -22,8 +22,9 @@ const CODE: [&str; 3] = ["DYLD_INSERT_LIBRARIES", "LD_AUDIT", "LD_PRELOAD"];
 
 const MAX_LINKS: usize = 40;
 
-/// Returns true if bash and the named program are the user's own and load nobody else's code.
-/// `roots` are the directories in which tools write.
+/// Returns true if bash and the named program, and the code that they load, are in directories that
+/// are neither world-writable nor below `roots`, in which tools write. `name` is `None` for a
+/// builtin of bash.
 pub(super) fn is_the_users<'r>(name: Option<&str>, roots: impl Iterator<Item = &'r Path>) -> bool {
     let roots: Vec<PathBuf> = roots
         .filter_map(|root| fs::canonicalize(root).ok())
@@ -49,8 +50,8 @@ pub(super) fn is_the_users<'r>(name: Option<&str>, roots: impl Iterator<Item = &
         && name.is_none_or(|name| is_found_first(name, &path, &roots))
 }
 
-/// Returns true if every directory of `PATH` up to the program is out of others' reach. For git it
-/// must be all of `PATH`, because git starts other programs.
+/// Returns true if [`is_fixed`] holds in each directory of `PATH` up to the program. For git it
+/// must hold in all of `PATH`, because git starts other programs.
 fn is_found_first(name: &str, path: &OsStr, roots: &[PathBuf]) -> bool {
     let mut is_found = false;
     for directory in std::env::split_paths(path) {
@@ -66,9 +67,9 @@ fn is_found_first(name: &str, path: &OsStr, roots: &[PathBuf]) -> bool {
     is_found
 }
 
-/// Returns true if nobody else can replace the file: no directory on the way to it, or on the way
-/// of its links, is one where a tool or everyone may write. A file that does not exist must not be
-/// creatable either.
+/// Returns true if no directory on the way to the file, or on the way of its links, is below
+/// `roots` or world-writable, so that neither a tool nor just any user can replace it. A file that
+/// does not exist must not be creatable either.
 fn is_fixed(file: &Path, roots: &[PathBuf]) -> bool {
     let parts = |path: &Path| {
         let parts = path.components().filter(|part| *part != Component::RootDir);
@@ -111,8 +112,9 @@ fn is_fixed(file: &Path, roots: &[PathBuf]) -> bool {
     !roots.iter().any(|root| at.starts_with(root))
 }
 
-/// Returns true if only the user or root can replace an entry of the directory. In a sticky
-/// directory only the entry's owner can.
+/// Returns true if the directory is not world-writable, or if it is sticky and the entry is the
+/// user's or root's: in a sticky directory only the owner of an entry can replace it. The
+/// directory's owner and group are not looked at.
 fn keeps(directory: &fs::Metadata, entry: Option<&fs::Metadata>) -> bool {
     const STICKY: u32 = 0o1000;
     const BY_OTHERS: u32 = 0o002;

@@ -1,9 +1,10 @@
-//! The programs that do nothing but print what is in the workspace, each with the arguments with which
-//! it does: a list that Gemini CLI 0.61 has, without what GNU, BSD and busybox take in different ways.
+//! The programs that only print what is in the workspace, each with the arguments with which it
+//! does nothing else. The programs are those on a list of Gemini CLI 0.61, the arguments those that
+//! GNU, BSD and busybox understand in the same way.
 //!
-//! Not among the options is what follows links out of the workspace (`grep -R`, `ls -L`), what takes
-//! names of files from a file (`--files0-from`), what goes on for ever (`tail -f`), and what one
-//! system takes for a flag and another for an option with a value (`ls -I`, `ls -w`, `base64 -i`).
+//! Left out are options that follow links out of the workspace (`grep -R`, `ls -L`), read names of
+//! files from a file (`--files0-from`) or go on for ever (`tail -f`), and options that are a flag
+//! on one system and take a value on another (`ls -I`, `ls -w`, `base64 -i`).
 
 use super::grammar::Grammar;
 
@@ -45,8 +46,8 @@ const COMMITS: &str = "\
     --regexp-ignore-case --remotes[=text] --reverse --since=text --skip=number --source \
     --tags[=text] --topo-order --until=text";
 
-/// The commands of git that only read. git starts programs that a repository's settings name, so
-/// these also need a trusted folder.
+/// The commands of git that only read. They also need a trusted project, because git starts
+/// programs that a repository's settings name.
 pub(super) const GIT: [Grammar; 5] = [
     Grammar {
         name: "branch",
@@ -226,7 +227,7 @@ pub(super) const PROGRAMS: [Grammar; 25] = [
             --kernel-version --machine --nodename --operating-system --processor"],
         operands: "",
     },
-    // `uniq` writes to a second file, so only one is listed.
+    // A second operand is the file that `uniq` writes, so only one is accepted.
     Grammar {
         name: "uniq",
         options: &["\

@@ -1,4 +1,4 @@
-//! Which memory files are read, what they import, and what is kept out.
+//! Tests which memory files are read, what they import, and what is left out.
 
 use super::super::tests::Place;
 use super::{Memory, memory, relative};

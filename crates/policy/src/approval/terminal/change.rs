@@ -134,7 +134,7 @@ fn from_json(question: &ApprovalQuestion<'_>, edited: &str) -> EditOutcome {
     if args == *question.args {
         return EditOutcome::Unchanged("Nothing was changed.");
     }
-    // Only lines of a text that goes into a file are counted.
+    // Only the lines of texts that go into a file are counted.
     let (added, removed) = ["content", "new_string"]
         .iter()
         .filter_map(|key| {

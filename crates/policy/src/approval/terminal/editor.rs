@@ -1,4 +1,4 @@
-//! The user's editor, on a file in a private directory that is removed afterwards.
+//! Runs the user's editor on a file in a private directory that is removed afterwards.
 
 use gemini_tools_process::log::new_file;
 use gemini_tools_process::tty::Tty;
@@ -41,7 +41,8 @@ impl Draft {
             .skip(name.chars().count().saturating_sub(MAX_NAME_CHARS))
             .map(|c| if c == '/' || c.is_control() { '_' } else { c })
             .collect();
-        // The prefix keeps editors from obeying the file, as they obey `.dir-locals.el`.
+        // The prefix keeps editors from obeying the file as a configuration, such as
+        // `.dir-locals.el`.
         let file = directory.path().join(format!("proposed-{name}"));
         new_file(&file)?.write_all(text.as_bytes())?;
         Ok(Self {
@@ -51,7 +52,8 @@ impl Draft {
     }
 
     pub(super) fn edit(&self, editor: &OsStr, tty: &Tty) -> io::Result<ExitStatus> {
-        // Restores the terminal's modes, which an editor that dies does not.
+        // When this is dropped, the terminal's modes are restored, which an editor that dies does
+        // not do.
         let _kept = tty.keep()?;
         let [input, output, errors] = tty.streams()?;
         gemini_tools_process::program::editor(editor, &self.file)

@@ -1,4 +1,4 @@
-//! Asks a person on the controlling terminal, wherever the standard streams lead.
+//! Asks a person on the controlling terminal, even if the standard streams are redirected.
 //!
 //! `show` formats the question, `tty` reads keys, `editor` starts the user's editor, and `change`
 //! makes a new call from the edited text.
@@ -29,7 +29,7 @@ use tty::KeyPress;
 #[derive(Debug)]
 pub struct TerminalPrompt {
     tty: Tty,
-    /// The editor, as words for a shell to which the file is appended.
+    /// The editor as a command line for a shell, to which the path of the file is appended.
     pub editor: OsString,
     shows_colours: bool,
     /// True if there will be no later calls, so that answers for them are not offered.
@@ -37,7 +37,7 @@ pub struct TerminalPrompt {
     /// Ends the session. A question that is waiting then counts as answered with
     /// [`ApprovalReply::Stop`].
     pub cancel: Cancellation,
-    /// Signal handlers, which must leave Ctrl-C to the editor while it runs.
+    /// Signal handlers that must ignore Ctrl-C while the editor runs; `None` if there are none.
     pub signals: Option<Arc<Signals>>,
 }
 
@@ -49,8 +49,8 @@ enum Choice {
 }
 
 impl TerminalPrompt {
-    /// Opens the controlling terminal. Returns `None` if there is none. The editor comes from
-    /// `VISUAL` or `EDITOR`, and [`ColourChoice`] decides about colours.
+    /// Opens the controlling terminal. Returns `None` if there is none. The editor is `VISUAL`,
+    /// `EDITOR` or `vi`, and [`ColourChoice`] decides about colours.
     pub fn open() -> Option<Self> {
         Some(Self {
             editor: editor::from_environment(),
@@ -178,8 +178,8 @@ impl ApprovalPrompt for TerminalPrompt {
     }
 }
 
-/// Returns the meaning of a key, only if the line of keys offers it. Capital letters have none, so
-/// that nobody answers by mistake.
+/// Returns the meaning of a key, or `None` if it has none for this question. Capital letters have
+/// none, so that nobody answers by mistake.
 fn choice(byte: u8, question: &ApprovalQuestion<'_>, is_cut: bool) -> Option<Choice> {
     Some(match byte {
         b'y' => Choice::Answer(ApprovalReply::Once, "yes"),

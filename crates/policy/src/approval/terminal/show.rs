@@ -86,16 +86,16 @@ impl PromptPage {
             .split('\n')
             .collect();
         let is_empty = |line: &str| line.chars().all(is_blank);
-        // Lines to show, with their colours and the number of lines of the text that each stands
-        // for.
+        // The lines to show, each with its colour and with the number of lines of `text` that it
+        // stands for.
         let mut shown: Vec<(String, Option<&str>, usize)> = Vec::new();
         for run in lines.chunk_by(|a, b| is_empty(a) == is_empty(b)) {
             if is_empty(run[0]) && run.len() > MAX_BLANK_LINES {
                 let note = format!("… {} blank lines …", run.len());
                 shown.push((note, Some(DIM), run.len()));
             } else {
-                // `colour` is called for all lines, because a line's colour may depend on the lines
-                // before.
+                // `colour` is also called for lines that are hidden below, because the colour of a
+                // line may depend on the lines before it.
                 shown.extend(run.iter().map(|line| ((*line).to_owned(), colour(line), 1)));
             }
         }
@@ -133,8 +133,8 @@ impl PromptPage {
         });
     }
 
-    /// Shows the question below the tool's name. What runs comes first, so that no description can
-    /// push it out of sight.
+    /// Shows the question below the tool's name. A command comes before its description, so that no
+    /// description can push it out of sight.
     fn body(&mut self, question: &ApprovalQuestion<'_>) {
         let confirmation = question.explanation.confirmation.as_ref();
         let description = question.explanation.description.trim();
@@ -144,7 +144,7 @@ impl PromptPage {
             }
             return self.details(question, confirmation);
         };
-        // The description begins with the command, which is shown already.
+        // The description usually begins with the command, which is shown already.
         let quoted = format!("`{}`", command.trim());
         let rest = description.strip_prefix(&*quoted).unwrap_or(description);
         let rest = if rest == command { "" } else { rest };
@@ -288,7 +288,7 @@ pub(super) fn keys(question: &ApprovalQuestion<'_>, is_cut: bool) -> String {
     if let Some(what) = always {
         line.push_str(&format!("  [a]lways ({what})"));
     }
-    // If "always" is for this tool, the answer would be the same.
+    // If "always" means this tool, "tool always" would be the same answer.
     if !question.explanation.is_for_once && always != Some("this tool") {
         line.push_str("  [t]ool always");
     }

@@ -1,4 +1,4 @@
-//! The asker on a pseudo-terminal, where the test is the person.
+//! Tests of [`TerminalPrompt`] on a pseudo-terminal, at which the test plays the person.
 
 use super::TerminalPrompt;
 use crate::approval::{ApprovalPrompt, ApprovalQuestion, ApprovalReply, Explanation};
@@ -210,7 +210,7 @@ fn keys_that_mean_nothing_are_ignored() {
             "{keys:?}"
         );
     }
-    // Nothing can be always agreed to where no program is known.
+    // Without a known program, there is nothing that "always" could allow.
     let unknown = Some(exec("$x", &[]));
     let reply = answered_of("run_shell_command", unknown, b"an");
     assert_eq!(reply, Some(ApprovalReply::No));
@@ -236,7 +236,7 @@ fn the_letters_of_an_escape_sequence_are_no_answer() {
 fn what_was_typed_before_the_question_is_no_answer() {
     let (mut person, tty) = seat();
     person.types(b"y\n");
-    // The terminal's echo: the key has come.
+    // The terminal has echoed the key, so it has arrived.
     person.sees("y");
     let asking = std::thread::spawn(|| {
         TerminalPrompt::on(tty).ask(&call("t", json!({})).asked(&explained(None)))

@@ -1,4 +1,4 @@
-//! Reads single keys from a terminal, and restores its modes however that ends.
+//! Reads single keys from a terminal, and restores its modes afterwards, also after an error.
 
 use super::TerminalPrompt;
 use gemini_tools_process::tty::WAIT;
@@ -12,7 +12,8 @@ pub(super) enum KeyPress<T> {
 }
 
 impl TerminalPrompt {
-    /// Shows a line of keys and waits for one of them.
+    /// Shows `line`, which lists the keys, and waits for a key that has a meaning. Ctrl-C and the
+    /// end of the session count as `Stop`, and Ctrl-D as `End`.
     ///
     /// # Errors
     ///
@@ -33,8 +34,8 @@ impl TerminalPrompt {
             let count = match self.tty.read(&mut buffer) {
                 Ok(count) => count,
                 Err(e) => {
-                    // When the terminal disappears with its session, the signal that says so comes
-                    // a moment later.
+                    // If the terminal is gone because its session has ended, the signal that
+                    // cancels this process may come a moment later.
                     std::thread::sleep(WAIT);
                     let is_over = self.cancel.interruption().is_some();
                     return if is_over { Ok(KeyPress::Stop) } else { Err(e) };
@@ -44,7 +45,7 @@ impl TerminalPrompt {
                 match byte {
                     CTRL_C => return Ok(KeyPress::Stop),
                     CTRL_D => return Ok(KeyPress::End),
-                    // The letters of an arrow key are not an answer.
+                    // An arrow key sends ESC and letters, which are not an answer.
                     ESCAPE => break,
                     byte => {
                         if let Some(known) = meaning(byte) {
