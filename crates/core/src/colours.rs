@@ -1,12 +1,12 @@
 //! Colours on a terminal: whether to use them, and what gets which colour.
 //!
-//! As in other programs, `NO_COLOR` (no-color.org) switches colours off, `CLICOLOR_FORCE` and
-//! `CLICOLOR=0` (bixense.com/clicolors) force them and switch them off, and a terminal whose `TERM`
-//! is `dumb` has none.
+//! As in other programs, `NO_COLOR` (no-color.org) and `CLICOLOR=0` switch colours off and
+//! `CLICOLOR_FORCE` switches them on without a terminal (bixense.com/clicolors). A terminal whose
+//! `TERM` is `dumb` or unset has none.
 
 use std::ffi::OsString;
 
-/// The user's choice of colours.
+/// Whether output has colours, as the user chooses.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ColourChoice {
     /// On a terminal, unless the environment says otherwise.
@@ -51,7 +51,7 @@ impl ColourChoice {
     }
 }
 
-/// How a piece of text looks.
+/// What a piece of text is, which decides its colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Look {
     /// The path of a file.
