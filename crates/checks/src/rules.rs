@@ -38,10 +38,10 @@ pub enum Demand {
     Name(LinePattern),
 }
 
-/// Which lines a rule is about.
+/// The lines that a rule is about.
 #[derive(Debug)]
 pub struct LineRule {
-    /// The pattern of the lines.
+    /// The pattern that matches the lines.
     pub pattern: LinePattern,
     /// Lines that also match this pattern do not count.
     pub except: Option<LinePattern>,

@@ -37,7 +37,7 @@ const FINDING_BYTES: usize = 160;
 /// The beginning of a comment that exempts its line from rules. The names of these rules follow.
 const ALLOW: &[u8] = b"check: allow(";
 
-/// Which files and lines are checked.
+/// The files and lines that a run checks.
 #[derive(Debug, Default)]
 pub struct Selection {
     /// The names of the files to check, relative to the first root and taken literally, not as
@@ -58,7 +58,7 @@ pub struct Selection {
 /// A breach of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// The index of the rule.
+    /// The index of the rule in the list of rules.
     pub rule: usize,
     /// The file, relative to the first root if it lies below it; empty if a required file is
     /// missing.
@@ -71,7 +71,7 @@ pub struct Finding {
     /// The line without blanks at its ends, cut around the match if it is long; empty if the
     /// finding is about the file as a whole.
     pub text: String,
-    /// What is wrong.
+    /// The rule's message, which says what is wrong.
     pub message: String,
 }
 

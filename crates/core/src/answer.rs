@@ -26,7 +26,7 @@ pub enum Form {
     /// `parts`.
     #[default]
     Part,
-    /// Only the `response` object of that part, without media.
+    /// Only the `response` object of a `functionResponse` part, without media.
     Response,
     /// A message of the role `user` for the conversation, as a JSON object.
     Content,
@@ -497,7 +497,7 @@ fn lines_of(result: &ToolResult) -> String {
             let content = text_of(&result.llm_content);
             let is_in_it = content.contains(diff.file_diff.trim_end());
             let content = result.view.odd_names.replace_in(&content);
-            // Some answers show the diff to a model as well.
+            // The content of some answers has the diff already, for the model.
             if is_in_it {
                 content.into_owned()
             } else {

@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub struct ClientHost {
     client: &'static str,
-    /// The environment variable that replaces the directory. `None` for Gemini CLI: its variable
+    /// The environment variable that replaces `directory`. `None` for Gemini CLI: its variable
     /// `GEMINI_CLI_HOME` replaces the home directory, for our executables as well.
     variable: Option<&'static str>,
-    /// The directory's name in the home directory, or an absolute path.
+    /// The directory of the user's files: its name in the home directory, or an absolute path.
     directory: &'static str,
     /// The name of the user's file that the host reads into every session; empty if unknown.
     pub memory_file: &'static str,
@@ -49,7 +49,7 @@ pub enum SavedAnswers {
 pub struct AnswerLimit {
     /// The maximum size of an answer.
     pub size: usize,
-    /// The unit of the size.
+    /// The unit in which `size` is measured.
     pub unit: SizeUnit,
     /// Maximum number of lines, if they are limited too.
     pub lines: Option<usize>,

@@ -9,12 +9,12 @@ use std::ffi::OsString;
 /// Whether output has colours, as the user chooses.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ColourChoice {
-    /// On a terminal, unless the environment says otherwise.
+    /// Colours on a terminal, unless environment variables say otherwise.
     #[default]
     Auto,
-    /// Also in a file or a pipe.
+    /// Colours everywhere, also in a file or a pipe.
     Always,
-    /// Nowhere.
+    /// No colours.
     Never,
 }
 
@@ -85,7 +85,7 @@ impl Look {
         }
     }
 
-    /// Appends a text, which must not contain a line feed, in this colour.
+    /// Appends a text, which must not contain a line feed, in the colour of this look.
     pub fn push(self, out: &mut String, text: &str) {
         out.push_str(&format!("\x1b[{}m{text}\x1b[0m", self.code()));
     }

@@ -79,19 +79,19 @@ pub struct Place {
     /// The line in the file, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<NonZeroU32>,
-    /// The column in that line, from 1, in characters.
+    /// The column in the line, from 1, in characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub column: Option<NonZeroU32>,
     /// The column after the last character of the place, if known.
     #[serde(default, rename = "endColumn", skip_serializing_if = "Option::is_none")]
     pub end_column: Option<NonZeroU32>,
-    /// The text of that line, for reports that show it.
+    /// The text of the line, for reports that show it.
     #[serde(skip)]
     pub text: Option<String>,
     /// The tool, as its author calls it; empty if it has no name or several are meant.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub tool: String,
-    /// The key in the file or in the declaration; empty if the whole is meant.
+    /// The key in the file or the declaration; empty if the fault is in no single key.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub key: String,
 }

@@ -15,12 +15,12 @@ pub enum Dialect {
     /// Function declarations as Gemini CLI reads them.
     #[default]
     Gemini,
-    /// `tools` of `OpenAI`'s Chat Completions, which many other services accept.
+    /// `tools` of `OpenAI`'s Chat Completions API, which many other services accept.
     OpenAi,
     /// `tools` of `OpenAI`'s Responses API. A declaration is one flat object, and strict by
     /// default.
     OpenAiResponses,
-    /// `tools` of Anthropic's Messages.
+    /// `tools` of Anthropic's Messages API.
     Anthropic,
 }
 

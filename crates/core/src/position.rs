@@ -103,7 +103,7 @@ pub struct Node {
 pub enum NodeKind {
     /// The entries of a map: each name, the position of the name, and the value.
     Map(Vec<(String, Position, Node)>),
-    /// Values in order.
+    /// The elements of a list, in order.
     List(Vec<Node>),
     /// The target of a `$ref`.
     Target(String),
@@ -111,7 +111,7 @@ pub enum NodeKind {
     Other,
 }
 
-/// A step from a value to one within it.
+/// A step of a path, from a value to one within it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
     /// To the value of this key of a map.
@@ -164,7 +164,7 @@ impl Node {
 /// How far a path could be followed in a document.
 #[derive(Debug, Clone, Copy)]
 pub struct DeepestMatch {
-    /// Length of the part that could not be followed, in bytes.
+    /// Length in bytes of the end of the path that could not be followed.
     pub rest: usize,
     /// Position of the deepest value that was found, or of its name if it has one.
     pub at: Position,

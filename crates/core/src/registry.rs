@@ -37,7 +37,7 @@ type Tools = Vec<Arc<dyn Tool>>;
 pub struct Source(LazyLock<Tools, Box<dyn FnOnce() -> Tools + Send>>);
 
 impl Source {
-    /// Makes a source of a function that is called once at most.
+    /// Makes a source whose tools `find` returns. It is called once at most.
     pub fn new(find: impl FnOnce() -> Tools + Send + 'static) -> Self {
         Self(LazyLock::new(Box::new(find)))
     }

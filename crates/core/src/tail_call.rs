@@ -80,8 +80,8 @@ fn only_reads(tool: &dyn Tool) -> bool {
     info.is_read_only || info.kind.is_read_only()
 }
 
-/// Refuses a tail call from a tool that only reads to one that may change something. Each pair is a
-/// name and whether the tool only reads.
+/// Refuses a tail call (a call that a result asks for) if the asking tool only reads and the wanted
+/// one may change something. Each pair is a tool's name and whether the tool only reads.
 ///
 /// # Errors
 ///

@@ -65,7 +65,7 @@ pub struct Variable {
 }
 
 impl Variable {
-    /// Returns the value, with U+FFFD for what is not UTF-8.
+    /// Returns the value, with U+FFFD for bytes that are not UTF-8.
     pub fn text(&self) -> String {
         self.value.to_string_lossy().into_owned()
     }
@@ -184,8 +184,8 @@ pub fn user_file(home: &Path) -> PathBuf {
 }
 
 /// Returns the directory that holds the user's `.gemini`. It is `GEMINI_CLI_HOME`, which replaces
-/// the home directory in Gemini CLI (seen in 0.61), or else `HOME`. Returns `None` if that is not
-/// set or not absolute, since it would lie somewhere in the project.
+/// the home directory in Gemini CLI (seen in 0.61), or else `HOME`. Returns `None` if neither is
+/// set, or if the path is not absolute, since it would lie somewhere in the project.
 pub fn home() -> Option<PathBuf> {
     std::env::var_os("GEMINI_CLI_HOME")
         .filter(|home| !home.is_empty())

@@ -13,7 +13,7 @@ pub struct SyntaxError {
     pub text: String,
 }
 
-/// Something that a text defines.
+/// A definition in a source text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Symbol {
     /// Kind, such as `function`, `struct` or `key`.

@@ -11,7 +11,6 @@ use crate::{BUDGET, Language, SyntaxError};
 use std::ops::Range;
 use tree_sitter::{Node, Tree};
 
-/// The most errors that are reported for one change.
 const MAX_ERRORS: usize = 3;
 
 /// The text of a reported line is cut after this many characters.

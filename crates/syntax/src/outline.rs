@@ -10,7 +10,6 @@ use tree_sitter::{
     CaptureQuantifier, Node, Query, QueryCursor, QueryCursorOptions, StreamingIterator,
 };
 
-/// The most symbols of one outline.
 const MAX_SYMBOLS: usize = 20_000;
 
 /// Names are cut after this many characters.

@@ -40,7 +40,7 @@ impl Confirmation {
 pub enum ConfirmationDetails {
     /// A file is about to change.
     Edit {
-        /// Heading.
+        /// Heading of the question.
         title: String,
         /// The file's name without directories.
         file_name: String,
@@ -48,10 +48,10 @@ pub enum ConfirmationDetails {
         file_path: String,
         /// The change as a unified diff.
         file_diff: String,
-        /// The present content. `None` for a new file, and for one that is too large to be shown
+        /// The file's present content. `None` for a new file, and for one too large to be shown
         /// whole.
         original_content: Option<String>,
-        /// The future content, or only the changed part of a large file.
+        /// The file's future content, or only the changed part of a large file.
         new_content: String,
         /// The change of each file if there may be several. `file_diff` is the diff of them all.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -59,7 +59,7 @@ pub enum ConfirmationDetails {
     },
     /// A command is about to run.
     Exec {
-        /// Heading.
+        /// Heading of the question.
         title: String,
         /// The whole shell line.
         command: String,
@@ -74,7 +74,7 @@ pub enum ConfirmationDetails {
     },
     /// Any other call that needs consent.
     Info {
-        /// Heading.
+        /// Heading of the question.
         title: String,
         /// Description of the call.
         prompt: String,
@@ -83,7 +83,7 @@ pub enum ConfirmationDetails {
     },
     /// A tool of an MCP server is about to run.
     Mcp {
-        /// Heading.
+        /// Heading of the question.
         title: String,
         /// The server's name in the settings.
         server_name: String,
@@ -98,11 +98,11 @@ pub enum ConfirmationDetails {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FileChange {
-    /// What is done to it: `creates`, `updates`, `moves` or `deletes`.
+    /// What is done to the file: `creates`, `updates`, `moves` or `deletes`.
     pub change: String,
     /// Absolute path of the file.
     pub file_path: String,
-    /// Absolute path that it is moved to; `None` if it is not moved.
+    /// Absolute path that the file is moved to; `None` if it is not moved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub new_path: Option<String>,
     /// The file's change as a unified diff.

@@ -18,7 +18,7 @@ pub enum OutputUpdate {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ResultPlaces {
-    /// None.
+    /// No places.
     #[default]
     Unwanted,
     /// The matches of a search.

@@ -23,7 +23,7 @@ pub enum Kind {
     Think,
     /// Hands work to another agent.
     Agent,
-    /// Asks the network.
+    /// Gets data from the network.
     Fetch,
     /// Talks to the user.
     Communicate,

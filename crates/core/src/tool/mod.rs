@@ -220,7 +220,7 @@ pub trait ToolInvocation: Send {
     ///
     /// # Errors
     ///
-    /// Returns what would make the call fail, if preparing the details reveals it.
+    /// Returns the error with which the call would fail, if preparing the details reveals it.
     fn confirmation(&self, cx: &Context) -> Result<Confirmation, ToolError>;
 
     /// Sets the shell line that runs instead of the one in the arguments. It has the same commands,
