@@ -1,8 +1,9 @@
-//! Known findings, which do not fail a run. A finding is recognised by its rule, its file and the
-//! text of its line, but not by the line's number, so that the line may move.
+//! The baseline: known findings, which do not fail a run. A finding is recognised by its rule, its
+//! file and the text of its line, but not by the line's number, so that the line may move.
 //!
-//! The file has one line for each finding: rule, file and text, separated by tabs; the lines are
-//! sorted. An existing file only ever gets shorter: new findings are never added to it.
+//! Below a heading, the baseline file has one line for each finding: rule, file and text, separated
+//! by tabs; the lines are sorted. An existing file only ever gets shorter: new findings are never
+//! added to it.
 
 use crate::rules::Rule;
 use crate::run::Finding;
@@ -77,7 +78,8 @@ impl Baseline {
         HEADING.to_owned() + &lines.collect::<String>()
     }
 
-    /// Removes one finding that equals this one; returns false if there is none.
+    /// Removes one known finding with the rule, file and text of `finding`; returns false if there
+    /// is none.
     pub(crate) fn take(&mut self, rule: &str, finding: &Finding) -> bool {
         let key = key(rule, finding);
         let Some(count) = self.0.get_mut(&key) else {

@@ -11,16 +11,16 @@ use std::time::Duration;
 
 const GIT_LIMIT: Duration = Duration::from_secs(100);
 
-/// After git has ended, how long to wait for a process started by it that still holds its output
-/// open.
+/// How long to wait, after git has exited, for a process that it has started and that still holds
+/// its output open.
 const GIT_HOLD: Duration = Duration::from_secs(1);
 
 /// Options of every git command here. They override settings of the repository that would run a
 /// program (`core.fsmonitor`) or change how names are printed (`core.quotePath`).
 const PLAIN: [&str; 4] = ["-c", "core.fsmonitor=false", "-c", "core.quotePath=false"];
 
-/// The command that compares the files with a commit, without running programs that the
-/// repository's settings name. Deleted files are left out.
+/// The command that compares the files with a commit. It runs no external diff and no textconv
+/// program of the repository's settings, but it does run clean filters. Deleted files are left out.
 const DIFF: [&str; 7] = [
     "diff",
     "--no-ext-diff",
@@ -31,12 +31,13 @@ const DIFF: [&str; 7] = [
     "--relative",
 ];
 
-/// The lines that were added to each changed file.
+/// The lines that were added to each changed file, by the file's name.
 #[derive(Debug, Default)]
 pub struct ChangedLines(HashMap<Vec<u8>, Vec<Range<u64>>>);
 
 impl ChangedLines {
-    /// Returns true if a file has changed.
+    /// Returns true if the content of a file has changed, or if the file is untracked. A tracked
+    /// file that is new and empty, or of which only the mode has changed, does not count.
     pub fn has_file(&self, file: &[u8]) -> bool {
         self.0.contains_key(file)
     }
@@ -148,8 +149,8 @@ fn git(root: &Path, arguments: &[&str], cancel: &Cancellation) -> Result<Vec<u8>
 fn added(patch: &[u8]) -> ChangedLines {
     let mut files: HashMap<Vec<u8>, Vec<Range<u64>>> = HashMap::new();
     let mut file: Option<Vec<u8>> = None;
-    // How many lines of the current hunk are still to come. Their text is not looked at, because it
-    // may look like a heading of the patch.
+    // How many lines of the current hunk are still to come. Their text is not parsed, because a
+    // removed line may look like a heading of the patch.
     let mut left = 0;
     for line in patch.split(|b| *b == b'\n') {
         if left > 0 {

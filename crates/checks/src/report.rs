@@ -14,10 +14,10 @@ use std::num::NonZeroU32;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// No fingerprints are computed for the lines of larger files, in bytes.
+/// The size in bytes of the largest file whose lines get fingerprints.
 const MAX_PRINTED_BYTES: u64 = 16 * 1024 * 1024;
 
-/// Returns the report of a run. Its paths are relative to the first root.
+/// Returns the report of a run. Paths below the workspace's first root are relative to it.
 pub fn report(suite: &str, rules: &[Rule], outcome: &Outcome) -> CheckReport {
     let described = rules.iter().map(|rule| ReportedRule {
         id: rule.id.clone(),
@@ -39,7 +39,6 @@ pub fn report(suite: &str, rules: &[Rule], outcome: &Outcome) -> CheckReport {
     }
 }
 
-/// Returns the remarks about a run as a whole.
 fn remarks(outcome: &Outcome) -> Vec<String> {
     let mut remarks = outcome.remarks.clone();
     if outcome.is_cut {
@@ -89,8 +88,8 @@ fn issue(rules: &[Rule], finding: &Finding) -> Diagnostic {
     issue
 }
 
-/// Adds the fingerprints that code scanning needs. They are computed from the files, so this must
-/// be done before the report's paths are made relative to the repository.
+/// Adds the fingerprints by which code scanning recognises issues. They are computed from the
+/// files' content, so this must precede [`CheckReport::use_repository_paths`].
 pub fn add_fingerprints(report: &mut CheckReport, workspace: &Workspace) {
     let mut last: (Option<&Path>, HashMap<u64, String>) = Default::default();
     let mut prints = Vec::with_capacity(report.issues.len());
@@ -121,7 +120,8 @@ fn prints_of(file: &Path, workspace: &Workspace) -> Option<HashMap<u64, String>>
     Some(fingerprints(&text))
 }
 
-/// Returns the findings as lines for people, with the place first, and a summary at the end.
+/// Returns the findings as lines for people, each beginning with its file and line, and a summary
+/// at the end.
 pub fn text(report: &CheckReport, rules: &[Rule], outcome: &Outcome, has_colours: bool) -> String {
     let mut out = String::new();
     let mut told: Vec<&str> = Vec::new();

@@ -1,6 +1,7 @@
 //! Rules, and the TOML files that they are written in.
 //!
-//! A file is read to its end whatever is wrong with it, so that each fault is named once, with its line and column.
+//! A file that is valid TOML is read to its end whatever is wrong with its rules, so that one run
+//! names faults of all rules, each with its line and column.
 
 use fancy_regex::{Regex, RegexBuilder};
 use gemini_tools_builtin_tools::builtin::line_pattern::LinePattern;
@@ -37,19 +38,19 @@ pub enum Demand {
     Name(LinePattern),
 }
 
-/// Which lines a rule is about.
+/// The lines that a rule is about.
 #[derive(Debug)]
 pub struct LineRule {
-    /// The pattern of the lines.
+    /// The pattern that matches the lines.
     pub pattern: LinePattern,
-    /// Lines that match this as well do not count.
+    /// Lines that also match this pattern do not count.
     pub except: Option<LinePattern>,
     /// The pattern as a regular expression with groups; `None` unless the message refers to a
     /// group.
     groups: Option<Regex>,
 }
 
-/// A rule.
+/// A rule of a rule file, checked and compiled.
 #[derive(Debug)]
 pub struct Rule {
     /// The rule's name in reports.
@@ -78,7 +79,7 @@ pub struct Rule {
 pub struct Search<'a> {
     /// The regular expression.
     pub pattern: &'a str,
-    /// Lines that match this as well are left out.
+    /// A regular expression; lines that also match it are left out.
     pub except: Option<&'a str>,
     /// Set if upper and lower case are not distinguished.
     pub ignores_case: bool,
@@ -87,8 +88,8 @@ pub struct Search<'a> {
 }
 
 impl LineRule {
-    /// Compiles a search. `message` is the rule's message, which may refer to groups of the
-    /// pattern.
+    /// Compiles a search, or returns why a pattern is invalid. `message` is the rule's message,
+    /// which may refer to groups of the pattern.
     pub fn new(search: Search<'_>, message: &str) -> Result<Self, ToolError> {
         let Search {
             pattern,
@@ -160,7 +161,7 @@ fn placeholders(message: &str) -> impl Iterator<Item = (Range<usize>, &str)> {
     })
 }
 
-/// A rule file.
+/// The content of a rule file.
 #[derive(Debug, Default)]
 pub struct RuleFile {
     /// The rules, in their order.
@@ -182,7 +183,7 @@ impl RuleFile {
     ///
     /// # Errors
     ///
-    /// Returns all that is wrong with it, in order.
+    /// Returns what is wrong with the file, in the order of its lines.
     pub fn read(file: &Path, text: &str) -> Result<Self, Vec<Diagnostic>> {
         let mut reader = Reader {
             file,
@@ -205,7 +206,8 @@ impl RuleFile {
         }
     }
 
-    /// Adds the rules of another file.
+    /// Adds the rules of another file. Of two fail levels the stricter one is kept, of two
+    /// baselines the first.
     ///
     /// # Errors
     ///

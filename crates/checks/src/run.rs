@@ -1,5 +1,5 @@
-//! Checks the files of a workspace by all rules in a single walk, in which each file is read once
-//! at most.
+//! Checks the files of a workspace by all rules. Each root is walked once for all of them, and each
+//! file is read once at most.
 //!
 //! # How it works
 //!
@@ -28,7 +28,7 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 /// The most memory for findings, in bytes. Beyond it, the findings of the files that are last by
-/// name are dropped.
+/// name are dropped, but never those of the only file.
 const MAX_FINDINGS_BYTES: usize = 12 * 1024 * 1024;
 
 /// The memory that a finding takes besides its texts, in bytes; an estimate.
@@ -37,28 +37,28 @@ const FINDING_BYTES: usize = 160;
 /// The beginning of a comment that exempts its line from rules. The names of these rules follow.
 const ALLOW: &[u8] = b"check: allow(";
 
-/// Which files and lines are checked.
+/// The files and lines that a run checks.
 #[derive(Debug, Default)]
 pub struct Selection {
-    /// The names of the files to check, relative to the first root, taken literally; `None` for all
-    /// files that a walk finds.
+    /// The names of the files to check, relative to the first root and taken literally, not as
+    /// patterns; `None` for all files that a walk finds.
     pub files: Option<Vec<Vec<u8>>>,
-    /// The lines on which findings count; in other lines, and in files that are not in here, they
-    /// don't. `None` for all lines.
+    /// The changed lines: a finding in another line, or in a file without changed lines, does not
+    /// count. `None` if all lines count.
     pub lines: Option<ChangedLines>,
     /// The directory that is searched for files; `None` for all roots.
     pub path: Option<String>,
     /// Set if files that git ignores are checked, too.
     pub no_ignore: bool,
     /// The names of files that are never checked, in the form of [`Finding::file`]: the rule files
-    /// and the baseline.
+    /// and the baseline file.
     pub except: Vec<Vec<u8>>,
 }
 
 /// A breach of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// The index of the rule.
+    /// The index of the rule in the list of rules.
     pub rule: usize,
     /// The file, relative to the first root if it lies below it; empty if a required file is
     /// missing.
@@ -68,9 +68,10 @@ pub struct Finding {
     /// The column where the match starts and the column after its end, from 1, in characters;
     /// `None` if the finding is about the file as a whole.
     pub columns: Option<[u64; 2]>,
-    /// The line without blanks at its ends; empty if the finding is about the file as a whole.
+    /// The line without blanks at its ends, cut around the match if it is long; empty if the
+    /// finding is about the file as a whole.
     pub text: String,
-    /// What is wrong.
+    /// The rule's message, which says what is wrong.
     pub message: String,
 }
 
@@ -94,21 +95,21 @@ pub struct Outcome {
     pub is_cut: bool,
     /// How many files and directories could not be checked, or not completely.
     pub unreadable: u64,
-    /// One of these, with the reason.
+    /// One of the unreadable files or directories, with the reason.
     pub unreadable_example: Option<String>,
     /// Remarks about files that were left out.
     pub remarks: Vec<String>,
 }
 
-/// The patterns that decide to which files some rules apply.
+/// The `include` and `exclude` patterns that one or more rules share.
 struct Filter {
     include: PatternSet,
     exclude: PatternSet,
 }
 
 impl Filter {
-    /// Returns true if a file, or a directory above it, matches `exclude`. `name_at` is where the
-    /// last component of `path` begins.
+    /// Returns true if a file, or a directory above it, matches `exclude`. `name_at` is the byte
+    /// offset at which the last component of `path` begins.
     fn leaves_out(&self, path: &[u8], name_at: usize) -> bool {
         if self.exclude.is_empty() {
             return false;
@@ -126,14 +127,14 @@ impl Filter {
     }
 }
 
-/// What does not change during a run.
+/// A run: what its workers read, and the results to which they add.
 struct Run<'a> {
     rules: &'a [Rule],
     filters: Vec<Filter>,
     /// For each rule, the index of its filter.
     filter_of: Vec<usize>,
-    /// The rules about lines, with their index in `rules`, in the order in which `prefilter` has
-    /// them.
+    /// The rules about lines, each with its index in `rules`, in the order in which `prefilter`
+    /// numbers them.
     line_rules: Vec<(usize, &'a LineRule)>,
     prefilter: Prefilter,
     selection: &'a Selection,
@@ -141,7 +142,7 @@ struct Run<'a> {
     shared: Mutex<Shared>,
 }
 
-/// The results, to which all workers add.
+/// The results of a run, to which all workers add.
 #[derive(Default)]
 struct Shared {
     files: BTreeMap<Vec<u8>, Vec<Finding>>,
@@ -154,7 +155,7 @@ struct Shared {
     unreadable_example: Option<String>,
 }
 
-/// Checks the files of a workspace by all rules. Findings that the baseline contains don't count.
+/// Checks the files of a workspace by all rules. Findings that `baseline` contains don't count.
 pub fn run(
     rules: &[Rule],
     workspace: &Workspace,
@@ -210,7 +211,7 @@ pub fn run(
     Ok(run.finish(seen, files, remarks))
 }
 
-/// Returns what is put before the path of a file below `place` to get the name that findings have.
+/// Returns the prefix that turns a file's path below `place` into its name in findings.
 fn prefix(workspace: &Workspace, place: &WorkspacePath) -> Vec<u8> {
     let shown = workspace.display(place.path());
     let mut prefix = shown.as_os_str().as_bytes().to_vec();
@@ -365,7 +366,7 @@ fn size(name: &[u8], found: &[Finding]) -> usize {
 
 struct Worker<'a> {
     run: &'a Run<'a>,
-    /// What is put before a file's path in the walk to get the name that findings have.
+    /// The prefix that turns a file's path in the walk into its name in findings.
     prefix: Vec<u8>,
     /// For each rule, whether this worker checks it.
     active: Vec<bool>,
@@ -428,7 +429,7 @@ impl<'a> Worker<'a> {
         *not_text += self.not_text;
     }
 
-    /// Checks the files of a list.
+    /// Checks the files named in `names`. Adds a remark about those that are left out.
     fn list(
         &mut self,
         names: &[Vec<u8>],
@@ -477,8 +478,8 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// Checks one file, whose path is relative to the start of the walk. Calls `open` only if the
-    /// file must be read.
+    /// Checks one file, whose path is relative to the start of the walk. Calls `open` only if a
+    /// rule about lines applies to the file.
     fn look(
         &mut self,
         path: &[u8],
@@ -573,7 +574,7 @@ impl<'a> Worker<'a> {
                     }
                     true
                 });
-                // The search fails only if the call was interrupted. Then the whole run ends
+                // A search fails only if the call was interrupted, and then the whole run ends
                 // anyway.
                 given_up += searched.unwrap_or_default();
             }

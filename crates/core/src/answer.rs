@@ -1,8 +1,8 @@
 //! Turns the result of a call into what `call_tool` prints for a host or a person.
 //!
-//! The forms follow Gemini CLI: which parts a result becomes, and how the message to the
-//! model is put together. Every text is kept within a limit, with a marker that says how much
-//! is missing and where the whole is.
+//! The parts that a result becomes, and the message to the model that they form, are those of
+//! Gemini CLI. Long texts of results are cut to a limit, with a marker that says how much is
+//! missing and where the whole text is.
 
 use crate::colours::{self, Look};
 use crate::message::{Content, Part};
@@ -26,7 +26,7 @@ pub enum Form {
     /// `parts`.
     #[default]
     Part,
-    /// Only the `response` object of that part, without media.
+    /// Only the `response` object of a `functionResponse` part, without media.
     Response,
     /// A message of the role `user` for the conversation, as a JSON object.
     Content,
@@ -41,16 +41,16 @@ pub enum Form {
 }
 
 impl Form {
-    /// The names by which a form is chosen.
+    /// The names of the forms on command lines, in the order of the variants.
     pub const NAMES: [&'static str; 7] = [
         "part", "response", "content", "result", "text", "lines", "host",
     ];
 
-    /// Another name by which [`Form::Part`] is chosen.
+    /// Another name of [`Form::Part`] on command lines.
     pub const JSON: &str = "json";
 
-    /// Returns true if people and pipes read the form: then there is no JSON, no limit, and errors
-    /// go to standard error.
+    /// Returns true if people and pipes read the form: then the answer is no JSON and has no limit,
+    /// and errors go to standard error.
     pub fn is_for_people(self) -> bool {
         matches!(self, Form::Text | Form::Lines)
     }
@@ -70,8 +70,8 @@ impl Form {
     }
 }
 
-/// A function that stores a text which has to be cut, so that a later call can read all of it. It
-/// returns the path of the file, or `None` if the text could not be stored.
+/// A function that stores the whole of a text that is about to be cut, so that a later call can
+/// read it. It returns the path of the file, or `None` if the text could not be stored.
 pub type KeepText<'a> = &'a dyn Fn(&str) -> Option<PathBuf>;
 
 /// The outcome of one call, with what is needed to print it.
@@ -81,12 +81,12 @@ pub struct Answer<'a> {
     pub name: &'a str,
     /// The id that the caller gave the call.
     pub id: Option<&'a str>,
-    /// Result of the call.
+    /// The result or the error of the call.
     pub outcome: Result<ToolResult, ToolError>,
 }
 
 impl Answer<'_> {
-    /// Returns the exit status of `call_tool`.
+    /// Returns the exit status that `call_tool` has for this outcome, 0 for success.
     pub fn exit_status(&self) -> u8 {
         self.failure().map_or(0, |(_, kind)| kind.exit_status())
     }
@@ -98,7 +98,8 @@ impl Answer<'_> {
         )
     }
 
-    /// Returns the failure's message and kind, where the call failed.
+    /// Returns the message and kind of the failure, or `None` if the call succeeded. A failure of
+    /// unknown kind is an [`ErrorKind::ExecutionFailed`].
     pub fn failure(&self) -> Option<(String, ErrorKind)> {
         match &self.outcome {
             Ok(result) => result.error.as_ref().map(|error| {
@@ -112,8 +113,8 @@ impl Answer<'_> {
     }
 
     /// Cuts each text of a result that has more than `limit` characters, and appends how much is
-    /// missing. The whole text goes to `keep`. Nothing is cut if `limit` is `None`, if the call
-    /// failed with an error, or if the tool has kept to a limit of its own.
+    /// missing. The whole text goes to `keep`. Nothing is cut if `limit` is `None`, if the outcome
+    /// is a [`ToolError`], or if the tool has kept to a limit of its own.
     pub fn limit(&mut self, limit: Option<usize>, keep: KeepText<'_>) {
         let (Some(limit), Ok(result)) = (limit, &mut self.outcome) else {
             return;
@@ -136,8 +137,8 @@ impl Answer<'_> {
         }
     }
 
-    /// Returns the answer in a form as one line of JSON. For the forms without JSON it is that of
-    /// [`Form::Part`].
+    /// Returns the answer in a form as one line of JSON. For the forms that are not JSON, that line
+    /// is of the form [`Form::Part`].
     pub fn to_json(&self, form: Form) -> Vec<u8> {
         self.to_json_with(form, Map::new())
     }
@@ -181,7 +182,7 @@ impl Answer<'_> {
     }
 
     /// Returns the text for a person or a pipe. File names in it are escaped so that they neither
-    /// break a line nor command a terminal; arguments that are paths accept the escaped form.
+    /// break a line nor control a terminal; arguments that are paths accept the escaped form.
     pub fn to_text(&self) -> String {
         let text = match &self.outcome {
             Err(e) => {
@@ -206,8 +207,8 @@ impl Answer<'_> {
         with_line_feed(text)
     }
 
-    /// Returns the text that leaves out uninformative labels, or `None` if the result has only one
-    /// text.
+    /// Returns the text without labels that say nothing, such as that of an empty output, or `None`
+    /// if the result has only one text.
     fn short_text(&self) -> Option<&str> {
         self.outcome.as_ref().ok()?.view.short_text.as_deref()
     }
@@ -237,7 +238,8 @@ impl Answer<'_> {
         text
     }
 
-    /// Returns the text that the model gets, without media and without a diff for people.
+    /// Returns the text that the model gets, with a sentence in place of media and without the
+    /// diff.
     pub fn text(&self) -> String {
         match &self.outcome {
             Ok(result) => text_of(&result.llm_content),
@@ -262,7 +264,7 @@ impl Answer<'_> {
     }
 
     /// Returns the text of [`Answer::to_text`] for a terminal: control characters are escaped, so
-    /// that nothing in it commands the terminal, and if `has_colours` is set it is coloured.
+    /// that nothing in it controls the terminal, and if `has_colours` is set it is coloured.
     pub fn to_terminal(&self, has_colours: bool) -> String {
         let Ok(result) = &self.outcome else {
             return self.to_text();
@@ -355,8 +357,8 @@ impl Answer<'_> {
         Some(paths)
     }
 
-    /// Returns sentences for a person about what a list lacks: files that could not be read, and
-    /// matches beyond the limit.
+    /// Returns sentences for a person about what a list of results lacks: files that could not be
+    /// read, and matches beyond the limit.
     pub fn remarks(&self) -> Vec<String> {
         let mut remarks = Vec::new();
         let Ok(ToolResult {
@@ -461,7 +463,7 @@ fn push_place(
     if name.is_empty() {
         name = ".".into();
     }
-    // `Path` drops the final slash by which a directory is known.
+    // `Path` drops the final slash, by which a directory is recognised in listings.
     if place.file.ends_with(b"/") && !name.ends_with('/') {
         name.to_mut().push('/');
     }
@@ -488,14 +490,14 @@ fn push_place(
     out.push('\n');
 }
 
-/// Returns the text of a success, followed by the diff if it is an edit.
+/// Returns the text of a success, followed by the diff if the call has edited a file.
 fn lines_of(result: &ToolResult) -> String {
     match (&result.llm_content, &result.return_display) {
         (_, Display::FileDiff(diff)) if !diff.file_diff.is_empty() => {
             let content = text_of(&result.llm_content);
             let is_in_it = content.contains(diff.file_diff.trim_end());
             let content = result.view.odd_names.replace_in(&content);
-            // Some answers show the diff to a model as well.
+            // The content of some answers has the diff already, for the model.
             if is_in_it {
                 content.into_owned()
             } else {
@@ -507,8 +509,8 @@ fn lines_of(result: &ToolResult) -> String {
     }
 }
 
-/// Returns the places in files that a result lists: those in [`ToolResult::locations`], and those
-/// that a tool of a project gives as `locations` in its data. Returns `None` if it has neither.
+/// Returns the places in files that a result lists: [`ToolResult::locations`] and the entry
+/// `locations` of its data, which a project's own tools may give. Returns `None` if it has neither.
 pub fn places(result: &ToolResult) -> Option<Cow<'_, [FoundPlace]>> {
     let told = result.data.as_ref().and_then(|data| data.get("locations"));
     let Some(told) = told.and_then(Value::as_array) else {
@@ -541,9 +543,9 @@ fn json_part(answer: &Answer<'_>) -> Value {
     Value::from_iter([("functionResponse", inner)])
 }
 
-/// Returns the rest of the output for a terminal on which `shown` was printed while the call ran.
-/// Returns `None` if all of the answer must be printed: if the output does not begin with `shown`,
-/// or if a call failed that is not a command. The text of a failed command holds its output.
+/// Returns what is left to print on a terminal that has shown the live output `shown` while the
+/// call ran. Returns `None` if the whole answer must be printed: if its output does not begin with
+/// `shown`, or if a call that is no command has failed. A failed command's text holds its output.
 pub fn after_live(result: &ToolResult, shown: &str) -> Option<String> {
     let LlmContent::Text(text) = &result.llm_content else {
         return None;
@@ -631,7 +633,7 @@ fn limit_text(text: &mut String, limit: usize, keep: KeepText<'_>) {
     let Some((end, _)) = text.char_indices().nth(limit) else {
         return;
     };
-    // The cut is at the end of a line, unless less than half of the room would be used then.
+    // The cut is at the end of a line, unless that would use less than half of the room.
     let end = match text[..end].rfind('\n') {
         Some(newline) if newline > end / 2 => newline + 1,
         _ => end,
@@ -670,7 +672,7 @@ fn to_value(value: &impl Serialize) -> Value {
     serde_json::to_value(value).unwrap_or(Value::Null)
 }
 
-/// A whole result whose found places are serialized without becoming JSON values, which would take
+/// A whole result as JSON. Its found places are serialized directly: as JSON values they would take
 /// ten times as much memory.
 #[derive(Serialize)]
 struct ResultWithPlaces<'a> {
@@ -700,7 +702,7 @@ impl io::Write for ByteCount {
     }
 }
 
-/// Serializes a value as a line of JSON.
+/// Serializes a value as one line of JSON that ends in a line feed.
 pub fn to_line(value: &impl Serialize) -> Vec<u8> {
     // The length is counted first: a buffer that grows is in memory twice while it is moved, and a
     // call that reads an image of 19 MB would take 120 MB instead of 94.

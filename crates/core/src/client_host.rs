@@ -1,5 +1,5 @@
-//! The hosts that are known as MCP clients: where each keeps its user's files, and how long an
-//! answer it accepts.
+//! The hosts that are known as MCP clients: the directory in which each keeps its user's files, and
+//! the longest answer that it accepts.
 //!
 //! Seen in Gemini CLI 0.61, Claude Code 2.1.332, Codex 0.171, qwen-code 0.24.4, opencode 1.18.33,
 //! Kilo Code 7.7.9, Copilot CLI 1.0.102, goose 1.52 and Cline CLI 3.0.65.
@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub struct ClientHost {
     client: &'static str,
-    /// The environment variable that replaces the directory. `None` for Gemini CLI: its variable
+    /// The environment variable that replaces `directory`. `None` for Gemini CLI: its variable
     /// `GEMINI_CLI_HOME` replaces the home directory, for our executables as well.
     variable: Option<&'static str>,
-    /// The directory's name in the home directory, or an absolute path.
+    /// The directory of the user's files: its name in the home directory, or an absolute path.
     directory: &'static str,
     /// The name of the user's file that the host reads into every session; empty if unknown.
     pub memory_file: &'static str,
@@ -44,12 +44,12 @@ pub enum SavedAnswers {
     },
 }
 
-/// How long an answer a host passes to its model unshortened.
+/// The longest answer that a host passes to its model without shortening it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct AnswerLimit {
     /// The maximum size of an answer.
     pub size: usize,
-    /// The unit of the size.
+    /// The unit in which `size` is measured.
     pub unit: SizeUnit,
     /// Maximum number of lines, if they are limited too.
     pub lines: Option<usize>,
@@ -63,7 +63,7 @@ impl AnswerLimit {
     }
 }
 
-/// A unit of the size of a text.
+/// The unit in which a host measures the size of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SizeUnit {
     /// Bytes of UTF-8.
@@ -103,11 +103,11 @@ const fn bytes(size: usize) -> AnswerLimit {
 }
 
 /// The limit of Codex for models for which it accepts 10,000 tokens: 48,000 bytes instead of
-/// 12,000. Codex adds up to a hundred bytes, which count too, so the sizes here are 100 bytes
-/// smaller.
+/// 12,000. Codex adds up to a hundred bytes, which count too, so both limits are set 100 bytes
+/// lower here.
 const CODEX_LARGE: AnswerLimit = bytes(47_900);
 
-/// Gemini CLI. Its memory file is also used for hosts whose own is unknown.
+/// Gemini CLI. Its memory file is also used for hosts whose own memory file is unknown.
 pub static GEMINI_CLI: ClientHost = ClientHost {
     client: "gemini-cli-mcp-client",
     variable: None,
@@ -197,7 +197,7 @@ static COPILOT_CLI: ClientHost = ClientHost {
         mark: "-copilot-tool-output-",
     }),
     obeys_hints: false,
-    // The limit is 20 KiB. Before an error the host puts the server's name, which counts too.
+    // The limit is 20 KiB. Copilot CLI prefixes an error with the server's name, which counts too.
     limits: &[("", bytes(20_400))],
 };
 
@@ -221,7 +221,7 @@ static CLINE: ClientHost = ClientHost {
     memory_file: "",
     saved_answers: None,
     obeys_hints: false,
-    // Of the whole result as JSON, Cline shows 8,000 code units and cuts out the middle.
+    // Of the whole result as JSON, Cline keeps 8,000 code units: it cuts out the middle.
     limits: &[("", AnswerLimit::new(7900, SizeUnit::JsonUtf16))],
 };
 
@@ -239,7 +239,7 @@ pub static HOSTS: [&ClientHost; 9] = [
 ];
 
 impl ClientHost {
-    /// Returns the host whose client name is the beginning of `client`, or `None` if there is none.
+    /// Returns the host whose MCP client name is a prefix of `client`, or `None` if there is none.
     pub fn find(client: &str) -> Option<&'static Self> {
         HOSTS
             .into_iter()
@@ -251,8 +251,8 @@ impl ClientHost {
         self.directory == ".gemini"
     }
 
-    /// Returns how long an answer the host passes to `model` unshortened; the name may be empty if
-    /// it is unknown. Returns `None` if no limit is known, or if it depends on the host's settings.
+    /// Returns the longest answer that the host passes to `model` unshortened; an empty `model` is
+    /// an unknown one. Returns `None` if no limit is known, or if the host's settings decide it.
     pub fn answer_limit(&self, model: &str) -> Option<AnswerLimit> {
         let mut limits = self.limits.iter();
         let (_, limit) = limits.find(|(name, _)| model.starts_with(name))?;
@@ -265,6 +265,7 @@ impl ClientHost {
     }
 
     /// Returns the directory of the user's files, or `None` if it is not known as an absolute path.
+    /// `home` is the directory in which Gemini CLI has its `.gemini`; other hosts don't use it.
     pub fn directory(&self, home: Option<&Path>) -> Option<PathBuf> {
         let value = |name| std::env::var_os(name).filter(|value| !value.is_empty());
         let directory = match self.variable {

@@ -1,20 +1,20 @@
 //! Colours on a terminal: whether to use them, and what gets which colour.
 //!
-//! As in other programs, `NO_COLOR` (no-color.org) switches colours off, `CLICOLOR_FORCE` and
-//! `CLICOLOR=0` (bixense.com/clicolors) force them and switch them off, and a terminal whose `TERM`
-//! is `dumb` has none.
+//! As in other programs, `NO_COLOR` (no-color.org) and `CLICOLOR=0` switch colours off and
+//! `CLICOLOR_FORCE` switches them on without a terminal (bixense.com/clicolors). A terminal whose
+//! `TERM` is `dumb` or unset has none.
 
 use std::ffi::OsString;
 
-/// The user's choice of colours.
+/// Whether output has colours, as the user chooses.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ColourChoice {
-    /// On a terminal, unless the environment says otherwise.
+    /// Colours on a terminal, unless environment variables say otherwise.
     #[default]
     Auto,
-    /// Also in a file or a pipe.
+    /// Colours everywhere, also in a file or a pipe.
     Always,
-    /// Nowhere.
+    /// No colours.
     Never,
 }
 
@@ -51,7 +51,7 @@ impl ColourChoice {
     }
 }
 
-/// How a piece of text looks.
+/// What a piece of text is, which decides its colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Look {
     /// The path of a file.
@@ -85,7 +85,7 @@ impl Look {
         }
     }
 
-    /// Appends a text, which must not contain a line feed, in this colour.
+    /// Appends a text, which must not contain a line feed, in the colour of this look.
     pub fn push(self, out: &mut String, text: &str) {
         out.push_str(&format!("\x1b[{}m{text}\x1b[0m", self.code()));
     }

@@ -1,4 +1,4 @@
-//! Declarations of discovery commands, of custom tools and of MCP servers, unwrapped and repaired.
+//! Unwraps and repairs the tool declarations of discovery commands, custom tools and MCP servers.
 //!
 //! A fault with only one possible repair is repaired and reported. Any other fault costs the tool
 //! that has it, and no other tool.
@@ -17,12 +17,12 @@
 //! ]"#;
 //! let compiled = read(printed, &mut Names::new(Names::LONGEST))?;
 //!
-//! // The name is one that the API takes, and the tool's own program knows it by the old one.
+//! // The API accepts the new name; the tool's own program knows the tool by the old one.
 //! let [tool] = &compiled.tools[..] else { panic!("one tool") };
 //! assert_eq!((&*tool.name, &*tool.original), ("count_words", "count words"));
 //! assert_eq!(tool.schema["type"], "object");
 //!
-//! // What was repaired and what was left out is told.
+//! // Each repair and each tool that was left out is reported.
 //! assert!(!compiled.findings.is_empty());
 //! # Ok::<(), String>(())
 //! ```
@@ -40,7 +40,7 @@ use crate::tool::{Kind, Schema};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-/// Longest description without a finding, in bytes. A description is paid for with every request.
+/// The longest description without a finding, in bytes. Every request sends all descriptions.
 const LONG_DESCRIPTION_BYTES: usize = 4096;
 
 /// A declaration that the Gemini API accepts.
@@ -55,11 +55,11 @@ pub struct ToolDeclaration {
     /// The JSON Schema of the arguments, as a model gets it.
     pub schema: Value,
     /// The schema as its author wrote it, against which arguments are checked; `None` if `schema`
-    /// says all of it.
+    /// restricts arguments just as much.
     pub whole: Option<Value>,
     /// The kind of the tool, if the declaration names one.
     pub kind: Option<Kind>,
-    /// The MCP server that it comes from, as `get_tools --kinds` prints it.
+    /// The MCP server that the tool comes from, as `get_tools --kinds` prints it.
     pub mcp: Option<ServerOrigin>,
 }
 
@@ -101,11 +101,11 @@ pub struct DeclarationList {
     pub findings: Vec<Diagnostic>,
 }
 
-/// Reads a discovery command's output: an array whose items are declarations or wrappers of some.
+/// Reads the output of a discovery command: an array of declarations and of wrappers of several.
 ///
 /// # Errors
 ///
-/// Returns the reason if it is not a JSON array, for a message that says who printed it.
+/// Returns the reason if the text is not a JSON array, for a message that says who printed it.
 pub fn read(text: &[u8], names: &mut Names) -> Result<DeclarationList, String> {
     let value: Value =
         crate::json::read(text.trim_ascii()).map_err(|e| format!("it is not valid JSON: {e}."))?;
@@ -225,7 +225,7 @@ pub fn check(
     Ok(whole)
 }
 
-/// Returns a finding if the declaration hides text from people. The tool must not be used then.
+/// Returns a finding if the declaration has text that people can't see; it must not be used then.
 pub fn hidden_text(declaration: &Value, original: &str) -> Option<Diagnostic> {
     let (place, hidden) = find_hidden(declaration, "")?;
     let message = format!(
@@ -237,7 +237,7 @@ pub fn hidden_text(declaration: &Value, original: &str) -> Option<Diagnostic> {
     Some(Diagnostic::error("hidden-text", &original, &place, message))
 }
 
-/// The keys under which declarations have the schema of their arguments; the first is Gemini CLI's.
+/// The keys under which declarations have their arguments' schema; the first is Gemini CLI's own.
 pub const SCHEMA_KEYS: [&str; 5] = [
     "parametersJsonSchema",
     "parameters",
@@ -266,9 +266,9 @@ fn parameters(declaration: &Value, tool: &str, repairs: &mut Vec<Diagnostic>) ->
     declaration[key].clone()
 }
 
-/// Returns the first character that is invisible or changes the direction of what follows and has
-/// no business there: controls, tags, bidirectional controls, zero-width characters. Joiners are
-/// allowed between letters or emoji that they join.
+/// Returns the first character that hides text from people or changes its direction: controls,
+/// tags, bidirectional controls, zero-width characters. Joiners are allowed between the letters or
+/// emoji that they join.
 fn hidden_character(text: &str) -> Option<char> {
     if text.bytes().all(|b| matches!(b, b' '..=b'~' | b'\n')) {
         return None;

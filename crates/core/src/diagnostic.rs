@@ -11,7 +11,7 @@ use std::fmt;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
-/// The severity of a diagnostic.
+/// The severity of a diagnostic. More severe ones are smaller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
@@ -79,19 +79,19 @@ pub struct Place {
     /// The line in the file, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<NonZeroU32>,
-    /// The column in that line, from 1, in characters.
+    /// The column in the line, from 1, in characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub column: Option<NonZeroU32>,
-    /// The first column behind the place, if known.
+    /// The column after the last character of the place, if known.
     #[serde(default, rename = "endColumn", skip_serializing_if = "Option::is_none")]
     pub end_column: Option<NonZeroU32>,
-    /// The text of that line, for reports that show it.
+    /// The text of the line, for reports that show it.
     #[serde(skip)]
     pub text: Option<String>,
     /// The tool, as its author calls it; empty if it has no name or several are meant.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub tool: String,
-    /// The key in the file or in the declaration; empty if the whole is meant.
+    /// The key in the file or the declaration; empty if the fault is in no single key.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub key: String,
 }
@@ -138,12 +138,12 @@ pub struct Diagnostic {
     pub severity: Severity,
     /// The check's name, which does not change between versions.
     pub code: Cow<'static, str>,
-    /// Where it is. Boxed, because results hold diagnostics.
+    /// Where the fault is. Boxed to keep each `Result` that has a diagnostic as its error small.
     #[serde(flatten)]
     pub place: Box<Place>,
     /// What is wrong, or what was repaired.
     pub message: String,
-    /// Why it matters; empty if the message says it.
+    /// Why the fault matters; empty if the message says it.
     #[serde(default, skip_serializing_if = "str::is_empty")]
     pub why: Cow<'static, str>,
     /// What to do; empty if the message says it or nothing is needed.
@@ -204,26 +204,26 @@ impl Diagnostic {
         Self::new(Severity::Repair, code, tool, key, message)
     }
 
-    /// Sets the file that it is about.
+    /// Sets the file that the diagnostic is about.
     #[must_use]
     pub fn in_file(self, file: &Path) -> Self {
         self.about(file)
     }
 
-    /// Sets the MCP server that it is about.
+    /// Sets the MCP server that the diagnostic is about.
     #[must_use]
     pub fn about_server(self, server: &str) -> Self {
         self.about(Origin::Server(server.to_owned()))
     }
 
-    /// Sets what it is about.
+    /// Sets the file, server or other subject that the diagnostic is about.
     #[must_use]
     pub fn about(mut self, origin: impl Into<Origin>) -> Self {
         self.place.origin = Some(origin.into());
         self
     }
 
-    /// Adds why it matters and what to do.
+    /// Adds why the fault matters and what to do about it.
     #[must_use]
     pub fn advise(
         mut self,
@@ -234,7 +234,7 @@ impl Diagnostic {
         self
     }
 
-    /// Replaces a text by another in the place, the message and the help.
+    /// Replaces the text `old` by `new` in the place, the message and the help.
     pub fn replace(&mut self, old: &str, new: &str) {
         let place = &mut *self.place;
         let origin = match &mut place.origin {

@@ -1,7 +1,8 @@
-//! Reading JSON documents of other programs within limits, and as hosts in JavaScript write them.
+//! Reads JSON documents of other programs within limits, also those that JavaScript writes with
+//! half of a surrogate pair.
 //!
 //! A value takes up to a hundred bytes of memory for two bytes of text, so a limit on bytes alone
-//! bounds nothing. The memory of all values is estimated before any is made.
+//! does not bound memory. The memory of all values is estimated before any is made.
 //!
 //! Every error about JSON that a user or model sees is worded here, as [`JsonError`].
 
@@ -12,7 +13,8 @@ pub use error::JsonError;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// Longest document, in bytes. A call that writes a file holds the whole file.
+/// Longest call or message in bytes, not counting media of MCP messages. A call that writes a file
+/// holds the whole file.
 pub const MAX_BYTES: usize = 8 * 1024 * 1024;
 
 /// Maximum size of a document that may hold media in base64, in bytes.
@@ -20,20 +22,20 @@ pub const MAX_WITH_MEDIA_BYTES: usize = 32 * 1024 * 1024;
 
 const MEDIA_NAMES: [&[u8]; 2] = [b"data", b"blob"];
 
-/// Maximum memory of a document's values, in bytes. Texts are not counted, because they take no
-/// more than in the document.
+/// Maximum memory of a document's values, in bytes. The content of texts is not counted, because it
+/// takes no more memory than the document itself.
 pub const MAX_VALUES_BYTES: usize = 12 * 1024 * 1024;
 
 const VALUE_BYTES: usize = 64;
 
-/// Memory of an object besides its values in bytes: a tree node with room for eleven entries.
+/// Memory of an object besides its values, in bytes: a tree node with room for eleven entries.
 const OBJECT_BYTES: usize = 640;
 
 /// Reads a JSON document.
 ///
 /// # Errors
 ///
-/// Returns an error if it is too large, is not valid JSON, or has not the form of a `T`.
+/// Returns an error if the text is too large, not valid JSON, or not of the form of a `T`.
 pub fn read<T: DeserializeOwned>(text: &[u8]) -> Result<T, JsonError> {
     check(text)?;
     read_unlimited(text)
@@ -43,7 +45,7 @@ pub fn read<T: DeserializeOwned>(text: &[u8]) -> Result<T, JsonError> {
 ///
 /// # Errors
 ///
-/// Returns an error if it is not valid JSON or has not the form of a `T`.
+/// Returns an error if the text is not valid JSON or does not have the form of a `T`.
 pub fn read_unlimited<T: DeserializeOwned>(text: &[u8]) -> Result<T, JsonError> {
     serde_json::from_slice(text).map_err(|e| JsonError::new(text, &e))
 }
@@ -52,17 +54,17 @@ pub fn read_unlimited<T: DeserializeOwned>(text: &[u8]) -> Result<T, JsonError> 
 ///
 /// # Errors
 ///
-/// Returns an error if it has not the form of a `T`.
+/// Returns an error if the value does not have the form of a `T`.
 pub fn from_value<T: DeserializeOwned>(value: Value) -> Result<T, JsonError> {
     serde_json::from_value(value).map_err(|e| JsonError::new(b"", &e))
 }
 
 /// Reads a JSON document. `JSON.stringify` writes half of a surrogate pair if a text was cut within
-/// a character; it becomes U+FFFD, as in node and jq. Everything else is as strict as RFC 8259.
+/// a character; that half becomes U+FFFD, as in node and jq. Otherwise RFC 8259 applies strictly.
 ///
 /// # Errors
 ///
-/// Returns an error if it is too large or not valid JSON.
+/// Returns an error if the text is too large or not valid JSON.
 pub fn parse_json(text: &[u8]) -> Result<Value, JsonError> {
     read(text).or_else(|error| match without_lone_surrogates(text) {
         Some(text) => read(&text),
@@ -117,8 +119,8 @@ fn media_bytes(text: &[u8]) -> usize {
     bytes
 }
 
-/// Estimates the memory that the values of a text will take, in bytes. Counting ends just beyond
-/// the limit. The text need not be valid, because a parser makes values until it meets the mistake.
+/// Estimates the memory that the values of a text will take, in bytes; counting ends just beyond
+/// the limit. The text need not be valid: a parser makes values until it meets the mistake.
 fn values_bytes(text: &[u8]) -> usize {
     let mut bytes = VALUE_BYTES;
     let mut rest = text;
@@ -147,7 +149,7 @@ fn behind_string(mut text: &[u8]) -> &[u8] {
     &[]
 }
 
-/// Replaces each lone surrogate by U+FFFD. Returns `None` if there is none.
+/// Replaces each escape of a lone surrogate by `\ufffd`. Returns `None` if there is none.
 fn without_lone_surrogates(text: &[u8]) -> Option<Vec<u8>> {
     let mut repaired = None;
     let mut at = 0;
@@ -163,7 +165,7 @@ fn without_lone_surrogates(text: &[u8]) -> Option<Vec<u8>> {
                 copy[at..at + 6].copy_from_slice(b"\\ufffd");
                 6
             }
-            // Skips what is escaped: the second backslash of `\\` begins no escape.
+            // Skips the escaped character: the second backslash of `\\` begins no escape.
             _ => 2,
         };
     }

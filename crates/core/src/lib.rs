@@ -6,18 +6,21 @@
 //!   [`Tool`](tool::Tool) declares itself and checks arguments, a
 //!   [`ToolInvocation`](tool::ToolInvocation) is a checked call, and a call gives a
 //!   [`ToolResult`](tool::ToolResult) or the one [`ToolError`](tool::ToolError).
-//! - [`registry`]: every tool by its name; running a call, with the calls that its result asks for.
-//! - [`answer`]: from a result to the JSON that a host reads: its forms, the limit of its texts, and
-//!   the exit status of `call_tool`.
+//! - [`registry`]: every tool by its name; running a call.
+//! - [`tail_call`]: the further calls that results ask for.
+//! - [`answer`]: turns a result into the JSON that a host reads: its forms, the limit of its texts,
+//!   and the exit status of `call_tool`.
 //! - [`parallel`]: which calls of a message are made at the same time.
-//! - `names`, with the feature `dialects`: names of tools that hosts and APIs take, and the way
-//!   back.
-//! - `declarations`, with the same feature: declarations of others, repaired.
-//! - [`message`]: messages of the Gemini API, which results are parts of.
-//! - [`json`]: JSON documents of others, read within limits.
-//! - [`diagnostic`]: one thing that is wrong, for people and for CI.
-//! - [`position`]: where in a document something is.
-//! - [`text`]: names and paths as text, and which characters deceive.
+//! - `names`, with the feature `dialects`: turns tool names into those that hosts and APIs accept,
+//!   and finds the tool of such a name.
+//! - `declarations`, with the same feature: repairs tool declarations of other programs.
+//! - [`client_host`]: what is known of each host that is an MCP client.
+//! - [`message`]: messages of the Gemini API, whose parts results become.
+//! - [`json`]: reads JSON documents of other programs within limits.
+//! - [`diagnostic`]: a finding, such as a mistake in settings, for people and for CI.
+//! - [`position`]: the line and column of a place in a document.
+//! - [`text`]: names and paths as text, and which characters deceive a reader.
+//! - [`secrets`]: masks credentials in texts.
 //! - [`colours`]: whether a terminal shows colours, and what is shown in which.
 //! - [`version`]: which build the executables are.
 //!

@@ -1,4 +1,4 @@
-//! Messages of the Gemini API, which answers of tools are parts of.
+//! Messages of the Gemini API, whose parts hold the answers of tools.
 //!
 //! Field names and shapes follow the public `v1beta` API; fields that this crate does not know
 //! are kept.
@@ -8,8 +8,9 @@ use serde_json::{Map, Value};
 
 /// A part of a message: text, media, a call or a response to a call.
 ///
-/// Exactly one of the optional fields is normally set. Fields that this crate does not
-/// know are kept in [`Part::other`], so that a part goes back unharmed.
+/// Normally one of the optional fields is set, beside which `thought` and `thought_signature` may
+/// be. Fields that this crate does not know are kept in [`Part::other`], so that a part that is
+/// sent back is unchanged.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Part {
@@ -77,7 +78,7 @@ impl Part {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Blob {
-    /// For example `image/png`.
+    /// The media type, such as `image/png`.
     pub mime_type: String,
     /// The bytes in base64 with padding.
     pub data: String,
@@ -116,13 +117,13 @@ impl Content {
         Self { role, parts }
     }
 
-    /// Makes a message of the user that is only text.
+    /// Makes a message of the user that consists of one text.
     pub fn user(text: impl Into<String>) -> Self {
         Self::new("user", vec![Part::text(text)])
     }
 }
 
-/// Reads `null` as the default. Some servers write it for a missing field.
+/// Deserializes `null` as the default value. Some servers write `null` for a missing field.
 pub fn null_is_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,

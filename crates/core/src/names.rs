@@ -1,7 +1,7 @@
-//! Names of tools that hosts and APIs accept, and the way back.
+//! Turns tool names into names that hosts and APIs accept, and recognises such names.
 //!
-//! In a name that is not accepted `_` replaces each forbidden character, and a hash of the whole
-//! name is added. A host that knows all tools can then tell which was meant.
+//! In a name that is not accepted, `_` replaces each forbidden character, and a hash of the
+//! original name is added. Whoever knows all tools can then tell which one such a name means.
 
 use crate::text::hex;
 use sha2::{Digest, Sha256};
@@ -15,11 +15,12 @@ pub enum Dialect {
     /// Function declarations as Gemini CLI reads them.
     #[default]
     Gemini,
-    /// `tools` of `OpenAI`'s Chat Completions, which many other services accept.
+    /// `tools` of `OpenAI`'s Chat Completions API, which many other services accept.
     OpenAi,
-    /// `tools` of `OpenAI`'s Responses. It is flat, and strict by default.
+    /// `tools` of `OpenAI`'s Responses API. A declaration is one flat object, and strict by
+    /// default.
     OpenAiResponses,
-    /// `tools` of Anthropic's Messages.
+    /// `tools` of Anthropic's Messages API.
     Anthropic,
 }
 
@@ -47,7 +48,7 @@ impl Dialect {
         Self::ALL.into_iter().find(|dialect| dialect.name() == name)
     }
 
-    /// Returns how many characters the name of a tool may have.
+    /// Returns the maximum length of a tool's name in characters.
     pub fn longest_name(self) -> usize {
         match self {
             Dialect::Gemini => 63,
@@ -69,7 +70,8 @@ impl Dialect {
         }
     }
 
-    /// Returns a tool's name if the dialect accepts it, and otherwise an accepted name with a hash.
+    /// Returns a tool's name if the dialect accepts it, otherwise an accepted name that ends in a
+    /// hash.
     pub fn name_for(self, name: &str) -> Cow<'_, str> {
         if self.takes_name(name) {
             return Cow::Borrowed(name);
@@ -93,8 +95,8 @@ pub fn with_underscores(name: &str, takes_dot: bool) -> String {
         .collect()
 }
 
-/// Returns a name with only those characters that the Gemini API accepts. Its length may still be
-/// refused.
+/// Returns a name with only those characters that the Gemini API accepts. The API may still refuse
+/// its length.
 pub fn api_name(name: &str) -> String {
     let mut name = with_underscores(name, true);
     if !name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
@@ -103,15 +105,15 @@ pub fn api_name(name: &str) -> String {
     name
 }
 
-/// Returns true if a name ends in a hash such as this module adds. No other name need be compared
-/// with the tools' names for an API.
+/// Returns true if a name ends in a hash as this module adds it. Only such a name need be compared
+/// with the names that tools have for other APIs.
 pub fn may_be_mapped(name: &str) -> bool {
     let hash = name.len().checked_sub(HASH_CHARS + 1);
     let hash = hash.and_then(|at| name.get(at..)?.strip_prefix('_'));
     hash.is_some_and(|hash| hash.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')))
 }
 
-/// Returns true if `written` is some dialect's name for the tool `name`.
+/// Returns true if `written` is the name that some dialect uses for the tool `name`.
 pub fn is_mapped(name: &str, written: &str) -> bool {
     may_be_mapped(written)
         && Dialect::ALL
@@ -119,8 +121,8 @@ pub fn is_mapped(name: &str, written: &str) -> bool {
             .any(|dialect| !dialect.takes_name(name) && dialect.name_for(name) == written)
 }
 
-/// Returns the beginning of `name`, which must be ASCII, and a hash of `original`: a name of at
-/// most `longest` characters that is unique to `original`.
+/// Returns the beginning of `name`, which must be ASCII, and a hash of `original`. The result has
+/// at most `longest` characters and practically never equals that of another original.
 pub fn hashed(name: &str, original: &str, longest: usize) -> String {
     let hash = hex(&Sha256::digest(original.as_bytes())[..HASH_CHARS / 2]);
     let keep = name.len().min(longest - HASH_CHARS - 1);

@@ -1,5 +1,5 @@
-//! Which calls of a message run at the same time: consecutive calls that only read. All others run
-//! alone, in their order.
+//! Decides which calls of a message run at the same time: consecutive calls that only read. All
+//! others run alone, in their order.
 
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 pub const MAX_PARALLEL_CALLS: usize = 8;
 
 /// Splits the calls of a message into groups, in their order. Calls of a group may run at the same
-/// time, but only after the group before.
+/// time, but only after the previous group has ended.
 pub fn groups<T>(calls: &[T], only_reads: impl Fn(&T) -> bool) -> Vec<Range<usize>> {
     let mut groups: Vec<Range<usize>> = Vec::new();
     let mut is_open = false;

@@ -1,19 +1,19 @@
 //! Positions in a document, in whatever language it is written.
 //!
-//! Whoever reads a language builds a tree with the positions of the document's values. This module
-//! finds the position of a place that a finding names.
+//! The parser of a language builds a tree of [`Node`]s with the positions of the document's values.
+//! This module follows the path that a finding names to its position in that tree.
 
 use crate::diagnostic::Diagnostic;
 use std::num::NonZeroU32;
 
 const MOST_HOPS: usize = 16;
 
-/// A place in a text as line and column, both from 1. The column is in characters.
+/// A line and a column of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Position {
-    /// The line.
+    /// The line, from 1.
     pub line: NonZeroU32,
-    /// The column, in characters.
+    /// The column, from 1, in characters.
     pub column: NonZeroU32,
 }
 
@@ -34,8 +34,8 @@ impl Position {
     }
 }
 
-/// Size of the blocks for which characters are counted in advance, in bytes. A document may be a
-/// single line, and a column is found by counting within one block.
+/// Size in bytes of the blocks for which characters are counted in advance, so that a column is
+/// found by counting within one block even if the document is a single long line.
 const BLOCK_BYTES: usize = 256;
 
 /// An index that gives the line and column of a byte in a text.
@@ -89,7 +89,7 @@ fn characters(text: &[u8]) -> usize {
     text.iter().filter(|byte| (**byte & 0xC0) != 0x80).count()
 }
 
-/// A value and where it begins.
+/// A value of a document and where it begins.
 #[derive(Debug, Clone)]
 pub struct Node {
     /// Start of the value.
@@ -98,12 +98,12 @@ pub struct Node {
     pub kind: NodeKind,
 }
 
-/// The content of a value.
+/// The content of a [`Node`].
 #[derive(Debug, Clone)]
 pub enum NodeKind {
     /// The entries of a map: each name, the position of the name, and the value.
     Map(Vec<(String, Position, Node)>),
-    /// Values in order.
+    /// The elements of a list, in order.
     List(Vec<Node>),
     /// The target of a `$ref`.
     Target(String),
@@ -111,18 +111,18 @@ pub enum NodeKind {
     Other,
 }
 
-/// A step from a value to one within it.
+/// A step of a path, from a value to one within it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
-    /// To the value of a name.
+    /// To the value of this key of a map.
     Key(String),
-    /// To an element, counted from 0.
+    /// To this element of a list, counted from 0.
     Index(usize),
 }
 
 impl Node {
-    /// Returns the value at the end of a path, and the position of its name, or its own position if
-    /// it has no name. Returns `None` if there is no such value.
+    /// Returns the value at the end of a path, and the position of its key, or its own position if
+    /// it has no key. Returns `None` if there is no such value.
     pub fn find(&self, path: &[Step]) -> Option<(Position, &Node)> {
         path.iter()
             .try_fold((self.at, self), |(_, node), step| match step {
@@ -161,16 +161,16 @@ impl Node {
     }
 }
 
-/// How far a path could be followed.
+/// How far a path could be followed in a document.
 #[derive(Debug, Clone, Copy)]
 pub struct DeepestMatch {
-    /// Length of the part that could not be followed, in bytes.
+    /// Length in bytes of the end of the path that could not be followed.
     pub rest: usize,
     /// Position of the deepest value that was found, or of its name if it has one.
     pub at: Position,
 }
 
-/// Finds places such as `a.items.anyOf[1]` of findings.
+/// Finds the positions of places such as `a.items.anyOf[1]`, as findings name them.
 #[derive(Debug)]
 pub struct Search<'a> {
     /// The documents in which targets of `$ref` are looked up.
@@ -178,8 +178,9 @@ pub struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Follows a place such as `a.items.anyOf[1]` as far as possible. Schema properties are named
-    /// without `properties`. A name may hold dots, so the longest that fits is taken.
+    /// Follows a place such as `a.items.anyOf[1]` as far as possible; `None` if not even its first
+    /// step exists. Schema properties are named without the key `properties`. A key may contain
+    /// dots, so the longest one that fits is taken.
     pub fn deepest(&self, node: &Node, place: &str) -> Option<DeepestMatch> {
         self.follow(node, place, MOST_HOPS)
     }

@@ -14,7 +14,7 @@ pub fn bare_name(name: &str) -> &str {
     name.strip_prefix(DISCOVERED_PREFIX).unwrap_or(name)
 }
 
-/// Tools outside of the registry that a caller may have meant.
+/// Tools outside of the registry that a caller may have meant by an unknown name.
 #[derive(Debug, Default)]
 pub struct Others {
     /// The names of these tools, each with another spelling of it.
@@ -32,12 +32,12 @@ pub struct ToolRegistry {
 
 type Tools = Vec<Arc<dyn Tool>>;
 
-/// Tools that are not searched for until a name is requested that neither the registered tools nor
-/// earlier sources have.
+/// Tools that are only searched for when they are needed: to list all tools, or to find a name that
+/// neither the registered tools nor earlier sources have.
 pub struct Source(LazyLock<Tools, Box<dyn FnOnce() -> Tools + Send>>);
 
 impl Source {
-    /// Makes a source of a function that is called once at most.
+    /// Makes a source whose tools `find` returns. It is called once at most.
     pub fn new(find: impl FnOnce() -> Tools + Send + 'static) -> Self {
         Self(LazyLock::new(Box::new(find)))
     }
@@ -79,7 +79,7 @@ impl ToolRegistry {
         Ok(self.tools.insert(name, Arc::new(tool)))
     }
 
-    /// Registers a tool that somebody else holds as well, like [`ToolRegistry::register`].
+    /// Registers a tool that has other owners as well, like [`ToolRegistry::register`].
     ///
     /// # Errors
     ///
@@ -97,8 +97,7 @@ impl ToolRegistry {
         Ok(())
     }
 
-    /// Adds tools that are not searched for until a name is requested that neither the registered
-    /// tools nor earlier sources have.
+    /// Adds a source of tools, which is only searched when its tools are needed (see [`Source`]).
     pub fn add_source(&mut self, source: Source) {
         self.sources.push(Arc::new(source));
     }
@@ -109,14 +108,14 @@ impl ToolRegistry {
         self.tools.remove(name)
     }
 
-    /// Finds a tool by its name, by an alias, or by either with the prefix that Gemini CLI adds to
-    /// discovered tools. With the feature `dialects` it also finds a tool by the name that it has
-    /// for an API which refuses its own.
+    /// Finds a tool by its name, a registered tool also by an alias, and both also with the prefix
+    /// that Gemini CLI adds to discovered tools. With the feature `dialects` it also finds a tool
+    /// by the name that it has for an API which refuses its own.
     pub fn get(&self, name: &str) -> Option<&dyn Tool> {
         self.find(name).map(AsRef::as_ref)
     }
 
-    /// Finds a tool as [`ToolRegistry::get`] does, to be shared.
+    /// Finds a tool as [`ToolRegistry::get`] does, and returns the shared pointer to it.
     pub fn find(&self, name: &str) -> Option<&Arc<dyn Tool>> {
         let exact = |name: &str| {
             self.tools.get(name).or_else(|| {
@@ -204,7 +203,8 @@ impl ToolRegistry {
         self.iter().map(crate::tool::declaration).collect()
     }
 
-    /// Keeps only the tools that `keep` accepts. All sources are searched for that.
+    /// Keeps only the tools that `keep` accepts. This searches all sources, whose tools become
+    /// registered ones.
     pub fn retain(&mut self, mut keep: impl FnMut(&dyn Tool) -> bool) {
         for source in std::mem::take(&mut self.sources) {
             for tool in source.0.iter() {
@@ -233,9 +233,9 @@ impl ToolRegistry {
     }
 
     /// Checks and runs a call without asking anyone; the caller has decided that it may run. Nobody
-    /// has decided about a tail call that the result asks for, so it only runs if it needs no
-    /// approval. Its result replaces the first one. [`ToolRegistry::execute_judged`] judges every
-    /// call.
+    /// has decided about a tail call (a further call that the result asks for), so it only runs if
+    /// it needs no approval. Its result replaces the first one. [`ToolRegistry::execute_judged`]
+    /// judges every call.
     ///
     /// # Errors
     ///
@@ -251,9 +251,10 @@ impl ToolRegistry {
         })
     }
 
-    /// Runs a call like [`ToolRegistry::execute`], but asks `judge` before it and before each tail call. `judge` returns
-    /// the call that it has judged, built by [`crate::tool::build`], and that is what runs. If it has judged a shell line
-    /// in another notation than the given one, it sets that by [`ToolInvocation::set_line`].
+    /// Runs a call like [`ToolRegistry::execute`], but asks `judge` before it and before each tail
+    /// call. `judge` returns the call that it has judged, built by [`crate::tool::build`], and that
+    /// is what runs. If it has judged a shell line in another notation than the given one, it sets
+    /// that line by [`ToolInvocation::set_line`].
     ///
     /// # Errors
     ///
@@ -283,7 +284,7 @@ fn check_name(name: &str) -> Result<(), ToolError> {
     )
 }
 
-/// Returns true for `[A-Za-z_][A-Za-z0-9_.-]{0,62}`.
+/// Returns true if the Gemini API accepts a tool name: `[A-Za-z_][A-Za-z0-9_.-]{0,62}`.
 pub fn is_valid_name(name: &str) -> bool {
     let mut bytes = name.bytes();
     name.len() <= 63
@@ -293,8 +294,8 @@ pub fn is_valid_name(name: &str) -> bool {
         && bytes.all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-'))
 }
 
-/// How many characters of an unknown name are compared with the tools' names. The cost grows with
-/// the product of both lengths.
+/// How many characters of an unknown name are compared with the tools' names. The cost of a
+/// comparison grows with the product of both lengths.
 const COMPARED_CHARS: usize = 200;
 
 /// Returns up to three tools that `name` may mean, the nearest first. `spellings` are names of
@@ -320,7 +321,7 @@ pub fn nearest<'a>(
     names
 }
 
-/// Returns a hint for an unknown name: the nearest names, or else all.
+/// Returns a hint for an unknown name: the nearest names, or all names if none is near.
 pub fn hint<'a>(near: &[&str], all: impl Iterator<Item = &'a str>) -> String {
     if near.is_empty() {
         let all: Vec<_> = all.collect();

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 const HIDDEN: &str = "***";
 
-/// Shortest value that is masked, in bytes. A shorter one would be found everywhere.
+/// Shortest value that is masked, in bytes. A shorter one would occur by chance in many texts.
 const SHORTEST_BYTES: usize = 8;
 
 const WORDS: [&str; 10] = [
@@ -21,8 +21,8 @@ const WORDS: [&str; 10] = [
     "CERT",
 ];
 
-/// Names of variables that are masked although they contain none of `WORDS`: their values tell
-/// where something is or whose it is.
+/// Names of variables that are masked although they contain none of `WORDS`: their values reveal an
+/// address or an account.
 const NAMES: [&str; 8] = [
     "AZURE_CLIENT_ID",
     "AZURE_TENANT_ID",
@@ -34,8 +34,8 @@ const NAMES: [&str; 8] = [
     "TWILIO_ACCOUNT_SID",
 ];
 
-/// Names of variables that contain one of `WORDS`, or look as if, but only hold paths of public
-/// certificates.
+/// Names that do not make a variable secret, whatever words they contain: these variables only hold
+/// paths of public certificates.
 const HARMLESS: [&str; 5] = [
     "CURL_CA_BUNDLE",
     "NODE_EXTRA_CA_CERTS",
@@ -80,7 +80,7 @@ static CREDENTIAL: LazyLock<Regex> = LazyLock::new(|| {
 static PASSWORD: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r#"(://[^\s/?#:@"'<>]*:)[^\s/?#@"'<>]+@"#).unwrap());
 
-/// The secrets of an environment.
+/// The secrets of an environment, which can be masked in texts.
 #[derive(Clone, Default)]
 pub struct Secrets(Vec<String>);
 
@@ -91,7 +91,7 @@ impl std::fmt::Debug for Secrets {
 }
 
 impl Secrets {
-    /// Collects the values of those variables that hold a credential.
+    /// Collects the values of those variables that hold a credential, except very short ones.
     pub fn among(variables: impl Iterator<Item = (String, String)>) -> Self {
         let values = variables.filter(|(name, value)| is_secret(name, value));
         let mut own: Vec<String> = values
@@ -112,8 +112,8 @@ impl Secrets {
         )
     }
 
-    /// Returns the text with these secrets masked, and with everything that looks like a well-known
-    /// kind of credential or is a password in a URL.
+    /// Returns the text with these secrets masked, as well as all passwords in URLs and everything
+    /// that looks like a well-known kind of credential.
     pub fn hidden(&self, text: &str) -> String {
         let mut own = text.to_owned();
         for secret in &self.0 {

@@ -1,4 +1,4 @@
-//! Tail calls: a result may ask for another call, whose result replaces it.
+//! Tail calls: a result may ask for a further call, whose result replaces it.
 //!
 //! A tail call is judged like any other call, by what it does and not by what asked for it.
 //! [`execute`] is the only loop that makes them, and it makes no call that was not judged. A host
@@ -15,23 +15,24 @@ use std::sync::Arc;
 
 const MAX_TAIL_CALLS: usize = 10;
 
-/// The treatment of the calls that results ask for.
+/// What is done with tail calls, the further calls that results ask for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum TailCalls {
-    /// They are made.
+    /// Tail calls are made.
     #[default]
     Make,
-    /// They are made if no person need be asked. The caller refuses all others: it would
-    /// repeat the whole call after the person's reply, and what came before the tail call would
-    /// happen twice.
+    /// Tail calls are made if no person need be asked. `judge` refuses all others: the caller would
+    /// repeat the whole call after the person's reply, and the part before the tail call would run
+    /// twice.
     MakeUnasked,
-    /// They are returned as [`ToolResult::tail_tool_call_request`]: the caller judges and makes them.
+    /// A tail call is returned as [`ToolResult::tail_tool_call_request`], and the caller judges and
+    /// makes it.
     Return,
 }
 
-/// Runs a call and the tail calls that its results ask for. `find` looks tools up by name. `judge` is asked before each
-/// call and returns what runs: it has built that call from the arguments that it has judged, so that no other
-/// arguments, and no other shell line, can run than those.
+/// Runs a call and the tail calls (further calls) that its results ask for. `find` looks tools up
+/// by name. `judge` is asked before each call and returns what runs: it has built that call from
+/// the arguments that it has judged, so that no other arguments and no other shell line can run.
 ///
 /// # Errors
 ///
@@ -53,7 +54,7 @@ pub fn execute(
         let outcome = catch_unwind(AssertUnwindSafe(|| call.run(cx)));
         let mut result = caught(tool.name(), outcome)?;
         let next = match result.tail_tool_call_request.take() {
-            // The model gets to see a failure instead of a tail call, as in Gemini CLI.
+            // The model gets to see a failure instead of a further call, as in Gemini CLI.
             Some(next) if result.error.is_none() => next,
             _ => return Ok(result),
         };
@@ -79,8 +80,8 @@ fn only_reads(tool: &dyn Tool) -> bool {
     info.is_read_only || info.kind.is_read_only()
 }
 
-/// Refuses a tail call from a tool that only reads to one that may change something. Each pair is a
-/// name and whether the tool only reads.
+/// Refuses a tail call (a call that a result asks for) if the asking tool only reads and the wanted
+/// one may change something. Each pair is a tool's name and whether the tool only reads.
 ///
 /// # Errors
 ///
@@ -110,11 +111,12 @@ pub(crate) fn unjudged(
     catch(tool.name(), || build(tool, args, cx))
 }
 
-/// Builds a call if no person would have to agree to it.
+/// Builds a call if it is allowed without asking a person.
 ///
 /// # Errors
 ///
-/// Returns `policy_violation` if a person would have to agree, or what is wrong with the arguments.
+/// Returns `policy_violation` if a person must agree or the call is forbidden, or what is wrong
+/// with the arguments.
 pub(crate) fn unasked(
     tool: &dyn Tool,
     args: Value,
@@ -132,7 +134,7 @@ pub(crate) fn unasked(
     Err(ToolError::denied(message).with_hint("Call that tool itself if its call is wanted."))
 }
 
-/// Refuses a tail call of `name` if `made` others have preceded it and that is the maximum.
+/// Refuses a tail call of the tool `name` if the `made` tail calls before it are the maximum.
 ///
 /// # Errors
 ///

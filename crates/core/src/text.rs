@@ -1,4 +1,4 @@
-//! Names and paths as text, and back.
+//! Converts names and paths to text and back, and escapes characters that deceive readers.
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -6,9 +6,9 @@ use std::fmt::Display;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-/// Returns the path that an argument names. Each `\x{ff}` in it stands for that byte: callers see
-/// bytes that are not UTF-8 in this form (see [`show_name`]), and in lines of text also deceptive
-/// characters (see [`line_name`]).
+/// Returns the path that an argument names. Escapes such as `\x{ff}` become that byte again, except
+/// those of most printable ASCII: callers see bytes that are not UTF-8 in this form (see
+/// [`show_name`]), and in lines of text also deceptive characters (see [`line_name`]).
 pub fn path_from_argument(argument: &str) -> PathBuf {
     let bytes = argument.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());
@@ -31,7 +31,7 @@ pub fn path_from_argument(argument: &str) -> PathBuf {
     PathBuf::from(OsString::from_vec(out))
 }
 
-/// Counts line feeds.
+/// Returns the number of line feeds.
 pub fn count_newlines(bytes: &[u8]) -> u64 {
     memchr::memchr_iter(b'\n', bytes).count() as u64
 }
@@ -45,8 +45,8 @@ pub fn hex(bytes: &[u8]) -> String {
     text
 }
 
-/// Returns a name or path as text. Bytes that are not UTF-8 become `\x{ff}`, which path arguments
-/// understand, so that the file stays reachable.
+/// Returns a name or path as text. Bytes that are not UTF-8 become `\x{ff}`, which arguments that
+/// are paths accept, so that the file stays reachable.
 pub fn show_name(name: &[u8]) -> Cow<'_, str> {
     if let Ok(text) = std::str::from_utf8(name) {
         return text.into();
@@ -65,8 +65,9 @@ fn push_odd_byte(shown: &mut String, byte: u8) {
     shown.push_str(&format!("\\x{{{byte:02x}}}"));
 }
 
-/// Returns a name or path for a line of text. What would end the line, command a terminal or
-/// disguise the name is shown as its bytes, such as `\x{0a}`, which path arguments understand.
+/// Returns a name or path for a line of text. Characters that would end the line, control a
+/// terminal or disguise the name are shown as their bytes, such as `\x{0a}`, which arguments that
+/// are paths accept.
 pub fn line_name(name: &[u8]) -> Cow<'_, str> {
     if let Ok(text) = std::str::from_utf8(name)
         && name.iter().all(|b| matches!(b, b' '..=b'~') && *b != b'\\')
@@ -85,8 +86,8 @@ pub fn line_name(name: &[u8]) -> Cow<'_, str> {
         for (c, deceives) in with_deceptive(valid) {
             let bytes = &valid.as_bytes()[at..at + c.len_utf8()];
             at += c.len_utf8();
-            // The name of a file may really contain `\x{0a}`. Its backslash is escaped, so that it
-            // is not taken for the name with a line feed.
+            // The name of a file may really contain `\x{0a}`. Its backslash is escaped, so that the
+            // name is not taken for one with a line feed.
             if deceives || c == '\\' && valid[at..].starts_with("x{") {
                 escape(&mut out, bytes);
             } else {
@@ -98,8 +99,8 @@ pub fn line_name(name: &[u8]) -> Cow<'_, str> {
     out.into()
 }
 
-/// Escapes everything in a multi-line text that would command a terminal or deceive the reader.
-/// Carriage returns at line ends stay.
+/// Escapes everything in a multi-line text that would control a terminal or deceive the reader.
+/// Line feeds, tabs and carriage returns at line ends stay.
 pub fn harmless_lines(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut characters = with_deceptive(text).peekable();
@@ -114,13 +115,13 @@ pub fn harmless_lines(text: &str) -> String {
     out
 }
 
-/// Returns [`show_name`] of a path.
+/// Returns a path as text, like [`show_name`].
 pub fn show_path(path: &Path) -> Cow<'_, str> {
     show_name(path.as_os_str().as_bytes())
 }
 
-/// Returns foreign text on one line. Control characters, marks that change the direction of writing
-/// and invisible characters are escaped.
+/// Returns a text of unknown origin on one line. Control characters, marks that change the
+/// direction of writing and invisible characters are escaped.
 pub fn visible(text: &str) -> Cow<'_, str> {
     // Most texts are plain ASCII, and a look at bytes costs a tenth of a look at characters.
     let is_plain = text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
@@ -166,8 +167,8 @@ pub fn is_deceptive(c: char) -> bool {
         )
 }
 
-/// Returns the characters of a text, each with true if it deceives in its place. Joiners between
-/// letters that join, and variation selectors of emoji, are part of what is seen.
+/// Returns the characters of a text, each with true if it deceives in its context. Joiners between
+/// letters that join, and variation selectors of emoji, are visible there and do not deceive.
 pub fn with_deceptive(text: &str) -> impl Iterator<Item = (char, bool)> {
     let mut before: Option<char> = None;
     let mut is_selected = false;
@@ -175,8 +176,8 @@ pub fn with_deceptive(text: &str) -> impl Iterator<Item = (char, bool)> {
     std::iter::from_fn(move || {
         let c = chars.next()?;
         let joins = |c: Option<char>| c.is_some_and(|c| !c.is_ascii() && !is_deceptive(c));
-        // Digits, # and * become emoji if a variation selector follows. A run of selectors could
-        // spell a hidden text.
+        // Digits, # and * become emoji if a variation selector follows. Only one selector is
+        // accepted there, since a run of selectors could spell a hidden text.
         let is_key = |c: char| matches!(c, '#' | '*' | '0'..='9');
         let selects = (joins(before) || before.is_some_and(is_key)) && !is_selected;
         let is_selector = matches!(c, '\u{fe0e}' | '\u{fe0f}');
@@ -217,7 +218,7 @@ pub fn first_sentence(text: &str) -> String {
     text[..end].to_owned()
 }
 
-/// Returns a text, or its first `most` characters with an ellipsis.
+/// Returns a text, or its first `most` characters and an ellipsis if it is longer.
 pub fn excerpt(text: &str, most: usize) -> Cow<'_, str> {
     match text.char_indices().nth(most) {
         Some((end, _)) => format!("{}…", &text[..end]).into(),
@@ -225,8 +226,8 @@ pub fn excerpt(text: &str, most: usize) -> Cow<'_, str> {
     }
 }
 
-/// Returns as much of `text` as `room` columns hold, cut between words and with a mark if it is
-/// longer. `columns` is the width of a character.
+/// Returns `text`, or if it is wider than `room` columns, as many of its words as fit with an
+/// ellipsis. `columns` returns the width of a character.
 pub fn shortened(text: &str, room: usize, columns: impl Fn(char) -> usize) -> String {
     if text.chars().map(&columns).sum::<usize>() <= room {
         return text.to_owned();
@@ -249,8 +250,8 @@ pub fn shortened(text: &str, room: usize, columns: impl Fn(char) -> usize) -> St
     cut
 }
 
-/// Returns `text` with its long lines broken between words, in lines of up to `width` characters.
-/// Lines that begin with a blank stay whole, since they may be code.
+/// Returns `text` with its long lines broken between words, in lines of up to `width` characters or
+/// one longer word. Lines that begin with a blank stay whole, since they may be code.
 pub fn wrapped(text: &str, width: usize) -> String {
     let mut out = String::with_capacity(text.len() + text.len() / 40);
     for line in text.split_inclusive('\n') {
@@ -273,11 +274,11 @@ pub fn wrapped(text: &str, width: usize) -> String {
     out
 }
 
-/// Returns a key that orders names as Gemini CLI's locale does: without regard to case and accents
-/// first, punctuation before digits before letters.
+/// Returns a key that orders names as Gemini CLI's locale does: punctuation before digits before
+/// letters. Names that differ only in case or accents have the same key, so callers break the tie.
 pub fn collation_key(name: &[u8]) -> Vec<u8> {
     const PUNCTUATION: &[u8] = b"_-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$";
-    // Keys of ASCII characters lie below this, those of all others begin with it.
+    // Keys of ASCII characters lie below this byte; those of all others begin with it.
     const BEYOND: u8 = 0xc0;
     let ascii = |b: u8| -> u8 {
         match b {

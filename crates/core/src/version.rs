@@ -11,7 +11,7 @@ pub fn set(version: &'static str) {
     let _ = VERSION.set(version);
 }
 
-/// Returns the version that was [`set`], otherwise the package's version, as `0.1.0`.
+/// Returns the version that was [`set`], otherwise that of this package, such as `0.1.0`.
 #[must_use]
 pub fn get() -> &'static str {
     VERSION.get().copied().unwrap_or(env!("CARGO_PKG_VERSION"))

@@ -1,13 +1,13 @@
 //! The processes above this one: the command lines and environment variables with which they were
 //! started.
 //!
-//! Linux shows them for processes of the same user, unless a process has forbidden it. Other
-//! systems show nothing.
+//! On Linux they can be read of processes of the same user, unless a process has forbidden it. On
+//! other systems this module reads nothing.
 
 use std::fs::File;
 use std::io::Read;
 
-/// True on systems that show the command lines and variables of other processes.
+/// True on systems on which this module can read the command lines and variables of processes.
 pub const ARE_VISIBLE: bool = cfg!(target_os = "linux");
 
 const MAX_ANCESTORS: usize = 8;
@@ -16,20 +16,20 @@ const MAX_BYTES: u64 = 1024 * 1024;
 
 const USUAL_BYTES: usize = 8192;
 
-/// A process above this one.
+/// A process above this one: its parent, or a parent of that.
 #[derive(Debug, Clone, Copy)]
 pub struct Ancestor {
     pid: u32,
 }
 
 impl Ancestor {
-    /// Returns the words of the process's command line; empty if they can't be seen.
+    /// Returns the words of the process's command line, or a single empty word if it can't be read.
     pub fn words(&self) -> Vec<Vec<u8>> {
         self.lines("cmdline")
     }
 
-    /// Returns the variables with which the process was started, as `NAME=VALUE`; empty if they
-    /// can't be seen.
+    /// Returns the variables with which the process was started, as `NAME=VALUE`, or a single empty
+    /// text if they can't be read.
     pub fn variables(&self) -> Vec<Vec<u8>> {
         self.lines("environ")
     }
@@ -56,7 +56,7 @@ impl Ancestor {
     }
 }
 
-/// Returns the processes above this one, the nearest first.
+/// Returns up to eight processes above this one, the nearest first.
 pub fn all() -> impl Iterator<Item = Ancestor> {
     let first = Ancestor {
         pid: std::os::unix::process::parent_id(),

@@ -4,7 +4,7 @@
 //! passes few variables but `GEMINI_CLI_*` to the commands that it starts. For the same reason
 //! `~/.gemini/.env` is read here as the host reads it, and `~/.qwen/.env` if the host is qwen-code.
 //! A variable of the environment overrides a line of these files, and so does one that the host was
-//! started with and has not passed on (`host`). A project's file is not read, because it could
+//! started with and has not passed on (`host`). A project's `.env` is not read, because it could
 //! loosen what the user has restricted.
 //!
 //! If both names are set, a caller that restricts something by the variable takes the stricter
@@ -25,7 +25,7 @@ pub const PREFIX: &str = "GEMINI_TOOLS_";
 /// The beginning of each variable's second name.
 pub const HOST_PREFIX: &str = "GEMINI_CLI_TOOLS_";
 
-/// The variables that configure these tools. A host must pass them on to what it starts.
+/// The variables that configure these tools. A host must pass them on to the programs it starts.
 pub const NAMES: [&str; 15] = [
     "GEMINI_TOOLS_APPROVAL_MODE",
     "GEMINI_TOOLS_CONDENSE",
@@ -56,16 +56,16 @@ const MAX_FILE_BYTES: u64 = 1024 * 1024;
 /// A variable that is set to a non-empty value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Variable {
-    /// The name under which it is set.
+    /// The one of the variable's two names under which it is set.
     pub name: String,
     /// The variable's value.
     pub value: OsString,
-    /// The file that sets it; `None` for the environment.
+    /// The file that sets it; `None` if the environment does.
     pub file: Option<PathBuf>,
 }
 
 impl Variable {
-    /// Returns the value, with U+FFFD for what is not UTF-8.
+    /// Returns the value, with U+FFFD for bytes that are not UTF-8.
     pub fn text(&self) -> String {
         self.value.to_string_lossy().into_owned()
     }
@@ -75,7 +75,7 @@ impl Variable {
     /// # Errors
     ///
     /// Returns `invalid_tool_params` if `parse` returns `None`. `fault` completes the sentence "…
-    /// is VALUE, which is", and `hint` is the advice.
+    /// is VALUE, which is", and `hint` is the advice that follows it.
     pub fn parsed<T>(
         &self,
         parse: impl Fn(&str) -> Option<T>,
@@ -90,7 +90,7 @@ impl Variable {
     }
 }
 
-/// Returns the second name of a variable, or the name itself if it does not begin with [`PREFIX`].
+/// Returns the second name of a variable, or `name` itself if it does not begin with [`PREFIX`].
 pub fn host_name(name: &str) -> String {
     match name.strip_prefix(PREFIX) {
         Some(rest) => format!("{HOST_PREFIX}{rest}"),
@@ -104,7 +104,7 @@ pub fn for_program(name: &str, value: impl Into<String>) -> [(String, String); 2
     [(name.to_owned(), value.clone()), (host_name(name), value)]
 }
 
-/// Returns the variable under its first name and under its second, as far as they are set and not
+/// Returns the variable under its first name and under its second, each only if it is set and not
 /// empty.
 pub fn values(name: &str) -> Vec<Variable> {
     // The environment of this process, or else that of the host, which may not have passed it on.
@@ -112,7 +112,7 @@ pub fn values(name: &str) -> Vec<Variable> {
     lookup(name, &environment, user_files())
 }
 
-/// Returns the value under the first of a variable's two names that is set.
+/// Returns the variable's value under its first name, or else under its second.
 pub fn value(name: &str) -> Option<OsString> {
     values(name).into_iter().next().map(|found| found.value)
 }
@@ -162,8 +162,8 @@ fn user_files() -> &'static [Lines] {
     &FILES
 }
 
-/// Returns true if qwen-code has started this program. Seen in 0.24.4: it sets
-/// `QWEN_CODE_NO_RELAUNCH` and others for everything that it starts.
+/// Returns true if qwen-code has started this program. Seen in qwen-code 0.24.4: it sets
+/// `QWEN_CODE_NO_RELAUNCH` and others for every program that it starts.
 pub fn is_in_qwen() -> bool {
     std::env::vars_os().any(|(name, _)| name.as_encoded_bytes().starts_with(b"QWEN_CODE"))
 }
@@ -184,8 +184,8 @@ pub fn user_file(home: &Path) -> PathBuf {
 }
 
 /// Returns the directory that holds the user's `.gemini`. It is `GEMINI_CLI_HOME`, which replaces
-/// the home directory in Gemini CLI (seen in 0.61), or else `HOME`. Returns `None` if that is not
-/// set or not absolute, since it would lie somewhere in the project.
+/// the home directory in Gemini CLI (seen in 0.61), or else `HOME`. Returns `None` if neither is
+/// set, or if the path is not absolute, since it would lie somewhere in the project.
 pub fn home() -> Option<PathBuf> {
     std::env::var_os("GEMINI_CLI_HOME")
         .filter(|home| !home.is_empty())
@@ -195,7 +195,7 @@ pub fn home() -> Option<PathBuf> {
 }
 
 /// Returns the lines `KEY=VALUE` of a file of variables as Gemini CLI reads them, with `export`,
-/// quotes and comments. If a key occurs twice, the last one counts.
+/// quotes and comments. A repeated key is returned each time; its last value counts.
 pub fn parse(text: &str) -> Vec<(String, String)> {
     text.lines()
         .filter_map(|line| {
@@ -217,31 +217,31 @@ pub fn parse(text: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Returns the number of seconds in a variable, the smaller one where both of its names are set; `None`
-/// where it is not set, or empty.
+/// Returns the number of seconds in a variable, in which zero means no limit. If both of its names
+/// are set, the stricter limit counts. Returns `None` if it is not set, or empty.
 ///
 /// # Errors
 ///
-/// Returns `invalid_tool_params` if it is not a number of seconds.
+/// Returns `invalid_tool_params` if the value is not a number of seconds.
 pub fn seconds_of(variable: &str) -> Result<Option<Duration>, ToolError> {
     let parse = |text: &str| Duration::try_from_secs_f64(text.parse().ok()?).ok();
     let hint = "Unset it, or give a number such as 300.";
     let mut strictest = None;
     for found in values(variable) {
         let limit = found.parsed(parse, "not a number of seconds", hint)?;
-        // Zero means unlimited.
+        // Zero means unlimited, so every other value is stricter.
         let length = |limit: &Duration| (limit.is_zero(), *limit);
         strictest = strictest.into_iter().chain([limit]).min_by_key(length);
     }
     Ok(strictest)
 }
 
-/// Returns the state of a variable that switches something `on` or `off`; `None` where it is not set, or
-/// empty.
+/// Returns the state of a variable that switches something `on` or `off`. Returns `None` if it is
+/// not set, or empty.
 ///
 /// # Errors
 ///
-/// Returns `invalid_tool_params` if it is neither.
+/// Returns `invalid_tool_params` if the value is neither.
 pub fn switch_of(variable: &str) -> Result<Option<bool>, ToolError> {
     let parse = |text: &str| match text {
         "on" => Some(true),

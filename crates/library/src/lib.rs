@@ -1,8 +1,8 @@
 //! Gemini CLI's tools as a library, on which the commands `get_tools` and `call_tool` are built.
 //!
 //! The code is in the crates below `crates/`, each with one job; this crate has the names by which
-//! programs use them. Dependencies only point downwards: what is further down in the table does not
-//! use what is above it.
+//! programs use them. A crate only uses crates of lower layers; the table goes roughly from the
+//! highest layer to the lowest.
 //!
 //! | Here | Crate | What it is |
 //! |---|---|---|
@@ -15,14 +15,14 @@
 //! | [`mcp`] | `gemini-tools-mcp` | tools of MCP servers |
 //! | [`policy`] | `gemini-tools-policy` | which calls may run, by Gemini CLI's rules |
 //! | [`builtin`] | `gemini-tools-builtin-tools` | the built-in tools, one file each |
-//! | [`connect`] | `gemini-tools-mcp-sdk` | connections to MCP servers, for `serve_tools --connect` |
+//! | [`connect`] | `gemini-tools-mcp-sdk` | connections to servers, for `serve_tools --connect` |
 //! | [`web`] | `gemini-tools-net` | what the built-in tools need the network for |
-//! | [`network`] | `gemini-tools-process` | the way to `serve_tools --connect`, which reaches the network |
+//! | [`network`] | `gemini-tools-process` | reaches the network by `serve_tools --connect` |
 //! | [`genai`] | `gemini-tools-net` | the client of the Gemini API |
-//! | [`answer`] | `gemini-tools-core` | from a result to the JSON that a host reads |
+//! | [`answer`] | `gemini-tools-core` | turns a result into the JSON that a host reads |
 //! | [`settings`] | `gemini-tools-settings` | what tools obey of Gemini CLI's `settings.json` |
 //! | [`trust`] | `gemini-tools-settings` | whether what a project brings may run |
-//! | [`declaration`] | `gemini-tools-core` | declarations of others, repaired |
+//! | [`declaration`] | `gemini-tools-core` | repairs tool declarations of other programs |
 //! | [`dialect`] | `gemini-tools-custom-tools` | how other hosts and APIs write the same tools |
 //! | [`checks`] | `gemini-tools-checks` | many rules about a project's files, in one walk |
 //! | [`ci`] | `gemini-tools-checks` | findings, for CI services |
@@ -34,16 +34,16 @@
 //! | [`tool`] | `gemini-tools-core` | what a tool is |
 //! | [`registry`] | `gemini-tools-core` | every tool by name |
 //! | [`parallel`] | `gemini-tools-core` | which calls of a message are made at the same time |
-//! | [`message`] | `gemini-tools-core` | messages of the Gemini API, which answers are parts of |
-//! | [`diagnostic`] | `gemini-tools-core` | one thing that is wrong, for people and for CI |
+//! | [`message`] | `gemini-tools-core` | messages of the Gemini API, whose parts answers become |
+//! | [`diagnostic`] | `gemini-tools-core` | a finding, for people and for CI |
 //! | [`position`] | `gemini-tools-core` | lines and columns of documents |
-//! | [`json`] | `gemini-tools-core` | JSON documents of others, within limits |
+//! | [`json`] | `gemini-tools-core` | reads JSON documents of other programs within limits |
 //!
-//! The page on architecture in the book (`docs/architecture.md`) has the graph.
+//! The page on architecture in the book (`docs/architecture.md`) shows the layers.
 //!
 //! # Examples
 //!
-//! A session opens what calls need, the user's settings and rules too, and makes calls as
+//! A session opens what calls need, including the user's settings and rules, and makes calls as
 //! `call_tool` does:
 //!
 //! ```no_run
@@ -57,7 +57,8 @@
 //!
 //! let session = Session::open(&root, &[], &PolicyOptions::default())?.without_servers();
 //! let args = json!({ "absolute_path": "notes.txt" });
-//! let result = session.run("read_file", args, CallOptions::default(), &mut Context::default()).outcome?;
+//! let call = CallOptions::default();
+//! let result = session.run("read_file", args, call, &mut Context::default()).outcome?;
 //! assert_eq!(serde_json::to_value(&result.llm_content)?, "Says hello.\n");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 use std::ops::Range;
 
-/// A line that does not parse after a change, though it did before or is new.
+/// A line of the new text that does not parse after a change, though it did before or is new.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SyntaxError {
     /// The line in the new text, counted from 1.
@@ -13,7 +13,7 @@ pub struct SyntaxError {
     pub text: String,
 }
 
-/// Something that a text defines.
+/// A definition in a source text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Symbol {
     /// Kind, such as `function`, `struct` or `key`.
@@ -38,7 +38,7 @@ impl Symbol {
 
 /// Formats an outline with one line for each symbol. Symbols that lie wholly within the lines
 /// `shown`, counted from 1, are omitted. The text has at most `bytes` bytes, plus a note that says
-/// how many symbols are left out for that; the most deeply nested ones are left out first.
+/// how many symbols had to be left out; the most deeply nested ones are left out first.
 #[must_use]
 pub fn outline_text(symbols: &[Symbol], shown: Range<usize>, bytes: usize) -> String {
     let hidden =

@@ -5,7 +5,7 @@ use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-/// Parts of up to this many lines are tried, the largest first, before larger ones.
+/// Parts of up to this many lines are tried before larger ones.
 const PART_LINES: usize = 400;
 
 /// Words with which a line continues what an earlier line of the same indentation has begun.
@@ -14,11 +14,11 @@ const CONTINUING: [&str; 15] = [
     "esac", "when", "rescue", "ensure",
 ];
 
-/// The lines of two versions of a text, and the only range in which they differ.
+/// The lines of two versions of a text, and the single range that contains all differences.
 pub(crate) struct Change<'t> {
     old: Vec<&'t str>,
     new: Vec<&'t str>,
-    /// The lines of `old` that differ. `new_range` has those of `new` in their place.
+    /// The lines of `old` that differ. `new_range` has the lines of `new` in their place.
     old_range: Range<usize>,
     new_range: Range<usize>,
 }
@@ -26,8 +26,8 @@ pub(crate) struct Change<'t> {
 /// A range of lines of both versions that contains all differences.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Part {
-    /// The indentation of the least indented line, in blanks. It is removed from all lines before
-    /// the part is parsed.
+    /// The indentation of the least indented line, in spaces or tabs. It is removed from all lines
+    /// before the part is parsed.
     depth: usize,
     pub(crate) old: Range<usize>,
     pub(crate) new: Range<usize>,
@@ -71,7 +71,7 @@ impl<'t> Change<'t> {
 
     /// Returns the parts in the order in which they should be tried: first the largest that has up
     /// to [`PART_LINES`] lines, then the smaller ones within it, then the larger ones around it.
-    /// Whether a part can be parsed alone is found out by trying.
+    /// Whether a part can be parsed alone is not known before.
     pub(crate) fn parts(&self) -> Vec<Part> {
         let changed = self.old[self.old_range.clone()].iter();
         let changed = changed.chain(&self.new[self.new_range.clone()]);
@@ -124,8 +124,8 @@ impl<'t> Change<'t> {
         )
     }
 
-    /// Returns the ranges of new lines that differ from old ones. If lines were only removed, the
-    /// range is the line after them. If the time is up, the ranges are larger than necessary.
+    /// Returns the ranges of new lines, from 0, that differ from old ones. If lines were only
+    /// removed, the range is the line after them. Once `budget` is used up, ranges get too large.
     pub(crate) fn hunks(&self, budget: Duration) -> Vec<Range<usize>> {
         let old = &self.old[self.old_range.clone()];
         let new = &self.new[self.new_range.clone()];

@@ -3,7 +3,7 @@
 //! Valid text may contain what the grammar does not know, so an error alone means nothing. The
 //! change is blamed only if a part around it parsed in the old text and does not in the new one.
 //! The part may mean something else out of its context, so the whole new text must have an error
-//! there as well. Most edits cost the parsing of one such part.
+//! there as well. Most edits cost the parsing of one such part, in both versions.
 
 use crate::change::{Change, Part};
 use crate::parser::{TimedParser, is_source};
@@ -11,7 +11,6 @@ use crate::{BUDGET, Language, SyntaxError};
 use std::ops::Range;
 use tree_sitter::{Node, Tree};
 
-/// The most errors that are reported for one change.
 const MAX_ERRORS: usize = 3;
 
 /// The text of a reported line is cut after this many characters.
@@ -185,7 +184,7 @@ fn is_balanced(tree: &Tree) -> bool {
     }
 }
 
-/// Returns the ranges of lines that did not parse, or in which a token is missing.
+/// Returns the ranges of lines, from 0, that did not parse, or in which a token is missing.
 fn faults(tree: &Tree, language: Language) -> Vec<Range<usize>> {
     let is_python = language == Language::Python;
     let mut faults = Vec::new();
@@ -223,9 +222,9 @@ fn lines_of(node: Node<'_>) -> Range<usize> {
     node.start_position().row..node.end_position().row + 1
 }
 
-/// Finds indentation errors of Python, which the grammar accepts: returns the first statement of a
-/// block that begins a line at another column than the block's first statement, or a block without
-/// a statement.
+/// Finds an indentation error of Python, which the grammar accepts: the first statement of a block
+/// that begins a line at another column than the block's first statement, a block without a
+/// statement, or a module that begins indented.
 fn misplaced(node: Node<'_>) -> Option<Range<usize>> {
     if !matches!(node.kind(), "block" | "module") {
         return None;

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Defines the languages: for each the endings of its files' names, its grammar, and the queries
-/// that find definitions, first the one that comes with the grammar.
+/// that find definitions, first those that come with the grammars.
 macro_rules! languages {
     ($($(#[$doc:meta])* $name:ident: [$($end:literal),*], $grammar:expr, [$($query:expr),*];)*) => {
         /// A language that files are written in.
@@ -130,7 +130,7 @@ const TYPESCRIPT: &str = "(type_alias_declaration name: (_) @name) @definition.t
     (internal_module name: (_) @name) @definition.namespace";
 
 impl Language {
-    /// Returns the language of a file by the ending of its name or path; `None` if it is unknown.
+    /// Returns the language of a file by the ending of its name or path, or `None` if unknown.
     #[must_use]
     pub fn of_name(name: &str) -> Option<Self> {
         let (_, end) = name.rsplit_once('.')?;

@@ -2,9 +2,9 @@
 //!
 //! [`new_errors`] compares two versions of a text and names the lines that parsed before and do not
 //! any more. [`outline`] lists what a text defines. Both give up after [`BUDGET`] and return
-//! nothing, because a parser may take far longer on a text that was made to be slow. Reading files
-//! and settings is up to the callers, and so is the choice of a process to run this in, which
-//! matters because the grammars are C code.
+//! nothing, because a parser may take far longer on a text that was made to be slow. Callers read
+//! files and settings. They also choose the process in which this runs, which matters because the
+//! grammars are C code.
 //!
 //! # Example
 //!
@@ -43,9 +43,9 @@ pub use outline::outline;
 
 use std::time::Duration;
 
-/// The processor time that one call of [`new_errors`] or [`outline`] may take, however many texts
-/// it parses.
+/// The processor time that parsing may take in one call of [`new_errors`] or [`outline`], however
+/// many texts the call parses.
 pub const BUDGET: Duration = Duration::from_millis(50);
 
-/// Texts of more bytes are not parsed.
+/// The size in bytes of the largest text that is parsed.
 pub const MAX_BYTES: usize = 1024 * 1024;

@@ -1,4 +1,4 @@
-//! Lists what a text defines, by the queries that find definitions with each grammar.
+//! Lists the definitions in a text, by queries that each grammar has for that.
 
 use crate::parser::{TimedParser, is_source, thread_time};
 use crate::{Language, Symbol};
@@ -10,7 +10,6 @@ use tree_sitter::{
     CaptureQuantifier, Node, Query, QueryCursor, QueryCursorOptions, StreamingIterator,
 };
 
-/// The most symbols of one outline.
 const MAX_SYMBOLS: usize = 20_000;
 
 /// Names are cut after this many characters.
@@ -19,8 +18,8 @@ const NAME_CHARS: usize = 80;
 /// The prefix of the names by which queries mark definitions.
 const DEFINITION: &str = "definition.";
 
-/// Returns what a text defines, by line. Returns nothing for texts that [`crate::new_errors`]
-/// does not judge.
+/// Returns the definitions in a text, sorted by line. Returns nothing for texts that
+/// [`crate::new_errors`] does not judge.
 #[must_use]
 pub fn outline(text: &str, language: Language) -> Vec<Symbol> {
     if !is_source(text) {

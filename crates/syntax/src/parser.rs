@@ -1,4 +1,4 @@
-//! Parses texts within a time limit, and decides which texts are parsed.
+//! Parses texts within a limit of processor time, and decides which texts are parsed.
 
 use crate::{BUDGET, Language, MAX_BYTES};
 use rustix::time::{ClockId, clock_gettime};
@@ -12,7 +12,7 @@ const MAX_LINE_BYTES: usize = 5_000;
 /// A text with more bytes per line on average was written by a minifier.
 const MEAN_LINE_BYTES: usize = 200;
 
-/// Words in the first lines of a file that say that a program wrote it.
+/// Marks in the first ten lines of a file that tell that a program has written it.
 const GENERATED: [&str; 4] = [
     "@generated",
     "DO NOT EDIT",

@@ -2,8 +2,8 @@
 
 use crate::{Language, new_errors, outline};
 
-/// For each language: a file's name, its text, the outline, and a piece without which the text does
-/// not parse.
+/// For each language: a file's name, its text, the text's outline, and a piece without which the
+/// text does not parse.
 const TEXTS: [(&str, &str, &str, &str); 19] = [
     (
         "a.rs",

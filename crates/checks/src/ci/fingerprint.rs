@@ -8,7 +8,7 @@
 
 use std::collections::HashMap;
 
-/// How many characters are hashed.
+/// The length of the text that is hashed, in UTF-16 code units.
 const WINDOW: usize = 100;
 
 /// The hash is multiplied by this for each further character.

@@ -4,7 +4,8 @@ use super::CheckReport;
 use gemini_tools_core::diagnostic::Severity;
 use gemini_tools_core::text::show_path;
 
-/// Returns one line for each issue, and one more if the run itself failed.
+/// Returns the report as workflow commands, one on each line: for each issue, for the failure of
+/// the run itself, and for each remark.
 pub fn github(report: &CheckReport) -> String {
     let mut text = String::new();
     for issue in &report.issues {

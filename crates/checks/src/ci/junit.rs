@@ -1,13 +1,14 @@
-//! Writes `JUnit` XML, as CI services read it. There is one suite for each rule if the report lists
-//! its rules, otherwise a single suite. Each issue, and each thing that was checked without an
-//! issue, is a test case, whose class is the file. Only what the schema of Jenkins' xUnit plugin
-//! allows is written, so the line is part of the case's name.
+//! Writes `JUnit` XML, as CI services read it. There is one suite for each rule that the report
+//! lists, and one more for issues without a listed rule, passed checks, a failure and remarks. Each
+//! issue and each passed check is a test case, whose class is the issue's file or else the suite.
+//! Only what the schema of Jenkins' xUnit plugin allows is written, so the line number is part of
+//! the case's name.
 
 use super::CheckReport;
 use gemini_tools_core::diagnostic::{Diagnostic, Severity};
 use gemini_tools_core::text::show_path;
 
-/// Returns the document.
+/// Returns the report as a `JUnit` XML document.
 pub fn junit(report: &CheckReport) -> String {
     let by_rule = report.rules.iter().map(|rule| {
         let issues = report.issues.iter();

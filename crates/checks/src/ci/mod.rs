@@ -37,14 +37,14 @@ pub struct ReportedRule {
 pub struct CheckReport {
     /// The name of the run, `get_tools lint` for example.
     pub suite: String,
-    /// All rules that were checked, in order; empty if only the rules that have issues are known.
+    /// All rules that were checked, in order. Empty if only the rules that have issues are known.
     pub rules: Vec<ReportedRule>,
     /// The issues, in order.
     pub issues: Vec<Diagnostic>,
-    /// For each issue, in the same order, a text by which a service recognises it after lines have
-    /// moved; empty if there is none.
+    /// For each issue, in the same order, the text by which a code scanning service recognises it
+    /// after lines have moved. Empty texts, or an empty list, stand for issues without one.
     pub fingerprints: Vec<String>,
-    /// The names of what was checked and has no issues.
+    /// The names of checked things that have no issues.
     pub passed: Vec<String>,
     /// Further remarks, such as that not every issue is listed.
     pub remarks: Vec<String>,
@@ -55,7 +55,8 @@ pub struct CheckReport {
 impl CheckReport {
     /// Converts the paths of all issues to those within the repository: relative to
     /// `GITHUB_WORKSPACE` if the file is there, else to the top of the git repository that contains
-    /// `root`, else to the current directory. Relative paths are resolved against `root` first.
+    /// `root`, else to the current directory, and absolute if the file is in none of them. Relative
+    /// paths are resolved against `root` first.
     pub fn use_repository_paths(&mut self, root: &Path) {
         let mut paths = paths::RepositoryPaths::of(root);
         for issue in &mut self.issues {

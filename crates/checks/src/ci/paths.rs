@@ -8,8 +8,8 @@ const GITHUB_WORKSPACE: &str = "GITHUB_WORKSPACE";
 
 pub(super) struct RepositoryPaths<'a> {
     root: &'a Path,
-    /// The directories to which paths are made relative; the first that contains a file is used.
-    /// They are canonical.
+    /// The canonical directories to which paths are made relative. The first that contains a file
+    /// is used.
     tops: Vec<PathBuf>,
     /// The canonical path of each parent directory seen so far, since resolving it for each finding
     /// would be slow.
@@ -17,8 +17,9 @@ pub(super) struct RepositoryPaths<'a> {
 }
 
 impl<'a> RepositoryPaths<'a> {
-    /// Finds the top of the repository: `GITHUB_WORKSPACE` if set, otherwise the git repository,
-    /// worktree or submodule that contains `root`, otherwise the current directory.
+    /// Finds the directories that may be the top of the repository, in this order:
+    /// `GITHUB_WORKSPACE`, the git repository, worktree or submodule that contains `root`, and the
+    /// current directory.
     pub(super) fn of(root: &'a Path) -> Self {
         let workspace = std::env::var_os(GITHUB_WORKSPACE).filter(|path| !path.is_empty());
         let real = canonicalize(root).ok();
@@ -39,7 +40,8 @@ impl<'a> RepositoryPaths<'a> {
     }
 
     /// Returns a file's path within the repository, or its absolute path if it is outside. If the
-    /// file itself is a link, it is not resolved, since the link is a file of the repository.
+    /// file itself is a symbolic link, it is not resolved, since the link is a file of the
+    /// repository.
     pub(super) fn path(&mut self, file: &Path) -> PathBuf {
         let whole = self.root.join(file);
         let (Some(parent), Some(name)) = (whole.parent(), whole.file_name()) else {

@@ -1,7 +1,7 @@
 //! SARIF 2.1.0 (OASIS), the format of code scanning services.
 //!
 //! The results are serialized one by one. A tree of all their values would take twenty times as
-//! much memory. Keys are sorted, as in all our output.
+//! much memory. Keys are sorted, as in all output of these tools.
 
 use super::{CheckReport, ReportedRule};
 use gemini_tools_core::diagnostic::{Diagnostic, Severity};
@@ -12,7 +12,7 @@ use std::collections::HashMap;
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 
-/// Builds the document, ready to be serialized.
+/// Returns the report as a SARIF document, ready to be serialized.
 pub fn sarif(report: &CheckReport) -> impl Serialize {
     let mut rules: Vec<&str> = report.rules.iter().map(|rule| &*rule.id).collect();
     let described = rules.len();
@@ -64,7 +64,7 @@ struct Run<'a> {
     tool: Value,
 }
 
-/// The issues, and for each rule's name its index in the document's list of rules.
+/// The issues of a report, and for each rule's name its index in the document's list of rules.
 struct Results<'a>(&'a CheckReport, HashMap<&'a str, usize>);
 
 impl Serialize for Results<'_> {

@@ -1,10 +1,10 @@
-//! Names that the API accepts and that every host has room for.
+//! Gives tools names that the API accepts and that every host has room for.
 
 use crate::diagnostic::Diagnostic;
 use crate::names::{api_name, hashed};
 use std::collections::BTreeMap;
 
-/// The names given to tools so far, each with the name that the tool had before.
+/// The names given to tools so far, each with the tool's original name.
 #[derive(Debug, Clone)]
 pub struct Names {
     longest: usize,
@@ -26,18 +26,18 @@ impl Names {
         }
     }
 
-    /// Replaces `__` by `_` in names from now on, for tools that don't come from MCP servers: `__`
-    /// separates a server's name from its tool's, and a rule for a server must not match other
-    /// tools.
+    /// Replaces `__` by `_` in names from now on, for tools that don't come from MCP servers. `__`
+    /// separates the name of a server from that of its tool, and a policy rule for a server must
+    /// not match other tools.
     #[must_use]
     pub fn without_servers(mut self) -> Self {
         self.has_servers = false;
         self
     }
 
-    /// Returns the name by which the model knows the tool with this original name, and adds a
-    /// finding if they differ. The result does not depend on what else is declared, unless another
-    /// tool has taken that name.
+    /// Returns the name by which the model knows the tool called `original`, and adds a finding if
+    /// they differ. The result does not depend on what else is declared, unless another tool has
+    /// taken that name.
     ///
     /// # Errors
     ///

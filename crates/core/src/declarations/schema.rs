@@ -1,8 +1,8 @@
 //! Repairing the JSON Schema of a tool's arguments so that the Gemini API and Gemini CLI accept it.
 //!
 //! Gemini CLI wants a type at every node, or a combiner whose branches all have one. What Gemini
-//! CLI drops or the API refuses is left out of what a model is told. Arguments are checked against
-//! the schema as its author wrote it.
+//! CLI drops or the API refuses is left out of the schema for a model. Arguments are checked
+//! against the schema as its author wrote it.
 
 use super::empty_object;
 use crate::diagnostic::Diagnostic;
@@ -55,8 +55,9 @@ const FORMATS: [&str; 7] = [
     "byte",
 ];
 
-/// Repairs the schema of a tool's arguments and adds what was done to `repairs`. If the repaired
-/// schema leaves something out, the complete one is returned, for checking arguments.
+/// Repairs the schema of a tool's arguments and adds what was done to `repairs`. Returns the
+/// author's schema for checking arguments, with only type names and `nullable` repaired, if
+/// anything else was repaired too.
 ///
 /// # Errors
 ///
@@ -136,7 +137,7 @@ impl SchemaRepair<'_> {
                 self.repair_type(map, place);
                 self.repair_nullable(map, place);
                 for (key, inner) in map.iter_mut().filter(|(key, _)| !is_data(key)) {
-                    // A place has the names of properties without `properties`: `a.b`.
+                    // A place names properties without the key `properties`: `a.b`.
                     let at = match key.as_str() {
                         "properties" => place.to_owned(),
                         key => within(place, key),
@@ -202,8 +203,8 @@ impl SchemaRepair<'_> {
         self.add("nullable", place, message);
     }
 
-    /// Removes from a schema and everything within it what the API and hosts don't accept, and adds
-    /// types that are certain.
+    /// Removes from a schema, and from all schemas within it, what the API and hosts don't accept,
+    /// and adds each type that can be inferred for certain.
     fn reduce(&mut self, schema: &mut Value, place: &str) -> Result<(), Diagnostic> {
         self.schemas += 1;
         if self.schemas > MAX_SCHEMAS || place.matches('.').count() > MAX_DEPTH {
@@ -232,8 +233,8 @@ impl SchemaRepair<'_> {
         Ok(())
     }
 
-    /// Replaces a reference by its target, and reduces that. If the target contains this reference,
-    /// only its type is kept, because the schema would never end.
+    /// Replaces a reference by its target, and reduces the target. If the target contains this
+    /// reference, only its type and description are kept, because the schema would never end.
     fn follow(
         &mut self,
         schema: &mut Value,
@@ -337,8 +338,8 @@ impl SchemaRepair<'_> {
         }
     }
 
-    /// Declares a schema whose type is neither given nor certain as any type. It gets an `anyOf` of
-    /// all types, because the API refuses a schema without a type.
+    /// Declares each schema whose type is neither given nor inferred as one of any type, by an
+    /// `anyOf` of all types, because the API refuses a schema without a type.
     fn open_untyped(&mut self, schema: &mut Value, place: &str) {
         let Some(map) = schema.as_object_mut() else {
             return;

@@ -1,7 +1,7 @@
 //! Errors about a text that should be JSON.
 //!
-//! An error has `serde_json`'s own message, the place in characters, and the character that is
-//! there.
+//! An error has `serde_json`'s own message, its line and column in characters, and the character
+//! that is there.
 
 use crate::text::count_newlines;
 use serde_json::error::Category;
@@ -9,8 +9,8 @@ use std::fmt;
 
 const LONGEST_CHARACTER_BYTES: usize = 4;
 
-/// The reason why a text can't be read as JSON, such as "line 1, column 9: trailing comma at `}`". The
-/// message begins with a small letter and has no full stop, for use in a sentence.
+/// The reason why a text can't be read as JSON, such as "line 1, column 9: trailing comma at `}`".
+/// The message begins with a small letter and has no full stop, for use in a sentence.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct JsonError {
     place: Option<(usize, usize)>,
@@ -27,8 +27,8 @@ impl fmt::Display for JsonError {
 }
 
 impl JsonError {
-    /// Converts an error of `serde_json` about `text`, in which it looks up the place and the
-    /// character.
+    /// Converts an error of `serde_json` about `text`. The line, column and character are looked up
+    /// there.
     pub fn new(text: &[u8], error: &serde_json::Error) -> Self {
         let offset = offset(text, error);
         let message = error.to_string();
@@ -92,8 +92,8 @@ fn place(text: &[u8], offset: usize) -> (usize, usize) {
     (line, column)
 }
 
-/// Names the character at an offset. More of the text is not shown: it could be part of a secret,
-/// which would no longer be recognised and masked.
+/// Names the character at a byte offset. More of the text is not shown: it could be part of a
+/// secret, which would no longer be recognised and masked.
 fn character(text: &[u8], offset: usize) -> String {
     let rest = text.get(offset..).unwrap_or_default();
     let rest = String::from_utf8_lossy(&rest[..rest.len().min(LONGEST_CHARACTER_BYTES)]);

@@ -12,7 +12,7 @@ pub(super) const HOST_KEY: &str = "wait_for_previous";
 pub struct Args(Map<String, Value>);
 
 impl Args {
-    /// Takes a JSON value, which must be an object.
+    /// Makes arguments of a JSON value, which must be an object.
     ///
     /// # Errors
     ///
@@ -28,7 +28,7 @@ impl Args {
         }
     }
 
-    /// Takes arguments by name.
+    /// Makes arguments of a map from names to values.
     pub fn from_map(args: Map<String, Value>) -> Self {
         Self(args)
     }
@@ -58,8 +58,8 @@ impl Args {
         }
     }
 
-    /// Checks the arguments against `schema` and returns them without those that the host has
-    /// added.
+    /// Checks the arguments against `schema` and returns them. `wait_for_previous`, which the host
+    /// adds for itself, is removed unless the schema declares it.
     ///
     /// # Errors
     ///
@@ -74,8 +74,8 @@ impl Args {
         Self::from_value(value)
     }
 
-    /// Checks the arguments as [`Args::checked`] does, with the defaults of the schema for those
-    /// that are missing.
+    /// Sets the missing arguments to the defaults of the schema, and checks all as
+    /// [`Args::checked`] does.
     ///
     /// # Errors
     ///
@@ -85,8 +85,8 @@ impl Args {
         Ok(self.checked(schema)?.0)
     }
 
-    /// Checks the arguments against `schema`, with its defaults for those that are missing, and
-    /// turns them into `P`. Arguments that the schema does not name are ignored, unless it has
+    /// Sets the missing arguments to the defaults of `schema`, checks all against it and
+    /// deserializes them as `P`. Arguments that the schema does not name are ignored, unless it has
     /// `additionalProperties: false` or `P` denies them.
     ///
     /// # Errors
@@ -97,7 +97,7 @@ impl Args {
         write_whole(&mut value);
         serde_path_to_error::deserialize(value).map_err(|e| {
             let path = match e.path().to_string() {
-                // This path stands for the object itself.
+                // This path stands for the object of the arguments itself.
                 root if root == "." => "The arguments".to_owned(),
                 path => format!("\"{path}\""),
             };
@@ -107,7 +107,7 @@ impl Args {
     }
 }
 
-/// Turns a number such as `5.0` into an integer: a schema accepts it as one, but Rust does not.
+/// Turns each number such as `5.0` into an integer: a schema accepts it as one, but Rust does not.
 fn write_whole(value: &mut Value) {
     const MOST: f64 = 9_007_199_254_740_992.0;
     match value {

@@ -1,4 +1,4 @@
-//! How a running call is ended: by a signal, by its caller or by a time limit.
+//! How a running call is ended: by a signal, by its caller or by its time limit.
 
 use super::{ErrorKind, ToolError};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -10,11 +10,12 @@ use std::time::{Duration, Instant};
 /// How often waiting code checks for an interruption.
 pub const TICK: Duration = Duration::from_millis(100);
 
-/// How long an interrupted call may take to answer for itself. Its own answer tells more than one
-/// that is given in its place.
+/// How long an interrupted call may take to return its own answer. That answer says more than the
+/// error that is returned instead.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// The same for a call that has to end processes, which are asked to end before they are killed.
+/// How long an interrupted call may take to return its own answer if it must first end processes,
+/// which are asked to exit before they are killed.
 const GRACE_WITH_OTHERS: Duration = Duration::from_secs(16);
 
 /// The reason why a call must end early.
@@ -27,7 +28,7 @@ pub enum Interruption {
     TimedOut(TimeLimit),
 }
 
-/// Tells a running call to end. Clones share their state.
+/// Tells a running call to end. Clones share the signal and the state of the call.
 #[derive(Debug, Clone, Default)]
 pub struct Cancellation {
     /// 0 if nothing has cancelled the call, otherwise the signal's number plus one. Signal handlers
@@ -38,23 +39,23 @@ pub struct Cancellation {
     course: Arc<Mutex<Course>>,
 }
 
-/// The time limit of a call. As text, its seconds and who sets it, for messages.
+/// The time limit of a call. Its text, for messages, is the number of seconds and its source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimeLimit {
     at: Instant,
     length: Duration,
     setting: Option<&'static str>,
-    /// True for a limit that nobody has asked for. A tool with a limit of its own ignores it.
+    /// True for a default limit, which nobody has asked for. A tool with its own limit ignores it.
     is_default: bool,
 }
 
 impl TimeLimit {
-    /// Returns the moment when the time is over.
+    /// Returns the moment when the time limit is reached.
     pub fn at(&self) -> Instant {
         self.at
     }
 
-    /// Returns how to get more time, as the end of a sentence.
+    /// Returns the advice how to get more time, as the end of a sentence.
     pub fn advice(&self) -> String {
         match self.setting {
             Some(setting) => format!("raise {setting} (seconds)"),
@@ -86,20 +87,20 @@ struct Course {
 }
 
 impl Cancellation {
-    /// Creates a cancellation that also interrupts the call when `limit` has passed.
+    /// Creates a cancellation for a call with a time limit that counts from now.
     pub fn with_time_limit(limit: Duration) -> Self {
         Self::default().restarted(limit)
     }
 
-    /// Returns a cancellation for a new call. It has the same signals, and a time limit that counts
-    /// from now.
+    /// Returns a cancellation for a new call. It shares the signals of this one, and has a time
+    /// limit that counts from now.
     #[must_use]
     pub fn restarted(&self, limit: Duration) -> Self {
         self.for_call(Some(limit), false)
     }
 
-    /// Returns a cancellation for a new call. It has the same signals, and a time limit that nobody
-    /// has asked for: a tool with a limit of its own ignores it.
+    /// Returns a cancellation for a new call. It shares the signals of this one, and has a default
+    /// time limit, which nobody has asked for: a tool with a limit of its own ignores it.
     #[must_use]
     pub fn restarted_by_default(&self, limit: Duration) -> Self {
         self.for_call(Some(limit), true)
@@ -114,7 +115,7 @@ impl Cancellation {
         self
     }
 
-    /// Returns a cancellation for a new call. It has the same signals and no time limit.
+    /// Returns a cancellation for a new call that shares the signals but has no time limit.
     #[must_use]
     pub fn without_time_limit(&self) -> Self {
         self.for_call(None, false)
@@ -137,30 +138,30 @@ impl Cancellation {
         }
     }
 
-    /// Sets a descriptor that becomes readable when the caller is gone (a `pidfd`), for tools that
-    /// wait.
+    /// Sets a descriptor that becomes readable when the calling process has exited (a `pidfd`), for
+    /// tools that wait.
     #[must_use]
     pub fn with_caller(mut self, caller: OwnedFd) -> Self {
         self.caller = Some(Arc::new(caller));
         self
     }
 
-    /// Returns the descriptor of [`Cancellation::with_caller`].
+    /// Returns the descriptor set by [`Cancellation::with_caller`]; `None` if there is none.
     pub fn caller(&self) -> Option<BorrowedFd<'_>> {
         self.caller.as_ref().map(|fd| fd.as_fd())
     }
 
-    /// Returns the time limit, or `None` if there is none or nobody asked for it.
+    /// Returns the time limit that somebody has asked for; `None` for no limit or a default one.
     pub fn chosen_limit(&self) -> Option<TimeLimit> {
         self.limit.filter(|limit| !limit.is_default)
     }
 
-    /// Returns the time limit, whether or not somebody asked for it.
+    /// Returns the call's time limit, default or chosen; `None` if it has none.
     pub fn limit(&self) -> Option<TimeLimit> {
         self.limit
     }
 
-    /// Returns when the time limit is reached, whether or not somebody asked for it.
+    /// Returns when the call's time limit, default or chosen, is reached; `None` if it has none.
     pub fn deadline(&self) -> Option<Instant> {
         self.limit.map(|limit| limit.at)
     }
@@ -174,7 +175,7 @@ impl Cancellation {
         }
     }
 
-    /// Asks the call to end.
+    /// Asks the call to end. [`Cancellation::signal`] then returns 0, unless a signal came first.
     pub fn cancel(&self) {
         // The number of an earlier signal is kept, because it says more than 0.
         let _ = self
@@ -187,7 +188,7 @@ impl Cancellation {
         Arc::clone(&self.signal)
     }
 
-    /// Returns why the call must end, if it must.
+    /// Returns why the call must end, or `None` if it may go on.
     pub fn interruption(&self) -> Option<Interruption> {
         match self.signal() {
             Some(signal) => Some(Interruption::Cancelled(signal)),
@@ -201,7 +202,7 @@ impl Cancellation {
         if !limit.is_default {
             return Some(limit);
         }
-        // Time spent waiting for something that has a limit of its own does not count.
+        // A default limit does not count time spent waiting for something with its own limit.
         let course = self.course();
         let end = limit.at.checked_add(course.waited)?;
         (course.since.is_none() && now >= end).then_some(limit)
@@ -212,9 +213,9 @@ impl Cancellation {
     }
 
     /// Begins a wait for something with its own time limit or none: a command, a server, a user's
-    /// answer. Until the guard is dropped, a default limit is paused, the caller polls
-    /// [`Cancellation::interruption`] itself, and ending may take as long as ending processes
-    /// takes.
+    /// answer. Until the guard is dropped, a default time limit is paused, the waiting code polls
+    /// [`Cancellation::interruption`] itself, and an interrupted call gets the time that ending
+    /// processes takes.
     #[must_use]
     pub fn wait_for_others(&self) -> WaitGuard<'_> {
         let mut course = self.course();
@@ -224,12 +225,12 @@ impl Cancellation {
         WaitGuard(self)
     }
 
-    /// Begins something that can't be undone. While the guard lives, the call is not abandoned.
-    /// Drop it soon, and before calling any other method.
+    /// Begins an action that can't be undone. While the guard lives, [`Cancellation::give_up`]
+    /// waits. Drop it soon, and before calling any other method.
     ///
     /// # Errors
     ///
-    /// Returns `cancelled` or `timeout` if it must not be done any more.
+    /// Returns `cancelled` or `timeout` if the action must not be done any more.
     pub fn acting(&self) -> Result<ActGuard<'_>, ToolError> {
         // `check` takes the lock of `course` too, so it must come before.
         self.check()?;
@@ -244,8 +245,8 @@ impl Cancellation {
         Ok(ActGuard(course))
     }
 
-    /// Abandons an interrupted call that does not answer, and returns the answer in its place. From
-    /// now on the call can do nothing that can't be undone.
+    /// Abandons an interrupted call that does not answer, and returns the error that is its answer.
+    /// From now on [`Cancellation::acting`] refuses the call every action that can't be undone.
     pub fn give_up(&self) -> ToolError {
         let mut course = self.course();
         course.is_over = true;
@@ -300,7 +301,7 @@ impl Drop for WaitGuard<'_> {
     }
 }
 
-/// How long an interrupted call is still waited for.
+/// Measures how long an interrupted call is still waited for.
 #[derive(Debug, Default)]
 pub struct GracePeriod {
     alone: Option<Instant>,
@@ -308,8 +309,8 @@ pub struct GracePeriod {
 }
 
 impl GracePeriod {
-    /// Returns true when the call need not be waited for any longer. It must be called repeatedly,
-    /// since the time counts from the first call after the interruption.
+    /// Returns true when the interrupted call need not be waited for any longer. Must be called
+    /// repeatedly, since the time counts from the first call after the interruption.
     pub fn is_over(&mut self, cancel: &Cancellation) -> bool {
         if cancel.interruption().is_none() {
             *self = Self::default();

@@ -2,10 +2,10 @@
 //!
 //! Supported are the keywords in declarations of the Gemini API and of MCP servers: types, values,
 //! bounds, members and elements, `anyOf`, `oneOf`, `allOf` and `not`, references within the schema,
-//! and tuples as older drafts write them. As JSON Schema asks for unknown keywords, all others are
-//! ignored: `format`, `if`, `contains`, `dependent*`, `unevaluated*` and `$dynamicRef` are left to
-//! the tool. So is what can't be checked, such as a pattern that is no regular expression here or a
-//! reference without a target.
+//! and tuples, also as older drafts write them. As JSON Schema asks for unknown keywords, all
+//! others are ignored: `format`, `if`, `contains`, `dependent*`, `unevaluated*` and `$dynamicRef`
+//! are left to the tool. So are a pattern that is no regular expression here, a reference without a
+//! target, and a schema that takes too many steps.
 //!
 //! A general validator compiles a schema first. That costs more than a whole small call, so this
 //! one does not.
@@ -19,7 +19,7 @@ use serde_json::{Map, Value};
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// A keyword that limits a number, the comparison that violates it, and its words in a message.
+/// A keyword that limits a number, the comparison that violates it, and its words in messages.
 type Bound = (&'static str, fn(Ordering) -> bool, &'static str);
 
 const MAX_STEPS: usize = 1_000_000;
@@ -59,8 +59,8 @@ struct Checker<'a> {
     /// True for older drafts, in which a reference makes its sibling keywords void.
     has_lone_references: bool,
     path: String,
-    /// References that are being followed, each with its value. Meeting a pair again would go on
-    /// for ever.
+    /// References that are being followed, each with the value that it is checked for. Following
+    /// such a pair again would never end.
     open: Vec<(*const Value, *const Value)>,
     depth: usize,
     steps: usize,
@@ -472,8 +472,8 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// Returns the unit of a number, after a blank, if the schema's description names one. Whoever has
-/// sent milliseconds then learns that seconds are counted.
+/// Returns the unit of a number, after a blank, if the schema's description names one. A message
+/// that names the unit tells a caller who has sent milliseconds that seconds are expected.
 fn unit(schema: &Map<String, Value>) -> String {
     let text = schema.get("description").and_then(Value::as_str);
     let words = text

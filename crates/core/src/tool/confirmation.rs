@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Whether a person must agree to a call.
+/// Whether a call may run, and whether a person must agree first.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Confirmation {
@@ -16,7 +16,8 @@ pub enum Confirmation {
 }
 
 impl Confirmation {
-    /// Returns `false`, or the details: the form that `--explain` prints.
+    /// Returns the JSON that `--explain` prints: `false`, the details of the question, or an object
+    /// with the reason as `forbidden`.
     pub fn to_json(&self) -> Value {
         match self {
             Confirmation::NotNeeded => Value::Bool(false),
@@ -28,7 +29,7 @@ impl Confirmation {
     }
 }
 
-/// What a person is shown in order to decide.
+/// What a person is shown in order to decide about a call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(
     tag = "type",
@@ -39,7 +40,7 @@ impl Confirmation {
 pub enum ConfirmationDetails {
     /// A file is about to change.
     Edit {
-        /// Heading.
+        /// Heading of the question.
         title: String,
         /// The file's name without directories.
         file_name: String,
@@ -47,22 +48,22 @@ pub enum ConfirmationDetails {
         file_path: String,
         /// The change as a unified diff.
         file_diff: String,
-        /// The present content. `None` for a new file, and for one that is too large to be shown
+        /// The file's present content. `None` for a new file, and for one too large to be shown
         /// whole.
         original_content: Option<String>,
-        /// The future content, or only the changed part of a large file.
+        /// The file's future content, or only the changed part of a large file.
         new_content: String,
-        /// The changes of the files, where there may be several; `file_diff` has them all.
+        /// The change of each file if there may be several. `file_diff` is the diff of them all.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         files: Vec<FileChange>,
     },
     /// A command is about to run.
     Exec {
-        /// Heading.
+        /// Heading of the question.
         title: String,
-        /// The whole line.
+        /// The whole shell line.
         command: String,
-        /// The first program's name.
+        /// The name of the first program that the line starts.
         root_command: String,
         /// The names of all programs that the line starts.
         root_commands: Vec<String>,
@@ -73,7 +74,7 @@ pub enum ConfirmationDetails {
     },
     /// Any other call that needs consent.
     Info {
-        /// Heading.
+        /// Heading of the question.
         title: String,
         /// Description of the call.
         prompt: String,
@@ -82,7 +83,7 @@ pub enum ConfirmationDetails {
     },
     /// A tool of an MCP server is about to run.
     Mcp {
-        /// Heading.
+        /// Heading of the question.
         title: String,
         /// The server's name in the settings.
         server_name: String,
@@ -97,18 +98,18 @@ pub enum ConfirmationDetails {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FileChange {
-    /// What is done to it: `creates`, `updates`, `moves` or `deletes`.
+    /// What is done to the file: `creates`, `updates`, `moves` or `deletes`.
     pub change: String,
     /// Absolute path of the file.
     pub file_path: String,
-    /// Absolute path that it is moved to; `None` if it is not moved.
+    /// Absolute path that the file is moved to; `None` if it is not moved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub new_path: Option<String>,
     /// The file's change as a unified diff.
     pub file_diff: String,
 }
 
-/// The approval mode.
+/// The approval mode, as in Gemini CLI.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ApprovalMode {
@@ -124,14 +125,14 @@ pub enum ApprovalMode {
 }
 
 impl ApprovalMode {
-    /// The names of all modes in their order, on command lines.
+    /// The names of all modes on command lines, in the order of the variants.
     pub const NAMES: [&str; 4] = ["default", "auto_edit", "yolo", "plan"];
 
     /// The modes, from the one that asks most to the one that asks least.
     pub const ASKING_MOST_FIRST: [Self; 4] =
         [Self::Plan, Self::Default, Self::AutoEdit, Self::Yolo];
 
-    /// Returns the mode of this name.
+    /// Returns the mode with this name, or `None` if there is none.
     pub fn from_name(name: &str) -> Option<Self> {
         let mut all = Self::ASKING_MOST_FIRST.into_iter();
         all.find(|mode| mode.name() == name)

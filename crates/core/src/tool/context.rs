@@ -1,4 +1,4 @@
-//! The way from a running call to its caller.
+//! What a running call gets from its caller, and how it reports to it.
 
 use super::{Cancellation, InputSource, SandboxMode};
 use std::fmt;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 pub enum OutputUpdate {
     /// Text that follows all that was shown before.
     Text(String),
-    /// A request to a model that the call has made, which its host counts and does not show.
+    /// A request to a model that the call has made. The host counts it and does not show it.
     ModelCall(super::ModelCall),
 }
 
@@ -18,7 +18,7 @@ pub enum OutputUpdate {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ResultPlaces {
-    /// None.
+    /// No places.
     #[default]
     Unwanted,
     /// The matches of a search.
@@ -27,23 +27,24 @@ pub enum ResultPlaces {
     Items,
 }
 
-/// The way of a call to its caller: cancellation, live output, and what the answer should have.
+/// What a call gets from its caller: cancellation, live output, and what its answer should hold.
 #[derive(Clone)]
 pub struct Context {
     /// Tells the call to end.
     pub cancel: Cancellation,
-    /// Set if [`super::ToolResult::return_display`] will be looked at; otherwise tools leave it
+    /// Set if the caller reads [`super::ToolResult::return_display`]; otherwise tools leave it
     /// empty where it costs time.
     pub wants_display: bool,
-    /// What built-in tools need to know of the answer's reader. A tool that a program adds can
+    /// What built-in tools need to know of the reader of the answer. A tool that a program adds can
     /// ignore it.
     pub view: CallView,
-    /// The way to the client, if it may be asked.
+    /// Asks the client during the call; `None` if the client can't be asked.
     pub input: Option<Arc<dyn InputSource>>,
     output: Option<Arc<dyn Fn(OutputUpdate) + Send + Sync>>,
 }
 
-/// What our own tools are told of a call's reader and host. By default a program reads the answer: nothing is left out.
+/// What built-in tools are told of the reader and the host of a call. By default the reader is a
+/// program, for which nothing is left out.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct CallView {
@@ -54,14 +55,15 @@ pub struct CallView {
     /// The maximum number of characters of an answer, for tools that choose themselves what to
     /// leave out; `None` for no limit.
     pub limit_chars: Option<usize>,
-    /// Set if a model reads the answer, so that what a command prints is condensed.
+    /// Set if a model reads the answer, so that a command's output is condensed.
     pub condenses: bool,
-    /// The call's id, where the caller has given it one: the journal of changes keeps it.
+    /// The id that the caller has given the call, if any. The journal of changes records it.
     pub call_id: Option<String>,
-    /// The sandbox of the host's own commands, if known: commands of this call must not run in a
-    /// weaker one.
+    /// The sandbox in which the host runs its own commands, if known: commands of this call must
+    /// not run in a weaker one.
     pub least_sandbox: Option<SandboxMode>,
-    /// Set if the caller remembers what it was shown: then a write that would lose what it has not seen is refused.
+    /// Set if the caller remembers what it was shown. A write that would lose content that the
+    /// caller has not seen is then refused.
     pub remembers: bool,
 }
 
@@ -92,7 +94,7 @@ impl Context {
         }
     }
 
-    /// Sends live output to `sink`.
+    /// Sends each [`OutputUpdate`] to `sink`.
     #[must_use]
     pub fn with_live_output(mut self, sink: impl Fn(OutputUpdate) + Send + Sync + 'static) -> Self {
         self.output = Some(Arc::new(sink));
@@ -104,7 +106,7 @@ impl Context {
         self.output.is_some()
     }
 
-    /// Shows output of a call that still runs; does nothing if the host does not listen.
+    /// Reports output of a call that still runs; does nothing if the host does not listen.
     pub fn update_output(&self, output: OutputUpdate) {
         if let Some(sink) = &self.output {
             sink(output);

@@ -1,4 +1,4 @@
-//! Converting arguments to the types that a tool declares, as far as that takes no guessing.
+//! Converts arguments to the types that a tool declares, as far as that takes no guessing.
 //!
 //! A model whose API makes every argument required writes `null` for one that it leaves out, and
 //! small models write numbers and lists as text. Both have only one possible meaning if the schema
@@ -15,7 +15,8 @@ const MAX_HOPS: usize = 16;
 
 /// Converts the arguments of a call to the types that `tool` declares. `null` for an optional
 /// argument means its absence, and text is converted like `KEY=VALUE` on a command line (see
-/// [`from_words`](super::from_words)). What can't be converted stays, and the schema refuses it.
+/// [`from_words`](super::from_words)). A value that can't be converted stays as it is, and the
+/// schema refuses it.
 pub fn convert(tool: &dyn Tool, args: &mut Value) {
     let Value::Object(members) = args else { return };
     if !may_need_it(members) {
@@ -35,7 +36,7 @@ pub fn convert(tool: &dyn Tool, args: &mut Value) {
 }
 
 impl Schema {
-    /// Does what [`convert`] does, for arguments by their declared names.
+    /// Does the same as [`convert`], for arguments by their declared names.
     pub fn convert(&self, args: &mut Map<String, Value>) {
         if may_need_it(args) {
             convert_by(self, args, &|name| (name.to_owned(), None));
@@ -119,8 +120,8 @@ fn convert_value(root: &Value, schema: &Value, value: &mut Value) {
     }
 }
 
-/// Follows references, and the only alternative besides `null`, to the schema that describes the
-/// value.
+/// Returns the schema that describes the value: follows references, and goes into the alternative
+/// to `null` if there is only one.
 fn resolve<'a>(root: &'a Value, schema: &'a Value) -> &'a Value {
     let mut schema = schema;
     for _ in 0..MAX_HOPS {

@@ -19,7 +19,7 @@ pub(super) fn same(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// Returns a text that is the same for values that are equal, by which many can be compared at once.
+/// Returns a text that is the same for equal values, by which many values can be compared at once.
 pub(super) fn canonical(value: &Value) -> String {
     fn plain(value: &Value) -> Value {
         match value {
@@ -53,8 +53,8 @@ pub(super) fn order(a: &Value, b: &Value) -> Option<Ordering> {
     }
 }
 
-/// Returns true if a number is a multiple of another. For fractions a small error is allowed, such
-/// as that of 0.1 + 0.2.
+/// Returns true if a number is a multiple of another. Fractions may miss it by a rounding error,
+/// such as that of 0.1 + 0.2.
 pub(super) fn is_multiple(number: &Value, step: &Value) -> bool {
     if let (Some(a), Some(b)) = (number.as_i64(), step.as_i64()) {
         return b <= 0 || a % b == 0;

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use std::error::Error;
 use std::fmt;
 
-/// The kind of an error; serializes to the contract's names.
+/// The kind of an error. It serializes to its name in snake case, which hosts rely on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[expect(
@@ -52,7 +52,7 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
-    /// Pairs this kind with the case in which a tool gives it, in markdown, for
+    /// Pairs this kind with the case in which a tool returns it, in markdown, for
     /// [`Usage::errors`](super::Usage::errors).
     pub const fn when(self, case: &str) -> (Self, &str) {
         (self, case)
@@ -100,7 +100,7 @@ impl ToolError {
         Self::new(ErrorKind::InvalidToolParams, message)
     }
 
-    /// Makes the error of a call that could not be made, or has come to nothing.
+    /// Makes the error of a call that could not be made, or that has failed.
     pub fn failed(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::ExecutionFailed, message)
     }
@@ -110,14 +110,14 @@ impl ToolError {
         Self::new(ErrorKind::PolicyViolation, message)
     }
 
-    /// Adds what to try next.
+    /// Adds advice for the next attempt.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// Copies the error for another caller, without the underlying one.
+    /// Copies the error for another caller, without the underlying error.
     #[must_use]
     pub fn again(&self) -> Self {
         Self {

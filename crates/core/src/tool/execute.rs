@@ -1,4 +1,4 @@
-//! Building and running a call in one step.
+//! Builds and runs calls.
 
 use super::usage::misnamed;
 use super::{Args, Context, ErrorKind, Tool, ToolError, ToolInvocation, ToolResult};
@@ -56,7 +56,7 @@ pub fn validate_build_execute(
 ///
 /// # Errors
 ///
-/// What `f` gives, or `unhandled_exception`.
+/// Returns the error of `f`, or `unhandled_exception`.
 pub fn catch<T>(name: &str, f: impl FnOnce() -> Result<T, ToolError>) -> Result<T, ToolError> {
     caught(name, catch_unwind(AssertUnwindSafe(f)))
 }

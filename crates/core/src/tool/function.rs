@@ -9,13 +9,13 @@ use std::sync::Arc;
 
 type Run<P> = dyn Fn(P, &Context) -> Result<ToolResult, ToolError> + Send + Sync;
 
-/// A tool whose calls are those of a function, with the arguments as a value of `P`. A tool that
-/// has more to say of a call, such as the paths that it touches, implements [`Tool`] itself.
+/// A tool whose calls run a function, which gets the arguments as a value of `P`. A tool that says
+/// more about a call, such as the paths that it touches, implements [`Tool`] itself.
 pub struct FunctionTool<P> {
     name: String,
     description: String,
     schema: Schema,
-    /// Kind of calls; `None` if they only read.
+    /// Kind of calls that may change something; `None` if calls only read.
     changes: Option<Kind>,
     run: Arc<Run<P>>,
 }
@@ -28,7 +28,7 @@ impl<P> std::fmt::Debug for FunctionTool<P> {
 }
 
 impl<P> FunctionTool<P> {
-    /// Makes a tool whose calls leave the world as it was. No call is asked about.
+    /// Makes a tool whose calls change nothing and ask for no approval.
     pub fn read_only(
         name: &str,
         description: &str,
@@ -44,7 +44,7 @@ impl<P> FunctionTool<P> {
         }
     }
 
-    /// Makes a tool that may change something, as `kind` says. Each call is asked about.
+    /// Makes a tool of the kind `kind` that may change something. Each call asks for approval.
     pub fn changing(
         name: &str,
         description: &str,

@@ -1,5 +1,5 @@
-//! The help for one tool: what it does, its arguments, two examples, and how it fails. Built-in
-//! tools bring additional text ([`Usage`]); for others the declaration suffices.
+//! The help for one tool: what it does, its arguments, examples, and how it fails. Built-in tools
+//! add text of their own ([`Usage`]); for others the help is made from the declaration.
 
 use super::usage::obvious_parameter;
 use super::{Parameter, ServerTool, Tool, ToolInfo, parameters};
@@ -14,7 +14,8 @@ const NARROWEST: usize = 40;
 const STATUSES: &str = "Exit status: 0 done, 1 the tool failed, 2 unknown tool or unusable \
     arguments, 3 refused by policy, 124 out of time, 130 and 143 interrupted.";
 
-/// Returns the help for a tool, in lines of up to `width` characters.
+/// Returns the help for a tool, in lines of up to `width` characters, but at least 40. Examples are
+/// not broken.
 pub fn help(tool: &dyn Tool, width: usize) -> String {
     let width = width.max(NARROWEST);
     let (info, usage) = (tool.info(), tool.usage());
@@ -183,7 +184,7 @@ impl Page {
         self.text.push_str(&format!("\n{heading}:\n"));
     }
 
-    /// Adds a line that people copy into a shell, so it is never broken.
+    /// Adds a line that people copy into a shell, and that is therefore never broken.
     fn example(&mut self, line: &str) {
         self.text.push_str(&format!("  {}\n", visible(line)));
     }
@@ -209,7 +210,7 @@ impl Page {
     }
 
     fn paragraph(&mut self, indent: &str, text: &str) {
-        // Backticks of markdown would only disturb in a terminal.
+        // A terminal does not show markdown, so its backticks are removed.
         let text = text.replace('`', "");
         for part in text.trim().split("\n\n") {
             let lines = wrapped(&visible(&one_line(part)), self.width - indent.len());

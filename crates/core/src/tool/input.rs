@@ -1,36 +1,40 @@
-//! What a tool asks of the client that has called it, such as its user by a form.
+//! What a running tool asks of the client that has called it, such as a form for the client's user.
 
 use super::ToolError;
 use serde_json::{Map, Value};
 
-/// Requests to a client, by names that the tool has chosen: each with `method` and `params`, as the Model Context
-/// Protocol has them (`elicitation/create`, `sampling/createMessage`, `roots/list`).
+/// Requests of a tool to the client that has called it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct WantedInput {
-    /// The requests.
+    /// The requests, by names that the tool has chosen. Each has `method` and `params`, as in the
+    /// Model Context Protocol (`elicitation/create`, `sampling/createMessage`, `roots/list`).
     pub requests: Map<String, Value>,
-    /// What the tool wants to be told with the answers. It is the client's meanwhile, who could change it.
+    /// Data that the tool wants back with the answers. The client holds it meanwhile and could
+    /// change it.
     pub state: Option<String>,
 }
 
 /// A client's answers to [`WantedInput`].
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct GivenInput {
-    /// The results, by the names of the requests. One that the client can't answer is missing.
+    /// The answers, by the names of the requests. A request that the client can't answer is
+    /// missing.
     pub responses: Map<String, Value>,
-    /// The state of [`WantedInput::state`].
+    /// The data that the tool gave as [`WantedInput::state`].
     pub state: Option<String>,
 }
 
-/// The way to a client that may be asked during a call.
+/// A way to ask the client during a call.
 pub trait InputSource: Send + Sync {
-    /// Returns what was answered before this call, which the client makes once more because of a question.
+    /// Returns the answers that the client sends with this call because it repeats one that has
+    /// asked for them; `None` if it does not.
     fn given(&self) -> Option<GivenInput>;
 
-    /// Asks the client.
+    /// Asks the client and waits for its answers.
     ///
     /// # Errors
     ///
-    /// Returns an error if the client can't be asked, or answers only by making the call again. The call ends with it.
+    /// Returns an error if the client can't be asked, or can answer only by repeating the call. The
+    /// tool must end its call with this error.
     fn ask(&self, wanted: WantedInput) -> Result<GivenInput, ToolError>;
 }

@@ -23,7 +23,7 @@ pub enum Kind {
     Think,
     /// Hands work to another agent.
     Agent,
-    /// Asks the network.
+    /// Gets data from the network.
     Fetch,
     /// Talks to the user.
     Communicate,
@@ -36,7 +36,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Every kind, in the order of their definition.
+    /// Every kind, in the order of the variants.
     pub const ALL: [Kind; 13] = [
         Kind::Read,
         Kind::Edit,

@@ -56,11 +56,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 
-/// A tool: its declaration, and how a call is checked. It is object-safe and its name and schema
-/// are values, so that a built-in tool, a project's script and a tool of an MCP server are the same
-/// to a caller.
+/// A tool: its declaration, and how a call is checked. The trait is object-safe, and name and
+/// schema are values, so that callers treat built-in tools, a project's scripts and tools of MCP
+/// servers alike.
 pub trait Tool: Send + Sync {
-    /// Returns the name in declarations and calls; unique, `[A-Za-z_][A-Za-z0-9_.-]{0,62}`.
+    /// Returns the tool's unique name in declarations and calls: `[A-Za-z_][A-Za-z0-9_.-]{0,62}`.
     fn name(&self) -> &str;
 
     /// Returns what the tool does and when to use it, for the model.
@@ -72,8 +72,8 @@ pub trait Tool: Send + Sync {
     /// Returns the facts that callers rely on.
     fn info(&self) -> ToolInfo<'_>;
 
-    /// Checks what the schema can't express, and makes a call that can be described, confirmed and
-    /// run. Callers use [`build`].
+    /// Checks what the schema can't express, and builds a call that can be described, confirmed and
+    /// run. Callers use the function [`build`].
     ///
     /// # Errors
     ///
@@ -88,15 +88,14 @@ pub trait Tool: Send + Sync {
     }
 }
 
-/// The facts about a tool that policies, registries, declarations and schedulers rely on. A tool
-/// states all of them, so that nothing is assumed.
+/// The facts about a tool that policies, registries, declarations and schedulers rely on.
 #[derive(Debug, Clone, Copy)]
 #[expect(clippy::struct_excessive_bools, reason = "MCP has a hint for each")]
 #[non_exhaustive]
 pub struct ToolInfo<'a> {
     /// The name for people.
     pub display_name: &'a str,
-    /// Other names under which the tool may be called; never printed.
+    /// Other names under which the tool may be called. Declarations leave them out.
     pub aliases: &'a [&'a str],
     /// Kind of the tool.
     pub kind: Kind,
@@ -108,12 +107,14 @@ pub struct ToolInfo<'a> {
     pub is_open_world: bool,
     /// True if calls report live output through [`Context::update_output`].
     pub can_update_output: bool,
-    /// True if [`Tool::build`] checks the arguments against the schema itself. It must if it
-    /// accepts other spellings than the declared ones. Otherwise [`build`] does it first.
+    /// True if [`Tool::build`] checks the arguments against the schema itself, as it must if it
+    /// accepts other spellings than the declared ones. Otherwise the function [`build`] does it
+    /// first.
     pub checks_arguments: bool,
     /// True if MCP clients are also given the tool as a prompt.
     pub is_prompt: bool,
-    /// The URI by which MCP clients can also read the tool's answer, with names of parameters in braces.
+    /// The URI under which MCP clients can also read the tool's answer as a resource; names of
+    /// parameters in it are in braces.
     pub resource: Option<&'a str>,
     /// The tool on its MCP server, if it comes from one.
     pub server: Option<ServerTool<'a>>,
@@ -122,9 +123,9 @@ pub struct ToolInfo<'a> {
 }
 
 impl<'a> ToolInfo<'a> {
-    /// Describes a tool of this kind. If the kind only reads, calls change nothing and need no
-    /// approval. Everything else is set to what the most cautious caller must assume: a repeated
-    /// call changes more, and calls reach beyond this machine.
+    /// Describes a tool of this kind. A kind that only reads makes the tool read-only and
+    /// idempotent. Everything else is set to what the most cautious caller must assume: calls of
+    /// other kinds change something, again when repeated, and all calls reach beyond this machine.
     pub const fn new(display_name: &'a str, kind: Kind) -> Self {
         let reads = kind.is_read_only();
         Self {
@@ -189,14 +190,14 @@ pub struct ServerTool<'a> {
 }
 
 impl<'a> ServerTool<'a> {
-    /// Parses a name of the form `server__tool`.
+    /// Parses a name of the form `server__tool`; returns `None` for any other name.
     pub fn from_name(name: &'a str) -> Option<Self> {
         let (name, tool) = name.split_once("__")?;
         (!name.is_empty() && !tool.is_empty()).then_some(Self { name, tool })
     }
 }
 
-/// Returns a tool's function declaration, as the Gemini API takes it.
+/// Returns a tool's function declaration in the form of the Gemini API.
 pub fn declaration(tool: &dyn Tool) -> Value {
     serde_json::json!({
         "name": tool.name(),
@@ -210,7 +211,7 @@ pub trait ToolInvocation: Send {
     /// Describes the call in one line of markdown, before it runs.
     fn describe(&self) -> String;
 
-    /// Returns the paths that the call reads or changes, for hosts to show; none by default.
+    /// Returns the paths that the call reads or changes, for hosts to show.
     fn locations(&self) -> Vec<Location> {
         Vec::new()
     }
@@ -219,14 +220,15 @@ pub trait ToolInvocation: Send {
     ///
     /// # Errors
     ///
-    /// Returns what would make the call fail, if preparing the details reveals it.
+    /// Returns the error with which the call would fail, if preparing the details reveals it.
     fn confirmation(&self, cx: &Context) -> Result<Confirmation, ToolError>;
 
-    /// Sets the shell line that runs instead of the one in the arguments. It has the same commands, printed by whoever
-    /// judged them so that bash can read them in one way only. Calls that run no shell line ignore it.
+    /// Sets the shell line that runs instead of the one in the arguments. It has the same commands,
+    /// written by the judge of the call so that bash can read them in only one way. Calls that run
+    /// no shell line ignore it.
     fn set_line(&mut self, _line: String) {}
 
-    /// Runs the call to its end. `cx` carries the cancellation and live output.
+    /// Runs the call to its end. `cx` carries the cancellation and the live output.
     ///
     /// # Errors
     ///
@@ -234,13 +236,13 @@ pub trait ToolInvocation: Send {
     fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError>;
 }
 
-/// A place that a call touches.
+/// A place in a file that a call reads or changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Location {
-    /// Absolute. Printed as text; bytes that are not UTF-8 as `\x{ff}`.
+    /// The absolute path. Bytes of it that are not UTF-8 are serialized as `\x{ff}`.
     #[serde(serialize_with = "crate::diagnostic::as_text")]
     pub path: PathBuf,
-    /// Line of the call, counted from 1, if it is about one.
+    /// The line, from 1, if the call is about a single one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
 }

@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 /// A request to a model, its cost and its outcome.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelCall {
-    /// Name of the model that has answered, or of the one that was asked.
+    /// Name of the model that has answered, or that was asked if there is no answer.
     pub model: String,
-    /// Time from the request to the end of the answer.
+    /// Time from the request to the end of the answer, in milliseconds.
     pub duration_ms: u64,
     /// Tokens that the API has counted.
     pub tokens: TokenCounts,
@@ -16,7 +16,8 @@ pub struct ModelCall {
     pub error: Option<ModelCallError>,
 }
 
-/// Tokens of a request and its answer. They are read by the API's names (`usageMetadata`) too.
+/// Numbers of tokens of a request and its answer. The API's own names of the fields, those of its
+/// `usageMetadata`, are also read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TokenCounts {
@@ -29,13 +30,13 @@ pub struct TokenCounts {
     /// Number of all tokens.
     #[serde(alias = "totalTokenCount")]
     pub total: u64,
-    /// Tokens of the prompt that were cached.
+    /// Tokens of the prompt that the API has taken from its cache.
     #[serde(alias = "cachedContentTokenCount")]
     pub cached: u64,
     /// Tokens of thoughts.
     #[serde(alias = "thoughtsTokenCount")]
     pub thoughts: u64,
-    /// Tokens of what the API's own tools brought.
+    /// Tokens of results of the API's own tools.
     #[serde(alias = "toolUsePromptTokenCount")]
     pub tool: u64,
 }

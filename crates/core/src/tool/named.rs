@@ -1,9 +1,10 @@
-//! A text that holds file names.
+//! A text that contains file names.
 //!
 //! A program that reads JSON gets each name as it is. In a text for a person or a pipe, a name must
-//! neither break its line nor command the terminal. So the positions of such names are kept, with
-//! what is shown instead. A terminal shows names, line numbers and matches in colours; if
-//! [`CallView::wants_looks`](super::CallView::wants_looks) is set, their positions are kept too.
+//! neither break its line nor control the terminal. So the text keeps the positions of such names,
+//! with their escaped forms. A terminal shows names, line numbers and matches in colours; if
+//! [`CallView::wants_looks`](super::CallView::wants_looks) is set, the text keeps their positions
+//! too.
 
 use super::Context;
 use crate::colours::Look;
@@ -18,7 +19,7 @@ use std::path::Path;
 pub struct OddNames(Vec<(Range<usize>, Box<str>)>);
 
 impl OddNames {
-    /// Returns the text with these names escaped.
+    /// Returns the text with these names in their escaped forms.
     pub fn replace_in<'t>(&self, text: &'t str) -> Cow<'t, str> {
         if self.0.is_empty() {
             return text.into();
@@ -35,7 +36,7 @@ impl OddNames {
     }
 
     /// Returns the text as a terminal shows it, with colours at the positions in `looks`.
-    /// Everything else that would command the terminal is escaped.
+    /// Everything else that would control the terminal is escaped.
     pub fn terminal_text(&self, text: &str, looks: &[PlacedLook]) -> String {
         let mut out = String::with_capacity(text.len() + self.0.len() * 8 + looks.len() * 12);
         let mut odd = self.0.iter().peekable();
@@ -61,8 +62,8 @@ impl OddNames {
         out
     }
 
-    /// Adapts the names to a text that was cut after `length` bytes. Names behind the cut are
-    /// dropped, and a name across it ends there.
+    /// Adapts the positions to a text that was cut after `length` bytes. Names behind the cut are
+    /// dropped, and a name that is cut ends there.
     pub fn keep_within(&mut self, length: usize) {
         self.0.retain_mut(|(place, _)| {
             place.end = place.end.min(length);
@@ -75,7 +76,7 @@ impl OddNames {
 /// overlap.
 pub type PlacedLook = (Range<usize>, Look);
 
-/// A text with file names that is being put together.
+/// A text with file names while it is being written.
 #[derive(Debug, Default)]
 pub struct NamedText {
     /// Text so far.
@@ -98,7 +99,7 @@ impl NamedText {
         self.looks.is_some()
     }
 
-    /// Appends a text that needs no escaping in a colour.
+    /// Appends a text that needs no escaping, in the colour of `look`.
     pub fn push_looking(&mut self, text: &str, look: Look) {
         let start = self.text.len();
         self.text.push_str(text);
@@ -121,7 +122,7 @@ impl NamedText {
         self.push_name_as(name, Look::Path);
     }
 
-    /// Appends a name in another colour than that of paths.
+    /// Appends a name in the colour of `look`.
     pub fn push_name_as(&mut self, name: &[u8], look: Look) {
         let start = self.text.len();
         self.push_plain_name(name);

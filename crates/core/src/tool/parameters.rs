@@ -1,4 +1,4 @@
-//! The parameters of a schema in the words of a page, table or help text.
+//! The parameters of a schema in words, for a page, a table or a help text.
 
 use serde_json::Value;
 
@@ -19,8 +19,8 @@ pub struct Parameter<'a> {
 
 const MAX_DEPTH: usize = 4;
 
-/// Returns the parameters of a schema: the required ones first, each in the order of the schema,
-/// and the members of an object after it.
+/// Returns the parameters of a schema: first the required ones, otherwise in the order of the
+/// schema. The members of an object follow it.
 pub fn parameters(schema: &Value) -> Vec<Parameter<'_>> {
     let mut all = Vec::new();
     collect(schema, "", MAX_DEPTH, &mut all);

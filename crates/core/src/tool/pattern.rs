@@ -6,9 +6,9 @@ pub(super) fn regex(pattern: &str) -> Option<Regex> {
     Regex::new(&translated(pattern)).ok()
 }
 
-/// Translates a pattern for our engine. In ECMA-262 `\d` and `\w` are ASCII only, `\s` matches a
-/// byte-order mark, a class can't hold another class, four characters end a line, and a repetition
-/// always has a minimum.
+/// Translates a pattern for the crate `fancy_regex`. In ECMA-262 `\d` and `\w` are ASCII only, `\s`
+/// matches a byte order mark, a class can't hold another class, four characters end a line, and a
+/// repetition always has a minimum.
 fn translated(pattern: &str) -> String {
     let mut out = String::with_capacity(pattern.len() + 16);
     let mut is_in_class = false;

@@ -3,8 +3,8 @@
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
-/// Returns the schema within `root` that a reference leads to, by pointer, by anchor or by the
-/// address that a schema declares as its own. Returns `None` if it leads nowhere.
+/// Returns the schema within `root` that a reference leads to, by a JSON pointer, an anchor or the
+/// `$id` of a schema. Returns `None` if there is no such schema, or more than one.
 pub fn find<'a>(root: &'a Value, target: &str) -> Option<&'a Value> {
     let (address, fragment) = target.split_once('#').unwrap_or((target, ""));
     let document = if address.is_empty() {
@@ -46,7 +46,7 @@ fn only<'a>(value: &'a Value, holds: &dyn Fn(&Value) -> bool) -> Option<&'a Valu
     }
 }
 
-/// Returns true if a key of a schema holds data, and not a schema.
+/// Returns true if the value of this keyword of a schema is data, and not a schema.
 pub fn is_data(key: &str) -> bool {
     matches!(key, "default" | "enum" | "const" | "examples" | "example")
 }

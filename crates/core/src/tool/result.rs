@@ -19,22 +19,22 @@ pub struct ToolResult {
     pub llm_content: LlmContent,
     /// Display for a person.
     pub return_display: Display,
-    /// Present where the tool itself reports a failure.
+    /// The failure, if the tool itself reports one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<ResultError>,
     /// Structured data for programs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<Map<String, Value>>,
-    /// Another tool that runs at once; its result takes this one's place.
+    /// A further call that runs at once, whose result takes the place of this one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tail_tool_call_request: Option<TailToolCallRequest>,
-    /// Places in files that a search has found or a tool lists; the caller chooses which with
+    /// Places in files that a search has found or a tool lists; the caller chooses which by
     /// [`ResultPlaces`](super::ResultPlaces). They are printed as `locations` of the data, but kept
     /// apart, because JSON values would take ten times as much memory.
     #[serde(skip)]
     pub locations: Option<Vec<FoundPlace>>,
-    /// What our forms of an answer show beside or instead of the text. A tool that a program adds
-    /// can ignore it.
+    /// What the forms of an answer show beside or instead of the content. A tool that a program
+    /// adds can ignore it.
     #[serde(skip)]
     pub view: ResultView,
 }
@@ -46,21 +46,21 @@ pub struct ResultView {
     /// The tool has kept its text within bounds that its caller chose, so that the general
     /// limit of answers does not apply.
     pub is_limited: bool,
-    /// Text with colours, for a terminal that has them.
+    /// Text with colours, for a terminal that shows them.
     pub terminal_text: Option<String>,
-    /// Byte range of a command's output in the text, which says other things about the command as
-    /// well.
+    /// Byte range of a command's output within the text, which also says other things about the
+    /// command.
     pub command_output: Option<Range<usize>>,
-    /// Text without uninformative labels, which some forms print instead.
+    /// Text without labels that say nothing, which some forms print instead.
     pub short_text: Option<String>,
-    /// Shorter text for a model, in place of a text beyond the limit of answers. The whole text is
-    /// stored.
+    /// Shorter text for a model, if the text is longer than the limit of answers. The whole text is
+    /// then stored in a file.
     pub outline: Option<String>,
     /// Text for people, if the content is in a notation for models.
     pub text_for_people: Option<String>,
-    /// File names in the text that are escaped where it is printed as lines.
+    /// File names in the text, which are escaped in a text for people or pipes.
     pub odd_names: OddNames,
-    /// Colours of parts of the text on a terminal, if they were asked for.
+    /// Ranges of the text that have colours on a terminal, if the caller wants them.
     pub looks: Vec<PlacedLook>,
 }
 
@@ -81,7 +81,7 @@ impl ToolResult {
         }
     }
 
-    /// Makes a result of a text with names of files.
+    /// Makes a result of a text that contains file names.
     pub fn named(text: NamedText) -> Self {
         let (text, odd_names, looks) = text.into_parts();
         let mut result = Self::text(text);
@@ -90,7 +90,7 @@ impl ToolResult {
         result
     }
 
-    /// Adds a line to the text and to the variants of the text in the view.
+    /// Adds a line to the text and to its variants in the view, except the outline.
     pub fn push_note(&mut self, note: &str) {
         self.llm_content.push_line(note);
         let others = [
@@ -121,24 +121,24 @@ impl ToolResult {
     }
 }
 
-/// A place in a file that a search has found; the file alone where its lines were not wanted. Keys are in
-/// the order of their names, as in all that is printed.
+/// A place in a file that a search has found, or the file alone if its lines were not wanted. The
+/// fields are in the order of their names, as in all JSON output of these tools.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct FoundPlace {
-    /// The column, from 1 and in characters.
+    /// The column, from 1, in characters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub column: Option<u64>,
-    /// The first column behind what was found.
+    /// The column after the last character of the match.
     #[serde(skip)]
     pub end_column: Option<u64>,
-    /// The file's path, relative to the first root or absolute. That of a directory ends in a
-    /// slash.
+    /// The file's path, relative to the workspace's first root or absolute. A directory's path ends
+    /// in a slash.
     #[serde(serialize_with = "as_text")]
     pub file: Arc<[u8]>,
     /// The line, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
-    /// The line's text, or how many lines match where they were counted.
+    /// The line's text, or the number of matching lines if lines were counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<Box<str>>,
 }
@@ -157,17 +157,17 @@ fn as_text<S: Serializer>(name: &Arc<[u8]>, serializer: S) -> Result<S::Ok, S::E
     serializer.serialize_str(&show_name(name))
 }
 
-/// A failure inside a result.
+/// A failure that a tool reports in its result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResultError {
     /// The message for the model.
     pub message: String,
-    /// The kind of the error, where known.
+    /// The kind of the error, if known.
     #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<ErrorKind>,
 }
 
-/// A call of another tool, to be made at once.
+/// A call of a tool that runs at once after the call that asks for it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TailToolCallRequest {
     /// The tool's name.
@@ -176,7 +176,7 @@ pub struct TailToolCallRequest {
     pub args: Map<String, Value>,
 }
 
-/// Text, one part, or a list of both.
+/// Content for a model: text, one part, or a list of both.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum LlmContent {
@@ -259,12 +259,13 @@ pub enum Display {
     Markdown(String),
     /// A file's change.
     FileDiff(Box<FileDiff>),
-    /// Any other JSON, for hosts that know it: tasks, lines of a terminal, a sub-agent's state.
+    /// Any other JSON, for hosts that understand it: tasks, lines of a terminal, a sub-agent's
+    /// state.
     Other(Value),
 }
 
 impl Display {
-    /// Returns the display as plain text; other JSON is compact.
+    /// Returns the display as plain text; other JSON becomes compact JSON.
     pub fn to_text(&self) -> Cow<'_, str> {
         match self {
             Display::Markdown(text) => text.into(),
@@ -292,24 +293,24 @@ impl From<FileDiff> for Display {
     }
 }
 
-/// A file before and after.
+/// A file before and after a change.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FileDiff {
-    /// Unified diff.
+    /// The change as a unified diff.
     pub file_diff: String,
-    /// Name without directories.
+    /// The file's name without directories.
     pub file_name: String,
-    /// `None` for a new file, and for one too large to be shown whole.
+    /// The content before; `None` for a new file, and for one that is too large to be shown whole.
     pub original_content: Option<String>,
-    /// `None` where the file is too large to be shown whole.
+    /// The content after; `None` if the file is too large to be shown whole.
     pub new_content: Option<String>,
-    /// Lines added and removed.
+    /// The numbers of lines added and removed.
     #[serde(default)]
     pub diff_stat: DiffStat,
 }
 
-/// Lines added and removed, by the model and by the user who changed its proposal.
+/// Numbers of lines added and removed, by the model and by a user who has changed its proposal.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[expect(

@@ -1,22 +1,22 @@
-//! Modes of the sandbox for commands.
+//! Modes of the sandbox in which commands run.
 
-/// The extent to which commands in a sandbox may change files. The order is from the widest to the strictest.
+/// Which files commands in a sandbox may change. Stricter modes compare greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum SandboxMode {
     /// No sandbox.
     #[default]
     Off,
-    /// Only files in the paths that the sandbox is given may be changed.
+    /// Only files in the paths that are given to the sandbox may be changed.
     WorkspaceWrite,
     /// No file may be changed.
     ReadOnly,
 }
 
 impl SandboxMode {
-    /// The names of the modes, from the widest to the strictest.
+    /// The names of the modes, from the least strict to the strictest.
     pub const NAMES: [&str; 3] = ["off", "workspace-write", "read-only"];
 
-    /// Returns the mode of that name, written exactly so.
+    /// Returns the mode with exactly this name, or `None` if there is none.
     pub fn from_name(name: &str) -> Option<Self> {
         let mut all = [Self::Off, Self::WorkspaceWrite, Self::ReadOnly].into_iter();
         all.find(|mode| mode.name() == name)

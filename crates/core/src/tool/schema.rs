@@ -1,5 +1,5 @@
-//! The JSON Schema of a tool's arguments: what a model is told, and what arguments are checked
-//! against if that is more.
+//! The JSON Schema of a tool's arguments: the one that a model gets, and the one that arguments are
+//! checked against if a model can't get all of it.
 
 use super::{ToolError, check};
 use serde::{Serialize, Serializer};
@@ -8,12 +8,12 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::sync::OnceLock;
 
-/// A JSON Schema, as text and, when first needed, as a value.
+/// A JSON Schema, as text and, once it is needed, as a value.
 #[derive(Debug, Clone)]
 pub struct Schema {
     text: Cow<'static, str>,
     value: OnceLock<Value>,
-    /// The schema that arguments are checked against, if a model can't be told all of it.
+    /// The schema that arguments are checked against, if a model can't get all of it.
     whole: Option<Value>,
 }
 
@@ -27,7 +27,7 @@ impl Schema {
         }
     }
 
-    /// Makes a schema of a value.
+    /// Makes a schema of a JSON value.
     pub fn from_value(value: Value) -> Self {
         Self {
             text: Cow::Owned(value.to_string()),
@@ -51,8 +51,8 @@ impl Schema {
         Self::from_value(value)
     }
 
-    /// Has arguments checked against `whole`, if there is one, while a model gets this schema,
-    /// which says as much of it as is possible.
+    /// Sets the schema that arguments are checked against, if `whole` is one. A model still gets
+    /// this schema, which says as much of the whole as an API accepts.
     #[must_use]
     pub fn checked_by(mut self, whole: Option<Value>) -> Self {
         self.whole = whole;
@@ -74,7 +74,7 @@ impl Schema {
     ///
     /// # Errors
     ///
-    /// `invalid_tool_params`, naming the argument, what was expected and what came.
+    /// Returns `invalid_tool_params`, naming the argument, what was expected and what was given.
     pub fn validate(&self, value: &Value) -> Result<(), ToolError> {
         check::check(self.whole(), value).map_err(ToolError::invalid)
     }
@@ -87,7 +87,7 @@ impl Serialize for Schema {
     }
 }
 
-/// Removes what a model has no use for, and the null type of Rust's options.
+/// Removes the keywords that a model has no use for, and the null type of Rust's `Option`s.
 #[cfg(feature = "schemars")]
 fn simplify(value: &mut Value) {
     let Some(map) = value.as_object_mut() else {

@@ -2,7 +2,7 @@
 //!
 //! A program passes one JSON object, and a tool ignores names in it that it does not know: a
 //! model's call should not fail because of a superfluous argument. A person types, so an unknown
-//! name is a slip, and [`super::from_words`] refuses it with the nearest name.
+//! name is a typo, and [`super::from_words`] refuses it with the nearest name.
 
 use super::args::HOST_KEY;
 use super::{Args, ErrorKind, Schema, Tool, ToolError};
@@ -14,25 +14,25 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::path::Path;
 
-/// What a tool accepts besides the parameters of its schema, and its help.
+/// The arguments that a tool accepts besides the parameters of its schema, and its help.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Usage<'a> {
-    /// Other names of arguments, each with the declared one.
+    /// Other names of arguments, each with the declared name.
     pub renamed: &'a [(&'a str, &'a str)],
-    /// Arguments that are understood but not declared.
+    /// Arguments that the tool accepts but does not declare.
     pub undeclared: &'a [ExtraArgument],
     /// The tool's limits, each with the thing that it limits, in markdown.
     pub limits: &'a [(&'a str, Limit)],
     /// Shell lines that call the tool. If there are none, they are made from the schema.
     pub examples: &'a [&'a str],
-    /// The tool's own errors, and when it gives each, in markdown.
+    /// The tool's own errors, and the case in which it returns each, in markdown.
     pub errors: &'a [(ErrorKind, &'a str)],
-    /// The file that defines the tool, if a user or project made it.
+    /// The file that defines the tool, if it is one of a user or project.
     pub file: Option<&'a Path>,
 }
 
 impl Usage<'_> {
-    /// For a tool that only takes the parameters of its schema.
+    /// The usage of a tool that only takes the parameters of its schema.
     pub const NONE: Self = Self {
         renamed: &[],
         undeclared: &[],
@@ -104,7 +104,7 @@ pub struct ExtraArgument {
     pub meaning: &'static str,
 }
 
-/// The argument names that a tool accepts, and the declared name for each.
+/// The argument names that a tool accepts, each with the declared name that it stands for.
 pub(super) struct Names<'a> {
     tool: &'a dyn Tool,
     /// The names in the schema, or `None` if the tool accepts any name.
@@ -154,8 +154,8 @@ impl<'a> Names<'a> {
         required
     }
 
-    /// Returns what an unknown name may mean: a similar name, or else the only missing one if there
-    /// is only one unknown name.
+    /// Returns the name that an unknown one may stand for: a similar one, or else the only missing
+    /// one if there is only one unknown name.
     fn suggestion(&self, name: &str, args: &Map<String, Value>) -> Option<&'a str> {
         self.near(name, args).or_else(|| {
             match (self.missing(args).as_slice(), self.unknown(args).len()) {
@@ -165,7 +165,7 @@ impl<'a> Names<'a> {
         })
     }
 
-    /// Returns a similar name that was not given. Required ones are preferred.
+    /// Returns a similar name that was not given. Required arguments are preferred.
     pub(super) fn near(&self, name: &str, args: &Map<String, Value>) -> Option<&'a str> {
         let missing = self.missing(args);
         let near = nearest(name, self.spellings());
@@ -208,7 +208,7 @@ impl<'a> Names<'a> {
     }
 }
 
-/// Collects the names that an object may have. Returns false if it may have others.
+/// Collects the property names that a schema allows. Returns false if it may allow others.
 fn collect<'s>(schema: &'s Value, names: &mut Vec<&'s str>) -> bool {
     let Some(map) = schema.as_object() else {
         return true;
@@ -252,11 +252,11 @@ fn required(schema: &Schema) -> Vec<&str> {
         .collect()
 }
 
-/// Refuses arguments that the tool would ignore, and suggests what may be meant.
+/// Refuses arguments that the tool would ignore, and suggests those that may be meant.
 ///
 /// # Errors
 ///
-/// Returns `invalid_tool_params`, naming them.
+/// Returns `invalid_tool_params`, naming the unknown arguments.
 pub fn refuse_unknown(tool: &dyn Tool, args: &Args) -> Result<(), ToolError> {
     let names = Names::new(tool);
     let args = args.as_map();
@@ -285,7 +285,7 @@ pub fn refuse_unknown(tool: &dyn Tool, args: &Args) -> Result<(), ToolError> {
     .with_hint(hint))
 }
 
-/// Returns a hint for a call that lacks a required argument and has an unknown one.
+/// Returns a hint for a call in which a required argument is missing and an unknown one is given.
 pub(super) fn misnamed(tool: &dyn Tool, args: &Args) -> Option<String> {
     let args = args.as_map();
     let names = Names::new(tool);
@@ -304,8 +304,9 @@ pub(super) fn misnamed(tool: &dyn Tool, args: &Args) -> Option<String> {
     ))
 }
 
-/// Returns the parameter that a value without a name belongs to, with its schema: the only required
-/// one, or else the only one.
+/// Returns the parameter that a value without a name is meant for, with its schema: the only
+/// required parameter, or else the only one. Returns `None` if there is no such one, or if it takes
+/// objects or lists of them.
 pub fn obvious_parameter(schema: &Schema) -> Option<(&str, &Value)> {
     let properties = schema.value()["properties"].as_object()?;
     let name = match required(schema).as_slice() {

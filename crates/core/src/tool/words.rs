@@ -8,25 +8,28 @@ use super::{Args, Tool, ToolError, obvious_parameter, refuse_unknown};
 use crate::json::parse_json;
 use serde_json::{Map, Value};
 
-/// Reads a file that is named after `@` on a command line; `-` is standard input.
+/// A function that reads the file named after `@` on a command line; `-` is standard input.
 pub type ReadNamed<'a> = &'a dyn Fn(&str) -> Result<String, ToolError>;
 
-/// Returns the arguments that `words` give to `tool`.
+/// Returns the arguments that the words of a command line give to `tool`.
 ///
-/// - `KEY=VALUE` takes the type of the parameter: a number, a boolean or `null` where its schema
-///   allows no string, one item where it wants an array, and otherwise the string.
+/// - `KEY=VALUE` takes the type of the parameter: JSON such as a number, a boolean, `null` or an
+///   object if its schema allows no string, one item if it wants an array, and otherwise the
+///   string.
 /// - `KEY=@FILE` takes the content of a file as such a value, `KEY=@-` that of standard input;
 ///   `KEY=@@VALUE` is a value that begins with one `@`.
 /// - `KEY:=JSON` is JSON, and `KEY:=@FILE` a file of JSON.
-/// - A bare value, taken as it is, fills the [`obvious_parameter`]. A word is one if the text before
-///   its first `=` can't be a name.
+/// - A bare value, taken as it is, is that of the [`obvious_parameter`], such as the only required
+///   one. A word without `=` is a bare value, and so is one whose text before its first `=` can't
+///   be a name.
 ///
 /// `KEY=` repeated gives an array several items.
 ///
 /// # Errors
 ///
 /// Returns `invalid_tool_params` if a word has no place, does not fit its parameter, is given twice
-/// or names an argument that the tool doesn't have, and the error of `read` if a file can't be read.
+/// or names an argument that the tool doesn't have, and the error of `read` if a file can't be
+/// read.
 pub fn from_words(
     tool: &dyn Tool,
     words: &[String],
@@ -123,7 +126,7 @@ impl TypedArguments<'_> {
         })
     }
 
-    /// Gives `key` a value of its parameter's type, or another item if that is an array.
+    /// Gives `key` a value of its parameter's type, or one more item if that type is an array.
     fn give(&mut self, key: &str, text: &str) -> Result<(), ToolError> {
         let schema = self.names.schema(key).unwrap_or_default();
         let value = from_text(&schema, text).ok_or_else(|| {
@@ -188,8 +191,8 @@ impl TypedArguments<'_> {
         Ok(())
     }
 
-    /// Returns the error for a second value without a key. Whoever is used to `grep` and `rg` types
-    /// a path after the pattern.
+    /// Returns the error for a second value without a key. It may suggest `path=`, because those
+    /// who are used to `grep` and `rg` type a path after the pattern.
     fn unexpected(&self, value: &str, name: &str) -> ToolError {
         let own = self.tool.name();
         let message = format!("Unexpected {value:?}: {own} takes one bare value, its {name}.");
@@ -205,8 +208,8 @@ impl TypedArguments<'_> {
     }
 }
 
-/// Converts a text to the type that a schema wants, or returns `None` if the type has no such
-/// value. For an array the text is one item, or all of them as JSON.
+/// Converts a text to the type that a schema wants. Returns `None` if the type has no such value.
+/// For an array the text is one item, or a JSON list of all items.
 pub(super) fn from_text(schema: &Value, text: &str) -> Option<Value> {
     let Some(kinds) = kinds(schema).filter(|kinds| !kinds.contains(&"string")) else {
         return Some(text.into());
@@ -225,8 +228,8 @@ pub(super) fn from_text(schema: &Value, text: &str) -> Option<Value> {
     fits.then_some(value)
 }
 
-/// Returns the array that a text means. Models write lists as JSON in a text. JSON that is no list
-/// of such items is one item: `[1]` may be a pattern.
+/// Returns the array that a text stands for. Models write lists as JSON in a text. JSON that is no
+/// list of such items is one item: `[1]` may be a pattern.
 fn items_from_text(items: &Value, text: &str) -> Option<Value> {
     let json = Some(text.trim()).filter(|text| text.starts_with('['));
     let list = json.and_then(|json| parse_json(json.as_bytes()).ok());
@@ -246,8 +249,8 @@ pub(super) fn kinds(schema: &Value) -> Option<Vec<&str>> {
     }
     let mut any = ["anyOf", "oneOf"].iter();
     let variants = any.find_map(|key| schema[*key].as_array())?;
-    // For a variant that is an array, `schema` does not describe the items, so the kinds are
-    // unknown.
+    // If a variant is an array, its items are described there and not in `schema`, so the kinds
+    // count as unknown.
     let known = |variant| kinds(variant).filter(|kinds| !kinds.contains(&"array"));
     let kinds: Option<Vec<_>> = variants.iter().map(known).collect();
     Some(kinds?.concat())
@@ -266,7 +269,7 @@ fn example(key: &str, schema: &Value) -> String {
 }
 
 /// Refuses a word such as `a=b` if the tool has no argument `a` and the whole word may be meant as
-/// the value of the obvious parameter. Shows how to type both.
+/// the value of the [`obvious_parameter`]. Shows how to type both.
 fn refuse_misread(
     tool: &dyn Tool,
     names: &Names<'_>,

@@ -2,8 +2,9 @@
 //!
 //! With `GITHUB_SHA` set, Gemini CLI 0.61 starts our commands with a handful of variables, so
 //! restrictions set under the plain names would be lost. On Linux the variables that the host was
-//! started with can be read. That is done only if this process has little more than what the host
-//! passes on, and only for Gemini CLI: a user who unsets a variable in a shell means it.
+//! started with can be read. That is done only for Gemini CLI, and only if it has started this
+//! process itself or this process has few more variables than the host passes on: a user who unsets
+//! a variable in a shell means it.
 
 use super::{HOST_PREFIX, PREFIX};
 use crate::ancestors;
@@ -48,8 +49,8 @@ const LEFT: [&str; 30] = [
     "_",
 ];
 
-/// Prefixes of the names that the host passes on, and [`PREFIX`], because a wrapper may set our
-/// variables.
+/// Prefixes of the names that the host passes on, and [`PREFIX`], because a wrapper script may set
+/// variables of these tools.
 const LEFT_PREFIXES: [&str; 3] = ["GEMINI_CLI_", "GIT_CONFIG_", PREFIX];
 
 const MAX_ADDED: usize = 4;
@@ -60,7 +61,7 @@ const STARTED_BY_HOST: &str = "GEMINI_CLI";
 
 const MAX_WORDS: usize = 3;
 
-/// Returns the host's value of a variable that it has not passed on.
+/// Returns the value that a variable has in the host, which has not passed it on to this process.
 pub(super) fn variable(name: &str) -> Option<OsString> {
     static VARIABLES: LazyLock<Vec<(OsString, OsString)>> = LazyLock::new(|| {
         if may_lack_some(&mut std::env::vars_os().map(|(name, _)| name)) {
@@ -79,7 +80,7 @@ fn may_lack_some(names: &mut dyn Iterator<Item = OsString>) -> bool {
     let mut added = 0;
     let mut is_by_host = false;
     for name in names {
-        // If one of these is passed on, the environment was not reduced.
+        // If the host has passed on one of these, it has not reduced the environment.
         if name == "GITHUB_SHA" || name == "SURFACE" {
             return false;
         }
