@@ -185,7 +185,7 @@ impl<'a> Pieces<'a> {
 pub struct Replacement {
     /// The places to replace, in order.
     pub matches: Vec<Match>,
-    /// The new text in bytes, once for each line end and old text that need their own version.
+    /// The new text in bytes, once for each kind of line end and each old text that it depends on.
     texts: Vec<Vec<u8>>,
     encoding: Encoding,
 }

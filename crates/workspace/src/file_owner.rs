@@ -86,7 +86,7 @@ impl<'a> FileOwner<'a> {
             return users();
         };
         match beneath(root, path, flags) {
-            // `root` is the home directory under another name, so its files are the user's.
+            // `root` is the user's home directory under another name, so links are followed.
             Err(ResolveError::Escapes) if is_home(home, root) => users(),
             opened => opened,
         }

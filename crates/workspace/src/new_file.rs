@@ -258,7 +258,8 @@ pub(super) fn remove_litter(dir: impl AsFd, now: SystemTime) {
         let name = entry.file_name();
         let is_temporary = name.to_bytes().starts_with(TEMPORARY_PREFIX.as_bytes())
             && name.to_bytes().ends_with(b".tmp");
-        // The ctime counts, which a rename sets: an old file has such a name while it is replaced.
+        // The ctime counts, which a rename sets. The mtime of a file that is just being replaced is
+        // old.
         let is_old = || {
             statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)
                 .is_ok_and(|stat| i128::from(stat.st_ctime) < i128::from(oldest.as_secs()))
