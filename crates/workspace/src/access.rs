@@ -1,5 +1,6 @@
-//! Access to a file that is replaced: the new file gets exactly the same owner, mode and
-//! attributes, or the write is refused. What a new file inherits from its directory does not count.
+//! Copies the access rights of a file that is replaced: the new file gets the same owner, mode and
+//! extended attributes, or the write is refused. An access list that the new file inherits from its
+//! directory is removed, or replacing a file could open it to others.
 
 use super::{OpenFile, show_name, system_error};
 use gemini_tools_core::tool::{ErrorKind, ToolError};
@@ -12,15 +13,15 @@ use std::path::Path;
 ///
 /// # Errors
 ///
-/// Returns `permission_denied` if it would belong to another user or group, `file_write_failure` if
-/// something can't be kept, or the operating system's error.
+/// Returns `permission_denied` if the new file would belong to another user or group,
+/// `file_write_failure` if its mode or an attribute can't be kept, or the operating system's error.
 pub(super) fn keep(file: &File, current: &OpenFile, path: &Path) -> Result<(), ToolError> {
     let fail = |errno| system_error(errno, &path.display().to_string());
     let old = &current.stat;
     let new = rustix::fs::fstat(file).map_err(fail)?;
     if owners(&new) != owners(old) {
         let (uid, gid) = (Uid::from_raw(old.st_uid), Gid::from_raw(old.st_gid));
-        // If it fails, the owners are compared below.
+        // A failure shows below, where the owners are compared.
         let _ = rustix::fs::fchown(file, Some(uid), Some(gid))
             .or_else(|_| rustix::fs::fchown(file, None, Some(gid)));
     }
@@ -29,8 +30,7 @@ pub(super) fn keep(file: &File, current: &OpenFile, path: &Path) -> Result<(), T
         _ => refused(path, &what, &errno.to_string()),
     })?;
     let mode = old.st_mode & 0o7777;
-    // If it fails, the modes are compared below. It may fail without harm: not all file systems
-    // have modes.
+    // A failure shows below, where the modes are compared. Not all file systems have modes.
     let _ = rustix::fs::fchmod(file, Mode::from_raw_mode(mode));
     let new = rustix::fs::fstat(file).map_err(fail)?;
     if owners(&new) != owners(old) {
@@ -80,7 +80,7 @@ fn owners(stat: &Stat) -> (u32, u32) {
 ///
 /// # Errors
 ///
-/// Returns the attribute that can't be kept, and why.
+/// Returns the name of the attribute that can't be kept, and why.
 fn keep_attributes(from: &File, to: &File) -> Result<(), (String, Errno)> {
     let list = |file| attributes(file).map_err(|e| ("list of attributes".to_owned(), e));
     let (kept, inherited) = (list(from)?, list(to)?);
@@ -119,9 +119,9 @@ fn is_of_the_content(name: &[u8]) -> bool {
     [&b"security.ima"[..], b"security.evm"].contains(&name)
 }
 
-/// Returns true if a file without this attribute would be another one to its users. Capabilities
-/// are left out: they only widen what a program may do, and a write in place drops them too. Other
-/// prefixes belong to the system.
+/// Returns true if the write must be refused when this attribute can't be copied. File capabilities
+/// may be lost: they only widen what a program may do, and a write in place drops them too.
+/// Attributes with other prefixes belong to the system.
 fn must_be_kept(name: &[u8]) -> bool {
     let prefixes = [&b"system."[..], b"security.", b"user."];
     prefixes.iter().any(|prefix| name.starts_with(prefix)) && name != b"security.capability"
@@ -151,7 +151,8 @@ fn grown(call: impl Fn(&mut [u8]) -> Result<usize, Errno>) -> Result<Vec<u8>, Er
                 return Ok(buffer);
             }
             Err(Errno::RANGE) => {
-                // Without room, the call says how much it wants; that may grow meanwhile.
+                // With an empty buffer, the call returns the size that it needs. It may grow
+                // meanwhile.
                 let wanted = call(&mut [])?;
                 buffer.resize(wanted.max(buffer.len() * 2), 0);
             }

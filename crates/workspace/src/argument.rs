@@ -1,13 +1,14 @@
-//! What the text of an argument means as a path or pattern.
+//! Interprets the text of an argument as a path or a pattern.
 //!
-//! Models write paths as shells, editors and other systems do: `~/a.txt`, `$HOME/a.txt`,
-//! `file:///home/you/a.txt`, `"a.txt"`, with a line feed at the end. No shell stands between a
+//! Models write paths as for shells, editors and other systems: `~/a.txt`, `$HOME/a.txt`,
+//! `file:///home/you/a.txt`, `"a.txt"`, or with a line feed at the end. No shell stands between a
 //! model and a tool, so such a text would name a file that is really called like that, and a write
-//! would create it. Here, and nowhere else, each text gets the meaning that its writer had in mind,
-//! or is refused. A name that exists is used as it is, and so is every name after `./`.
+//! would create it. This module gives each text the meaning that its writer had in mind, or refuses
+//! it. The name of an existing file is used as it is, and after `./` no `~`, variable or URL is
+//! expanded.
 //!
-//! Output of programs is decoded, so a file name in an older encoding reaches the model as other
-//! bytes. The decoded name is accepted if only one file can be meant.
+//! Programs' output is decoded to UTF-8, so the model sees a file name in an older encoding as
+//! other bytes than the disk has. It may use the decoded name if only one file can be meant.
 
 use super::{Workspace, WorkspacePath};
 use crate::pattern::escaped;
@@ -38,8 +39,8 @@ impl Workspace {
     ///
     /// # Errors
     ///
-    /// Returns `invalid_tool_params` for a text that is no path here: `~user`, a variable other
-    /// than the home directory's, a drive letter, an address.
+    /// Returns `invalid_tool_params` for a text that is no path on this system: `~user`, a variable
+    /// other than the home directory's, a drive letter, a URL.
     pub fn meant<'a>(&self, argument: &'a str) -> Result<Cow<'a, str>, ToolError> {
         if is_plain(argument) || self.is_there(argument) {
             return Ok(argument.into());
@@ -53,8 +54,8 @@ impl Workspace {
         Ok(self.encoded(&text).map_or(text, Cow::from))
     }
 
-    /// Replaces names that don't exist in UTF-8 by the one name in an older encoding that does.
-    /// Returns `None` if that changes nothing.
+    /// Replaces each component that does not exist by the one existing name that is its spelling in
+    /// an older encoding. Returns `None` if that changes nothing.
     fn encoded(&self, text: &str) -> Option<String> {
         if text.is_ascii() || self.is_there(text) {
             return None;
@@ -83,14 +84,15 @@ impl Workspace {
         has_changed.then(|| line_name(&found).into_owned())
     }
 
-    /// Returns the patterns that an argument means below the directories `places`. The beginning of the argument is
-    /// treated as by [`Workspace::meant`]. If its first components are also names of existing files, a pattern that
-    /// takes these components literally comes first.
+    /// Returns the patterns that an argument means, relative to the directories `places`. The
+    /// beginning of the argument is interpreted as by [`Workspace::meant`]. If its first components
+    /// are also names of existing files, the first pattern takes these components literally, and
+    /// the second is the argument's own.
     ///
     /// # Errors
     ///
-    /// As [`Workspace::meant`]. Returns `path_not_in_workspace` for a pattern below the home
-    /// directory that can match nothing in the workspace.
+    /// Returns the errors of [`Workspace::meant`], and `path_not_in_workspace` for a pattern below
+    /// the home directory that can match nothing in the workspace.
     pub fn patterns_below(
         &self,
         argument: &str,
@@ -104,8 +106,8 @@ impl Workspace {
         let pattern = if let Some(rest) = places.iter().find_map(below) {
             rest
         } else {
-            // A pattern below the home directory that is not in the workspace is an error. With its slash at the
-            // beginning, it would otherwise match names below `places`.
+            // A pattern below the home directory is an error if it lies outside of the workspace.
+            // Otherwise its leading slash would make it match names below `places`.
             if meant.starts_with('/') && !argument.starts_with('/') {
                 self.locate(&meant)?;
             }
@@ -117,12 +119,12 @@ impl Workspace {
         Ok(literal.into_iter().chain([pattern]).collect())
     }
 
-    /// Returns the pattern that an argument means. Without a slash it is compared with names, so
-    /// its beginning is never taken for a directory.
+    /// Returns the pattern that an argument means. A pattern without a slash is compared with
+    /// names, so no `~`, variable or URL is expanded at its beginning.
     ///
     /// # Errors
     ///
-    /// As [`Workspace::meant`].
+    /// Returns the errors of [`Workspace::meant`].
     pub fn meant_pattern<'a>(&self, argument: &'a str) -> Result<Cow<'a, str>, ToolError> {
         if argument.contains(['/', '\\']) {
             self.meant(argument)
@@ -131,9 +133,9 @@ impl Workspace {
         }
     }
 
-    /// Returns the pattern with its first components made literal, as far as files of these names
-    /// exist below `place`. Returns `None` if no existing name holds a brace, group or backslash.
-    /// Classes match their own text anyway: see [`crate::pattern`].
+    /// Escapes the first components of a pattern, as far as files of these names exist below
+    /// `place`. Returns `None` if none of these names contains a brace, group or backslash. A class
+    /// such as `[id]` matches its own text anyway: see [`crate::pattern`].
     fn with_literal_names(&self, place: &WorkspacePath, pattern: &str) -> Option<String> {
         let special = ['{', '(', '\\'];
         if !pattern.contains(special) {
@@ -179,8 +181,8 @@ impl Workspace {
             })
     }
 
-    /// Strips what may surround a path but is never part of one: line ends, invisible characters,
-    /// and quotes around the whole.
+    /// Strips line ends, invisible characters and quotes around the whole text, as long as no file
+    /// of that name exists.
     fn unwrapped<'a>(&self, argument: &'a str) -> &'a str {
         let mut text = argument;
         while !self.is_there(text) {
@@ -205,8 +207,8 @@ impl Workspace {
         }
     }
 
-    /// Expands `~`, `$HOME` and `file:` at the beginning of a path. Returns `None` if the first
-    /// component is an existing name.
+    /// Expands `~`, `$HOME` and `file:` at the beginning of a path. Returns `None` if there is
+    /// nothing to expand, or if the first component is the name of an existing file.
     fn expanded(&self, text: &str) -> Result<Option<String>, ToolError> {
         let end = text.find(['/', '\\']).unwrap_or(text.len());
         let (head, rest) = text.split_at(end);
@@ -241,8 +243,8 @@ impl Workspace {
         }
     }
 
-    /// Returns the home directory by its real name if a root lies below it or it lies below a root, because roots are
-    /// known by their real names.
+    /// Returns the home directory. If a root lies below it or it lies below a root, that is its
+    /// real path, because roots are known by their real paths.
     fn home_by_name(&self) -> Option<String> {
         let home = self.home()?;
         let real = std::fs::canonicalize(home).ok();
@@ -276,7 +278,7 @@ impl Workspace {
             line_name(&bytes).into_owned()
         };
         let whole = decode(path);
-        // What follows `#` names a place in the file, unless the name of an existing file has it.
+        // The text after `#` names a place in the file, unless a file with `#` in its name exists.
         Ok(Some(match path.split_once('#') {
             Some((before, _)) if !self.is_there(&whole) => decode(before),
             _ => whole,
@@ -284,8 +286,7 @@ impl Workspace {
     }
 }
 
-/// Returns true if the text needs no interpretation. Most arguments don't, and cost no look at the
-/// disk then.
+/// Returns true if the text can only be a plain path. Most are, and so cost no look at the disk.
 fn is_plain(argument: &str) -> bool {
     let is_usual = |b: &u8| b.is_ascii_graphic() && !b"~$%\"'`\\".contains(b);
     let bytes = argument.as_bytes();
@@ -322,8 +323,8 @@ fn strip_scheme<'a>(text: &'a str, scheme: &str) -> Option<&'a str> {
     start.eq_ignore_ascii_case(scheme).then_some(rest)
 }
 
-/// Describes a beginning that names no file on this system. `head` is everything before the first
-/// slash.
+/// Describes the beginning of a text that names no file on this system; `None` if it may name one.
+/// `head` is everything before the first slash or backslash.
 fn foreign_beginning(text: &str, head: &str) -> Option<&'static str> {
     let is_word = |name: &str, more: &str| {
         let mut chars = name.chars();

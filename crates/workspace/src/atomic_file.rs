@@ -1,5 +1,5 @@
-//! Files that are written whole or not at all: our own in the user's home directory, and settings
-//! that are changed for the user.
+//! Writes files as a whole or not at all: those of these tools below the user's home directory, and
+//! settings that are changed for the user.
 
 use crate::files::{flush_names, make_private};
 use std::ffi::OsString;
@@ -8,13 +8,12 @@ use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// Writes a file whose content can be computed again. Errors are ignored for that reason.
+/// Writes a file whose content can be computed again, so errors are ignored.
 pub fn write_cache(path: &Path, content: &[u8]) {
-    // The content can be computed again, so an error is not worth a message.
     let _ = write(path, content, false);
 }
 
-/// Writes a file that must survive a loss of power.
+/// Writes a file and returns once it is on the disk, so that it survives a loss of power.
 ///
 /// # Errors
 ///
@@ -26,7 +25,7 @@ pub fn write_record(path: &Path, content: &[u8]) -> io::Result<()> {
 fn write(path: &Path, content: &[u8], flushes: bool) -> io::Result<()> {
     let directory = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
     make_private(directory)?;
-    // A record must be readable for later calls, so its mode does not depend on the umask.
+    // Later calls must be able to read a record, so its mode does not depend on the umask.
     let exactly = flushes.then(|| Permissions::from_mode(0o600));
     put(path, content, 0o600, exactly, flushes)?;
     if flushes {
@@ -35,9 +34,9 @@ fn write(path: &Path, content: &[u8], flushes: bool) -> io::Result<()> {
     Ok(())
 }
 
-/// Puts a file in place in one step. The file is made with `mode`, from which the umask takes bits,
-/// unless `exactly` says which permissions it gets. With `flushes`, its content is on the disk
-/// before it gets its name.
+/// Writes a temporary file and renames it to `path`. The file is created with `mode` less the bits
+/// of the umask, unless `exactly` says which permissions it gets. With `flushes`, the content is on
+/// the disk before the file gets its name.
 ///
 /// # Errors
 ///
@@ -103,7 +102,7 @@ mod tests {
     #[test]
     fn what_another_process_has_left_behind_is_neither_in_the_way_nor_removed() {
         let dir = tempfile::tempdir().expect("a directory");
-        // In a container the next process may well have the same number.
+        // In a container, the next process may well have the same process id.
         let left = |n: usize| dir.path().join(format!(".it.{}.{n}", std::process::id()));
         for n in 0..1000 {
             fs::write(left(n), "left").expect("written");

@@ -1,8 +1,8 @@
 //! Differences between two lists of lines.
 //!
-//! The algorithms compare numbers that stand for the lines, so that they are compiled only once.
-//! Each copy for another type would make every executable 100 KB larger, and so would the other
-//! algorithms of `similar`.
+//! The algorithms compare numbers that stand for lines, so they are compiled for one type only.
+//! Each further type, like each of `similar`'s other algorithms, would add 100 KB to every
+//! executable.
 
 use similar::algorithms::{Capture, Compact, IdentifyDistinct, Replace, myers, patience};
 use std::time::Instant;
@@ -12,14 +12,14 @@ pub use similar::{DiffOp, group_diff_ops};
 /// A way to find the lines that two texts have in common.
 #[derive(Debug, Clone, Copy)]
 pub enum Algorithm {
-    /// The fewest changes.
+    /// Finds the fewest changes.
     Myers,
-    /// Lines that both texts have once are matched first.
+    /// First matches the lines that occur exactly once in both texts.
     Patience,
 }
 
 /// Computes the operations that turn the old lines into the new ones, in order. After `deadline`
-/// the rest is compared more coarsely; with `None` there is no limit.
+/// the rest is compared more coarsely; `None` sets no limit.
 pub fn diff_lines(
     algorithm: Algorithm,
     old: &[&str],

@@ -1,25 +1,23 @@
-//! Replacing a text in a file, byte by byte outside of the text.
+//! Replaces a text in a file and leaves every byte outside of it as it was.
 //!
 //! # How it works
 //!
 //! [`find`] encodes the text to look for as the file is encoded (`Needle`) and scans the bytes of
-//! the file, in pieces that overlap by the length of the text, whatever the size of the file.
-//! Nothing is decoded but what is shown. If the text is not found as it is, it is looked for once
-//! more with each kind of line end.
+//! the file, whatever its size, in pieces that overlap by the length of the text. The file is
+//! decoded as a whole only if the text has U+FFFD, which stands for bytes that are not text. If the
+//! text is not found as it is, it is looked for once more with each kind of line end.
 //!
-//! Bytes that are alike are not always the same text. `Needle::is_boundary` refuses a place within
-//! a character: in UTF-16 by its offset, in an older encoding of several bytes by
-//! decoding from the last line feed (such a file is scanned as one piece). No place begins or ends
-//! within `\r\n`.
+//! Equal bytes are not always the same text. `Needle::is_boundary` refuses a place within a
+//! character: in UTF-16 by its offset, in an older multi-byte encoding by decoding from the last
+//! line feed (such a file is scanned as one piece). No place begins or ends between `\r` and `\n`.
 //!
-//! A [`Replacement`] holds the places and the new text, with the line ends of the file, whichever
-//! the texts have (`line_endings`). [`Replacement::write`] copies the file and puts the new text in,
-//! and [`Replacement::diff`] reads only the lines around each place.
+//! A [`Replacement`] holds the places and the new text, which gets the line ends of the file
+//! (`line_endings`). [`Replacement::write`] copies the file and inserts the new text, and
+//! [`Replacement::diff`] reads only the lines around each place.
 //!
-//! Outside of the places each byte stays as it was, also bytes that are not valid in the file's
-//! encoding. How often a text may occur is up to the tools, finding a text that differs up to
-//! `gemini_tools_builtin_tools::edit`, and putting the new content into place, whole or not at all, up to
-//! `workspace::write`.
+//! Bytes that are not valid in the file's encoding stay as well. How often a text may occur is up
+//! to the tools, finding a text that differs slightly up to `gemini_tools_builtin_tools::edit`, and
+//! putting the new content in place as a whole up to `workspace::write`.
 
 mod needle;
 mod unified_diff;
@@ -39,7 +37,7 @@ use std::path::Path;
 
 const COPY_BYTES: usize = 512 * 1024;
 
-/// The most places that one call replaces: all of them are in memory before the first one is replaced.
+/// The most places that one call replaces, because all of them are held in memory.
 pub const MAX_PLACES: usize = 200_000;
 
 const NEAR_BYTES: usize = 64 * 1024;
@@ -49,11 +47,11 @@ const NEAR_BYTES: usize = 64 * 1024;
 pub struct Match {
     /// The offset of the first byte of the text, in the file.
     pub start: u64,
-    /// The offset of the byte behind the text.
+    /// The offset of the first byte after the text, in the file.
     pub end: u64,
     /// The number of the line, counted from 1, on which the text begins.
     pub line: u64,
-    /// Which of the replacement's texts goes here. They differ in line ends, which may differ between places.
+    /// The index of the text in `Replacement::texts` that goes here.
     text: usize,
 }
 
@@ -62,7 +60,7 @@ pub struct Match {
 pub struct Occurrences {
     /// The places, in order, without overlap.
     pub matches: Vec<Match>,
-    /// True if the text was found only with other line ends than it has.
+    /// True if the text was found only after its line ends had been replaced by others.
     pub by_line_ending: bool,
     /// True if the text has U+FFFD and was found where the file has bytes that are not text.
     pub by_replacement: bool,
@@ -72,8 +70,9 @@ pub struct Occurrences {
 ///
 /// # Errors
 ///
-/// Returns `Ok(Err(_))` with the first character that the file's encoding can't hold; otherwise `cancelled`, `timeout`,
-/// `edit_preparation_failure` for too many places, or the operating system's error.
+/// Returns `Ok(Err(_))` with the first character of `old` that the file's encoding can't represent;
+/// otherwise `cancelled`, `timeout`, `edit_preparation_failure` for too many places, or the
+/// operating system's error.
 pub fn find(
     open: &OpenFile,
     path: &Path,
@@ -118,8 +117,8 @@ pub fn find(
     Ok(Ok(found))
 }
 
-/// Finds `old` in the text as readers see it, with U+FFFD for bytes that are not text. It decodes the whole file, so it
-/// finds nothing in a file over [`MAX_RESTORED_BYTES`].
+/// Finds `old` in the decoded text of the file, where U+FFFD stands for bytes that are not text. As
+/// this decodes the whole file, nothing is found in a file over [`MAX_RESTORED_BYTES`].
 fn find_shown(
     open: &OpenFile,
     path: &Path,
@@ -186,18 +185,18 @@ impl<'a> Pieces<'a> {
 pub struct Replacement {
     /// The places to replace, in order.
     pub matches: Vec<Match>,
-    /// The new text in bytes, one for each kind of line end and each old text that need another one.
+    /// The new text in bytes, once for each kind of line end and each old text that it depends on.
     texts: Vec<Vec<u8>>,
     encoding: Encoding,
 }
 
 impl Replacement {
-    /// Encodes the new text with the line ends of the file.
+    /// Encodes the new text with the line ends that the file has at each place.
     ///
     /// # Errors
     ///
-    /// Returns `Ok(Err(_))` with what can't be written in the file's encoding. Otherwise `cancelled`, `timeout`,
-    /// or the operating system's error if the file can't be read.
+    /// Returns `Ok(Err(_))` with what can't be written in the file's encoding; otherwise
+    /// `cancelled`, `timeout`, or the operating system's error if the file can't be read.
     pub fn new(
         mut matches: Vec<Match>,
         new: &str,
@@ -222,7 +221,8 @@ impl Replacement {
             cancel.check()?;
             let near = ending_from(place.start)?;
             let kind = near.or(first);
-            // U+FFFD in the new text stands for bytes of the old text, which differ from place to place.
+            // U+FFFD in the new text stands for bytes of the old text, which differ from place to
+            // place.
             let old = if new.contains(REPLACEMENT) {
                 read_range(&source.file, place.start, place.end - place.start)
                     .map_err(|e| super::io_error(&e, path))?
@@ -248,7 +248,7 @@ impl Replacement {
         }))
     }
 
-    /// Encodes the new text as it is, for a caller that has given it the file's line ends already.
+    /// Encodes the new text as it is, for a caller that has already given it the file's line ends.
     ///
     /// # Errors
     ///
@@ -266,8 +266,8 @@ impl Replacement {
         })
     }
 
-    /// Returns a replacement of one range of bytes, at a line (from 1), by a text whose line ends are
-    /// right already.
+    /// Returns a replacement of one range of bytes, which begins on `line` (from 1), by a text that
+    /// already has the file's line ends.
     ///
     /// # Errors
     ///
@@ -295,7 +295,7 @@ impl Replacement {
         &self.texts[found.text]
     }
 
-    /// Returns true if the file would stay as it is.
+    /// Returns true if the new content would equal the old one.
     ///
     /// # Errors
     ///
@@ -322,8 +322,8 @@ impl Replacement {
         let mut from = BufReader::with_capacity(COPY_BYTES, &source.file);
         from.rewind()?;
         let mut to = BufWriter::with_capacity(COPY_BYTES, to);
-        // As `dyn Write`, so that `io::copy` uses the buffer. For short pieces it would otherwise make a system call
-        // each.
+        // As `dyn Write`, so that `io::copy` writes into the buffer. If it saw the file behind it,
+        // it would make a system call for each piece, however short.
         let to: &mut dyn Write = &mut to;
         let mut copy = |bytes: u64, to: &mut dyn Write| -> io::Result<()> {
             match io::copy(&mut from.by_ref().take(bytes), to)? {
@@ -342,7 +342,7 @@ impl Replacement {
         to.flush()
     }
 
-    /// Returns the size of the new file.
+    /// Returns the size of the new file in bytes.
     pub fn new_size(&self, source: &OpenFile) -> u64 {
         let (mut more, mut less) = (0_u64, 0);
         for found in &self.matches {
@@ -352,7 +352,7 @@ impl Replacement {
         source.size().saturating_add(more).saturating_sub(less)
     }
 
-    /// Returns the new content, given all of the old one.
+    /// Returns the new content of a file whose whole old content is `old`.
     pub fn apply(&self, old: &[u8]) -> Vec<u8> {
         self.applied(old, 0, &self.matches)
     }

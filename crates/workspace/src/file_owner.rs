@@ -1,9 +1,9 @@
-//! The one way to open files that decide what may happen (settings, tools, policy rules) or record
-//! such files.
+//! The one way to open files that decide what tools may do (settings, tool definitions, policy
+//! rules) and records of such files.
 //!
 //! The user's own files may be links to anywhere. A project's files are opened beneath the project
-//! by the kernel: if a repository links one of them to a file elsewhere, that file is neither read
-//! nor waited for.
+//! by the kernel: if a repository links one of them to a file elsewhere, that file is not read, and
+//! a named pipe there is not waited for.
 
 use super::resolve::{ResolveError, open_by_kernel};
 use super::{Workspace, WorkspacePath, open_directory};
@@ -16,19 +16,19 @@ use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// Longest text that is read, in bytes. Such files are read on every call, before they are trusted,
-/// and parsed settings take some hundred times as much memory as their text.
+/// Size of the longest text that is read, in bytes. Such files are read on every call, before they
+/// are trusted, and parsed settings take some hundred times the memory of their text.
 const MAX_TEXT_BYTES: u64 = 512 * 1024;
 
-/// The reason that errors give for a link that is not followed.
+/// The reason in errors about a link that is not followed.
 pub const LEADS_OUT: &str = "a link leads out of the project";
 
 /// The owner of a file, which decides how it is opened.
 #[derive(Debug, Clone, Copy)]
 pub enum FileOwner<'a> {
-    /// The user's or the administrator's: links are followed.
+    /// The user or the administrator: links are followed.
     Users,
-    /// The project's, in `root`: links are followed as long as they stay there.
+    /// The project in `root`: links are followed as long as they stay in it.
     Projects {
         /// The project's directory.
         root: &'a Path,
@@ -44,7 +44,7 @@ pub fn is_home(home: Option<&Path>, root: &Path) -> bool {
     })
 }
 
-/// A regular file, opened, and what the system says of it.
+/// An open regular file and its metadata.
 #[derive(Debug)]
 pub struct RegularFile {
     /// The file.
@@ -63,8 +63,8 @@ impl From<ResolveError> for io::Error {
 }
 
 impl<'a> FileOwner<'a> {
-    /// Returns the owner of a file by where it lies. What is in the `.gemini` of the project in
-    /// `root` belongs to the project, unless that directory is the user's home.
+    /// Returns the owner of a file by its path. A file in the `.gemini` of the project in `root`
+    /// belongs to the project, unless `root` is the user's home directory.
     pub fn by_location(path: &Path, home: Option<&'a Path>, root: &'a Path) -> Self {
         if home != Some(root) && path.starts_with(root.join(".gemini")) {
             Self::Projects { root, home }
@@ -73,7 +73,7 @@ impl<'a> FileOwner<'a> {
         }
     }
 
-    /// Opens a path.
+    /// Opens a path, following links as this owner allows.
     ///
     /// # Errors
     ///
@@ -86,14 +86,13 @@ impl<'a> FileOwner<'a> {
             return users();
         };
         match beneath(root, path, flags) {
-            // `root` is the home directory under another name, so its files are the user's, whose
-            // links are followed.
+            // `root` is the user's home directory under another name, so links are followed.
             Err(ResolveError::Escapes) if is_home(home, root) => users(),
             opened => opened,
         }
     }
 
-    /// Returns the state of what is at a path, links followed.
+    /// Returns the `stat` of the file that a path leads to, links followed.
     ///
     /// # Errors
     ///
@@ -104,7 +103,7 @@ impl<'a> FileOwner<'a> {
         Ok(rustix::fs::fstat(&opened)?)
     }
 
-    /// Returns the state of what is at a path itself, and the target if it is a link.
+    /// Returns the `stat` of a path without following a link at its end, and such a link's target.
     ///
     /// # Errors
     ///
@@ -120,7 +119,7 @@ impl<'a> FileOwner<'a> {
         Ok((stat, target.transpose()?.map(std::ffi::CString::into_bytes)))
     }
 
-    /// Returns the names in a directory, as they come.
+    /// Returns the names in a directory, in no order.
     ///
     /// # Errors
     ///
@@ -139,12 +138,12 @@ impl<'a> FileOwner<'a> {
         Ok(names)
     }
 
-    /// Opens a regular file. Returns `None` if there is none. A project may put a named pipe there,
-    /// so opening never waits.
+    /// Opens a regular file. Returns `None` if nothing is there. Opening never waits, since a
+    /// project may have put a named pipe there.
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`FileOwner::open`], or says that it is not a regular file.
+    /// Returns the errors of [`FileOwner::open`], or an error for anything but a regular file.
     pub fn open_regular(self, path: &Path) -> io::Result<Option<RegularFile>> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
         let file = match self.open(path, flags) {
@@ -167,7 +166,7 @@ impl<'a> FileOwner<'a> {
         self.open_regular(path)?.map(RegularFile::text).transpose()
     }
 
-    /// Returns at most `limit` bytes of a file's beginning, or `None` if there is none.
+    /// Returns the first bytes of a file, at most `limit`, or `None` if there is no file.
     ///
     /// # Errors
     ///
@@ -179,7 +178,7 @@ impl<'a> FileOwner<'a> {
 }
 
 impl RegularFile {
-    /// Returns the content as text, with U+FFFD for what is not UTF-8.
+    /// Returns the content as text, with U+FFFD for bytes that are not UTF-8.
     ///
     /// # Errors
     ///

@@ -10,13 +10,13 @@ use std::path::Path;
 
 const OTHERS_WRITE: u32 = 0o022;
 
-/// Returns the device and the inode, which tell a file from all others.
+/// Returns the device and the inode, which together identify a file.
 pub fn identity(metadata: &Metadata) -> (u64, u64) {
     (metadata.dev(), metadata.ino())
 }
 
-/// Checks that only root and the user can have written a file, by the file's
-/// own metadata, and those of the directory that it is in.
+/// Checks that only root and the user can have written a file, by its owner and mode and those of
+/// its directory.
 ///
 /// # Errors
 ///
@@ -34,7 +34,7 @@ pub fn check_writers(path: &Path, metadata: &Metadata) -> Result<(), &'static st
     Err("others can write to it or to its directory")
 }
 
-/// Returns true if others than root and the user own a file or may write to it.
+/// Returns true if somebody other than root and the user owns a file or may write to it.
 pub fn can_be_written_by_others(metadata: &Metadata) -> bool {
     let own = rustix::process::geteuid().as_raw();
     (metadata.uid() != own && metadata.uid() != 0) || metadata.mode() & OTHERS_WRITE != 0
@@ -46,8 +46,8 @@ pub fn is_of_the_system(directory: &Path) -> bool {
         .is_ok_and(|metadata| metadata.uid() == 0 && metadata.mode() & OTHERS_WRITE == 0)
 }
 
-/// Returns true if the git repository in a directory belongs to the user or to the owner of `root`.
-/// Returns `None` if there is no repository.
+/// Returns true if the git repository in `directory` belongs to the user or to the owner of `root`,
+/// and `directory` to the same user as its `.git`. Returns `None` if there is no repository.
 pub fn is_our_repository(directory: &Path, root: &Path) -> Option<bool> {
     let owner = owner_of(&directory.join(".git"))?;
     let is_ours = owner == rustix::process::geteuid().as_raw() || owner_of(root) == Some(owner);
@@ -55,7 +55,7 @@ pub fn is_our_repository(directory: &Path, root: &Path) -> Option<bool> {
 }
 
 fn owner_of(path: &Path) -> Option<u32> {
-    // A link is not followed: its own owner counts.
+    // If `.git` is a link, the owner of the link counts, not that of its target.
     let stat = rustix::fs::statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).ok()?;
     Some(stat.st_uid)
 }
@@ -64,7 +64,7 @@ fn owner_of(path: &Path) -> Option<u32> {
 ///
 /// # Errors
 ///
-/// Returns `PERM` if it is not, or the operating system's error.
+/// Returns `PERM` if one of these does not hold, or the operating system's error.
 #[doc(hidden)]
 pub fn check_private(directory: impl AsFd) -> Result<(), Errno> {
     let stat = rustix::fs::fstat(directory)?;
@@ -77,7 +77,7 @@ pub fn check_private(directory: impl AsFd) -> Result<(), Errno> {
     }
 }
 
-/// Makes a directory that is the user's alone, and those above it that are missing.
+/// Creates a directory with mode 700, and missing ones above it. An existing one keeps its mode.
 ///
 /// # Errors
 ///
@@ -96,8 +96,7 @@ pub fn flush_names(directory: &Path) -> io::Result<()> {
     File::open(directory)?.sync_all()
 }
 
-/// Returns the permission bits of a file, with those for set-user-ID, set-group-ID and sticky: 12
-/// bits.
+/// Returns a file's 12 permission bits, with those for set-user-ID, set-group-ID and sticky.
 #[cfg_attr(
     target_os = "linux",
     expect(

@@ -1,10 +1,9 @@
-//! Git's configuration files, and the user's ignore file for all repositories
-//! (`core.excludesFile`).
+//! Reads git's configuration files, and finds the user's ignore file (`core.excludesFile`).
 //!
-//! For the latter only the user's own files are read, `~/.gitconfig` before
-//! `$XDG_CONFIG_HOME/git/config`, and not what they include. A repository's configuration could
-//! name any file of the user's as rules, and what is then missing in a listing would reveal its
-//! content.
+//! To find that ignore file only the user's own configuration is read, of which `~/.gitconfig` wins
+//! over `$XDG_CONFIG_HOME/git/config`, without the files that these include. A repository's
+//! configuration could name any file of the user as rules, and what is then missing in a listing
+//! would reveal the content of that file.
 
 use super::ignore::RuleFile;
 use super::rules::read_named;
@@ -12,7 +11,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-/// The user's ignore file for all repositories, read when a repository is met for the first time.
+/// The user's ignore file for all repositories, read when the first repository is met.
 #[derive(Debug, Default)]
 pub(super) struct UsersRules(OnceLock<Option<Arc<RuleFile>>>);
 
@@ -20,7 +19,7 @@ impl UsersRules {
     pub(super) fn get(&self) -> Option<&Arc<RuleFile>> {
         let read = || {
             let path = excludes_file(&|name| std::env::var_os(name))?;
-            // A relative path would be looked up in the current directory, and so in a project.
+            // A relative path would be looked up in the current directory, perhaps a project's.
             let path = path.is_absolute().then_some(path)?;
             Some(Arc::new(RuleFile::parse(&read_named(&path)?)))
         };
@@ -38,7 +37,8 @@ fn excludes_file(env: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     named.or_else(|| Some(xdg(env)?.join("git/ignore")))
 }
 
-/// Returns the user's configuration files, the most important first.
+/// Returns the paths of the user's configuration files, the one that wins over the others first.
+/// `env` reads an environment variable.
 pub fn users_files(env: &dyn Fn(&str) -> Option<OsString>) -> Vec<PathBuf> {
     if let Some(only) = env("GIT_CONFIG_GLOBAL") {
         return vec![PathBuf::from(only)];
@@ -63,7 +63,7 @@ fn xdg(env: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
 /// A value in a configuration file of git.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigEntry {
-    /// The section, the subsection and the name, with points between them, in small letters.
+    /// The section, the subsection and the name in lower case, joined by dots: `core.hookspath`.
     pub key: String,
     /// The value, without quotes, escapes and comment.
     pub value: String,
@@ -79,7 +79,8 @@ impl ConfigEntry {
     }
 }
 
-/// Returns the values in the text of a configuration file, without what it includes.
+/// Returns the values in the text of a configuration file, in order. Included files are not read,
+/// and a name without `=` is left out.
 pub fn entries(text: &str) -> Vec<ConfigEntry> {
     let mut found = Vec::new();
     let mut section = String::new();

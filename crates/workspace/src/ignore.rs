@@ -3,27 +3,27 @@
 //!
 //! The semantics are git's. Within a file the last matching rule decides. A deeper file decides
 //! before a higher one, then `.git/info/exclude`, and the user's own file last. Everything below an
-//! ignored directory is ignored. `.geminiignore` decides before all of git's files. Files above the
-//! workspace count as far up as the repository reaches.
+//! ignored directory is ignored. `.geminiignore` decides before all of git's files. Git's files
+//! above the workspace count, up to the top of the repository.
 
 mod pattern;
 
 use pattern::RulePattern;
 use std::sync::Arc;
 
-/// Maximum size in bytes of all rules that apply in a directory. If a file exceeds it, together with those of higher
-/// directories, its rules are unknown, so everything is ignored.
+/// Maximum size in bytes of all rules that apply in a directory. If a file exceeds it, together
+/// with those of higher directories, everything below the file's directory is ignored.
 pub const MAX_RULES_BYTES: usize = 8 * 1024 * 1024;
 
-/// Maximum size of an ignore file, in bytes. A larger one ignores everything too.
+/// Maximum size of an ignore file, in bytes. A larger one ignores everything below its directory.
 pub(super) const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
 
 const MAX_LINE_BYTES: usize = 64 * 1024;
 
-/// Whose ignore files ask for a path to be left out.
+/// The kind of ignore file whose rule excludes a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IgnoreSource {
-    /// Git's: `.gitignore` and exclude files.
+    /// `.gitignore` or one of git's exclude files.
     Git,
     /// `.geminiignore`.
     Gemini,
@@ -40,8 +40,8 @@ struct Rule {
 #[derive(Debug, Default)]
 pub struct RuleFile {
     rules: Vec<Rule>,
-    /// For each byte, the indices of the rules that match only paths which end in it, the last rule first. Of a hundred
-    /// rules, this leaves a handful to try.
+    /// For each byte, the indices of the rules that match only paths which end in that byte, the
+    /// last rule first. Of a hundred rules, this leaves a handful to try.
     by_last_byte: Vec<Box<[u16]>>,
     by_any_byte: Box<[u16]>,
     size: usize,
@@ -50,7 +50,8 @@ pub struct RuleFile {
 }
 
 impl RuleFile {
-    /// Parses an ignore file. Lines that are not a valid pattern match nothing, as in git.
+    /// Parses an ignore file. Lines that are not a valid pattern match nothing, as in git. A file
+    /// that is too large ignores everything.
     pub fn parse(text: &[u8]) -> Self {
         if text.len() as u64 > MAX_FILE_BYTES {
             return Self::closed();
@@ -96,7 +97,7 @@ impl RuleFile {
         }
     }
 
-    /// Returns a file that leaves everything out.
+    /// Returns rules that ignore everything, for a file whose rules can't be known.
     pub fn closed() -> Self {
         Self {
             is_closed: true,
@@ -108,8 +109,8 @@ impl RuleFile {
         self.is_closed
     }
 
-    /// Returns true if the file ignores a path relative to its directory, false if it re-includes
-    /// the path, and `None` if no rule matches.
+    /// Returns true if the file ignores a path relative to its directory, false if a rule with `!`
+    /// includes it, and `None` if no rule matches. `name_at` is the offset of the last component.
     #[inline]
     fn verdict(&self, path: &[u8], name_at: usize, is_dir: bool) -> Option<bool> {
         let last = *path.last()?;
@@ -164,7 +165,7 @@ fn trim_spaces(line: &[u8]) -> &[u8] {
     &line[..end]
 }
 
-/// The rules that apply in a directory: those of its own files, and of the directories above.
+/// The rules that apply in a directory: those of its own files, and of the directories above it.
 #[derive(Debug, Clone, Default)]
 pub struct IgnoreRules {
     git: Option<Arc<Level>>,
@@ -182,20 +183,21 @@ struct Level {
 /// Where the directory of a rule file is, relative to the root of the walk.
 #[derive(Debug)]
 pub enum Base {
-    /// It is below the root: this many bytes of a path name the directory and the slash behind it.
+    /// Below the root: this many bytes of a path are the directory and the slash after it.
     Below(usize),
-    /// It is above the root: this is the root's path relative to the directory, with a slash at the end.
+    /// Above the root: this is the root's path relative to the directory, with a slash at the end.
     Above(Vec<u8>),
 }
 
 impl IgnoreRules {
-    /// Adds a `.gitignore`, or an exclude file. Those of higher directories must be added first.
+    /// Adds the rules of a `.gitignore` or an exclude file. Files of lower precedence, such as
+    /// those of higher directories, must be added first.
     pub fn add_git(&mut self, file: Arc<RuleFile>, base: Base) {
         self.git = Some(Level::new(file, base, self.git.take()));
     }
 
-    /// Adds a `.geminiignore` of a directory below the root, `depth` being the length of the
-    /// directory's path and its slash.
+    /// Adds the rules of a `.geminiignore` in a directory below the root. `depth` is the length in
+    /// bytes of the directory's path and its slash, 0 for the root.
     pub fn add_gemini(&mut self, file: RuleFile, depth: usize) {
         let base = Base::Below(depth);
         self.gemini = Some(Level::new(file.into(), base, self.gemini.take()));
@@ -216,12 +218,13 @@ impl IgnoreRules {
         self.git.is_none() && self.gemini.is_none()
     }
 
-    /// Returns whose rules exclude a path, or `None` if it is not excluded. `name_at` is the offset of its last
-    /// component. The directories above it are not asked about here.
+    /// Returns which rules exclude a path, or `None` if none does. `name_at` is the offset of its
+    /// last component. The caller has to ask for each directory above it separately.
     #[inline]
     pub fn ignored(&self, path: &[u8], name_at: usize, is_dir: bool) -> Option<IgnoreSource> {
         let gemini = Level::verdict(self.gemini.as_deref(), path, name_at, is_dir);
-        // As in Gemini CLI, `.geminiignore` comes after git's rules, so `!` in it includes again what they exclude.
+        // As in Gemini CLI, `.geminiignore` comes after git's rules, so a rule with `!` in it
+        // includes what they exclude.
         if gemini == Some(false) {
             return None;
         }

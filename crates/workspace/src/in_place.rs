@@ -1,8 +1,8 @@
-//! Writing into a file that can't be replaced: a mount point, or a file whose directory takes no
+//! Writes into a file that can't be replaced: a mount point, or one in a directory that takes no
 //! new names.
 //!
 //! Other programs may see such a file half-written, and a kill leaves it so. That is why the old
-//! content goes into the journal first, and is put back if the new one does not fit.
+//! content is copied first, and put back if the new content can't be written.
 
 use super::OpenFile;
 use super::journal::is_mount_point;
@@ -33,7 +33,7 @@ pub(super) struct InPlace {
 }
 
 impl InPlace {
-    /// Opens the file for writing and copies its content, to restore it if [`InPlace::write`]
+    /// Opens the file for writing and copies its content, which [`InPlace::write`] restores if it
     /// fails. Returns `None` if the name belongs to another file by now.
     ///
     /// # Errors
@@ -55,17 +55,16 @@ impl InPlace {
         Ok(Some(Self { file, old }))
     }
 
-    /// Replaces the content, and returns the file.
+    /// Replaces the content by that of `new`, and returns the file.
     ///
     /// # Errors
     ///
-    /// Returns the operating system's error. The old content has been restored then, or the error
-    /// says that it could not be.
+    /// Returns the operating system's error after the old content has been restored, or an error
+    /// that says that it could not be.
     pub(super) fn write(mut self, new: &File) -> io::Result<File> {
         let written = copy(new, &mut self.file).and_then(|()| self.file.sync_data());
         if let Err(e) = written {
-            // The old content should fit, since it was there before. If that fails, only the error
-            // can say so.
+            // The old content was there before, so it should fit. If not, the error says so.
             copy(&self.old, &mut self.file)
                 .and_then(|()| self.file.sync_data())
                 .map_err(|_| io::Error::other("the old content could not be put back"))?;

@@ -1,12 +1,12 @@
 //! Access to the project's files: every tool goes through here.
 //!
-//! A [`Workspace`] holds its roots as open directories. Every path is resolved beneath a root
-//! by the kernel at the moment of opening, never by comparing strings, so that exchanging a
-//! directory for a link in between gains nothing.
+//! A [`Workspace`] holds its roots as open directories. A path is resolved beneath a root while it
+//! is opened, by the kernel or one component at a time over open directories, and never by
+//! comparing strings. So a directory that is exchanged for a link in between leads nowhere else.
 //!
 //! A program that reads and writes files for a model, or for any other caller that is not trusted
-//! with all of the user's files, needs that. To join a root and a path and to check the result
-//! leaves a gap: between the check and the opening a command can put a link in the path's way.
+//! with all of the user's files, needs this. Joining a root and a path and then checking the result
+//! leaves a gap: between the check and the opening, a command can put a link into the path.
 //!
 //! # Example
 //!
@@ -19,7 +19,7 @@
 //! let root = dir.path().canonicalize()?;
 //! let workspace = Workspace::open_at(&root, &[], None)?;
 //!
-//! // A write is there whole or not at all, directories on its way too.
+//! // A write creates missing directories, and succeeds as a whole or not at all.
 //! let place = workspace.locate("notes/today.txt")?;
 //! let target = workspace.target(&place, &Cancellation::default())?;
 //! target.commit(&place, |file| file.write_all(b"Says hello.\n"))?;
@@ -28,7 +28,7 @@
 //! workspace.open_file(&place)?.file.read_to_string(&mut text)?;
 //! assert_eq!(text, "Says hello.\n");
 //!
-//! // Nothing leads out: no path, and no link.
+//! // Neither a path nor a link leads out of the roots.
 //! let error = workspace.locate("../other").unwrap_err();
 //! assert_eq!(error.kind, ErrorKind::PathNotInWorkspace);
 //! std::os::unix::fs::symlink("/etc", root.join("link"))?;
@@ -42,41 +42,45 @@
 //! - [`resolve`]: paths beneath a root, links followed as long as they stay inside;
 //! - [`write`](mod@write): new content in the place of old, all or nothing;
 //! - [`edit`] and [`line_endings`]: replacing a text in a file, every byte outside of it as it was;
-//! - [`lines`], [`text`] and [`media`]: reading a part of a file of any size, in its encoding;
-//! - [`walk`], [`pattern`] and [`ignore`]: walking a tree with several threads, by globs and by
-//!   `.gitignore` and its like;
-//! - [`files`] and [`links`]: whose a file is and who may write to it, and where a path leads;
-//! - [`file_owner`]: settings, tools and rules, which a project must not redirect;
-//! - [`journal`]: the changes that tools have made, and taking them back;
-//! - [`overflow`], [`atomic_file`] and [`stamp`]: files of our own in the user's home directory.
+//! - [`lines`], [`text`] and [`media`]: reading parts of files, decoding text, recognising media;
+//! - [`walk`], [`pattern`] and [`ignore`]: walking a tree with several threads, filtered by globs
+//!   and by `.gitignore` and similar files;
+//! - [`files`] and [`links`]: who owns a file and who may write to it, and where a path leads;
+//! - [`file_owner`]: opening settings, tools and policy rules, which a project must not redirect;
+//! - [`journal`]: the changes that tools have made, and undoing them;
+//! - [`seen`]: what a conversation has seen of files, so that no write loses changes unnoticed;
+//! - [`overflow`], [`atomic_file`] and [`stamp`]: these tools' own files below the home directory.
 //!
-//! Settings are unknown here: what is read and written, and whether it may be, is up to
-//! the callers. Errors are those of tools ([`ToolError`]), because they go to a model as they are.
+//! This crate reads no settings of these tools: its callers decide what is read and written, and
+//! whether that is allowed. Errors are tool errors ([`ToolError`]), because they go to a model
+//! unchanged.
 //!
 //! # Guarantees
 //!
-//! - No path, link or `..` leads out of the roots, and a directory that is exchanged for a link
-//!   meanwhile does not either: on Linux by `openat2`, elsewhere by a walk over open directories.
+//! - No path, link or `..` leads out of the roots, and neither does a directory that is exchanged
+//!   for a link meanwhile: on Linux by `openat2`, elsewhere by a walk over open directories.
 //! - Only regular files are opened for reading. A named pipe is not waited for.
-//! - After a full disk, a crash or a kill a file has its old content or its new content, and there
-//!   may be a file `.gemini-tools-….tmp`, which a later write in its directory removes.
-//! - A replaced file has exactly the access that it had (owner, group, mode, access list,
-//!   attributes), or the write is refused.
-//! - Two writers of this crate wait for each other. A change by another program between reading and
-//!   writing is noticed, and put back.
+//! - After a full disk, a crash or a kill a file has its old content or its new content. A file
+//!   `.gemini-tools-….tmp` may be left, which a later write in its directory removes. Only a file
+//!   that must be written in place, such as a mount point, may be left half-written.
+//! - A replaced file keeps its owner, group, mode, access list and extended attributes (except file
+//!   capabilities), or the write is refused.
+//! - Two writers of this crate wait for each other. A change that another program makes between
+//!   reading and writing is noticed, and that program's file stays or is put back.
 //! - Lines are read, and texts replaced, in pieces: a file may be larger than memory, unless it is
-//!   in an older encoding of several bytes for each character.
+//!   in a multi-byte encoding older than Unicode.
 //!
 //! # Limits
 //!
-//! - Roots are for callers that may read all of them: there are no rights for single files, but for
-//!   roots that are only read.
+//! - Rights are per root, not per file: a caller may read everything below a root, and a root is
+//!   either writable or read-only.
 //! - A hard link keeps the old content: the new content is a new file
 //!   ([`Target::other_names`](write::Target::other_names) counts them).
-//! - On a file system without locks, two writers find out about each other only at the end.
+//! - On a file system without locks, two writers notice each other only as they put files in place.
 //! - On macOS this was never tried on a real machine.
-//! - What is hidden in this documentation has types of `rustix` or `similar` in it, for our own crates: it changes when
-//!   they do, whatever the version of this crate says.
+//! - Items hidden from this documentation (`#[doc(hidden)]`) have types of `rustix` or `similar` in
+//!   their signatures and are for our own crates: they change with these dependencies, whatever the
+//!   version of this crate says.
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
@@ -134,7 +138,7 @@ use std::fs::File;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-/// Longest path that the kernel accepts, in bytes. No program could open a file with a longer one.
+/// Longest path that Linux accepts, in bytes. No program could open a file with a longer one.
 const MAX_PATH_BYTES: usize = 4095;
 
 /// A directory that tools may work in.
@@ -150,10 +154,10 @@ pub struct Root {
 #[derive(Debug)]
 pub struct Workspace {
     roots: Vec<Root>,
-    /// Paths that were named as roots but refused, because a command could change where they lead.
+    /// Paths that were given as roots but refused, because a command could change where they lead.
     refused: Vec<PathBuf>,
     home: Option<PathBuf>,
-    /// The journal that keeps what writes replace. Unset if nothing is kept.
+    /// The journal that keeps the old content of written files. Unset if nothing is kept.
     journal: OnceLock<Arc<Journal>>,
     seen: Arc<seen::SeenFiles>,
 }
@@ -177,9 +181,9 @@ impl OpenFile {
 impl Workspace {
     /// Opens the workspace whose first root is the current directory.
     ///
-    /// `more` are further roots, absolute or relative to the first. Those that can't be opened are
-    /// skipped, and those that a command could redirect are refused (see
-    /// [`Workspace::open_among`]). Long answers are kept below `home`.
+    /// `more` are further roots, absolute or relative to the first. A root that can't be opened is
+    /// skipped, and one that a command could redirect is refused (see [`Workspace::open_among`]).
+    /// Long answers are stored below `home`, the user's home directory, if there is one.
     ///
     /// # Errors
     ///
@@ -189,21 +193,22 @@ impl Workspace {
         Self::open_at(&first, more, home)
     }
 
-    /// Opens a workspace with another first root, which is an absolute path without links.
+    /// Opens a workspace whose first root is `first`, an absolute path without links. The other
+    /// arguments are those of [`Workspace::open`].
     ///
     /// # Errors
     ///
-    /// Returns `execution_failed` if it can't be opened.
+    /// Returns `execution_failed` if the first root can't be opened.
     pub fn open_at(first: &Path, more: &[PathBuf], home: Option<&Path>) -> Result<Self, ToolError> {
         Self::open_among(first, more, &[], home)
     }
 
-    /// Opens a workspace in which commands may also write below the paths `writable`, absolute or relative
-    /// to the first root.
+    /// Opens a workspace where commands may also write below the paths `writable`, which are
+    /// absolute or relative to the first root.
     ///
-    /// A further root that leads out of such a path, of another root or of the temporary
-    /// directory through a link in there is refused: a command could point it elsewhere. See
-    /// [`Workspace::refused_roots`].
+    /// A further root is refused if its path leads out of a directory that commands may write to (a
+    /// path of `writable`, another root or the temporary directory) through a link in that
+    /// directory: a command could point the link elsewhere. See [`Workspace::refused_roots`].
     ///
     /// # Errors
     ///
@@ -245,7 +250,7 @@ impl Workspace {
             Some((written, resolved))
         };
         let found: Vec<_> = more.iter().filter_map(named).collect();
-        // Where there are links: the directories in which commands could change them.
+        // Filled only if a root's path has links: the directories where commands could change them.
         let mut changeable = Vec::new();
         if found.iter().any(|(_, resolved)| !resolved.is_plain()) {
             let temporary = [std::env::temp_dir()];
@@ -270,14 +275,14 @@ impl Workspace {
         }
     }
 
-    /// Returns the paths that were named as further roots but refused, because a command could
+    /// Returns the paths that were given as further roots but refused, because a command could
     /// change where they lead.
     pub fn refused_roots(&self) -> &[PathBuf] {
         &self.refused
     }
 
-    /// Returns all paths that were named as roots, refused or not. The sandbox must judge the same
-    /// paths.
+    /// Returns the paths of the writable roots and of the refused ones as they were given, links
+    /// included. A sandbox for commands applies the same refusal to them itself.
     pub fn written_roots(&self) -> impl Iterator<Item = &Path> {
         let written = self.roots.iter().filter(|root| !root.read_only);
         written
@@ -285,23 +290,23 @@ impl Workspace {
             .chain(self.refused.iter().map(PathBuf::as_path))
     }
 
-    /// Records what tools write in a journal from now on, which keeps the old content.
+    /// Keeps the old content of written files in `journal` from now on.
     pub fn set_journal(&self, journal: Arc<Journal>) {
-        // The first caller had the same right.
+        // If a journal is set already, that one stays.
         let _ = self.journal.set(journal);
     }
 
-    /// Returns the first root: relative paths start here.
+    /// Returns the path of the first root, to which path arguments are relative.
     pub fn root(&self) -> &Path {
         &self.roots[0].path
     }
 
-    /// Returns the user's home directory, where there is one.
+    /// Returns the user's home directory; `None` if the workspace was opened without one.
     pub fn home(&self) -> Option<&Path> {
         self.home.as_deref()
     }
 
-    /// Returns all roots.
+    /// Returns the paths of all roots that can be written to.
     pub fn roots(&self) -> impl Iterator<Item = &Path> {
         self.roots
             .iter()
@@ -309,12 +314,12 @@ impl Workspace {
             .map(|r| r.path.as_path())
     }
 
-    /// Returns the place of the first root itself.
+    /// Returns the first root as a place.
     pub fn root_place(&self) -> WorkspacePath {
         WorkspacePath::new(0, PathBuf::new(), self.root().to_owned())
     }
 
-    /// Returns the places of all roots that can be written to, except those that lie below another root.
+    /// Returns as places all roots that can be written to, except those below another root.
     pub fn root_places(&self) -> Vec<WorkspacePath> {
         let is_below_another = |path: &Path| {
             let mut others = self.roots().filter(|other| *other != path);
@@ -328,7 +333,7 @@ impl Workspace {
             .collect()
     }
 
-    /// Returns a path as people see it: relative to the first root if it lies below that.
+    /// Returns a path as messages show it: relative to the first root if it lies below that.
     pub fn display<'a>(&self, path: &'a Path) -> &'a Path {
         match path.strip_prefix(self.root()) {
             Ok(rest) if !rest.as_os_str().is_empty() => rest,
@@ -336,19 +341,20 @@ impl Workspace {
         }
     }
 
-    /// Returns the path of a place as text for people, as [`Workspace::display`] shows it.
+    /// Returns the path of a place as text for messages, made as by [`Workspace::display`].
     pub fn display_name<'a>(&self, place: &'a WorkspacePath) -> Cow<'a, str> {
         show_path(self.display(place.path()))
     }
 
-    /// Finds the root that a path argument lies beneath. It does not look at the disk if the path's
-    /// components tell. [`Workspace::meant`] says what the argument means. `..` is resolved as
-    /// text, as in Gemini CLI.
+    /// Finds the root that a path argument lies beneath, and the path below it.
+    /// [`Workspace::meant`] interprets the argument. The disk is asked for the root only if the
+    /// path's components don't show it. `..` is resolved as text, as in Gemini CLI.
     ///
     /// # Errors
     ///
-    /// Returns `invalid_tool_params` for an empty path, one with a NUL, or one that names nothing
-    /// here, and `path_not_in_workspace` for one outside all roots.
+    /// Returns `invalid_tool_params` for a path that is empty, too long or has a NUL, and for a
+    /// text that is no path here (a URL, say), and `path_not_in_workspace` for a path outside of
+    /// all roots.
     pub fn locate(&self, argument: &str) -> Result<WorkspacePath, ToolError> {
         let meant = self.meant(argument)?;
         if meant.trim().is_empty() {
@@ -368,15 +374,15 @@ impl Workspace {
         Ok(place.named_as_directory(argument::names_directory(&path)))
     }
 
-    /// Returns the place of an absolute path, or `None` if it lies outside all roots. It says
-    /// nothing about what exists.
+    /// Returns the place of a path, absolute or relative to the first root; `None` if it lies
+    /// outside of all roots. Nothing need exist there.
     pub fn place_of(&self, path: &Path) -> Option<WorkspacePath> {
         let absolute = normalize(&self.root().join(path))?;
         if let Some(place) = self.beneath(&absolute) {
             return Some(place);
         }
-        // The caller may know the root by another name, through a link above it. The disk is
-        // only asked for that name; opening is checked again beneath the root.
+        // The path may name the root through a link above the root. The disk is asked only for the
+        // real path; opening checks again beneath the root.
         let mut existing = absolute.as_path();
         let mut rest = Vec::new();
         loop {
@@ -389,8 +395,8 @@ impl Workspace {
         }
     }
 
-    /// Returns the place of an absolute path by its components alone. Nested roots are tried too;
-    /// the innermost wins.
+    /// Returns the place of an absolute path by its components alone, without looking at the disk.
+    /// Of nested roots the innermost counts.
     fn beneath(&self, absolute: &Path) -> Option<WorkspacePath> {
         let mut best: Option<(usize, &Path)> = None;
         for (index, root) in self.roots.iter().enumerate() {
@@ -422,10 +428,11 @@ impl Workspace {
     ///
     /// # Errors
     ///
-    /// `file_not_found`, `target_is_directory`, `permission_denied`, `path_not_in_workspace`,
-    /// or `read_content_failure` for what is not a regular file.
+    /// Returns `file_not_found`, `target_is_directory`, `permission_denied`,
+    /// `path_not_in_workspace`, or `read_content_failure` for a special file such as a socket and
+    /// for a file of `/proc`.
     pub fn open_file(&self, place: &WorkspacePath) -> Result<OpenFile, ToolError> {
-        // Non-blocking, because opening a named pipe would wait for a writer.
+        // `NONBLOCK`, because opening a named pipe would otherwise wait for a writer.
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
         let fd = self
             .open_beneath(place, flags)
@@ -458,14 +465,14 @@ impl Workspace {
     ///
     /// # Errors
     ///
-    /// `file_not_found`, `path_is_not_a_directory`, `permission_denied` or
+    /// Returns `file_not_found`, `path_is_not_a_directory`, `permission_denied` or
     /// `path_not_in_workspace`.
     pub fn open_dir(&self, place: &WorkspacePath) -> Result<OwnedFd, ToolError> {
         self.open_beneath(place, OFlags::RDONLY | OFlags::DIRECTORY)
             .map_err(|e| Self::path_error(e, place))
     }
 
-    /// Returns the kind of what a path leads to, links followed beneath the roots.
+    /// Returns the type of the file that a path leads to, following links beneath the roots.
     ///
     /// # Errors
     ///
@@ -476,7 +483,7 @@ impl Workspace {
             .map(|stat| FileType::from_raw_mode(stat.st_mode))
     }
 
-    /// Returns the state of what a path leads to, links followed beneath the roots.
+    /// Returns the `stat` of the file that a path leads to, following links beneath the roots.
     ///
     /// # Errors
     ///
@@ -488,7 +495,7 @@ impl Workspace {
             .map_err(|e| Self::path_error(e, place))
     }
 
-    /// Returns true if the last name of a path is a symbolic link.
+    /// Returns true if the last component of a path is a symbolic link.
     pub fn is_link(&self, place: &WorkspacePath) -> bool {
         let above = place.parent().unwrap_or_else(|| place.clone());
         let above = self.open_beneath(&above, PATH_ONLY | OFlags::DIRECTORY);
@@ -520,7 +527,7 @@ fn not_opened(error: &std::io::Error) -> ToolError {
         .with_hint("Start the command in an existing directory.")
 }
 
-/// Describes why a root is refused.
+/// Returns the sentence that tells why a root is refused.
 pub fn refusal(root: &Path) -> String {
     format!(
         "{} is not worked in: it leads through a symbolic link in a place that commands may \
@@ -529,13 +536,13 @@ pub fn refusal(root: &Path) -> String {
     )
 }
 
-/// Returns the real path of a first root, which is an absolute path, where commands may write below the
-/// paths `writable` and in the temporary directory.
+/// Returns the real path of a directory that is to become a first root. `written` is absolute.
+/// Commands may write below the paths `writable` and in the temporary directory.
 ///
 /// # Errors
 ///
-/// Returns `policy_violation` if the path leads out of these through a link in them, so that a command
-/// could point it elsewhere; otherwise what the system says.
+/// Returns `policy_violation` if the path leads out of one of those directories through a link in
+/// it, which a command could point elsewhere; otherwise the operating system's error.
 pub fn real_root(written: &Path, writable: &[PathBuf]) -> Result<PathBuf, ToolError> {
     let fail = |e| system_error(e, &written.display().to_string());
     let resolved = links::resolve(written).map_err(fail)?;
@@ -552,13 +559,13 @@ pub fn real_root(written: &Path, writable: &[PathBuf]) -> Result<PathBuf, ToolEr
 }
 
 fn open_without_links(path: &Path) -> std::io::Result<OwnedFd> {
-    // A link that has been put in the path meanwhile must not lead elsewhere.
+    // The path was resolved before. A link that was put into it since must not be followed.
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     #[cfg(target_os = "linux")]
     {
         use rustix::fs::{CWD, ResolveFlags, openat2};
         match openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
-            // The call is missing, or something keeps it from us.
+            // The kernel has no `openat2`, or a sandbox forbids it.
             Err(Errno::NOSYS | Errno::PERM) => {}
             answer => return Ok(answer?),
         }
@@ -572,7 +579,7 @@ fn open_directory(path: &Path) -> std::io::Result<OwnedFd> {
     Ok(rustix::fs::open(path, flags, Mode::empty())?)
 }
 
-/// Returns the error of the contract for an error of the operating system.
+/// Returns the tool error for an error of the operating system about the file `path`.
 #[doc(hidden)]
 pub fn system_error(errno: Errno, path: &str) -> ToolError {
     use ErrorKind as Kind;
@@ -636,8 +643,8 @@ fn with_cause(kind: ErrorKind, message: String, errno: Errno) -> ToolError {
     ToolError::new(kind, message).with_source(std::io::Error::from(errno))
 }
 
-/// Returns the error of a file that can't be read or written, with the reason: that of the
-/// operating system, or the one that `error` states.
+/// Returns the tool error for a file that can't be read or written. The reason is that of the
+/// operating system if `error` has its number, and otherwise the text of `error`.
 pub fn io_error(error: &std::io::Error, path: &Path) -> ToolError {
     let path = path.display();
     match error.raw_os_error() {
@@ -661,7 +668,7 @@ fn special_file(place: &WorkspacePath, file_type: FileType) -> ToolError {
 }
 
 fn is_pseudo_file_system(fd: &OwnedFd) -> bool {
-    // Files in `/proc` and `/sys` report a size of zero, whatever they hold.
+    // Files in `/proc`, and some in `/sys`, report a size of zero, whatever they hold.
     #[cfg(target_os = "linux")]
     {
         const PROC: i64 = 0x9fa0;
@@ -678,7 +685,7 @@ fn is_pseudo_file_system(fd: &OwnedFd) -> bool {
     }
 }
 
-/// Resolves `.` and `..` as text. Returns `None` if `..` climbs above `/`.
+/// Removes `.` and `..` from a path as text. Returns `None` if `..` climbs above `/`.
 fn normalize(path: &Path) -> Option<PathBuf> {
     let mut parts: Vec<&OsStr> = Vec::new();
     for component in path.components() {
@@ -721,7 +728,7 @@ mod tests {
         assert_eq!(real(&way).expect("its own"), outside);
         let refused = real(&away).expect_err("refused");
         assert_eq!(refused.kind, ErrorKind::PolicyViolation, "{refused}");
-        // One that has become a link since is not followed.
+        // A first root that has become a link since is not followed.
         assert!(Workspace::open_at(&outside, &[], None).is_ok());
         assert!(Workspace::open_at(&away, &[], None).is_err());
     }

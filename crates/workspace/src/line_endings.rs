@@ -1,12 +1,13 @@
-//! The line ends of an edited file.
+//! Gives new text the line ends of the file that is edited.
 //!
-//! New text takes over the line ends of the file: the first line end from the place on, or else the
-//! first one in the file. A lone carriage return is a line end, too.
+//! The first line end at or after the place of the edit counts, or else the first one in the file.
+//! A lone carriage return is a line end, too.
 
 use super::text::{Encoding, LineEnding};
 use std::ops::Range;
 
-/// Returns the first line end in a file's bytes, which must begin with a whole code unit.
+/// Returns the first line end in `bytes`, which must begin with a whole code unit; `None` if there
+/// is none.
 pub(super) fn first_ending(bytes: &[u8], encoding: Encoding) -> Option<LineEnding> {
     let unit = encoding.unit();
     let [cr, lf] = ["\r", "\n"].map(|end| encoding.encode(end).unwrap_or_default());
@@ -26,7 +27,7 @@ pub(super) fn first_ending(bytes: &[u8], encoding: Encoding) -> Option<LineEndin
     })
 }
 
-/// Returns `new` with the line ends that the text has at the place where it goes.
+/// Returns `new` with the line ends that `text` has at `place`, the range of bytes to be replaced.
 pub fn fitted(text: &str, place: Range<usize>, new: &str) -> String {
     let utf8 = Encoding::default();
     let ending = first_ending(&text.as_bytes()[place.start..], utf8);
@@ -50,14 +51,14 @@ fn lines(text: &str) -> impl Iterator<Item = (&str, Option<LineEnding>)> {
     })
 }
 
-/// Returns true if two texts differ in line ends only.
+/// Returns true if two texts are equal apart from their line ends.
 pub fn differ_in_ends_only(one: &str, other: &str) -> bool {
     lines(one)
         .map(|line| line.0)
         .eq(lines(other).map(|line| line.0))
 }
 
-/// Returns the text with all its line ends replaced by this one.
+/// Returns the text with each of its line ends replaced by `ending`.
 pub fn with_end(text: &str, ending: LineEnding) -> String {
     let mut out = String::with_capacity(text.len());
     for (line, end) in lines(text) {

@@ -1,4 +1,4 @@
-//! Reading a window of lines without loading the file.
+//! Reads a window of lines without loading the whole file.
 
 use super::OpenFile;
 use super::page_buffer::PageBuffer;
@@ -10,14 +10,14 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-/// Size of the read buffer, in bytes. It is large enough that copying dominates the system calls,
-/// and small enough for the second-level cache.
+/// Size of the read buffer, in bytes: large enough that copying takes longer than the system calls,
+/// and small enough for the level 2 cache.
 const BUFFER_BYTES: usize = 256 * 1024;
 
 const MIN_BUFFER_BYTES: usize = 256;
 
-/// Longest line whose end is searched for if the lines are not counted, in bytes. Otherwise one
-/// long line would make a window cost as much as the whole file.
+/// Length in bytes of the longest line whose end is searched for if the file's lines are not
+/// counted. Without it, one long line would make a window cost as much as the whole file.
 const ENDLESS_LINE_BYTES: u64 = 8 * 1024 * 1024;
 
 const MAX_DETECTED_BYTES: u64 = 32 * 1024 * 1024;
@@ -33,14 +33,14 @@ pub struct WindowRequest {
     pub limit: u64,
     /// The maximum length of a line in UTF-16 code units, as in Gemini CLI; longer lines are cut.
     pub line_chars: usize,
-    /// The maximum length of the window in characters: it ends before the line that would exceed
-    /// it, but has one line.
+    /// The maximum length of the window in characters. The window ends before the line that would
+    /// exceed it, but has at least one line.
     pub total_chars: usize,
-    /// True to read on behind the window and count all lines of the file.
+    /// True to read on after the window and count all lines of the file.
     pub count: bool,
 }
 
-/// The lines that were asked for.
+/// The lines of a file that a [`WindowRequest`] asks for.
 #[derive(Debug, Default)]
 pub struct Window {
     /// The text of the lines, with their line ends.
@@ -55,8 +55,8 @@ pub struct Window {
     pub first_cut_line: Option<u64>,
 }
 
-/// Reads a window of lines. `start` is the beginning of the file, which was read already, with its
-/// byte order mark.
+/// Reads a window of lines. `start` is the beginning of the file, with its byte-order mark, which
+/// the caller has read already.
 ///
 /// # Errors
 ///
@@ -84,8 +84,8 @@ pub fn read_window(
     let content = start.get(encoding.mark().len()..).unwrap_or_default();
     push(&mut collector, content, false);
     let mut position = start.len() as u64;
-    // With room for one byte more than the file should have, the read shows whether the file has
-    // ended or grown.
+    // With room for one byte more than the file had when it was opened, one read shows whether the
+    // file ends there or has grown.
     let left = usize::try_from((open.size() + 1).saturating_sub(position)).unwrap_or(BUFFER_BYTES);
     let mut buffer = PageBuffer::new(left.clamp(MIN_BUFFER_BYTES, BUFFER_BYTES));
     let mut ended = false;
@@ -113,8 +113,8 @@ pub fn beginning(open: &OpenFile, limit: usize) -> io::Result<Vec<u8>> {
     read_range(&open.file, 0, open.size().min(limit as u64))
 }
 
-/// Recognises the encoding of a text by its beginning and, where that is ASCII, by the first
-/// characters that are not. Returns `None` for what is not text.
+/// Recognises the encoding of a file by its beginning or, where that is ASCII, by the text around
+/// the first other byte. Returns `None` for a file that is not text.
 ///
 /// # Errors
 ///
@@ -123,7 +123,7 @@ pub fn encoding_of(open: &OpenFile) -> io::Result<Option<Encoding>> {
     encoding_of_file(&open.file, open.size())
 }
 
-/// Does what [`encoding_of`] does for a regular file of this size.
+/// Recognises the encoding of a regular file of `size` bytes, as [`encoding_of`] does.
 ///
 /// # Errors
 ///
@@ -163,7 +163,8 @@ fn first_beyond_ascii(file: &File) -> io::Result<Option<u64>> {
     Ok(None)
 }
 
-/// Reads `length` bytes from a position on, fewer if the file ends. The file's own position stays.
+/// Reads `length` bytes from `position` on, fewer if the file ends before. The file's position
+/// stays.
 ///
 /// # Errors
 ///
@@ -175,8 +176,8 @@ pub fn read_range(file: &File, position: u64, length: u64) -> io::Result<Vec<u8>
     Ok(bytes)
 }
 
-/// Reads from a position on until the buffer is full or the file ends. Returns how many bytes were
-/// read. The file's own position stays.
+/// Reads from `position` on until the buffer is full or the file ends. Returns how many bytes were
+/// read. The file's own position does not change.
 ///
 /// # Errors
 ///
@@ -199,7 +200,7 @@ struct Collector {
     line: u64,
     out: Vec<u8>,
     line_at: usize,
-    /// Size of the current line, in bytes, including what is cut off.
+    /// Size of the current line, in bytes, including the part that is cut off.
     line_bytes: u64,
     kept: u64,
     /// Number of characters in the first `counted` bytes of `out`. Counting is put off until the
@@ -207,7 +208,7 @@ struct Collector {
     chars: usize,
     counted: usize,
     first_cut_line: Option<u64>,
-    /// True if the window is complete. What follows is only counted.
+    /// True if the window is complete. Lines after it are only counted.
     done: bool,
     more: bool,
     rest_newlines: u64,
@@ -256,8 +257,8 @@ impl Collector {
 
     fn keep(&mut self, segment: &[u8]) {
         self.line_bytes += segment.len() as u64;
-        // A UTF-16 code unit takes at most three bytes of UTF-8. A few bytes more show that the
-        // line is to be cut.
+        // A UTF-16 code unit takes at most three bytes of UTF-8. The bytes beyond that show that
+        // the line is too long and must be cut.
         let most = self.request.line_chars * 3 + 8;
         let have = self.out.len() - self.line_at;
         let take = segment.len().min(most.saturating_sub(have));
@@ -269,8 +270,8 @@ impl Collector {
         if self.out.len() - self.line_at > self.request.line_chars {
             self.cut_line(number);
         }
-        // Text has no more characters than bytes, so characters are counted only once the bytes
-        // exceed the limit.
+        // Text has no more characters than bytes, so the count can wait until the bytes exceed the
+        // limit.
         if self.chars + self.out.len() - self.counted > self.request.total_chars {
             let new = &self.out[self.counted..];
             self.chars += new.iter().filter(|b| **b & 0xc0 != 0x80).count();
@@ -313,7 +314,7 @@ impl Collector {
         }
     }
 
-    /// Ends the text. A last line without a line feed counts too.
+    /// Counts a last line that has no line feed.
     fn finish(&mut self) {
         if !self.done && self.line_bytes > 0 {
             self.end_line();
@@ -393,7 +394,7 @@ mod tests {
 
     #[test]
     fn the_window_ends_before_the_line_that_is_too_much() {
-        // Characters count, not bytes.
+        // The limit counts characters, not bytes.
         for line in ["123456789\n", "ééééééééé\n"] {
             let w = window(&line.repeat(20), 7, 0, 99, true);
             assert_eq!((w.lines, w.total, w.more), (6, Some(20), true));

@@ -1,5 +1,5 @@
-//! Where a path leads, and the links on its way: whoever may change a directory can redirect the
-//! links in it.
+//! Resolves a path and records the links in it, because whoever may change a directory can redirect
+//! the links in that directory.
 
 use rustix::io::Errno;
 use std::collections::VecDeque;
@@ -18,8 +18,8 @@ pub struct ResolvedPath {
 }
 
 impl ResolvedPath {
-    /// Returns true if the path leads out of `dir`, a path without links, through a link below it.
-    /// Whoever may write there decides where the path leads.
+    /// Returns true if a link below `dir` takes the path out of `dir`, which is a path without
+    /// links. Then whoever may write in `dir` decides where the path leads.
     pub fn leaves(&self, dir: &Path) -> bool {
         !self.real.starts_with(dir) && self.links.iter().any(|link| link.starts_with(dir))
     }
@@ -66,7 +66,7 @@ pub fn resolve(path: &Path) -> Result<ResolvedPath, Errno> {
                             ahead.push_front(step);
                         }
                     }
-                    // What has this name is not a link.
+                    // The file of this name is not a link.
                     Err(Errno::INVAL) => resolved.real = next,
                     Err(e) => return Err(e),
                 }

@@ -1,18 +1,19 @@
-//! Recognises media by their content, with the file's name as a second opinion.
+//! Recognises images, audio, video and PDF by their content, helped by the file's name.
 
 use std::path::Path;
 
 /// The largest media file that is handed to a model, in bytes.
 pub const MAX_MEDIA_BYTES: u64 = 20 * 1024 * 1024;
 
-/// How many bytes may precede the header of a PDF. Readers accept that.
+/// How many bytes may precede the header of a PDF, which PDF readers accept.
 const PDF_HEADER_BYTES: usize = 1024;
 
 /// Returns the MIME type of media that the Gemini API takes inline; `None` for other files.
 ///
-/// `sample` is the file's beginning and `is_text` what [`super::text::detect`] said of it.
-/// Content decides. A name counts where the signature is weak: one that plain text can begin with
-/// (`BM…`, `GIF8…`), a family of formats with one signature, a PDF after other bytes.
+/// `sample` is the file's beginning, and `is_text` is true if [`super::text::detect`] took it for
+/// text. The content decides. The name counts only where the signature is weak: plain text can
+/// begin with it (`BM…`, `GIF8…`), a family of formats shares it, or it belongs to a PDF after
+/// other bytes.
 pub fn mime_type(sample: &[u8], path: &Path, is_text: bool) -> Option<&'static str> {
     if sample.starts_with(b"%PDF-") {
         return Some("application/pdf");
@@ -35,8 +36,8 @@ pub fn mime_type(sample: &[u8], path: &Path, is_text: bool) -> Option<&'static s
     }
 }
 
-/// Returns true if the header after `BM` has one of the sizes that exist. Plain text can begin with
-/// these two letters too.
+/// Returns true if the header after `BM` has one of the sizes that BMP headers have, or is cut off.
+/// Plain text can begin with these two letters too.
 fn is_bmp(sample: &[u8]) -> bool {
     let size = sample
         .get(14..18)
@@ -44,8 +45,8 @@ fn is_bmp(sample: &[u8]) -> bool {
     size.is_none_or(|size| [12, 16, 40, 52, 56, 64, 108, 124].contains(&size))
 }
 
-/// Returns true if a file whose name says `mime` can be of this type. `infer` recognises only the
-/// commonest form of each.
+/// Returns true if the beginning of a file whose name says `mime` fits that type. `infer`
+/// recognises only the most common form of each.
 fn has_signature(sample: &[u8], mime: &str) -> bool {
     let at = |at: usize, any: &[&[u8]]| {
         let rest = sample.get(at..).unwrap_or_default();
@@ -56,7 +57,7 @@ fn has_signature(sample: &[u8], mime: &str) -> bool {
             let head = &sample[..sample.len().min(PDF_HEADER_BYTES)];
             memchr::memmem::find(head, b"%PDF-").is_some()
         }
-        // A frame: eleven bits that are set, a version and a layer.
+        // The header of an MPEG frame: eleven set bits, a version and a layer.
         "audio/mpeg" => {
             matches!(sample, [0xff, b, ..] if b & 0xe0 == 0xe0 && b & 0x18 != 0x08 && b & 6 != 0)
         }
@@ -85,8 +86,8 @@ fn normal_name(mime: &'static str) -> Option<&'static str> {
     })
 }
 
-/// Returns the media type by the file's extension. The table is short on purpose: a complete one
-/// calls every `.ts` file a video.
+/// Returns the media type that a file's extension stands for. The table is short on purpose: a
+/// complete one calls every `.ts` file a video.
 fn by_extension(path: &Path) -> Option<&'static str> {
     let extension = path.extension()?.to_str()?.to_ascii_lowercase();
     Some(match extension.as_str() {
@@ -117,7 +118,7 @@ fn by_extension(path: &Path) -> Option<&'static str> {
     })
 }
 
-/// Returns true if a name is that of media by its extension.
+/// Returns true if the name's extension is one of a media file.
 pub fn is_media_name(path: &Path) -> bool {
     by_extension(path).is_some()
 }

@@ -1,7 +1,7 @@
-//! Finds paths that may have been meant by one that does not exist.
+//! Suggests existing paths for a path that does not exist.
 //!
-//! It only suggests names that a listing would show: none outside of the workspace and none that is
-//! ignored. The search is bounded, so that a miss costs no more in a huge tree than in a small one.
+//! It suggests only names that a listing would show: none outside of the workspace and none that is
+//! ignored. The search is bounded, so that it costs no more in a huge tree than in a small one.
 
 use super::text::{detect, older_spellings};
 use super::walk::{NodeModules, Visitor, WalkEntry, WalkOptions, walk};
@@ -18,18 +18,19 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 const MOST: usize = 3;
 
-/// How many similar directories are followed at once if a component is misspelled.
+/// How many similar directories are followed at once where a component is misspelled.
 const BRANCHES: usize = 3;
 
-/// Maximum number of entries of a directory in which similar names are sought. In a larger one, only other spellings of
-/// the same name are found.
+/// Maximum number of entries of a directory in which similar names are searched for. In a larger
+/// one, only other spellings of the same name (letter case, encoding, `-` or `_`) are found.
 const MAX_COMPARED_ENTRIES: usize = 20_000;
 
-/// How many entries may be walked to find the same name elsewhere. In a larger tree nothing is suggested, since what is
-/// found first depends on the threads.
+/// How many entries may be walked to find the same name in other directories. In a larger tree
+/// nothing is suggested, because which entries come first depends on the threads' timing.
 const MAX_WALKED_ENTRIES: usize = 100_000;
 
-/// Similarity of the same name in another directory, relative to other names in the same directory.
+/// Similarity of a path that has the same name in another directory, on the scale from 0 to 1 of
+/// [`likeness_of_names`].
 const ELSEWHERE: f64 = 0.85;
 
 #[derive(Debug, Clone)]
@@ -48,8 +49,8 @@ impl Near {
 }
 
 impl Workspace {
-    /// Adds to the error about a path that does not exist up to three that do: nearly of the same name, or of the
-    /// same name in another directory. Other errors stay as they are.
+    /// Adds to the error about a path that does not exist up to three paths that do and have a
+    /// similar name, or the same name in another directory. Other errors stay as they are.
     #[must_use]
     pub fn with_nearest(&self, error: ToolError, place: &WorkspacePath) -> ToolError {
         let is_missing = matches!(
@@ -69,8 +70,8 @@ impl Workspace {
         error.with_hint(hint)
     }
 
-    /// Returns the question whether one of up to three paths was meant by one that does not exist; `None` where
-    /// there is none that is near.
+    /// Returns a question that offers up to three existing paths in place of one that does not
+    /// exist; `None` if no path is similar.
     pub fn nearest_question(&self, place: &WorkspacePath) -> Option<String> {
         let near = self.nearest(place);
         let shown = |place: &WorkspacePath| {
@@ -97,8 +98,8 @@ impl Workspace {
         seen
     }
 
-    /// Follows a path from its root. Where a component does not exist, it goes on with the most
-    /// similar names.
+    /// Follows a path from its root. Where a component does not exist, it goes on with the existing
+    /// names that are most similar.
     fn along(&self, place: &WorkspacePath) -> Vec<Near> {
         let slashes = show_path(place.rel()).replace('\\', "/");
         let parts: Vec<&OsStr> = Path::new(&slashes).iter().collect();
@@ -169,7 +170,7 @@ impl Workspace {
                 );
             }
         }
-        // The walk was given up, and what it met until then depends on the threads.
+        // The walk was given up, and which entries it met depends on the threads' timing.
         if seen.load(Relaxed) > MAX_WALKED_ENTRIES {
             return Vec::new();
         }
@@ -198,7 +199,7 @@ impl Workspace {
     }
 }
 
-/// Finds files and directories by name, ignoring case.
+/// A visitor that finds files and directories by name, ignoring ASCII case.
 struct SameName<'a> {
     top: &'a WorkspacePath,
     name: &'a [u8],
@@ -238,8 +239,8 @@ impl Visitor for SameName<'_> {
     }
 }
 
-/// Returns how similar a name is to the wanted one, from 0 to 1, or `None` if it is not. Unless
-/// `compares` is set, only other spellings of the name count.
+/// Returns how similar a name is to the wanted one, from 0 to 1, or `None` if it is not similar.
+/// Unless `compares` is set, only other spellings of the same name count.
 fn likeness_of_names(wanted: &[u8], name: &[u8], compares: bool) -> Option<f64> {
     let is_spelled_so =
         |text: &str| !text.is_ascii() && older_spellings(text).any(|bytes| bytes == name);

@@ -1,8 +1,8 @@
-//! A new file on the way to its place. It is made without a name if the file system can do that,
-//! filled, and given its name in one step.
+//! Creates a file and gives it its final name in one step, once it is complete. Until then it has
+//! no name, if the file system can do that.
 //!
-//! A file that replaces another one has a temporary name for a moment. A kill in that moment leaves
-//! it behind, and [`remove_litter`] removes it later.
+//! A file that replaces another one has a temporary name before that step, and the old file has it
+//! after. A kill leaves that name behind, and [`remove_litter`] removes it later.
 
 use super::OpenFile;
 use super::journal::Backup;
@@ -21,12 +21,12 @@ use std::time::{Duration, SystemTime};
 
 const TEMPORARY_PREFIX: &str = ".gemini-tools-";
 
-/// Age from which a temporary file is removed. A younger one may belong to a running call, perhaps
-/// in another container.
+/// The age at which a temporary file is removed. A younger one may belong to a running call,
+/// perhaps in another container.
 const LITTER_AGE: Duration = Duration::from_secs(60 * 60);
 
-/// How many names of a directory are searched for temporary files. Otherwise a write would take
-/// long in a directory of a million files.
+/// How many names of a directory are searched for temporary files. Otherwise a write into a
+/// directory of a million files would take long.
 const MAX_LITTER_NAMES: usize = 1000;
 
 /// Why a finished file did not get its place.
@@ -43,18 +43,17 @@ impl From<Errno> for PlacementError {
     }
 }
 
-/// A file without its final name. A temporary name is removed when this is dropped.
+/// A file that may still lack its final name. Dropping this removes its temporary name.
 pub(super) struct NewFile<'a> {
     pub(super) file: File,
-    /// The directory of the temporary name: the nearest one above the file's final path that
-    /// exists.
+    /// The directory of the temporary name: the nearest existing one above the file's final path.
     dir: BorrowedFd<'a>,
     temporary: String,
     has_temporary: Cell<bool>,
 }
 
 impl<'a> NewFile<'a> {
-    /// Makes a file without a name. Returns `None` if the file system can't do that.
+    /// Creates a file without a name. Returns `None` if the file system can't do that.
     ///
     /// # Errors
     ///
@@ -82,7 +81,7 @@ impl<'a> NewFile<'a> {
 
     pub(super) fn named(dir: BorrowedFd<'a>, mode: Mode) -> Result<Self, Errno> {
         let temporary = temporary_name();
-        // Readable for the journal, which compares it with the old file.
+        // Readable, because the journal computes a digest of the new file.
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
         let fd = openat(dir, &*temporary, flags | OFlags::CLOEXEC, mode)?;
         Ok(Self {
@@ -102,7 +101,7 @@ impl<'a> NewFile<'a> {
     ///
     /// # Errors
     ///
-    /// Returns `EXIST` if it does, or the operating system's error.
+    /// Returns `EXIST` if the name exists, or the operating system's error.
     pub(super) fn place(&self, dir: BorrowedFd<'_>, name: &OsStr) -> Result<(), Errno> {
         if !self.has_temporary.get() {
             return self.link(dir, name);
@@ -116,7 +115,8 @@ impl<'a> NewFile<'a> {
     }
 
     /// Exchanges the new file with the old one in one step, and moves the old one into the journal
-    /// if `backup` says so. If the file that was exchanged is not `old`, both are exchanged back.
+    /// if `backup` says so. If the file that had the name turns out not to be `old`, both are
+    /// exchanged back.
     ///
     /// # Errors
     ///
@@ -131,8 +131,8 @@ impl<'a> NewFile<'a> {
             self.link(self.dir, self.temporary.as_ref())?;
             self.has_temporary.set(true);
         }
-        // A last look just before the exchange. If another program's file were exchanged and put
-        // back, programs could read the new file meanwhile and build on it.
+        // A last look just before the exchange. Exchanging another program's file and putting it
+        // back would be too late: programs could read the new file meanwhile and build on it.
         if self
             .stat(name)
             .is_ok_and(|now| !is_same_content(&old.stat, &now))
@@ -169,8 +169,8 @@ impl<'a> NewFile<'a> {
         statat(self.dir, name, AtFlags::SYMLINK_NOFOLLOW)
     }
 
-    /// Exchanges the files back. If another program has put a third file there meanwhile, that one
-    /// keeps the name.
+    /// Exchanges the new and the old file back. If another program has put a third file in place
+    /// meanwhile, that one keeps the name.
     fn put_back(&self, name: &OsStr) {
         let (dir, temporary) = (self.dir, &*self.temporary);
         let exchange = || renameat_with(dir, temporary, dir, name, RenameFlags::EXCHANGE);
@@ -232,7 +232,8 @@ pub(super) fn is_same_file(one: &Stat, other: &Stat) -> bool {
     (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino)
 }
 
-/// Returns true if a file still has the content of an earlier look, judged by size and time.
+/// Returns true if a file still has the content of an earlier look, judged by device, inode, size
+/// and mtime.
 pub(super) fn is_same_content(before: &Stat, now: &Stat) -> bool {
     is_same_file(before, now)
         && before.st_size == now.st_size
@@ -257,8 +258,8 @@ pub(super) fn remove_litter(dir: impl AsFd, now: SystemTime) {
         let name = entry.file_name();
         let is_temporary = name.to_bytes().starts_with(TEMPORARY_PREFIX.as_bytes())
             && name.to_bytes().ends_with(b".tmp");
-        // The time of change counts, which a rename sets: an old file has a temporary name while it
-        // is replaced.
+        // The ctime counts, which a rename sets. The mtime of a file that is just being replaced is
+        // old.
         let is_old = || {
             statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)
                 .is_ok_and(|stat| i128::from(stat.st_ctime) < i128::from(oldest.as_secs()))

@@ -1,7 +1,7 @@
-//! Files with answers that are too long for a model, which later calls read.
+//! Files with tool answers that are too long for a model, which later calls read.
 //!
 //! They lie where Gemini CLI keeps a project's temporary files, `~/.gemini/tmp/<SHA-256 of the
-//! root's path>/`, and never in the workspace.
+//! root's path>/`, and not in the project.
 
 use super::Workspace;
 use gemini_tools_core::client_host::{ClientHost, HOSTS, SavedAnswers};
@@ -24,8 +24,8 @@ fn digest(root: &Path) -> String {
     hex(&Sha256::digest(root.as_os_str().as_bytes()))
 }
 
-/// Returns true for a regular file of this user with no other name. Other users can write to a
-/// shared directory for temporary files too, and could link to one of ours.
+/// Returns true for a regular file of this user without further hard links. Other users can write
+/// to a shared directory for temporary files, and could link one of the user's files there.
 fn is_private_file(path: &Path) -> bool {
     let own = rustix::process::geteuid().as_raw();
     fs::symlink_metadata(path)
@@ -33,11 +33,12 @@ fn is_private_file(path: &Path) -> bool {
 }
 
 impl Workspace {
-    /// Returns the workspace with the stored long answers as a further, read-only root, or `None`
-    /// if `argument` is not among them.
+    /// Returns a workspace of the first root and, as a read-only root, the directory of stored long
+    /// answers that `argument` lies in; `None` if it lies in none.
     ///
-    /// Hosts store answers that they shorten themselves, and tell the model to read them. If a host
-    /// stores those of all projects in one place, only the answers of `client` can be read.
+    /// Agent hosts also store answers that they shorten, and tell the model to read them. If a host
+    /// stores those of all projects in one directory, they can be read only if `client` is this
+    /// host.
     pub fn with_overflow(&self, argument: &str, client: Option<&ClientHost>) -> Option<Self> {
         let home = self.home.as_ref()?;
         let argument = self.meant(argument).ok()?;
@@ -60,8 +61,8 @@ impl Workspace {
         Some(wider)
     }
 
-    /// Returns the directory in which a host stores this project's long answers, if `argument` lies
-    /// there.
+    /// Returns the directory where `host` stores this project's long answers, if `argument` lies in
+    /// it.
     fn saved_answers(
         &self,
         host: &ClientHost,
@@ -110,14 +111,14 @@ impl Workspace {
             .then(|| directory.join(expected))
     }
 
-    /// Returns the directory of long answers, if there is a home directory.
+    /// Returns the directory of this project's long answers; `None` without a home directory.
     pub fn overflow_dir(&self) -> Option<PathBuf> {
         let home = self.home.as_ref()?;
         Some(project(home, self.root()).join("tool-outputs"))
     }
 
-    /// Returns the directory of the records of the project's background processes, if there is a home
-    /// directory.
+    /// Returns the directory with the records of this project's background processes; `None`
+    /// without a home directory.
     pub fn jobs_dir(&self) -> Option<PathBuf> {
         let home = self.home.as_ref()?;
         Some(project(home, self.root()).join("background-processes"))

@@ -1,22 +1,22 @@
 //! Glob patterns over slash-separated paths, for the tools.
 //!
-//! `*` and `?` stay within a name, `**` as a whole component spans any number of them, classes are
-//! `[a-z]`, `[!a]`, `[^a]`, `[[:digit:]]`, and match their own text as well (`[id]` is a usual name of a
-//! directory); groups are `@(a|b)`, `?(a)`, `*(a)`, `+(a)`, `!(a)`; a
-//! backslash takes the next character literally. A leading dot needs no special mention.
+//! `*` and `?` match within a name, also a leading dot. `**` as a whole component matches any
+//! number of components. Classes are `[a-z]`, `[!a]`, `[^a]` and `[[:digit:]]`; each matches its
+//! own text as well, because `[id]` is a usual name of a directory. Groups are `@(a|b)`, `?(a)`,
+//! `*(a)`, `+(a)` and `!(a)`. A backslash takes the next character literally.
 //!
 //! # How it works
 //!
-//! [`expand_braces`] makes several patterns of one with braces. Most patterns are a literal text with
-//! a star before or behind it, or none: these compare bytes (`SimplePattern`). All others of a set are
-//! one regular expression. `!(a)` becomes a look-ahead, for which the engine backtracks, up to
-//! `BACKTRACK_LIMIT`.
+//! [`expand_braces`] turns a pattern with braces into several patterns. Most patterns are a literal
+//! text, perhaps with a star before or after it, and are compared as bytes (`SimplePattern`). All
+//! others of a set become two regular expressions, one for names and one for paths. `!(a)` becomes
+//! a look-ahead, for which the engine backtracks, up to `BACKTRACK_LIMIT`.
 //!
-//! A walk asks more than whether a path matches. [`PatternSet::can_match_below`] says whether a
-//! directory is worth entering, and must never say no above a path that matches (the fuzz target
-//! `pattern` checks that): another expression matches the directories that patterns begin with.
+//! A walk also asks whether a directory is worth entering: [`PatternSet::can_match_below`] must
+//! never say no above a path that matches (the fuzz target `pattern` checks that). A further
+//! expression matches the directories that lead to possible matches.
 //!
-//! What patterns of ignore files mean, is up to `ignore`.
+//! The patterns of ignore files have a syntax of their own, which is in `ignore`.
 
 mod braces;
 
@@ -25,7 +25,8 @@ pub use braces::{MAX_ALTERNATIVES, expand_braces};
 use fancy_regex::{Regex, RegexBuilder};
 use gemini_tools_core::tool::ToolError;
 
-/// How many times the engine may backtrack on one path. If it needs more, the path does not match.
+/// How many times the regular expression engine may backtrack on one path. If it needs more, the
+/// path does not match.
 const BACKTRACK_LIMIT: usize = 100_000;
 
 const MAX_EXPRESSION_BYTES: usize = 256 * 1024;
@@ -34,8 +35,8 @@ const PROGRAM_BYTES: usize = 8 * 1024 * 1024;
 
 const CACHE_BYTES: usize = 1024 * 1024;
 
-/// Maximum number of groups `!(…)` in a pattern. The expression of each repeats everything behind it, so the size grows
-/// exponentially with their number.
+/// Maximum number of groups `!(…)` in a component of a pattern. The expression of each repeats
+/// everything after it, so the size grows exponentially with their number.
 const MAX_NEGATIONS: usize = 8;
 
 fn too_large(pattern: &str) -> ToolError {
@@ -52,7 +53,7 @@ enum Star {
     Behind,
 }
 
-/// A literal text with a star before or behind it, or none. Such patterns are compared without a
+/// A literal text, perhaps with a star before or after it. Such a pattern is compared without a
 /// regular expression.
 #[derive(Debug, Clone)]
 struct SimplePattern {
@@ -104,7 +105,7 @@ impl SimplePattern {
     }
 }
 
-/// A set of patterns of which one must match.
+/// A set of patterns, which matches a path that at least one of them matches.
 #[derive(Debug, Clone, Default)]
 pub struct PatternSet {
     simple: Vec<SimplePattern>,
@@ -116,12 +117,13 @@ pub struct PatternSet {
 }
 
 impl PatternSet {
-    /// Expands braces and compiles each alternative for whole paths: `*.c` matches at the top only.
+    /// Expands braces and compiles each resulting pattern for whole paths: `*.c` matches only files
+    /// directly in the top directory.
     ///
     /// # Errors
     ///
-    /// Returns `invalid_tool_params` if the braces stand for too many patterns, or the patterns are too
-    /// large.
+    /// Returns `invalid_tool_params` if the braces stand for too many patterns, or the patterns are
+    /// too large.
     pub fn for_paths<P: AsRef<str>>(
         patterns: impl IntoIterator<Item = P>,
         ignore_case: bool,
@@ -129,12 +131,12 @@ impl PatternSet {
         Self::compile(patterns, ignore_case, Builder::add_path)
     }
 
-    /// Compiles like [`PatternSet::for_paths`], but an alternative without a slash is compared with
+    /// Compiles like [`PatternSet::for_paths`], but a pattern without a slash is compared with the
     /// names in every directory, as in ignore files and `rg --glob`.
     ///
     /// # Errors
     ///
-    /// As [`PatternSet::for_paths`].
+    /// Returns the errors of [`PatternSet::for_paths`].
     pub fn for_names_or_paths<P: AsRef<str>>(
         patterns: impl IntoIterator<Item = P>,
         ignore_case: bool,
@@ -172,7 +174,7 @@ impl PatternSet {
         self.simple.is_empty() && self.paths.is_none() && self.names.is_none()
     }
 
-    /// Returns true if one of the patterns matches a path; `name_at` is the offset of its last
+    /// Returns true if one of the patterns matches a path. `name_at` is the offset of its last
     /// component.
     pub fn matches(&self, path: &[u8], name_at: usize) -> bool {
         let name = path.get(name_at..).unwrap_or_default();
@@ -190,7 +192,7 @@ impl PatternSet {
 
 fn is_match(regex: Option<&Regex>, path: &[u8]) -> bool {
     regex.is_some_and(|regex| {
-        // A byte that is not UTF-8 counts as one character.
+        // Bytes that are not UTF-8 become U+FFFD, which `?` matches like any character.
         let path = String::from_utf8_lossy(path);
         regex.is_match(&*path).unwrap_or_default()
     })
@@ -230,7 +232,7 @@ impl Builder {
             if *component == "**" {
                 if !self.set.enters_all {
                     self.directories.push(format!("{path}.*"));
-                    // A pattern that ends in a slash also begins with the directory itself.
+                    // The directory above `**` must be entered, too. Its path has no final slash.
                     self.directories
                         .extend(path.strip_suffix('/').map(str::to_owned));
                 }
@@ -331,8 +333,8 @@ fn push_literal(c: char, out: &mut String) {
     out.push_str(&fancy_regex::escape(c.encode_utf8(&mut [0; 4])));
 }
 
-/// Appends the expression of a group. `rest` is what follows in its component; `!(…)` needs it for
-/// its look-ahead.
+/// Appends the expression of a group. `rest` is the text after it in its component, which `!(…)`
+/// needs for its look-ahead.
 fn push_group(sign: char, choices: &[&[char]], rest: &[char], out: &mut String) {
     out.push_str(if sign == '!' { "(?!(?:" } else { "(?:" });
     for (i, choice) in choices.iter().enumerate() {
@@ -341,7 +343,7 @@ fn push_group(sign: char, choices: &[&[char]], rest: &[char], out: &mut String) 
     }
     out.push(')');
     match sign {
-        // The name must not be one of the choices followed by what the pattern has behind the group.
+        // The name must not be one of the choices followed by what `rest` matches.
         '!' => {
             push_expression(rest, out);
             out.push_str("(?:/|$))[^/]*");
@@ -351,8 +353,8 @@ fn push_group(sign: char, choices: &[&[char]], rest: &[char], out: &mut String) 
     }
 }
 
-/// Parses the group at `start`. Returns its sign, its alternatives, and where the text behind it
-/// begins.
+/// Parses the group at `start`. Returns its sign, its alternatives, and the position after it;
+/// `None` if there is no group.
 fn group(chars: &[char], start: usize) -> Option<(char, Vec<&[char]>, usize)> {
     let sign = *chars.get(start).filter(|sign| "@?*+!".contains(**sign))?;
     if chars.get(start + 1) != Some(&'(') {
@@ -387,7 +389,8 @@ fn group(chars: &[char], start: usize) -> Option<(char, Vec<&[char]>, usize)> {
     }
 }
 
-/// Parses the class at `start`. Returns its expression and where the text behind it begins.
+/// Parses the class at `start`. Returns its expression and the position after it; `None` if there
+/// is no class.
 fn class(chars: &[char], start: usize) -> Option<(String, usize)> {
     let mut i = start + 1;
     let is_negated = matches!(chars.get(i), Some('!' | '^'));
@@ -445,7 +448,7 @@ const NAMED_CLASSES: [&str; 12] = [
     "punct", "xdigit",
 ];
 
-/// Returns the pattern that matches only this text.
+/// Returns a pattern that matches only `text`, with a backslash before each special character.
 pub fn escaped(text: &str) -> String {
     let mut pattern = String::with_capacity(text.len());
     for c in text.chars() {

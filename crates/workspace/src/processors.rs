@@ -1,4 +1,4 @@
-//! The number of processors to share work among.
+//! The number of processors over which work is spread.
 
 use std::sync::OnceLock;
 

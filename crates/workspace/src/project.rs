@@ -1,12 +1,12 @@
-//! Access to the project that the first root belongs to, and to other directories that are only read.
+//! Finds the project that the first root belongs to, and opens directories for reading only.
 
 use super::{Workspace, open_directory};
 use crate::files::is_our_repository;
 use std::path::Path;
 
 impl Workspace {
-    /// Returns a workspace of one directory, in which nothing can be written. Links on the way to it
-    /// are followed.
+    /// Returns a workspace of one directory in which nothing can be written. Links on the way to
+    /// the directory are followed.
     ///
     /// # Errors
     ///
@@ -17,13 +17,13 @@ impl Workspace {
         Ok(Self::with_root(path, dir, true))
     }
 
-    /// Returns the nearest directory from the first root upwards that holds `.git`, or the first root
-    /// itself.
+    /// Returns the nearest directory from the first root upwards that holds `.git`; without one,
+    /// the first root.
     ///
-    /// The search ends before the home directory: a repository there keeps settings, and would
-    /// make a project of everything that the user has. It also ends at a `.git` of another
-    /// user, or in a directory of another user, as git's own search does: any user can make
-    /// one in `/tmp`.
+    /// The search ends below the home directory, unless that is the first root: a repository there
+    /// keeps settings, and would make a project of everything that the user has. It also ends at a
+    /// `.git` of another user, or in a directory of another user, as git's own search does: any
+    /// user can create one in `/tmp`.
     pub fn project_root(&self) -> &Path {
         let root = self.root();
         let home = self
@@ -75,7 +75,7 @@ mod tests {
         fs::create_dir(top.join(".git")).expect("made");
         let workspace = Workspace::open_at(&top.join("a/b"), &[], None).expect("opens");
         assert_eq!(workspace.project_root(), top.join("a"));
-        // Only root can give a file away.
+        // Only root can make another user the owner of a file.
         if std::os::unix::fs::lchown(top.join("a/.git"), Some(65_533), None).is_ok() {
             assert_eq!(workspace.project_root(), top.join("a/b"));
         }

@@ -1,9 +1,9 @@
-//! Resolving paths beneath a root.
+//! Resolves paths beneath a root.
 //!
-//! The kernel does it if it can (`openat2` with `RESOLVE_BENEATH`). It refuses links with an
-//! absolute target even if they stay inside. In that case, or if the call is missing, the path is
-//! walked one component at a time over open directories that are never links. Both check at the
-//! moment of opening, so that swapping a directory for a link gains nothing.
+//! The kernel resolves a path if it can (`openat2` with `RESOLVE_BENEATH`). It refuses links with
+//! an absolute target even if they stay inside. In that case, or if the system call is missing, the
+//! path is walked one component at a time over open directories that are never links. Both check at
+//! the moment of opening, so that swapping a directory for a link gains nothing.
 
 use super::{Workspace, normalize};
 use crate::files::PATH_ONLY;
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 const MAX_LINKS: usize = 40;
 
-/// A path beneath a root. Holding one says nothing about what is on the disk.
+/// A path beneath a root. It need not exist on the disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkspacePath {
     pub(super) root: usize,
@@ -46,7 +46,7 @@ impl WorkspacePath {
         self.is_directory
     }
 
-    /// Returns the absolute path, as the caller named it.
+    /// Returns the absolute path, which may contain links but no `..`.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -92,8 +92,8 @@ impl From<Errno> for ResolveError {
     }
 }
 
-/// A directory entry that need not exist: an open directory above it, and its name there, which was
-/// not a link when it was looked at.
+/// A directory entry that need not exist: the open directory above it, and its name there, which
+/// was not a link when it was looked at.
 #[derive(Debug)]
 pub struct Entry {
     pub(super) root: usize,
@@ -129,18 +129,18 @@ impl Workspace {
         }
     }
 
-    /// Opens the directory of a place. No component on the way may be a link.
+    /// Opens the directory above a place, of which no component may be a link.
     ///
     /// # Errors
     ///
-    /// Returns the operating system's error, `LOOP` or `NOTDIR` for a link, and `ISDIR` for a root.
+    /// Returns the operating system's error: `LOOP` or `NOTDIR` for a link, and `ISDIR` for a root.
     pub(super) fn open_parent(&self, place: &WorkspacePath) -> Result<OwnedFd, Errno> {
         let root = self.roots[place.root].dir.as_fd();
         let above = place.rel().parent().ok_or(Errno::ISDIR)?;
         open_plain(root, above, PATH_ONLY | OFlags::DIRECTORY)
     }
 
-    /// Finds the directory entry that a place stands for. Links are followed to their end, which
+    /// Finds the directory entry that a place stands for. Links are followed to their target, which
     /// need not exist.
     pub(super) fn entry(&self, place: &WorkspacePath) -> Result<Entry, ResolveError> {
         let mut walk = Walk {
@@ -154,7 +154,7 @@ impl Workspace {
         walk.run()
     }
 
-    /// Returns the root and the path below it that a link's absolute target means.
+    /// Returns the index of the root that a link's absolute target lies in, and the path below it.
     fn place_of_link(&self, target: &Path) -> Result<(usize, PathBuf), ResolveError> {
         let absolute = normalize(target).ok_or(ResolveError::Escapes)?;
         let place = self
@@ -165,8 +165,8 @@ impl Workspace {
     }
 }
 
-/// Opens a path with `openat2`. Returns `None` if the system call is missing, or if it met a link
-/// that it refuses.
+/// Opens a path with `openat2`. Returns `None` if the caller must resolve it component by
+/// component: the system call is missing, or met a link that it refuses.
 #[cfg(target_os = "linux")]
 pub(super) fn open_by_kernel(
     root: BorrowedFd<'_>,
@@ -182,7 +182,7 @@ pub(super) fn open_by_kernel(
     for _ in 0..8 {
         let beneath = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
         match openat2(root, rel, flags | OFlags::CLOEXEC, Mode::empty(), beneath) {
-            // Something was renamed meanwhile, and the kernel can't rule out an escape.
+            // Something was renamed meanwhile, so the kernel can't rule out an escape.
             Err(Errno::AGAIN) => {}
             Err(Errno::XDEV | Errno::LOOP | Errno::NOSYS | Errno::PERM) => return None,
             answer => return Some(answer),
@@ -211,7 +211,7 @@ fn open_plain(dir: BorrowedFd<'_>, path: &Path, flags: OFlags) -> Result<OwnedFd
     };
     for _ in 0..8 {
         match openat2(dir, name, flags | OFlags::CLOEXEC, Mode::empty(), resolve) {
-            // Something was renamed meanwhile, and the kernel can't rule out an escape.
+            // Something was renamed meanwhile, so the kernel can't rule out an escape.
             Err(Errno::AGAIN) => {}
             Err(Errno::NOSYS | Errno::PERM) => break,
             answer => return answer,
@@ -230,7 +230,7 @@ fn open_plain(dir: BorrowedFd<'_>, path: &Path, flags: OFlags) -> Result<OwnedFd
     open_by_steps(dir, name, flags)
 }
 
-/// Opens a path below a directory, one component at a time. None may be a link.
+/// Opens a path below a directory, one component at a time. No component may be a link.
 pub(super) fn open_by_steps(
     dir: BorrowedFd<'_>,
     path: &Path,
@@ -258,8 +258,7 @@ pub(super) fn open_by_steps(
 struct Walk<'a> {
     workspace: &'a Workspace,
     root: usize,
-    /// The open directories from the root to the present one, so that `..` needs no look at the
-    /// disk.
+    /// The open directories from the root to the present one, so that `..` only drops the last.
     dirs: Vec<OwnedFd>,
     todo: VecDeque<OsString>,
     links: usize,
@@ -308,8 +307,7 @@ impl Walk<'_> {
                     let flags = PATH_ONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
                     match rustix::fs::openat(self.here()?, &name, flags, Mode::empty()) {
                         Ok(dir) => self.dirs.push(dir),
-                        // The directory was replaced by a link since it was looked at, so look
-                        // again.
+                        // The directory has just been replaced by a link, so look again.
                         Err(Errno::LOOP) => self.again(name)?,
                         Err(Errno::NOTDIR) if self.is_link(&name) => self.again(name)?,
                         Err(errno) => return Err(errno.into()),
@@ -319,7 +317,7 @@ impl Walk<'_> {
                     let mut missing = vec![name];
                     for rest in std::mem::take(&mut self.todo) {
                         if rest == ".." {
-                            // A directory that does not exist has no parent to return to.
+                            // A directory that does not exist has no parent to go up to.
                             return Err(Errno::NOENT.into());
                         }
                         missing.push(rest);
@@ -358,7 +356,7 @@ impl Walk<'_> {
         self.count()?;
         let target = match rustix::fs::readlinkat(self.here()?, name, Vec::new()) {
             Ok(target) => PathBuf::from(OsString::from_vec(target.into_bytes())),
-            // The link was replaced by something else, so look again.
+            // The link has just been replaced by something else, so look again.
             Err(Errno::INVAL) => {
                 self.todo.push_front(name.to_owned());
                 return Ok(());

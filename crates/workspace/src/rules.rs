@@ -1,4 +1,4 @@
-//! Reading ignore files from the disk.
+//! Reads ignore files from the disk.
 
 use super::Workspace;
 use super::git_config::UsersRules;
@@ -25,7 +25,7 @@ const READING: OFlags = OFlags::RDONLY
     .union(OFlags::NOCTTY)
     .union(OFlags::CLOEXEC);
 
-/// Which kinds of ignore files count.
+/// The kinds of ignore files that count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Respect {
     /// True if `.gitignore`, `.git/info/exclude` and the user's own file for all repositories
@@ -36,7 +36,7 @@ pub struct Respect {
 }
 
 impl Respect {
-    /// Every rule.
+    /// All kinds of ignore files count.
     pub const ALL: Self = Self {
         git: true,
         gemini: true,
@@ -69,8 +69,8 @@ pub(super) struct IgnoreScope {
     pub(super) in_repository: bool,
 }
 
-/// An open directory. `path` is relative to the root with this index; it is empty or ends in a
-/// slash.
+/// An open directory. `path` is relative to the root with the index `root`; it is empty or ends in
+/// a slash.
 #[derive(Clone, Copy)]
 pub(super) struct OpenDirectory<'a> {
     pub(super) fd: BorrowedFd<'a>,
@@ -79,11 +79,12 @@ pub(super) struct OpenDirectory<'a> {
 }
 
 impl Workspace {
-    /// Returns the rules from everything above a directory, without the directory's own files.
+    /// Returns the rules that apply to the directory `place`, without those of its own ignore
+    /// files.
     ///
     /// # Errors
     ///
-    /// As [`IgnoreScope::entered`].
+    /// Returns the errors of [`IgnoreScope::entered`].
     pub(super) fn rules_above(
         &self,
         place: &WorkspacePath,
@@ -142,11 +143,12 @@ impl Workspace {
         self.is_closed(place, false).unwrap_or(true)
     }
 
-    /// Returns true if `.geminiignore` excludes a file or directory, or one above it.
+    /// Returns true if `.geminiignore` excludes a file or directory or one above it, by its path or
+    /// by the path that links lead to.
     ///
     /// # Errors
     ///
-    /// As [`IgnoreScope::entered`].
+    /// Returns the errors of [`IgnoreScope::entered`].
     pub(super) fn is_closed(&self, place: &WorkspacePath, is_dir: bool) -> Result<bool, ToolError> {
         let respect = Respect {
             git: false,
@@ -161,7 +163,7 @@ impl Workspace {
         Ok(ignored.is_some())
     }
 
-    /// Returns which ignore files exclude a file or a directory above it.
+    /// Returns which ignore files exclude a file or a directory above it; `None` if none does.
     ///
     /// # Errors
     ///
@@ -253,7 +255,7 @@ impl Workspace {
 }
 
 impl IgnoreScope {
-    /// Returns the rules in force inside of a directory.
+    /// Returns the rules that apply inside of `dir`. `self` has those of the directories above it.
     ///
     /// # Errors
     ///
@@ -333,11 +335,11 @@ fn has(dir: BorrowedFd<'_>, name: &CStr) -> bool {
     rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
 }
 
-/// Reads the repository's own `info/exclude`. `top` is its topmost directory.
+/// Reads the `info/exclude` of a repository whose topmost directory is `top`.
 ///
-/// A link is followed if it stays in the repository. Elsewhere only the `info/exclude` of a
-/// repository is read. A project may come from a stranger, and if it could have any file read as
-/// rules, what is missing in a listing would reveal the file's content.
+/// A link is followed if it stays in the repository. Outside of it, only the `info/exclude` of a
+/// git directory is read, which a worktree needs. A project may come from a stranger, and if it
+/// could have any file read as rules, what is missing in a listing would reveal the file's content.
 fn own_excludes(top: BorrowedFd<'_>) -> Option<RuleFile> {
     if let Some(file) = open_beneath(top, Path::new(".git/info/exclude")) {
         return read_rules(file);
@@ -354,10 +356,10 @@ fn own_excludes(top: BorrowedFd<'_>) -> Option<RuleFile> {
     read_rules(open_beneath(common.as_fd(), Path::new("info/exclude"))?)
 }
 
-/// Opens git's directory if it is not `.git` itself.
+/// Opens git's directory of a repository in which `.git` is not that directory itself.
 ///
-/// In a worktree or submodule `.git` is a file that names it (see gitrepository-layout). If `.git`
-/// is a link, the link is followed.
+/// In a worktree or submodule, `.git` is a file with the path of git's directory (see
+/// gitrepository-layout). If `.git` is a link, the link is followed.
 fn kept_elsewhere(top: BorrowedFd<'_>) -> Option<OwnedFd> {
     let stat = rustix::fs::statat(top, c".git", AtFlags::SYMLINK_NOFOLLOW).ok()?;
     match FileType::from_raw_mode(stat.st_mode) {
@@ -394,7 +396,7 @@ pub(super) fn read_named(path: &Path) -> Option<Vec<u8>> {
 }
 
 /// Opens a file below a directory. Links are followed if the kernel can tell that they stay below
-/// it.
+/// the directory.
 fn open_beneath(dir: BorrowedFd<'_>, path: &Path) -> Option<File> {
     let opened = open_by_kernel(dir, path, READING);
     let opened = opened.unwrap_or_else(|| open_by_steps(dir, path, READING));
@@ -412,7 +414,8 @@ fn read_rules(file: File) -> Option<RuleFile> {
 
 fn read(file: File) -> Option<Vec<u8>> {
     let metadata = file.metadata().ok().filter(std::fs::Metadata::is_file)?;
-    // With room for one byte more, one call reads all and one more tells that it is all.
+    // With room for one byte more than the file has, one system call reads all of it and a second
+    // one finds its end.
     let size = metadata.len().min(MAX_FILE_BYTES);
     let mut text = Vec::with_capacity(usize::try_from(size).ok()? + 1);
     file.take(MAX_FILE_BYTES + 1).read_to_end(&mut text).ok()?;

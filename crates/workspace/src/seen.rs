@@ -1,11 +1,13 @@
-//! Remembers what a conversation has seen of files, to notice a write that would lose what somebody else has written.
+//! Remembers what a conversation has seen of files, to notice a write that would lose what somebody
+//! else has written.
 //!
-//! Of each file that a caller was shown, or has written, its stamp is remembered, and a hash of each line. A file
-//! whose stamp is the same was not changed, unless it was written to at the same moment; then the hashes tell. Where
-//! it was changed, the hashes of the lines tell where.
+//! For each file that a caller was shown, or has written, a stamp and a hash of each line are
+//! remembered. A file with the same stamp is unchanged, unless it was seen so soon after a write
+//! that another write could have left the same stamp; then the hashes tell. If it was changed, the
+//! hashes tell which lines.
 //!
-//! One process remembers in its memory, unless [`SeenFiles::keep_below`] names a directory: then each file has a file
-//! there, for the further processes of the same conversation.
+//! A process keeps this in its own memory, unless [`SeenFiles::keep_below`] names a directory. In
+//! that directory each remembered file has a file, for later processes of the same conversation.
 
 use super::atomic_file::write_cache;
 use super::diff::{Algorithm, DiffOp, diff_lines};
@@ -25,30 +27,31 @@ use std::time::{Duration, SystemTime};
 /// Maximum size in bytes of a file whose lines are remembered.
 const MAX_HASHED_BYTES: u64 = 256 * 1024;
 
-/// Within this time, in milliseconds, a file may be written twice and have the same stamp.
+/// The time in milliseconds within which a file may be written twice and keep the same stamp.
 const TICK_MILLIS: u64 = 50;
 
-/// The name of a file in the memory of a conversation whose time is the beginning of the conversation.
+/// The name of an empty file in a conversation's directory whose mtime is the beginning of the
+/// conversation.
 const BEGAN: &str = "began";
 
-/// The age at which the memory of a conversation is removed.
+/// The age at which a conversation's directory is removed.
 const MAX_AGE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
-/// Maximum number of lines of a difference that are shown.
+/// Maximum number of lines that are shown of a difference.
 const SHOWN_LINES: usize = 40;
 
-/// Maximum length in characters of a line that is shown.
+/// Maximum number of characters that are shown of a line.
 const SHOWN_CHARS: usize = 200;
 
-/// What happens to a write that would lose changes which its caller has not seen.
+/// What happens to a write that would lose changes that its caller has not seen.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum UnseenChanges {
     /// The write is refused.
     #[default]
     Refuse,
-    /// The file is written, and the answer tells of the loss.
+    /// The file is written, and the answer says what was lost.
     Warn,
-    /// The file is written. What callers see is not remembered at all.
+    /// The file is written. What callers have seen is not remembered at all.
     Off,
 }
 
@@ -71,7 +74,7 @@ struct SeenFile {
     at: u64,
     /// A hash of each line; `None` if the file is too large.
     lines: Option<Vec<u32>>,
-    /// A digest of a file that is too large, if another write could have left the same stamp.
+    /// A digest of a file too large for `lines`, if another write could leave the same stamp.
     digest: Option<u64>,
 }
 
@@ -81,7 +84,7 @@ pub struct SeenFiles {
     files: Mutex<HashMap<PathBuf, SeenFile>>,
     store: OnceLock<PathBuf>,
     reaction: Mutex<UnseenChanges>,
-    /// When this process began, in milliseconds since 1970.
+    /// When this value was created, in milliseconds since 1970.
     began: u64,
 }
 
@@ -96,13 +99,13 @@ impl Default for SeenFiles {
     }
 }
 
-/// A change of a file that its caller has not seen.
+/// A change of a file that the caller of a write has not seen.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UnseenChange {
-    /// The ranges of lines of the present file that are new, counted from 0, each empty where lines are only gone.
-    /// `None` if they are not known, because the file is large.
+    /// The new lines of the present file, as ranges counted from 0; a range is empty where lines
+    /// were only removed. `None` if they are not known, because the file is large or gone.
     pub places: Option<Vec<Range<usize>>>,
-    /// The difference, for a model: the present lines, and how many are gone.
+    /// The difference, for a model: the new lines, and how many lines are gone.
     pub diff: String,
     /// When the caller last saw the file, in seconds since 1970.
     pub seen_at: u64,
@@ -111,8 +114,8 @@ pub struct UnseenChange {
 }
 
 impl UnseenChange {
-    /// Returns true if `lines` of the present file, counted from 0, overlap lines that the caller has not seen, or if
-    /// these are not known.
+    /// Returns true if `lines` of the present file, counted from 0, overlap a place that the caller
+    /// has not seen, or if these places are not known.
     pub fn meets(&self, lines: &Range<usize>) -> bool {
         let is_beside = |place: &Range<usize>| place.start < lines.end && lines.start < place.end;
         let places = self.places.as_ref();
@@ -157,7 +160,8 @@ impl SeenFile {
         }
     }
 
-    /// Returns true if the file was seen so soon after its last write that a further write could have the same stamp.
+    /// Returns true if the file was seen so soon after its last write that a later write could have
+    /// left the same stamp.
     fn may_be_rewritten(&self) -> bool {
         self.at < self.stamp.written_at() + TICK_MILLIS
     }
@@ -224,7 +228,6 @@ impl SeenFile {
     }
 }
 
-/// Returns a digest of what a file holds; `None` if it can't be read.
 fn digest(file: &File) -> Option<u64> {
     use sha2::{Digest, Sha256};
     use std::os::unix::fs::FileExt;
@@ -275,8 +278,9 @@ fn line_ops(old: &[u32], new: &[u32]) -> Vec<DiffOp> {
     diff_lines(Algorithm::Myers, &old, &new, None)
 }
 
-/// Returns the lines that a caller knows who has seen the lines `seen`, and then has turned the lines `old` into `new`;
-/// `None` if its edit has replaced lines that it had not seen.
+/// Returns the line hashes that a caller knows after its edit. It had seen `seen`, and its edit
+/// turned the lines `old` into `new`. Returns `None` if the edit has replaced lines that it had not
+/// seen.
 fn with_edit(seen: &[u32], old: &[u32], new: &[u32]) -> Option<Vec<u32>> {
     let changes = |lines: &[u32]| -> Vec<(Range<usize>, Vec<u32>)> {
         let ops = line_ops(old, lines).into_iter();
@@ -297,7 +301,7 @@ fn with_edit(seen: &[u32], old: &[u32], new: &[u32]) -> Option<Vec<u32>> {
     Some(lines)
 }
 
-/// Describes the changes for a model, up to a limit of lines.
+/// Describes the changes for a model, in at most about `SHOWN_LINES` lines.
 fn shown(ops: &[DiffOp], text: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();
     let mut out = String::new();
@@ -329,8 +333,8 @@ fn shown(ops: &[DiffOp], text: &str) -> String {
 }
 
 impl SeenFiles {
-    /// Keeps the memory of the conversation `name` in files below a home directory from now on, and removes memories of
-    /// conversations that have not changed for a week.
+    /// Keeps what the conversation `name` has seen in files below a home directory from now on.
+    /// Directories of conversations that have not changed for a week are removed.
     pub fn keep_below(&self, home: &Path, name: &str) {
         use sha2::{Digest, Sha256};
         let all = home.join(".gemini/tools_seen");
@@ -338,21 +342,22 @@ impl SeenFiles {
         if !own.exists() {
             prune(&all);
         }
-        // The memory has a directory already, which the first caller has chosen.
+        // If a directory is set already, that one stays.
         let _ = self.store.set(own);
     }
 
-    /// Sets what happens to a write that would lose what its caller has not seen.
+    /// Sets what happens to a write that would lose changes that its caller has not seen.
     pub fn react(&self, reaction: UnseenChanges) {
         *self.reaction.lock().unwrap_or_else(PoisonError::into_inner) = reaction;
     }
 
-    /// Returns what happens to a write that would lose what its caller has not seen.
+    /// Returns what happens to a write that would lose changes that its caller has not seen.
     pub fn reaction(&self) -> UnseenChanges {
         *self.reaction.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns when the conversation began, in milliseconds since 1970; `None` if that is not known.
+    /// Returns when the conversation began, in milliseconds since 1970; `None` if that is not
+    /// known.
     fn began(&self) -> Option<u64> {
         let Some(store) = self.store.get() else {
             return Some(self.began);
@@ -382,8 +387,8 @@ impl SeenFiles {
         }
     }
 
-    /// Creates the file whose time is the beginning of the conversation. The directory's time of creation would do, but
-    /// the standard library can't tell it when it is linked to musl.
+    /// Creates the file whose mtime is the beginning of the conversation. The directory's creation
+    /// time would do, but the standard library can't read it when it is linked to musl.
     fn mark_beginning(&self) {
         if let Some(mark) = self.store.get().map(|store| store.join(BEGAN))
             && !mark.exists()
@@ -412,8 +417,8 @@ impl SeenFiles {
         }
     }
 
-    /// Remembers a file that the caller has written in place of `old`. Changes of others in `old` that the caller had
-    /// not seen still count as not seen.
+    /// Remembers a file that the caller has written in place of `old`. Changes in `old` by others
+    /// that the caller had not seen still count as not seen.
     pub(crate) fn wrote(&self, path: PathBuf, written: &File, old: Option<&OpenFile>) {
         let Some(mut new) = SeenFile::new(written) else {
             return;
@@ -458,12 +463,12 @@ fn prune(all: &Path) {
 }
 
 impl Workspace {
-    /// Returns the memory of what the conversation has seen.
+    /// Returns what the conversation has seen of files.
     pub fn seen(&self) -> &SeenFiles {
         &self.seen
     }
 
-    /// Returns the same workspace with the memory of a conversation that was begun before.
+    /// Returns the workspace with what an earlier workspace of the same conversation has seen.
     #[must_use]
     pub fn with_seen(mut self, seen: Arc<SeenFiles>) -> Self {
         self.seen = seen;
@@ -477,15 +482,16 @@ impl Workspace {
         }
     }
 
-    /// Remembers that the caller knows the present content of a target, because the change in it was shown.
+    /// Remembers that the caller knows the present content of a target's file, because its changes
+    /// were shown.
     pub fn saw_target(&self, target: &Target) {
         if let (Some(path), Some(current)) = (target.real_path(), &target.current) {
             self.seen.saw(path, &current.file);
         }
     }
 
-    /// Returns what has changed in the file of a target since the caller last saw it; `None` if nothing has, or if the
-    /// caller never saw it.
+    /// Returns what has changed in the file of a target since the caller last saw it; `None` if
+    /// nothing has, or if the caller never saw it.
     pub fn unseen_change(&self, target: &Target) -> Option<UnseenChange> {
         let seen = self.seen.get(&target.real_path()?)?;
         match &target.current {
@@ -498,7 +504,8 @@ impl Workspace {
         }
     }
 
-    /// Returns true if the file of a target was written since the conversation began, and the caller never saw it.
+    /// Returns true if the file of a target was written since the conversation began, and the
+    /// caller never saw it.
     pub fn is_unread_and_new(&self, target: &Target) -> bool {
         let written = target
             .current
@@ -515,7 +522,8 @@ impl Workspace {
                 .is_some_and(|path| self.seen.get(&path).is_none())
     }
 
-    /// Returns the files that have not changed since they were seen, for a comparison after a command has run.
+    /// Returns the files that have not changed since they were seen. After a command has run,
+    /// [`Workspace::saw_changes_of`] compares them.
     pub fn seen_files(&self) -> Vec<PathBuf> {
         let is_same = |(path, seen): &(PathBuf, SeenFile)| {
             stamp(path) == Some(seen.stamp)
@@ -531,7 +539,8 @@ impl Workspace {
         self.open_file(&place).ok()
     }
 
-    /// Counts changes in these files as seen: they were as they were seen before the conversation's own command ran.
+    /// Counts changes in `files` as seen, because the conversation's own command has made them:
+    /// before it ran, the files were as last seen.
     pub fn saw_changes_of(&self, files: &[PathBuf]) {
         for path in files {
             let Some(seen) = self.seen.get(path) else {

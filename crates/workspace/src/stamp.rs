@@ -1,7 +1,8 @@
-//! The `stat` of a file, to tell later whether it has changed without reading it.
+//! The times, size and inode of a file, to tell later without reading it whether it has changed.
 //!
-//! As in git's index, this works only for a file that was stable when it was looked at. A file that
-//! changed in the same instant could change once more without a trace.
+//! As in git's index, this works only for a file that was stable when its stamp was taken. A file
+//! that had just changed could change once more within the same tick of the clock and keep its
+//! stamp.
 
 use rustix::fs::{AtFlags, CWD, Stat};
 use std::path::Path;
@@ -13,8 +14,8 @@ const TICK: Duration = Duration::from_millis(50);
 
 const COARSE_TICK: Duration = Duration::from_millis(2100);
 
-/// A file's size in bytes, time of modification, time of change (both in seconds and nanoseconds
-/// since 1970) and inode.
+/// A file's size in bytes, its mtime and ctime (each in seconds since 1970 and nanoseconds) and its
+/// inode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamp(i64, i64, u64, i64, u64, u64);
 
@@ -37,13 +38,13 @@ impl Stamp {
         )
     }
 
-    /// Returns the stamp of the file that a path leads to; `None` if there is none.
+    /// Returns the stamp of the file that a path leads to; `None` if there is no file.
     pub fn from_path(path: &Path) -> Option<Self> {
         let stat = rustix::fs::statat(CWD, path, AtFlags::empty()).ok()?;
         Some(Self::from_stat(&stat))
     }
 
-    /// Returns the time of the last change of the content.
+    /// Returns the mtime: the time of the last change of the content.
     pub fn modified(&self) -> SystemTime {
         time(self.1, self.2)
     }
@@ -52,14 +53,14 @@ impl Stamp {
     /// `None` if it was stable at `time`.
     pub fn time_until_stable(&self, time: SystemTime) -> Option<Duration> {
         let changed = self::time(self.3, self.4);
-        // Within one tick, the file system may give the same time to two changes. File systems that
-        // count only seconds have a longer one.
+        // Within one tick, the file system may give two changes the same time. On a file system
+        // that stores only whole seconds, a tick is longer.
         let tick = if self.4 == 0 { COARSE_TICK } else { TICK };
         let rest = (changed + tick).duration_since(time).ok()?;
         (!rest.is_zero()).then_some(rest)
     }
 
-    /// Returns the stamp as one word.
+    /// Returns the stamp as text without blanks.
     pub fn to_text(self) -> String {
         let Self(size, modified, modified_nanos, changed, changed_nanos, inode) = self;
         format!("{size},{modified},{modified_nanos},{changed},{changed_nanos},{inode}")

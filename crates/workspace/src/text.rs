@@ -1,4 +1,4 @@
-//! Text encodings: recognising, decoding, encoding.
+//! Recognises text encodings, and decodes and encodes text.
 
 mod decoder;
 mod detect;
@@ -55,7 +55,7 @@ impl Encoding {
         }
     }
 
-    /// Returns the name for people.
+    /// Returns the name to show to people.
     pub fn name(self) -> &'static str {
         match self.form {
             _ if self.is_utf8() && self.has_mark => "UTF-8 with byte-order mark",
@@ -65,23 +65,23 @@ impl Encoding {
         }
     }
 
-    /// Returns true if the bytes are UTF-8.
+    /// Returns true for UTF-8, with or without a byte-order mark.
     pub fn is_utf8(self) -> bool {
         self.standard() == Some(encoding_rs::UTF_8)
     }
 
-    /// Returns true for an encoding older than Unicode.
+    /// Returns true for an encoding older than Unicode, such as windows-1252 or GBK.
     pub fn is_legacy(self) -> bool {
         !self.is_utf8() && self.unit() == 1
     }
 
-    /// Returns true for an older encoding with multi-byte characters, in which the bytes of one
-    /// character may occur within others.
+    /// Returns true for an older multi-byte encoding, in which the bytes of one character may occur
+    /// within others.
     pub(super) fn is_ambiguous(self) -> bool {
         self.is_legacy() && self.standard().is_some_and(|e| !e.is_single_byte())
     }
 
-    /// Returns true if bytes are whole characters.
+    /// Returns true if bytes are a sequence of whole, valid characters. Returns false for UTF-32.
     pub fn is_whole(self, bytes: &[u8]) -> bool {
         let decode = |e: &'static encoding_rs::Encoding| {
             e.decode_without_bom_handling_and_without_replacement(bytes)
@@ -89,7 +89,7 @@ impl Encoding {
         self.standard().and_then(decode).is_some()
     }
 
-    /// Returns the byte-order mark that the file begins with.
+    /// Returns the byte-order mark that the file begins with; empty if it has none.
     pub fn mark(self) -> &'static [u8] {
         match self.name() {
             _ if !self.has_mark => b"",
@@ -101,7 +101,7 @@ impl Encoding {
         }
     }
 
-    /// Returns the bytes of one code unit.
+    /// Returns the size of one code unit, in bytes.
     pub fn unit(self) -> usize {
         match self.form {
             Form::Utf32(_) => 4,
@@ -110,9 +110,9 @@ impl Encoding {
         }
     }
 
-    /// Decodes bytes so that [`Encoding::encode_again`] restores them exactly, without the
-    /// byte-order mark. Bytes that are not UTF-8 become private-use characters. Returns `None` if
-    /// that is impossible.
+    /// Decodes bytes, without the byte-order mark, so that [`Encoding::encode_again`] restores them
+    /// exactly. In UTF-8, invalid bytes become private-use characters. Returns `None` if the bytes
+    /// can't be restored.
     pub fn decode_fully(self, bytes: &[u8]) -> Option<String> {
         let content = bytes.strip_prefix(self.mark()).unwrap_or(bytes);
         let text = if self.is_utf8() {
@@ -128,11 +128,11 @@ impl Encoding {
         (self.encode_again(&text).ok()? == content).then_some(text)
     }
 
-    /// Encodes text with parts from [`Encoding::decode_fully`].
+    /// Encodes text that was decoded, in parts at least, by [`Encoding::decode_fully`].
     ///
     /// # Errors
     ///
-    /// Returns the first character that the encoding does not have.
+    /// Returns the first character that the encoding can't represent.
     pub fn encode_again(self, text: &str) -> Result<Vec<u8>, char> {
         if !self.is_utf8() || !text.contains(|c| c >= FIRST_STAND_IN) {
             return self.encode(text).map(Cow::into_owned);
@@ -151,7 +151,7 @@ impl Encoding {
     ///
     /// # Errors
     ///
-    /// Returns the first character that the encoding can't hold.
+    /// Returns the first character that the encoding can't represent.
     pub fn encode(self, text: &str) -> Result<Cow<'_, [u8]>, char> {
         let units = text.encode_utf16();
         let standard = match self.form {
@@ -172,8 +172,8 @@ impl Encoding {
         Ok(bytes)
     }
 
-    /// Decodes all of a file's bytes, the byte-order mark left out. What is not text in this
-    /// encoding becomes U+FFFD.
+    /// Decodes all of a file's bytes except the byte-order mark. Bytes that are not valid in this
+    /// encoding become U+FFFD.
     pub fn decode(self, bytes: &[u8]) -> Cow<'_, str> {
         let bytes = bytes.strip_prefix(self.mark()).unwrap_or(bytes);
         match self.form {
@@ -183,8 +183,8 @@ impl Encoding {
     }
 }
 
-/// Returns the bytes of a text in each older encoding that [`detect`] recognises and that has all of its
-/// characters.
+/// Returns the bytes of a text in each of the older encodings that [`detect`] recognises, except
+/// those that lack one of its characters.
 pub fn older_spellings(text: &str) -> impl Iterator<Item = Vec<u8>> {
     let all = OLDER.iter().map(|older| older.encode(text));
     all.filter_map(|(bytes, _, unmappable)| (!unmappable).then(|| bytes.into_owned()))
@@ -217,7 +217,7 @@ static OLDER: [&encoding_rs::Encoding; 24] = [
     encoding_rs::BIG5,
 ];
 
-/// The first of 256 private-use characters that stand for bytes which are not UTF-8.
+/// The first of 256 private-use characters, which stand for bytes that are not UTF-8.
 const FIRST_STAND_IN: char = '\u{10ff00}';
 
 fn stand_in(byte: u8) -> Option<char> {
@@ -256,7 +256,7 @@ impl LineEnding {
     }
 }
 
-/// Returns true if a text has line feeds, and a carriage return before each.
+/// Returns true if a text has line feeds and each follows a carriage return.
 pub fn has_only_crlf(text: &str) -> bool {
     let mut ends = text.match_indices('\n').peekable();
     ends.peek().is_some() && ends.all(|(at, _)| text[..at].ends_with('\r'))

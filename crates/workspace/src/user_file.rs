@@ -1,7 +1,7 @@
-//! Access to one file of the user's own outside of the project.
+//! Opens one of the user's own files outside of the project for writing.
 //!
 //! Such a file is often a link into a directory under version control. The links are the user's
-//! own, so they are followed wherever they lead, and the directory at their end is opened as a
+//! own, so they are followed wherever they lead, and the directory of their target is opened as a
 //! workspace.
 
 use super::{Workspace, WorkspacePath, open_directory, system_error};
@@ -15,7 +15,8 @@ const MAX_LINKS: usize = 40;
 
 impl Workspace {
     /// Returns a workspace for writing the file at `path`, and the file's place in it. `path` is
-    /// absolute and need not exist. The write makes missing directories, but not behind a link.
+    /// absolute and need not exist. The write creates missing directories, unless `path` is a link
+    /// to a file in them.
     ///
     /// # Errors
     ///

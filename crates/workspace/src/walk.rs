@@ -1,28 +1,28 @@
-//! Walking a directory tree on all cores.
+//! Walks a directory tree on all cores.
 //!
 //! # How it works
 //!
-//! A task is a directory to be listed, or files of one to be visited, in pieces where there are
-//! many. Each worker has a stack of tasks and takes the last, so it goes into the depth first. When
-//! another worker waits, it gives away the older half of its stack: these directories are nearest
-//! to the top, and so the largest. The thread of the caller is the first worker; helpers start when
-//! `TASKS_WORTH_A_HELPER` tasks wait, so that a small tree costs no thread. The walk ends when no
-//! worker has a task.
+//! A task is a directory to be listed, or files of a directory to be visited; many files become
+//! several tasks. Each worker has a stack of tasks and takes the last one, so it walks depth-first.
+//! When another worker waits, it gives away the older half of its stack: these directories are
+//! nearest to the top, and so probably the largest. The calling thread is the first worker; helpers
+//! start when `TASKS_WORTH_A_HELPER` tasks wait, so that a small tree costs no thread. The walk
+//! ends when no worker has a task.
 //!
 //! A directory is opened by its path beneath the root, with links refused by the kernel
 //! (`openat2`), and its files by their names in it. So the walk never leaves the workspace, even if
-//! a directory is swapped for a link meanwhile, and no path is resolved for each file.
+//! a directory is swapped for a link meanwhile, and no whole path is resolved for each file.
 //! `Worker::directory` reads the entries, and reads ignore files only if they are among them;
 //! `sort_out` asks the [`Visitor`] whether it wants a file, then the ignore rules, and queues
 //! directories and files. The files are a task of their own, so that helpers start before the first
-//! of them is looked at.
+//! file is visited.
 //!
 //! Links to directories are not followed.
 //!
-//! A directory that can't be read, or whose `.geminiignore` can't be read, is left out and counted in
-//! the [`WalkReport`]. If the `.geminiignore` of the start can't be read, the walk fails. Files come in no order. What
-//! the rules say is in `rules` and `ignore`, what patterns match in `pattern`, and what is done
-//! with a file is up to the visitor.
+//! A directory that can't be read, or whose `.geminiignore` can't be read, is left out and counted
+//! in the [`WalkReport`]. If the `.geminiignore` of the walk's start can't be read, the walk fails.
+//! Files come in no order. Ignore rules are in `rules` and `ignore`, patterns in `pattern`, and the
+//! visitor decides what is done with a file.
 
 mod listing;
 
@@ -46,40 +46,41 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
-/// Number of files in one task. A directory with more than twice as many is split into several tasks.
+/// Number of files in one task, for a directory with more than twice as many files.
 const FILES_PER_TASK: usize = 128;
 
 const TASKS_WORTH_A_HELPER: usize = 6;
 
-/// Maximum number of workers. More gain nothing because of the kernel's locks on directories.
+/// Maximum number of workers. More gain nothing, because they wait for the kernel's locks on
+/// directories.
 const MAX_WORKERS: usize = 12;
 
 /// Names of directories in `/` that are file systems of the kernel. They are never walked.
 const PSEUDO_DIRECTORIES: [&[u8]; 3] = [b"proc", b"sys", b"dev"];
 
-/// Maximum size of one directory's entries, in bytes, which are some 400,000 entries. A larger
+/// Maximum size of one directory's entries in memory, in bytes: some 400,000 entries. A larger
 /// directory counts as unreadable.
 const MAX_WALKED_DIRECTORY_BYTES: usize = 16 * 1024 * 1024;
 
-/// Maximum size of the entries of a directory that is listed, in bytes.
+/// Maximum size in memory, in bytes, of the entries that [`Workspace::list_dir`] lists.
 pub const MAX_ENTRIES_BYTES: usize = 24 * 1024 * 1024;
 
 const ENTRY_BYTES: usize = 96;
 
-/// How many ignored entries are counted at most.
+/// Maximum number of ignored entries that a walk counts.
 const MAX_IGNORED_ENTRIES: usize = 50_000;
 
 const GIT: &[u8] = b".git";
 
-/// The name of a directory with the dependencies of a project, which may have hundreds of thousands of files.
+/// The name of the directory with a project's dependencies, often hundreds of thousands of files.
 const NODE_MODULES: &[u8] = b"node_modules";
 
 /// How directories called `node_modules` are treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NodeModules {
-    /// They are not entered, but counted.
+    /// They are not entered, only counted.
     LeftOut,
-    /// They were asked for by name, so git's rules don't exclude them.
+    /// They are entered even if git's rules exclude them, because the caller named them.
     Named,
     /// They are treated like any other directory.
     Ordinary,
@@ -92,14 +93,15 @@ pub struct WalkOptions {
     pub respect: Respect,
     /// The treatment of directories that are called `node_modules`.
     pub node_modules: NodeModules,
-    /// True to visit ignored files too, with the reason, so that they can be counted.
+    /// True to visit ignored files too, with [`WalkEntry::ignored`] set, so that they can be
+    /// counted.
     pub visit_ignored: bool,
 }
 
 /// A file that the walk has met.
 #[derive(Debug)]
 pub struct WalkEntry<'a> {
-    /// The entry's directory.
+    /// The open directory that holds the entry.
     pub dir: BorrowedFd<'a>,
     /// The entry's name in the directory.
     pub name: &'a CStr,
@@ -107,32 +109,32 @@ pub struct WalkEntry<'a> {
     pub path: &'a [u8],
     /// The type: a regular file, a link or something special, but never a directory.
     pub file_type: FileType,
-    /// Why it is ignored; `None` if it is not.
+    /// The kind of ignore file that excludes it; `None` if it is not ignored.
     pub ignored: Option<IgnoreSource>,
 }
 
-/// A receiver of files. Each worker has its own.
+/// A receiver of the files that a walk finds. Each worker has its own.
 pub trait Visitor: Send {
-    /// Returns true if a file is of interest. `path` begins below the start, and `name_at` is the
-    /// offset of the name. This is asked before ignore rules are applied.
+    /// Returns true if a file is of interest. `path` is relative to the start of the walk, and
+    /// `name_at` is the offset of the name in it. This is asked before ignore rules are applied.
     fn wants(&self, path: &[u8], name_at: usize) -> bool;
 
     /// Returns true if a directory is worth entering. The arguments are as for [`Visitor::wants`].
     fn enters(&self, path: &[u8], name_at: usize) -> bool;
 
-    /// Takes a file that is wanted.
+    /// Processes a file for which [`Visitor::wants`] has returned true.
     fn visit(&mut self, found: &WalkEntry<'_>);
 
-    /// Called when the worker has no more files, on its own thread.
+    /// Called on the worker's thread when the worker has no more files.
     fn finish(&mut self) {
-        // Most visitors have nothing to do here.
+        // Most visitors need no such step.
     }
 }
 
 /// What a walk could not do.
 #[derive(Debug, Default, Clone)]
 pub struct WalkReport {
-    /// Directories that could not be read.
+    /// The number of directories that could not be read.
     pub unreadable: usize,
     /// The first directory that could not be read, with the reason.
     pub unreadable_example: Option<String>,
@@ -146,7 +148,7 @@ pub struct WalkReport {
 #[derive(Default)]
 struct Outcome {
     report: WalkReport,
-    /// Why the walk fails: the `.geminiignore` of its start can't be read.
+    /// The error with which the walk fails, if the `.geminiignore` of its start can't be read.
     closed: Option<ToolError>,
 }
 
@@ -156,7 +158,7 @@ enum Task {
 }
 
 struct Directory {
-    /// The path below the root. It is empty or ends in a slash.
+    /// The path relative to the root. It is empty or ends in a slash.
     path: Vec<u8>,
     scope: IgnoreScope,
     ignored: Option<IgnoreSource>,
@@ -170,7 +172,7 @@ struct Files {
     entries: Vec<(usize, FileType, Option<IgnoreSource>)>,
 }
 
-/// Tasks that were given away, for workers without any.
+/// Tasks that workers have given away to workers without any.
 #[derive(Default)]
 struct Queue {
     tasks: Vec<Task>,
@@ -194,12 +196,13 @@ struct SharedWalk<'a> {
     ignored_left: AtomicUsize,
 }
 
-/// Walks the tree below `place` and returns every worker's visitor.
+/// Walks the tree below `place`. Returns the visitors of all workers, each of which `make` has
+/// created, and what the walk could not do.
 ///
 /// # Errors
 ///
-/// `cancelled`, `timeout`, what opening the start gives, or `permission_denied` where a
-/// `.geminiignore` that counts there can't be read.
+/// Returns `cancelled`, `timeout`, the errors of [`Workspace::open_dir`] for `place`, or
+/// `permission_denied` if a `.geminiignore` that applies there can't be read.
 pub fn walk<V: Visitor>(
     workspace: &Workspace,
     place: &WorkspacePath,
@@ -207,7 +210,8 @@ pub fn walk<V: Visitor>(
     cancel: &Cancellation,
     make: impl Fn() -> V + Sync,
 ) -> Result<(Vec<V>, WalkReport), ToolError> {
-    // The start may be a link to another directory of the workspace. From here on, its real path counts.
+    // `place` may be a link to another directory of the workspace. Its real path counts from here
+    // on.
     let named = place;
     let place = &workspace.real_directory(named)?;
     let path = slashed(place);
@@ -260,7 +264,7 @@ impl SharedWalk<'_> {
             let mut alone = true;
             worker.tasks.push(Task::Directory(first));
             while worker.step() {
-                // This is done only once, even if there is no second processor to start a helper for.
+                // Done at most once, also on a machine without a second processor.
                 if alone && worker.tasks.len() >= TASKS_WORTH_A_HELPER {
                     alone = false;
                     for _ in 1..processors().min(MAX_WORKERS) {
@@ -371,8 +375,7 @@ impl<'a, V: Visitor> Worker<'a, V> {
         true
     }
 
-    /// Gives the older half of the stack away. Those directories are nearest to the top, and so the
-    /// largest.
+    /// Gives the older half of the stack to workers that wait.
     fn share(&mut self) {
         let half = self.tasks.len() / 2;
         if half > 0 {
@@ -414,7 +417,7 @@ impl<'a, V: Visitor> Worker<'a, V> {
         self.sort_out(task, &scope, dir);
     }
 
-    /// Queues the files and directories of a listed directory. The files are taken first.
+    /// Queues the files and directories of a listed directory. The worker takes the files first.
     fn sort_out(&mut self, task: &Directory, scope: &IgnoreScope, dir: OwnedFd) {
         let mut files = Files {
             path: task.path.clone(),
@@ -456,12 +459,12 @@ impl<'a, V: Visitor> Worker<'a, V> {
                 ignored,
             }));
         }
-        // Tasks are taken from the end, so the order is reversed to take the first one first.
+        // Tasks are taken from the end of the stack, so the first directory must come last.
         tasks.reverse();
         let count = files.entries.len();
         let mut piece = count.max(1);
         if count > 2 * FILES_PER_TASK {
-            // The memory for the entries of a large directory is freed before its files are visited.
+            // The entries of a large directory are freed before its files are visited.
             self.entries = Entries::default();
             piece = FILES_PER_TASK;
         }
@@ -472,7 +475,8 @@ impl<'a, V: Visitor> Worker<'a, V> {
         self.tasks.append(&mut tasks);
     }
 
-    /// Returns true if the entry at `self.path` is to be visited, before ignore rules are applied.
+    /// Returns true if the entry at `self.path` is to be visited or entered, unless ignore rules
+    /// exclude it.
     fn is_of_interest(
         &self,
         task: &Directory,
@@ -554,7 +558,7 @@ impl<'a, V: Visitor> Worker<'a, V> {
     }
 
     fn unreadable(&self, path: &[u8], errno: Errno) {
-        // A directory that was removed or replaced by a link meanwhile counts as if it had never been there.
+        // A directory that was removed, or replaced by a link, meanwhile counts as never there.
         if matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP) {
             return;
         }
@@ -572,8 +576,7 @@ impl<'a, V: Visitor> Worker<'a, V> {
         });
     }
 
-    /// Records a directory whose ignore rules can't be read. For the start itself that ends the
-    /// walk.
+    /// Records a directory whose `.geminiignore` can't be read. If it is the start, the walk fails.
     fn closed(&self, path: &[u8], why: ToolError) {
         let shared = self.shared;
         if path.len() == shared.start {
@@ -648,8 +651,8 @@ impl Entries {
     ///
     /// # Errors
     ///
-    /// Returns `FBIG` if they exceed `max_bytes`, where `cost` gives the bytes for a name of some
-    /// length, or the operating system's error.
+    /// Returns `FBIG` if the entries exceed `max_bytes`, or the operating system's error. `cost`
+    /// returns how many bytes an entry with a name of a given length counts.
     fn read(
         &mut self,
         dir: &OwnedFd,

@@ -1,16 +1,17 @@
-//! Writing files, all or nothing.
+//! Writes files, all or nothing.
 //!
 //! The new content goes into a temporary file in the nearest existing directory, without a name if
-//! the file system allows that. It is flushed and then exchanged with the old file in one step. A
-//! full disk or a kill at any moment leaves either the old or the new file, whole. A kill between
-//! two system calls may leave a temporary name or an empty directory, and a change that the journal
-//! does not know.
+//! the file system allows that. The file is flushed and then exchanged with the old one in one
+//! step. A full disk or a kill at any moment leaves either the old or the new file, whole. A kill
+//! between two system calls may leave a file with a temporary name, an empty directory, or a change
+//! that the journal does not know.
 //!
-//! Two editors at once are serialised by a lock on the file. A program that does not use the lock
-//! is noticed: what comes out of the exchange is compared with what was read for the edit, and put
-//! back if it is another file.
+//! A lock on the file serialises two writers of this crate. A program that does not use the lock is
+//! noticed: the file that comes out of the exchange is compared with the one that was read for the
+//! edit, and put back if it is another one.
 //!
-//! A file that can't be replaced is written `in_place`.
+//! A file that can't be replaced is written in place (`in_place`), where a kill may leave it
+//! half-written.
 
 mod change_set;
 
@@ -39,19 +40,20 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-/// How long a call waits for another one that has locked the same file.
+/// How long a call waits for another call that has locked the same file.
 const LOCK_WAIT: Duration = Duration::from_secs(20);
 
-/// Where a write goes: an existing file, which is locked, or a name that does not exist.
+/// The target of a write: an existing file, which is locked, or a name that does not exist.
 #[derive(Debug)]
 pub struct Target {
     entry: Entry,
-    /// The present file; it is locked as long as it is open. `None` if there is none.
+    /// The present file, which is locked as long as it is open. `None` if there is none.
     pub current: Option<OpenFile>,
     /// The call's cancellation: nothing is put in place once the call has been cancelled.
     cancel: Cancellation,
     recorded: Option<PendingChange>,
-    /// Remembers what is written for the conversation; `None` if nothing is to be remembered.
+    /// Remembers that the conversation knows what is written; `None` if that is not to be
+    /// remembered.
     seen: Option<Arc<SeenFiles>>,
 }
 
@@ -60,7 +62,7 @@ impl Workspace {
     ///
     /// # Errors
     ///
-    /// `target_is_directory`, `path_not_in_workspace`, `permission_denied`, or
+    /// Returns `target_is_directory`, `path_not_in_workspace`, `permission_denied`, or
     /// `file_write_failure` if another process keeps the file locked.
     pub fn target(
         &self,
@@ -97,13 +99,13 @@ impl Workspace {
                 return Ok(target(entry, None));
             };
             match flock(&file.file, FlockOperation::NonBlockingLockExclusive) {
-                // While this call waited for the lock, another may have replaced the file.
+                // Another call may have replaced the file while this one waited for the lock.
                 Ok(()) if is_at(&entry, name, &file.stat) => {
                     let stat = fstat(&file.file).map_err(|e| Self::path_error(e.into(), place))?;
                     return Ok(target(entry, Some(OpenFile { stat, ..file })));
                 }
                 Ok(()) => {}
-                // The file system has no locks. The comparison just before the exchange has to suffice.
+                // The file system has no locks. The comparison just before the exchange has to do.
                 Err(Errno::NOLCK | Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => {
                     return Ok(target(entry, Some(file)));
                 }
@@ -160,7 +162,7 @@ fn open_present(
         }
         other => return Err(super::special_file(place, other)),
     }
-    // An exchange of names would succeed even if the file itself may not be written to.
+    // Exchanging names would succeed even if the user may not write to the file itself.
     accessat(&entry.dir, name, Access::WRITE_OK, AtFlags::EACCESS).map_err(fail)?;
     Ok(Some(OpenFile {
         file: File::from(fd),
@@ -173,8 +175,8 @@ fn is_at(entry: &Entry, name: &OsStr, stat: &Stat) -> bool {
 }
 
 impl Target {
-    /// Records the change in the journal of `workspace`. The file lies in that workspace, or
-    /// is the user's own.
+    /// Has the change recorded in the journal of `workspace`. The file lies in that workspace, or
+    /// is one of the user's own outside of it.
     #[must_use]
     pub fn recorded(
         mut self,
@@ -188,12 +190,13 @@ impl Target {
         self
     }
 
-    /// Removes the file. Returns why the removal can't be undone, as the end of a sentence, if it
-    /// should be kept and is not.
+    /// Removes the file. Returns why the removal can't be undone, as the end of a sentence; `None`
+    /// if it can, or if nothing was to be kept.
     ///
     /// # Errors
     ///
-    /// Returns the operating system's error if the file can't be removed; nothing was changed then.
+    /// Returns the operating system's error, or `file_write_failure` if another process has changed
+    /// the file. Nothing was changed then.
     pub fn remove(self, place: &WorkspacePath) -> Result<Option<String>, ToolError> {
         let path = place.path();
         let Some(current) = &self.current else {
@@ -205,13 +208,15 @@ impl Target {
     }
 
     /// Writes the new content and puts it in place. Returns why the change can't be undone, as the
-    /// end of a sentence, if it should be kept and is not. `produce` is called twice on a file
-    /// system that makes nameless files and can't name them.
+    /// end of a sentence; `None` if it can, or if nothing was to be kept. `produce` writes the
+    /// content into the file that it is given. It is called a second time on a file system that
+    /// creates nameless files but can't name them.
     ///
     /// # Errors
     ///
-    /// Returns the operating system's error if the content can't be written; nothing was changed
-    /// then.
+    /// Returns the operating system's error, or `file_write_failure` if another process has changed
+    /// the file. Nothing was changed then, unless a file was written in place and the error says
+    /// that its old content could not be put back.
     pub fn commit(
         self,
         place: &WorkspacePath,
@@ -246,8 +251,8 @@ impl Target {
             .map_err(|unplaced| self.error(unplaced, path))
     }
 
-    /// Writes the new content into the present file. Refuses a file with other names (hard links), which may be
-    /// anywhere: nobody has agreed to change their content.
+    /// Writes the new content into the present file. Refuses a file with other hard links: the
+    /// caller has not agreed to a change under other names, which may be anywhere.
     fn overwrite(
         &self,
         current: &OpenFile,
@@ -263,7 +268,7 @@ impl Target {
             );
             return Err(error.with_hint("Let the user write it, or run_shell_command."));
         }
-        // The new content is complete before the file is touched, because it may be made from what the file holds.
+        // The new content is completed before the file is touched, as `produce` may read it.
         let mut new = tempfile::tempfile().map_err(fail)?;
         produce(&mut new).map_err(fail)?;
         let unplaced = |unplaced| self.error(unplaced, path);
@@ -312,7 +317,7 @@ impl Target {
         )
     }
 
-    /// Returns the path of the file without links, if the system can tell it.
+    /// Returns the real path of the file; `None` if the system can't tell it.
     pub(crate) fn real_path(&self) -> Option<PathBuf> {
         let mut path = walk::real_path(&self.entry.dir)?;
         path.extend(&self.entry.missing);
@@ -347,7 +352,8 @@ impl Target {
 
     fn put(&self, new: &NewFile<'_>) -> Result<Option<String>, PlacementError> {
         if self.recorded.is_some() {
-            // The next writer of this file waits for this lock, so its change is recorded after this one.
+            // The next writer of this file waits for this lock, so its change is recorded after
+            // this one.
             let _ = flock(&new.file, FlockOperation::NonBlockingLockExclusive);
         }
         let changed = self.change(Some(&new.file), |backup| match &self.current {
@@ -415,7 +421,7 @@ impl Target {
         }
     }
 
-    /// Returns the number of other names (hard links) of the present file. They keep the old
+    /// Returns the number of further names (hard links) of the present file, which keep the old
     /// content.
     pub fn other_names(&self) -> u64 {
         // The type of the number differs between systems.
@@ -424,7 +430,8 @@ impl Target {
         u64::try_from(others).unwrap_or(0)
     }
 
-    /// Returns the present file with another handle, to read from while the new file is written.
+    /// Duplicates the handle of the present file, to read from while the new file is written. Both
+    /// handles share one position.
     ///
     /// # Errors
     ///
@@ -439,8 +446,8 @@ impl Target {
     }
 }
 
-/// Creates the missing directories, each in the one before, and calls `act` with the last one. If something fails, the
-/// new directories are removed again.
+/// Creates the missing directories, each in the one before, and calls `act` with the last one.
+/// After a failure, the new directories are removed again.
 fn within(
     dir: BorrowedFd<'_>,
     missing: &[OsString],
@@ -464,7 +471,7 @@ fn within(
     result
 }
 
-/// Marks an error that was caused only by another process writing at the same time.
+/// The source of an error that was caused only by another process writing at the same time.
 #[derive(Debug, thiserror::Error)]
 #[error("another process wrote the file at the same time")]
 struct LostRace;

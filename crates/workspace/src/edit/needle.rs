@@ -9,11 +9,11 @@ use gemini_tools_core::tool::{Cancellation, ErrorKind, ToolError};
 use memchr::memmem::Finder;
 use std::path::Path;
 
-/// Size of the pieces in which a file is scanned, in bytes. It is exceeded only if the text itself
-/// is longer.
+/// Size of the pieces in which a file is scanned, in bytes. Pieces are larger for a text of more
+/// than a quarter of it, and a file in an older multi-byte encoding is one piece.
 const PIECE_BYTES: usize = 1024 * 1024;
 
-/// Longest character of an older encoding, in bytes (GB18030).
+/// Length of the longest character of an older encoding, in bytes (GB18030).
 const LONGEST_CHARACTER_BYTES: usize = 4;
 
 pub(super) struct Needle {
@@ -38,7 +38,7 @@ impl Needle {
         self.finder.needle().len()
     }
 
-    /// Finds the first match from `from` on that does not split a line end.
+    /// Finds the first match from `from` on that does not split `\r\n`.
     fn next(
         &self,
         text: &[u8],
@@ -64,9 +64,9 @@ impl Needle {
         text[at..].starts_with(&self.newline) && text[..at].ends_with(&self.carriage_return)
     }
 
-    /// Returns true if a character begins at `at`. `known` is a position where one begins, and is
-    /// moved forward. Only older multi-byte encodings need this: in all others the bytes of a
-    /// character never occur within another.
+    /// Returns true if a character begins at `at`. `known` is an earlier position where one begins,
+    /// and is moved forward. UTF-16 and UTF-32 need only the offset. Only older multi-byte
+    /// encodings are decoded: in others the bytes of a character never occur within another.
     fn is_boundary(&self, text: &[u8], known: &mut usize, at: usize) -> bool {
         let unit = self.encoding.unit();
         if unit > 1 {
@@ -75,8 +75,8 @@ impl Needle {
         if !self.encoding.is_ambiguous() {
             return true;
         }
-        // A line feed is never part of another character. No byte is looked at twice, or
-        // a file without line feeds would take its size's square.
+        // A line feed is never part of another character. No byte is decoded twice, or a file
+        // without line feeds would take quadratic time.
         let newline = memchr::memrchr(b'\n', &text[*known..at]);
         *known = newline.map_or(*known, |i| *known + i + 1);
         let is_whole = |bytes: &[u8]| self.encoding.is_whole(bytes);
@@ -90,7 +90,7 @@ impl Needle {
                 let character = text.get(*known..*known + n);
                 character.is_some_and(is_whole)
             });
-            // What is not a character is passed over byte by byte.
+            // Bytes that are no character are skipped one by one.
             *known += length.unwrap_or(1);
         }
         *known == at
@@ -114,7 +114,7 @@ struct Search<'a> {
     buffer: Vec<u8>,
     filled: usize,
     base: u64,
-    /// Number of the line of the last match, or of the line on which the buffer begins.
+    /// Number of the line, from 1, of the last match, or of the line on which the buffer begins.
     line: u64,
     matches: Vec<Match>,
 }
@@ -128,9 +128,9 @@ pub(super) fn find_all(
     let size = usize::try_from(open.size())
         .unwrap_or(usize::MAX)
         .saturating_add(1);
-    // A piece has room for the whole text on both sides of its edge, and its size is a multiple of
-    // every code unit. In an encoding whose characters can be told only from the beginning of a
-    // line, the whole file is one piece.
+    // A piece has room for the whole needle on both sides of its edge, and its size is a multiple
+    // of every code unit. In an encoding whose characters can be told apart only from the beginning
+    // of a line, the whole file is one piece.
     let piece = if needle.encoding.is_ambiguous() {
         size
     } else {
@@ -158,7 +158,7 @@ pub(super) fn find_all(
             search.find_before(search.filled)?;
             return Ok(search.matches);
         }
-        // A match near the end of the piece is left to the next one, which has all of it.
+        // A match near the end of the piece is left to the next piece, which has all of it.
         let settled = capacity - needle.length() - 4 * needle.newline.len();
         let counted = search.find_before(settled)?;
         search.move_on(settled, counted);

@@ -1,5 +1,5 @@
-//! Unified diffs of edits that read only the lines around each place, so that a change in a large
-//! file is cheap to show.
+//! Makes unified diffs of edits. They read only the lines around each place, so that showing a
+//! change in a large file is cheap.
 
 use super::super::OpenFile;
 use super::super::diff::{Algorithm, DiffOp, diff_lines, group_diff_ops};
@@ -18,7 +18,7 @@ const CONTEXT_BYTES: u64 = 32 * 1024;
 
 const DIFF_PLACES: usize = 200;
 
-/// Maximum size in bytes of a text that is compared with another, or shown as a whole.
+/// Maximum size in bytes of a text that is compared with another, or shown in full.
 pub const SHOWN_BYTES: usize = 1024 * 1024;
 
 const SHOWN_LINES: u64 = 100_000;
@@ -75,8 +75,8 @@ impl Replacement {
         Ok((diff, stat))
     }
 
-    /// Returns how many of the next places are in one hunk, because the lines around them touch,
-    /// and the offset at which the hunk ends.
+    /// Returns how many of the next places share one hunk, because their context lines touch, and
+    /// the offset in the file at which the hunk ends.
     fn hunk(&self, source: &OpenFile, begin: u64, places: &[Match]) -> io::Result<(usize, u64)> {
         let (mut count, mut end, mut new_bytes) = (0, begin, 0);
         while let Some(next) = places.get(count)
@@ -91,8 +91,7 @@ impl Replacement {
         Ok((count, end))
     }
 
-    /// Returns how many old and new lines a place has if these are too large to show; `None` if
-    /// they can be shown.
+    /// Returns the numbers of old and new lines of a place that is too large to show; else `None`.
     fn unshown(&self, source: &OpenFile, found: &Match) -> io::Result<Option<(u64, u64)>> {
         let new = self.text_for(found);
         let length = found.end - found.start;

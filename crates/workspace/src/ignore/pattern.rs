@@ -1,6 +1,6 @@
 //! Patterns of ignore files, parsed and matched byte by byte as git does it.
 //!
-//! This is not `globset`, because every answer first reads ignore files of perhaps a hundred
+//! `globset` is not used, because every call first reads ignore files of perhaps a hundred
 //! patterns, and compiling those to automata costs more than searching a small folder.
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,7 +11,7 @@ enum Token {
     Star,
     /// `**/`: any number of directories, or none.
     AnyDirectories,
-    /// A final `**`: everything below, but not the directory itself.
+    /// `/**` at the end: everything below a directory, but not the directory itself.
     Rest,
     Class {
         negated: bool,
@@ -33,8 +33,7 @@ impl Token {
     }
 }
 
-/// A pattern in the form that is fastest to match. Most are a literal with a star before or behind
-/// it, or none.
+/// A pattern in the form that is fastest to match: mostly a text with one star or none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Form {
     Exact(Vec<u8>),
@@ -46,14 +45,13 @@ enum Form {
 #[derive(Debug, Clone)]
 pub(super) struct RulePattern {
     form: Form,
-    /// True to compare the last component only, for a pattern without an inner slash and for
-    /// `**/name`.
+    /// True to compare the last component only: the pattern has no inner slash, or is `**/name`.
     is_for_names: bool,
 }
 
 impl RulePattern {
-    /// Compiles a pattern whose leading and trailing slash were removed. Returns `None` if it can't
-    /// match anything.
+    /// Compiles a pattern without its leading and trailing slash. `anchored` is true if it had a
+    /// slash other than a trailing one. Returns `None` if it can't match anything.
     pub(super) fn new(pattern: &[u8], anchored: bool) -> Option<Self> {
         let name = match pattern.strip_prefix(b"**/") {
             Some(name) if !name.contains(&b'/') && name != b"**" => Some(name),
@@ -81,7 +79,7 @@ impl RulePattern {
             path
         };
         match &self.form {
-            // Most texts differ in the first byte already, which is compared faster alone.
+            // Most texts differ in the first byte, and comparing that alone first is faster.
             Form::Exact(literal) => text.first() == literal.first() && text == literal,
             Form::Suffix(literal) => text
                 .strip_suffix(literal.as_slice())
@@ -132,7 +130,7 @@ fn literal(tokens: &[Token]) -> Option<Vec<u8>> {
     tokens.iter().map(byte).collect()
 }
 
-/// Returns true if the text can end as the tokens after the last `*` do. Most texts can't, and
+/// Returns true if the text ends as the tokens after the last `*` require. Most texts don't, and
 /// matching from the front takes several times as long.
 fn has_end(tokens: &[Token], text: &[u8]) -> bool {
     let is_one =
@@ -142,7 +140,7 @@ fn has_end(tokens: &[Token], text: &[u8]) -> bool {
     end.all(|token| bytes.next().is_some_and(|byte| token.matches(*byte)))
 }
 
-/// Matches a text by going back to the last `*` and the last `**/` only. That suffices: whatever an
+/// Matches a text. On a mismatch it goes back only to the last `*` and the last `**/`: whatever an
 /// earlier one could match besides, the later one can match as well. So the time is bounded by the
 /// product of both lengths.
 fn matches_tokens(tokens: &[Token], text: &[u8]) -> bool {
@@ -206,8 +204,8 @@ fn tokenize(pattern: &[u8]) -> Option<Vec<Token>> {
                         any_directories(&mut tokens);
                         i += 1;
                     }
-                    // At least one directory: git lets `**` match no directory only before a slash
-                    // that is not escaped.
+                    // `**` needs a directory here: git lets it match none only before an unescaped
+                    // slash.
                     [b'\\', b'/', ..] if is_component => {
                         any_directories(&mut tokens);
                         tokens.push(Token::Star);
@@ -244,13 +242,13 @@ fn any_directories(tokens: &mut Vec<Token>) {
     }
 }
 
-/// Parses the class at `start`. Returns it with the position behind it, or `None` if it is not
-/// closed or has an unknown name.
+/// Parses the class at `start`, such as `[a-z]`. Returns it and the position after it, or `None` if
+/// the class is not closed or has an unknown name.
 fn class(pattern: &[u8], start: usize) -> Option<(Token, usize)> {
     let negated = matches!(pattern.get(start + 1)?, b'!' | b'^');
     let first = start + 1 + usize::from(negated);
     let mut ranges = Vec::new();
-    // The byte before a hyphen, which begins a range; `None` behind a range or a named class.
+    // The byte that a hyphen makes the start of a range; `None` after a range or named class.
     let mut previous = None;
     let mut i = first;
     loop {

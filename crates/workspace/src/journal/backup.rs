@@ -1,9 +1,9 @@
-//! A single change while it is being recorded in the journal.
+//! Records a single change in the journal.
 //!
 //! When the new content of a file is ready, the journal decides where the old file goes and what
-//! will be recorded. The old file, which the write would remove, is renamed, and one line is
-//! appended to a log. So keeping costs nearly nothing, and only a change that was made has a line.
-//! A kill between these calls leaves a change without its line.
+//! will be recorded. After the write, the old file is renamed into the journal instead of being
+//! removed, and one line is appended to a log. So keeping it costs nearly nothing, and only a
+//! change that was made has a line. A kill between these calls leaves a change without its line.
 
 use super::Journal;
 use super::entry::{JournalEntry, OldContent};
@@ -17,20 +17,20 @@ use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Who makes a change, and on behalf of which call.
+/// The tool that makes a change, and the call for which it does.
 #[derive(Debug, Clone, Default)]
 pub struct ChangeOrigin {
     /// The tool's name.
     pub tool: String,
     /// The call's id, if it has one.
     pub call: Option<String>,
-    /// The id of the change in the journal; `None` for a new one.
+    /// The id that the change is to have in the journal; `None` for a new one.
     pub id: Option<String>,
     /// The ids of the changes that are undone by this one, newest first.
     pub undoes: Vec<String>,
-    /// True for a file of the user's own outside of all roots ([`Workspace::for_user_file`]).
+    /// True for one of the user's own files outside of all roots ([`Workspace::for_user_file`]).
     pub is_users_file: bool,
-    /// True if the caller counts as knowing what is written from then on ([`crate::seen`]).
+    /// True if the conversation counts as having seen what is written ([`crate::seen`]).
     pub is_remembered: bool,
 }
 
@@ -90,7 +90,7 @@ impl Backup {
     }
 
     /// Moves the old file, which has the name `name` in `dir`, into the journal, and makes it
-    /// readable for the user only. The journal's entry has its former mode.
+    /// readable for the user only. The journal's entry keeps its former mode.
     ///
     /// # Errors
     ///
@@ -103,7 +103,7 @@ impl Backup {
         Ok(())
     }
 
-    /// Records what a file is after it was written in place.
+    /// Notes in the entry the state of a file that was written in place.
     pub(crate) fn has_left(&mut self, file: &File) {
         if let Ok(stat) = fstat(file) {
             self.entry.after = Some(if self.is_excluded {
@@ -114,8 +114,8 @@ impl Backup {
         }
     }
 
-    /// Appends the entry to the journal's log, and removes what exceeds the journal's limits.
-    /// Returns why the change can't be undone; `None` if it can.
+    /// Appends the entry to the journal's log, and prunes the journal if it may be too large.
+    /// Returns why the change can't be undone; `None` if it can, or if the user has excluded it.
     pub(crate) fn record(&self) -> Option<String> {
         self.is_made.set(true);
         let is_written = self.hour.append(std::slice::from_ref(&self.entry));

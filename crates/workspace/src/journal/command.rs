@@ -1,9 +1,9 @@
-//! Keeps what a command changes, before the command changes it.
+//! Keeps what a command is about to change.
 //!
-//! The watcher of a command names each path before the command touches it. On the first touch its
-//! state is kept: a file that is about to lose its name gets a second name in the journal, any
-//! other is copied. When the command ends, each path is compared with its former state, and every
-//! difference becomes an entry of the journal.
+//! The supervisor of a command names each path before the command touches it. At the first touch
+//! the path's state is kept: a file that is about to lose its name gets a second name in the
+//! journal, any other is copied. When the command ends, each path is compared with its former
+//! state, and every difference becomes an entry of the journal.
 
 mod record;
 
@@ -27,16 +27,16 @@ pub enum Access {
     Content,
     /// The mode is changed.
     Mode,
-    /// The name is created, removed or given to another file.
+    /// The name is created or removed, or becomes that of another file.
     Name,
 }
 
 /// How many changes a command has made.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ChangeCounts {
-    /// The paths that it has changed.
+    /// The number of paths that the command has changed.
     pub changed: u32,
-    /// How many of them can't be undone.
+    /// The number of those changes that can't be undone.
     pub lost: u32,
 }
 
@@ -44,8 +44,8 @@ pub struct ChangeCounts {
 struct OriginalState {
     id: String,
     state: Option<FileState>,
-    /// Where the old content is. `Lost` without a reason means that the path did not exist, or that its content has not
-    /// been kept yet, because only its mode was changed.
+    /// Where the old content is. `Lost` without a reason means that the path did not exist, or that
+    /// nothing had to be kept yet because only the mode was to be changed.
     kept: OldContent,
     is_excluded: bool,
 }
@@ -60,7 +60,7 @@ impl OriginalState {
 #[derive(Debug)]
 struct LinkedFile {
     state: FileState,
-    /// The id under which the journal has a copy of its content; `None` if there is none.
+    /// The id under which the journal has a copy of its content; `None` if there is no copy.
     kept: Option<String>,
     /// Its state when the command last removed one of its names; `None` if it was unchanged then.
     left: Option<FileState>,
@@ -72,15 +72,15 @@ pub(super) struct UndoOrigin {
     pub(super) undoes: HashMap<PathBuf, Vec<String>>,
 }
 
-/// The changes of a command that runs.
+/// The changes of a running command.
 #[derive(Debug)]
 pub struct CommandChanges {
     journal: Arc<Journal>,
     scope: ChangeScope,
     tool: String,
     line: String,
-    /// The state of each path before its first touch. The key is text because comparing paths by
-    /// components takes longer.
+    /// The state of each path before it was first touched. The keys are text, because comparing
+    /// paths by components takes longer.
     before: BTreeMap<OsString, OriginalState>,
     linked: HashMap<(u64, u64), LinkedFile>,
     undo: Option<UndoOrigin>,
@@ -91,11 +91,12 @@ pub struct CommandChanges {
 }
 
 impl CommandChanges {
-    /// Makes an empty collection for a command of the tool `tool`; `None` if the workspace has no journal. Files
-    /// that git ignores are kept with `takes_ignored` only.
+    /// Creates an empty collection for the command `line` of the tool `tool`; `None` if the
+    /// workspace has no journal. Files that git ignores are kept only with `takes_ignored`.
     pub fn new(workspace: &Workspace, tool: &str, line: &str, takes_ignored: bool) -> Option<Self> {
         let journal = Arc::clone(workspace.journal.get()?);
-        // Determined now, because it depends on the parent process, and another process records the changes.
+        // The caller is determined now, from the parent process: the changes are recorded in
+        // another process, the command's supervisor.
         journal.caller();
         Some(Self {
             scope: ChangeScope::new(workspace, &journal.home, takes_ignored),
@@ -112,7 +113,7 @@ impl CommandChanges {
         })
     }
 
-    /// Creates an empty collection for the changes that an undo makes; `None` if the workspace has no journal.
+    /// Creates an empty collection for the changes of an undo; `None` if there is no journal.
     pub(super) fn of_undo(workspace: &Workspace, undo: UndoOrigin) -> Option<Self> {
         let changes = Self::new(workspace, super::UNDO, "", true)?;
         Some(Self {
@@ -148,12 +149,12 @@ impl CommandChanges {
         }
     }
 
-    /// Counts a change that can't be undone, because the path is not known or too many were changed.
+    /// Counts a change that can't be undone, because its path is unknown or too many were changed.
     pub fn miss(&mut self) {
         self.missed = self.missed.saturating_add(1);
     }
 
-    /// Keeps what is at a path before a command touches it. The path is absolute and has no links.
+    /// Keeps the state of a path, absolute and without links, before a command touches it.
     pub fn touch(&mut self, path: &Path, access: Access) {
         if self.before.contains_key(path.as_os_str()) {
             if access == Access::Name
@@ -206,7 +207,7 @@ impl CommandChanges {
         self.before.insert(path.into(), before);
     }
 
-    /// Records the state of a file that loses a name but has others, since the command may never touch these.
+    /// Notes the state of a file that loses one name, as the command may not touch the others.
     fn note_loss_of_name(&mut self, now: &FileState) {
         if let Some(linked) = self.linked.get_mut(&now.stamp.file()) {
             let first = &linked.state;
@@ -215,8 +216,8 @@ impl CommandChanges {
         }
     }
 
-    /// Returns the state in which the command found a file, which is not the present one if the command has written to
-    /// the file by another name.
+    /// Returns the state in which the command found a file. That is not the present one if the
+    /// command has written to the file under another name.
     fn first_state(&mut self, state: FileState) -> FileState {
         let file = state.stamp.file();
         if state.is_file() && state.links.is_some() {
@@ -231,7 +232,8 @@ impl CommandChanges {
         linked.map_or(state, |linked| linked.state.clone())
     }
 
-    /// Keeps the content of a file, unless the command has changed it already or a copy was made under another name.
+    /// Keeps the content of a file, unless the command has changed it already or the journal has a
+    /// copy that was made under another name.
     fn keep_once(&mut self, path: &Path, stat: Stat, access: Access, before: &mut OriginalState) {
         let stamp = ContentStamp::from(&stat);
         let linked = self.linked.get(&stamp.file());
@@ -258,7 +260,7 @@ impl CommandChanges {
         }
     }
 
-    /// Keeps the content of a file that was touched before, if that touch did not need a copy and this one does.
+    /// Keeps the content of a file on a further touch, if only this one endangers the content.
     fn touch_again(&mut self, path: &Path, access: Access) {
         let Some(mut before) = self.before.remove(path.as_os_str()) else {
             return;
@@ -280,8 +282,8 @@ impl CommandChanges {
         self.before.insert(path.into(), before);
     }
 
-    /// Keeps what `from` and `to` name before one is renamed to the other, or with `exchanges`
-    /// before they swap. For directories that means everything below them.
+    /// Keeps the states of `from` and `to` before `from` is renamed to `to`, or before both swap
+    /// with `exchanges`. For a directory, everything below it is kept too.
     pub fn rename(&mut self, from: &Path, to: &Path, exchanges: bool) {
         self.move_tree(from, to);
         if exchanges {
@@ -291,7 +293,7 @@ impl CommandChanges {
     }
 
     fn move_tree(&mut self, from: &Path, to: &Path) {
-        // The content lives on at the new path, where the command may write to it, so it is copied.
+        // The command may write to the content at the new path, so it is copied.
         self.touch(from, Access::Content);
         self.touch(to, Access::Name);
         let found = self.scope.look(from);
@@ -318,7 +320,7 @@ impl CommandChanges {
                 Err(reason) => return OldContent::Lost(reason),
             },
         };
-        // Through another name, any program could change the kept content, so such a file is copied.
+        // Any program could change the kept content through another name, so such a file is copied.
         if access == Access::Name
             && i128::from(stat.st_nlink) == 1
             && linkat(CWD, path, dir, id, AtFlags::empty()).is_ok()

@@ -1,4 +1,4 @@
-//! One change of one file, as the journal stores it.
+//! The change of one file, as the journal stores it.
 
 use rustix::fs::Stat;
 use serde::{Deserialize, Serialize};
@@ -7,10 +7,10 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
-/// The identity of a file and the time of its last write. Two equal stamps mean the same content, unless a file is
-/// written twice within one tick of the clock.
+/// The identity of a file, its size and its mtime. Two equal stamps mean the same content, unless a
+/// file is written twice within one tick of the clock.
 ///
-/// The numbers are the device, the inode, the size in bytes, and the seconds and nanoseconds of the time.
+/// The numbers are device, inode, size in bytes, and mtime in seconds and nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ContentStamp(u64, u64, u64, i64, i64);
 
@@ -20,7 +20,7 @@ impl ContentStamp {
         self.2
     }
 
-    /// Returns the time of the last write, in milliseconds since 1970.
+    /// Returns the mtime, in milliseconds since 1970.
     pub(crate) fn written_at(self) -> u64 {
         u64::try_from(self.3 * 1000 + self.4 / 1_000_000).unwrap_or(0)
     }
@@ -43,14 +43,14 @@ impl From<&Stat> for ContentStamp {
     }
 }
 
-/// A file before or after a change.
+/// The state of a file before or after a change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileState {
-    /// Which file it was, and when it was last written.
+    /// The file's identity, size and mtime.
     pub stamp: ContentStamp,
     /// The permission bits, with those for set-user-ID, set-group-ID and sticky: 12 bits.
     pub mode: u32,
-    /// The SHA-256 of the content in hexadecimal digits; `None` if the content is large or not to be kept.
+    /// The SHA-256 of the content in hexadecimal digits; `None` if it is large or not to be kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -77,7 +77,7 @@ pub(crate) enum NodeKind {
     Special,
 }
 
-/// Where an old content is.
+/// Where the old content of a file is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OldContent {
@@ -85,7 +85,7 @@ pub enum OldContent {
     Moved,
     /// A copy of the old file is in the journal.
     Copied,
-    /// The content is lost, for this reason. The reason is empty where there was no file.
+    /// The content is lost, for this reason. The reason is empty if there was no content to keep.
     Lost(String),
 }
 
@@ -102,43 +102,45 @@ pub struct JournalEntry {
     pub id: String,
     /// The time of the change, in milliseconds since 1970.
     pub at: u64,
-    /// The program that had the change made.
+    /// The program that asked for the change.
     pub by: String,
-    /// The session that the call belongs to.
+    /// The session of that program.
     pub session: String,
-    /// The tool, or `undo`.
+    /// The tool's name, or `undo`.
     pub tool: String,
-    /// The id of the tool call, if it has one. All changes of an undo have the id of its first change.
+    /// The id of the tool call, if it has one. All changes of one undo have the undo's id here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<String>,
-    /// The id of the command that made the change, which is the id of the command's first change; `None` for other
-    /// tools.
+    /// The id that all changes of one command, or of one change of several files, share: that of
+    /// the first of them, or in an undo of a command the undo's id. `None` for a change by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
-    /// The beginning of the command line, in the first change of a command only.
+    /// The beginning of the command line, or a description of the change of several files; only in
+    /// the first of the changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<String>,
     /// The absolute path without links. If it is not UTF-8, `raw` has its bytes.
     pub(crate) path: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) raw: Option<Vec<u8>>,
-    /// True for a memory file of the user, outside of the project.
+    /// True for a memory file of the user outside of the project.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub memory: bool,
-    /// The file before; `None` where there was none.
+    /// The file before the change; `None` if there was none.
     pub before: Option<FileState>,
-    /// The file after; `None` where it was removed.
+    /// The file after the change; `None` if it was removed.
     pub after: Option<FileState>,
-    /// What the file was when it lost the name `path` but kept others, if the command had changed it before that.
+    /// The state of the file when it lost the name `path` but kept others, if the command had
+    /// changed it before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) left: Option<FileState>,
     /// Whether and how the old content is kept.
     #[serde(rename = "kept")]
     pub old_content: OldContent,
-    /// How many of the directories above the file the change has created.
+    /// How many directories above the file the change has created.
     #[serde(default)]
     pub made: usize,
-    /// The ids of the changes that this one has taken back, newest first.
+    /// The ids of the changes that this one has undone, newest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub undoes: Vec<String>,
     #[serde(skip)]
@@ -159,7 +161,7 @@ impl JournalEntry {
         &self.path
     }
 
-    /// Returns what was done to the file, as a past participle.
+    /// Returns what was done to the file: `created`, `removed` or `changed`.
     pub fn change(&self) -> &'static str {
         match (&self.before, &self.after) {
             (None, _) => "created",
@@ -168,7 +170,7 @@ impl JournalEntry {
         }
     }
 
-    /// Returns why the change can't be taken back, if its old content is lost.
+    /// Returns why the old content is lost; `None` if it is kept or there was none to keep.
     pub fn loss(&self) -> Option<&str> {
         match &self.old_content {
             OldContent::Lost(reason) if !reason.is_empty() => Some(reason),

@@ -1,4 +1,4 @@
-//! Reading the journal.
+//! Reads the journal.
 
 use super::entry::JournalEntry;
 use super::place;
@@ -13,34 +13,35 @@ pub struct History {
     /// The entries, oldest first.
     pub entries: Vec<JournalEntry>,
     by_id: HashMap<String, usize>,
-    /// The index of the undo, for each index of an entry that is undone.
+    /// The index of the undo for the index of each entry that is undone.
     undone_by: HashMap<usize, usize>,
 }
 
-/// Which entries are chosen: those that meet all conditions.
+/// The conditions that an entry must meet to be chosen.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
     /// Ids of entries, undos or commands; empty for all.
     pub ids: Vec<String>,
-    /// Files, or directories with all below them; empty for all.
+    /// Files, or directories with everything below them; empty for all.
     pub paths: Vec<PathBuf>,
     /// The session that made the change; `None` for any.
     pub session: Option<String>,
     /// The earliest time of a change, in milliseconds since 1970; `None` for any.
     pub since: Option<u64>,
-    /// Directories that the files must be below; empty for all. Memory files of the user are chosen wherever they are.
+    /// Directories that the files must lie below; empty for all. The user's memory files are chosen
+    /// wherever they lie.
     pub roots: Vec<PathBuf>,
-    /// True to leave out undos, and changes that are undone.
+    /// True to leave out undos, and changes that have been undone.
     pub standing: bool,
 }
 
 impl History {
-    /// Reads the journal of a home directory; empty where there is none.
+    /// Reads the journal of a home directory. The history is empty if there is no journal.
     ///
     /// # Errors
     ///
-    /// Returns an error of the operating system's kind that names the directory that can't be read, or is not the
-    /// user's alone, and says what to do.
+    /// Returns an error of the operating system's kind. It names the directory that can't be read,
+    /// or that others may use, and says what to do.
     pub fn load(home: &Path) -> io::Result<Self> {
         let journal = place::journal(home);
         let fail = |path: &Path, e: Errno| {
@@ -51,7 +52,7 @@ impl History {
         };
         let mut entries = Vec::new();
         for hour in place::hours(&dir)? {
-            // The directory of the hour may be removed by another call at this moment.
+            // Another call may be removing the directory of the hour.
             let path = journal.join(hour.to_string());
             let opened = place::open_hour(&dir, hour).map_err(|e| fail(&path, e))?;
             let Some(hour_dir) = opened else {
@@ -101,7 +102,8 @@ impl History {
         self.undone_by.get(&index).map(|by| &self.entries[*by])
     }
 
-    /// Returns true if an undo must revert both entries together, because they are one or one command made them.
+    /// Returns true if the entries at both indices can only be undone together, because they are
+    /// the same or one command made them.
     pub fn is_one_step(&self, one: usize, other: usize) -> bool {
         let command = |index: usize| self.entries[index].command.as_ref();
         one == other || command(one).is_some() && command(one) == command(other)

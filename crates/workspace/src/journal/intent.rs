@@ -1,9 +1,9 @@
-//! Intents: what a change of several files is about to do, written down before it begins.
+//! Writes down what a change of several files is about to do, before it begins: its intent.
 //!
-//! Below the journal, `intents/` has a file for each change that is under way, locked by the process that makes it. Its
-//! first line names what will be prepared, so that this can be removed if the process ends early. Its second line has
-//! everything that is needed to complete the change or to take it back. If nobody has locked such a file, its process
-//! was killed.
+//! The journal's directory `intents/` has a file for each change that is under way, locked by the
+//! process that makes it. Its first line names the files that will be prepared, so that they can be
+//! removed if the process ends early. Its second line has everything that is needed to complete the
+//! change or to take it back. If nobody has locked such a file, its process was killed.
 
 use super::backup::PendingChange;
 use super::entry::{ContentStamp, JournalEntry, OldContent};
@@ -20,8 +20,9 @@ use std::path::{Path, PathBuf};
 
 const INTENTS: &str = "intents";
 
-/// A step of a change of several files: the entry that records it, and a temporary name. The new file has this name
-/// before the step, and the old file after it, in the nearest directory above the path that exists.
+/// A step of a change of several files: the journal entry that records it, and a temporary name in
+/// the nearest existing directory above the path. Before the step the new file has this name, and
+/// after it the old file.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct StepRecord {
     pub(crate) entry: JournalEntry,
@@ -29,8 +30,8 @@ pub(crate) struct StepRecord {
 }
 
 impl StepRecord {
-    /// Creates the record of a step before its new file is written. `missing` is how many directories above `path`
-    /// don't exist yet.
+    /// Creates the record of a step before its new file is written. `missing` is the number of
+    /// directories above `path` that don't exist yet.
     pub(crate) fn new(path: &Path, missing: usize, temporary: String) -> Self {
         let is_text = path.to_str().is_some();
         let entry = JournalEntry {
@@ -44,20 +45,20 @@ impl StepRecord {
         Self { entry, temporary }
     }
 
-    /// Returns the path of the file with the temporary name.
     pub(crate) fn temporary_path(&self) -> PathBuf {
         let path = self.entry.path();
         let dir = path.ancestors().nth(self.entry.made + 1);
         dir.unwrap_or(&path).join(&self.temporary)
     }
 
-    /// Returns which content the path has before and after the step; `None` where it has no file.
+    /// Returns the stamps of the file before and after the step; `None` where there is no file.
     pub(crate) fn stamps(&self) -> [Option<ContentStamp>; 2] {
         [&self.entry.before, &self.entry.after].map(|state| Some(state.as_ref()?.stamp))
     }
 
-    /// Keeps the old content in the journal and completes the entry. `new` is the file that will be there. Returns why
-    /// the step can't be undone, if it should be possible and is not.
+    /// Keeps the old content in the journal and completes the entry. `new` is the file that will be
+    /// there. Returns why the step can't be undone, as the end of a sentence; `None` if it can, or
+    /// if nothing is recorded.
     pub(crate) fn prepare(
         &mut self,
         change: Option<&mut PendingChange>,
@@ -74,8 +75,7 @@ impl StepRecord {
         change.origin.id = Some(self.entry.id.clone());
         match change.prepare(target, old, new, false) {
             Ok(backup) => {
-                // Whether the copy stays is decided by the intent from now on, so dropping the backup must not remove
-                // it.
+                // From now on the intent decides whether the copy stays, not the dropped backup.
                 backup.is_made.set(true);
                 let (made, path, raw) = (
                     self.entry.made,
@@ -99,14 +99,14 @@ impl StepRecord {
 /// The content of an intent: the steps of a change of several files.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct IntentRecord {
-    /// True if all steps are prepared, so that the change can be completed.
+    /// True if all new files are prepared, so that the change can be completed.
     pub(crate) is_prepared: bool,
-    /// True if the workspace has a journal, whose log the entries go into.
+    /// True if the workspace has a journal, to whose log the entries are appended.
     pub(crate) is_recorded: bool,
     pub(crate) steps: Vec<StepRecord>,
 }
 
-/// The file of an intent, locked by this process.
+/// The open file of an intent, which this process has locked.
 #[derive(Debug)]
 pub(crate) struct Intent {
     home: PathBuf,
@@ -120,7 +120,7 @@ fn hour_of(entry: &JournalEntry) -> u64 {
 }
 
 impl Intent {
-    /// Creates and locks a new intent below a home directory, without content.
+    /// Creates and locks a new, empty intent below a home directory.
     ///
     /// # Errors
     ///
@@ -140,7 +140,8 @@ impl Intent {
             let file =
                 File::from(openat(&dir, &*name, flags, Mode::from_raw_mode(0o600)).map_err(fail)?);
             flock(&file, FlockOperation::LockExclusive).map_err(fail)?;
-            // Between the creation and the lock, another process may have removed the file as one of a killed process.
+            // Between the creation and the lock, another process may have removed the file, taking
+            // it for that of a killed process.
             if fstat(&file).map_err(fail)?.st_nlink > 0 {
                 let home = home.to_owned();
                 return Ok(Self {
@@ -157,7 +158,7 @@ impl Intent {
     ///
     /// # Errors
     ///
-    /// Returns the operating system's error. A record that was written before still counts then.
+    /// Returns the operating system's error. An earlier record in the file stays valid then.
     pub(crate) fn write(&self, record: &IntentRecord) -> io::Result<()> {
         let mut line = serde_json::to_vec(record)?;
         line.push(b'\n');
@@ -165,15 +166,15 @@ impl Intent {
         self.file.sync_data()
     }
 
-    /// Opens and locks the intents of processes that were killed, each with the last record that is whole; `None` if it
-    /// has none.
+    /// Opens and locks the intents of processes that were killed, each with its last complete
+    /// record; `None` if it has none.
     pub(crate) fn left_behind(home: &Path) -> Vec<(Self, Option<IntentRecord>)> {
         let path = place::journal(home).join(INTENTS);
         let Ok(Some(dir)) = place::open(&path) else {
             return Vec::new();
         };
         let open = |name: String| {
-            // `.gitignore` and other files that hide the directory are no intents.
+            // `.gitignore` and the other files that hide the directory are no intents.
             if name.starts_with('.') {
                 return None;
             }
@@ -207,8 +208,8 @@ impl Intent {
             .collect()
     }
 
-    /// Moves the old file, which has the temporary name `name` in `dir`, into the journal if its entry says so;
-    /// otherwise removes it.
+    /// Moves the old file, which has the temporary name `name` in `dir`, into the journal if
+    /// `entry` says so; otherwise removes it.
     pub(crate) fn put_away(&self, dir: impl AsFd, name: &str, entry: &JournalEntry) {
         let is_moved = entry.old_content == OldContent::Moved
             && self.hour(entry).is_some_and(|hour| {
@@ -233,8 +234,8 @@ impl Intent {
         place::open_hour(&journal, hour_of(entry)).ok()?
     }
 
-    /// Removes the copy in the journal of a step that is not made. If the step was not prepared, the copy may be in the
-    /// directory of the next hour.
+    /// Removes a step's copy from the journal, because the step is not made. If the step was not
+    /// completely prepared, the copy may be in the directory of the next hour.
     pub(crate) fn forget(&self, entry: &JournalEntry) {
         for hour in [entry.at, entry.at + place::HOUR_MILLIS] {
             let entry = JournalEntry {
@@ -247,8 +248,8 @@ impl Intent {
         }
     }
 
-    /// Appends the entries of the steps to the journal's log, unless the log has them already. Returns why the steps
-    /// can't be undone; `None` if they can.
+    /// Appends the entries of the steps to the journal's log, unless the log has them already.
+    /// Returns why the steps can't be undone; `None` if they can.
     pub(crate) fn record(
         &self,
         entries: &[JournalEntry],

@@ -1,4 +1,4 @@
-//! Writes the journal, at each change that a tool makes.
+//! Writes the journal at each change that a tool makes.
 
 use super::Journal;
 use super::backup::{Backup, PendingChange};
@@ -23,11 +23,10 @@ const MAX_COPIED_BYTES: u64 = 32 * 1024 * 1024;
 
 const MAX_DIGESTED_BYTES: u64 = 256 * 1024;
 
-/// After a change, the journal is searched for what to remove if the old file is larger than the
-/// journal's limit divided by this.
+/// A write of a file larger than the journal's maximum size divided by this prunes the journal.
 const LARGE_PART: u64 = 16;
 
-/// Returns a new id of ten digits and letters, without those that are easily confused.
+/// Returns a new id of ten digits and lower-case letters that are not easily confused.
 pub(crate) fn new_id() -> String {
     const DIGITS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
     let bits = RandomState::new().hash_one((SystemTime::now(), std::process::id()));
@@ -35,7 +34,7 @@ pub(crate) fn new_id() -> String {
     (0..10).map(digit).collect()
 }
 
-/// Returns the milliseconds since 1970.
+/// Returns the present time in milliseconds since 1970.
 pub fn now() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| {
@@ -59,19 +58,19 @@ impl Hour {
             is_whole &= !json.is_empty();
             lines.extend([b"\n", &*json, b"\n"].concat());
         }
-        // All lines are written with one call, so that lines of several writers don't mix.
+        // All lines are written with one system call, so that those of several writers don't mix.
         retry_on_intr(|| write(&self.log, &lines)) == Ok(lines.len()) && is_whole
     }
 }
 
 impl PendingChange {
-    /// Prepares the backup of a change. `old` is the present file, `new` the future one; with
-    /// `must_copy`, the old file is not moved into the journal. Dropping the backup before the
-    /// change is recorded removes what was prepared.
+    /// Prepares the backup of a change. `old` is the present file, and `new` the one that will
+    /// replace it. With `must_copy`, the old file is not moved into the journal. Dropping the
+    /// backup before the change is recorded removes the copy.
     ///
     /// # Errors
     ///
-    /// Returns why nothing can be kept, as the end of a sentence. That does not prevent the change.
+    /// Returns why nothing can be kept, as the end of a sentence. The change is made nevertheless.
     pub(crate) fn prepare(
         &self,
         target: &Entry,
@@ -84,7 +83,7 @@ impl PendingChange {
         let hour = journal.open_hour(at)?;
         let exclusion = journal.exclusion(self.is_gemini_ignored, &self.rel);
         let state = |file: &File, stat: &Stat| match exclusion {
-            // The digest of a short secret would allow guessing it.
+            // From its digest, a short secret could be guessed.
             Some(_) => stamped(stat),
             None => state(file, stat),
         };
@@ -121,7 +120,7 @@ impl PendingChange {
     }
 }
 
-/// Returns the state of a file, with a digest if the content is small and readable.
+/// Returns the state of a file, with a digest if its content is small and readable.
 pub(crate) fn state(file: &File, stat: &Stat) -> FileState {
     let mut state = stamped(stat);
     let size = state.stamp.size();
@@ -160,8 +159,7 @@ impl Journal {
         }
     }
 
-    /// Returns the reason if the user has excluded this file from the journal; `None` if it is
-    /// kept.
+    /// Returns why this file is excluded from the journal; `None` if it is not.
     pub(super) fn exclusion(&self, is_gemini_ignored: bool, rel: &Path) -> Option<&'static str> {
         if is_gemini_ignored {
             return Some(".geminiignore names it");
@@ -178,8 +176,8 @@ impl Journal {
         is_excluded.then_some("tools.undo.exclude names it")
     }
 
-    /// Opens the directory and the log of the hour of `at`, in milliseconds since 1970, and creates
-    /// what is missing.
+    /// Opens the directory and the log for the hour of the time `at`, in milliseconds since 1970,
+    /// and creates what is missing.
     ///
     /// # Errors
     ///
@@ -206,14 +204,12 @@ impl Journal {
         size > self.limits.max_bytes / LARGE_PART
     }
 
-    /// Returns `Moved` if the old file will be moved into the journal; otherwise copies the file
-    /// now.
+    /// Returns `Moved` if the old file can later be moved into the journal; otherwise copies it.
     fn keep(&self, old: &OpenFile, from: Option<&OwnedFd>, dir: &OwnedFd, id: &str) -> OldContent {
         if old.size() > self.limits.max_bytes {
             return OldContent::Lost("it is larger than all that is kept".to_owned());
         }
-        // Through another name, any program could change the kept content, so such a file is
-        // copied.
+        // Any program could change the kept content through another name, so such a file is copied.
         let is_alone = i128::from(old.stat.st_nlink) == 1;
         if is_alone && from.is_some_and(|from| place::is_one_mount(from, dir)) {
             return OldContent::Moved;
@@ -238,12 +234,11 @@ pub(super) fn copy(old: &OpenFile, dir: &OwnedFd, name: &str) -> OldContent {
     }
 }
 
-/// Copies a file into an empty one. File systems that can share blocks do that instead.
+/// Copies a file into an empty one. If the file system can, both files share the blocks instead.
 ///
 /// # Errors
 ///
-/// Returns `FileTooLarge` if more than `max_bytes` would have to be copied, or the operating
-/// system's error.
+/// Returns `FileTooLarge` for a copy of more than `max_bytes`, or the operating system's error.
 pub(crate) fn clone_or_copy(from: &File, to: &mut File, max_bytes: u64) -> std::io::Result<()> {
     #[cfg(target_os = "linux")]
     if fs::ioctl_ficlone(&*to, from).is_ok() {

@@ -1,32 +1,35 @@
-//! The journal of what tools have changed, and taking changes back.
+//! Keeps a journal of what tools have changed, and undoes changes.
 //!
-//! Each write of a tool asks the journal first (`keeper`). In the same step in which the new file
-//! gets its name, the old one is renamed into the journal, and one line is appended to its log. So
-//! no content is copied, and a kill leaves both or neither. The line says whose change it was, and
-//! what the file was before and after. Nothing is ever rewritten: each hour is a directory, and is
-//! removed as a whole (`prune`).
+//! Each write of a tool asks the journal first (`keeper`). When the new file has got its name, the
+//! old one is renamed into the journal, and one line is appended to the journal's log. So no
+//! content is copied, unless the old file lies on another file system or has several names. A kill
+//! between these calls leaves a change without its line, which can't be undone. The line says who
+//! made the change, and what the file was before and after. No line is ever rewritten: each hour
+//! has a directory, which is removed as a whole (`prune`).
 //!
 //! An undo (`undo`) follows the lines of a file backwards from its present content, as long as each
-//! line describes what is there. It then writes what the last of these lines started from. That is
-//! a write like any other, and has a line in the journal too.
+//! line describes the content that the later one started from. It then writes the content from
+//! before the oldest of these lines. That write has a line in the journal too.
 //!
 //! # What it owns
 //!
-//! - [`Journal`]: what a workspace writes to, and its limits;
-//! - [`History`]: the entries, and which of them still stand;
-//! - [`CommandChanges`]: what a command changes, kept before it does;
-//! - [`Undo`]: taking changes back;
-//! - [`Journal::prune`]: keeping age and size within the limits;
-//! - the directories of all of that (`place`).
+//! - [`Journal`]: the journal that a workspace writes to, and its limits;
+//! - [`History`]: the entries, and which of them have been undone;
+//! - [`CommandChanges`]: keeping what a command changes, before it does;
+//! - [`Undo`]: undoing changes;
+//! - [`Journal::prune`]: removing changes that exceed the limits of age and size;
+//! - the directories of the journal (`place`).
 //!
-//! Who may be shown or asked what, settings and the command line are up to the callers. Paths are
-//! those of the workspace, which refuses what lies outside of it.
+//! The callers decide who may see or undo which changes, and have the settings and the command
+//! line. All paths go through the workspace, which refuses those outside of it.
 //!
 //! # Example
 //!
 //! ```
 //! use gemini_tools_core::tool::Cancellation;
-//! use gemini_tools_workspace::journal::{Caller, ChangeOrigin, Filter, History, Journal, Limits, Undo};
+//! use gemini_tools_workspace::journal::{
+//!     Caller, ChangeOrigin, Filter, History, Journal, Limits, Undo,
+//! };
 //! use gemini_tools_workspace::Workspace;
 //! use std::io::Write;
 //! use std::sync::Arc;
@@ -83,17 +86,17 @@ use crate::pattern::PatternSet;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-/// The limits of age and size.
+/// The limits of the journal's age and size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// The age in milliseconds at which changes are removed.
+    /// The age in milliseconds from which changes are removed.
     pub max_age_millis: u64,
     /// The size in bytes above which the oldest changes are removed.
     pub max_bytes: u64,
 }
 
 impl Limits {
-    /// Makes limits of days, of 24 hours each, and of megabytes, of 1024 × 1024 bytes each.
+    /// Creates limits from days (of 24 hours) and megabytes (of 1024 × 1024 bytes).
     pub fn new(days: u32, megabytes: u32) -> Self {
         Self {
             max_age_millis: u64::from(days) * 24 * place::HOUR_MILLIS,
@@ -108,7 +111,7 @@ impl Default for Limits {
     }
 }
 
-/// The journal that keeps what the writes of a workspace replace.
+/// The journal that keeps the old content of the files that a workspace writes.
 #[derive(Debug)]
 pub struct Journal {
     home: PathBuf,
@@ -119,8 +122,9 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Creates a journal below the home directory. `exclude` has patterns as in `.gitignore`: no content is kept of
-    /// matching files, and of those below matching directories. `find_caller` is called at the first change.
+    /// Creates a journal below the home directory. `exclude` has patterns as in `.gitignore`: the
+    /// content of matching files, and of files below matching directories, is not kept.
+    /// `find_caller` is called when the first change is recorded.
     pub fn new(
         home: PathBuf,
         limits: Limits,
@@ -130,7 +134,7 @@ impl Journal {
         let patterns = exclude
             .iter()
             .map(|pattern| pattern.strip_suffix('/').unwrap_or(pattern));
-        // If a pattern is invalid, nothing is kept, since the pattern may be meant for secrets.
+        // If a pattern is invalid, no content is kept, since the pattern may be meant for secrets.
         let exclude = PatternSet::for_names_or_paths(patterns, false)
             .or_else(|_| PatternSet::for_names_or_paths(["*"], false))
             .unwrap_or_default();

@@ -1,4 +1,5 @@
-//! Finds out what is at a path before and after a command: a file, a directory or a link.
+//! Finds out what is at a path: a file, a directory or a link. A command's changes are found by
+//! comparing that before and after it.
 
 use super::entry::{FileState, NodeKind};
 use super::keeper::stamped;
@@ -9,8 +10,7 @@ use rustix::io::Errno;
 use std::os::fd::AsRawFd;
 use std::path::Path;
 
-/// Returns the state of a path in a directory, without following links, or `None` if it does not
-/// exist.
+/// Returns the state of a path below `dir`; `None` if nothing is there. Follows no link at its end.
 ///
 /// # Errors
 ///
@@ -41,7 +41,7 @@ pub(super) fn look(dir: impl AsFd, path: &Path) -> Result<Option<(FileState, Sta
     )))
 }
 
-/// Returns the state of a path in a workspace, or `None` if it does not exist or if a directory
+/// Returns the state of a path in a workspace, or `None` if nothing is there or if a directory
 /// above it is a link.
 ///
 /// # Errors

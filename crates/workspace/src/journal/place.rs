@@ -1,8 +1,8 @@
-//! The directories of the journal, which are the user's alone.
+//! Opens and creates the directories of the journal, which only the user may use.
 //!
-//! `~/.gemini/tools_journal/` has a directory for each hour, by its number since 1970, and in
-//! that `log` with a line for each change, and by their ids the old files. A file of another file
-//! system can't be moved there, and is copied.
+//! `~/.gemini/tools_journal/` has a directory for each hour, whose name is the number of the hour
+//! since 1970. In it are the file `log`, with a line for each change, and the old files, named by
+//! the ids of the changes. A file on another file system can't be moved there, and is copied.
 
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{self, CWD, FileType, Mode, OFlags};
@@ -16,8 +16,7 @@ pub(crate) const LOG: &str = "log";
 
 pub(crate) const HOUR_MILLIS: u64 = 60 * 60 * 1000;
 
-/// Names of files that hide the journal from git, from other search programs and from our own
-/// tools.
+/// Names of files that hide the journal from git, from other search programs and from these tools.
 const IGNORE: [&str; 3] = [".gitignore", ".ignore", ".geminiignore"];
 
 pub(crate) fn journal(home: &Path) -> PathBuf {
@@ -28,14 +27,12 @@ pub(crate) fn journal(home: &Path) -> PathBuf {
 ///
 /// # Errors
 ///
-/// Returns the operating system's error, and `PERM` if another user could have put something into
-/// it.
+/// Returns the operating system's error, and `PERM` if others own the directory or may use it.
 pub(crate) fn open(path: &Path) -> Result<Option<OwnedFd>, Errno> {
     open_private(CWD, path)
 }
 
-/// Returns why a directory of the journal can't be used, and what to do about it, as the end of a
-/// sentence.
+/// Returns why a directory of the journal can't be used, and the remedy, as the end of a sentence.
 pub(crate) fn complaint(path: &Path, errno: Errno) -> String {
     let name = crate::show_path(path);
     let stat = fs::lstat(path).ok();
@@ -86,7 +83,7 @@ pub(crate) fn make_hour(dir: &OwnedFd, hour: u64) -> Result<(OwnedFd, bool), Err
 }
 
 /// Opens a directory that only the user may use, and creates it if it is missing. Missing
-/// directories above it are created with the usual mode.
+/// directories above it are created with the default mode.
 pub(crate) fn make(path: &Path) -> Result<OwnedFd, Errno> {
     use std::os::unix::fs::DirBuilderExt;
     let mut builder = std::fs::DirBuilder::new();
@@ -100,8 +97,7 @@ pub(crate) fn make(path: &Path) -> Result<OwnedFd, Errno> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
     for name in IGNORE {
         if let Ok(file) = fs::openat(&dir, name, flags, Mode::from_raw_mode(0o600)) {
-            // If this fails, the journal works, but searches in a project around it may show its
-            // files.
+            // If this fails, the journal works, but a search around it may show its files.
             let _ = File::from(file).write_all(b"*\n");
         }
     }
@@ -140,16 +136,16 @@ pub(super) fn is_one_mount(one: &OwnedFd, other: &OwnedFd) -> bool {
     mount.is_some() && mount == self::mount(other)
 }
 
-/// Returns true if a file is a mount point itself. Returns false if that is not known.
+/// Returns true if the file in `dir` is itself a mount point, and false if that is unknown.
 pub(crate) fn is_mount_point(file: impl AsFd, dir: impl AsFd) -> bool {
-    // On an overlay file system, a file and its directory may have different devices within one
-    // mount.
+    // Only the ids of the mounts are compared: on an overlay file system, a file and its directory
+    // may have different devices within one mount.
     let mounts = mount(file).zip(mount(dir));
     mounts.is_some_and(|(file, dir)| file.0 != dir.0)
 }
 
-/// Identifies the mount of a file. A file can be moved between two directories only if their mounts
-/// are the same.
+/// Returns numbers that identify the mount of a file, or `None` if it is not known. A file can be
+/// moved between two directories only if these have the same mount.
 #[cfg(target_os = "linux")]
 fn mount(file: impl AsFd) -> Option<(u64, u32, u32)> {
     use rustix::fs::{AtFlags, StatxFlags, statx};

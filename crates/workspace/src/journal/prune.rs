@@ -1,9 +1,9 @@
 //! Removes old changes from the journal, and the oldest ones if the journal is too large.
 //!
-//! This runs on the first write of an hour, and on one that keeps a large file. An hour is removed
-//! as a whole. No writer waits for another, since they only add to the present hour. If the present
-//! hour alone is too large, single old files are removed from it; their lines stay, but can't be
-//! undone any more.
+//! This runs at the first write of an hour, and at each write that keeps a large file. An hour is
+//! removed as a whole. Other writers don't wait for that, since they only add to the present hour.
+//! If the present hour alone is too large, single old files are removed from it; the lines of these
+//! changes stay, but the changes can't be undone any more.
 
 use super::keeper::now;
 use super::place;
@@ -68,7 +68,7 @@ fn files(dir: &OwnedFd, hour: u64) -> Vec<KeptFile> {
     names.into_iter().filter_map(file).collect()
 }
 
-/// Removes old files of one hour, the oldest first, until the others fit into `max_bytes`. Returns
+/// Removes kept files of one hour, the oldest first, until the others fit into `max_bytes`. Returns
 /// the size of the others, in bytes.
 fn thin_out(dir: &OwnedFd, mut files: Vec<KeptFile>, max_bytes: u64) -> u64 {
     files.sort_by_key(|file| file.since);
@@ -86,7 +86,7 @@ fn thin_out(dir: &OwnedFd, mut files: Vec<KeptFile>, max_bytes: u64) -> u64 {
 
 fn remove_hour(dir: &OwnedFd, hour: u64) {
     if let Ok(Some(opened)) = place::open_hour(dir, hour) {
-        // The log is removed last, so that each file has a line as long as it exists.
+        // The log is removed last, so that each file that still exists has a line.
         let mut names = place::names(&opened).unwrap_or_default();
         names.sort_by_key(|name| name == place::LOG);
         for name in names {

@@ -1,4 +1,4 @@
-//! Decides for which files the changes of a command are kept.
+//! Decides which files' changes by a command are kept.
 
 use super::entry::FileState;
 use super::node;
@@ -22,7 +22,7 @@ pub(super) struct ChangeScope {
     roots: Vec<PathBuf>,
     journal: PathBuf,
     takes_ignored: bool,
-    /// Opened on first use, because the supervisor's process needs it and not the tool's.
+    /// Opened on first use, in the process of the command's supervisor and not in the tool's.
     workspace: Option<Workspace>,
     users: UsersRules,
     directories: HashMap<PathBuf, DirectoryRules>,
@@ -45,7 +45,7 @@ impl ChangeScope {
         }
     }
 
-    /// Returns a path in the workspace whose changes are kept. `path` is absolute and has no links.
+    /// Returns the place of a path if changes of it are kept. `path` is absolute and has no links.
     /// Returns `None` if it is outside of the roots, in the journal, or ignored by git.
     pub(super) fn find(&mut self, path: &Path, is_dir: bool) -> Option<CoveredPath> {
         let is_below_root = self.roots.iter().any(|root| path.starts_with(root));
@@ -65,7 +65,7 @@ impl ChangeScope {
         }
     }
 
-    /// Returns what is at a path, or `None` if it does not exist or a directory above it is a link.
+    /// Returns the state of a path; `None` if nothing is there or a directory above is a link.
     ///
     /// # Errors
     ///

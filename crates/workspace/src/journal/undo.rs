@@ -1,9 +1,10 @@
 //! Undoes changes.
 //!
 //! For each file the chosen entries are followed from the newest to the oldest. An entry can be
-//! undone if it left what is there now, or what the entry after it started from: the same content,
-//! or for a large file the same file with the same size and time. So only the oldest content is
-//! written, once. A file that was changed since by others is left alone.
+//! undone if the file's state after it is the present one, or the state before the newer entry that
+//! has just been followed. States are the same if they have the same content, or for a large file
+//! if they are the same file with the same size and mtime. So only the oldest content is written,
+//! once. A file that others have changed since is left alone.
 
 mod goals;
 mod model;
@@ -28,25 +29,25 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// What entries of an undo have in place of a tool's name.
+/// The name that the entries of an undo have in place of a tool's name.
 pub const UNDO: &str = "undo";
 
 const ATTEMPTS: usize = 20;
 
-/// What an undo works with.
+/// The workspace and the options of an undo.
 #[derive(Debug)]
 pub struct Undo<'a> {
-    /// The workspace, with the journal.
+    /// The workspace of the files, with a journal.
     pub workspace: &'a Workspace,
     /// The user's memory files, which may be outside of the workspace.
     pub memory: Vec<PathBuf>,
-    /// True to say what would be done, and change nothing.
+    /// True to report what would be undone, and change nothing.
     pub is_explained: bool,
-    /// The cancellation of the call that undoes.
+    /// The cancellation of the call that makes the undo.
     pub cancel: Cancellation,
 }
 
-/// An entry that is not taken back.
+/// An entry that was not undone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UndoRefusal {
     /// The entry's index in the history.
@@ -55,31 +56,31 @@ pub struct UndoRefusal {
     pub reason: String,
 }
 
-/// The result of an undo for a file.
+/// The result of an undo for one file.
 #[derive(Debug, Clone, Default)]
 pub struct FileOutcome {
     /// The file's path.
     pub path: PathBuf,
-    /// The indices of the entries that were taken back, newest first.
+    /// The indices of the entries that were undone, newest first.
     pub undone: Vec<usize>,
-    /// The entries that were not taken back.
+    /// The entries that were not undone, with the reasons.
     pub refused: Vec<UndoRefusal>,
-    /// The change of the file as a unified diff. If nothing was undone, it is the difference to the
-    /// old content in the journal.
+    /// The change that the undo makes to the file, as a unified diff. If nothing was undone, it is
+    /// the difference to the old content in the journal.
     pub diff: String,
-    /// The path of the old content in the journal, if entries were refused and it is there.
+    /// The path of the old content in the journal, if entries were refused and it is still there.
     pub old_content: Option<PathBuf>,
-    /// The id of the entry that records the undo; `None` if nothing was recorded.
+    /// The id by which this undo can be chosen: that of its entry, or after an undo of a command
+    /// that of the whole undo. `None` if nothing was recorded.
     pub id: Option<String>,
-    /// True if the file was already as before the changes, so that it was not written.
+    /// True if the file already was as before the changes, so that it was not written.
     pub is_done: bool,
-    /// Why the undo can't be undone in turn, as the end of a sentence.
+    /// Why this undo can't itself be undone, as the end of a sentence; `None` if it can.
     pub not_kept: Option<String>,
 }
 
 impl Undo<'_> {
-    /// Undoes the entries at these indices, which are given newest first. They count as one undo,
-    /// whose id is that of its first change.
+    /// Undoes the entries at the indices `chosen`, newest first. They count as one undo.
     pub fn take_back(&self, home: &Path, history: &History, chosen: &[usize]) -> Vec<FileOutcome> {
         let run = Run {
             undo: self,
@@ -129,7 +130,7 @@ impl Undo<'_> {
     }
 }
 
-/// Maps the stamp of each content that the journal has to the indices of the entries that have it.
+/// Maps the stamp of each content in the journal to the indices of the entries that keep it.
 fn kept(history: &History) -> HashMap<ContentStamp, Vec<usize>> {
     let mut kept: HashMap<_, Vec<usize>> = HashMap::new();
     for (index, entry) in history.entries.iter().enumerate() {
@@ -246,8 +247,8 @@ impl Run<'_> {
             return Ok(outcome);
         }
         let mut steps = self.steps(chosen, current_state.as_ref(), &mut outcome.refused);
-        // Only the content from before the oldest step is written. If it is lost, the step is
-        // refused, and the next one counts.
+        // Only the content from before the oldest step is written. If that content is lost, the
+        // step is refused, and the next newer one counts.
         while let Some(&index) = steps.last() {
             match self.old_content(index) {
                 Ok(source) => {
@@ -271,8 +272,8 @@ impl Run<'_> {
         Ok(outcome)
     }
 
-    /// Returns true if the file is already as it was before the oldest of the entries, and as none
-    /// of them has left it.
+    /// Returns true if the file already is as it was before the oldest of the entries, and not as
+    /// one of them has left it.
     fn is_as_before(&self, chosen: &[usize], current: Option<&FileState>) -> bool {
         let has_left = |index: &usize| self.is_same(self.entry(*index).after.as_ref(), current);
         let oldest = chosen.last().map(|index| self.entry(*index));
@@ -290,8 +291,7 @@ impl Run<'_> {
         let mut steps = Vec::new();
         let mut remaining = chosen.to_vec();
         while !remaining.is_empty() {
-            // This is the newest entry left, unless two processes have written their lines at the
-            // same moment.
+            // This is the newest entry, unless two processes wrote lines at the same moment.
             let mut indices = remaining.iter();
             let next =
                 indices.position(|index| self.is_same(self.entry(*index).after.as_ref(), current));
@@ -328,11 +328,10 @@ impl Run<'_> {
         }
     }
 
-    /// Returns the stamp of the file that had this content first, if undos have written it to new
-    /// files since.
+    /// Returns the stamp that this content had at first, if undos have written it to new files.
     fn original(&self, mut stamp: ContentStamp) -> ContentStamp {
-        // There are at most so many steps, unless another program has written entries that refer to
-        // each other in a circle.
+        // There are at most as many steps as pairs, unless another program has written entries that
+        // refer to each other in a circle.
         for _ in 0..self.restored.len() {
             match self.restored.get(&stamp) {
                 Some(earlier) => stamp = *earlier,
@@ -346,8 +345,7 @@ impl Run<'_> {
         self.journal.join(entry.hour.to_string()).join(&entry.id)
     }
 
-    /// Opens the content that a file had before an entry's change. Returns `None` if there was no
-    /// file then.
+    /// Opens the content from before an entry's change. Returns `None` if there was no file then.
     ///
     /// # Errors
     ///
@@ -409,8 +407,8 @@ impl Run<'_> {
         }
     }
 
-    /// Writes the content that the file had before the entry with index `oldest`, from `source`, or
-    /// removes the file if there was none.
+    /// Writes the content that the file had before the entry with the index `oldest`, which is in
+    /// `source`. Without a source, removes the file.
     fn write(
         &self,
         located: &LocatedFile<'_>,
@@ -434,7 +432,7 @@ impl Run<'_> {
         }
         let origin = self.origin(located, &outcome.undone, id);
         let undone = outcome.undone.iter().map(|index| self.entry(*index));
-        // A file that is created anew does not get set-user-ID, set-group-ID and sticky bits: only
+        // A file that is created again does not get set-user-ID, set-group-ID and sticky bits: only
         // the user should grant these.
         let mode = before.filter(|_| current.is_none());
         let mode = mode.map(|state| std::fs::Permissions::from_mode(state.mode & 0o777));

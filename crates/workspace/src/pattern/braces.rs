@@ -1,12 +1,12 @@
-//! Braces in patterns: `{a,b}`, nested too, `{1..3}` and `{a..e}`.
+//! Expands braces in patterns: `{a,b}`, also nested, `{1..3}` and `{a..e}`.
 
 use gemini_tools_core::tool::ToolError;
 
-/// The most patterns that braces may stand for.
+/// The maximum number of patterns that braces may stand for.
 pub const MAX_ALTERNATIVES: usize = 4096;
 
-/// Expands the braces in a pattern. Braces without a comma or range, or without an end, are
-/// literal.
+/// Expands the braces in a pattern into one pattern for each choice. Braces without a comma or
+/// range, without an end, or with a range of more than [`MAX_ALTERNATIVES`] items are literal.
 ///
 /// # Errors
 ///
@@ -19,8 +19,8 @@ pub fn expand_braces(pattern: &str) -> Result<Vec<String>, ToolError> {
             None => done.push(head + &rest),
             Some((start, end, choices)) => {
                 for choice in choices.into_iter().rev() {
-                    // A choice may contain braces, so it is expanded again together with the rest;
-                    // the text before it has none.
+                    // A choice may contain braces, so it is expanded again together with the text
+                    // after it. The text before it has no more braces.
                     pending.push((
                         format!("{head}{}", &rest[..start]),
                         format!("{choice}{}", &rest[end..]),
@@ -91,7 +91,8 @@ fn closing_brace(bytes: &[u8], start: usize) -> Option<(usize, Vec<usize>)> {
     None
 }
 
-/// Lists the numbers or letters of a range such as `1..3`, `08..10` or `a..e..2`.
+/// Lists the numbers or letters of a range such as `1..3`, `08..10` or `a..e..2`; `None` if it is
+/// no range, or too long.
 fn range(inner: &str) -> Option<Vec<String>> {
     let mut parts = inner.splitn(3, "..");
     let (from, to) = (parts.next()?, parts.next()?);

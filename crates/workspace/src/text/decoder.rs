@@ -1,11 +1,11 @@
-//! Decoding piece by piece.
+//! Decodes text piece by piece.
 
 use super::{Encoding, Form};
 use std::io::{self, Read};
 
 const PIECE_BYTES: usize = 64 * 1024;
 
-/// Decodes bytes piece by piece. Invalid bytes become U+FFFD.
+/// A decoder of pieces of bytes, which may split characters. Invalid bytes become U+FFFD.
 #[derive(Debug)]
 pub struct Decoder(Inner);
 
@@ -24,7 +24,7 @@ impl std::fmt::Debug for Inner {
 }
 
 impl Encoding {
-    /// Returns a decoder for what follows the byte-order mark.
+    /// Returns a decoder for the bytes after the byte-order mark.
     pub fn decoder(self) -> Decoder {
         Decoder(match self.form {
             Form::Standard(standard) => {
@@ -45,7 +45,7 @@ impl Decoder {
             Inner::Standard(decoder) => {
                 let room = decoder.max_utf8_buffer_length(bytes.len());
                 text.reserve(room.unwrap_or(bytes.len() * 3));
-                // This is enough room for the whole piece, so none of it is left.
+                // There is room for the whole piece, so all of it is decoded.
                 let _ = decoder.decode_to_string(bytes, text, ended);
             }
             Inner::Utf32 { order, begun } => {
@@ -71,7 +71,7 @@ pub struct DecodedReader<R> {
 }
 
 impl<R: Read> DecodedReader<R> {
-    /// Decodes what follows the byte-order mark.
+    /// Returns a reader that decodes the bytes of `inner`, which begins after the byte-order mark.
     pub fn new(inner: R, encoding: Encoding) -> Self {
         Self {
             inner,

@@ -1,9 +1,10 @@
-//! Detecting the encoding of a text by its bytes.
+//! Detects the encoding of a text by its bytes.
 //!
-//! Valid UTF-8 is UTF-8. Otherwise the evidence is weighed. In an older encoding some sequences are
+//! A text that is valid UTF-8 is UTF-8. Otherwise valid and invalid sequences are weighed, as in
+//! [`Evidence`], because the text may be damaged UTF-8. In an older encoding some sequences are
 //! valid UTF-8 by chance, but rarely between two ASCII characters, and most bytes around them are
-//! invalid. Measured with the test texts of `chardet`, the valid sequences of the legacy text that
-//! resembles UTF-8 most weigh 0.7 of its invalid bytes, weighed as in [`Evidence`].
+//! invalid. In no legacy text among the test texts of `chardet` do the valid sequences weigh more
+//! than 0.7 of the invalid bytes.
 
 use super::Encoding;
 use super::wide;
@@ -14,20 +15,20 @@ pub const SAMPLE_BYTES: usize = 256 * 1024;
 
 const DECLARATION_BYTES: usize = 1024;
 
-/// With at most this many invalid places in a text, statistics say little about its encoding.
+/// With at most this many invalid places in a text, the statistics of `chardetng` say little about
+/// its encoding.
 const SHORT_DAMAGE: usize = 16;
 
 const MIN_EUC_DAMAGE: usize = 3;
 
-/// How many bytes must follow what looks like a UTF-16 byte-order mark to prove that the text is
-/// not UTF-16.
+/// How many bytes must follow an apparent UTF-16 byte-order mark before it can be taken for damage.
 const MIN_UNMARKED_BYTES: usize = 12;
 
 /// Returns the encoding of a text by its beginning, or `None` for what is not text.
 ///
 /// A text is recognised by a byte-order mark, by being UTF-8 with at most a few damaged bytes, by
-/// what an XML or HTML document says of itself, or by its statistics. `whole` is true if nothing
-/// follows. At most [`SAMPLE_BYTES`] are looked at.
+/// the encoding that an XML or HTML document declares, or by its statistics. `whole` is true if
+/// `bytes` are the whole text. At most [`SAMPLE_BYTES`] are looked at.
 pub fn detect(bytes: &[u8], whole: bool) -> Option<Encoding> {
     let sample = &bytes[..bytes.len().min(SAMPLE_BYTES)];
     let whole = whole && sample.len() == bytes.len();
@@ -66,8 +67,9 @@ pub fn detect(bytes: &[u8], whole: bool) -> Option<Encoding> {
     Some(Encoding::from(declared.unwrap_or(guess)))
 }
 
-/// Returns true if what looks like a UTF-16 byte-order mark is damage at the start of UTF-8: valid
-/// UTF-8 with lines follows, without the zero bytes that UTF-16 has.
+/// Returns true if an apparent UTF-16 byte-order mark is damage at the start of UTF-8: `rest`, the
+/// bytes after it, is mostly valid UTF-8 with line feeds, and has none of the zero bytes that
+/// UTF-16 has.
 fn is_damage(rest: &[u8]) -> bool {
     let is_text = |b: &u8| matches!(b, b'\t' | b'\n' | b'\r' | b' '..=0x7e | 0x80..);
     let is_possible =
@@ -87,16 +89,16 @@ fn without_cut_character(sample: &[u8]) -> &[u8] {
     &sample[..last.find(is_cut).unwrap_or(sample.len())]
 }
 
-/// The evidence in a text that is not valid UTF-8 as a whole.
+/// The evidence for and against UTF-8 in a text that is not valid UTF-8 as a whole.
 #[derive(Debug, Default)]
 struct Evidence {
-    /// Weight of the characters in runs beyond ASCII that are entirely valid.
+    /// Weight of the characters in runs of non-ASCII bytes that are entirely valid UTF-8.
     clean: usize,
-    /// Weight of the valid characters in runs beyond ASCII that also have invalid bytes.
+    /// Weight of the valid characters in runs of non-ASCII bytes that also have invalid bytes.
     mixed: usize,
     damage: usize,
-    /// True if there is a byte from 0x80 to 0xa0. Half of UTF-8's characters have one, the EUC
-    /// encodings never.
+    /// True if there is a byte from 0x80 to 0xa0. Half of UTF-8's characters have one. Of the EUC
+    /// encodings only EUC-JP has any: two lead bytes of rare characters.
     has_low_bytes: bool,
 }
 
@@ -120,7 +122,7 @@ impl Evidence {
 
     fn is_for_utf8(&self, guess: &'static encoding_rs::Encoding) -> bool {
         // In these encodings, a valid UTF-8 sequence would be a capital letter and a symbol, which
-        // no word has.
+        // is in no word.
         let has_no_sequences =
             guess.name().starts_with("windows-125") || guess.name().starts_with("ISO-8859");
         let is_short = self.damage <= SHORT_DAMAGE;
@@ -129,13 +131,13 @@ impl Evidence {
         }
         let mixed = self.mixed * if has_no_sequences && is_short { 6 } else { 1 };
         let weight = self.clean * 6 + mixed;
-        // One place more is allowed, because one damage may make two invalid places.
+        // One more invalid place is allowed, because one damaged spot may count as two.
         weight > 0 && weight + 1 >= self.damage
     }
 }
 
-/// Returns the weight of the UTF-8 characters in a run of bytes beyond ASCII, and the number of
-/// damaged places. A longer sequence weighs more, because it is less often valid by chance.
+/// Returns the weight of the valid UTF-8 characters in a run of non-ASCII bytes, and its number of
+/// invalid places. A longer sequence weighs more, because it is less often valid by chance.
 fn weigh(run: &[u8]) -> (usize, usize) {
     let (mut weight, mut damage) = (0, 0);
     for chunk in run.utf8_chunks() {
@@ -143,19 +145,19 @@ fn weigh(run: &[u8]) -> (usize, usize) {
         weight += characters.map(|c| 1 << (c.len_utf8() - 2)).sum::<usize>();
         damage += usize::from(!chunk.invalid().is_empty());
     }
-    // A surrogate that was encoded by itself counts as three invalid places, but is one character.
+    // A surrogate that was encoded by itself makes three invalid places, but is one character.
     let is_surrogate = |bytes: &&[u8]| matches!(bytes, [0xed, 0xa0..=0xbf, 0x80..=0xbf]);
     let surrogates = run.windows(3).filter(is_surrogate).count();
-    // Two bytes in a row that UTF-8 never has.
+    // Two bytes in a row that never occur in UTF-8.
     let is_foreign = |bytes: &&[u8]| bytes.iter().all(|b| matches!(b, 0xc0 | 0xc1 | 0xf5..));
     let repeated = run.windows(2).filter(is_foreign).count();
-    // Java and others encode a zero byte in this way.
+    // Java and others encode a zero byte as these two bytes.
     let zeros = run.windows(2).filter(|b| *b == [0xc0, 0x80]).count();
     let damage = damage.saturating_sub(3 * surrogates + repeated + zeros);
     (weight + 2 * surrogates, damage)
 }
 
-/// Returns the encoding that an XML or HTML document declares.
+/// Returns the encoding that an XML or HTML document declares; `None` if it declares none.
 pub fn declared(bytes: &[u8]) -> Option<&'static encoding_rs::Encoding> {
     let head = &bytes[..bytes.len().min(DECLARATION_BYTES)];
     let head = String::from_utf8_lossy(head).to_ascii_lowercase();
@@ -166,7 +168,7 @@ pub fn declared(bytes: &[u8]) -> Option<&'static encoding_rs::Encoding> {
         .and_then(|text| value_of(text, "encoding"))
         .or_else(|| value_of(&head[head.find("<meta")?..], "charset"))?;
     let encoding = encoding_rs::Encoding::for_label(label.as_bytes())?;
-    // A document whose declaration is readable as ASCII is not in UTF-16, whatever it declares.
+    // A document whose declaration can be read as ASCII is not in UTF-16, even if it says so.
     Some(match encoding.output_encoding() {
         same if same == encoding => encoding,
         _ => encoding_rs::UTF_8,
@@ -193,13 +195,13 @@ fn holds(encoding: &'static encoding_rs::Encoding, bytes: &[u8], whole: bool) ->
     result == encoding_rs::DecoderResult::InputEmpty
 }
 
-/// Returns true for a NUL or more than 30 % control characters, the rule of Gemini CLI.
+/// Returns true if a sample has a NUL or more than 30 % control characters, the rule of Gemini CLI.
 fn looks_binary(sample: &[u8]) -> bool {
     if sample.contains(&0) {
         return true;
     }
-    // The odd bytes of each piece are counted in a byte, so that the compiler uses vector
-    // instructions.
+    // The control characters of each piece of 255 bytes are counted in a `u8`, so that the compiler
+    // uses vector instructions.
     let is_odd = |b: &u8| u8::from(*b < 9) | (u8::from(*b > 13) & u8::from(*b < 32));
     let odd: usize = sample
         .chunks(255)
@@ -208,8 +210,8 @@ fn looks_binary(sample: &[u8]) -> bool {
     odd * 10 > sample.len() * 3
 }
 
-/// Returns true if there are no more control characters than in text. In an older encoding every
-/// byte is a character, so nothing else tells text from binary data.
+/// Returns true if at most 2 % of a sample are control characters, as in text. In an older encoding
+/// every byte is a character, so nothing else tells text from binary data.
 fn has_few_controls(sample: &[u8]) -> bool {
     let is_control = |b: &&u8| matches!(b, 0..=6 | 0xe..=0x1a | 0x1c..=0x1f | 0x7f);
     sample.iter().filter(is_control).count() * 50 <= sample.len()

@@ -1,9 +1,9 @@
-//! The bytes of a file's new text, if the old one had bytes that are not text.
+//! Encodes the new text of a file whose old content has bytes that are not text.
 //!
-//! A reader sees such bytes as U+FFFD, and a writer of the whole file gives that character back.
-//! Unchanged lines keep their bytes. A U+FFFD in a changed line does too, if only certain bytes can
-//! be meant. Bytes that would be encoded differently, such as the second spelling of a character in
-//! `Shift_JIS`, are kept with their line as well.
+//! A reader sees such bytes as U+FFFD, and a caller that writes the whole file gives that character
+//! back. Unchanged lines keep their bytes. A U+FFFD in a changed line becomes the old bytes again,
+//! if only certain bytes can be meant. An unchanged line also keeps bytes that would be encoded
+//! differently, such as the second spelling of a character in `Shift_JIS`.
 
 use super::{Encoding, Form};
 use crate::diff::{Algorithm, DiffOp, diff_lines};
@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 
 const DIFF_TIME: Duration = Duration::from_secs(1);
 
-/// The character that stands for bytes that are not text.
+/// The character U+FFFD, which stands for bytes that are not text.
 pub const REPLACEMENT: char = '\u{fffd}';
 
-/// Largest file, in bytes, in which the meaning of a U+FFFD is looked for.
+/// Size in bytes of the largest file in which the bytes that a U+FFFD stands for are looked for.
 pub const MAX_RESTORED_BYTES: usize = 32 * 1024 * 1024;
 
 /// A reason why a text can't be written in place of another.
@@ -34,12 +34,12 @@ struct OldLine<'a> {
 }
 
 impl Encoding {
-    /// Encodes the new text of a whole file, without the byte-order mark. Bytes of the old content
-    /// that are not text stay with the parts of their lines that stay.
+    /// Encodes the new text of a whole file, without the byte-order mark. Bytes of `old`, the old
+    /// content, that are not text stay in the parts of their lines that stay.
     ///
     /// # Errors
     ///
-    /// Returns the character that can't be written.
+    /// Returns the character that can't be encoded, or the line with an ambiguous U+FFFD.
     pub fn encode_over(self, old: &[u8], text: &str) -> Result<Vec<u8>, Unwritable> {
         let plain = Encoding {
             has_mark: false,
@@ -53,12 +53,12 @@ impl Encoding {
         Restored::of(plain, old, text)
     }
 
-    /// Returns the byte ranges that are shown as a text in which U+FFFD stands for bytes that are
-    /// not text.
+    /// Returns the byte ranges of `content` that decode to `text`, in which U+FFFD stands for bytes
+    /// that are not text.
     pub(crate) fn find_shown(self, content: &[u8], text: &str) -> Vec<Range<usize>> {
         let shown = self.decode(content);
         let mut sources = self.replaced(content).into_iter();
-        // `known` is a position in the shown text, and `position` the same one in the bytes.
+        // `known` is a position in the decoded text, and `position` the same one in the bytes.
         let (mut known, mut position) = (0, 0);
         let mut position_of = |at: usize| {
             let mut pieces = shown[known..at].split(REPLACEMENT);
@@ -72,8 +72,8 @@ impl Encoding {
         };
         let places = shown.match_indices(text);
         let places = places.map(|(at, _)| position_of(at)..position_of(at + text.len()));
-        // Some encodings spell a character in several ways, so the computed range may be wrong: it
-        // is checked.
+        // Some encodings have several spellings of a character, so the computed range may be wrong,
+        // and is checked.
         let is_shown = |place: &Range<usize>| {
             let bytes = content.get(place.clone());
             bytes.is_some_and(|bytes| self.decode(bytes) == text)
@@ -136,7 +136,7 @@ impl Encoding {
 struct Restored<'a> {
     encoding: Encoding,
     old: &'a [OldLine<'a>],
-    /// The bytes of each line by how it is shown, or `None` if lines that look the same have
+    /// The bytes of each old line by its decoded text, or `None` if lines of the same text have
     /// different bytes.
     known: HashMap<&'a str, Option<&'a [u8]>>,
     new: &'a [(&'a str, &'a str)],
@@ -185,7 +185,7 @@ impl Restored<'_> {
         Ok(())
     }
 
-    /// Adds the new lines that replace old ones.
+    /// Appends the new lines that replace old ones.
     fn changed(&mut self, old: Range<usize>, new: Range<usize>) -> Result<(), Unwritable> {
         let replaced = |line: &OldLine<'_>| self.encoding.replaced(line.bytes);
         let sources: Vec<Vec<u8>> = self.old[old].iter().flat_map(replaced).collect();

@@ -115,7 +115,7 @@ fn binary_data_with_zero_bytes_is_no_wide_text() {
     for trial in 0..2_000 {
         let mut bytes: Vec<u8> = (0..random.below(300) + 8).map(|_| random.byte()).collect();
         bytes[3] = 0;
-        // No mark.
+        // The data must not begin with a byte-order mark.
         bytes[0] &= 0x7f;
         let found = encoding_of(&bytes).map(Encoding::name);
         assert_eq!(found, None, "trial {trial}: {bytes:?}");
@@ -339,7 +339,7 @@ fn older_text_is_named_and_says_what_it_cannot_hold() {
 #[test]
 fn what_a_document_says_of_itself_counts_where_it_holds() {
     let named = |bytes: &[u8]| encoding_of(bytes).map(Encoding::name);
-    // Too short to be told by its letters.
+    // The text is too short for its letters to show the encoding.
     for (head, expected) in [
         (
             &b"<?xml version=\"1.0\" encoding=\"ISO-8859-2\"?><a>"[..],

@@ -1,15 +1,15 @@
-//! UTF-32, and UTF-16 without a byte-order mark.
+//! Recognises UTF-32, and UTF-16 without a byte-order mark.
 
 use super::{Encoding, Form};
 
-/// Minimum number of characters of a text without a byte-order mark, if at least half of them are
-/// ASCII.
+/// Minimum number of characters of a text without a byte-order mark if at least half of them are
+/// ASCII. Shorter data is not taken for text.
 const MIN_ASCII: usize = 3;
 
 const MIN_CHARACTERS: usize = 10;
 
-/// Minimum number of characters of a text that is mostly Chinese or Korean. A third of all 16-bit
-/// numbers are such characters, so short binary data often looks like one.
+/// Minimum number of characters of a text that is mostly Chinese or Korean. Half of all 16-bit
+/// numbers are such characters, so short binary data often looks like such a text.
 const MIN_IDEOGRAPHS: usize = 16;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,8 +39,8 @@ impl ByteOrder {
     }
 }
 
-/// Returns true if bytes begin with the mark of UTF-32. Those of little-endian UTF-16 whose first
-/// character is NUL begin in the same way.
+/// Returns true if bytes begin with the byte-order mark of UTF-32. Little-endian UTF-16 whose first
+/// character is NUL begins in the same way.
 pub(super) fn has_utf32_mark(bytes: &[u8]) -> bool {
     matches!(bytes, [0xff, 0xfe, 0, 0, ..] | [0, 0, 0xfe, 0xff, ..])
 }
@@ -76,8 +76,8 @@ pub(super) fn unmarked(sample: &[u8], whole: bool) -> Option<Encoding> {
         });
     }
     let sample = cut(sample, 2, whole);
-    // Names in binary data that end in a NUL look like 16-bit characters, but both bytes of these
-    // are letters.
+    // Names in binary data that end in a NUL look like UTF-16, but both bytes of their other units
+    // are ASCII.
     let wide = sample.chunks_exact(2).filter(|unit| !unit.contains(&0));
     let is_pair = |unit: &&[u8]| unit.iter().all(|b| (b' '..0x7f).contains(b));
     if wide.clone().filter(is_pair).count() * 2 > wide.count() {
@@ -95,7 +95,7 @@ fn cut(sample: &[u8], unit: usize, whole: bool) -> &[u8] {
     &sample[..sample.len() - rest]
 }
 
-/// Drops the half of a UTF-16 surrogate pair at the end of a sample.
+/// Drops the first half of a UTF-16 surrogate pair from the end of a sample that was cut there.
 fn without_half(sample: &[u8], encoding: Encoding, whole: bool) -> &[u8] {
     let [.., a, b] = sample else { return sample };
     let high = if encoding.standard() == Some(encoding_rs::UTF_16LE) {
@@ -113,11 +113,12 @@ fn is_odd(c: char) -> bool {
         || u32::from(c) & 0xfffe == 0xfffe
 }
 
-/// Returns true for what can only be text: ASCII, punctuation, and letters of few scripts.
+/// Returns true for characters that can only be a text: some ASCII, punctuation, and letters of few
+/// scripts.
 fn is_text(characters: impl Iterator<Item = char>) -> bool {
     let (mut all, mut ascii, mut unknown) = (0, 0, 0);
-    // Han and Hangul are counted by themselves: they fill many pages of 256 characters, and few
-    // texts have both.
+    // Han and Hangul are counted separately: each fills many pages of 256 characters, and few texts
+    // have both.
     let (mut han, mut hangul) = (0_usize, 0_usize);
     let mut pages = [0_usize; 256];
     for c in characters {
@@ -132,7 +133,7 @@ fn is_text(characters: impl Iterator<Item = char>) -> bool {
             0 | 0x20..=0x2b | 0x30 | 0xfe | 0xff | 0x1f0..=0x1fa => {}
             0x31 | 0x4e..=0x9f => han += 1,
             0xac..=0xd7 => hangul += 1,
-            // Rare characters, as random numbers often make them.
+            // Rare characters, which random numbers often are.
             0x34..=0x4d => unknown += 1,
             _ if !c.is_alphanumeric() && page > 0x1f => unknown += 1,
             _ => pages[page.min(255) as usize] += 1,

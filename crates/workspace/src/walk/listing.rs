@@ -1,4 +1,4 @@
-//! Listing one directory, with the reasons why entries are ignored.
+//! Lists one directory, and says which entries are ignored.
 
 use super::{ENTRY_BYTES, Entries, MAX_ENTRIES_BYTES, slashed, type_of};
 use crate::git_config::UsersRules;
@@ -23,16 +23,18 @@ pub struct DirectoryEntry {
     pub is_dir: bool,
     /// True for a link.
     pub is_link: bool,
-    /// Why it is ignored; `None` if it is not.
+    /// The kind of ignore file that excludes it; `None` if it is not ignored.
     pub ignored: Option<IgnoreSource>,
 }
 
 impl Workspace {
-    /// Lists a directory, in no order. Git's own directory is left out if git's rules count.
+    /// Lists a directory, in no order. `.git` is left out if `respect` has git's rules.
     ///
     /// # Errors
     ///
-    /// As [`Workspace::open_dir`]. Returns `permission_denied` if a `.geminiignore` can't be read.
+    /// Returns the errors of [`Workspace::open_dir`], `ls_execution_error` for more than
+    /// [`MAX_ENTRIES_BYTES`], and `permission_denied` if a `.geminiignore` that applies there can't
+    /// be read.
     pub fn list_dir(
         &self,
         place: &WorkspacePath,

@@ -1,12 +1,13 @@
-//! Changes of several files: all of them or none.
+//! Changes several files: all of them or none.
 //!
-//! Each new file is prepared beside its place, with the access that it is to have, and flushed. Then an intent is
-//! written into the journal's directory, from which on the change counts as made: each new file is exchanged for the
-//! old one, which gets the temporary name, and at the end the old files go into the journal. If a file was changed
-//! by somebody else meanwhile, all steps are taken back.
+//! Each new file is written under a temporary name beside its place, with its final access rights,
+//! and flushed. Then an intent is written into the journal's directory; from then on the change
+//! counts as made. Each new file is exchanged for the old one, which gets the temporary name, and
+//! at the end the old files go into the journal. If another program has changed a file meanwhile,
+//! all steps are taken back.
 //!
-//! Where each step has got to is seen from the files themselves, by their stamps, so the same code completes the
-//! change of a process that was killed ([`Workspace::finish_interrupted`]).
+//! The files' stamps show which steps were made, so the same code completes the change of a process
+//! that was killed ([`Workspace::finish_interrupted`]).
 
 use super::{Target, access, in_place, lost_race, within};
 use crate::journal::{ChangeOrigin, ContentStamp, Intent, IntentRecord, PendingChange, StepRecord};
@@ -25,7 +26,7 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// The most files of one change: two handles are open for each.
+/// The most files of one change. Up to two file descriptors are open for each.
 pub const MAX_CHANGED_FILES: usize = 256;
 
 /// The new content of a file.
@@ -33,25 +34,24 @@ pub const MAX_CHANGED_FILES: usize = 256;
 pub struct NewContent {
     /// The whole content.
     pub bytes: Vec<u8>,
-    /// The index, among the files of the change, of the file whose owner, mode and attributes the new one gets; `None`
-    /// for those of the file that it replaces.
+    /// The index, among the files of the change, of the file whose owner, mode and attributes the
+    /// new one gets; `None` for those of the file that it replaces.
     pub access_of: Option<usize>,
-    /// Whether the file is executable; `None` if that is as before.
+    /// Whether the file is executable; `None` if that does not change.
     pub is_executable: Option<bool>,
 }
 
 /// One file of a change of several files.
 #[derive(Debug)]
 pub struct ChangedFile {
-    /// The path, as the caller named it.
+    /// The place that the caller named.
     pub place: WorkspacePath,
-    /// The present file, locked; it has no file if one is created.
+    /// The locked target; its `current` is `None` if the file is created.
     pub target: Target,
     /// The new content; `None` if the file is removed.
     pub new: Option<NewContent>,
 }
 
-/// A change of several files while it is made.
 struct ChangeSet<'w> {
     workspace: &'w Workspace,
     intent: Intent,
@@ -59,12 +59,14 @@ struct ChangeSet<'w> {
 }
 
 impl Workspace {
-    /// Changes several files at once. Returns why the change can't be undone, as the end of a sentence; `None` if it
-    /// can, or if nothing is recorded. `line` describes the change in the history.
+    /// Changes several files at once. Returns why the change can't be undone, as the end of a
+    /// sentence; `None` if it can, or if nothing is recorded. `line` describes the change in the
+    /// history.
     ///
     /// # Errors
     ///
-    /// Returns the first reason for which a file can't be changed; all files are as before then.
+    /// Returns the first reason why a file can't be changed. All files are as before then, apart
+    /// from those that the error names.
     pub fn change_files(
         &self,
         files: &[ChangedFile],
@@ -120,9 +122,9 @@ impl Workspace {
         }
     }
 
-    /// Completes changes of several files whose processes were killed, or takes them back if one of the files was
-    /// changed since. Leaves changes alone that have files outside of this workspace. Returns what was done, each in a
-    /// sentence.
+    /// Completes the changes of several files whose processes were killed, or takes them back if
+    /// one of the files was changed since. A change with a file outside of this workspace is left
+    /// alone. Returns for each change a sentence on what was done.
     pub fn finish_interrupted(&self) -> Vec<String> {
         let Some(home) = self.home() else {
             return Vec::new();
@@ -179,11 +181,12 @@ impl Workspace {
     }
 }
 
-/// The path of a file that can't be changed, and why: a clause.
+/// The path of a file that can't be changed, and the reason as the end of a sentence.
 type Obstacle = (PathBuf, String);
 
 impl ChangeSet<'_> {
-    /// Writes all new files under temporary names, and the intent. The present files stay as they are.
+    /// Writes all new files under temporary names, and the intent. The present files stay as they
+    /// are. Returns why the change can't be undone, or `None`.
     fn prepare(
         &mut self,
         files: &[ChangedFile],
@@ -243,7 +246,8 @@ impl ChangeSet<'_> {
     ///
     /// # Errors
     ///
-    /// Returns the first file that can't be changed, and why. The files before it have been changed then.
+    /// Returns the first file that can't be changed, and why. The files before it in the list have
+    /// been changed then.
     fn complete(&self) -> Result<Option<String>, Obstacle> {
         for step in &self.record.steps {
             self.forward(step)
@@ -276,7 +280,8 @@ impl ChangeSet<'_> {
         Ok(not_written)
     }
 
-    /// Takes back all steps that were made, and returns the error to report.
+    /// Takes back all steps that were made, and returns the error to report. `path` could not be
+    /// changed because of `why`.
     fn take_back(&self, path: &Path, why: &str) -> ToolError {
         let stuck: Vec<&StepRecord> = self
             .record
@@ -306,7 +311,7 @@ impl ChangeSet<'_> {
         )
     }
 
-    /// Removes the files with temporary names, the copies in the journal and the intent.
+    /// Removes the files with temporary names, the copies in the journal, and the intent.
     fn discard(&self) {
         for step in &self.record.steps {
             if let Some((dir, name)) = self.spot(&step.temporary_path()) {
@@ -318,7 +323,6 @@ impl ChangeSet<'_> {
         self.intent.end();
     }
 
-    /// Remembers that the caller knows what it has written.
     fn remember(&self, files: &[ChangedFile]) {
         for (step, file) in self.record.steps.iter().zip(files) {
             let (path, seen) = (step.entry.path(), &self.workspace.seen);
@@ -326,8 +330,8 @@ impl ChangeSet<'_> {
                 .workspace
                 .beneath(&path)
                 .and_then(|place| self.workspace.open_file(&place).ok());
-            // If the file is not the one that was written, somebody else has changed it since, which the caller does
-            // not know.
+            // If this is not the file that was written, somebody else has changed it since, and the
+            // caller does not know that.
             let written =
                 written.filter(|file| Some(ContentStamp::from(&file.stat)) == step.stamps()[1]);
             match written {
@@ -369,7 +373,8 @@ impl ChangeSet<'_> {
                 exchange(temporary_dir.as_fd(), &temporary, dir.as_fd(), &name).map_err(fail)
             }
         }?;
-        // Another program may have replaced the file just before the exchange. Then it is put back.
+        // Another program may have replaced the file just before the exchange. Then its file is put
+        // back.
         if before.is_some() && stamp_at(&temporary_dir, &temporary) != before {
             let _ = match after {
                 Some(_) => exchange(temporary_dir.as_fd(), &temporary, dir.as_fd(), &name),
@@ -419,14 +424,15 @@ impl ChangeSet<'_> {
         entry.ok_or_else(|| "is outside of the project now".to_owned())
     }
 
-    /// Opens the directory of a path, and returns it with the last component of the path; `None` if there is none.
+    /// Opens the directory of a path, and returns it with the last component of the path; `None` if
+    /// the directory can't be opened.
     fn spot(&self, path: &Path) -> Option<(OwnedFd, String)> {
         let place = self.workspace.beneath(path)?;
         let dir = self.workspace.open_parent(&place).ok()?;
         Some((dir, place.name().to_str()?.to_owned()))
     }
 
-    /// Waits until the new names are on the disk, because the intent is removed next.
+    /// Flushes the new names to the disk, because the intent is removed next.
     fn flush(&self) {
         let dirs = self
             .record
@@ -434,13 +440,13 @@ impl ChangeSet<'_> {
             .iter()
             .filter_map(|step| Some(step.entry.path().parent()?.to_owned()));
         for dir in dirs.collect::<BTreeSet<_>>() {
-            // If this fails, only a loss of power at this moment could leave the change incomplete.
+            // If this fails, only a loss of power at this moment can leave the change incomplete.
             let _ = files::flush_names(&dir);
         }
     }
 }
 
-/// Renames a file, and fails if the new name exists.
+/// Renames a file; fails if the new name exists.
 fn rename_new(
     from: BorrowedFd<'_>,
     name: impl Arg,
@@ -466,7 +472,8 @@ fn stamp_at(dir: impl AsFd, name: impl Arg) -> Option<ContentStamp> {
 }
 
 impl NewContent {
-    /// Writes the content to a temporary name in the directory of the file, with the access that the file is to have.
+    /// Writes the content under a temporary name in the file's directory, with the file's final
+    /// access rights.
     fn write(
         &self,
         files: &[ChangedFile],

@@ -1,4 +1,4 @@
-//! Recording what a command has changed.
+//! Records what a command has changed.
 
 use super::{ChangeCounts, CommandChanges, OriginalState};
 use crate::journal::entry::{FileState, JournalEntry, OldContent};
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 const MAX_COMPARED_BYTES: u64 = 256 * 1024;
 
 impl CommandChanges {
-    /// Records what the command has changed since the last call, and returns how much that was.
+    /// Records what the command has changed since the last call, and returns how many that were.
     pub fn record(&mut self) -> ChangeCounts {
         let mut counts = ChangeCounts {
             changed: self.missed,
@@ -37,7 +37,7 @@ impl CommandChanges {
                     entries.push((path, before, after));
                 }
                 Ok(_) => self.discard(&before),
-                // Such as a path below a directory that the command has closed.
+                // The path can't be read, perhaps because the command has locked its directory.
                 Err(_) => {
                     self.discard(&before);
                     counts.changed += 1;
@@ -53,8 +53,7 @@ impl CommandChanges {
         counts
     }
 
-    /// Gives a path its own hard link to the copy that was made under another name of the same
-    /// file.
+    /// Gives a path its own hard link to the copy that was made under another name of the file.
     fn share_copy(&self, before: &mut OriginalState) {
         let state = before.state.as_ref().filter(|_| before.is_untouched());
         if let Some(state) = state
@@ -84,12 +83,11 @@ impl CommandChanges {
             }
             _ => false,
         };
-        // Whether a rule for directories ignores the path is known only now that it is a directory.
+        // An ignore rule for directories applies only now that the path is a directory.
         let is_ignored = before.state.is_none()
             && after.is_some_and(FileState::is_directory)
             && self.scope.find(path, true).is_none();
-        // Objects that a command adds to a git repository are not taken back, since the repository
-        // may refer to them.
+        // Objects that a command adds to a git repository stay, since the repository may need them.
         let is_object = before.state.is_none() && is_git_object(path);
         !is_same && !is_ignored && !is_object
     }
@@ -145,8 +143,8 @@ impl CommandChanges {
             });
         }
         if let Some(first) = entries.first_mut() {
-            // Paths that were as before already have no entry here, so the first one says that they
-            // are undone, too.
+            // Changed paths that already were as before get no entry, so the first entry also says
+            // that their changes are undone.
             let others = undo.undoes.into_values().flatten();
             first.undoes.splice(0..0, others);
         }
@@ -160,7 +158,7 @@ impl CommandChanges {
 
 fn make_private(dir: &OwnedFd, id: &str) {
     let stat = statat(dir, id, AtFlags::SYMLINK_NOFOLLOW);
-    // If the file has another name, its mode is still in use.
+    // If the file has a further name outside of the journal, that name needs its mode.
     if stat.is_ok_and(|stat| i128::from(stat.st_nlink) == 1) {
         let mode = Mode::from_raw_mode(0o600);
         let _ = chmodat(dir, id, mode, AtFlags::empty());

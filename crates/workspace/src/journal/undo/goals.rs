@@ -1,4 +1,4 @@
-//! Determines what an undo is to achieve: what is at each path now, and what was there before.
+//! Determines what an undo is to achieve: the state of each path now and before the changes.
 
 use super::FileOutcome;
 use super::plan::Goal;
@@ -18,8 +18,8 @@ impl Whole<'_, '_> {
         self.run.undo.workspace
     }
 
-    /// Determines what has to be at a path after the undo. Entries that have not led to its present
-    /// state are refused.
+    /// Determines the state that a path is to have after the undo. Entries that have not led to its
+    /// present state are refused.
     pub(super) fn set_goal(&mut self, path: &Path) -> Result<(), String> {
         let run = self.run;
         let chosen = &self.by_path[path];
@@ -90,8 +90,8 @@ impl Whole<'_, '_> {
                 .as_ref()
                 .zip(then.as_ref())
                 .is_some_and(|(now, then)| now.kind == then.kind);
-        // A change by a file tool does not bring back set-user-ID, set-group-ID and sticky bits:
-        // only the user should grant these.
+        // Undoing a file tool's change does not bring back set-user-ID, set-group-ID and sticky
+        // bits: only the user should grant these.
         let bits = if oldest.command.is_some() {
             0o7777
         } else {
@@ -104,8 +104,8 @@ impl Whole<'_, '_> {
             .and_then(|then| self.source(index, then));
         let has_content = then.as_ref().zip(now.as_ref()).is_some_and(|(then, now)| {
             let is_original = run.original(then.stamp) == run.original(now.stamp);
-            // A file with other names may have the same content by chance, and is not to be changed
-            // then.
+            // A file with further names may have the same content by chance. It must not count as
+            // the former file, whose names and mode the undo changes.
             let is_equal = now.links.is_none() && run.is_same(Some(then), Some(now));
             then.is_file() && now.is_file() && (is_original || is_equal)
         });
@@ -149,8 +149,8 @@ impl Whole<'_, '_> {
         })
     }
 
-    /// Adds the removal of directories that were created for files which the undo removes, if they
-    /// are empty then.
+    /// Adds goals to remove the directories that were created for files which the undo removes, if
+    /// they are empty after that.
     pub(super) fn take_back_directories(&mut self) {
         let made = |(path, goal): (&PathBuf, &Goal)| {
             let made = self.run.entry(goal.oldest).made;
@@ -178,8 +178,8 @@ impl Whole<'_, '_> {
         }
     }
 
-    /// Looks at the directories above the paths, and whether directories that are to be removed
-    /// have other files in them.
+    /// Notes the states of the directories above the paths, and which of the directories to be
+    /// removed hold files that the undo does not know.
     pub(super) fn look_around(&mut self) {
         let (mut others, mut shared) = (BTreeMap::new(), HashSet::new());
         for (path, goal) in &self.goals.by_path {

@@ -1,11 +1,11 @@
-//! A model of the files that an undo changes. All steps are tried on it before the first one is taken on the disk.
+//! A model of the files that an undo changes. All steps are tried on it before the first is made.
 
 use super::plan::{Goal, Goals, Step};
 use crate::journal::entry::{FileState, NodeKind};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-/// Device and inode of a file. Files that the undo creates have the device `u64::MAX` here.
+/// Device and inode of a file. Files that the undo creates have the device `u64::MAX` in the model.
 type FileKey = (u64, u64);
 
 #[derive(Debug, Clone, PartialEq)]
@@ -20,7 +20,7 @@ enum Node {
 struct File {
     mode: u32,
     names: u64,
-    /// True if the undo writes an old content to it.
+    /// True if the undo writes old content to it.
     is_written: bool,
 }
 
@@ -68,8 +68,9 @@ impl Model {
         self.nodes.insert(path.to_owned(), node);
     }
 
-    /// Takes the steps on the model and compares the result with the goals. Returns the files whose present content
-    /// will be lost unless it is kept, each with true if the file is overwritten rather than removed.
+    /// Makes the steps on the model and compares the result with the goals. Returns the paths of
+    /// the files whose present content will be lost unless it is kept, each with true if the file
+    /// is overwritten rather than removed.
     ///
     /// # Errors
     ///
@@ -106,8 +107,8 @@ impl Model {
         Ok(files.filter_map(loses).collect())
     }
 
-    /// Returns true if the model has at a path what is wanted. Two names must belong to one file if they did before,
-    /// and to two files if they did not.
+    /// Returns true if a path in the model is as its goal says. Two names must belong to one file
+    /// if they did before the changes, and to two files if they did not.
     fn reaches(&self, path: &Path, goal: &Goal, owners: &mut HashMap<FileKey, usize>) -> bool {
         let (Some(node), Some(then)) = (self.nodes.get(path), &goal.then) else {
             return goal.then.is_none() && !self.nodes.contains_key(path);
@@ -156,7 +157,7 @@ impl Model {
 
     fn has_children(&self, path: &Path) -> bool {
         let mut below = self.nodes.range(path.to_owned()..).skip(1);
-        // Names such as `a-b` come between `a` and `a/b`, unless paths are compared by components as here.
+        // As paths compare by components, no name such as `a-b` comes between `a` and `a/b`.
         self.shared.contains(path) || below.next().is_some_and(|(next, _)| next.starts_with(path))
     }
 

@@ -1,9 +1,10 @@
 //! Plans an undo: the steps that turn the present files into the former ones.
 //!
-//! Files are planned by identity, not by name. All names that a file had form a class. If the file
-//! still exists somewhere, its names are restored as links, so that it keeps its time and its other
-//! names. Otherwise it is created from the journal. The order is: make directories writable, remove
-//! what has to go from the deepest on, create what was there from the top on, and set modes last.
+//! Files are planned by identity (device and inode), not by name. All names that a file had before
+//! the changes form a class. If the file still exists somewhere, its names are restored as hard
+//! links, so that it keeps its mtime and its other names. Otherwise it is created from the journal.
+//! The order is: make directories writable, remove what has to go from the deepest on, create what
+//! was there from the top on, and set modes last.
 
 use crate::journal::entry::{ContentStamp, FileState, NodeKind};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -17,16 +18,16 @@ pub(super) struct Goal {
     pub(super) then: Option<FileState>,
     pub(super) mode: u32,
     pub(super) is_mode_changed: bool,
-    /// True if the file has the former content already.
+    /// True if the path has the former content already.
     pub(super) has_content: bool,
-    /// The index of the entry whose kept content is the former one; `None` if the journal has none.
+    /// The index of the entry that keeps the former content in the journal; `None` if none does.
     pub(super) source: Option<usize>,
-    /// All states of the former file that the entries to undo have recorded.
+    /// All states that the entries to be undone have recorded of the former file.
     pub(super) passed: Vec<FileState>,
     pub(super) oldest: usize,
-    /// The number of the class, which all former names of one file have.
+    /// The number of the path's class: all former names of one file have the same one.
     pub(super) class: usize,
-    /// True for a directory that stays without an error if it is not empty.
+    /// True for a directory that may stay if it is not empty.
     pub(super) is_optional: bool,
 }
 
@@ -56,8 +57,7 @@ pub(super) struct Goals {
 
 #[derive(Debug)]
 pub(super) enum Step {
-    /// Gives a file a temporary second name, so that its content survives when its other names are
-    /// removed.
+    /// Gives a file a temporary second name, so that it survives while its other names are removed.
     Aside(PathBuf),
     Remove(PathBuf),
     Directory(PathBuf),
@@ -70,7 +70,7 @@ pub(super) enum Step {
         path: PathBuf,
         source: usize,
     },
-    /// Writes into the file itself, which has other names whose content must change with it.
+    /// Writes into the file itself, whose other names must change with it.
     Rewrite {
         path: PathBuf,
         source: usize,
@@ -103,7 +103,7 @@ impl Step {
     }
 }
 
-/// A path at which the undo is not possible, and why, as the end of a sentence about it.
+/// A path at which the undo is not possible, and the reason as the end of a sentence about it.
 pub(super) type Obstacle = (PathBuf, String);
 
 /// The former names of one file.
@@ -123,11 +123,10 @@ struct Planner {
     staying: HashSet<PathBuf>,
 }
 
-/// What the plan needs to know about files on the disk.
+/// The questions about files on the disk that the plan asks.
 pub(super) trait Files {
     fn original(&self, stamp: ContentStamp) -> ContentStamp;
-    /// Finds a name of a file by device and inode, or of a file that an earlier undo has created in
-    /// its place.
+    /// Finds a name of a file by device and inode, or of the file that an undo has created for it.
     fn find_name(&self, file: (u64, u64)) -> Option<(PathBuf, FileState)>;
 }
 
@@ -166,7 +165,7 @@ impl Present {
             let Some(now) = goal.now.as_ref().filter(|now| now.is_file()) else {
                 continue;
             };
-            // An undo may have created a file anew, which then stands for the original one, too.
+            // An undo may have created the file again, which then also stands for the original one.
             let original = files.original(now.stamp).file();
             for file in HashSet::from([now.stamp.file(), original]) {
                 let of_file: &mut Vec<_> = names.entry(file).or_default();
@@ -268,7 +267,7 @@ fn classes(goals: &mut Goals) -> Vec<Class> {
         // The path that was changed first has the content that all names of the file had.
         class.paths.sort_by_key(|path| goals.by_path[path].oldest);
     }
-    // Classes whose file still has its content come first, so that no other class takes this file.
+    // Classes whose file still has its content come first, so that no other class takes the file.
     classes.sort_by_key(|class| {
         !class
             .paths
@@ -333,7 +332,7 @@ impl Planner {
                 None => self.lack(goals, class),
             }
         }
-        // For a path that the file has lost, the entry tells which mode the command left it with.
+        // If the file has lost this path, the entries tell which mode it had at that time.
         let is_changed = |path| {
             let goal: &Goal = &goals.by_path[path];
             let is_there = goal
@@ -381,16 +380,14 @@ impl Planner {
         if sets_mode { mode } else { now.mode }
     }
 
-    /// Plans a class whose file does not exist any more, and returns the mode that the new file
-    /// gets.
+    /// Plans a class whose file does not exist any more. Returns the mode of the new file.
     fn plan_new(&mut self, goals: &Goals, class: &Class) -> u32 {
         let mode = goals.by_path[&class.paths[0]].mode;
         let Some(source) = class.source(goals) else {
             self.lack(goals, class);
             return mode;
         };
-        // A path that has another file now gets the content first, and the other names become links
-        // to it.
+        // A path that has another file now gets the content; the other names are linked to it.
         let is_file = |path: &&PathBuf| {
             let now = goals.by_path[*path].now.as_ref();
             now.is_some_and(FileState::is_file)
@@ -453,8 +450,8 @@ impl Planner {
         }
     }
 
-    /// Orders the steps. Checks that directories are empty when they are removed, and exist when
-    /// they are needed.
+    /// Puts the steps in order. Checks that directories are empty when they are removed, and exist
+    /// when something is created in them.
     fn finish(mut self, goals: &mut Goals) -> Result<Vec<Step>, Vec<Obstacle>> {
         let remaining = self.staying.iter().chain(self.makes.keys());
         let mut needed: HashSet<PathBuf> = remaining

@@ -1,6 +1,6 @@
-//! Takes the steps of a plan, and compares the result with the goals.
+//! Makes the steps of a plan, and compares the result with the goals.
 //!
-//! No link is followed on the way to a path: a command could have redirected it.
+//! No link on the way to a path is followed, because a command could have put it there.
 
 use super::plan::{Goal, Obstacle, Step};
 use super::whole::{Whole, look, open, place_of};
@@ -38,7 +38,7 @@ impl Whole<'_, '_> {
             }
         }
         for (root, name) in &aside {
-            // After a failed step, the temporary name may be the only one that a file has left.
+            // After a failed step, the temporary name may be the only name that a file has left.
             if result.is_ok() {
                 let _ = unlinkat(root, name.as_str(), AtFlags::empty());
             }

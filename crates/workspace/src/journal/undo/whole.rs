@@ -1,8 +1,8 @@
 //! Undoes what commands have changed, completely or not at all.
 //!
-//! The goals say what is there and what was. The plan is tried on a model, everything that it will
-//! remove is kept in the journal before the first step, and finally the tree is compared with the
-//! goals. No link is followed on the way to a path.
+//! The goals say how each path is and how it was. The plan that leads there is tried on a model,
+//! everything that it will remove is kept in the journal before the first step, and finally the
+//! files are compared with the goals. No link on the way to a path is followed.
 
 use super::model::Model;
 use super::plan::{Files, Goals, Obstacle, SHARED, Step, plan};
@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-/// How many directory entries are read at most to find another name of a file.
+/// Maximum number of directory entries that are read to find another name of a file.
 const MAX_SEARCHED_NAMES: usize = 1_000_000;
 
 pub(super) struct Whole<'r, 'a> {
@@ -149,15 +149,15 @@ impl Whole<'_, '_> {
         }
     }
 
-    /// Reports the obstacles instead of what was undone.
+    /// Replaces the outcomes by the obstacles, since nothing is undone.
     pub(super) fn refuse(&mut self) {
         for outcome in self.outcomes.values_mut() {
             (outcome.is_done, outcome.diff) = (false, String::new());
             outcome.undone.clear();
         }
         for (path, reason) in std::mem::take(&mut self.obstacles) {
-            // An obstacle may be at a path that has no entry, such as a directory that was created for a file. It is
-            // reported for the nearest chosen path below it.
+            // An obstacle may be at a path without an entry, such as a directory that was created
+            // for a file. It is reported for a chosen path below it.
             let is_chosen = self.by_path.contains_key(&path);
             let mut below = self
                 .by_path
@@ -250,7 +250,7 @@ impl Whole<'_, '_> {
                 .collect());
         };
         for (path, is_written) in lost {
-            // A hard link in the journal would be overwritten together with the file, so the content is copied.
+            // Overwriting the file would change a hard link in the journal too, so it is copied.
             let access = if *is_written {
                 Access::Content
             } else {
@@ -261,12 +261,12 @@ impl Whole<'_, '_> {
         for step in steps {
             let access = match step {
                 Step::Mode(..) => Access::Mode,
-                // The content may be written to, so it is copied.
+                // The step may overwrite the content, so it is copied.
                 _ => Access::Content,
             };
             changes.touch(step.path(), access);
         }
-        // Records these, too, since a file may get its content or mode back through another of its names.
+        // All paths count: a file may get its content or mode back under another of its names.
         for path in self.goals.by_path.keys() {
             changes.touch(path, Access::Mode);
         }
