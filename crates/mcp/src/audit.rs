@@ -6,22 +6,22 @@ use gemini_tools_core::tool::Cancellation;
 use gemini_tools_settings::settings::Settings;
 use std::path::Path;
 
-/// Which servers a lint may start to ask for their declarations. Starting one runs a program or
-/// sends a request, so it is not done unasked.
+/// Which servers a lint may ask for their declarations. That starts a program or sends a request,
+/// so it needs the user's consent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServersToAsk {
     /// No server is asked; only cached declarations are checked.
     None,
     /// Servers without current declarations in the cache are asked.
     Unknown,
-    /// All servers are asked, and their declarations are accepted.
+    /// All servers are asked, and changed declarations of pinned tools are accepted.
     All,
 }
 
 /// The result of checking servers.
 #[derive(Debug, Default)]
 pub struct ServerFindings {
-    /// The findings.
+    /// The faults that were found.
     pub findings: Vec<Diagnostic>,
     /// The number of servers that were checked.
     pub servers: usize,
@@ -29,8 +29,8 @@ pub struct ServerFindings {
     pub tools: Vec<(String, String)>,
 }
 
-/// Checks the MCP servers of the project in `root`. `asks` says which of them may be started for
-/// it; `home` is the user's home directory.
+/// Checks the MCP servers of the project in `root`. `asks` says which of them are asked for their
+/// declarations; `home` is the user's home directory.
 pub fn lint_servers(
     settings: &Settings,
     home: Option<&Path>,
@@ -60,7 +60,7 @@ impl Mcp {
             let failure = failures.iter().find(|(failed, _)| *failed == at);
             self.lint_server(at, failure.map(|(_, reason)| reason.as_str()), &mut found);
         }
-        // Notes about changes arise only for servers that were asked just now.
+        // Now there are only notes about changed declarations of the servers that were asked here.
         let change = |note: String| Diagnostic::warning("changed", "", "", note);
         found
             .findings

@@ -1,5 +1,5 @@
 //! Caches what each server declares, so that a discovery need not start it: one JSON file per
-//! server and configuration, in the user's cache directory.
+//! server and its settings, in the user's cache directory.
 
 use super::declare::DeclaredTool;
 use gemini_tools_core::diagnostic::{Diagnostic, Severity};
@@ -46,7 +46,7 @@ impl Declarations {
         }
     }
 
-    /// Returns the findings that exclude a tool; the others are only warnings.
+    /// Returns the findings that exclude a tool; the other findings are warnings.
     pub(super) fn errors(&self) -> impl Iterator<Item = &Diagnostic> {
         let findings = self.findings.iter();
         findings.filter(|finding| finding.severity == Severity::Error)
@@ -57,8 +57,8 @@ impl Declarations {
     }
 }
 
-/// Returns the time stamps of the program and of the script that it interprets, as text. A new
-/// version of either may declare other tools.
+/// Returns, as text, the time stamps of the program and of the scripts among its arguments. A new
+/// version of one of them may declare other tools.
 fn files(connect: &Connect) -> String {
     let Some(command) = &connect.command else {
         return String::new();
@@ -86,8 +86,8 @@ fn files(connect: &Connect) -> String {
     looks.collect::<Vec<_>>().join(" ")
 }
 
-/// Returns true if an argument is a script for an interpreter. Other arguments are not stamped:
-/// they may be data, such as a database, which changes with every call.
+/// Returns true if an argument is a script for an interpreter. Other files are not stamped: they
+/// may be data, such as a database, which changes with every call.
 fn is_script(argument: &str) -> bool {
     const ENDINGS: [&str; 11] = [
         "cjs", "jar", "js", "lua", "mjs", "php", "pl", "py", "rb", "sh", "ts",
@@ -110,7 +110,7 @@ pub(super) fn path(home: Option<&Path>, server: &str, connect: &Connect) -> Opti
     Some(base.join("gemini-tools/mcp").join(name))
 }
 
-/// Reads a cache file. Returns `None` if it is missing, malformed or of another version.
+/// Reads a cache file. Returns `None` if it is missing, malformed or of another format version.
 pub(super) fn read(path: &Path) -> Option<Declarations> {
     let text = FileOwner::Users.beginning(path, MAX_BYTES).ok()??;
     let declarations = serde_json::from_slice::<Declarations>(&text).ok()?;

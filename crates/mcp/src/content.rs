@@ -1,4 +1,4 @@
-//! Converts the result of an MCP call to the form of our tools.
+//! Converts the result of an MCP call to a [`ToolResult`].
 
 use gemini_tools_core::message::Part;
 use gemini_tools_core::tool::{ErrorKind, LlmContent, PartOrText, ResultError, ToolResult};

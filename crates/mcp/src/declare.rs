@@ -1,4 +1,4 @@
-//! Converts a server's tool declarations to those that the model is given, and decides which are
+//! Converts the tool declarations of a server to those that a model gets, and decides which are
 //! left out. Schemas and descriptions are checked as those of any tool are
 //! ([`gemini_tools_core::declarations`]).
 
@@ -15,11 +15,12 @@ use std::collections::BTreeMap;
 pub(super) struct DeclaredTool {
     pub(super) original: String,
     pub(super) name: String,
-    /// A hash of what a model or a person relies on in the declaration. If it changes, a pinned
-    /// tool must be accepted again.
+    /// A hash of the declaration without metadata that nobody sees. If it changes, a pinned tool
+    /// must be accepted again.
     pub(super) hash: String,
     pub(super) annotations: Option<Map<String, Value>>,
-    /// Why the tool is withheld from the model, if it is: its declaration is not the accepted one.
+    /// The reason why the tool is withheld from the model, because its declaration is not the
+    /// accepted one; `None` if it is not withheld.
     pub(super) held: Option<String>,
     /// The declaration as compact JSON, without the closing brace, so that the caller can append
     /// fields; empty if the tool is withheld.
@@ -103,7 +104,7 @@ fn declare_one(server: &str, tool: &Value) -> Result<(DeclaredTool, Vec<Diagnost
 }
 
 /// Returns the declaration without fields that neither the model nor a person sees, so that a
-/// change of them is not taken for a new declaration.
+/// change of those is not taken for a new declaration.
 fn without_metadata(tool: &Value) -> Value {
     let mut tool = tool.clone();
     if let Some(map) = tool.as_object_mut() {

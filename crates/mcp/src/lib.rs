@@ -1,11 +1,11 @@
 //! Tools of MCP servers.
 //!
-//! Connections are opened by another executable, `serve_tools --connect` (`gemini-tools-mcp-sdk`),
-//! which alone links the official SDK, so that `call_tool` and `get_tools` start fast. This crate
-//! finds the servers in the settings, caches what they declare (`cache`), and talks to that
-//! executable over pipes ([`gemini_tools_process::network`]).
+//! Another executable, `serve_tools --connect` (`gemini-tools-mcp-sdk`), opens the connections and
+//! alone links the official SDK, so that `call_tool` and `get_tools` start fast. This crate finds
+//! the servers in the settings, caches what they declare (`cache`), and talks to that executable
+//! over pipes ([`gemini_tools_process::network`]).
 //!
-//! Whether a call may run is decided by the policy. Serving our own tools over MCP is in
+//! The policy decides whether a call may run. Serving the built-in tools over MCP is in
 //! `gemini-tools-mcp-sdk`.
 //!
 //! # Example

@@ -1,13 +1,15 @@
-//! Many tools: instead of all declarations, a model gets one tool that searches them and one that calls what it found.
+//! Too many tools: instead of all declarations, a model gets one tool that searches them and one
+//! that calls a tool that was found.
 //!
-//! Declarations are part of every request. Those of two hundred tools cost tens of thousands of tokens, and a model
-//! chooses among them worse than among few.
+//! Declarations are part of every request to a model. Those of two hundred tools cost tens of
+//! thousands of tokens, and a model chooses among them worse than among few.
 //!
-//! The search ranks by BM25 over fields (Robertson and Zaragoza, "The Probabilistic Relevance Framework", 3.6): a word in a
-//! name says more than one in the description of a parameter. The crates for BM25 rank plain texts, which finds the
-//! right one of BFCL's functions among the first five in 83 of 100 questions, and this in 88; `evals/many-tools`
-//! measures it. A query is ranked against all declarations at once: an index of a thousand would have to be kept
-//! current, and takes as long to read as they do.
+//! The search ranks by BM25 over fields (Robertson and Zaragoza, "The Probabilistic Relevance
+//! Framework", 3.6): a word in a tool's name counts more than one in the description of a
+//! parameter. The existing crates for BM25 rank plain texts: with them the right one of BFCL's
+//! functions is among the first five for 83 of 100 questions, with this code for 88 (measured by
+//! `evals/many-tools`). There is no index: one of a thousand declarations would have to be kept
+//! current, and takes as long to read as the declarations.
 
 use super::session::McpDeclaration;
 use gemini_tools_core::tool::{
@@ -19,41 +21,41 @@ use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
-/// The name of the tool that searches the tools of servers.
+/// The name of the tool that searches the tools of MCP servers.
 pub const SEARCH: &str = "search_mcp_tools";
 
-/// The name of the tool that calls a tool of a server.
+/// The name of the tool that calls a tool of an MCP server.
 pub const CALL: &str = "call_mcp_tool";
 
-/// Maximum number of tools that a search describes.
+/// Maximum number of tools whose declarations a search returns.
 const DESCRIBED: usize = 5;
 
-/// Maximum number of further tools that a search names.
+/// Maximum number of further tools whose names a search returns.
 const NAMED: usize = 10;
 
-/// Maximum number of servers that the declaration of the search names.
+/// Maximum number of servers that the declaration of the search tool names.
 const NAMED_SERVERS: usize = 20;
 
-/// The parts of a declaration.
+/// Indices of the parts of a declaration in arrays such as [`WEIGHTS`].
 const NAME: usize = 0;
 const DESCRIPTION: usize = 1;
 const PARAMETER: usize = 2;
 const PARAMETER_DESCRIPTION: usize = 3;
 const CHOICE: usize = 4;
 
-/// How much a word in each part counts.
+/// How much a word in each part of a declaration counts.
 const WEIGHTS: [f64; 5] = [3.0, 1.0, 1.0, 0.5, 2.0];
 
-/// How much the length of a part lowers the weight of its words: 0 for not at all, 1 for in proportion.
+/// How much the length of a part lowers its words' weight: from 0, not at all, to 1, in proportion.
 const LENGTH: f64 = 0.5;
 
-/// Words that say nothing of what a tool does.
+/// Words that don't tell what a tool does, and are not searched.
 const STOP_WORDS: &str = "a all am an and any are as at be been but by can could did do does for from had has have how i if in is it its \
     me my need not of on or our please so some tell than that the their them then there these they this to use want was we \
     were what when where which who will with would you your";
 
-/// Returns what a model is told of in place of these tools if there are more of servers than `limit`: the search, the
-/// call, and those that are of no server.
+/// Returns the declarations for a model. If more than `limit` of `tools` are of MCP servers, the
+/// search tool and the call tool stand for those.
 pub fn offered(tools: Vec<McpDeclaration>, limit: usize) -> Vec<McpDeclaration> {
     let mut servers: BTreeMap<&str, usize> = BTreeMap::new();
     for (server, _) in tools.iter().filter_map(|tool| tool.origin.as_ref()) {
@@ -99,7 +101,7 @@ struct Query {
     query: String,
 }
 
-/// Makes the tool that searches these tools.
+/// Makes the tool that searches `tools`.
 pub fn search_tool(tools: Vec<McpDeclaration>) -> impl Tool {
     let schema = Schema::from_static(
         r#"{"type":"object","required":["query"],"properties":{"query":{"type":"string","minLength":1,"description":"What the tool should do, in a few words, or its name."}}}"#,
@@ -142,7 +144,7 @@ struct Wanted {
     arguments: Map<String, Value>,
 }
 
-/// Makes the tool that calls a tool of a server. Its result asks for that call, which is judged as any other.
+/// Makes the tool whose result asks for a call of a server's tool, which is judged like any other.
 pub fn call_tool() -> impl Tool {
     let schema = Schema::from_static(
         r#"{"type":"object","required":["name"],"properties":{"name":{"type":"string","minLength":1,"description":"The tool's name, as search_mcp_tools gives it."},"arguments":{"type":"object","description":"The tool's arguments, as its declaration has them."}}}"#,
@@ -163,11 +165,11 @@ pub fn call_tool() -> impl Tool {
     )
 }
 
-/// Returns the name and the arguments of the call that arguments of [`CALL`] ask for.
+/// Returns the name and the arguments of the server's tool that a call of [`CALL`] asks for.
 ///
 /// # Errors
 ///
-/// Returns `invalid_tool_params`.
+/// Returns `invalid_tool_params` if the arguments don't fit the schema.
 pub fn wanted(mut args: Value) -> Result<(String, Value), ToolError> {
     let tool = call_tool();
     convert(&tool, &mut args);
@@ -175,7 +177,6 @@ pub fn wanted(mut args: Value) -> Result<(String, Value), ToolError> {
     Ok((name, Value::Object(arguments)))
 }
 
-/// Returns the tools that have a word of the query, the best first.
 fn ranked<'t>(tools: &'t [McpDeclaration], query: &str) -> Vec<&'t McpDeclaration> {
     let mut words = Words::of_query(query);
     let parts: Vec<Parts> = tools.iter().map(|tool| words.count(tool)).collect();
@@ -209,13 +210,12 @@ fn ranked<'t>(tools: &'t [McpDeclaration], query: &str) -> Vec<&'t McpDeclaratio
     scored.into_iter().map(|(_, tool)| tool).collect()
 }
 
-/// How often each word of a query is in the parts of a declaration, and how many words each part has.
+/// How often each word of a query is in each part of a declaration, and how many words a part has.
 struct Parts {
     counts: Vec<[f64; WEIGHTS.len()]>,
     lengths: [f64; WEIGHTS.len()],
 }
 
-/// A declaration, as far as it is searched.
 #[derive(Deserialize, Default)]
 struct Searched<'a> {
     #[serde(borrow, default)]
@@ -236,13 +236,14 @@ struct SearchedSchema<'a> {
     choices: Vec<Value>,
 }
 
-/// The words of a query.
 struct Words {
     stemmer: Stemmer,
     stems: Vec<String>,
-    /// The first two bytes of each: a word with others, as nearly every word of a declaration, is none of them.
+    /// The first two bytes of the words and of their stems. Nearly all words of a declaration begin
+    /// otherwise and need not be stemmed.
     beginnings: Vec<[u8; 2]>,
-    /// Of words with such a beginning, which of the query's each is.
+    /// Words met in declarations that begin like one in `beginnings`, with the index of their stem
+    /// in `stems`; `None` if it is not there.
     met: HashMap<String, Option<usize>>,
 }
 
@@ -254,7 +255,7 @@ impl Words {
             let word = word.to_lowercase();
             let stem = stemmer.stem(&word).into_owned();
             if !STOP_WORDS.split(' ').any(|stop| stop == word) && !stems.contains(&stem) {
-                // They differ where the stem of "lying" is "lie".
+                // A word and its stem may begin differently: the stem of "lying" is "lie".
                 beginnings.extend([beginning(&word), beginning(&stem)]);
                 stems.push(stem);
             }
@@ -288,7 +289,7 @@ impl Words {
         };
         let name = tool.origin.as_ref().map_or(&tool.name, |(_, name)| name);
         self.add(&mut parts, NAME, name);
-        // A schema that is none is not searched; its tool is still found by its name.
+        // A schema of an unexpected form is not searched; the tool is still found by its name.
         let text = format!("{}}}", tool.text);
         let searched: Searched = serde_json::from_str(&text).unwrap_or_default();
         self.add(&mut parts, DESCRIPTION, &searched.description);
@@ -320,8 +321,8 @@ impl Words {
     }
 }
 
-/// Returns the first two bytes of a word as they are after it has been made lower case; zeros where that may change
-/// how it is written.
+/// Returns the first two bytes of a word in lower case; zeros if they are not ASCII, where lower
+/// case may have other bytes.
 fn beginning(word: &str) -> [u8; 2] {
     let byte = |at: usize| word.as_bytes().get(at).copied().unwrap_or_default();
     let bytes = [byte(0), byte(1)];
@@ -332,8 +333,8 @@ fn beginning(word: &str) -> [u8; 2] {
     }
 }
 
-/// Calls `each` with each word of a text. Names in the styles of programs are of several words, as are letters and
-/// digits beside each other.
+/// Calls `each` with each word of a text. Names such as `getUser2` or `get_user` are split into
+/// words, with letters apart from digits.
 fn each_word<'t>(text: &'t str, mut each: impl FnMut(&'t str)) {
     let (mut start, mut last) = (0, ' ');
     let mut rest = text.char_indices().peekable();

@@ -14,7 +14,7 @@ const HEAD: usize = 20;
 
 const BETWEEN: &str = "__";
 
-/// The prefix that Gemini CLI 0.61 gives tools of the MCP servers that it has started itself.
+/// The prefix of the names that Gemini CLI 0.61 gives to tools of the MCP servers it has started.
 const THEIR_PREFIX: &str = "mcp_";
 
 /// Shortens a name to [`MAX_CHARS`]. The name must be ASCII, since it is cut at byte positions.
@@ -42,8 +42,8 @@ pub(super) fn may_be_of(name: &str, server: &str) -> bool {
         || name.len() == MAX_CHARS && name.get(..shared) == own.get(..shared)
 }
 
-/// Returns true if `written` refers to this tool: by our name for it, by Gemini CLI 0.61's, or by
-/// ours as another API's naming rules transform it.
+/// Returns true if `written` refers to this tool: by its name here, by Gemini CLI 0.61's name for
+/// it, or by its name here as the naming rules of another model API change it.
 pub(super) fn means(written: &str, server: &str, tool: &str) -> bool {
     let own = qualified(server, tool);
     written == own || written == gemini_cli_name(server, tool) || is_mapped(&own, written)

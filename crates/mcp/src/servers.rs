@@ -1,4 +1,4 @@
-//! The MCP servers of the settings.
+//! The MCP servers that the settings name.
 
 use super::cache;
 use gemini_tools_core::text::show_path;
@@ -11,8 +11,8 @@ const COMMAND_SERVER: &str = "mcp";
 
 pub(super) const CALL_SECS: u64 = 600;
 
-/// The longest that listing a server's tools may take, even if its `timeout` is longer. A discovery
-/// waits for all servers.
+/// The longest time for listing a server's tools, in seconds, even if the server's `timeout` is
+/// longer, because a discovery waits for all servers.
 const DISCOVERY_SECS: u64 = 30;
 
 #[derive(Debug)]
@@ -50,9 +50,9 @@ impl Server {
         }
     }
 
-    /// Returns true if `includeTools` and `excludeTools` allow the tool. An entry may restrict
-    /// arguments, as in `tool(args)`; like Gemini CLI, this treats it as allowing the tool with any
-    /// arguments.
+    /// Returns true if `includeTools` and `excludeTools` allow the tool. An entry of `includeTools`
+    /// may restrict arguments, as in `tool(args)`; like Gemini CLI, this treats it as allowing the
+    /// tool with any arguments.
     pub(super) fn offers(&self, tool: &str) -> bool {
         let is = |entry: &String| entry == tool;
         let is_some_call = |entry: &String| {
@@ -68,7 +68,7 @@ impl Server {
                 .is_none_or(|list| list.iter().any(|entry| is(entry) || is_some_call(entry)))
     }
 
-    /// Returns tools that `includeTools` names but the server does not have, probably misspelt.
+    /// Returns the tools that `includeTools` names but the server does not have, probably misspelt.
     pub(super) fn missing(&self, has: impl Fn(&str) -> bool) -> impl Iterator<Item = &str> {
         let entries = self.settings.include_tools.iter().flatten();
         let tools = entries.map(|entry| entry.split_once('(').map_or(&**entry, |(name, _)| name));
@@ -77,8 +77,8 @@ impl Server {
 }
 
 /// Returns the servers that the settings allow, sorted by name, and notes about those that can't be
-/// used. Relative paths are resolved against `root`; `roots` are the directories announced to the
-/// servers.
+/// used. A relative working directory is resolved against `root`; `roots` are the directories that
+/// are announced to the servers.
 pub(super) fn servers(
     settings: &McpSettings,
     home: Option<&Path>,

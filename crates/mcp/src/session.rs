@@ -9,20 +9,19 @@
 //! once, so that a discovery with a full cache starts none. [`Mcp::find`] asks only servers to
 //! which a name may belong.
 //!
-//! A call is stricter than a listing. Before the first call of a tool, the server must have
+//! A call needs more than a listing does. Before the first call of a tool, the server must have
 //! declared its tools to this very process (`fresh`), and again after it has announced a change. If
-//! declarations are pinned, a tool that is new or differs from the accepted declaration is withheld
-//! until `get_tools --refresh` accepts it; the accepted hash stays in the cache, so that asking
-//! again does not accept the change. If the policy has judged a call by annotations and the server
-//! has changed them, the call fails.
+//! the settings pin declarations, a tool that is new or differs from the accepted declaration is
+//! withheld until `get_tools --refresh` accepts it; the accepted hash stays in the cache, so that
+//! asking again does not accept the change. If the policy judges by annotations and the server has
+//! changed those of the tool since, the call fails.
 //!
 //! A tool thus runs only if the settings allow it, it is not withheld, and its annotations are
-//! those that were judged. A failure of one server becomes a note, and only that server's tools are
-//! missing.
+//! those that were judged. A failure of one server becomes a note, and only its tools are missing.
 //!
-//! Other modules do the rest: connections are in another executable (`link`), the cache's format is
-//! in `cache`, checks of declarations in `declare`, names in `names`; the policy decides whether a
-//! call may run.
+//! Other modules do the rest: another executable holds the connections ([`Link`]), the cache's
+//! format is in `cache`, checks of declarations in `declare`, names in `names`; the policy decides
+//! whether a call may run.
 
 use super::cache::{self, Declarations};
 use super::declare::{DeclaredTool, declare};
@@ -47,10 +46,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How much longer than its limit a request is waited for. The process that holds the connection
-/// enforces the limit and reports which one was exceeded.
+/// enforces the limit itself, and its error says more.
 const SPARE: Duration = Duration::from_secs(1);
 
-/// The MCP servers of the settings.
+/// The MCP servers that the settings name.
 #[derive(Debug)]
 pub struct Mcp {
     pub(super) servers: Vec<Server>,
@@ -63,16 +62,16 @@ pub struct Mcp {
 
 #[derive(Debug, Default)]
 struct State {
-    /// What is known of each server, by its index in `servers`.
+    /// The declarations that are known of each server, by its index in `servers`.
     known: BTreeMap<usize, Arc<Declarations>>,
-    /// Servers that this process has asked, so that their cache entry was confirmed.
+    /// Servers that this process has asked for their tools, so that the declarations are confirmed.
     asked: BTreeSet<usize>,
     /// Servers that have announced a change of their tools since they were asked.
     changed: BTreeSet<usize>,
     notes: Vec<String>,
 }
 
-/// A server's tool in the form that `get_tools` prints.
+/// A declared tool of a server, or one that serves all servers, as `get_tools` prints it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct McpDeclaration {
     /// The tool's name.
@@ -91,7 +90,7 @@ pub struct McpDeclaration {
 }
 
 impl McpDeclaration {
-    /// Returns the declaration of a tool of ours that is about servers.
+    /// Returns the declaration of a tool of this crate that is about all servers.
     pub(super) fn of_no_server(
         name: &str,
         description: &str,
@@ -111,7 +110,7 @@ impl McpDeclaration {
         }
     }
 
-    /// Returns the declaration as a value.
+    /// Returns the declaration as JSON.
     pub fn declaration(&self) -> Value {
         serde_json::from_str(&format!("{}}}", self.text)).unwrap_or_default()
     }
@@ -124,7 +123,7 @@ impl McpDeclaration {
             .to_owned()
     }
 
-    /// Returns the server and the tool's name there; `None` for the tools that read resources.
+    /// Returns the server and the tool's name there; `None` if [`Self::origin`] is.
     pub fn server(&self) -> Option<ServerTool<'_>> {
         let (name, tool) = self.origin.as_ref()?;
         Some(ServerTool { name, tool })
@@ -132,9 +131,9 @@ impl McpDeclaration {
 }
 
 impl Mcp {
-    /// Creates the object for the servers in the settings; `None` if there are none. Starts no
-    /// server. Relative paths are resolved against `root`; `roots` are the directories announced to
-    /// servers.
+    /// Returns the servers in the settings, without starting any; `None` if there are none.
+    /// Relative paths are resolved against `root`; `roots` are the directories that are announced
+    /// to servers.
     pub fn open(
         settings: &Settings,
         home: Option<&Path>,
@@ -157,8 +156,8 @@ impl Mcp {
         }))
     }
 
-    /// From now on, fails a call if its tool's annotations have changed since the policy judged it
-    /// by them.
+    /// Makes each later call fail if its tool's annotations have changed since it was judged by
+    /// them.
     pub fn heed_annotations(&self) {
         self.heeds_annotations.store(true, Ordering::Relaxed);
     }
@@ -167,13 +166,14 @@ impl Mcp {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the notes about omitted tools since the last time, and clears them.
+    /// Returns the notes about faults and changes of servers and their tools, and clears them.
     pub fn take_notes(&self) -> Vec<String> {
         std::mem::take(&mut self.state().notes)
     }
 
     /// Lists the tools of all servers, sorted by name. Servers whose declarations are not known are
-    /// asked, all at once. With `refresh`, every server is asked, and what it declares is accepted.
+    /// asked, all at once. With `refresh`, all servers are asked, and changed declarations are
+    /// accepted.
     pub fn list(&self, refresh: bool, cancel: &Cancellation) -> Vec<McpDeclaration> {
         for (at, reason) in self.ask_all(refresh, cancel) {
             self.note(at, &format!("it has no tools: {reason}."));
@@ -279,7 +279,7 @@ impl Mcp {
         cancel: &Cancellation,
     ) -> Result<Arc<Declarations>, Failure> {
         let server = &self.servers[at];
-        // Cleared first, so that a change announced during the request is not missed.
+        // Removed before the request, so that a change during the request is not missed.
         self.state().changed.remove(&at);
         let question = Question {
             server: &server.name,
@@ -293,7 +293,7 @@ impl Mcp {
         let notes = answer["notes"].as_array().into_iter().flatten();
         let notes = notes.filter_map(Value::as_str);
         findings.extend(notes.map(|note| Diagnostic::error("endless-list", "", "", note)));
-        // Another process may have accepted something meanwhile.
+        // Read again, because another process may have accepted changes meanwhile.
         let old = server.cache.as_deref().and_then(cache::read);
         if let Some(old) = &old
             && !accepts
@@ -337,7 +337,7 @@ impl Mcp {
         }
     }
 
-    /// Returns true if a tool of this name is known to only read.
+    /// Returns true if a tool of this name is known to only read, and the user trusts its server.
     pub fn is_read_only(&self, name: &str) -> bool {
         let name = bare_name(name);
         let mut servers = self.servers.iter().enumerate();
@@ -351,7 +351,7 @@ impl Mcp {
             })
     }
 
-    /// Returns the names of the servers, and of the usable tools that are known, each with its own
+    /// Returns the names of the servers and of their known usable tools, each tool with its own
     /// name on the server.
     pub fn others(&self) -> Others {
         let tools = self.known_servers().flat_map(|(_, server, known)| {
@@ -388,13 +388,14 @@ impl Mcp {
         }
     }
 
-    /// Finds a tool by name. If its declaration is not known, only servers to which the name may
-    /// belong are asked. A name without a server's prefix is only looked for among known tools.
+    /// Finds a tool by name; `None` if no server has it. If its declaration is not known, only
+    /// servers to which the name may belong are asked. A name without a server's prefix is only
+    /// looked for among known tools.
     ///
     /// # Errors
     ///
-    /// Returns an error if the server can't be asked, does not have the tool, or the tool must not
-    /// be used.
+    /// Returns an error if a server to which the name belongs can't be asked or does not have the
+    /// tool, if several servers have it, or if the tool must not be used.
     pub fn find(
         self: &Arc<Self>,
         name: &str,
@@ -492,8 +493,8 @@ impl Mcp {
         if let Some(declared) = declared {
             self.check_held(at, declared)?;
         }
-        // The server may have declared something else since the policy judged the call, perhaps in
-        // answer to another call.
+        // The server may have declared other annotations since the policy judged the call, perhaps
+        // in answer to another call.
         let now = declared.and_then(|declared| declared.annotations.as_ref());
         if self.heeds_annotations.load(Ordering::Relaxed) && now != judged.annotations.as_ref() {
             return Err(says_something_else(&self.servers[at].name, tool)
@@ -529,7 +530,8 @@ impl Mcp {
         }
     }
 
-    /// Returns true if a server has announced a change of its tools.
+    /// Returns true if a server has announced a change of its tools since it was last asked for
+    /// them.
     pub fn has_changed(&self) -> bool {
         self.poll_list_changed();
         !self.state().changed.is_empty()
@@ -544,7 +546,7 @@ impl Mcp {
     ) -> Result<Value, ToolError> {
         let server = &self.servers[at];
         let own = server.settings.timeout_ms.map(Duration::from_millis);
-        // The default limit of a call gives way to the server's own limit; one that the caller has
+        // A default limit of the call gives way to the server's own limit; one that the caller has
         // chosen does not.
         let of_call = match own {
             Some(_) => cx.cancel.chosen_limit(),
@@ -582,7 +584,7 @@ impl Mcp {
     }
 
     /// Returns the error for a request that took too long. The advice depends on which limit was
-    /// exceeded: the server's own, or the call's.
+    /// exceeded: the server's own, or the call's (`of_call`).
     fn out_of_time(
         &self,
         at: usize,
@@ -618,7 +620,8 @@ impl Mcp {
                     format!("The MCP server {server} did not answer in time."),
                 ),
             },
-            // Time-outs of calls are reported by `request`. Here, listing the tools has timed out.
+            // [`Mcp::request`] reports time-outs of calls itself. Here, the list of tools has timed
+            // out.
             FailureKind::TimedOut => {
                 self.out_of_time(at, self.servers[at].discovery_limit(), None, &message)
             }
@@ -658,8 +661,7 @@ impl Mcp {
     }
 }
 
-/// Returns the error for a call that the policy judged by annotations that the server has changed
-/// since.
+/// Returns the error for a call that was judged by annotations which the server has changed since.
 pub fn says_something_else(server: &str, tool: &str) -> ToolError {
     ToolError::denied(format!(
         "The MCP server {server} has changed its hints about what the tool {tool:?} does."

@@ -1,5 +1,5 @@
-//! Taking in output without limit and keeping what matters of it within bounds: the beginning and
-//! the end as text, and all of it in a file.
+//! Takes in output of any length and keeps a bounded part of it: the beginning and the end as text,
+//! and all of it in a file.
 //!
 //! # How it works
 //!
@@ -7,26 +7,27 @@
 //!
 //! - `sniffed` keeps the first `SNIFF_BYTES`, by which `finish` tells text from binary data. Binary
 //!   data is named, not shown.
-//! - `WholeOutput` keeps all bytes, in memory up to `IN_MEMORY_BYTES`, then in a file. The file is made
-//!   only when it is needed, because most commands print little. [`Capture::finish`] keeps it only
-//!   if the text is cut or binary; else it is removed.
-//! - The decoder makes text of the bytes, whatever their encoding, and the terminal emulator makes of that what a terminal
-//!   would show. The result goes into `plain`, for the model, and into `live`, for a user who
-//!   watches; `coloured` gets the text as it was printed, with its escape sequences.
+//! - `WholeOutput` keeps all bytes, in memory up to `IN_MEMORY_BYTES`, then in a file. The file is
+//!   made only when it is needed, because most commands print little. [`Capture::finish`] keeps it
+//!   only if the answer lacks some of the output; else it is removed.
+//! - The decoder makes text of the bytes, whatever their encoding, and the terminal emulator turns
+//!   that into what a terminal would show. The result goes into `plain`, for the model, and into
+//!   `live`, for a user who watches; `coloured` gets the text as it was printed, with its escape
+//!   sequences.
 //!
 //! `plain`, `coloured` and `live` are `Ends`: a beginning and an end, each with room for the whole
 //! limit, because the final cut is known only at the end of the output. A fifth of the limit goes
-//! to the beginning and the rest to the end, since a command says last what matters. Cuts fall on
+//! to the beginning and the rest to the end, since a command reports its result last. Cuts fall on
 //! the ends of lines where that does not cost much, and a marker says how many characters and lines
 //! are missing.
 //!
 //! For a model, `condensed` gets what [`super::condense`] makes of `plain`, up to
-//! `MAX_CONDENSED_BYTES` of output. It takes the place of `plain` in the answer if that is worth it
-//! and the file holds the whole.
+//! `MAX_CONDENSED_BYTES` of output. It takes the place of `plain` in the answer if it is much
+//! shorter and the file holds the whole output.
 //!
-//! Memory is bounded by the limit and by `IN_MEMORY_BYTES`, however much comes and however it is
-//! cut into pieces. The size of the file is bounded by [`super::log::Log`]. Reading the pipe, and
-//! deciding when the command is over, is left to the caller.
+//! Memory is bounded by the limit and by `IN_MEMORY_BYTES`, however long the output is and however
+//! it is cut into pieces. The size of the file is bounded by [`super::log::Log`]. The caller reads
+//! the pipe, and decides when the command is over.
 
 mod ends;
 
@@ -45,16 +46,15 @@ const SNIFF_BYTES: usize = 8 * 1024;
 
 const IN_MEMORY_BYTES: usize = 256 * 1024;
 
-/// Maximum output that is condensed, in bytes. The logs of daily work are shorter, and condensing
-/// takes about ten times as long as capturing.
+/// Maximum size of output that is condensed, in bytes. The logs of daily work are shorter, and
+/// condensing takes about ten times as long as capturing.
 const MAX_CONDENSED_BYTES: u64 = 4 * 1024 * 1024;
 
 const LIVE_CHARS: usize = 8_000;
 
 type NewFile<'a> = Box<dyn FnMut() -> Option<PathBuf> + Send + 'a>;
 
-/// Captures a command's output: shows its beginning and end, and keeps all of it in a file if that
-/// is needed.
+/// Captures a command's output: shows beginning and end, and if need be keeps all of it in a file.
 pub struct Capture<'a> {
     decoder: OutputDecoder,
     shown: OutputTexts,
@@ -74,19 +74,21 @@ impl std::fmt::Debug for Capture<'_> {
 /// What is kept of a finished command's output.
 #[derive(Debug)]
 pub struct CapturedOutput {
-    /// The text for the model: at most as long as the limit, with a marker where something is missing.
+    /// The text for the model: at most `limit` characters of output, with a marker where some are
+    /// missing, and notes on what was left out.
     pub text: String,
-    /// The text with its escape sequences, for a terminal.
+    /// The text with its escape sequences, for a terminal; `None` if not wanted or for binary data.
     pub coloured: Option<String>,
     /// Total size of the output, in bytes.
     pub bytes: u64,
-    /// The file with the whole output, if `text` lacks some of it.
+    /// The file with the whole output, or its first 256 MiB, if `text` lacks some of it.
     pub file: Option<PathBuf>,
 }
 
 impl<'a> Capture<'a> {
-    /// Creates a capture that shows at most `limit` characters. `new_file` returns the path of the
-    /// file to make if the whole output has to be kept.
+    /// Creates a capture that shows at most `limit` characters, with [`CapturedOutput::coloured`]
+    /// and with live output if those are wanted. `new_file` returns the path of the file to make if
+    /// the whole output has to be kept.
     pub fn new(
         limit: usize,
         coloured: bool,
@@ -109,8 +111,8 @@ impl<'a> Capture<'a> {
         }
     }
 
-    /// Also condenses the text, if `is_wanted`. The condensed form is used only if a file holds the
-    /// whole.
+    /// Also condenses the text, if `is_wanted`. It must be called before any output comes. The
+    /// condensed text is used only if a file holds the whole output.
     #[must_use]
     pub fn condensed(mut self, is_wanted: bool) -> Self {
         let (coloured, live) = (self.shown.coloured.is_some(), self.shown.live.is_some());
@@ -138,7 +140,7 @@ impl<'a> Capture<'a> {
     pub fn finish(mut self) -> CapturedOutput {
         let mut shown = self.shown;
         self.decoder.finish(|text| shown.push(text));
-        // While all output is in memory, it can be decoded again with the encoding that is known by now.
+        // If all output is in memory, it can be decoded again with the encoding known by now.
         if let Some(mut decoder) = self.decoder.better().filter(|_| self.whole.is_in_memory()) {
             let (coloured, condensed) = (shown.coloured.is_some(), shown.condensed.is_some());
             shown = OutputTexts::new(self.limit, coloured, false, condensed);
@@ -235,11 +237,11 @@ impl OutputSink for Capture<'_> {
     }
 }
 
-/// Returns true if output is binary: it has zero bytes together with control characters or invalid
-/// UTF-8, or control characters together with a known signature. Zero bytes alone don't count,
-/// since `find -print0` separates names by them, except in an archive of text files. A signature
-/// alone proves nothing, since text can start with `BM` or `MZ`; only a PDF can be without control
-/// characters.
+/// Returns true if output that begins so is binary: if it has zero bytes together with control
+/// characters or invalid UTF-8, or control characters together with a known signature. Zero bytes
+/// alone don't count, since `find -print0` separates names by them, except in an archive of text
+/// files. A signature alone proves nothing, since text can start with `BM` or `MZ`, except that of
+/// a PDF with invalid UTF-8.
 fn is_binary(start: &[u8]) -> bool {
     let is_odd = |b: &u8| matches!(b, 1..=6 | 0xe..=0x1a | 0x1c..=0x1f);
     let is_utf8 = || std::str::from_utf8(start).map_or_else(|e| e.error_len().is_none(), |_| true);
@@ -257,7 +259,7 @@ fn is_binary(start: &[u8]) -> bool {
 }
 
 fn format_of(start: &[u8]) -> &'static str {
-    // An archive begins with the name of its first file, which may look like a signature.
+    // A tar archive begins with the name of its first file, which may look like another signature.
     if is_tar(start) {
         return "application/x-tar";
     }
@@ -288,7 +290,7 @@ impl OutputTexts {
             coloured.push(text);
         }
         let (plain, condensed, live) = (&mut self.plain, &mut self.condensed, &mut self.live);
-        // One push for all lines of the text is faster than one for each.
+        // One `push` for all lines of the text is faster than one for each.
         let mut short = String::new();
         self.terminal.push(text, &mut |text| {
             plain.push(text);
@@ -318,8 +320,9 @@ impl OutputTexts {
     }
 }
 
-/// Returns a shorter text for a model, in which paths that several lines begin with stand once. Frames of libraries are
-/// left out if the whole output is in the file that `place` names.
+/// Returns a shorter text for a model: a path that several lines begin with stands once, and stack
+/// frames in libraries are left out if the whole output is in a file. `place` is the sentence that
+/// names that file; `None` if there is none.
 fn in_short(text: &str, place: Option<&str>) -> String {
     let framed = place.and_then(|place| {
         let short = own_frames(text)?;
@@ -376,7 +379,8 @@ impl WholeOutput<'_> {
         self.memory = Vec::new();
     }
 
-    /// Returns true if the output is in memory and has so many frames of libraries that they can be left out.
+    /// Returns true if the output is in memory and so many of its stack frames are in libraries
+    /// that they can be left out.
     fn has_frames(&self) -> bool {
         self.is_in_memory() && own_frames(&String::from_utf8_lossy(&self.memory)).is_some()
     }
@@ -397,11 +401,11 @@ impl WholeOutput<'_> {
         (self.path.clone(), place)
     }
 
-    /// Removes the file, since the answer has all of the output. A file of `write_whole` belongs to another process and
-    /// stays.
+    /// Removes the file, since the answer has all of the output. A file of [`Capture::write_whole`]
+    /// belongs to another process and stays.
     fn forget(&mut self) {
         if let (Some(_), Some(path)) = (self.log.take(), self.path.take()) {
-            // If this fails, the file is removed later together with other old files.
+            // If this fails, a later call removes the file together with other old ones.
             let _ = std::fs::remove_file(path);
         }
     }

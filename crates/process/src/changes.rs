@@ -1,17 +1,17 @@
-//! Keeping what a command changes, before it changes it.
+//! Keeps copies of the files that a command changes, before it changes them.
 //!
-//! The kernel stops a command, and all that it starts, at each system call that may change a file
-//! (seccomp's user notification), and asks the command's supervisor. That has the journal keep what
-//! is there, and lets the call go on unchanged. So programs of any kind are seen, and nothing about
-//! them is different but the time.
+//! The kernel stops the command and its children at each system call that may change a file
+//! (seccomp's user notification), and asks the command's supervisor. The supervisor has the journal
+//! keep the file as it is, and lets the call go on. So programs of any kind are seen, and only run
+//! slower.
 //!
 //! - `calls`: the system calls, and the filter that stops at them;
-//! - `listener`: what the kernel says and is answered;
-//! - `paths`: the files that a call of another process means.
+//! - `listener`: the kernel's notifications, and the answers to them;
+//! - `paths`: the file that a system call of another process is about.
 //!
-//! Not seen are changes by `io_uring`, by programs that are not 64-bit, and by other processes that a
-//! command asks for them. If the supervisor is killed, the calls that it would have been asked about
-//! fail (`ENOSYS`): nothing waits for ever.
+//! Changes are missed if they are made by `io_uring`, by programs that are not 64-bit, or by other
+//! processes that a command asks for them. If the supervisor is killed, the calls that it would
+//! have been asked about fail (`ENOSYS`): nothing waits for ever.
 
 mod calls;
 mod listener;
@@ -29,22 +29,22 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 const RENAME_EXCHANGE: u64 = 2;
 
-/// A request to keep what a command changes, so that it can be undone.
+/// A request to keep copies of the files that a command changes, for undo.
 #[derive(Debug)]
 pub struct ChangeWatch {
     filter: BpfProgram,
-    /// Allows giving up new privileges (`no_new_privs`) where the kernel demands that for a filter.
-    /// `sudo` then fails in the command.
+    /// If true, the command gives up gaining privileges (`no_new_privs`) where the kernel demands
+    /// that for a filter. `sudo` then fails in the command.
     may_forbid_sudo: bool,
     changes: RefCell<Option<CommandChanges>>,
 }
 
 impl ChangeWatch {
-    /// Prepares a watch. Returns `None` on a processor whose system calls are not known.
+    /// Prepares a watch. Returns `None` on a processor whose system call numbers are not known.
     ///
-    /// Without root's rights, the kernel allows a filter only to a process that has given up
+    /// Unless root runs the command, the kernel allows a filter only to a process that has given up
     /// gaining privileges. With `may_forbid_sudo` the command gives that up where it must, and
-    /// `sudo` fails in it.
+    /// `sudo` fails in it; otherwise its changes are not kept.
     pub fn new(changes: CommandChanges, may_forbid_sudo: bool) -> Option<Self> {
         Some(Self {
             filter: calls::filter()?,
@@ -67,8 +67,8 @@ pub(crate) struct CommandWatch<'a> {
 }
 
 impl SupervisorWatch {
-    /// Prepares the watch of one command. Returns it with the socket for [`CommandWatch::new`], or
-    /// `None` if another command has taken the watch.
+    /// Takes the collection of changes from `watch`. Returns the supervisor's part with the socket
+    /// for [`CommandWatch::new`], or `None` if another command has taken it.
     pub(crate) fn new(watch: &ChangeWatch) -> Result<Option<(Self, OwnedFd)>, Errno> {
         let Some(changes) = watch.changes.take() else {
             return Ok(None);
@@ -105,10 +105,10 @@ impl<'a> CommandWatch<'a> {
     }
 
     /// Installs the filter in the calling thread, for good, and sends the listener, or the error,
-    /// to the supervisor. It runs in a forked child just before `exec`, so it only makes system
-    /// calls: a lock that another thread held at the fork would never be released.
+    /// to the supervisor. It runs in a forked child just before `exec`, so it makes system calls
+    /// only: a lock that another thread held at the fork would never be released.
     pub(crate) fn install(self, is_sandboxed: bool) {
-        // In a sandbox, the command can't gain privileges anyway.
+        // In a sandbox, the command can't gain privileges in any case.
         if is_sandboxed {
             let _ = rustix::thread::set_no_new_privs(true);
         }
@@ -131,7 +131,7 @@ fn attend(listener: &Listener, changes: &Mutex<CommandChanges>) {
                 drop(changes);
                 listener.go_on(&notice);
             }
-            // A process has ended while its call waited for an answer.
+            // A process has ended while its system call waited for an answer.
             Err(Errno::INTR | Errno::NOENT) if !listener.is_over() => {}
             Err(_) => return,
         }
@@ -161,7 +161,7 @@ fn keep(notice: &Notice, locator: &mut Locator, changes: &mut CommandChanges) {
     for (access, path) in paths {
         match path {
             Ok(Some(path)) => changes.touch(&path, access),
-            // The call will fail, or the file that it changes has no path.
+            // The system call will fail, or the file that it changes has no path.
             Ok(None) => {}
             Err(_) => changes.miss(),
         }

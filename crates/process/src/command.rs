@@ -1,4 +1,5 @@
-//! Running a line of shell, or a program with its arguments: its environment, its limits, and the end of all that it started.
+//! Runs a line of shell, or a program with arguments: its environment, its limits, and the end of
+//! all that it started.
 
 use super::ending::{GRACE, ProcessEnd};
 use crate::ReadBuffer;
@@ -16,31 +17,30 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How long to wait, after the command itself has ended, until its output is closed and its short-lived children have
-/// ended.
+/// How long to wait, after the command itself has ended, for its short-lived children to end too.
 const LINGER: Duration = Duration::from_millis(100);
 
-/// Longest wait before signals and the caller's death are checked again.
+/// The longest wait before limits, signals and the death of the caller are checked again.
 const TICK: Duration = Duration::from_millis(200);
 
 const LIVE: Duration = Duration::from_secs(1);
 
 const CHUNK_BYTES: usize = 256 * 1024;
 
-/// Maximum output read after the end, in bytes. It is more than a pipe holds; a survivor that
-/// writes for ever must not keep the call from ending.
+/// Maximum number of bytes read after the end of the command. It is more than a pipe holds, and it
+/// is limited because a surviving process may go on writing for ever.
 const MAX_DRAINED_BYTES: u64 = 4 * 1024 * 1024;
 
-/// How long to wait for the supervisor to end everything. It is more than [`GRACE`] and the time
-/// after which the supervisor gives a process up.
+/// How long to wait for the supervisor to end all processes. It is more than [`GRACE`] and the time
+/// after which the supervisor gives up killing a process.
 const ENDING: Duration = Duration::from_secs(15);
 
-/// The variable with the token of `serve_tools`. No command gets to see it: it would let its
-/// author in.
+/// The variable with the token of `serve_tools`. Commands don't get it: it lets its owner make
+/// calls.
 pub const SERVE_TOKEN: &str = "GEMINI_TOOLS_SERVE_TOKEN";
 
-/// Variables for programs that run without a person: nothing may page, prompt, or open an editor.
-/// An empty value switches a feature off.
+/// Variables for programs that run without a person: no program may start a pager, prompt for input
+/// or open an editor. An empty value switches a feature off.
 const NON_INTERACTIVE_ENV: [(&str, &str); 19] = [
     ("GEMINI_CLI", "1"),
     ("PAGER", "cat"),
@@ -63,18 +63,18 @@ const NON_INTERACTIVE_ENV: [(&str, &str); 19] = [
     ("TF_INPUT", "0"),
 ];
 
-/// A line of shell that is to be run.
+/// A line of shell to be run.
 #[derive(Debug)]
 pub struct ShellCommand<'a> {
-    /// The line as it is, for `bash -c`.
+    /// The line, passed unchanged to `bash -c`.
     pub line: &'a str,
-    /// The directory, open, so that it can't be exchanged.
+    /// The working directory as an open descriptor, so that it can't be swapped for another one.
     pub directory: BorrowedFd<'a>,
-    /// The path of the directory.
+    /// The path of the working directory, for the variable `PWD`.
     pub path: &'a Path,
-    /// The sandbox.
+    /// The sandbox; `None` to run without one.
     pub sandbox: Option<&'a Sandbox>,
-    /// The watch that keeps a copy of each file before the command changes it.
+    /// The watch that keeps a copy of each file before the command changes it; `None` to keep none.
     pub changes: Option<&'a ChangeWatch>,
 }
 
@@ -85,24 +85,25 @@ pub struct CommandLimits {
     pub wall: Duration,
     /// The time that the command may go without any output; `None` for no limit.
     pub idle: Option<Duration>,
-    /// The time after which the call returns and leaves the command running in the background; `None` for never.
+    /// The time after which the command is left running in the background; `None` for never.
     pub background_after: Option<Duration>,
-    /// After the command has ended, how long to wait for processes that still hold its output open.
-    /// With [`Duration::MAX`] as long as `wall` allows. `None` waits only for processes that end
-    /// within a moment.
+    /// How long to wait, after the command itself has ended, for processes that hold its output
+    /// open: with [`Duration::MAX`] as long as `wall` allows. `None` waits only a moment (0.1 s)
+    /// for all its children to end.
     pub hold: Option<Duration>,
 }
 
-/// How supervising a command ended.
+/// How [`supervise`] ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommandOutcome {
-    /// The command has ended.
+    /// The command has ended by itself.
     Done {
         /// How the command itself ended.
         ending: ProcessEnd,
         /// True if processes that the command has started still run.
         has_survivors: bool,
-        /// True if the command's output was still held open when the call stopped waiting for that.
+        /// True if some process still held the command's output open when the wait for that was
+        /// over.
         is_held: bool,
         /// The time from the command's start to its own end.
         took: Duration,
@@ -111,15 +112,15 @@ pub enum CommandOutcome {
     Ended {
         /// Why it was ended.
         why: StopReason,
-        /// Processes that could not be ended.
+        /// The number of processes that could not be ended.
         left: usize,
     },
-    /// The command goes on in the background.
+    /// The command still runs after [`CommandLimits::background_after`].
     Background,
 }
 
 impl CommandOutcome {
-    /// Returns how the command ended by itself, or `None` if it was ended or still runs.
+    /// Returns how the command ended by itself; `None` if it was ended or still runs.
     pub fn ending(self) -> Option<ProcessEnd> {
         match self {
             Self::Done { ending, .. } => Some(ending),
@@ -133,35 +134,35 @@ impl CommandOutcome {
 pub enum StopReason {
     /// The command has reached its own limit, [`CommandLimits::wall`].
     OutOfTime,
-    /// The call that the command belongs to has reached its limit, which came first.
+    /// The time limit of the call that the command belongs to was reached before the command's own.
     CallOutOfTime(TimeLimit),
-    /// The command has printed nothing for the time of [`CommandLimits::idle`].
+    /// The command has printed nothing for as long as [`CommandLimits::idle`].
     Idle,
-    /// A signal, the death of the caller, or the caller's wish has cancelled the call.
+    /// The call was cancelled: by a signal, by its caller, or because its caller is gone.
     Cancelled,
     /// The supervisor has ended, perhaps because the command has killed it.
     Unwatched,
 }
 
-/// A program that is to be run without any shell.
+/// A program to be run without a shell.
 #[derive(Debug)]
 pub struct ProgramCommand<'a> {
-    /// The program, as a shell takes it: a name to be looked up in `PATH`, or a path, which if relative starts in the
-    /// directory.
+    /// The program, as in a shell: a name to be looked up in `PATH`, or a path; a relative path
+    /// starts in `directory`.
     pub program: &'a OsStr,
     /// The program's arguments.
     pub arguments: &'a [OsString],
-    /// Variables besides those that commands have anyway.
+    /// Variables that are set in addition to those that every command gets.
     pub environment: &'a [(OsString, OsString)],
-    /// The standard input.
+    /// What the program reads as its standard input.
     pub input: &'a [u8],
-    /// The directory, open, so that it can't be exchanged.
+    /// The working directory as an open descriptor, so that it can't be swapped for another one.
     pub directory: BorrowedFd<'a>,
-    /// The path of the directory.
+    /// The path of the working directory, for the variable `PWD`.
     pub path: &'a Path,
-    /// The sandbox.
+    /// The sandbox; `None` to run without one.
     pub sandbox: Option<&'a Sandbox>,
-    /// The watch that keeps a copy of each file before the program changes it.
+    /// The watch that keeps a copy of each file before the program changes it; `None` to keep none.
     pub changes: Option<&'a ChangeWatch>,
 }
 
@@ -182,20 +183,20 @@ type Variables = BTreeMap<OsString, OsString>;
 
 pub use crate::program::{find_program, is_program};
 
-/// A receiver of a command's output.
+/// Receives a command's output.
 pub trait OutputSink {
-    /// Takes a piece of output.
+    /// Takes the next piece of output.
     fn push(&mut self, bytes: &[u8]);
 
-    /// Takes a piece of standard error, if that is kept apart from the output.
+    /// Takes the next piece of standard error, if that has a pipe of its own.
     fn push_error(&mut self, bytes: &[u8]) {
         self.push(bytes);
     }
 
-    /// Returns the number of bytes that have come in all.
+    /// Returns the total number of bytes received, from both streams.
     fn bytes(&self) -> u64;
 
-    /// Returns the output that has come since the last call, for a user who watches; `None` if there is none.
+    /// Returns the output since the previous call, for a user who watches; `None` if there is none.
     fn take_live(&mut self) -> Option<String> {
         None
     }
@@ -233,13 +234,11 @@ struct Supervision<'a> {
     show: &'a dyn Fn(String),
 }
 
-/// The end of the command itself, while its children may still print.
 #[derive(Clone, Copy)]
 struct PendingEnd {
     ending: ProcessEnd,
     took: Duration,
-    /// When to stop waiting for its pipes to close; `None` to wait as long as the command could
-    /// have run.
+    /// When to stop waiting for the command's pipes to close; `None` to wait until its time limit.
     until: Option<Instant>,
 }
 
@@ -282,7 +281,7 @@ impl<'a> Supervision<'a> {
             let after = |from: Instant, time: Option<Duration>| from.checked_add(time?);
             let background = after(started, limits.background_after);
             let idle = after(self.last_output, limits.idle);
-            // Once the command itself has ended, only the wait for its pipes is limited, not its running time.
+            // Once the command itself has ended, the wait for its pipes has a limit of its own.
             let held = pending_end.and_then(|end| end.until);
             let wall = after(started, Some(limits.wall)).filter(|_| held.is_none());
             let of_call = cancel.chosen_limit();
@@ -351,7 +350,7 @@ impl<'a> Supervision<'a> {
         fds.extend(open.map(|(_, fd)| PollFd::new(*fd, PollFlags::IN)));
         fds.extend(caller.as_ref().map(|fd| PollFd::new(fd, PollFlags::IN)));
         let pause = Timespec::try_from(pause).unwrap_or_default();
-        // If a signal interrupts the wait, it is handled in the next round.
+        // If a signal interrupts the wait, the caller's next round handles the signal.
         if rustix::event::poll(&mut fds, Some(&pause)).is_err() {
             return;
         }
@@ -387,8 +386,7 @@ impl<'a> Supervision<'a> {
         open.any(|(_, fd)| is_readable(fd, Duration::ZERO))
     }
 
-    /// Reads what is in the pipes, up to [`MAX_DRAINED_BYTES`] because a survivor may go on
-    /// writing.
+    /// Reads what is in the pipes, at most [`MAX_DRAINED_BYTES`].
     fn drain(&mut self) {
         let until = self.capture.bytes() + MAX_DRAINED_BYTES;
         let is_ready = |fd: &OwnedFd| is_readable(fd, Duration::ZERO);
@@ -418,7 +416,7 @@ impl<'a> Supervision<'a> {
         self.watched.end_all(GRACE);
         let until = Instant::now() + ENDING;
         while Instant::now() < until && !self.watched.is_being_stopped() {
-            // A process that is being ended may still print, and would wait until that is read.
+            // A process that is being ended may still print, and would block until it is read.
             self.step(TICK, None);
             match self.watched.next_event() {
                 Some(SupervisorEvent::AllGone { left }) => {
@@ -429,7 +427,7 @@ impl<'a> Supervision<'a> {
                 Some(SupervisorEvent::Ended { .. }) | None => {}
             }
         }
-        // Another process keeps stopping the supervisor. What the supervisor watches over is ended without it.
+        // Another process keeps stopping the supervisor, so this process ends the command itself.
         let watched = tree::watched(self.watched.supervisor, self.watched.leader);
         self.end_without_supervisor(why, &watched)
     }

@@ -1,8 +1,8 @@
-//! Decoding what a program prints, in whatever encoding.
+//! Decodes what a program prints, in whatever encoding.
 //!
-//! Output is UTF-8 where it is valid. Each line that is not, such as an old file in a `diff`, is
-//! decoded by itself, from the encoding that all such lines so far look like. In a line that fits
-//! no encoding, or is UTF-8 except for some bytes, these bytes show as `\x{ff}`.
+//! Output that is valid UTF-8 is taken as UTF-8. Every other line, such as one of an old file in a
+//! `diff`, is decoded by itself, from the encoding that all such lines so far look like. In a line
+//! that fits no encoding, or is UTF-8 except for some bytes, these bytes show as `\x{ff}`.
 
 use gemini_tools_core::text::show_name;
 use gemini_tools_workspace::text::{Encoding, detect};
@@ -15,7 +15,7 @@ const SAMPLE_BYTES: usize = 16 * 1024;
 /// Decodes bytes piece by piece. A piece may be cut anywhere, even within a character.
 #[derive(Debug, Default)]
 pub struct OutputDecoder {
-    /// The last line so far, if it has not ended, which is decoded when it is complete.
+    /// The unfinished last line, which is decoded when it is complete.
     held: Vec<u8>,
     sample: Vec<u8>,
     judged_bytes: usize,
@@ -24,7 +24,7 @@ pub struct OutputDecoder {
 }
 
 impl OutputDecoder {
-    /// Takes a piece and gives its text to `out`.
+    /// Takes the next piece of output and passes text to `out`, as far as it can be decoded.
     pub fn push(&mut self, bytes: &[u8], mut out: impl FnMut(&str)) {
         let mut all = std::mem::take(&mut self.held);
         let all = if all.is_empty() {
@@ -42,29 +42,29 @@ impl OutputDecoder {
         self.held = rest.to_vec();
     }
 
-    /// Decodes what is held back.
+    /// Decodes the unfinished line at the end of the output.
     pub fn finish(&mut self, mut out: impl FnMut(&str)) {
         let held = std::mem::take(&mut self.held);
         self.lines(&held, &mut out);
     }
 
-    /// Returns the text of the line that is held back.
+    /// Returns the text of the unfinished line.
     pub fn unfinished(&self) -> Cow<'_, str> {
         self.text(&self.held).0
     }
 
-    /// Returns the encoding that lines were decoded from, if any were.
+    /// Returns the name of the encoding, other than UTF-8, that lines were decoded from; `None` if
+    /// there were no such lines.
     pub fn decoded_from(&self) -> Option<&'static str> {
         self.first.and(self.encoding).map(Encoding::name)
     }
 
-    /// Returns a decoder that uses the final encoding from the beginning, or `None` if this one
-    /// never changed its mind. Decoding all output again corrects lines that were decoded before
-    /// enough was known.
+    /// Returns a decoder that uses the final encoding from the beginning, or `None` if that never
+    /// changed. Decoding all output again corrects lines that were decoded before enough was known.
     pub fn better(&self) -> Option<Self> {
         (self.first.is_some() && self.first != self.encoding).then(|| Self {
             encoding: self.encoding,
-            // The decoder takes no further samples, so the encoding stays.
+            // With this value the decoder never guesses again.
             judged_bytes: SAMPLE_BYTES,
             ..Self::default()
         })
@@ -110,7 +110,7 @@ impl OutputDecoder {
 }
 
 /// Returns how many bytes can be decoded now: up to the last line feed, and what follows it if that
-/// is ASCII, which needs no context.
+/// is ASCII, which needs no context, or too long to be held.
 fn settled(bytes: &[u8]) -> usize {
     let end = bytes
         .iter()

@@ -7,7 +7,7 @@ use std::fmt;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
-/// The end of a process: by itself with a code, or by a signal.
+/// How a process ended: by itself with an exit code, or by a signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProcessEnd {
     /// The exit code.
@@ -20,7 +20,7 @@ impl From<ExitStatus> for ProcessEnd {
     fn from(status: ExitStatus) -> Self {
         match status.signal() {
             Some(signal) => Self::Signal(signal),
-            // A process that no signal has ended has an exit code.
+            // A process that was not ended by a signal has an exit code.
             None => Self::Code(status.code().unwrap_or_default()),
         }
     }

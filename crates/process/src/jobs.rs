@@ -1,10 +1,9 @@
-//! Background processes, remembered from one call to the next.
+//! Background processes, which later calls can find and end.
 //!
-//! Each call is a process of its own, so what is known of a background job is in two
-//! files of the project's temporary directory: a record (JSON lines: first what was started,
-//! then how each process ended) and the log of its output. Ids of processes go together with
-//! the moment of their start, so that neither a stale record nor an id that is used again is
-//! taken for a living job.
+//! A later call may be a process of its own, so what is known of a background job is in two files
+//! of the project's temporary directory: a record (JSON lines: first what was started, then how
+//! each process ended) and the log of its output. Each process id goes with the time at which the
+//! process started, so that neither a stale record nor a reused id is taken for a living job.
 
 use super::ending::ProcessEnd;
 use super::log::{self, Log};
@@ -23,17 +22,17 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 const MAX_RECORD_BYTES: u64 = 1024 * 1024;
 
-/// The processes of a job.
+/// What is recorded when a job begins: its processes and its command.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct JobRecord {
     /// The processes that were left in the background, the first of which names the job.
     pub processes: Vec<Identity>,
-    /// The session that all of them belong to, unless they have left it.
+    /// The session of all these processes, unless they have left it.
     pub session: i32,
     /// The supervisor that watches over the job; `None` if it was not found when the job began.
     pub supervisor: Option<Identity>,
-    /// The boot of the machine during which the process ids mean these processes.
+    /// The boot of the machine ([`tree::boot_id`]) in which the process ids are valid.
     pub boot_id: String,
     /// The command line.
     pub command: String,
@@ -52,14 +51,14 @@ struct EndingLine {
     ended_at: u64,
 }
 
-/// Returns the seconds since 1970.
+/// Converts a time to seconds since 1970.
 pub fn seconds(time: SystemTime) -> u64 {
     time.duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs())
 }
 
 fn process_ids(record: &mut impl Read) -> Vec<i32> {
     let mut text = String::new();
-    // If the file can't be read, it names no processes.
+    // If the record can't be read, no ends of processes are recorded.
     let _ = record.take(MAX_RECORD_BYTES).read_to_string(&mut text);
     let first = text.lines().next().unwrap_or_default();
     serde_json::from_str::<JobRecord>(first)
@@ -98,7 +97,7 @@ impl JobFiles {
                 signal: status.signal(),
                 ended_at: seconds(SystemTime::now()),
             };
-            // The line has only numbers, so making JSON of it can't fail.
+            // The line has only numbers, so converting it to JSON can't fail.
             let line = serde_json::to_string(&line).unwrap_or_default() + "\n";
             // A full disk must not keep the supervisor from watching over the job.
             let _ = self.record.write_all(line.as_bytes());
@@ -115,14 +114,14 @@ pub struct Jobs {
 /// A job as it is now.
 #[derive(Debug, Clone)]
 pub struct Job {
-    /// The processes of a job.
+    /// What was recorded when the job began.
     pub record: JobRecord,
     /// The job's log.
     pub log: PathBuf,
     /// The living processes, the oldest first.
     pub living: Vec<Identity>,
     endings: Vec<EndingLine>,
-    /// True if the supervisor is alive. If it was killed, the end of a process is not recorded.
+    /// True if the supervisor is alive. After it was killed, ends of processes are not recorded.
     is_watched: bool,
 }
 
@@ -136,16 +135,16 @@ pub struct Files {
 }
 
 impl Jobs {
-    /// Returns the jobs that are kept in this directory, which need not exist.
+    /// Returns the jobs whose files are in this directory, which need not exist.
     pub fn new(dir: PathBuf) -> Self {
         Self { dir }
     }
 
-    /// Makes the files of a new job; the log begins with `output`.
+    /// Makes the files of a new job. `write_log` makes the log with the output so far.
     ///
     /// # Errors
     ///
-    /// Returns the operating system's error; nothing is left behind then.
+    /// Returns the operating system's error; both files are removed then.
     pub fn create(
         &self,
         record: &JobRecord,
@@ -165,7 +164,7 @@ impl Jobs {
             .and_then(|()| write_log(&files.log));
         if let Err(e) = written {
             for path in [&files.record, &files.log] {
-                // Another call may have removed it already.
+                // The file may not exist: it was not made yet, or another call has removed it.
                 let _ = std::fs::remove_file(path);
             }
             return Err(e);
@@ -173,7 +172,7 @@ impl Jobs {
         Ok(files)
     }
 
-    /// Returns all jobs that are remembered, the latest first.
+    /// Returns all jobs that have a record, the latest first.
     pub fn list(&self) -> Vec<Job> {
         let Ok(entries) = std::fs::read_dir(&self.dir) else {
             return Vec::new();
@@ -192,8 +191,8 @@ impl Jobs {
         jobs
     }
 
-    /// Returns the job that a process belongs to. If several jobs have this process id, returns one that still runs, or
-    /// else the latest.
+    /// Returns the job that a process belongs to. If several jobs have this process id, returns one
+    /// that still runs, or else the latest.
     pub fn find(&self, pid: i32) -> Option<Job> {
         let jobs = self.list();
         let is_living = |job: &&Job| job.living.iter().any(|p| p.pid == pid);
@@ -206,9 +205,9 @@ impl Jobs {
 }
 
 impl Files {
-    /// Removes the record, so that the job is forgotten, but not its output.
+    /// Removes the record, so that no call finds the job any more. Its output stays.
     pub fn forget_job(&self) {
-        // Another call may have done so already.
+        // Another call may have removed it already.
         let _ = std::fs::remove_file(&self.record);
     }
 }
@@ -230,7 +229,7 @@ impl Job {
             None if same_boot => unwatched(&record),
             None => Vec::new(),
         };
-        // Read after the look for the supervisor: if that has ended, its record is complete.
+        // Read after the check for the supervisor: if that has ended, its record is complete.
         file.take(MAX_RECORD_BYTES).read_to_string(&mut text).ok()?;
         let endings = text.lines().skip(1);
         let endings = endings.filter_map(|line| serde_json::from_str(line).ok());
@@ -243,18 +242,18 @@ impl Job {
         })
     }
 
-    /// Returns the id that names the job.
+    /// Returns the process id that names the job.
     pub fn pid(&self) -> i32 {
         self.record.processes.first().map_or(0, |p| p.pid)
     }
 
-    /// Returns true if any process of the job is alive. The supervisor counts, because how the last
-    /// process ended is known only when it has written that down and left.
+    /// Returns true if any process of the job or its supervisor is alive. The end of the last
+    /// process is recorded only when the supervisor has ended too.
     pub fn is_running(&self) -> bool {
         self.is_watched || !self.living.is_empty()
     }
 
-    /// Returns the end of a process of the job.
+    /// Returns how a process of the job ended; `None` if that is not recorded.
     pub fn ending_of(&self, pid: i32) -> Option<ProcessEnd> {
         let line = self.endings.iter().find(|line| line.pid == pid)?;
         Some(match (line.exit_code, line.signal) {
@@ -263,8 +262,7 @@ impl Job {
         })
     }
 
-    /// Returns true if the process is alive, or anything of the job if this id stands for all of
-    /// it.
+    /// Returns true if the process is alive, or any of the job if this id stands for the whole job.
     pub fn is_alive(&self, pid: i32) -> bool {
         if self.is_whole(pid) {
             self.is_running()
@@ -273,14 +271,15 @@ impl Job {
         }
     }
 
-    /// Returns true if an id stands for the whole job: the shell is the leader of all its
-    /// processes, and a job of one process is that process.
+    /// Returns true if an id stands for the whole job: that of its shell, which leads the session,
+    /// or that of the only process of the job.
     fn is_whole(&self, pid: i32) -> bool {
         pid == self.record.session || (pid == self.pid() && self.record.processes.len() == 1)
     }
 
-    /// Ends the job. If it was left as several processes, ends the one of this id with its
-    /// descendants. Returns the processes that could not be ended.
+    /// Ends the whole job if `pid` stands for it, otherwise the process `pid` with its descendants:
+    /// with SIGTERM, and with SIGKILL after `grace`, or after [`GRACE`](super::ending::GRACE) if a
+    /// supervisor ends the job. Returns the processes that could not be ended.
     pub fn stop(&self, pid: i32, grace: Duration) -> Vec<Identity> {
         if !self.is_whole(pid) {
             let chosen = self.living.iter().filter(|p| p.pid == pid);
@@ -288,7 +287,7 @@ impl Job {
         }
         match self.record.supervisor.filter(|_| self.is_watched) {
             Some(supervisor) => {
-                // The supervisor ends all processes below it, also those that are just being started.
+                // The supervisor ends all processes below it, even those being started.
                 supervisor.signal(Signal::TERM);
                 let until = std::time::Instant::now() + grace + Duration::from_secs(12);
                 while supervisor.is_alive() && std::time::Instant::now() < until {
@@ -310,7 +309,7 @@ fn unwatched(record: &JobRecord) -> Vec<Identity> {
     let began = record.processes.iter().map(|p| p.start_time).min();
     let mut living: Vec<_> = tree::of_session(record.session)
         .into_iter()
-        // If the session began before the job, it is another one with the same number.
+        // A session that began before the job is another one that has the same id.
         .filter(|p| began.is_some_and(|b| p.start_time >= b))
         .collect();
     let is_ours = record.processes.iter().any(|p| p.is_alive())

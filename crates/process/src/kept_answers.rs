@@ -1,7 +1,7 @@
-//! Storing answers that are too long for a model, so that later calls can read the rest.
+//! Stores answers that are too long for a model, so that later calls can read the rest.
 //!
-//! The workspace decides on the directory. This module writes the files, and removes the oldest
-//! when there are too many.
+//! The workspace chooses the directory. This module writes the files, and removes the oldest when
+//! there are too many.
 
 use crate::jobs::{Job, Jobs};
 use crate::log;
@@ -14,8 +14,8 @@ use std::time::{Duration, SystemTime};
 
 const KEEP: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
-/// Maximum size of all that is kept, over all projects, in bytes, including room for the file that
-/// is about to be written.
+/// Maximum total size in bytes of the files of all projects, including room for the file that is
+/// about to be written.
 const MAX_KEPT_BYTES: u64 = 1024 * 1024 * 1024;
 
 /// Writes the text that `tool` has answered into a new file of `directory` and returns its path;
@@ -31,8 +31,8 @@ pub fn keep(directory: &Path, tool: &str, text: &str) -> Option<PathBuf> {
     Some(path)
 }
 
-/// Returns a name for a new file in `directory` that keeps an answer of `tool`; `None` if the
-/// directory can't be made.
+/// Returns the path of a new file in `directory` for an answer of `tool`, after making the
+/// directory and room in it; `None` if the directory can't be made.
 pub fn new_file(directory: &Path, tool: &str) -> Option<PathBuf> {
     make_private(directory).ok()?;
     make_room(directory);
@@ -47,8 +47,8 @@ pub fn new_file(directory: &Path, tool: &str) -> Option<PathBuf> {
     )))
 }
 
-/// Removes the oldest files of all projects until one more fits. `directory` is where one project
-/// keeps its answers; those of the other projects are found two levels above.
+/// Removes the oldest files of all projects until there is room for one more. `directory` holds the
+/// answers of one project, and those of the other projects are found from two levels above it.
 pub fn make_room(directory: &Path) {
     if let Some(projects) = directory.ancestors().nth(2) {
         remove_oldest(projects);
@@ -59,12 +59,12 @@ struct StoredAnswer {
     changed: SystemTime,
     bytes: u64,
     files: Vec<PathBuf>,
-    /// True if the process that made it is alive and may refer to it.
+    /// True if the process that wrote the answer is alive, or the job of the log still runs.
     is_in_use: bool,
 }
 
-/// Removes files that are older than [`KEEP`], then the oldest until one more fits. Files of living
-/// processes stay.
+/// Removes files that are older than [`KEEP`], then the oldest ones until there is room for one
+/// more. Files in use stay.
 fn remove_oldest(tmp: &Path) {
     let mut all = Vec::new();
     for project in entries(tmp) {
@@ -103,7 +103,7 @@ impl StoredAnswer {
         let metadata = metadata.filter(Metadata::is_file)?;
         Some(Self {
             changed: metadata.modified().ok()?,
-            // The last line of a full log, which says that it is full, does not count.
+            // The last line of a full log, a note that it is full, does not count.
             bytes: metadata.len().min(log::MAX_BYTES),
             files,
             is_in_use,
@@ -111,7 +111,7 @@ impl StoredAnswer {
     }
 
     fn answer(path: &Path) -> Option<Self> {
-        // `TOOL-SECONDS-NANOSECONDS-PID.txt`; anything else is somebody else's file.
+        // `TOOL-SECONDS-NANOSECONDS-PID.txt`; files of other names belong to other programs.
         let name = path.file_name()?.to_str()?.strip_suffix(".txt")?;
         let mut numbers = name.rsplitn(4, '-').map(str::parse::<i32>);
         let (pid, nanos, secs) = (numbers.next()?, numbers.next()?, numbers.next()?);
@@ -123,7 +123,7 @@ impl StoredAnswer {
 
     fn log_without_job(path: PathBuf) -> Option<Self> {
         let is_log = path.extension().is_some_and(|e| e == "log");
-        // If the record exists, the log belongs to a job. Otherwise the job was forgotten.
+        // If the record exists, the log is counted with its job. Otherwise the job was forgotten.
         if !is_log || path.with_extension("json").exists() {
             return None;
         }

@@ -1,32 +1,31 @@
-//! Starting programs: fed with nothing, drained without limit, ended with all that they
-//! started.
+//! Starts programs, reads what they print, and ends them with every process that they have started.
 //!
-//! A [`supervisor`], a process between the caller and the program, watches over a command, and
-//! [`tree`] finds what the command has started. Everything is about one command at a time; what a
-//! tool makes of it is the tool's business.
+//! A [`supervisor`], a process between the caller and the program, watches over each command, and
+//! [`tree`] finds the processes that the command has started. What a tool answers about a command
+//! is left to the tool.
 //!
 //! # What it owns
 //!
-//! - [`changes`]: what a command changes, kept for undo;
-//! - [`command`]: a line of shell, or a program with its arguments: its environment, its limits,
-//!   and the end of all that it started;
+//! - [`changes`]: copies of the files that a command changes, for undo;
+//! - [`command`]: runs a line of shell or a program: environment, limits, and how it is ended;
 //! - [`capture`], [`log`] and [`terminal`]: what a command prints, kept within bounds;
-//! - [`condense`]: the same without what repeats itself, for a model;
+//! - [`condense`]: that output without its repetitions, for a model;
 //! - [`jobs`]: commands that go on in the background, from one call to the next;
-//! - [`kept_answers`]: the whole of a text that is too long for a model, for later calls to read;
+//! - [`kept_answers`]: files with answers that are too long for a model, for later calls to read;
 //! - [`output`]: writing to standard output, so that a host reads every character whole;
-//! - [`piped`] and [`line_client`]: programs that are talked to for as long as they live;
-//! - [`program_run`]: a program that is run to its end, as a host does it;
-//! - [`network`]: the way to `serve_tools --connect`, which alone reaches the network, and the addresses that it may;
+//! - [`piped`] and [`line_client`]: programs that keep running and exchange messages over pipes;
+//! - [`program_run`]: runs a program to its end, as a host does;
+//! - [`network`]: requests to `serve_tools --connect`, the only program that reaches the network,
+//!   and the addresses that it may reach;
 //! - [`sandbox`]: the kernel's limits on a command;
-//! - [`supervisor`] and [`tree`]: the process that watches over a command, and all processes below it;
-//! - [`own`] and [`signals`]: this process, its caller and what ends it;
+//! - [`supervisor`] and [`tree`]: the process that watches over a command, and all below that one;
+//! - [`own`] and [`signals`]: this process: its caller, and the signals that end it;
 //! - [`program`]: which files are programs, and how some are started;
 //! - [`tty`]: the terminal on which a person is asked;
-//! - [`unread`]: what a reader has not taken yet of what was written.
+//! - [`unread`]: how many written bytes the reader of a pipe or socket has not read yet.
 //!
-//! Whether a command may run is up to `gemini-tools-policy`. What runs between fork and exec is in
-//! `raw`, and makes system calls only.
+//! Whether a command may run is up to `gemini-tools-policy`. The code that runs between fork and
+//! exec is in `raw`, and makes system calls only.
 //!
 //! # Example
 //!
@@ -88,7 +87,7 @@ pub mod unread;
 pub use own::{caller, exit};
 pub use read_buffer::{ReadBuffer, wait_for_stdin};
 
-/// The weaknesses of this system compared with Linux; `None` there.
+/// What this system can't do that Linux can, as text for a person; `None` on Linux.
 pub const PLATFORM_LIMITATIONS: Option<&str> = if cfg!(target_os = "linux") {
     None
 } else {
@@ -98,7 +97,7 @@ pub const PLATFORM_LIMITATIONS: Option<&str> = if cfg!(target_os = "linux") {
     )
 };
 
-/// Returns `SIGTERM` and so on, or a number if the signal has no name.
+/// Returns the name of a signal, such as `SIGTERM`, or its number if it has no name.
 pub fn signal_name(signal: i32) -> String {
     signal_hook::low_level::signal_name(signal).map_or_else(|| signal.to_string(), str::to_owned)
 }

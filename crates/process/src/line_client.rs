@@ -1,11 +1,11 @@
-//! A client of a helper program that answers in lines of JSON: `call_tool --batch` for `run_agent`,
-//! and `serve_tools --connect` for the tools of MCP servers.
+//! A client of a helper program that answers requests in lines of JSON: `call_tool --batch` for
+//! `run_agent`, and `serve_tools --connect` for whatever needs the network.
 //!
-//! The first request starts the program, and so does a later one if it has ended since. Each
-//! request goes to its standard input with an id of its own. One thread reads its standard output
-//! and hands each line to the request that it answers, up to the last line with that id. When the
-//! output ends, the channels of all waiting requests are closed, so that none waits for ever.
-//! Closing the input asks the program to end.
+//! The first request starts the program, and so does a later one if the program has ended since.
+//! Each request is written to its standard input, with an id of its own. One thread reads its
+//! standard output and hands each line to the request that it answers, until the last line for that
+//! request. When the output ends, the channels of all waiting requests are closed, so that none
+//! waits for ever. Closing the input asks the program to end.
 
 use crate::own::without_sigpipe;
 use crate::tree;
@@ -23,19 +23,20 @@ use std::time::Duration;
 
 const CHUNK_BYTES: usize = 64 * 1024;
 
-/// How often a waiting request checks whether it has to be given up.
+/// How often a caller that waits for an answer should check whether to give the request up.
 pub const TICK: Duration = Duration::from_millis(50);
 
 /// A line that the program prints.
 pub trait LineReply: DeserializeOwned + Debug + Send + 'static {
-    /// A collection of lines that answer no request.
+    /// The collection of lines that answer no request.
     type Notes: Default + Debug + Send;
 
-    /// Returns the id of the request that the line answers, and whether it is the last one to do so.
+    /// Returns the id of the request that the line answers, and whether it is the last line for
+    /// that request; `None` for a line that answers no request.
     fn answers(&self) -> Option<(u64, bool)>;
 
-    /// Returns true for an answer that names no request. It can't be known which request it
-    /// answers, so all waiting requests end, and the next one starts a new process.
+    /// Returns true for an answer that should name its request but does not. It may belong to any
+    /// request, so all that wait end, and the next one starts a new process.
     fn is_nameless(&self) -> bool {
         false
     }
@@ -46,7 +47,7 @@ pub trait LineReply: DeserializeOwned + Debug + Send + 'static {
 
 type WaitingRequests<R> = Arc<Mutex<Option<HashMap<u64, Sender<R>>>>>;
 
-/// The program, which is started when it is first needed.
+/// A client that starts its program when it is first needed.
 #[derive(Debug)]
 pub struct LineClient<R: LineReply> {
     running: Mutex<Option<RunningProgram<R>>>,
@@ -54,7 +55,7 @@ pub struct LineClient<R: LineReply> {
     notes: Arc<Mutex<R::Notes>>,
 }
 
-/// The program while it runs.
+/// A running program, and the requests that wait for it.
 #[derive(Debug)]
 pub struct RunningProgram<R> {
     program: String,
@@ -63,7 +64,8 @@ pub struct RunningProgram<R> {
     waiting: WaitingRequests<R>,
     /// Closed by the thread that reads the output, when the process has ended.
     ended: Receiver<()>,
-    /// What this process has been told once for all requests, such as how to reach a server.
+    /// The facts that this process has been told once for all requests, such as how to reach a
+    /// server.
     told: BTreeSet<String>,
 }
 
@@ -82,8 +84,10 @@ impl<R: LineReply> Default for LineClient<R> {
 }
 
 impl<R: LineReply> LineClient<R> {
-    /// Sends the lines that `lines` makes from the request's id and from what the process has been
-    /// told. The answers arrive at the receiver, which is closed when the process ends.
+    /// Sends a request. `lines` makes its lines from the request's id and from the set of facts
+    /// that the process has been told, and `command` the command that starts the program. Returns
+    /// the id and a receiver of the answers, which is closed after the last one, or when the
+    /// process ends.
     ///
     /// # Errors
     ///
@@ -95,7 +99,7 @@ impl<R: LineReply> LineClient<R> {
     ) -> io::Result<(u64, Receiver<R>)> {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let mut slot = lock(&self.running);
-        // A process whose output has ended takes no more requests.
+        // A process whose output has ended answers no more requests.
         let mut former = slot
             .take()
             .filter(|running| lock(&running.waiting).is_some());
@@ -112,8 +116,8 @@ impl<R: LineReply> LineClient<R> {
             let lines = lines(id, &mut running.told);
             let sent = without_sigpipe(|| running.stdin.write_all(&lines));
             match sent {
-                // The process has ended before it had read the whole request, so a new process gets it. If that ends at
-                // once, too, there is no answer.
+                // The process has ended before it read the whole request, so a new process gets it.
+                // If that one ends at once too, the request has no answer.
                 Err(e) if e.kind() == io::ErrorKind::BrokenPipe => {
                     running.forget(id);
                     if !is_new {
@@ -131,7 +135,7 @@ impl<R: LineReply> LineClient<R> {
         }
     }
 
-    /// Gives up on a request, and tells the program by `lines`.
+    /// Gives up on a request. `lines` tell the program so.
     pub fn cancel(&self, id: u64, lines: &[u8]) {
         if let Some(running) = lock(&self.running).as_mut() {
             running.forget(id);
@@ -140,12 +144,13 @@ impl<R: LineReply> LineClient<R> {
         }
     }
 
-    /// Returns what [`LineReply::note`] has collected since the last call.
+    /// Returns what [`LineReply::note`] has collected since the last call of this method.
     pub fn take_notes(&self) -> R::Notes {
         std::mem::take(&mut lock(&self.notes))
     }
 
-    /// Returns the process, if it runs; the next request starts another one.
+    /// Takes the running process out of the client, if there is one. The next request starts
+    /// another.
     pub fn take(&self) -> Option<RunningProgram<R>> {
         lock(&self.running).take()
     }
@@ -163,15 +168,14 @@ impl<R: LineReply> LineClient<R> {
         let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(io::ErrorKind::BrokenPipe.into());
         };
-        // Found before the thread below can have waited for the process: after that, another process may have its
-        // number.
+        // Found before the thread below can reap the process and another one can get its id.
         let identity = Identity::find(i32::try_from(child.id()).unwrap_or_default());
         let waiting = Arc::new(Mutex::new(Some(HashMap::new())));
         let (alive, ended) = channel();
         let (shared, notes) = (Arc::clone(&waiting), Arc::clone(&self.notes));
         std::thread::spawn(move || {
             read_lines(stdout, &shared, &notes);
-            // No more answers come, so all waiting requests are woken.
+            // There will be no more answers, so all waiting requests end.
             lock(&shared).take();
             let _ = child.wait();
             drop(alive);
@@ -195,13 +199,14 @@ impl<R> RunningProgram<R> {
     }
 
     /// Closes the program's input and waits at most `limit` for its end. Returns the process if it
-    /// is still running.
+    /// still runs then.
     pub fn close(self, limit: Duration) -> Option<Identity> {
         drop(self.stdin);
         self.identity.filter(|_| goes_on(&self.ended, limit))
     }
 
-    /// Ends the program with all its children: with SIGTERM, and with SIGKILL after `grace`.
+    /// Ends the program with SIGTERM; if it runs on after `grace`, kills it and all its
+    /// descendants.
     pub fn terminate(self, grace: Duration) {
         let Some(identity) = self.identity else {
             return;
@@ -230,7 +235,7 @@ fn read_lines<R: LineReply>(
         // The line is freed before the answer is used, since both may be large.
         drop(line);
         let Ok(reply) = reply else { continue };
-        // It is not known any more which request an answer belongs to. Returning closes the channels of all.
+        // Which request the answer belongs to is unknown. Returning closes all channels.
         if reply.is_nameless() {
             return;
         }
@@ -240,7 +245,7 @@ fn read_lines<R: LineReply>(
         };
         if let Some(waiting) = lock(waiting).as_mut() {
             if let Some(sender) = waiting.get(&id) {
-                // A request that was given up takes no answer.
+                // A request that was given up has no receiver any more.
                 let _ = sender.send(reply);
             }
             if is_last {

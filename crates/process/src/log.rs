@@ -1,4 +1,4 @@
-//! A file for the output of a command, up to a limit.
+//! A file that keeps the output of a command up to a maximum size.
 
 use rustix::fs::{Mode, OFlags};
 use std::fs::File;
@@ -21,7 +21,7 @@ pub fn new_file(path: &Path) -> io::Result<File> {
     options.create_new(true).append(true).mode(0o600).open(path)
 }
 
-/// An output file that is being written.
+/// A file for output that is being written.
 #[derive(Debug)]
 pub struct Log {
     file: File,
@@ -82,7 +82,7 @@ mod tests {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("log");
         drop(Log::create(&path).expect("made"));
-        // A file with a hole stands for much output.
+        // A sparse file stands for much output.
         let file = std::fs::File::options().write(true).open(&path);
         file.and_then(|file| file.set_len(MAX_BYTES - 3))
             .expect("long");

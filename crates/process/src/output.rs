@@ -1,9 +1,9 @@
-//! Standard output: writing to it so that a host reads every character whole, and its width.
+//! Writes to standard output so that a host reads every character whole, and tells its width.
 //!
-//! Gemini CLI decodes each piece that it reads by itself: of a character that lies across the edge
-//! of two pieces it makes U+FFFD. So a long text that is not ASCII is written in pieces that end
-//! where a character does, each only when the one before has been read: what a host then reads at
-//! once is one of our pieces. Where the system doesn't say what has been read, JSON is written in
+//! Gemini CLI decodes each piece that it reads by itself, and a character that is cut between two
+//! pieces becomes U+FFFD. So a long text that is not ASCII is written in pieces that end between
+//! characters, each only when the one before has been read: then the host reads exactly one of
+//! these pieces at a time. Where the system doesn't tell how much has been read, JSON is written in
 //! ASCII, with `\u` escapes, which cost a model several tokens for each character.
 
 use crate::unread::{Reader, WatchedStream, reader};
@@ -17,13 +17,14 @@ use std::io;
 use std::time::Duration;
 
 /// Longest text that is written at once, in bytes. A host reads that much in one piece, and it fits
-/// into a pipe, so that a caller may wait for the end before it reads.
+/// into a pipe, so that a caller may wait for the end of this process before it reads.
 const AT_ONCE_BYTES: usize = 60_000;
 
-/// The first and the longest pause between two checks whether the reader has caught up.
+/// The first and the longest pause between two checks whether the reader has read everything. Each
+/// pause is twice as long as the one before.
 const PAUSES: (Duration, Duration) = (Duration::from_micros(20), Duration::from_millis(2));
 
-/// Writes all of a text to standard output, at once and without a buffer in between.
+/// Writes all bytes of a text to standard output, without buffering.
 ///
 /// # Errors
 ///
@@ -32,7 +33,7 @@ pub fn write_stdout(text: &[u8]) -> io::Result<()> {
     write_all(stdout(), text)
 }
 
-/// Writes a text to standard output. Where the system tells what has been read, a long text is
+/// Writes a text to standard output. Where the system tells how much has been read, a long text is
 /// written so that no character is cut between two reads of the host.
 ///
 /// # Errors
@@ -45,8 +46,8 @@ pub fn write_text(text: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Writes JSON to standard output. Characters beyond ASCII are escaped if a host might otherwise
-/// cut one of them in two.
+/// Writes JSON to standard output. Characters beyond ASCII are escaped if the host might otherwise
+/// read one of them in two parts.
 ///
 /// # Errors
 ///
@@ -59,8 +60,8 @@ pub fn write_json(json: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Writes JSON to a terminal, escaped if a character could deceive the reader or command the
-/// terminal.
+/// Writes JSON to a terminal. All of it is escaped to ASCII if some character could deceive the
+/// reader or control the terminal.
 ///
 /// # Errors
 ///
@@ -69,8 +70,7 @@ pub fn write_json_to_terminal(json: &str) -> io::Result<()> {
     write_stdout(&terminal_json(json.as_bytes()))
 }
 
-/// Returns JSON for a terminal, escaped if a character could deceive the reader or command the
-/// terminal.
+/// Returns JSON as [`write_json_to_terminal`] writes it.
 pub fn terminal_json(json: &[u8]) -> Cow<'_, [u8]> {
     let deceives = |text: &str| with_deceptive(text).any(|(c, deceives)| deceives && c != '\n');
     match std::str::from_utf8(json) {
@@ -79,8 +79,8 @@ pub fn terminal_json(json: &[u8]) -> Cow<'_, [u8]> {
     }
 }
 
-/// Returns true if [`write_text`] keeps every character of this text whole. On a system that does
-/// not tell what has been read it can't, if the text is long and not ASCII.
+/// Returns true if a host reads every character whole when [`write_text`] writes this text; false
+/// for a long text that is not ASCII, if the system does not tell how much has been read.
 pub fn keeps_characters(text: &[u8]) -> bool {
     !matches!(whole_characters(text), Some(Reader::Unwatched))
 }
@@ -91,8 +91,8 @@ fn whole_characters(text: &[u8]) -> Option<Reader<'static>> {
 
 const USUAL_WIDTH: usize = 80;
 
-/// Returns the number of characters that a line has room for: `COLUMNS`, or those of the terminal
-/// on standard output.
+/// Returns the number of characters that a line has room for: `COLUMNS` if that is a number, or
+/// else the width of the terminal on standard output, or else 80.
 pub fn width() -> usize {
     let chosen = std::env::var("COLUMNS").ok();
     let chosen = chosen.and_then(|text| text.trim().parse::<usize>().ok());
@@ -111,7 +111,7 @@ fn write_all(to: BorrowedFd<'_>, text: &[u8]) -> io::Result<()> {
     while !rest.is_empty() {
         match retry_on_intr(|| rustix::io::write(to, rest)) {
             Ok(n) => rest = &rest[n..],
-            // The reader has made the pipe non-blocking, and there is no room in it.
+            // The reader has made the pipe non-blocking, and the pipe is full.
             Err(Errno::AGAIN) => {
                 // If a signal interrupts the wait, the write is simply tried again.
                 let _ = poll(&mut [PollFd::new(&to, PollFlags::OUT)], None);
@@ -135,8 +135,8 @@ fn write_pieces(stream: &WatchedStream<'_>, text: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns where to cut the first piece: at most `most` bytes, and not within a character. Invalid
-/// UTF-8 may be cut anywhere.
+/// Returns where to end the first piece: after at most `most` bytes, and not within a character.
+/// Invalid UTF-8 may be cut anywhere.
 fn piece_end(text: &[u8], most: usize) -> usize {
     if text.len() <= most {
         return text.len();
@@ -157,8 +157,8 @@ fn wait_until_read(stream: &WatchedStream<'_>) {
     }
 }
 
-/// Escapes everything that is not printable ASCII as `\u`. In JSON only strings hold such
-/// characters. Bytes that are not UTF-8 are not JSON, and are returned unchanged.
+/// Escapes DEL and every character beyond ASCII as `\u`. In JSON only strings hold such characters.
+/// Bytes that are not UTF-8 are not JSON, and are returned unchanged.
 fn to_ascii(json: &[u8]) -> Cow<'_, [u8]> {
     let Ok(text) = std::str::from_utf8(json) else {
         return json.into();

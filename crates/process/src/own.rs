@@ -7,13 +7,14 @@ use rustix::fd::OwnedFd;
 use rustix::process::{Pid, Signal, getppid};
 
 /// Prepares this process. `SIGCHLD` gets its default action, because a host may ignore it and then
-/// the kernel forgets how children ended. And no other process of an ordinary user may look into
-/// this one.
+/// the kernel forgets how children ended. On Linux, other processes of the same user, unless it is
+/// root, can't look into this process any more.
 pub fn prepare() {
     raw::reset_signal(Signal::CHILD);
-    // Other processes of the user can't open `/proc/PID/fd` or the memory of this process then. A command that a tool
-    // runs could otherwise write another answer to the stream that the answer goes to. Forked processes are protected,
-    // too, but not programs that are started. No core file is written either.
+    // Other processes of the user then can't open `/proc/PID/fd` or the memory of this process. A
+    // command that a tool runs could otherwise write another answer to the stream that the answer
+    // goes to. Forked processes are protected, too, but not programs that are started. No core file
+    // is written either.
     #[cfg(target_os = "linux")]
     let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
 }
@@ -24,9 +25,8 @@ pub fn end_by_sigpipe() {
     raw::reset_signal(Signal::PIPE);
 }
 
-/// Returns a descriptor that becomes readable when the parent of this process has ended. Returns
-/// `None` if the parent is the first process of the system or container, which adopts orphans and
-/// never was the caller.
+/// Returns a descriptor that becomes readable when the parent of this process has ended; `None` if
+/// the parent is the first process of the system or container, which only adopts orphans.
 pub fn caller() -> Option<OwnedFd> {
     let parent = getppid().filter(|parent| *parent != Pid::INIT)?;
     let caller = raw::watch_process(parent).ok()?;
@@ -34,7 +34,7 @@ pub fn caller() -> Option<OwnedFd> {
     (getppid() == Some(parent)).then_some(caller)
 }
 
-/// Returns the signal that tells of a closed terminal. `None` under `nohup`, which ignores it.
+/// Returns SIGHUP, which tells that the terminal was closed; `None` if ignored, as under `nohup`.
 pub fn hangup() -> Option<i32> {
     let signal = Signal::HUP.as_raw();
     (!raw::is_ignored(signal)).then_some(signal)

@@ -1,5 +1,5 @@
-//! A program that stays open for a conversation over its standard streams, such as an MCP server. A
-//! supervisor ends it with all its children when it is dropped or when its caller dies.
+//! A program that keeps running and exchanges messages over its standard streams, such as an MCP
+//! server. A supervisor ends it with all its children when it is dropped or when its caller dies.
 
 use super::ending::ProcessEnd;
 use super::start;
@@ -19,21 +19,21 @@ pub struct Program<'a> {
     pub name: &'a OsStr,
     /// The program's arguments.
     pub arguments: &'a [String],
-    /// Variables of its environment.
+    /// All variables of the program's environment.
     pub environment: &'a BTreeMap<OsString, OsString>,
     /// The working directory, from which a relative path of the program starts.
     pub directory: &'a Path,
 }
 
-/// A program that runs, with our ends of its streams.
+/// A running program, with this process's ends of its streams.
 #[derive(Debug)]
 pub struct PipedProgram {
     watched: SupervisedProgram,
-    /// Our end of its standard input.
+    /// This end of its standard input; `None` once it has been taken.
     pub input: Option<OwnedFd>,
-    /// Our end of its output; `None` once that has been taken.
+    /// This end of its output; `None` once it has been taken.
     pub output: Option<OwnedFd>,
-    /// Our end of its standard error; `None` once that has been taken.
+    /// This end of its standard error; `None` once it has been taken.
     pub errors: Option<OwnedFd>,
     is_gone: bool,
     ending: Option<ProcessEnd>,
@@ -59,15 +59,15 @@ impl Program<'_> {
         })
     }
 
-    /// Returns the file to execute. A name is looked up as the shell would, but never in the
-    /// current directory.
+    /// Returns the file to execute; `None` if there is none. A name is looked up as a shell would,
+    /// but never in the current directory.
     pub fn find(&self) -> Option<PathBuf> {
         crate::program::find(self.name, self.environment, self.directory)
     }
 }
 
 impl PipedProgram {
-    /// Returns true if the program and all its children have ended by themselves. Does not wait.
+    /// Returns true if the program and its children, or its supervisor, have ended. Does not wait.
     pub fn is_gone(&mut self) -> bool {
         while !self.is_gone {
             match self.watched.next_event() {
@@ -84,20 +84,19 @@ impl PipedProgram {
         self.is_gone
     }
 
-    /// Returns how the program itself ended, if [`PipedProgram::is_gone`] has seen that. Its
-    /// children may live on.
+    /// Returns how the program itself ended, if [`PipedProgram::is_gone`] has noticed that. Its
+    /// children may still run.
     pub fn ending(&self) -> Option<ProcessEnd> {
         self.ending
     }
 
-    /// Ends the program and its children: with SIGTERM now, and with SIGKILL after `grace`. Does
-    /// not wait.
+    /// Ends the program and its children: with SIGTERM, and with SIGKILL after `grace`. Does not
+    /// wait.
     pub fn end(&self, grace: Duration) {
         self.watched.end_all(grace);
     }
 
-    /// Waits at most `limit` until the program and all its children have ended. Returns true if
-    /// they have.
+    /// Waits at most `limit` until the program and all its children have ended. Returns true if so.
     pub fn wait(&mut self, limit: Duration) -> bool {
         let until = Instant::now() + limit;
         while !self.is_gone() {

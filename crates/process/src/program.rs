@@ -1,4 +1,4 @@
-//! Files that are programs, and the way to start them.
+//! Tells which files are programs, finds them in `PATH`, and starts pagers and editors.
 
 use crate::start::file_with;
 use rustix::fs::{Access, Stat, access};
@@ -11,23 +11,24 @@ use std::process::Command;
 
 const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// Returns true if a file may be executed.
+/// Returns true if this process may execute a file.
 pub fn is_program(file: &Path) -> bool {
     file.is_file() && access(file, Access::EXEC_OK).is_ok()
 }
 
-/// Returns true if any user may execute a file, by its mode.
+/// Returns true if the mode of a file lets any user execute it.
 #[doc(hidden)]
 pub fn may_be_executed(stat: &Stat) -> bool {
     stat.st_mode & 0o111 != 0
 }
 
-/// Looks a program up as a shell would.
+/// Finds the program `name` in the absolute directories of `PATH`.
 pub fn find_program(name: &OsStr) -> Option<PathBuf> {
     in_path(name, std::env::var_os("PATH").as_deref())
 }
 
-/// Finds the file of a program, as a shell would with these variables in this directory.
+/// Finds the file of a program, as a shell would with these variables in this directory, but not in
+/// relative directories of `PATH`.
 pub fn find(
     name: &OsStr,
     environment: &BTreeMap<OsString, OsString>,
@@ -42,8 +43,8 @@ pub fn find(
     )
 }
 
-/// Returns the file to execute for a program's name. A path stays as it is, so that errors are the
-/// system's and a script sees the path that was written. Other names are looked up by [`find`].
+/// Returns the file to execute for a program's name. A path is returned unchanged, so that errors
+/// are the system's and a script sees the path as written. [`find`] looks other names up.
 pub fn to_execute(
     name: &OsStr,
     environment: &BTreeMap<OsString, OsString>,
@@ -56,7 +57,7 @@ pub fn to_execute(
 }
 
 /// Returns true for a variable from which bash takes code, settings or functions before it reads
-/// its line. No policy has judged those.
+/// its line. The policy has not judged those.
 pub fn changes_shell(name: &OsStr) -> bool {
     const READ: [&str; 6] = [
         "BASHOPTS",
@@ -77,15 +78,16 @@ fn in_path(name: &OsStr, path: Option<&OsStr>) -> Option<PathBuf> {
         .find(|file| is_program(file))
 }
 
-/// Shows a text in the user's pager: `PAGER`, or `less` as git starts it, which leaves at once if
+/// Shows a text in the user's pager: `PAGER`, or `less` as git starts it, which exits at once if
 /// the text fits on the screen. Returns false, with nothing shown, if there is no working pager.
 ///
-/// A pager below `project` is ignored: the text helps a person decide whether that directory may
-/// run programs.
+/// Programs below `project` are not run as pagers: the text helps a person decide whether that
+/// directory may run programs.
 ///
 /// # Errors
 ///
-/// Returns the operating system's error if the text can't be handed over or no shell be started.
+/// Returns the operating system's error if the text can't be handed over or no shell can be
+/// started.
 pub fn page(text: &[u8], project: &Path) -> io::Result<bool> {
     let words = std::env::var_os("PAGER").unwrap_or_else(|| "less".into());
     // On a terminal that can't move the cursor, `less` only prints a warning.
@@ -98,7 +100,7 @@ pub fn page(text: &[u8], project: &Path) -> io::Result<bool> {
         dir.is_absolute() && std::fs::canonicalize(dir).is_ok_and(|dir| !dir.starts_with(project))
     };
     let outside = std::env::split_paths(&path).filter(is_outside);
-    // The text is in a file: with a pipe, a pager that is left early would break it.
+    // The pager reads the text from a file: a pipe would break if the pager is left early.
     let mut command = Command::new("/bin/sh");
     command.arg("-c").arg(words).stdin(file_with(text)?);
     command.env(
@@ -108,14 +110,14 @@ pub fn page(text: &[u8], project: &Path) -> io::Result<bool> {
     if std::env::var_os("LESS").is_none() {
         command.env("LESS", "FRX");
     }
-    // With these codes the shell says that it could not start the program.
+    // With these exit codes the shell says that it could not start the program.
     Ok(!matches!(command.status()?.code(), Some(126 | 127)))
 }
 
-/// Returns the command that opens the file in the editor, by the system's shell.
+/// Returns the command that opens `file` in `editor`, a line for the system's shell.
 pub fn editor(editor: &OsStr, file: &Path) -> Command {
-    // A shell that Ctrl-C ends would leave the editor behind; the editor itself gets the
-    // default action.
+    // Without a handler Ctrl-C would end the shell and leave the editor behind. The editor itself
+    // gets the default action.
     let mut line = OsString::from("trap : INT; ");
     line.push(editor);
     line.push(" \"$1\"");

@@ -1,8 +1,8 @@
 //! Runs another program to its end, as a host would.
 //!
-//! It gets its input, and its output is read until both pipes are closed. If it takes too long, it
-//! is ended with all its children, and pipes that are still open are abandoned. On macOS a child
-//! that has left the program's session is neither found nor waited for.
+//! The program gets its input, and its output is read until both pipes are closed. If it takes too
+//! long, it is ended with all its children, and pipes that are still open are abandoned. On macOS a
+//! child that has left the program's session is neither found nor waited for.
 
 use super::command::{CommandLimits, CommandOutcome, OutputSink, StopReason, end_rest, supervise};
 use super::ending::ProcessEnd;
@@ -16,7 +16,7 @@ use std::io::{self, ErrorKind, Write};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-/// Maximum kept of either stream, in bytes.
+/// Maximum size of what is kept of each stream, in bytes.
 pub const MAX_STREAM_BYTES: usize = 16 * 1024 * 1024;
 
 const FED: Duration = Duration::from_secs(2);
@@ -30,12 +30,12 @@ pub enum Input<'a> {
     KeptOpen,
 }
 
-/// How a program is run.
+/// Options for running a program.
 #[derive(Debug, Clone, Copy)]
 pub struct RunOptions<'a> {
-    /// The standard input.
+    /// What the program gets as its standard input.
     pub input: Input<'a>,
-    /// Time limit.
+    /// The time after which the program is ended with all its children.
     pub limit: Duration,
     /// How long the program's children may hold its pipes open after its own end.
     pub hold: Duration,
@@ -104,7 +104,7 @@ impl Program<'_> {
                 run.was_held = is_held;
                 run.took = took;
                 if has_survivors && options.leaves {
-                    // If the supervisor has ended, it ends nothing either.
+                    // An error means that the supervisor is gone, which then ends nothing either.
                     let _ = watched.detach_unrecorded();
                 } else if has_survivors {
                     end_rest(&watched, &mut run);
@@ -114,7 +114,7 @@ impl Program<'_> {
                 run.ending = Err(why);
                 run.took = began.elapsed();
             }
-            // This is only for commands that may run on without their caller, and this one may not.
+            // This outcome does not occur, since there is no limit `background_after`.
             CommandOutcome::Background => {}
         }
         drop((watched, kept));
@@ -147,14 +147,14 @@ fn keep(stream: &mut Vec<u8>, bytes: &[u8]) -> bool {
     bytes.len() <= room
 }
 
-/// Writes the input on a thread of its own. The thread blocks for as long as something holds the
-/// pipe open without reading. The receiver gets whether all input was taken.
+/// Writes the input on a thread of its own, which blocks for as long as some process holds the pipe
+/// open without reading. The receiver gets true if all input was read.
 fn feed(pipe: OwnedFd, input: Vec<u8>) -> Receiver<bool> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
         let written = without_sigpipe(|| File::from(pipe).write_all(&input));
         let is_taken = !matches!(written, Err(e) if e.kind() == ErrorKind::BrokenPipe);
-        // If the program took too long, nobody waits for this any more.
+        // If the program took too long, the receiver is gone.
         let _ = sender.send(is_taken);
     });
     receiver

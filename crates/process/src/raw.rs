@@ -1,5 +1,5 @@
-//! The system calls that have no safe form: forking, starting a program in a session of its
-//! own, signals as a descriptor. What differs between Linux and macOS is in a file for each.
+//! The system calls that have no safe form: forking, starting a program in a session of its own,
+//! signals as a descriptor. The parts that differ between Linux and macOS are in a file for each.
 
 #![expect(
     unsafe_code,
@@ -35,7 +35,8 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::ptr;
 
-/// Highest signal number that is reset. A host may ignore signals, and children inherit that.
+/// Highest number of the signals whose action is reset. A host may ignore signals, and children
+/// inherit that.
 const SIGNALS: c_int = 31;
 
 pub(crate) fn last() -> Errno {
@@ -88,11 +89,11 @@ pub(crate) fn close_others(keep: &[RawFd]) {
     system::close_range(from, c_int::MAX);
 }
 
-/// A program that is ready to be started. Everything that allocates has been done, because the
-/// child may only make system calls.
+/// A program that is ready to be started. Everything that allocates memory has been done, because
+/// the child may make system calls only.
 pub(crate) struct PreparedProgram<'a> {
     program: CString,
-    /// The strings that `argv` and `envp` point to.
+    /// The strings to which `argv` and `envp` point.
     _strings: Vec<CString>,
     argv: Vec<*const c_char>,
     envp: Vec<*const c_char>,
@@ -148,8 +149,9 @@ impl<'a> PreparedProgram<'a> {
     }
 }
 
-/// Becomes the program, in the child. Returns the error number if that fails. Only makes system
-/// calls. Of the descriptors from 3 on only `keep` stays open until `exec`.
+/// Executes the program in the calling process, the forked child. Returns the error number if that
+/// fails. Makes system calls only. Of the descriptors from 3 on, `keep` alone survives until
+/// `exec`.
 fn become_program(program: &PreparedProgram<'_>, keep: Option<RawFd>) -> c_int {
     // SAFETY: system calls with values that were prepared before.
     unsafe {
@@ -175,8 +177,7 @@ fn become_program(program: &PreparedProgram<'_>, keep: Option<RawFd>) -> c_int {
         if let Some(Err(errno)) = program.sandbox.map(Sandbox::apply) {
             errno.raw_os_error()
         } else {
-            // Descriptors that the host has left open are not for the program, least of all in
-            // the background.
+            // The program must not get descriptors that the host has left open.
             close_others(keep.as_slice());
             libc::execve(
                 program.program.as_ptr(),

@@ -17,7 +17,7 @@ pub struct ReadBuffer {
 }
 
 impl ReadBuffer {
-    /// Returns a buffer that grows to `max_bytes`.
+    /// Returns a buffer that grows to at most `max_bytes`.
     #[must_use]
     pub fn new(max_bytes: usize) -> Self {
         Self {
@@ -26,7 +26,7 @@ impl ReadBuffer {
         }
     }
 
-    /// Reads once. The slice is empty at the end of the input.
+    /// Reads once, and returns the bytes read; none at the end of the input.
     ///
     /// # Errors
     ///
@@ -35,14 +35,15 @@ impl ReadBuffer {
     pub fn read(&mut self, fd: impl AsFd) -> Result<&[u8], Errno> {
         let count = retry_on_intr(|| read(fd.as_fd(), &mut self.bytes[..]))?;
         if count == self.bytes.len() && count < self.max_bytes {
-            // What was read stays where it is: at the beginning.
+            // The bytes just read stay at the beginning of the buffer.
             self.bytes.resize(self.max_bytes, 0);
         }
         Ok(&self.bytes[..count])
     }
 }
 
-/// Waits until standard input can be read. Returns false if `is_over` becomes true first.
+/// Waits until standard input can be read. Returns false if `is_over` returns true before that; it
+/// is asked after every [`TICK`].
 pub fn wait_for_stdin(is_over: impl Fn() -> bool) -> bool {
     while !is_over() {
         if is_readable(rustix::stdio::stdin(), TICK) {

@@ -3,11 +3,11 @@
 use rustix::process::Signal;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Waits for a signal that ends a server, and returns its number. If no handler can be installed,
-/// the signal ends the process at once, and supervisors end what it has started.
+/// Waits for SIGINT, SIGTERM or SIGHUP, and returns its number. If no handler can be installed, it
+/// never returns: the signal then ends the process at once, and supervisors end what the process
+/// has started.
 pub async fn end_signal() -> i32 {
-    // With a handler, a file that becomes too large makes the write fail. Without one, the signal
-    // would end the process.
+    // With a handler for SIGXFSZ, a write beyond the file size limit just fails.
     let _ = signal(SignalKind::from_raw(Signal::XFSZ.as_raw()));
     let (interrupt, terminate, hangup) = (
         SignalKind::interrupt(),

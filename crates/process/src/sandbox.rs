@@ -1,12 +1,12 @@
 //! The kernel's sandbox for the commands that a tool starts.
 //!
-//! A program that runs commands for a model, a plug-in or a stranger often wants the ordinary ones
-//! to work, and nothing else: a build may read the whole system and write to the project, but must
-//! not change a file of the user's or talk to the network. On Linux the kernel can hold a process
-//! to that without root and without a container, and this module tells the kernel so.
+//! A program that runs commands for a model, a plug-in or a stranger often wants ordinary ones to
+//! work but no more than that: a build may read the whole system and write to the project, but must
+//! not change any other file of the user's or talk to the network. On Linux the kernel can hold a
+//! process to that without root and without a container, and this module tells the kernel to do so.
 //!
-//! Owned here: what a sandboxed command may do, and the system calls that tell the kernel so.
-//! When a sandbox is wanted, and starting commands, is the caller's business.
+//! This module owns what a sandboxed command may do, and the system calls that tell the kernel so.
+//! The caller decides when a sandbox is wanted, and starts the commands.
 //!
 //! # Example
 //!
@@ -45,29 +45,31 @@
 //!
 //! # Guarantees
 //!
-//! Everything may be read and executed. What is more is refused by
+//! Everything may be read and executed. These refuse what goes beyond that:
 //!
-//! - Landlock (in `ruleset`): changes to files outside, and where the kernel is new enough,
-//!   ioctls of devices, signals to processes outside, abstract and named Unix sockets;
-//! - seccomp (in `filter`): the network, and ways round Landlock;
+//! - Landlock (in `ruleset`): changes to files outside the writable paths, and where the kernel is
+//!   new enough, ioctls of devices, signals to processes outside, abstract and named Unix sockets;
+//! - seccomp (in `filter`): the network, and ways around Landlock;
 //! - the loss of capabilities, which matters to root alone;
 //! - `no_new_privs`: set-user-ID programs gain nothing.
 //!
-//! All of it is inherited by children and can't be taken off again. Descriptors that the caller has
-//! open are closed when the program starts, but for the standard streams. There is no weaker
-//! fallback: what is asked for and can't be had is an error, and nothing is run. Where a writable
-//! path leads through a link that a command in the sandbox could change, that is an error too.
+//! These limits are inherited by children and can't be taken off again. Descriptors that the caller
+//! has open, except for the standard streams, are closed when the program starts. There is no
+//! weaker fallback: if the kernel can't enforce the policy, nothing is run. A writable path through
+//! a link that a command in the sandbox could change is an error too.
 //!
 //! # Limits
 //!
-//! - The mode, owner and times of files outside can be changed in [`SandboxMode::WorkspaceWrite`], where
-//!   the user may: Landlock doesn't cover them, and the system calls are needed inside.
-//! - A hard link in a writable directory that was there before leads to its file wherever else that
-//!   is linked.
-//! - A lock (`flock`) can be taken on any file that can be read, where some may be written.
-//! - Nothing is kept from being read.
+//! - In [`SandboxMode::WorkspaceWrite`] a command can change the mode, owner and times of files
+//!   outside the writable paths, where its user may: Landlock doesn't cover that, and the system
+//!   calls are needed inside.
+//! - A hard link that was in a writable directory before can be written through, and so changes a
+//!   file that also has names elsewhere.
+//! - A lock (`flock`) can be taken on any file that can be read, except in
+//!   [`SandboxMode::ReadOnly`].
+//! - Reading is not restricted at all.
 //! - Time, memory and the number of processes are not limited.
-//! - Only Linux has a sandbox, from 6.2 on. Elsewhere every mode but [`SandboxMode::Off`] is an error.
+//! - Only Linux has one, from 6.2 on. Elsewhere every mode but [`SandboxMode::Off`] is an error.
 
 #[cfg(target_os = "linux")]
 pub(crate) mod filter;
@@ -87,17 +89,18 @@ use std::process::Command;
 /// The rights of a command in a sandbox.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SandboxPolicy {
-    /// The extent to which files may be changed.
+    /// Whether files may be changed: none, those of `writable`, or all.
     pub mode: SandboxMode,
-    /// The paths that may be changed in [`SandboxMode::WorkspaceWrite`]: directories with all that lies
-    /// beneath, and single files, devices or sockets. Absolute.
+    /// The absolute paths that may be changed in [`SandboxMode::WorkspaceWrite`]: directories with
+    /// all that lies beneath, single files and devices. Unix sockets among them may be connected
+    /// to, but only with `network` and from Linux 7.1 on.
     pub writable: Vec<PathBuf>,
-    /// True if IP sockets may be used. Unix sockets of other programs stay out of reach: who
-    /// listens there (a container engine, a terminal multiplexer) would act for the command.
+    /// True if IP sockets may be used. Unix sockets of other programs stay out of reach: a program
+    /// that listens there (a container engine, a terminal multiplexer) would act for the command.
     pub network: bool,
 }
 
-/// A sandbox that is ready for any number of children.
+/// A prepared sandbox, into which any number of children can be put.
 #[derive(Debug)]
 pub struct Sandbox {
     #[cfg(target_os = "linux")]
@@ -108,15 +111,15 @@ pub struct Sandbox {
 }
 
 impl Sandbox {
-    /// Prepares all that needs memory or may fail; `None` if the mode is [`SandboxMode::Off`]. A path of
-    /// [`SandboxPolicy::writable`] that does not exist is left out, so that nothing can be written there even if it is
-    /// created later: see [`Sandbox::missing`].
+    /// Does all that allocates memory or may fail; `None` if the mode is [`SandboxMode::Off`]. A
+    /// path of [`SandboxPolicy::writable`] that does not exist is left out, so that nothing can be
+    /// written there even if it is created later: see [`Sandbox::missing`].
     ///
     /// # Errors
     ///
-    /// Returns `policy_violation` if the kernel or the processor can't enforce the policy, or if
-    /// a writable path can't be opened, is not absolute, or can be redirected by a command in
-    /// the sandbox. Nothing must be run then.
+    /// Returns `policy_violation` if the kernel or the processor can't enforce the policy, or if a
+    /// writable path can't be opened, is not absolute, or can be redirected by a command in the
+    /// sandbox. The caller must then run nothing.
     #[cfg(target_os = "linux")]
     pub fn prepare(policy: &SandboxPolicy) -> Result<Option<Self>, ToolError> {
         if policy.mode == SandboxMode::Off {
@@ -161,7 +164,7 @@ impl Sandbox {
     }
 
     /// Puts `command` into this sandbox when it is spawned. If that fails, spawning fails and
-    /// nothing has been run; [`Sandbox::not_applied`] says why.
+    /// nothing has been run; [`Sandbox::not_applied`] makes the error that reports this.
     pub fn confine(self, command: &mut Command) {
         let apply = move || self.apply().map_err(Into::into);
         #[expect(unsafe_code, reason = "the standard library offers no other way")]
@@ -171,19 +174,21 @@ impl Sandbox {
         }
     }
 
-    /// Puts the calling thread into the sandbox, for good. It is meant for a forked child just before it executes a
-    /// program, so it only makes system calls. Descriptors from 3 on are closed when the program is executed, because
-    /// what was opened outside keeps the rights that it had there.
+    /// Puts the calling thread into the sandbox, for good. It is meant for a forked child just
+    /// before it executes a program, so it makes system calls only. Descriptors from 3 on are
+    /// closed when the program is executed, because a descriptor that was opened outside the
+    /// sandbox keeps its rights.
     ///
     /// # Errors
     ///
-    /// Returns the kernel's error; then nothing must be executed.
+    /// Returns the kernel's error; the child must then execute nothing.
     #[cfg(target_os = "linux")]
     #[doc(hidden)]
     pub fn apply(&self) -> Result<(), Errno> {
         use rustix::thread::{CapabilitySet, CapabilitySets};
-        /// The capabilities that root's builds and archivers need. Mounting, devices, kernel
-        /// modules, the clock, configuring the network and the immutable flag are left out.
+        /// The capabilities that builds and archivers need when root runs them, without those for
+        /// mounting, devices, kernel modules, the clock, configuring the network and the immutable
+        /// flag.
         const KEPT: CapabilitySet = CapabilitySet::CHOWN
             .union(CapabilitySet::DAC_OVERRIDE)
             .union(CapabilitySet::FOWNER)
@@ -193,7 +198,7 @@ impl Sandbox {
             .union(CapabilitySet::SETUID)
             .union(CapabilitySet::NET_BIND_SERVICE);
 
-        // With no_new_privs, executing as root gives no capability back.
+        // With no_new_privs, executing a program as root gives no capability back.
         rustix::thread::set_no_new_privs(true)?;
         let held = rustix::thread::capabilities(None)?;
         rustix::thread::set_capabilities(
@@ -210,18 +215,18 @@ impl Sandbox {
         filters.try_for_each(|filter| raw::install_filter(filter, 0).map(drop))
     }
 
-    /// Returns an error, in theory: there is no value of this type.
+    /// Is never called, since [`Sandbox::prepare`] makes no sandbox on this system.
     ///
     /// # Errors
     ///
-    /// `ENOSYS`.
+    /// Returns `ENOSYS`.
     #[cfg(not(target_os = "linux"))]
     #[doc(hidden)]
     pub fn apply(&self) -> Result<(), Errno> {
         Err(Errno::NOSYS)
     }
 
-    /// Returns the error for a child that [`Sandbox::apply`] kept from being started.
+    /// Returns the error for a child that was not started because [`Sandbox::apply`] failed.
     pub fn not_applied(error: &std::io::Error) -> ToolError {
         unavailable(
             &format!("The kernel refused to put the command into its sandbox ({error})"),

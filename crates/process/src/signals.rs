@@ -1,4 +1,4 @@
-//! Signals that end a session: the first one lets it end in order, the second one ends it at once.
+//! Signals that end a session: the first signal lets it end in order, a second one ends it at once.
 
 use gemini_tools_core::tool::Cancellation;
 use signal_hook::SigId;
@@ -16,11 +16,11 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Makes the first signal cancel the session, and the next one of the same kind end the
-    /// process.
+    /// Installs the handlers. The first signal cancels `cancel`, and a second SIGINT or a second
+    /// SIGTERM ends the process.
     ///
-    /// A second SIGHUP is not a sign of impatience: when a terminal is closed, the kernel sends one
-    /// and the shell another. Under `nohup` SIGHUP stays ignored.
+    /// A second SIGHUP does not end the process, since it is no sign of impatience: when a terminal
+    /// is closed, the kernel sends one and the shell another. Under `nohup` SIGHUP stays ignored.
     pub fn ending(cancel: Cancellation) -> Self {
         if let Some(hangup) = crate::own::hangup() {
             let _ = flag::register_usize(hangup, cancel.signal_cell(), hangup as usize + 1);
@@ -35,16 +35,16 @@ impl Signals {
         &self.cancel
     }
 
-    /// Runs `meanwhile` while Ctrl-C does nothing to this process. The terminal sends SIGINT to all
-    /// processes in the foreground, but it is meant for the program that a person is using: in vi
-    /// it ends a mode.
+    /// Runs `meanwhile` with SIGINT ignored in this process. At Ctrl-C the terminal sends SIGINT to
+    /// all processes in the foreground, but the person means the program in use: in vi it ends a
+    /// mode.
     pub fn leave_interrupt<T>(&self, meanwhile: impl FnOnce() -> T) -> T {
         let mut interrupt = self
             .interrupt
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         for id in interrupt.drain(..) {
-            // Afterwards the signal is ignored: its default action does not come back.
+            // Then the signal is ignored: signal-hook does not restore its default action.
             unregister(id);
         }
         let value = meanwhile();
@@ -54,7 +54,7 @@ impl Signals {
 }
 
 fn register(cancel: &Cancellation, signal: i32) -> Vec<SigId> {
-    // If registering fails, the signal ends the process, which is acceptable, too.
+    // If registering fails, the signal ends the process at once, which is acceptable too.
     let cell = cancel.signal_cell();
     let is_second = Arc::new(AtomicBool::new(cell.load(Ordering::Relaxed) != 0));
     [

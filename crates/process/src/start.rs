@@ -1,4 +1,4 @@
-//! Starts programs, with the environment and the streams that each kind gets.
+//! Starts each kind of program with its environment and its standard streams.
 
 use super::command::{ProgramCommand, ShellCommand, variables};
 use super::piped::Program;
@@ -13,14 +13,14 @@ use std::fs::File;
 use std::io::{self, Seek, Write};
 
 impl ShellCommand<'_> {
-    /// Starts the command.
+    /// Starts the command, with an empty standard input, and standard error in the output's pipe.
     ///
     /// # Errors
     ///
-    /// Returns `NotFound` if there is no shell, or the operating system's error.
+    /// Returns `NotFound` if there is no bash, or the operating system's error.
     pub fn start(&self) -> io::Result<SupervisedProgram> {
         let shell = program::find_program(OsStr::new("bash")).ok_or(io::ErrorKind::NotFound)?;
-        // What comes after `--` is the line, whatever it begins with.
+        // After `--`, bash takes the line as a command even if it begins with a dash.
         let words = ["--norc", "--noprofile", "-c", "--", self.line];
         let mut environment = variables(self.path);
         environment.retain(|name, _| !program::changes_shell(name));
@@ -39,7 +39,7 @@ impl ShellCommand<'_> {
 }
 
 impl ProgramCommand<'_> {
-    /// Starts the program, its standard error apart from its output.
+    /// Starts the program, with a pipe of its own for standard error.
     ///
     /// # Errors
     ///
@@ -91,8 +91,7 @@ pub(super) fn start_piped(program: &Program<'_>) -> io::Result<(SupervisedProgra
 }
 
 /// Returns an anonymous file that holds `bytes`, for a program to read as its standard input.
-/// Unlike a pipe it needs no thread to feed it, and a program that never reads it does not block
-/// anybody.
+/// Unlike a pipe it needs no thread to feed it, and blocks nobody if the program never reads it.
 pub(crate) fn file_with(bytes: &[u8]) -> io::Result<File> {
     let mut file = raw::file_in_memory()?;
     file.write_all(bytes)?;

@@ -1,6 +1,6 @@
-//! Starts a program so that everything which it starts can be ended with it.
+//! Starts a program so that every process which it starts can be ended with it.
 //!
-//! A process between the caller and the program, the supervisor, sees to that. It outlives a caller
+//! The supervisor, a process between the caller and the program, sees to that. It outlives a caller
 //! that is killed.
 
 mod supervised;
@@ -17,7 +17,7 @@ use std::path::Path;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-/// How long a process has after SIGTERM before it is killed.
+/// How long a process has after SIGTERM before it is killed with SIGKILL.
 pub const GRACE: Duration = Duration::from_secs(1);
 
 /// Something that happened to a supervised program.
@@ -27,20 +27,20 @@ pub enum SupervisorEvent {
     Ended {
         /// How the program has ended.
         status: ExitStatus,
-        /// True if none of its children is left.
+        /// True if no process that it has started is left.
         all_gone: bool,
     },
-    /// Everything has ended, except for processes that could not be ended.
+    /// The program and all its descendants have ended, except for those that could not be ended.
     AllGone {
         /// The number of processes that could not be ended.
         left: usize,
     },
-    /// The supervisor is gone.
+    /// The supervisor has died, so nothing more is reported.
     Lost,
 }
 
 pub(crate) struct Start<'a> {
-    /// The file of the program. If relative, the path starts in the directory.
+    /// The file to execute. A relative path starts in `directory`.
     pub program: &'a Path,
     /// The name that the program sees as its own (`argv[0]`).
     pub name: &'a OsStr,
@@ -48,11 +48,11 @@ pub(crate) struct Start<'a> {
     pub arguments: &'a [&'a OsStr],
     /// Variables of its environment.
     pub environment: &'a BTreeMap<OsString, OsString>,
-    /// The directory, open, so that it can't be exchanged.
+    /// The working directory as an open descriptor, so that it can't be swapped for another one.
     pub directory: BorrowedFd<'a>,
     /// The standard input; `None` for an empty one.
     pub input: Option<OwnedFd>,
-    /// True if standard error gets a pipe of its own, rather than that of the output.
+    /// True if standard error gets a pipe of its own; otherwise it goes to the pipe of the output.
     pub apart: bool,
     /// The sandbox that the program is put into.
     pub sandbox: Option<&'a Sandbox>,

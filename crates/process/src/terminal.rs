@@ -1,13 +1,14 @@
-//! Shows a program's output as a terminal would, in plain text: without escape sequences, and with only the last state
-//! of a line that was overwritten.
+//! Turns a program's output into what a terminal would show, as plain text: without escape
+//! sequences, and with only the last state of a line that was overwritten.
 
 use crate::decode::OutputDecoder;
 
-/// Maximum length of a line in characters: a longer one is passed on in parts, and what would overwrite it later
-/// becomes a line of its own.
+/// Maximum length of a line in characters: a longer one is passed on in parts. Text that later
+/// overwrites such a part becomes a line of its own.
 const MAX_LINE_CHARS: usize = 64 * 1024;
 
-/// Maximum length of an escape sequence in bytes: what is longer was not meant as one.
+/// Maximum length in characters of an escape sequence that is not a string such as a title. A
+/// longer one is taken as text.
 const MAX_SEQUENCE_BYTES: usize = 4096;
 
 const PLAIN_BLOCK_BYTES: usize = 64;
@@ -24,7 +25,7 @@ pub fn plain_text(bytes: &[u8]) -> String {
     out
 }
 
-/// Returns the beginning of a program's output, on one line.
+/// Returns the first 200 characters of a program's output, on one line.
 pub fn excerpt(bytes: &[u8]) -> String {
     const MAX_CHARS: usize = 200;
     let text = plain_text(bytes).trim().replace('\n', " ⏎ ");
@@ -61,7 +62,7 @@ impl TerminalEmulator {
         self.line.iter().collect()
     }
 
-    /// Takes a piece of output and gives complete lines to `out`.
+    /// Takes the next piece of output and passes complete lines to `out`.
     pub fn push(&mut self, text: &str, out: &mut impl FnMut(&str)) {
         let mut rest = text;
         while !rest.is_empty() {
@@ -125,7 +126,7 @@ impl TerminalEmulator {
                 self.parameters.clear();
                 self.sequence = 0;
             }
-            // Programs print this separator between names, which may hold any other character.
+            // Programs print NUL between names, which may contain any other character.
             '\0' => self.put('\u{2400}', out),
             '\u{7}' | '\u{b}' | '\u{c}' | '\u{e}' | '\u{f}' => {}
             _ => self.odd += 1,
@@ -149,7 +150,7 @@ impl TerminalEmulator {
         self.sequence += 1;
         let is_string = matches!(self.state, State::String | State::StringEscape);
         if c == '\n' || (self.sequence > MAX_SEQUENCE_BYTES && !is_string) {
-            // No sequence continues on the next line: it was never ended, so the line counts as text.
+            // No sequence continues on the next line: this one was never ended and counts as text.
             self.state = State::Text;
             return;
         }
@@ -186,8 +187,8 @@ impl TerminalEmulator {
     }
 
     /// Executes the control sequences that erase in the line or move the cursor. When the cursor
-    /// leaves a line, the line is passed on first, because a user has seen it; earlier lines can't
-    /// be overwritten.
+    /// leaves a line, the line is passed on first, because a user has seen it; no earlier line is
+    /// overwritten.
     fn run_control(&mut self, last: char, out: &mut impl FnMut(&str)) {
         let number = |default: usize| {
             let first = self.parameters.split(';').next().unwrap_or_default();
@@ -220,7 +221,7 @@ impl TerminalEmulator {
 fn plain_prefix(text: &str) -> usize {
     let bytes = text.as_bytes();
     let mut from = 0;
-    // Whole blocks first, without a branch for each byte, so that the compiler takes many bytes at once.
+    // Whole blocks come first, without branches, so that the compiler checks many bytes at once.
     for block in bytes.chunks_exact(PLAIN_BLOCK_BYTES) {
         if block.iter().fold(false, |any, b| any | may_be_control(*b)) {
             break;
@@ -228,7 +229,7 @@ fn plain_prefix(text: &str) -> usize {
         from += PLAIN_BLOCK_BYTES;
     }
     let is_control = |i: usize, b: u8| {
-        // U+0080 to U+009F are control characters as well; what else begins with 0xc2 is not.
+        // U+0080 to U+009F are control characters; the others that begin with 0xc2 are not.
         may_be_control(b) && (b != 0xc2 || matches!(bytes.get(i + 1), Some(0x80..=0x9f)))
     };
     let mut rest = bytes.iter().enumerate().skip(from);

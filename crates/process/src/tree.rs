@@ -1,6 +1,6 @@
-//! Finds the processes below a process, and ends them.
+//! Finds all descendants of a process, and ends them.
 //!
-//! This asks the kernel: `ps` and `pkill` may be missing.
+//! It asks the kernel, since `ps` and `pkill` may be missing.
 
 #[cfg(target_os = "linux")]
 mod linux;
@@ -22,8 +22,8 @@ use std::time::{Duration, Instant};
 
 const PAUSE: Duration = Duration::from_millis(4);
 
-/// How long to try to kill a process. Processes of another user, and those that hang in the kernel,
-/// can't be killed.
+/// How long to try to kill processes, before they are given up. Processes of another user, and
+/// those that hang in the kernel, can't be killed.
 const GIVE_UP: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Clone, Copy)]
@@ -34,7 +34,7 @@ struct Stat {
     is_zombie: bool,
 }
 
-/// A process, told apart from a later one with the same id.
+/// A process, with what tells it from a later process of the same id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Identity {
@@ -58,7 +58,7 @@ impl Identity {
             .map(|s| s.identity)
     }
 
-    /// Sends a signal, unless the process has ended, even if another process has its id now.
+    /// Sends a signal if the process is alive. On Linux, no later process with the same id gets it.
     #[doc(hidden)]
     pub fn signal(self, signal: Signal) {
         if let Some(pid) = Pid::from_raw(self.pid) {
@@ -67,13 +67,13 @@ impl Identity {
     }
 }
 
-/// Returns all living processes below `root`, parents before their children.
+/// Returns all living descendants of `root`, parents before their children.
 pub fn descendants(root: i32) -> Vec<Identity> {
     below(root, &system::all())
 }
 
-/// Returns the living processes of a session whose supervisor is gone. Session 0 is that of the
-/// kernel's own processes, and of those that a container can't see, so there are none.
+/// Returns the living processes of a session, the oldest first. There are none for session 0, which
+/// is that of the kernel's own processes and of those that a container can't see.
 pub fn of_session(session: i32) -> Vec<Identity> {
     if session <= 0 {
         return Vec::new();
@@ -89,7 +89,7 @@ pub fn of_session(session: i32) -> Vec<Identity> {
 
 fn below(root: i32, all: &[Stat]) -> Vec<Identity> {
     let mut found = Vec::new();
-    // The parent of the first process is 0: below that is the whole system.
+    // The parent of the system's first process is 0, so every process is below 0.
     if root <= 0 {
         return found;
     }
@@ -106,9 +106,10 @@ fn below(root: i32, all: &[Stat]) -> Vec<Identity> {
     found
 }
 
-/// Ends `first` and everything below it, with SIGTERM first and with SIGKILL after `grace`. Returns
-/// the processes that could not be ended. It is for processes that are not children of the caller.
-/// The first process of the system and the caller are never ended.
+/// Ends the processes in `first` and all their descendants: with SIGTERM, and with SIGKILL after
+/// `grace`. Returns the processes that could not be ended. It is meant for processes that are not
+/// children of the caller, and does not reap them. The first process of the system and the caller
+/// itself are never ended.
 pub fn end(first: &[Identity], grace: Duration) -> Vec<Identity> {
     let me = rustix::process::getpid().as_raw_nonzero().get();
     let mut known = Vec::new();
@@ -119,8 +120,7 @@ pub fn end(first: &[Identity], grace: Duration) -> Vec<Identity> {
                 known.push(*root);
             }
         }
-        // A process whose parent has ended meanwhile has another parent now, so the known processes
-        // are kept.
+        // Known processes are kept: one whose parent has ended is no longer below `first`.
         for i in 0..known.len() {
             for found in below(known[i].pid, &all) {
                 if known[i].is_alive() && !known.contains(&found) {
@@ -155,7 +155,8 @@ fn endable(first: &[Identity], me: i32) -> impl Iterator<Item = &Identity> {
     first.iter().filter(move |i| i.pid > 1 && i.pid != me)
 }
 
-/// Returns all living processes below a supervisor, and the orphans of its session.
+/// Returns all living processes that a supervisor watches over: its descendants and the orphans of
+/// the command's session.
 pub fn watched(supervisor: i32, session: i32) -> Vec<Identity> {
     let mut found = descendants(supervisor);
     for orphan in orphans(session) {
@@ -166,10 +167,10 @@ pub fn watched(supervisor: i32, session: i32) -> Vec<Identity> {
     found
 }
 
-/// Ends all children of the calling process and the orphans of `session`, with SIGTERM first and
-/// with SIGKILL after `grace`. On Linux the caller must be a child subreaper, so that every
-/// descendant becomes its child. `reaped` is called for each child that has ended. Returns the
-/// processes that could not be ended.
+/// Ends all children of the calling process and the orphans of `session`: with SIGTERM, and with
+/// SIGKILL after `grace`. On Linux the caller must be a child subreaper, so that every descendant
+/// becomes its child. `reaped` is called for each child that has ended. Returns the processes that
+/// could not be ended.
 pub(super) fn end_children(
     session: i32,
     grace: Duration,
@@ -193,8 +194,7 @@ pub(super) fn end_children(
     }
     while started.elapsed() < grace + GIVE_UP {
         freeze_and_kill(watched(me, session), || watched(me, session));
-        // Processes that were killed are soon waited for. Those that are left after this time are
-        // looked for again.
+        // Killed processes can soon be reaped. Those left after this loop are looked for again.
         for _ in 0..8 {
             if is_over() {
                 return Vec::new();
@@ -205,7 +205,7 @@ pub(super) fn end_children(
     watched(me, session)
 }
 
-/// Stops processes until no new ones appear, then kills them. Without that, one could fork while
+/// Stops processes until no new ones appear, then kills all of them. Otherwise one could fork while
 /// the others are being killed.
 fn freeze_and_kill(first: Vec<Identity>, mut find: impl FnMut() -> Vec<Identity>) {
     let mut frozen: Vec<Identity> = Vec::new();
@@ -279,7 +279,7 @@ mod tests {
             std::thread::sleep(Duration::from_millis(5));
         }
         let tree = descendants(pid);
-        // A zombie of ours until it is waited for: that does not count as alive.
+        // The shell is a zombie until this test reaps it: a zombie does not count as alive.
         assert!(end(&[first], Duration::from_millis(50)).is_empty());
         assert!(tree.iter().chain([&first]).all(|p| !p.is_alive()));
         shell.wait().expect("a child of ours");

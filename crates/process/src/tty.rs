@@ -1,4 +1,4 @@
-//! The terminal on which a person is asked: the controlling one.
+//! The controlling terminal, on which a person is asked.
 
 use rustix::io::Errno;
 use rustix::termios::{
@@ -12,16 +12,17 @@ use std::time::Duration;
 
 const WAIT_TENTHS: u8 = 2;
 
-/// How long a read waits for a key.
+/// How long [`Tty::read`] waits for a key in the mode of [`Tty::raw`].
 pub const WAIT: Duration = Duration::from_millis(100 * WAIT_TENTHS as u64);
 
-/// Discards what was typed at standard input before a question is shown, if that is a terminal: it can't be an answer.
+/// Discards what was typed at standard input before a question is shown, since it can't be an
+/// answer. Does nothing if standard input is not a terminal.
 pub fn discard_typed_ahead() {
-    // What is not a terminal refuses this, which is fine.
+    // The call fails if this is not a terminal, which is fine.
     let _ = tcflush(rustix::stdio::stdin(), QueueSelector::IFlush);
 }
 
-/// A terminal.
+/// A terminal that is open for reading and writing.
 #[derive(Debug)]
 pub struct Tty(File);
 
@@ -52,7 +53,7 @@ impl Tty {
         (&self.0).write_all(text.as_bytes())
     }
 
-    /// Saves the present modes until the guard is dropped.
+    /// Returns a guard that restores the present modes of the terminal when it is dropped.
     ///
     /// # Errors
     ///
@@ -64,7 +65,8 @@ impl Tty {
         })
     }
 
-    /// Sets the terminal to give keys one by one, unseen and without signals.
+    /// Makes the terminal return single keys, without echo and without signals for keys such as
+    /// Ctrl-C, until the guard is dropped.
     ///
     /// # Errors
     ///
@@ -72,7 +74,7 @@ impl Tty {
     pub fn raw(&self) -> io::Result<SavedModes<'_>> {
         let kept = self.keep()?;
         let mut raw = kept.modes.clone();
-        // Output stays as it is, so that a line feed still begins a line.
+        // The output modes stay unchanged, so that a line feed still begins a new line.
         raw.local_modes -=
             LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG | LocalModes::IEXTEN;
         raw.input_modes -= InputModes::IXON;
@@ -90,7 +92,7 @@ impl Tty {
     /// Returns the operating system's error if the terminal is gone.
     pub fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
         match rustix::io::read(&self.0, buffer) {
-            // A terminal that has hung up returns nothing, too, but its modes can't be read either.
+            // A terminal that has hung up returns 0 bytes, too, but its modes can't be read either.
             Ok(0) => tcgetattr(&self.0).map(|_| 0),
             Err(Errno::INTR) => Ok(0),
             other => other,
@@ -98,8 +100,7 @@ impl Tty {
         .map_err(io::Error::from)
     }
 
-    /// Returns the terminal as standard input, output and error of a program that a person uses
-    /// there.
+    /// Returns three copies of the terminal, as the standard streams of a program for a person.
     ///
     /// # Errors
     ///
@@ -110,7 +111,7 @@ impl Tty {
     }
 }
 
-/// The saved modes of a terminal, which are restored when this is dropped.
+/// The saved modes of a terminal. Dropping this restores them.
 #[derive(Debug)]
 pub struct SavedModes<'a> {
     tty: &'a File,

@@ -1,19 +1,19 @@
-//! Tells how many bytes in a pipe or a socket its reader has not taken yet.
+//! Tells how many bytes in a pipe or a socket its reader has not read yet.
 //!
-//! A pipe's bytes are counted by `FIONREAD`, on either end. A socket of the family `AF_UNIX`, which
-//! node gives to the programs it starts, says by `SIOCOUTQ` how much memory its messages hold; it
-//! is 0 once the last of them has been read. For a socket of the network that number is what the
-//! other machine has not got yet, whether a program has read it or not, and other systems tell the
-//! end that writes nothing: then the reader is not watched.
+//! The bytes in a pipe are counted by `FIONREAD`, on either end. For a socket of the family
+//! `AF_UNIX`, such as node gives to the programs it starts, `SIOCOUTQ` tells how much memory its
+//! unread messages take; it is 0 once the last of them has been read. For a network socket that
+//! number counts what the other machine has not received, whether a program there has read it or
+//! not, and systems other than Linux don't tell the writing end: there the reader can't be watched.
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::BorrowedFd;
 use std::time::Duration;
 
-/// A stream whose reader can be watched.
+/// A pipe or socket whose reader can be watched.
 #[derive(Debug, Clone, Copy)]
 pub struct WatchedStream<'a> {
-    /// The stream itself.
+    /// The writing end.
     pub fd: BorrowedFd<'a>,
     is_socket: bool,
     /// How many bytes a reader gets in one read, provided that they are written at once, nothing
@@ -21,23 +21,23 @@ pub struct WatchedStream<'a> {
     pub piece_bytes: usize,
 }
 
-/// How a reader takes what is written.
+/// How the reader of a stream reads.
 #[derive(Debug, Clone, Copy)]
 pub enum Reader<'a> {
-    /// It never sees a part of a write: a file, a terminal or a device.
+    /// No reader could see a part of a write: the stream is a file, a terminal or a device.
     Whole,
-    /// It reads pieces, and the system tells how much it has read.
+    /// The reader may read parts of a write, and the system tells how much it has read.
     Watched(WatchedStream<'a>),
-    /// It reads pieces, and the system does not tell how much it has read.
+    /// The reader may read parts of a write, and the system does not tell how much it has read.
     Unwatched,
 }
 
-/// Size of one write, in bytes. A socket takes it as one message, and it fits into a pipe with room
-/// to spare.
+/// Maximum size of one write, in bytes. A socket takes it as one message, and it fits into a pipe
+/// with room to spare.
 #[cfg(target_os = "linux")]
 const PIECE_BYTES: usize = 32 * 1024;
 
-/// Classifies the reader of `fd`.
+/// Tells how the reader of `fd` reads, and whether it can be watched.
 #[cfg(target_os = "linux")]
 pub fn reader(fd: BorrowedFd<'_>) -> Reader<'_> {
     use rustix::fs::FileType;
@@ -67,14 +67,15 @@ pub fn reader(fd: BorrowedFd<'_>) -> Reader<'_> {
     Reader::Watched(stream)
 }
 
-/// Classifies the reader of `fd`.
+/// Tells how the reader of `fd` reads: on this system it can't be watched.
 #[cfg(not(target_os = "linux"))]
 pub fn reader(_fd: BorrowedFd<'_>) -> Reader<'_> {
     Reader::Unwatched
 }
 
 impl WatchedStream<'_> {
-    /// Returns 0 if everything has been read, and `None` if the system does not tell.
+    /// Returns how much is unread, 0 if everything has been read, and `None` if the system does not
+    /// tell. For a socket it is not a number of bytes written, but the memory that they take.
     pub fn unread_bytes(&self) -> Option<u64> {
         if self.is_socket {
             return outgoing_bytes(self.fd);
@@ -82,7 +83,7 @@ impl WatchedStream<'_> {
         rustix::io::ioctl_fionread(self.fd).ok()
     }
 
-    /// Waits for `pause`, and returns true if the reader has gone away.
+    /// Waits for at most `pause`. Returns true if the reader has gone away.
     pub fn is_abandoned_after(&self, pause: Duration) -> bool {
         let mut reader = [PollFd::new(&self.fd, PollFlags::empty())];
         let limit = pause.try_into().ok();

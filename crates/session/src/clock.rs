@@ -1,10 +1,11 @@
-//! The clock of all calls: at the end of their time, at a signal, and when the caller is gone, it
-//! answers for calls that do not answer themselves, whatever they are doing.
+//! The clock of all calls. At the end of a call's time limit, at a signal, or when the caller is
+//! gone, it answers in place of a call that does not answer itself, whatever that call is doing.
 //!
-//! A call and the clock may both have an answer. The one that [claims](Clock::claim) the
-//! call gives it; so there is one, and it is whole. The process may end in the middle of anything
-//! else: what a call has started ends with it (supervisors see that their caller is gone), and a file
-//! is either the old one or the new one, because a write is one rename, before which the call must still be [waited for][acting].
+//! A call and the clock may both have an answer. The one that [claims](Clock::claim) the call first
+//! gives its answer, so there is exactly one, and it is whole. The process may then end in the
+//! middle of anything else: processes that a call has started end too (supervisors see that their
+//! caller is gone), and a file is either the old one or the new one, because a write is one rename,
+//! for which the call must have [asked][acting] whether it is still waited for.
 //!
 //! [acting]: gemini_tools_core::tool::Cancellation::acting
 
@@ -15,13 +16,13 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Time for which the process goes on after an interruption when no call runs any more: a reader
-/// who takes no answer can't hold it up.
+/// How long the process goes on after an interruption when no call runs any more: a reader that
+/// takes no answer can't hold it up.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
 type LastWord = Box<dyn FnOnce(ToolError) + Send>;
 
-/// Watches over calls. By default it ticks only while there are some.
+/// Watches over calls. Its thread runs while there are calls; with [`Clock::of_process`] always.
 #[derive(Default)]
 pub struct Clock {
     calls: Mutex<Calls>,
@@ -42,8 +43,9 @@ struct WatchedCall {
 }
 
 impl Clock {
-    /// Starts the clock of a process that makes calls and nothing else. `cancel` is told when the caller is gone; `end` is
-    /// called where a signal has come, and the process does not end although no call runs.
+    /// Starts the clock of a process that only makes calls. `cancel` is cancelled when the caller
+    /// is gone. `end` is called with a signal's number if no call runs any more and yet the process
+    /// has not ended 5 s after that signal.
     pub fn of_process(cancel: &Cancellation, end: fn(i32) -> !) -> Arc<Self> {
         let clock = Arc::new(Self::default());
         clock.wind(&mut clock.calls(), cancel.clone(), Some(end));
@@ -53,7 +55,7 @@ impl Clock {
     fn wind(self: &Arc<Self>, calls: &mut Calls, cancel: Cancellation, end: Option<fn(i32) -> !>) {
         let clock = Arc::clone(self);
         let thread = std::thread::Builder::new().name("clock".to_owned());
-        // Without it calls still look at the time themselves.
+        // Without this thread, calls still check their time limits themselves.
         calls.ticks = thread.spawn(move || clock.run(&cancel, end)).is_ok();
     }
 
@@ -61,7 +63,8 @@ impl Clock {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Watches over a call from now on, until it is claimed.
+    /// Watches over a call until it is claimed, and returns its number. If the call is interrupted
+    /// and does not end soon, the clock claims it and passes the error to `last_word`.
     pub fn begin(
         self: &Arc<Self>,
         cancel: &Cancellation,
@@ -82,7 +85,7 @@ impl Clock {
         number
     }
 
-    /// Watches over a call from now on, until the guard is dropped.
+    /// Watches over a call like [`Clock::begin`], until the guard is dropped.
     pub fn watch(
         self: &Arc<Self>,
         cancel: &Cancellation,
@@ -92,8 +95,8 @@ impl Clock {
         WatchGuard(Arc::clone(self), number)
     }
 
-    /// Makes a call on a thread of its own, and waits no longer for it than it may take. Where it
-    /// is given up, its thread is left behind.
+    /// Makes a call on a thread of its own and waits for it, but no longer than the call may take.
+    /// The thread of a call that is given up is left behind.
     ///
     /// # Errors
     ///
@@ -110,7 +113,7 @@ impl Clock {
         });
         let thread = std::thread::Builder::new().spawn(move || {
             let _watched = watched;
-            // The caller may no longer be there to take it.
+            // The call may have been given up, so that nobody receives this.
             let _ = sender.send(call());
         });
         let failed = |why: String| ToolError::new(ErrorKind::UnhandledException, why);
@@ -119,14 +122,14 @@ impl Clock {
         receiver.recv().unwrap_or_else(crashed)
     }
 
-    /// Takes a call over to answer it; `false` where that has been done already.
+    /// Claims the right to answer a call; `false` if it has been claimed already.
     pub fn claim(&self, number: u64) -> bool {
         let watched = &mut self.calls().watched;
         let at = watched.iter().position(|call| call.number == number);
         at.map(|at| watched.swap_remove(at)).is_some()
     }
 
-    /// Returns true if a call is not answered yet.
+    /// Returns true if nobody has claimed the call yet.
     pub fn is_watched(&self, number: u64) -> bool {
         let watched = &self.calls().watched;
         watched.iter().any(|call| call.number == number)
@@ -137,13 +140,13 @@ impl Clock {
         self.calls().watched.is_empty()
     }
 
-    /// Tells all calls to end.
+    /// Cancels all calls that are watched over.
     pub fn cancel_all(&self) {
         let calls = self.calls();
         calls.watched.iter().for_each(|call| call.cancel.cancel());
     }
 
-    /// Does something that sees to its own end.
+    /// Runs `act` as a call that the clock never interrupts, so that the clock is not idle.
     pub fn busy<T>(self: &Arc<Self>, act: impl FnOnce() -> T) -> T {
         let _busy = self.watch(&Cancellation::default(), |_| {});
         act()
@@ -163,7 +166,7 @@ impl Clock {
             drop(calls);
             for call in given_up {
                 let error = call.cancel.give_up();
-                // The reader may keep it waiting.
+                // Writing the answer may block, so it has a thread of its own.
                 let _ = std::thread::Builder::new().spawn(move || (call.last_word)(error));
             }
             if !ticks {
@@ -187,7 +190,7 @@ impl fmt::Debug for Clock {
     }
 }
 
-/// The guard of [`Clock::watch`].
+/// The guard of [`Clock::watch`]. Dropping it claims the call.
 #[derive(Debug)]
 pub struct WatchGuard(Arc<Clock>, u64);
 
@@ -197,7 +200,7 @@ impl Drop for WatchGuard {
     }
 }
 
-/// Waits a moment. Returns true if the caller was there, and still is.
+/// Waits for one [`TICK`]. Returns true if the caller was there before, and still is.
 fn wait(cancel: &Cancellation, is_caller_there: bool) -> bool {
     let Some(caller) = cancel.caller().filter(|_| is_caller_there) else {
         std::thread::sleep(TICK);

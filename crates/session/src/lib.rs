@@ -1,7 +1,6 @@
-//! The session of a project: settings, workspace, tools and rules, opened once.
+//! The session of a project: its settings, workspace, tools and rules, which are opened once.
 //!
-//! [`Session`] makes calls with them. Whether a call may run is decided by the gate of
-//! `gemini-tools-policy`.
+//! [`Session`] makes calls with them. The gate of `gemini-tools-policy` decides which may run.
 
 mod clock;
 mod project;
@@ -44,47 +43,48 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-/// Seconds until a call ends by itself.
 const TIMEOUT: &str = "GEMINI_TOOLS_TIMEOUT";
 
-/// The variable that names the session that calls belong to.
+/// The variable with the name of the caller's session.
 pub const SESSION: &str = "GEMINI_TOOLS_SESSION";
 
-/// The time limit of a call where `GEMINI_TOOLS_TIMEOUT` says nothing.
+/// The time limit of a call if `GEMINI_TOOLS_TIMEOUT` is unset or 0.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// A person who can be asked, one question at a time.
+/// The prompt of a person, for one question at a time.
 pub type SharedPrompt = Mutex<Box<dyn ApprovalPrompt>>;
 
 /// The options of a call.
 #[derive(Debug, Clone, Copy, Default)]
 #[non_exhaustive]
 pub struct CallOptions<'a> {
-    /// True if arguments are refused that the tool does not know.
+    /// True to refuse arguments that the tool does not declare.
     pub is_strict: bool,
-    /// True if to say what the call would do, without doing it.
+    /// True to explain what the call would do, without doing it.
     pub is_explained: bool,
-    /// True if names of arguments may be those that another API's limits have made of them.
+    /// True if argument names may have been changed for another model API; they are mapped back.
     pub is_foreign: bool,
-    /// The prompt for a person where rules want one.
+    /// The prompt by which a person is asked if the rules require that; `None` if nobody can be
+    /// asked.
     pub person: Option<&'a SharedPrompt>,
-    /// Annotations of the tool's MCP server when the caller judged the call, if the caller went by
-    /// them. The call is not made where the server says something else.
+    /// The annotations of a tool of an MCP server by which the caller judged the call; `None` if
+    /// the caller did not go by annotations. The call fails if the server has other ones now.
     pub judged: Option<&'a Map<String, Value>>,
-    /// The call's id, where the caller has given it one.
+    /// The call's id, if the caller has given it one.
     pub id: Option<&'a str>,
     /// The reader of the answer.
     pub reader: Reader,
-    /// The treatment of the calls that results ask for.
+    /// What happens to the further calls that results ask for.
     pub tail_calls: TailCalls,
-    /// Tells a person of faults of MCP servers.
+    /// Shows a person the notes about faults of MCP servers; `None` to keep them.
     pub tell: Option<fn(&str)>,
 }
 
-/// Adds the time that one call may take from now on.
+/// Returns a cancellation for a new call with the same signals. Its time limit counts from now:
+/// `GEMINI_TOOLS_TIMEOUT` seconds, or a default of 120 s.
 #[must_use]
 pub fn with_time_limit(cancel: &Cancellation) -> Cancellation {
-    // What is not a number is refused where a session is opened.
+    // A value that is not a number is refused when a session is opened.
     let chosen = seconds_of(TIMEOUT).ok().flatten();
     let cancel = match chosen.filter(|limit| !limit.is_zero()) {
         Some(limit) => cancel.restarted(limit),
@@ -93,7 +93,8 @@ pub fn with_time_limit(cancel: &Cancellation) -> Cancellation {
     cancel.limited_by(TIMEOUT)
 }
 
-/// Returns the directories in `GEMINI_TOOLS_ROOTS`; if both of its names are set, those that both have.
+/// Returns the directories in `GEMINI_TOOLS_ROOTS`; if both names of the variable are set, those
+/// that are in both values.
 pub fn roots_from_env() -> Vec<PathBuf> {
     let named = variables::values("GEMINI_TOOLS_ROOTS");
     let mut named = named.iter().map(|found| variables::paths(&found.value));
@@ -104,7 +105,7 @@ pub fn roots_from_env() -> Vec<PathBuf> {
     })
 }
 
-/// A project's tools, and what they work with.
+/// A project's tools, with the settings, workspace and rules that they work with.
 #[derive(Debug)]
 pub struct Session {
     tool_env: ToolEnv,
@@ -115,7 +116,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Opens everything for the project in `root`, an absolute path without links. `more` are
+    /// Opens a session for the project in `root`, an absolute path without links. `more` are
     /// further roots besides those of the settings and of `GEMINI_TOOLS_ROOTS`.
     ///
     /// # Errors
@@ -126,7 +127,7 @@ impl Session {
         Self::of_project(Project::open(root), more, rules)
     }
 
-    /// Opens everything for a project of which the settings have been read.
+    /// Opens a session for a project whose settings have been read.
     ///
     /// # Errors
     ///
@@ -162,16 +163,17 @@ impl Session {
         self
     }
 
-    /// Adds a tool of the program's own. Calls of it are judged and made as those of the other tools.
+    /// Adds a tool that the program itself implements. Its calls are judged and made like others.
     ///
     /// # Errors
     ///
-    /// Returns `invalid_tool_params` if the name is taken by a built-in tool or is not valid for the Gemini API.
+    /// Returns `invalid_tool_params` if the name is taken or is not valid for the Gemini API.
     pub fn add_tool(&mut self, tool: impl Tool + 'static) -> Result<(), ToolError> {
         self.registry.register(tool)
     }
 
-    /// Returns the same session, for an MCP client of this host. Own tools are added after that.
+    /// Returns the same session, for calls by this host as an MCP client. It drops the tools of
+    /// [`Session::add_tool`], which has to come after it.
     ///
     /// # Errors
     ///
@@ -182,8 +184,8 @@ impl Session {
         Ok(self)
     }
 
-    /// Has what calls read remembered for the further processes of their caller's session, and not for this process
-    /// alone.
+    /// Stores what calls have read of files in the home directory, so that later processes of the
+    /// same caller's session know it. Otherwise only this process knows it.
     pub fn remember_by_caller(&self) {
         if let Some(home) = self.tool_env.workspace.home() {
             self.tool_env
@@ -193,18 +195,19 @@ impl Session {
         }
     }
 
-    /// Returns the environment of the tools.
+    /// Returns the environment in which the tools work.
     pub fn tool_env(&self) -> &ToolEnv {
         &self.tool_env
     }
 
-    /// Returns the journal of files that tools change; `None` where the settings switch it
-    /// off, or there is no home directory.
+    /// Returns the journal of the files that tools change; `None` if the settings switch it off, or
+    /// there is no home directory.
     pub fn journal(&self) -> Option<&Journal> {
         self.journal.as_deref()
     }
 
-    /// Lists the problems of settings and rules, and what of the project is left out; for a person.
+    /// Lists problems of settings and rules, and what of the project is left out, as texts for a
+    /// person.
     pub fn problems(&self) -> Vec<String> {
         let (workspace, settings) = (&self.tool_env.workspace, &self.tool_env.settings);
         let ignored = settings
@@ -221,7 +224,7 @@ impl Session {
         problems
     }
 
-    /// Tells a person of the faults of MCP servers since this was last done.
+    /// Shows a person the notes about faults of MCP servers since the last call of this method.
     pub fn tell_notes(&self, tell: fn(&str)) {
         let mcp = self.mcp.get().and_then(Option::as_ref);
         let notes = mcp.map(|mcp| mcp.take_notes()).unwrap_or_default();
@@ -230,8 +233,8 @@ impl Session {
         }
     }
 
-    /// Returns the tools that rules let a model be told of, sorted by name; those of MCP servers apart.
-    /// `can_ask` is whether the user can be asked about calls.
+    /// Returns the tools of which the rules let a model be told, sorted by name, without those of
+    /// MCP servers. `can_ask` says whether a person can be asked about calls.
     pub fn visible_tools(&self, can_ask: bool) -> Vec<&dyn Tool> {
         let args = Map::new();
         let is_shown = |tool: &&dyn Tool| self.gate.shows(&call_of(*tool, &args), can_ask);
@@ -240,8 +243,8 @@ impl Session {
         tools
     }
 
-    /// Returns what a model is told of the tools of MCP servers, as far as rules let it be told, sorted by name: the
-    /// tools, or if they are many, a search and a call.
+    /// Returns the declarations of MCP servers' tools of which the rules let a model be told,
+    /// sorted by name; if there are many tools, two tools instead that search them and call one.
     pub fn visible_server_tools(
         &self,
         can_ask: bool,
@@ -256,7 +259,7 @@ impl Session {
         self.visible_among(tools.unwrap_or_default(), can_ask)
     }
 
-    /// Lists the tools of servers as far as they are known, without asking a server.
+    /// Lists the tools of MCP servers that are known without asking a server.
     pub fn known_server_tools(&self, can_ask: bool) -> Vec<McpDeclaration> {
         let tools = self.mcp().map(|mcp| mcp.known());
         self.visible_among(tools.unwrap_or_default(), can_ask)
@@ -276,18 +279,19 @@ impl Session {
         tools
     }
 
-    /// Returns true if an MCP server has said that it has other tools than those last shown.
+    /// Returns true if an MCP server has announced a change of its tools and was not asked since.
     pub fn servers_have_changed(&self) -> bool {
         let mcp = self.mcp.get().and_then(Option::as_ref);
         mcp.is_some_and(|mcp| mcp.has_changed())
     }
 
-    /// Returns true if a tool of ours has this name, and not one of an MCP server.
+    /// Returns true if a tool of the project that is not of an MCP server has this name.
     pub fn is_registered(&self, name: &str) -> bool {
         self.registry.get(name).is_some()
     }
 
-    /// Returns the MCP servers, where the settings name any. No call of another tool needs them.
+    /// Returns the MCP servers, if the settings name any. They are opened when they are first
+    /// needed, since calls of other tools do without them.
     fn mcp(&self) -> Option<&Arc<Mcp>> {
         let open = || {
             let (workspace, settings) = (&self.tool_env.workspace, &self.tool_env.settings);
@@ -301,7 +305,7 @@ impl Session {
         self.mcp.get_or_init(open).as_ref()
     }
 
-    /// Returns true if a call of this name leaves the world as it was, or fails at once.
+    /// Returns true if a call of the tool with this name changes nothing, or fails at once.
     pub fn only_reads(&self, name: &str) -> bool {
         match self.registry.get(name) {
             Some(tool) => tool.info().is_read_only,
@@ -309,13 +313,12 @@ impl Session {
         }
     }
 
-    /// Returns true if a name is that of the search among the tools of servers, or of the call of one, whichever `own`
-    /// is: if there are servers, and no tool of the project has taken the name.
+    /// Returns true if `name` means the tool `own`, the search among servers' tools or the call of
+    /// one: if there are servers, and no tool of the project has that name.
     fn means(&self, name: &str, own: &str) -> bool {
         bare_name(name) == own && !self.is_registered(name) && self.mcp().is_some()
     }
 
-    /// Returns the tool of this name. Those of MCP servers are made when they are first asked for.
     fn find(&self, name: &str, cx: &Context) -> Result<Arc<dyn Tool>, ToolError> {
         if let Some(tool) = self.registry.find(name) {
             return Ok(Arc::clone(tool));
@@ -338,7 +341,7 @@ impl Session {
         Err(custom::explain_missing(&self.tool_env, name, error))
     }
 
-    /// Looks at the tool of this name, as [`Session::run`] would find it.
+    /// Calls `look` with the tool of this name, as [`Session::run`] would find it.
     ///
     /// # Errors
     ///
@@ -350,7 +353,7 @@ impl Session {
         look: impl FnOnce(&dyn Tool) -> T,
     ) -> Result<T, ToolError> {
         if self.means(name, many::SEARCH) {
-            // What there is to find says nothing of the tool itself, and would start servers.
+            // Listing the tools to be found would start servers, and `look` doesn't need them.
             return Ok(look(&many::search_tool(Vec::new())));
         }
         self.find(name, cx).map(|tool| look(&*tool))
@@ -363,7 +366,7 @@ impl Session {
         options: CallOptions<'_>,
         cx: &Context,
     ) -> Result<ToolResult, ToolError> {
-        // What follows judges, limits and explains the call of the server's tool, as if it had been made by its name.
+        // If the call names a server's tool, all that follows applies to that tool.
         let tool = if self.means(name, many::CALL) {
             let (wanted, its_args) = many::wanted(args)?;
             if self.is_registered(&wanted) {
@@ -387,13 +390,13 @@ impl Session {
         if options.is_explained {
             return self.explain(&*tool, args, options, cx);
         }
-        // Only now: a call that is explained changes nothing.
+        // Finishing interrupted changes writes files, which explaining a call must not do.
         let notes = self.tool_env.workspace.finish_interrupted();
         let only_reads = tool.info().is_read_only && is_built_in(&*tool);
         let trust = &self.tool_env.settings.trust;
         let watch = (!only_reads).then(|| TrustWatch::begin(trust)).flatten();
         let mut person = options.person;
-        // Edits say themselves what they write; what else changes is the work of commands.
+        // Edits record the files that they write themselves; only commands change others.
         let runs_commands = cx.view.remembers && !(is_built_in(&*tool) && is_edit_or_read(&*tool));
         let unchanged = runs_commands.then(|| self.tool_env.workspace.seen_files());
         let find = |name: &str| self.find(name, cx);
@@ -418,13 +421,12 @@ impl Session {
         with_notes(outcome, &notes)
     }
 
-    /// Returns true if commands of the project's tools run in the background.
     fn has_background_commands(&self) -> bool {
         let jobs = self.tool_env.workspace.jobs_dir().map(Jobs::new);
         jobs.is_some_and(|jobs| jobs.list().iter().any(Job::is_running))
     }
 
-    /// Builds a call that may run, of what the rules or a person have made of it, or says why it may not.
+    /// Builds a call as the rules or a person have left its arguments; an error if it may not run.
     fn pass_gate(
         &self,
         tool: &dyn Tool,
@@ -450,7 +452,7 @@ impl Session {
             Err(GateError::Denied(verdict)) => Err(verdict.to_error()),
             Err(refusal) => {
                 if matches!(refusal, GateError::Cancelled) {
-                    // By a signal, or because its time is over.
+                    // The call was cancelled by a signal, or its time is over.
                     cx.cancel.check()?;
                 }
                 let why = refusal.message()?;
@@ -459,8 +461,9 @@ impl Session {
         }
     }
 
-    /// Refuses a call that the caller has judged by something else than what the tool's server
-    /// is known to say of it; from now on it also must not say something else by then.
+    /// Refuses a call if the annotations by which the caller judged it differ from those that the
+    /// server is known to declare, or, from now on, from those that it declares when the call is
+    /// made.
     fn compare(&self, tool: &dyn Tool, judged: &Map<String, Value>) -> Result<(), ToolError> {
         if let Some(mcp) = self.mcp() {
             mcp.heed_annotations();
@@ -476,7 +479,6 @@ impl Session {
         Err(says_something_else(name, tool).with_hint("A new session judges its calls by that."))
     }
 
-    /// Explains what a call would do, and what the policy says of it.
     fn explain(
         &self,
         tool: &dyn Tool,
@@ -513,7 +515,7 @@ impl Session {
         });
         let line = to_line(&explanation);
         let mut result = ToolResult::text(String::from_utf8_lossy(&line));
-        // A document of JSON can't be cut.
+        // JSON can't be shortened like text.
         result.view.is_limited = true;
         result.error = denial.map(|message| ResultError {
             message,
@@ -523,7 +525,6 @@ impl Session {
     }
 }
 
-/// Adds what the reader of an answer must know besides.
 fn with_notes(
     outcome: Result<ToolResult, ToolError>,
     notes: &[String],
@@ -547,7 +548,6 @@ fn with_notes(
     }
 }
 
-/// Returns the built-in tools, and the user's own where they are looked for.
 fn registry(tool_env: &ToolEnv) -> Result<ToolRegistry, ToolError> {
     let mut registry = ToolRegistry::default();
     builtin::register(&mut registry, tool_env)?;
@@ -557,7 +557,6 @@ fn registry(tool_env: &ToolEnv) -> Result<ToolRegistry, ToolError> {
     Ok(registry)
 }
 
-/// Opens the journal that keeps what tools change, where the user wants that.
 fn journal(workspace: &Workspace, wanted: &UndoSettings) -> Option<Arc<Journal>> {
     let home = workspace.home().filter(|_| wanted.enabled)?;
     let limits = Limits::new(wanted.max_age_days, wanted.max_megabytes);
@@ -567,14 +566,15 @@ fn journal(workspace: &Workspace, wanted: &UndoSettings) -> Option<Arc<Journal>>
     Some(journal)
 }
 
-/// Returns what this process has seen of files. Sessions come and go with the settings, and the conversation goes on.
+/// Returns what this process has seen of files. It outlives a session: a change of the settings
+/// opens a new one in the same conversation.
 fn process_memory() -> Arc<SeenFiles> {
     static SEEN: OnceLock<Arc<SeenFiles>> = OnceLock::new();
     Arc::clone(SEEN.get_or_init(Arc::default))
 }
 
-/// Returns the program and the session that make changes: the session as the environment names it, the program as the
-/// process that has started this one.
+/// Returns the caller, for the journal: the program is the parent process, and the session is named
+/// by the environment, or else after that process.
 fn caller() -> Caller {
     let own = || {
         let program = std::env::current_exe().ok();
@@ -593,7 +593,6 @@ fn caller() -> Caller {
     Caller { program, session }
 }
 
-/// Returns the process that has started this one, and its name, where the system has `/proc`.
 fn parent() -> Option<(i32, Option<String>)> {
     let pid = i32::try_from(std::os::unix::process::parent_id()).ok()?;
     let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
@@ -603,7 +602,7 @@ fn parent() -> Option<(i32, Option<String>)> {
 struct SessionCall<'a> {
     tool: &'a dyn Tool,
     args: &'a mut Value,
-    /// Replaces arguments that are not an object: the tool refuses them later.
+    /// Stands for arguments that are not an object, which the tool refuses later.
     none: Map<String, Value>,
     cx: &'a Context,
     person: Option<&'a SharedPrompt>,
@@ -650,7 +649,7 @@ impl GatedCall for SessionCall<'_> {
             }
             Confirmation::NotNeeded => None,
             Confirmation::Ask(details) => Some(details),
-            // What this version does not know is not allowed by it.
+            // A kind of consent that this version does not know allows nothing.
             _ => {
                 return Err(ToolError::denied(
                     "The tool asks for an unknown kind of consent.",
@@ -666,9 +665,9 @@ impl GatedCall for SessionCall<'_> {
     }
 
     fn ask(&mut self, explanation: &Explanation) -> Option<ApprovalReply> {
-        // One question at a time.
+        // Only one call asks the person at a time.
         let mut person = self.person?.lock().unwrap_or_else(PoisonError::into_inner);
-        // A person takes the time that they need.
+        // The default time limit is paused while the person decides.
         let _waiting = self.cx.cancel.wait_for_others();
         person.ask(&ApprovalQuestion {
             name: self.tool.name(),
@@ -694,7 +693,7 @@ fn call_of<'a>(tool: &'a dyn Tool, args: &'a Map<String, Value>) -> PolicyCall<'
         renamed: tool.usage().renamed,
         annotations: info.annotations,
         kind: info.kind,
-        // No other tool of a session can have the name of one.
+        // No other tool of a session can have the name of a built-in one.
         is_built_in: is_built_in(tool),
     }
 }

@@ -1,7 +1,7 @@
-//! A project's settings, and what they decide about.
+//! A project's settings, and the rules and the workspace that follow from them.
 //!
-//! Every program opens a project here. Whose settings count, whether the project is trusted and which rules there are
-//! is decided once, so that no two programs can give different answers to it.
+//! Every program opens a project here. Which settings count, whether the project is trusted and
+//! which rules apply is decided once, so that no two programs can decide it differently.
 
 use gemini_tools_core::tool::ToolError;
 use gemini_tools_policy::approval::Gate;
@@ -12,8 +12,8 @@ use gemini_tools_workspace::{Workspace, real_root};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A project of which the settings have been read. Rules and files are opened from it where a program needs them:
-/// `get_tools` is started for every session of a host, and does without the files.
+/// A project whose settings have been read. Rules and files are opened from it where a program
+/// needs them: `get_tools` is started for every session of a host, and does not open the files.
 #[derive(Debug, Clone)]
 pub struct Project {
     /// The user's home directory.
@@ -30,7 +30,8 @@ impl Project {
         Self::open_trusting(root, ProjectTrust::new)
     }
 
-    /// Reads the settings of a project, of whose trust the caller decides.
+    /// Reads the settings of a project. `trust` decides, from the home directory and the root,
+    /// whether the project is trusted.
     pub fn open_trusting(root: &Path, trust: fn(Option<&Path>, &Path) -> ProjectTrust) -> Self {
         let home = home();
         let trust = trust(home.as_deref(), root);
@@ -42,23 +43,25 @@ impl Project {
         }
     }
 
-    /// Reads the settings of the project at `written`, an absolute path that may have links. `more` are the other roots.
+    /// Reads the settings of the project at `written`, an absolute path with links or without.
+    /// `more` are the other roots.
     ///
     /// # Errors
     ///
-    /// Returns `policy_violation` if commands may have pointed the path elsewhere; otherwise what the system says.
+    /// Returns `policy_violation` if sandboxed commands could have pointed a link of the path
+    /// elsewhere, or the operating system's error.
     pub fn open_at(written: &Path, more: &[PathBuf]) -> Result<Self, ToolError> {
         let project = Self::open(&real_root(written, more)?);
         real_root(written, &project.settings.sandbox.allowed_paths)?;
         Ok(project)
     }
 
-    /// Reads the rules of calls.
+    /// Reads the rules that decide which calls may run.
     pub fn policy(&self, rules: &PolicyOptions) -> Policy {
         Policy::load(&self.settings, self.home.as_deref(), &self.root, rules)
     }
 
-    /// Opens the project's directory, and `roots` besides.
+    /// Opens the project's directory, and the further directories `roots`.
     ///
     /// # Errors
     ///
@@ -68,7 +71,7 @@ impl Project {
         Workspace::open_among(&self.root, roots, writable, self.home.as_deref())
     }
 
-    /// Makes the gate for calls that work in `workspace`.
+    /// Makes the gate that decides about calls which work in `workspace`.
     pub fn gate(&self, workspace: &Workspace, rules: &PolicyOptions) -> Gate {
         let mut policy = self.policy(rules);
         policy.add_roots(workspace.written_roots());

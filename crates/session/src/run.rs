@@ -1,4 +1,5 @@
-//! The way of a call, which is the same for all programs: prepared for its reader, judged, made, and limited.
+//! The steps of a call, which are the same for all programs: it is prepared for its reader, judged,
+//! made, and its answer is shortened.
 
 use crate::{CallOptions, Session};
 use gemini_tools_core::answer::Answer;
@@ -10,17 +11,19 @@ use serde_json::Value;
 /// The reader of an answer.
 #[derive(Debug, Clone, Copy, Default)]
 pub enum Reader {
-    /// A model: what commands print is condensed, and an answer is kept within the limit of the settings.
+    /// A model: commands' output is condensed, and the answer is kept within the settings' limit.
     #[default]
     Model,
-    /// A model whose host keeps answers within so many characters itself: tools that choose what to leave out know of it.
+    /// A model whose host shortens answers itself, to this many characters if that is known. Tools
+    /// that choose what to leave out keep to that number.
     Host(Option<usize>),
     /// A person or a pipe: nothing is left out.
     Person,
 }
 
 impl Session {
-    /// Makes a call for the reader of its answer. Whatever fails, also the preparation, is the answer's outcome.
+    /// Makes a call for the reader of its answer. Any failure, even one before the call, becomes
+    /// the outcome of the answer.
     pub fn run<'a>(
         &self,
         name: &'a str,
@@ -31,7 +34,7 @@ impl Session {
         cx.view.call_id = options.id.map(str::to_owned);
         let prepared = self.prepare(options.reader, cx);
         let seen = self.tool_env.workspace.seen();
-        // A person knows what they do, and an explanation does nothing.
+        // Files count as seen only if a model reads the answer and the call is really made.
         let remembers = !options.is_explained && !matches!(options.reader, Reader::Person);
         cx.view.remembers = remembers && seen.reaction() != UnseenChanges::Off;
         let outcome = prepared.and_then(|()| self.call(name, args, options, cx));

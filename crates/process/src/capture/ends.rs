@@ -1,17 +1,17 @@
-//! The beginning and the end of a text, and how much lies between.
+//! Keeps the beginning and the end of a text, and counts the characters and lines between.
 
 use gemini_tools_core::text::count_newlines;
 
-/// The share of the text that its beginning gets, in fifths. The rest goes to the end, where a
-/// command reports its result.
+/// The share of the limit that the beginning of the text gets, in fifths. The rest goes to the end,
+/// where a command reports its result.
 const HEAD_FIFTHS: usize = 1;
 
 #[derive(Default)]
 pub(super) struct Ends {
     limit: usize,
     head: String,
-    /// The end of the text, and more: it grows to twice the size that is kept before its beginning
-    /// is dropped, so that most pushes move no text.
+    /// The end of the text, and more: it grows to twice the size that is kept before it is cut, so
+    /// that most pushes move no text.
     tail: String,
     pub(super) chars: usize,
     lines: u64,
@@ -48,8 +48,8 @@ impl Ends {
         self.tail.push_str(rest);
     }
 
-    /// Returns at most `limit` characters of the text, with `marker`, which is told how much is
-    /// missing, between beginning and end.
+    /// Returns at most `limit` characters of the text. If some are missing, `marker` makes the note
+    /// between beginning and end from a phrase such as `9 characters in 2 lines`.
     pub(super) fn cut(self, limit: usize, marker: impl FnOnce(String) -> String) -> String {
         if self.chars <= limit {
             return self.head + &self.tail;
@@ -64,8 +64,8 @@ impl Ends {
             _ => head_end,
         };
         let for_tail = limit - for_head;
-        // If the end is short, some of what the tail lacks is still in the head, and nothing is
-        // missing between them.
+        // If the tail is short, `head` still has the text before it, and nothing between is
+        // missing.
         let end = if self.tail.chars().count() < for_tail {
             self.head.clone() + &self.tail
         } else {

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 
 pub(super) struct Call {
     number: i64,
-    /// Index of the argument with the flags of `open`, which tell whether the call may write.
-    /// `None` if every such call may write.
+    /// Index of the argument with the flags of `open`, by which the filter tells whether the call
+    /// may write. `None` if the filter reports every such call.
     open_flags: Option<u8>,
     pub(super) is_rename: bool,
     pub(super) rename_flags: Option<usize>,
@@ -19,10 +19,11 @@ pub(super) struct Call {
 
 #[derive(Clone, Copy)]
 pub(super) struct CallPath {
-    /// Index of the argument with the directory that a relative path starts from; `None` for the
-    /// working directory.
+    /// Index of the argument with the descriptor of the directory from which a relative path
+    /// starts; `None` for the working directory.
     pub(super) directory: Option<usize>,
-    /// Index of the argument with the path's address; `None` if the call names an open file.
+    /// Index of the argument with the path's address; `None` if the argument `directory` is an open
+    /// file.
     pub(super) path: Option<usize>,
     pub(super) access: Access,
 }
@@ -61,14 +62,14 @@ const CALLS: &[Call] = &[
         open_flags: Some(2),
         ..call(libc::SYS_openat, &[target(Some(0), 1, CONTENT)])
     },
-    // Its flags are in memory, where no filter can look, so every such call counts as a write.
+    // The flags of `openat2` are in memory, where no filter can look: every such call may write.
     call(libc::SYS_openat2, &[target(Some(0), 1, CONTENT)]),
     call(libc::SYS_truncate, &[target(None, 0, CONTENT)]),
     call(libc::SYS_unlinkat, &[target(Some(0), 1, NAME)]),
     call(libc::SYS_mkdirat, &[target(Some(0), 1, NAME)]),
     call(libc::SYS_mknodat, &[target(Some(0), 1, NAME)]),
     call(libc::SYS_symlinkat, &[target(Some(1), 2, NAME)]),
-    // The old file may later be written to under its new name.
+    // The file may later be written to under its new name.
     call(
         libc::SYS_linkat,
         &[target(Some(0), 1, CONTENT), target(Some(2), 3, NAME)],
@@ -130,10 +131,10 @@ pub(super) fn find(number: i64) -> Option<&'static Call> {
     CALLS.iter().find(|call| call.number == number)
 }
 
-/// Compiles the filter that makes the kernel ask before these calls. Returns `None` for a processor
-/// that seccompiler does not support.
+/// Compiles the filter that makes the kernel ask before a call of [`CALLS`]. Returns `None` for a
+/// processor that seccompiler does not support.
 pub(super) fn filter() -> Option<BpfProgram> {
-    // Stands in for the action "notify", which seccompiler does not have, and is replaced below.
+    // Stands for the action "notify", which seccompiler does not have, and is replaced below.
     const ASK: SeccompAction = SeccompAction::Trace(1);
     const FLAGS: [(i32, i32); 4] = [
         (libc::O_ACCMODE, libc::O_WRONLY),
@@ -159,7 +160,7 @@ pub(super) fn filter() -> Option<BpfProgram> {
         *instruction = sock_filter {
             k: match instruction.k {
                 k if k == asks => libc::SECCOMP_RET_USER_NOTIF,
-                // Programs for another architecture run on without being watched.
+                // Programs of another architecture are not watched.
                 libc::SECCOMP_RET_KILL_PROCESS => libc::SECCOMP_RET_ALLOW,
                 k => k,
             },

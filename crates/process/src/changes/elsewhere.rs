@@ -1,10 +1,10 @@
-//! Systems other than Linux can't keep what a command changes.
+//! Types without values: systems other than Linux can't keep copies of what a command changes.
 
 use gemini_tools_workspace::journal::{ChangeCounts, CommandChanges};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 
-/// A request to keep what a command changes. It has no value on this system.
+/// A request to keep what a command changes. This type has no value on this system.
 #[derive(Debug)]
 pub enum ChangeWatch {}
 

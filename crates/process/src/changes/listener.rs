@@ -1,4 +1,4 @@
-//! Receives the kernel's questions about a command's system calls, and answers them.
+//! Receives the kernel's notifications of a command's system calls, and answers them.
 
 #![expect(unsafe_code, reason = "no crate wraps seccomp's user notification")]
 
@@ -13,10 +13,10 @@ use rustix::net::{
 use seccompiler::sock_filter;
 use std::mem::{MaybeUninit, zeroed};
 
-/// Makes the kernel wake the waiting process on the same processor at once (Linux 6.6).
+/// Flag that makes the kernel wake the waiting process on the same processor at once (Linux 6.6).
 const SYNC_WAKE_UP: libc::c_ulong = 1;
 
-/// The smallest page size, in bytes. A page that is mapped is readable to its end.
+/// The smallest page size, in bytes. If any byte of a page can be read, all of the page can.
 const PAGE_BYTES: usize = 4096;
 
 #[derive(Debug)]
@@ -29,16 +29,17 @@ pub(super) struct Notice {
 
 pub(super) struct Listener(OwnedFd);
 
-/// Makes the kernel ask before the calling thread makes a call of the filter. It is one system
-/// call.
+/// Makes the kernel ask for permission before the calling thread makes a call of the filter.
+/// Returns the descriptor on which it asks. It is one system call.
 ///
 /// # Errors
 ///
 /// Returns `ACCES` if the thread may still gain privileges, `INVAL` from a kernel before 5.19, and
-/// `BUSY` if another process listens already.
+/// `BUSY` if the thread has a filter with a listener already.
 pub(super) fn install(filter: &[sock_filter]) -> Result<OwnedFd, Errno> {
     let flags = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER
-        // Only a fatal signal ends the wait for an answer. Another one would make the call start again and again.
+        // Only a fatal signal then ends the wait for an answer. Otherwise every signal would
+        // interrupt the call, which would start again and be asked about once more.
         | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
     let fd = install_filter(filter, flags)?;
     // SAFETY: the descriptor is new.
@@ -62,7 +63,7 @@ pub(super) fn send(socket: BorrowedFd<'_>, listener: &Result<OwnedFd, Errno>) {
     );
 }
 
-/// Receives the listener that [`send`] has sent.
+/// Receives the listener that [`send`] has sent. Does not wait.
 ///
 /// # Errors
 ///
@@ -90,7 +91,7 @@ pub(super) fn receive(socket: &OwnedFd) -> Result<OwnedFd, Errno> {
 
 impl Listener {
     pub(super) fn new(fd: OwnedFd) -> Self {
-        // SAFETY: takes an integer. An older kernel refuses it, and is slower.
+        // SAFETY: takes an integer. An older kernel refuses the flag, and answers more slowly.
         unsafe {
             libc::ioctl(
                 fd.as_raw_fd(),
@@ -101,15 +102,15 @@ impl Listener {
         Self(fd)
     }
 
-    /// Waits until the kernel asks about a call.
+    /// Waits until the kernel asks about a system call.
     ///
     /// # Errors
     ///
     /// Returns `NOENT` if the calling process has ended, or, from Linux 6.11 on, if no process with
     /// the filter is left.
     pub(super) fn next(&self) -> Result<Notice, Errno> {
-        // SAFETY: all-zero bytes are a valid value of the struct, and the kernel demands them. It writes no more than
-        // this struct.
+        // SAFETY: all-zero bytes are a valid value of the struct, and the kernel demands them. It
+        // writes to this struct only.
         let (status, notice) = unsafe {
             let mut notice: libc::seccomp_notif = zeroed();
             let request = libc::SECCOMP_IOCTL_NOTIF_RECV;
@@ -140,7 +141,7 @@ impl Listener {
             error: 0,
             flags: u32::try_from(libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE).unwrap_or(1),
         };
-        // SAFETY: the kernel only reads the struct. It fails for a process that is gone.
+        // SAFETY: the kernel only reads the struct. If the process is gone, the call fails.
         unsafe {
             libc::ioctl(
                 self.0.as_raw_fd(),
@@ -168,7 +169,7 @@ impl Notice {
     pub(super) fn string(&self, address: u64) -> Result<Vec<u8>, Errno> {
         let mut text = vec![0_u8; PAGE_BYTES];
         let start = usize::try_from(address).map_err(|_| Errno::FAULT)?;
-        // The page behind the one with the beginning of the string may not be mapped, so it is read separately.
+        // The page after the one in which the string begins may not be mapped, hence two ranges.
         let first = PAGE_BYTES - start % PAGE_BYTES;
         let remote = [
             (start, first),

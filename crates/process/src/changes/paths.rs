@@ -12,21 +12,21 @@ use std::os::fd::AsRawFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 
-/// Maximum number of links that are followed to a file that does not exist. To existing files, the
-/// kernel follows the links.
+/// Maximum number of links that are followed here, on the way to a file that does not exist. For
+/// existing files, the kernel follows the links.
 const MAX_LINKS: usize = 8;
 
 #[derive(Debug, Default)]
 pub(super) struct Locator {
-    /// Directories whose paths hold no links. A command makes thousands of calls in a few
-    /// directories, and resolving each path costs several system calls. It is cleared when a link
-    /// may have been made.
+    /// Directories whose paths are known to have no links in them. A command makes thousands of
+    /// calls in a few directories, and resolving each path costs several system calls. The set is
+    /// cleared when one of its directories may be replaced by a link.
     plain: HashSet<PathBuf>,
 }
 
 impl Locator {
-    /// Returns the absolute path, without links, of the file that a call is about to touch. Returns
-    /// `None` if the call is going to fail, or if the file has no path.
+    /// Returns the absolute path, without links, of the file that a call is about to touch; `None`
+    /// if the call is going to fail, or if the file has no path.
     ///
     /// # Errors
     ///
@@ -57,7 +57,7 @@ impl Locator {
             path.push("/");
             path.push(OsStr::from_bytes(&text));
         } else if target.path.is_some() && !follows {
-            // An empty path names nothing.
+            // With an empty path, the call fails.
             return Ok(None);
         }
         let path = real_path(PathBuf::from(path), follows);
@@ -69,7 +69,7 @@ impl Locator {
 
     fn note(&mut self, path: &Path, is_content: bool) {
         if !is_content && self.plain.contains(path) {
-            // A link may be put in the place of a directory whose path is known.
+            // A link may take the place of this directory.
             self.plain.clear();
         }
         let mut above = path.ancestors().skip(1);
@@ -80,8 +80,8 @@ impl Locator {
         }
     }
 
-    /// Returns the path of a file in a directory of `plain`, which need not be resolved again,
-    /// unless the file is a link that has to be followed.
+    /// Returns the path of a file whose directory is in `plain`, so that it need not be resolved;
+    /// `None` for other directories, and for a link that has to be followed.
     fn known(&self, base: &str, text: &[u8], follows: bool) -> Option<PathBuf> {
         let text = Path::new(OsStr::from_bytes(text));
         let is_plain = |part| {
@@ -101,8 +101,8 @@ impl Locator {
     }
 }
 
-/// Replaces `/proc/self` and `/dev/fd`, which would mean the supervisor here, by the calling
-/// process's own.
+/// Replaces `/proc/self` and `/dev/fd` by the directory of the calling process. In the supervisor
+/// they would mean the supervisor's own.
 fn of_process(text: Vec<u8>, thread: u32) -> Vec<u8> {
     let own = [
         (&b"/proc/self/"[..], ""),

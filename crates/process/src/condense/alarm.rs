@@ -1,12 +1,12 @@
-//! Lines that look like an error, a warning or a failed test.
+//! Recognises lines that look like an error, a warning or a failed test.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 const MARKS: [char; 8] = ['✗', '✘', '✖', '✕', '❌', '×', '●', '⨯'];
 
-/// Returns true if a line looks like an error, a warning or a failed test. A word within a name
-/// (`error.rs`, `parse_error`) is not one, nor is a count of zero (`0 errors`).
+/// Returns true if a line looks like an error, a warning or a failed test. A word such as `error`
+/// within a name (`error.rs`, `parse_error`) does not count, nor does a count of zero (`0 errors`).
 pub(super) fn is_alarm(line: &str) -> bool {
     let text = line.trim_start();
     if text.starts_with(MARKS) || line.starts_with("E  ") {
@@ -76,8 +76,8 @@ fn is_phrase(first: &[u8], second: &[u8]) -> bool {
     )
 }
 
-/// Returns true for type names such as `TypeError`. These count even after a dot, as in
-/// `json.JSONDecodeError`.
+/// Returns true for the names of error types, such as `TypeError`. These count even after a dot, as
+/// in `json.JSONDecodeError`.
 fn is_error_type(word: &[u8]) -> bool {
     const ENDS: [&[u8]; 5] = [b"Error", b"Exception", b"Failure", b"Warning", b"Panic"];
     let is_end = |end: &&[u8]| word.len() > end.len() && word.ends_with(end);

@@ -1,10 +1,10 @@
-//! Leaves the frames of libraries out of backtraces of Rust, Python and JavaScript. The error message and the frames of
-//! the project stay.
+//! Leaves stack frames in libraries out of backtraces of Rust, Python and JavaScript. The error
+//! message and the frames in the project stay.
 
-/// Minimum number of frames of libraries: a text with fewer stays as it is.
+/// Minimum number of frames in libraries that are left out of a text.
 const MIN_FRAMES: usize = 3;
 
-/// Parts of a frame that show that its code is in a library.
+/// Parts of a stack frame that show that its code is in a library.
 const LIBRARIES: [&str; 10] = [
     "/rustc/",
     "/.cargo/registry/",
@@ -18,7 +18,7 @@ const LIBRARIES: [&str; 10] = [
     "/usr/lib/",
 ];
 
-/// Beginnings of the names of functions in libraries, for frames that do not say where the code is.
+/// Beginnings of the names of functions in libraries, for frames without a file.
 const LIBRARY_NAMES: [&str; 7] = [
     "std::",
     "core::",
@@ -29,7 +29,7 @@ const LIBRARY_NAMES: [&str; 7] = [
     "clone",
 ];
 
-/// Returns a text with a count in place of frames of libraries; `None` if it has too few of them.
+/// Returns a text with a count in place of frames in libraries; `None` if it has too few of them.
 pub(crate) fn own_frames(text: &str) -> Option<String> {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let (mut out, mut at) = (String::with_capacity(text.len()), 0);
@@ -59,7 +59,8 @@ fn push_count(out: &mut String, run: &mut usize, all: &mut usize) {
     }
 }
 
-/// Returns the number of lines of the frame at the start, and true if it lies in a library.
+/// If `lines` begin with a stack frame, returns the number of its lines, and whether it is in a
+/// library.
 fn frame(lines: &[&str]) -> Option<(usize, bool)> {
     let line = lines[0].trim_end();
     let text = line.trim_start();

@@ -1,4 +1,4 @@
-//! Remembers the lines that were shown last, to recognise a block of lines that is printed again.
+//! Remembers the last lines that were shown, to recognise a block of lines that is printed again.
 
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};

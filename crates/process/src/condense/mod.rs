@@ -1,10 +1,10 @@
-//! Condensing what a command prints, for a model that reads it: a run of lines of one shape becomes
-//! its first line, a count and its last line, and a block that was there before becomes a count.
+//! Condenses what a command prints, for a model: a run of similar lines becomes its first line, a
+//! count and its last line, and a block of lines that was printed before becomes a count.
 //!
-//! No program's output is known here. `shape` tells which lines are alike and `alarm` which
-//! stay whatever they are like, `run` leaves lines out and `history` knows those that are
-//! shown. Lines are taken as they come, in bounded memory; keeping the whole is the capture's
-//! business.
+//! It knows nothing of particular programs. `shape` tells which lines are similar, `alarm` which
+//! lines report an error and always stay, `run` leaves lines out, and `history` knows the lines
+//! that were shown. Lines are processed as they come, in bounded memory; the capture keeps the
+//! whole output.
 
 mod alarm;
 mod frames;
@@ -20,19 +20,18 @@ use run::{Line, Run, RunKind};
 use shape::Shape;
 use std::collections::VecDeque;
 
-/// This many last lines stay as they are, since a command says there how it ended.
+/// Number of last lines that stay as they are, since a command says there how it ended.
 const END_LINES: usize = 8;
 
 /// Number of lines after a reported error that stay as they are.
 const AFTER_ALARM_LINES: usize = 2;
 
-/// Maximum number of lines after a reported error that stay because they are indented deeper than
-/// it.
+/// Maximum number of lines that stay after a reported error because they are indented deeper.
 const DEEPER_LINES: usize = 40;
 
 const RECENT_SHAPES: usize = 16;
 
-/// A line that is longer, in bytes, is passed on in pieces, unchanged.
+/// Maximum length of a line in bytes: a longer one is passed on in pieces, unchanged.
 const MAX_LINE_BYTES: usize = 64 * 1024;
 
 const MIN_CHARS: usize = 2_000;
@@ -55,8 +54,8 @@ pub(crate) fn is_worth_it(condensed: usize, whole: usize) -> bool {
 
 #[derive(Debug, Default)]
 pub(crate) struct Condenser {
-    /// Text that is being held; its first `done` bytes have been processed. The last lines are held
-    /// until it is known whether the output ends there.
+    /// Text that is being held, of which the first `done` bytes have been processed. The last lines
+    /// are held because they stay if the output ends after them.
     end: String,
     done: usize,
     sizes: VecDeque<usize>,
@@ -198,15 +197,15 @@ impl Condenser {
                 Shape::Rule => self.run.kind() == Some(RunKind::Like),
                 Shape::Data => false,
             };
-        // A repeated block is the more exact description of a line, but it does not interrupt a run
-        // of similar lines.
+        // A repeated block describes a line more exactly, but does not interrupt a run of similar
+        // lines.
         if self.run.is_known(&line) && (self.run.kind().is_none() || !is_like) {
             return self.run.add(RunKind::Again, &line, out);
         }
         if is_like {
             return self.run.add(RunKind::Like, &line, out);
         }
-        // The lines before an error say what it is about.
+        // One more line before an error stays, since it may tell what the error is about.
         self.run.end(if is_alarm { 2 } else { 1 }, out);
         self.run.show(&line, out);
         if let (Shape::Words(shape), false) = (shape, stays) {

@@ -1,26 +1,25 @@
-//! Groups lines that begin with the same path, as `grep -n`, `find` and compilers print them: the path stands once, and
-//! the rest of each line below it. Nothing is lost. A line that reports an error stays as it is, because readers copy
-//! and search for its path.
+//! Groups lines that begin with the same path, as `grep -n`, `find` and compilers print them: the
+//! path stands once, and the rest of each line below it. No text is lost. A line that reports an
+//! error stays as it is, because readers copy and search for its path.
 
 use super::alarm::is_alarm;
 
-/// Minimum number of lines with the same path: fewer lines stay as they are.
+/// Minimum number of consecutive lines with the same path that are grouped.
 const MIN_LINES: usize = 3;
 
-/// Minimum length of a text in bytes: a shorter one stays as it is.
+/// Minimum length in bytes of a text in which lines are grouped.
 const MIN_BYTES: usize = 600;
 
-/// The path that a line begins with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PathPrefix<'a> {
-    /// `src/a.rs:`, if a number and more follow.
+    /// `src/a.rs:` in `src/a.rs:12: text`.
     File(&'a str),
-    /// `src/`, if a name follows that ends the line, or `a.rs:12`.
+    /// `src/` in `src/a.rs` or `src/a.rs:12`, where nothing else follows.
     Directory(&'a str),
 }
 
-/// Returns a text in which the path of several lines stands once, with the rest of the lines below it or, for a
-/// directory, behind it; `None` if that is not worth it.
+/// Returns a text in which the path of several lines stands once, with the rest of the lines below
+/// it, or, after a directory, in the same line; `None` if that saves too little.
 pub(crate) fn by_path(text: &str) -> Option<String> {
     if text.len() < MIN_BYTES {
         return None;
@@ -31,7 +30,7 @@ pub(crate) fn by_path(text: &str) -> Option<String> {
         let first = prefix(run[0]).filter(|_| run.len() >= MIN_LINES);
         match first {
             Some(PathPrefix::File(path)) => {
-                // As with ripgrep's --heading, a blank line ends the lines that belong to a path.
+                // As with ripgrep's --heading, a blank line ends the lines of a path.
                 out.push_str(&format!("{path}\n"));
                 for line in run {
                     out.push_str(&format!("{}\n", &line[path.len()..]));
@@ -82,7 +81,6 @@ fn prefix(line: &str) -> Option<PathPrefix<'_>> {
 mod tests {
     use super::by_path;
 
-    /// Undoes what `by_path` does.
     fn spread(text: &str) -> String {
         let (mut out, mut path) = (Vec::new(), String::new());
         for line in text.split('\n') {

@@ -1,4 +1,5 @@
-//! Holds runs of similar lines back until it is known whether leaving them out is worth a marker.
+//! Holds back runs of similar or repeated lines until it is known whether leaving them out saves
+//! more than the marker costs.
 
 use super::history::History;
 use std::collections::VecDeque;
@@ -7,11 +8,10 @@ const MIN_LINES: usize = 3;
 
 const MIN_BYTES: usize = 240;
 
-/// Number of a run's last lines that are kept when earlier ones are dropped, to show how it ends.
+/// Number of a run's last lines that stay held when earlier ones are dropped, to show how it ends.
 const LAST_LINES: usize = 4;
 
-/// How many lines, and how many bytes, are held before some are dropped. It bounds the memory of a
-/// run without end.
+/// Numbers of lines and of bytes that are held before some are dropped, to bound the memory.
 const MAX_HELD: (usize, usize) = (64, 64 * 1024);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,8 +35,8 @@ pub(super) struct Run {
     dropped_bytes: usize,
     text: String,
     held: VecDeque<(usize, u64)>,
-    /// For a repeated block, the indices in `shown` of its first line, and behind the last line
-    /// that was repeated.
+    /// For a repeated block, indices in `shown`: of its first line, and after its last repeated
+    /// line.
     block: (u64, u64),
     shown: History,
     pub(super) left_out_lines: u64,
@@ -47,7 +47,7 @@ impl Run {
         self.kind
     }
 
-    /// Returns true if the line is the one that comes next in the repeated block.
+    /// Returns true if the line is the next one of the block that is being repeated.
     pub(super) fn goes_on(&self, line: &Line<'_>) -> bool {
         let is_next = |(hash, _)| hash == line.hash;
         let next = self.shown.line(self.next_position());
@@ -56,7 +56,7 @@ impl Run {
 
     fn next_position(&self) -> u64 {
         let (first, next) = self.block;
-        // The block reaches to the last line shown, as in a loop, so its first line comes next.
+        // The block reaches to the last line that was shown, as in a loop, so it begins again.
         if next == self.shown.end() {
             first
         } else {
@@ -112,8 +112,8 @@ impl Run {
         self.dropped_bytes += bytes;
     }
 
-    /// Ends the run. It is left out if that is worth it, except for the last `keep` lines of those
-    /// that are only similar.
+    /// Ends the run. If it is long enough, a marker replaces it. Of a run of lines that are only
+    /// similar, the last `keep` lines with letters or digits stay.
     pub(super) fn end(&mut self, keep: usize, out: &mut impl FnMut(&str)) {
         let Some(kind) = self.kind.take() else {
             return;

@@ -1,5 +1,4 @@
-//! Determines the shape of a line: its text without the parts that differ between similar lines of
-//! a log.
+//! Determines the shape of a line: its text without what differs between similar lines of a log.
 
 use super::history::hash;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -9,7 +8,7 @@ const MIN_WORD_BYTES: usize = 3;
 
 const MIN_FIRST_BYTES: usize = 2;
 
-/// If none of this many first tokens of a line is a word, the line is data.
+/// If a line has no such word among this many first tokens, it is data.
 const MAX_TOKENS_BEFORE: usize = 8;
 
 const MAX_UNIT_BYTES: usize = 3;
@@ -18,19 +17,21 @@ const MAX_RATE_BYTES: usize = 6;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
-    /// A message. Lines with the same words say the same about different things.
+    /// The hash of a message's words. Lines with the same words say the same about different
+    /// things.
     Words(u64),
-    /// A key with its value. Tables of data don't repeat a key in the next line.
+    /// The hash of an indented key, such as `name:`. Only consecutive lines with the same key are
+    /// similar: tables of data don't repeat a key in the next line.
     Key(u64),
     Rule,
-    /// A line that is worth as much as any other, such as a path, a row of a table or source text.
+    /// A line that is never similar to another, such as a path, a row of a table or source text.
     Data,
 }
 
 enum Token<'a> {
     Mark,
     Word(&'a str),
-    /// The first word of a message, which says what is done to the thing that follows.
+    /// The first word of a message, which says what is done with the thing named after it.
     Verb,
     /// A word with a number attached, such as `Get:12`.
     Label(&'a str),
@@ -138,8 +139,8 @@ impl<'a> Token<'a> {
         }
     }
 
-    /// Returns the token as its predecessor makes it: a short word after a number is its unit, and
-    /// a word after a verb names a thing.
+    /// Returns the token as it is to be read after `before`: a short word after a number is its
+    /// unit, and a word after a verb names a thing.
     fn after(self, before: &Token<'_>) -> Self {
         match (before, self) {
             (Token::Number, Self::Word(word)) if word.len() <= MAX_UNIT_BYTES => Self::Unit,

@@ -1,7 +1,8 @@
-//! The way to `serve_tools --connect`, the process that reaches the network and MCP servers.
+//! Starts `serve_tools --connect`, which reaches the network and MCP servers, and waits for
+//! answers.
 //!
-//! The executable is in the same directory as ours, and is started when it is first asked for something. It ends all
-//! servers when its input ends, which happens however our own process ends.
+//! The executable is in the same directory as this one, and is started on the first request. It
+//! ends all servers when its input ends, which happens however this process ends.
 
 use crate::line_client::{LineClient, LineReply, TICK};
 use crate::network::wire::{
@@ -27,18 +28,18 @@ const PROGRAM: &str = "serve_tools";
 
 const LAUNCHERS: &str = "GEMINI_TOOLS_LAUNCHERS";
 
-/// How much longer than the time limit to wait for an answer. The helper keeps the limit itself, and its error says
-/// more than ours.
+/// How much longer than its time limit a request is waited for. The helper process enforces the
+/// limit itself, and its error says more than one made here.
 const SPARE: Duration = Duration::from_secs(2);
 
-/// How long to wait for all servers to end. The helper ends them even if the caller has left.
+/// How long to wait for all servers to end. The helper process ends them even without this one.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Time that a parsed text is waited for. The parser itself gives up after 50 ms of processor time and says so; this is
-/// for a machine so busy that its process does not get those.
+/// How long to wait for an answer about syntax. The parser itself gives up after 50 ms of processor
+/// time and reports it; this limit is for a machine so busy that the parser does not get that much.
 const PARSING: Duration = Duration::from_secs(5);
 
-/// Why there is no answer.
+/// Why a request has no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     /// Kind of the failure.
@@ -76,7 +77,8 @@ impl LineReply for ClientMessage {
     }
 }
 
-/// The connection to the helper, which is started on the first request and again if it has ended.
+/// The connection to the helper process, which is started on the first request, and again if it has
+/// ended.
 #[derive(Debug, Default)]
 pub struct Link {
     client: LineClient<ClientMessage>,
@@ -87,16 +89,17 @@ pub struct Link {
 pub struct Question<'a> {
     /// The server's name in the settings.
     pub server: &'a str,
-    /// The way to reach the server.
+    /// How to reach the server.
     pub connect: &'a Connect,
-    /// Kind of the request.
+    /// What is requested.
     pub what: ServerRequest,
     /// Time limit of the request.
     pub limit: Duration,
 }
 
 impl Link {
-    /// Asks a server, and returns its answer; `progress` gets the messages before that.
+    /// Makes a request to a server and returns its answer. `progress` gets progress messages before
+    /// it.
     ///
     /// # Errors
     ///
@@ -120,8 +123,8 @@ impl Link {
         )
     }
 
-    /// Begins to look for the syntax errors that a change of a file makes. They come by the
-    /// receiver; nothing comes where there is no answer in time.
+    /// Begins to look for the syntax errors that a change of the file `name` makes, from `old` to
+    /// `text`. The receiver gets them; it is closed without any if there is no answer in time.
     pub fn begin_errors(
         self: &Arc<Self>,
         name: String,
@@ -131,7 +134,7 @@ impl Link {
         let (sender, receiver) = channel();
         let link = Arc::clone(self);
         let old = Some(OldPart::new(old, &text));
-        // If no thread can be started, its sender is dropped, and the receiver gets no answer.
+        // If no thread can be started, the sender is dropped, and the receiver gets no answer.
         let _ = std::thread::Builder::new().spawn(move || {
             if let Some(errors) = link.parse(&SyntaxRequest {
                 id: 0,
@@ -146,8 +149,7 @@ impl Link {
         receiver
     }
 
-    /// Returns what the text of a file of this name defines; `None` where there is no answer in
-    /// time.
+    /// Returns what the text of the file `name` defines; `None` if there is no answer in time.
     pub fn outline(&self, name: String, text: String) -> Option<Vec<Symbol>> {
         let old = None;
         self.parse(&SyntaxRequest {
@@ -169,7 +171,7 @@ impl Link {
         serde_json::from_value(answer).ok()
     }
 
-    /// Sends a request, and waits for its answer; `news` gets what comes before that.
+    /// Sends a request and waits until `until` for its answer; `news` gets the messages before it.
     fn exchange(
         &self,
         lines: impl Fn(u64, &mut BTreeSet<String>) -> Vec<u8>,
@@ -215,7 +217,7 @@ impl Link {
         }
     }
 
-    /// Returns the servers whose tools have changed since the last call.
+    /// Returns the servers whose tools have changed since the last call of this method.
     pub fn take_changed(&self) -> BTreeSet<String> {
         self.client.take_notes()
     }
@@ -253,8 +255,8 @@ impl Network for Link {
         });
         let mut reason = match answer.map(serde_json::from_value) {
             Ok(Ok(answer)) => {
-                // The helper knows only how much time was left, and not whose limit that was: `check` returns the right
-                // error.
+                // The helper process knows only how much time was left, and not whose limit that
+                // was: `check` returns the error that says so.
                 if let WebAnswer::Error {
                     kind: ErrorKind::Timeout,
                     ..
@@ -282,7 +284,7 @@ impl Network for Link {
 impl Drop for Link {
     fn drop(&mut self) {
         if let Some(running) = self.client.take() {
-            // Servers that take longer are ended by the helper, without this process.
+            // The helper process ends servers that take longer, without this process.
             let _ = running.close(SHUTDOWN_TIMEOUT);
         }
     }
@@ -306,11 +308,11 @@ fn lines(id: u64, question: &Question<'_>, introduced: &mut BTreeSet<String>) ->
     lines
 }
 
-/// Returns the path of `serve_tools`, which is beside this executable.
+/// Returns the path of `serve_tools`, which is in the directory of this executable.
 ///
 /// # Errors
 ///
-/// It is not there; the message says what to do.
+/// Returns an error if it is not there; the message says what to do.
 pub fn helper() -> io::Result<PathBuf> {
     let own = std::env::current_exe().map_err(|e| {
         let what = "the directory of this executable is not known";
@@ -323,8 +325,8 @@ pub fn helper() -> io::Result<PathBuf> {
     let what = format!(
         "{PROGRAM}, which reaches MCP servers and the network, must be beside this executable"
     );
-    // In a checkout the helper may not have been built yet, and is not built now.
-    // A build takes longer than a call may.
+    // In a checkout `serve_tools` may not have been built yet. It is not built now, since a build
+    // takes longer than a call may.
     Err(io::Error::other(match launcher() {
         Some(launcher) => format!(
             "{what}, but is not built yet; run {} --version once, which builds it",

@@ -1,15 +1,15 @@
-//! The way to `serve_tools --connect`, the process that reaches the network and MCP servers.
+//! Requests to `serve_tools --connect`, the process that reaches the network and MCP servers.
 //!
-//! `call_tool` and `get_tools` open no socket. What needs one is done by an executable of its own,
-//! which is started when it is first needed and talked with over pipes: [`link`] starts it and
-//! waits for its answers, [`wire`] is what both say. [`Network`] is what built-in tools see of it,
-//! so that a program that uses the library can do the same without an executable. What is done
-//! there is in `gemini-tools-mcp-sdk`. [`addresses`] finds addresses in a prompt, and decides
-//! which of them may be reached.
+//! `call_tool` and `get_tools` open no network socket. What needs one is done by an executable of
+//! its own, which is started when it is first needed and exchanges messages over pipes: [`link`]
+//! starts it and waits for its answers, and [`wire`] defines the messages. Built-in tools use the
+//! trait [`Network`], so that a program that links the library can do the same without an
+//! executable. The code of that executable is in `gemini-tools-mcp-sdk`. [`addresses`] finds
+//! addresses in a prompt, and decides which of them may be reached.
 //!
 //! # Example
 //!
-//! Built-in tools that reach nothing:
+//! A network for built-in tools that reaches nothing:
 //!
 //! ```
 //! use gemini_tools_core::tool::{Context, ErrorKind, ToolError};
@@ -47,8 +47,8 @@ use std::fmt::Debug;
 use std::path::Path;
 use wire::{WebAnswer, WebTask};
 
-/// Returns the protocol's version: the package's version and a checksum of the source of the
-/// messages. Both sides must have the same. The commit that each was built from does not matter.
+/// Returns the version of the messages: the package's version and a checksum of the source file
+/// that defines them, but not the commit. Both sides must have the same.
 #[must_use]
 pub fn protocol() -> String {
     const fn checksum(text: &[u8]) -> u32 {
@@ -66,8 +66,8 @@ pub fn protocol() -> String {
 
 /// The network, as built-in tools use it.
 pub trait Network: Debug + Send + Sync {
-    /// Does the network part of a built-in tool, with the credentials below `home`. Each request to
-    /// a model on the way is reported to `cx` as
+    /// Does the network part of a built-in tool, with the credentials in the home directory `home`.
+    /// Each request to a model on the way is reported to `cx` as
     /// [`OutputUpdate::ModelCall`](gemini_tools_core::tool::OutputUpdate::ModelCall).
     ///
     /// # Errors

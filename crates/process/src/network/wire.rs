@@ -1,7 +1,8 @@
-//! The messages between our executables and `serve_tools --connect`: a JSON document a line, both ways.
+//! The messages of `serve_tools --connect` and its callers: one JSON document a line, both ways.
 //!
-//! The kind of a message is the key around it, and not a field within: for a field, serde would have to read the whole
-//! message before it knew the kind, and then convert it, and an image has megabytes.
+//! The kind of a message is the key around it and not a field within it: for a field, serde would
+//! have to read the whole message before it knew the kind, and then convert it, and a message with
+//! an image has megabytes.
 
 use gemini_tools_core::tool::{ErrorKind, LlmContent, ModelCall, ToolError, ToolResult};
 use serde::{Deserialize, Serialize};
@@ -9,11 +10,11 @@ use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// The way to reach a server.
+/// How to reach an MCP server: by a command or by an address.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Connect {
-    /// A program that speaks on its standard streams.
+    /// The program of a server that speaks MCP on its standard streams; `None` for an address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
     /// The program's arguments.
@@ -22,10 +23,10 @@ pub struct Connect {
     pub env: BTreeMap<String, String>,
     /// Working directory of the program.
     pub cwd: PathBuf,
-    /// Address to reach by streamable HTTP, or by SSE if the server does not support that.
+    /// Address of a server that is reached by streamable HTTP, or else by SSE.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// Address to reach by streamable HTTP only.
+    /// Address of a server that is reached by streamable HTTP only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub http_url: Option<String>,
     /// HTTP headers that are sent with every request.
@@ -38,57 +39,57 @@ pub struct Connect {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ask {
-    /// Introduces a server. It must come before every request for it.
+    /// Tells how to reach a server. It must come before every request to that server.
     Server {
         /// The server's name in the settings.
         server: String,
-        /// The way to reach the server.
+        /// How to reach the server.
         connect: Connect,
     },
-    /// Makes a request to a server that was introduced.
+    /// Makes a request to a server that [`Ask::Server`] has named.
     Do(Request),
     /// Does the network part of a built-in tool.
     Web(WebRequest),
-    /// Parses a source text.
+    /// Parses a source text, for its outline or its syntax errors.
     Syntax(SyntaxRequest),
-    /// Gives a request up.
+    /// Cancels a request.
     Cancel {
         /// The request's number.
         id: u64,
     },
 }
 
-/// A request to a server that was introduced.
+/// A request to a server that [`Ask::Server`] has named, with its time limit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Request {
-    /// The request's number. The answer carries the same.
+    /// The request's number, which its answers carry too.
     pub id: u64,
     /// The server's name in the settings.
     pub server: String,
-    /// Time limit for connecting and the answer together.
+    /// Time limit for connecting and the answer together, in milliseconds.
     pub limit_ms: u64,
-    /// Kind of the request.
+    /// What is requested.
     pub what: ServerRequest,
 }
 
-/// A request to a server.
+/// What is requested from a server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ServerRequest {
-    /// List all tools.
+    /// Lists all tools.
     Tools,
-    /// A call of a tool.
+    /// Calls a tool.
     Call {
         /// The tool's name on the server.
         tool: String,
         /// The call's arguments.
         arguments: Map<String, Value>,
     },
-    /// List all resources and templates of resources.
+    /// Lists all resources and resource templates.
     Resources,
-    /// A resource's content.
+    /// Reads a resource.
     Read {
-        /// The resource.
+        /// The URI of the resource.
         uri: String,
     },
 }
@@ -97,14 +98,14 @@ pub enum ServerRequest {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ClientMessage {
-    /// The server's answer. It is the last message for its request.
+    /// The answer to a request. It is the last message for that request.
     Done {
         /// The request's number.
         id: u64,
-        /// The server's result, unparsed.
+        /// The result, in the form that depends on the request.
         result: Value,
     },
-    /// The request has failed.
+    /// The request has failed. It is the last message for that request.
     Failed {
         /// The request's number.
         id: u64,
@@ -120,11 +121,11 @@ pub enum ClientMessage {
         /// Human-readable state.
         text: String,
     },
-    /// A model was asked on the way to the answer.
+    /// A model was asked while the request was worked on.
     ModelCall {
         /// The request's number.
         id: u64,
-        /// Cost of the call.
+        /// The model, its tokens and the time that it took.
         call: ModelCall,
     },
     /// The list of a server's tools has changed.
@@ -142,7 +143,7 @@ pub enum FailureKind {
     Connection,
     /// The server has refused the request.
     Refused,
-    /// The server has ended.
+    /// The server, or `serve_tools --connect` itself, has ended.
     Gone,
     /// The answer took too long.
     TimedOut,
@@ -150,46 +151,48 @@ pub enum FailureKind {
     Cancelled,
 }
 
-/// A request of a built-in tool.
+/// A request for the network part of a built-in tool.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WebRequest {
-    /// The request's number. The answer carries the same.
+    /// The request's number, which its answers carry too.
     pub id: u64,
-    /// Remaining time of the call, if it is limited. Retries and partial answers depend on it.
+    /// The remaining time of the call in milliseconds, if limited. Retries and partial answers need
+    /// it.
     pub limit_ms: Option<u64>,
-    /// The home directory, where credentials are.
+    /// The home directory, which holds the credentials.
     pub home: Option<PathBuf>,
-    /// Task of the request.
+    /// What is to be done.
     pub task: WebTask,
 }
 
-/// A question about a source text. The name of its file tells the language.
+/// A question about a source text: its outline, or the syntax errors of a change.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SyntaxRequest {
-    /// The number of the request, which the answer has, too.
+    /// The request's number, which its answer carries too.
     pub id: u64,
     /// The name of the file, whose extension tells the language.
     pub name: String,
-    /// The part of the text that a change has replaced, to ask for the syntax errors of that change; `None` to ask for
-    /// the outline of the text.
+    /// The part that a change has replaced, to ask for the syntax errors of that change; `None` to
+    /// ask for the outline of the text.
     pub old: Option<OldPart>,
-    /// The text.
+    /// The text after the change.
     pub text: String,
 }
 
-/// What a change has replaced in a text.
+/// The part of a text that a change has replaced, and its place in the new text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct OldPart {
     /// The offset at which the new part begins, in bytes of the new text.
     pub start: usize,
-    /// The offset behind the new part, in bytes of the new text.
+    /// The offset after the new part, in bytes of the new text.
     pub end: usize,
-    /// The old part, which was there before the change.
+    /// The old part, as it was before the change.
     pub text: String,
 }
 
 impl OldPart {
-    /// Compares two texts, and returns the part of `old` that `new` has replaced.
+    /// Returns the part of `old` without the beginning and the end that it has in common with
+    /// `new`.
     pub fn new(old: &str, new: &str) -> Self {
         let same = |pair: &(char, char)| pair.0 == pair.1;
         let bytes = |(c, _): (char, char)| c.len_utf8();
@@ -245,16 +248,16 @@ pub enum WebTask {
     HasModel,
 }
 
-/// What `web_fetch` is to read.
+/// What `web_fetch` is to do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FetchTask {
     /// The prompt.
     pub prompt: String,
     /// The addresses in the prompt.
     pub urls: Vec<String>,
-    /// Texts that look like an address but can't be requested, each with the reason.
+    /// Texts in the prompt that look like an address but can't be requested, each with the reason.
     pub unusable: Vec<(String, String)>,
-    /// Rules of the user that allow hosts which are not public.
+    /// The user's rules that allow hosts which are not public.
     pub allowed: Vec<String>,
 }
 
@@ -264,11 +267,11 @@ pub struct FetchTask {
 pub enum WebAnswer {
     /// The result of a tool.
     Result {
-        /// For the model.
+        /// The result for the model.
         llm_content: LlmContent,
-        /// For a person, in Markdown.
+        /// The result for a person, in Markdown.
         display: String,
-        /// For programs.
+        /// The result for programs.
         data: Map<String, Value>,
     },
     /// The error of a tool.
@@ -280,7 +283,7 @@ pub enum WebAnswer {
         /// Advice for the next attempt.
         hint: Option<String>,
     },
-    /// Answer of a model.
+    /// The answer of a model, as JSON.
     Model(Value),
     /// Whether a model is available.
     HasModel(bool),

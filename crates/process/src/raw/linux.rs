@@ -1,4 +1,5 @@
-//! The system calls of Linux: `clone`, `signalfd`, pidfds, and sockets that keep messages apart.
+//! The system calls of Linux: `clone`, `signalfd`, pidfds, and sockets that preserve message
+//! boundaries.
 
 use super::{MESSAGE_BYTES, PreparedProgram, become_program, exit, last};
 use rustix::fd::{AsFd, FromRawFd, OwnedFd};
@@ -12,7 +13,8 @@ use std::fs::File;
 use std::io;
 use std::ptr;
 
-/// Stack of the child until it executes the program, in bytes. It lies in the parent's memory.
+/// Size of the stack that the child uses until it executes the program, in bytes. It lies in the
+/// parent's memory.
 const STACK_BYTES: usize = 64 * 1024;
 
 pub(crate) fn pipe() -> Result<(OwnedFd, OwnedFd), Errno> {
@@ -85,10 +87,10 @@ pub(crate) fn signals_as_descriptor(signals: &[c_int]) -> Result<OwnedFd, Errno>
     }
 }
 
-/// Does something during which this thread is not ended by writing to a pipe without a reader:
-/// the write fails then, whatever the process does about `SIGPIPE`.
+/// Runs `write`, during which writing to a pipe without a reader does not end this thread: the
+/// write fails with `EPIPE`, whatever action the process has for `SIGPIPE`.
 pub fn without_sigpipe<T>(write: impl FnOnce() -> T) -> T {
-    // SAFETY: all of these only write to the sets that are theirs.
+    // SAFETY: these calls write only to the two sets.
     let (pipe, before) = unsafe {
         let mut pipe: libc::sigset_t = std::mem::zeroed();
         let mut before: libc::sigset_t = std::mem::zeroed();
@@ -102,7 +104,7 @@ pub fn without_sigpipe<T>(write: impl FnOnce() -> T) -> T {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: as above. One that came meanwhile waits for this thread alone, and is taken.
+    // SAFETY: as above. Takes a `SIGPIPE` of the write, which is pending for this thread alone.
     unsafe {
         libc::sigtimedwait(&raw const pipe, ptr::null_mut(), &raw const at_once);
         libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, ptr::null_mut());
@@ -118,8 +120,8 @@ pub(crate) fn next_signal(fd: &OwnedFd) -> Option<i32> {
     Some(i32::from_ne_bytes(*number))
 }
 
-/// Closes the descriptors of this range, or marks them to be closed at `exec`, as `flags` say. The
-/// caller must not use any of them again. It is one system call.
+/// Closes the descriptors from `from` to `to`, or marks them to be closed at `exec`, as `flags`
+/// say. The caller must not use any of them again. It is one system call.
 pub(crate) fn try_close_range(from: c_int, to: c_int, flags: c_uint) -> Result<(), Errno> {
     // SAFETY: it takes integers.
     match unsafe { libc::syscall(libc::SYS_close_range, from, to, flags) } {
@@ -156,12 +158,12 @@ pub(super) fn close_range(from: c_int, to: c_int) {
 }
 
 pub(super) fn start(program: &mut PreparedProgram<'_>) -> Result<i32, Errno> {
-    // The kernel provides only the pages of the stack that are used.
+    // The kernel provides only those pages of the stack that are used.
     let mut stack = Vec::<u8>::with_capacity(STACK_BYTES);
     let top = stack.as_mut_ptr().wrapping_add(STACK_BYTES & !15);
     let mut attempt = Attempt { program, error: 0 };
-    // SAFETY: the child runs on a stack of its own, in our memory, while we wait until it
-    // has become the other program or has ended; it makes system calls only.
+    // SAFETY: the child runs on a stack of its own, in the memory of this process, which waits
+    // until the child has become the program or has ended; the child makes system calls only.
     let pid = unsafe {
         libc::clone(
             attempt_it,
@@ -173,7 +175,7 @@ pub(super) fn start(program: &mut PreparedProgram<'_>) -> Result<i32, Errno> {
     if pid < 0 {
         return Err(last());
     }
-    // SAFETY: the child has written it, if at all, before we went on.
+    // SAFETY: the child has written the field, if at all, before this process went on.
     match unsafe { ptr::read_volatile(&raw const attempt.error) } {
         0 => Ok(pid),
         error => Err(Errno::from_raw_os_error(error)),

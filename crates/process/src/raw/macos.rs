@@ -1,8 +1,8 @@
 //! The system calls of macOS: `fork` and `kqueue`.
 //!
-//! One thing is weaker than on Linux. A descriptor can be marked as private only after it was made,
-//! and if another thread starts a program in between, that program inherits it. Commands close all
-//! other descriptors before they begin.
+//! One thing is weaker than on Linux. A descriptor can be marked as private (close-on-exec) only
+//! after it was made, and if another thread starts a program in between, that program inherits it.
+//! Commands close all other descriptors before they begin.
 
 use super::{MESSAGE_BYTES, PreparedProgram, become_program, exit, last};
 use rustix::event::Timespec;
@@ -41,8 +41,8 @@ pub(crate) fn file_in_memory() -> io::Result<File> {
     tempfile::tempfile()
 }
 
-/// Returns two connected sockets that no program inherits. macOS has none that keep messages apart
-/// and also show the other end's death, so each message is sent with its length.
+/// Returns two connected sockets that no program inherits. macOS has no sockets that both preserve
+/// message boundaries and show the other end's death, so each message is sent with its length.
 pub(crate) fn socket_pair() -> Result<(OwnedFd, OwnedFd), Errno> {
     let flags = SocketFlags::empty();
     let pair = rustix::net::socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
@@ -123,7 +123,7 @@ fn queue(filters: Vec<EventFilter>) -> Result<OwnedFd, Errno> {
         .into_iter()
         .map(|filter| Event::new(filter, EventFlags::ADD, ptr::null_mut()))
         .collect();
-    // SAFETY: no descriptor is among what is watched, so none can be closed meanwhile.
+    // SAFETY: no descriptor is watched, so none can be closed meanwhile.
     unsafe { kevent_timespec(&queue, &changes, &mut [] as &mut [Event], None) }?;
     Ok(queue)
 }
@@ -152,7 +152,7 @@ pub(crate) fn signals_as_descriptor(signals: &[c_int]) -> Result<OwnedFd, Errno>
 pub(crate) fn next_signal(fd: &OwnedFd) -> Option<i32> {
     let at_once = Timespec::default();
     let mut events: Vec<Event> = Vec::with_capacity(1);
-    // SAFETY: no descriptor is among what is watched.
+    // SAFETY: no descriptor is watched.
     let count = unsafe {
         kevent_timespec(
             fd,
@@ -168,13 +168,13 @@ pub(crate) fn next_signal(fd: &OwnedFd) -> Option<i32> {
     }
 }
 
-/// How many calls of [`without_sigpipe`] are running, and the action that the first of them
-/// replaced.
+/// How many calls of [`without_sigpipe`] are running, and the action for `SIGPIPE` that the first
+/// of them replaced.
 static WRITERS: Mutex<(usize, libc::sighandler_t)> = Mutex::new((0, libc::SIG_DFL));
 
-/// Does something during which this process is not ended by writing to a pipe without a reader:
-/// the write fails then. The signal goes to the process here, not to the thread that writes, so
-/// that all of the process ignores it meanwhile.
+/// Runs `write`, during which writing to a pipe without a reader does not end this process: the
+/// write fails. On macOS the signal goes to the process and not to the thread that writes, so the
+/// whole process ignores it meanwhile.
 pub fn without_sigpipe<T>(write: impl FnOnce() -> T) -> T {
     struct SigpipeGuard;
     impl SigpipeGuard {
@@ -193,7 +193,7 @@ pub fn without_sigpipe<T>(write: impl FnOnce() -> T) -> T {
             let mut writers = WRITERS.lock().unwrap_or_else(PoisonError::into_inner);
             writers.0 -= 1;
             if writers.0 == 0 {
-                // SAFETY: this is what was there before.
+                // SAFETY: this restores the former action.
                 unsafe { libc::signal(libc::SIGPIPE, writers.1) };
             }
         }
@@ -206,8 +206,8 @@ pub(super) fn close_range(from: c_int, to: c_int) {
     // SAFETY: has no preconditions.
     let limit = unsafe { libc::getdtablesize() }.clamp(256, MAX_DESCRIPTORS);
     for fd in from..=to.min(limit) {
-        // SAFETY: the caller owns nothing among these numbers that it will use again; a number
-        // that is not open is an error that does not matter.
+        // SAFETY: the caller will not use any of these descriptors again; a number that is not open
+        // is an error that does not matter.
         unsafe { libc::close(fd) };
     }
 }
@@ -227,7 +227,7 @@ pub(super) fn start(program: &mut PreparedProgram<'_>) -> Result<i32, Errno> {
             pid => pid,
         }
     };
-    // Executing the program closes the other copy of `writer`. So the read below ends when the
+    // Executing the program closes the child's copy of `writer`. So the read below ends when the
     // program runs, or with the error that kept it from running.
     drop(writer);
     let mut error = [0; size_of::<c_int>()];

@@ -1,8 +1,8 @@
 //! The system calls that a sandboxed command may not make, as seccomp programs.
 //!
-//! What is not listed is allowed: which files and processes a call may reach is Landlock's
-//! business, and what needs a capability that the sandbox takes away is not listed again.
-//! Each program refuses with one error, chosen so that programs which can do without go on.
+//! Calls that are not listed are allowed. Landlock decides which files and processes a call may
+//! reach, and calls that need a capability which the sandbox takes away are not listed again. Each
+//! seccomp program returns one error number, chosen so that commands can do without the call.
 
 use super::{SandboxMode, unavailable};
 use gemini_tools_core::tool::ToolError;
@@ -12,16 +12,16 @@ use seccompiler::{
 };
 use std::collections::BTreeMap;
 
-/// The refused calls, by number. A call with an empty list of rules is always refused, another one
-/// only if one of its rules matches.
+/// The refused calls, by number. A call with an empty list of rules is always refused, a call with
+/// rules only if one of them matches.
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// The first call number that was unassigned when this list was made. Newer calls are refused,
-/// because they are not known to be harmless, and programs cope with kernels that lack them. This
-/// also covers the x32 calls of `x86_64`, whose numbers are higher.
+/// because it is not known whether they are harmless, and programs cope with kernels that lack
+/// them. This also covers the x32 calls of `x86_64`, whose numbers are higher.
 const FIRST_UNKNOWN_CALL: u32 = 470;
 
-// Numbers that every architecture shares and the libc crate does not always have.
+// Call numbers that are the same on every architecture. The libc crate does not have all of them.
 pub(crate) const SYS_FCHMODAT2: i64 = 452;
 const SYS_SETXATTRAT: i64 = 463;
 const SYS_REMOVEXATTRAT: i64 = 466;
@@ -29,8 +29,8 @@ const SYS_FILE_SETATTR: i64 = 469;
 
 const SOCKET_TYPE_MASK: u64 = 0xf;
 
-/// Flags that create namespaces. A process has all capabilities in its new namespace, which opens
-/// parts of the kernel that only root can reach otherwise.
+/// Flags of `clone` that create namespaces. A process in a new user namespace has all capabilities
+/// there, which opens parts of the kernel that otherwise only root can reach.
 const NAMESPACE_FLAGS: [i32; 7] = [
     libc::CLONE_NEWCGROUP,
     libc::CLONE_NEWIPC,
@@ -41,12 +41,12 @@ const NAMESPACE_FLAGS: [i32; 7] = [
     libc::CLONE_NEWUTS,
 ];
 
-/// Requests that put input into a terminal as if its user had typed it.
+/// Requests of `ioctl` that put input into a terminal as if its user had typed it.
 const TERMINAL_IOCTLS: [u64; 2] = [0x5412 /* TIOCSTI */, 0x541c /* TIOCLINUX */];
 
-/// Requests that change a file or directory although it is open for reading only: attributes,
-/// fs-verity, storage on ext4, and subvolumes and snapshots of btrfs. Only magic and number, the
-/// lower 16 bits, are compared.
+/// Requests of `ioctl` that change a file or directory although it is open for reading only:
+/// attributes, fs-verity, storage on ext4, and subvolumes and snapshots of btrfs. Only the lower 16
+/// bits of a request, its type and number, are compared.
 const FILE_IOCTLS: [u64; 16] = [
     0x6602, // FS_IOC_SETFLAGS
     0x7602, // FS_IOC_SETVERSION
@@ -66,15 +66,15 @@ const FILE_IOCTLS: [u64; 16] = [
     0x943f, // BTRFS_IOC_SNAP_DESTROY_V2
 ];
 
-/// Requests on files open for reading that affect other programs: a lease holds up whoever wants to
-/// write, and a hint changes how a file is stored.
+/// Commands of `fcntl` that affect other programs although the file is open for reading only: a
+/// lease holds up whoever wants to write, and a hint changes how a file is stored.
 const FILE_CONTROLS: [u64; 3] = [
     1024, // F_SETLEASE
     1036, // F_SET_RW_HINT
     1038, // F_SET_FILE_RW_HINT
 ];
 
-/// Scheduling calls whose first argument is a process. 0 means the caller and is allowed.
+/// Scheduling calls whose first argument is a process id. 0 means the caller and is allowed.
 const SCHEDULING: [i64; 4] = [
     libc::SYS_sched_setaffinity,
     libc::SYS_sched_setattr,
@@ -82,15 +82,15 @@ const SCHEDULING: [i64; 4] = [
     libc::SYS_sched_setscheduler,
 ];
 
-/// Scheduling calls whose second argument is a process, with the first argument that means all
-/// processes of a user.
+/// Scheduling calls whose second argument is a process id, each with the first argument that means
+/// all processes of a user.
 const PRIORITIES: [(i64, u64); 2] = [
     (libc::SYS_setpriority, 2 /* PRIO_USER */),
     (libc::SYS_ioprio_set, 3 /* IOPRIO_WHO_USER */),
 ];
 
-/// Compiles the seccomp programs of a mode, to be installed one after the other. `unix_confined`
-/// says that Landlock keeps the command from Unix sockets outside.
+/// Compiles the seccomp programs of a mode; all of them must be installed. `unix_confined` says
+/// that Landlock keeps the command from connecting to Unix sockets outside.
 ///
 /// # Errors
 ///
@@ -136,10 +136,10 @@ fn newer_calls() -> BpfProgram {
         jf,
         k,
     };
-    // The architecture needs no check: the other programs kill a process that makes calls of
-    // another one.
+    // The architecture needs no check: the other seccomp programs kill a process that makes calls
+    // of another architecture.
     vec![
-        // The number is the first word of what a filter sees.
+        // The call number is the first word of the data that a filter sees.
         instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
         instruction(
             libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K,
@@ -159,10 +159,10 @@ fn newer_calls() -> BpfProgram {
 
 fn unknown() -> Rules {
     always(&[
-        // Its flags are in memory, where no filter can look. Programs use `clone` where it is
-        // missing.
+        // The flags of `clone3` are in memory, where no filter can look. Programs fall back to
+        // `clone`.
         libc::SYS_clone3,
-        // A second way to make most system calls, which filters don't see.
+        // io_uring is a second way to make most system calls, which filters don't see.
         libc::SYS_io_uring_setup,
         libc::SYS_io_uring_enter,
         libc::SYS_io_uring_register,
@@ -184,8 +184,8 @@ fn unknown() -> Rules {
     ])
 }
 
-/// Returns rules for calls that no build or test needs and that have been used to break out of
-/// sandboxes.
+/// Returns rules for calls that no build or test needs, and that have been used to break out of
+/// sandboxes or that affect other processes.
 fn privileged() -> Result<Rules, seccompiler::BackendError> {
     let mut rules = always(&[
         libc::SYS_unshare,
@@ -211,8 +211,8 @@ fn privileged() -> Result<Rules, seccompiler::BackendError> {
         .iter()
         .map(|&request| rule(&[(1, SeccompCmpOp::Eq, request)]));
     rules.insert(libc::SYS_ioctl, typing.collect::<Result<_, _>>()?);
-    // Refuses `prlimit64` if it sets (third argument not null) the limits of another process (first
-    // argument not 0).
+    // Refuses `prlimit64` that sets (third argument not null) another process's limits (first not
+    // 0).
     rules.insert(
         libc::SYS_prlimit64,
         vec![SeccompRule::new(vec![
@@ -259,8 +259,8 @@ fn attributes(mode: SandboxMode) -> Result<Rules, seccompiler::BackendError> {
     Ok(rules)
 }
 
-/// Returns rules for calls that change modes, owners and times, which Landlock does not check. They
-/// are needed wherever files may be written, so only a read-only sandbox refuses them.
+/// Returns rules for calls that change modes, owners and times, which Landlock does not check.
+/// Commands need them wherever they may write files, so only a read-only sandbox refuses them.
 fn metadata() -> Rules {
     #[cfg_attr(
         not(target_arch = "x86_64"),
@@ -286,10 +286,10 @@ fn metadata() -> Rules {
     rules
 }
 
-/// Returns rules for sockets. Without the network a command may only make connected pairs, which
-/// have no address to send to, and ask the kernel for the network's interfaces, as node's
+/// Returns rules for sockets. Without `network` a command may only use connected pairs, which have
+/// no address to send to, and ask the kernel for the network interfaces, as node's
 /// `os.networkInterfaces` and the C library do. With it, IP sockets are allowed too, and Unix
-/// sockets only if Landlock restricts them.
+/// sockets only if Landlock restricts them (`unix_confined`).
 fn sockets(network: bool, unix_confined: bool) -> Result<Rules, seccompiler::BackendError> {
     let (unix, netlink) = (domain(libc::AF_UNIX), domain(libc::AF_NETLINK));
     let (inet, inet6) = (domain(libc::AF_INET), domain(libc::AF_INET6));
@@ -344,8 +344,8 @@ fn always(calls: &[i64]) -> Rules {
     calls.iter().map(|&call| (call, Vec::new())).collect()
 }
 
-/// Returns a rule that compares arguments by their index. The kernel reads only the lower 32 bits
-/// of the arguments that are compared here, and the filter must do the same.
+/// Returns a rule that matches if all its conditions on the arguments of these indices do. The
+/// kernel reads only the lower 32 bits of the arguments compared here, and so must the filter.
 pub(crate) fn rule(
     conditions: &[(u8, SeccompCmpOp, u64)],
 ) -> Result<SeccompRule, seccompiler::BackendError> {

@@ -26,8 +26,8 @@ const DEVICES: [&str; 6] = [
 /// The oldest version of Landlock that covers truncating and moving files (Linux 6.2).
 const NEEDED: ABI = ABI::V3;
 
-/// Creates a ruleset that allows changes to `writable` only. Returns it with the paths that don't
-/// exist.
+/// Creates a ruleset that allows changes to `writable` only. Returns it with those paths of
+/// `writable` that don't exist.
 ///
 /// # Errors
 ///
@@ -58,7 +58,7 @@ pub(super) fn create(writable: &[PathBuf]) -> Result<(OwnedFd, Vec<PathBuf>), To
             &resolved.real,
             flags,
             Mode::empty(),
-            // A link that was put in the path after it was checked must not lead elsewhere.
+            // A link that was put into the path after the check must not be followed.
             ResolveFlags::NO_SYMLINKS,
         );
         let opened = opened.map_err(|e| cannot_open(path, e))?;
@@ -84,8 +84,8 @@ fn handle_all() -> Result<RulesetCreated, RulesetError> {
         .create()
 }
 
-/// Returns true if this kernel's Landlock covers named Unix sockets (Linux 7.1). Abstract ones are
-/// covered from 6.12 on.
+/// Returns true if this kernel's Landlock covers Unix sockets: named ones from Linux 7.1 on,
+/// abstract ones from 6.12 on.
 pub(super) fn confines_unix_sockets() -> bool {
     Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
@@ -94,8 +94,8 @@ pub(super) fn confines_unix_sockets() -> bool {
         .is_ok()
 }
 
-/// Allows the changes that make sense for this type of file. Making device nodes is never allowed:
-/// root could make one in a writable directory and write to the disk through it.
+/// Adds a rule that allows the changes that make sense for this type of file. Making device nodes
+/// is never allowed: root could make one in a writable directory and write to the disk through it.
 fn allow(
     ruleset: RulesetCreated,
     opened: OwnedFd,
@@ -106,8 +106,8 @@ fn allow(
             (AccessFs::from_write(NEEDED) | AccessFs::IoctlDev)
                 & !(AccessFs::MakeChar | AccessFs::MakeBlock)
         }
-        // The user has named this socket itself. Sockets in a writable directory are not allowed,
-        // since what listens there may act for any process that connects.
+        // The user has named this very socket. Sockets in a writable directory can't be connected
+        // to, since a program that listens there may act for any process.
         FileType::Socket => AccessFs::ResolveUnix | AccessFs::WriteFile,
         _ => AccessFs::WriteFile | AccessFs::Truncate | AccessFs::IoctlDev,
     };
@@ -120,8 +120,8 @@ fn open_device(path: &Path) -> Option<OwnedFd> {
     (FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice).then_some(opened)
 }
 
-/// Refuses a path through a link that lies in a writable directory. A command could point it
-/// elsewhere and give the next command more rights.
+/// Refuses a path that leads out of a writable directory through a link in it. A command could
+/// point that link elsewhere, and so give the next command more rights.
 fn check_links<'a>(
     path: &Path,
     resolved: &ResolvedPath,

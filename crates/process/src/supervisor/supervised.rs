@@ -1,38 +1,48 @@
-//! The supervisor: a process that watches over a command and everything that it starts.
+//! The supervisor: a process that watches over a command and every process that the command starts.
 //!
 //! # How it works
 //!
-//! Each call forks a supervisor, and the supervisor starts the command in a session of its own. On
-//! Linux the supervisor is the reaper of all processes below it (`PR_SET_CHILD_SUBREAPER`): a
-//! process that forks twice or leaves its session becomes a child of the supervisor and does not
-//! escape. macOS has no such thing: there an orphan is found by its session, and a process that
-//! leaves the session escapes.
+//! Each command gets a supervisor, which is forked from the caller and starts the command in a
+//! session of its own. On Linux the supervisor is the reaper of all processes below it
+//! (`PR_SET_CHILD_SUBREAPER`): a process that forks twice or leaves its session becomes a child of
+//! the supervisor and does not escape. macOS has no subreapers: there an orphan is found by its
+//! session, and a process that leaves the session escapes.
 //!
-//! Caller and supervisor talk over a pair of sockets that keeps the bounds of messages. The first
+//! Caller and supervisor talk over a pair of sockets that preserves message boundaries. The first
 //! byte of a message is its kind, and numbers are `i32` in the byte order of the machine:
 //!
-//! | Message | Direction | Bytes | Meaning |
-//! |---|---|---|---|
-//! | `CHOSEN` | command to caller | `P`, process id, 0 | the process that is about to become the command; the process itself says this before `exec`, so that the caller knows it even if the command kills the supervisor at once |
-//! | `STARTED` | supervisor to caller | `S`, process id, error | the command runs (0), or could not be started (the error number). It comes after `CHOSEN` where the system has the supervisor wait until the command begins (`vfork`), but not under QEMU's user emulation |
-//! | `ENDED` | supervisor to caller | `X`, status, flag | the command has ended, and `waitpid` gave this status; the flag is 1 if nothing that it started is left |
-//! | `ALL_GONE` | supervisor to caller | `G`, count, 0 | all has ended, but for this count of processes that could not be ended; the supervisor exits |
-//! | `CHANGES` | supervisor to caller | `C`, count, lost | so many more paths were changed, and so many of them can't be given back |
-//! | `UNWATCHED` | supervisor to caller | `U`, error, 0 | what the command changes is not kept, for this error |
-//! | `END_ALL` | caller to supervisor | `K`, milliseconds, 0 | end everything; processes have this time before they are killed |
-//! | `DETACH` | caller to supervisor | `D`, path of the record, NUL, path of the log | stay when the caller leaves: add the output to the log, and how processes end to the record; with two empty paths keep nothing |
-//! | `DETACHED` | supervisor to caller | `A`, error, 0 | the answer to `DETACH`: 0, or the error number |
-//! | end of file | either | none | the other side is gone |
+//! - `CHOSEN`, command to caller: `P`, process id, 0. This process is about to become the command.
+//!   The process itself says so before `exec`, so that the caller knows its id even if the command
+//!   kills the supervisor at once.
+//! - `STARTED`, supervisor to caller: `S`, process id, error. The command runs (error 0), or could
+//!   not be started. It comes after `CHOSEN` where the supervisor is suspended until the command
+//!   begins (`vfork`), but not under QEMU's user emulation.
+//! - `ENDED`, supervisor to caller: `X`, status, flag. The command has ended with this status of
+//!   `waitpid`; the flag is 1 if nothing that it started is left.
+//! - `ALL_GONE`, supervisor to caller: `G`, count, 0. All processes have ended, except for this
+//!   count of processes that could not be ended; the supervisor exits.
+//! - `CHANGES`, supervisor to caller: `C`, count, lost. This count of further paths was changed; of
+//!   these, `lost` can't be undone.
+//! - `UNWATCHED`, supervisor to caller: `U`, error, 0. Because of this error, the changes of the
+//!   command are not kept for undo.
+//! - `END_ALL`, caller to supervisor: `K`, milliseconds, 0. End everything; processes have this
+//!   time between SIGTERM and SIGKILL.
+//! - `DETACH`, caller to supervisor: `D`, path of the record, NUL, path of the log. Stay when the
+//!   caller leaves, append the output to the log, and how processes end to the record; with an
+//!   empty path of the record keep neither.
+//! - `DETACHED`, supervisor to caller: `A`, error, 0. The answer to `DETACH`: error 0 is success.
+//! - End of file, either direction: the other side is gone.
 //!
-//! A supervisor whose caller is gone ends everything, unless it was asked to stay. Then it goes on
-//! until the last process has ended, so that no background process dies of a closed pipe. A signal
-//! to the supervisor ends everything too. For the end of file to be seen, each side must close its
-//! copy of the other's socket: a copy that is left open hides the other's death. Before `DETACH` only
-//! the caller reads the output. A command may stop its supervisor by `SIGSTOP`; the caller looks
-//! for that whenever it waits, and sends `SIGCONT`.
+//! A supervisor whose caller is gone ends the command, unless it was detached. A detached
+//! supervisor goes on until the last process has ended: it reads their output, so that no
+//! background process dies of a closed pipe. A signal to the supervisor ends the command too. For
+//! the end of file to be seen, each side must close its copy of the other's socket: a copy that is
+//! left open hides the other's death. Before `DETACH` only the caller reads the output. A command
+//! may stop its supervisor by `SIGSTOP`; the caller looks for that when it waits, and sends
+//! `SIGCONT`.
 //!
-//! Left to others: system calls between fork and exec (`raw`), finding and ending processes
-//! (`tree`), and what is kept of a command that stays ([`JobFiles`]).
+//! Other modules do the rest: system calls between fork and exec (`raw`), finding and ending
+//! processes (`tree`), and the files of a detached command ([`JobFiles`]).
 
 use super::{GRACE, Start, SupervisorEvent};
 use crate::changes::{CommandWatch, SupervisorWatch};
@@ -62,11 +72,10 @@ pub(crate) const MESSAGE_BYTES: usize = 9;
 
 const MAX_MESSAGE_BYTES: usize = 16 * 1024;
 
-/// How often to check, while waiting for the supervisor, whether another process has stopped it.
+/// How often to check, while waiting for a message, whether the supervisor has been stopped.
 const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// How often to continue a stopped supervisor before giving up, since whatever stops it will not
-/// cease to.
+/// How many times a stopped supervisor is continued before it is given up.
 const MAX_STOPS: u32 = 10;
 
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
@@ -85,8 +94,8 @@ mod message {
     pub(super) const DETACHED: u8 = b'A';
 }
 
-/// Supervisors that were still running when their handle was dropped. The next start waits for those that have ended,
-/// so that a long-lived caller collects no zombies.
+/// Supervisors that were still running when their handle was dropped. Each later drop of such a
+/// handle reaps those that have ended, so that a long-lived caller collects no zombies.
 static UNREAPED: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
 
 fn reap_later(supervisor: Option<Pid>) {
@@ -102,15 +111,15 @@ fn reap_later(supervisor: Option<Pid>) {
 
 impl Drop for SupervisedProgram {
     fn drop(&mut self) {
-        // A stopped supervisor must run, to notice that its caller has gone.
+        // A stopped supervisor must run again to notice that its caller is gone.
         self.wake();
         if self.is_reaped.get() {
             return;
         }
         let supervisor = Pid::from_raw(self.supervisor);
         if self.is_over.get() {
-            // The supervisor is about to exit. Without this wait, it might become a zombie child of a host that does
-            // not wait for its children.
+            // The supervisor is about to exit. Without this wait, it might stay a zombie of a host
+            // that does not wait for its children.
             let _ = retry_on_intr(|| rustix::process::waitpid(supervisor, WaitOptions::empty()));
             return;
         }
@@ -118,18 +127,18 @@ impl Drop for SupervisedProgram {
     }
 }
 
-/// The caller's handle of a running command. Dropping it ends the command with all its children,
+/// The caller's handle of a running command. Dropping it ends the command with all that it started,
 /// unless it was detached.
 #[derive(Debug)]
 pub struct SupervisedProgram {
     control: OwnedFd,
     /// The output of the command and its children.
     pub output: OwnedFd,
-    /// The standard error of all of them, if it has a pipe of its own.
+    /// The standard error of the command and its children, if it has a pipe of its own.
     pub errors: Option<OwnedFd>,
-    /// The supervisor's process id: what runs below it is the command's.
+    /// The supervisor's process id. All processes below it belong to the command.
     pub supervisor: i32,
-    /// The process of the command; also its session and process group.
+    /// The process id of the command; also that of its session and process group.
     pub leader: i32,
     is_over: Cell<bool>,
     pending_event: Cell<Option<SupervisorEvent>>,
@@ -170,7 +179,7 @@ impl SupervisedProgram {
             watch,
         };
         let pid = raw::fork(|| supervisor.run(&mut program, null.as_fd()))?;
-        // If this process kept the supervisor's end of the socket open, it would never see the supervisor's death.
+        // A copy of the supervisor's end of the socket would hide the supervisor's death.
         let Supervisor {
             output,
             control: theirs,
@@ -206,20 +215,20 @@ impl SupervisedProgram {
                 Ok((message::STARTED, [_, error])) if error != 0 => {
                     return Err(Errno::from_raw_os_error(error));
                 }
-                // The command may kill its supervisor at once, or stop it again and again. Its process id is known
-                // already, so it can be ended.
+                // The command may kill its supervisor at once, or stop it again and again. `CHOSEN`
+                // has told the command's process id, so the command can still be ended.
                 Err(_) if self.leader > 0 => return Ok(()),
                 Ok(_) | Err(_) => return Err(Errno::CHILD),
             }
         }
     }
 
-    /// Returns the descriptor to poll before [`SupervisedProgram::next_event`].
+    /// Returns the descriptor that is readable when [`SupervisedProgram::next_event`] has an event.
     pub fn control(&self) -> BorrowedFd<'_> {
         self.control.as_fd()
     }
 
-    /// Lets the command go on without its caller. The supervisor stays, and throws its output away.
+    /// Lets the command go on without its caller. The supervisor stays, and discards the output.
     ///
     /// # Errors
     ///
@@ -229,7 +238,7 @@ impl SupervisedProgram {
         self.detach(Path::new(""), Path::new(""))
     }
 
-    /// Returns the next event, if there is one.
+    /// Returns the next event; `None` if there is none now. Does not wait.
     pub fn next_event(&self) -> Option<SupervisorEvent> {
         if let Some(event) = self.pending_event.take() {
             return Some(event);
@@ -239,7 +248,7 @@ impl SupervisedProgram {
                 self.wake();
                 None
             }
-            // `STARTED` after the wait for it was given up, or `CHOSEN` after `STARTED`.
+            // A `STARTED` after the wait for it was given up, or a `CHOSEN` after `STARTED`.
             Ok((message::STARTED | message::CHOSEN, _)) => None,
             Ok((kind, numbers)) => Some(self.event(kind, numbers).unwrap_or(SupervisorEvent::Lost)),
             Err(_) => Some(SupervisorEvent::Lost),
@@ -279,7 +288,7 @@ impl SupervisedProgram {
         self.pending_event.set(Some(kept));
     }
 
-    /// Returns how the command ended, if that was while its supervisor was being asked to stay.
+    /// Returns how the command ended, if it ended during [`SupervisedProgram::detach`].
     pub fn ended_meanwhile(&self) -> Option<ExitStatus> {
         match self.pending_event.get() {
             Some(SupervisorEvent::Ended { status, .. }) => Some(status),
@@ -299,13 +308,12 @@ impl SupervisedProgram {
                 let _ = rustix::process::kill_process(supervisor, Signal::CONT);
             }
             Ok(None) => {}
-            // The supervisor was waited for, so its process id may belong to another process by now.
+            // The supervisor was reaped, so its process id may belong to another process by now.
             Ok(Some(_)) | Err(_) => self.is_reaped.set(true),
         }
     }
 
-    /// Returns true if another process keeps stopping the supervisor, so that nothing can be
-    /// expected of it.
+    /// Returns true if another process keeps stopping the supervisor, so that it can't answer.
     pub fn is_being_stopped(&self) -> bool {
         self.stopped.get() > MAX_STOPS
     }
@@ -362,30 +370,30 @@ impl SupervisedProgram {
         true
     }
 
-    /// Returns the numbers of the command's changes that are recorded so far.
+    /// Returns how many paths the command has changed, as far as that is recorded.
     ///
     /// # Errors
     ///
-    /// Returns the error for which nothing is recorded.
+    /// Returns the error because of which no changes are recorded.
     #[doc(hidden)]
     pub fn changes(&self) -> Result<ChangeCounts, Errno> {
         self.unwatched.get().map_or(Ok(self.changes.get()), Err)
     }
 
-    /// Asks the supervisor to end the command with all its children. [`SupervisorEvent::AllGone`]
-    /// follows.
+    /// Asks the supervisor to end the command with all that it started: with SIGTERM, and with
+    /// SIGKILL after `grace`. [`SupervisorEvent::AllGone`] follows.
     pub fn end_all(&self, grace: Duration) {
         let millis = i32::try_from(grace.as_millis()).unwrap_or(i32::MAX);
-        // If the supervisor has ended, the next event is `Lost`.
+        // If the supervisor is gone, the next event is `Lost`.
         let _ = send(self.control.as_fd(), message::END_ALL, [millis, 0]);
     }
 
-    /// Lets the command go on without its caller: from now on the supervisor adds the output to
-    /// `log`, and the ends of processes to `record`.
+    /// Lets the command go on without its caller: from now on the supervisor appends the output to
+    /// `log`, and how processes ended to `record`.
     ///
     /// # Errors
     ///
-    /// Returns the operating system's error; the supervisor goes on as before then.
+    /// Returns the operating system's error, or `TIMEDOUT` if the supervisor does not answer.
     #[doc(hidden)]
     pub fn detach(&self, record: &Path, log: &Path) -> Result<(), Errno> {
         let mut text = vec![message::DETACH];
@@ -422,29 +430,28 @@ fn encode(kind: u8, numbers: [i32; 2]) -> [u8; MESSAGE_BYTES] {
     buffer
 }
 
-/// Returns the message that the command's process sends before `exec`. The caller then knows the
-/// process even if its first act is to kill the supervisor.
+/// Returns the message that the command's process sends before `exec`. It tells the caller the
+/// process id even if the command's first act is to kill the supervisor.
 pub(crate) fn chosen(pid: i32) -> [u8; MESSAGE_BYTES] {
     encode(message::CHOSEN, [pid, 0])
 }
 
 struct Supervisor {
-    /// The socket to the caller; `None` once the caller has left.
+    /// The socket to the caller; `None` once the caller is gone.
     control: Option<OwnedFd>,
     output: Option<OwnedFd>,
     leader: Option<Pid>,
     status: Option<ExitStatus>,
-    /// True if the supervisor stays when the caller leaves, and reads the output itself.
+    /// True after `DETACH`: the supervisor stays without the caller, and reads the output itself.
     is_detached: bool,
     files: Option<JobFiles>,
     watch: Option<SupervisorWatch>,
 }
 
 impl Supervisor {
-    /// Supervises the command to its end. Returns the exit status.
+    /// Supervises the command to its end. Returns the exit status of the supervisor process.
     fn run(&mut self, program: &mut PreparedProgram<'_>, null: BorrowedFd<'_>) -> i32 {
-        // Only a process that leads its group already can't have a session of its own, and a
-        // forked one does not.
+        // `setsid` fails only for the leader of a process group, which a forked process is not.
         let _ = rustix::process::setsid();
         #[cfg(target_os = "linux")]
         {
@@ -470,8 +477,8 @@ impl Supervisor {
         let listening = listener
             .as_ref()
             .and_then(|listener| listener.as_ref().ok());
-        // The caller's end of the socket is closed, because its death would not be seen while a copy is open here. The
-        // writing end of the pipe is closed, because the output would never end.
+        // The supervisor must not keep the caller's end of the socket, which would hide the
+        // caller's death, or the writing end of the pipe, because the output would never end.
         let keep = [
             self.control.as_ref(),
             self.output.as_ref(),
@@ -485,7 +492,7 @@ impl Supervisor {
             Ok(pid) => self.leader = Pid::from_raw(pid),
             Err(errno) => return self.refuse(errno),
         }
-        // The supervisor must not keep a directory in use, since it may run for long.
+        // The supervisor may run for long and must not keep a directory in use.
         let _ = rustix::process::chdir("/");
         self.report(message::STARTED, [self.session(), 0]);
         if let Some(listener) = listener {
@@ -501,7 +508,7 @@ impl Supervisor {
     fn watch_changes(&mut self, listener: Result<OwnedFd, Errno>) {
         let watch = self.watch.as_ref();
         let begun = listener.and_then(|listener| watch.map_or(Ok(()), |w| w.begin(listener)));
-        // The command runs on, and the caller learns that its changes can't be undone.
+        // The command runs on, and `UNWATCHED` tells the caller that its changes can't be undone.
         if let Err(errno) = begun {
             self.watch = None;
             self.report(message::UNWATCHED, [errno.raw_os_error(), 0]);
@@ -527,7 +534,7 @@ impl Supervisor {
 
     fn report(&self, kind: u8, numbers: [i32; 2]) {
         if let Some(control) = &self.control {
-            // If the caller has ended, that is noticed when the socket is read.
+            // If the caller is gone, that is noticed when the socket is read.
             let _ = send(control.as_fd(), kind, numbers);
         }
     }
@@ -537,7 +544,7 @@ impl Supervisor {
         let fds = [Some(signals), self.control.as_ref(), output];
         let fds = fds.into_iter().flatten();
         let mut fds: Vec<_> = fds.map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
-        // A signal or a timeout only makes this check earlier: all sources are asked below in any case.
+        // A signal or a timeout only makes this check earlier: all sources are checked below.
         let _ = rustix::event::poll(&mut fds, tree::LOOK_FOR_ORPHANS.as_ref());
         if self.drain(1) {
             self.output = None;
@@ -596,7 +603,7 @@ impl Supervisor {
         self.leave()
     }
 
-    /// Reads the output of a detached command, at most `pieces` pieces. Returns true at its end.
+    /// Reads the output of a detached command, at most `pieces` times. Returns true at its end.
     fn drain(&mut self, pieces: usize) -> bool {
         let Some(output) = self.output.as_ref().filter(|_| self.is_detached) else {
             return false;
@@ -608,7 +615,7 @@ impl Supervisor {
             }
             match rustix::io::read(output, &mut buffer) {
                 Ok(0) => return true,
-                // Output that can't be kept is lost, but the process that prints it goes on.
+                // Output that can't be stored is lost, but the process that prints it goes on.
                 Ok(n) => {
                     if let Some(files) = &mut self.files {
                         files.append_output(&buffer[..n]);
@@ -659,7 +666,7 @@ impl Supervisor {
             self.files = Some(JobFiles::open(record, log)?);
         }
         self.is_detached = true;
-        // The command may have ended before this message came, so its end is recorded now.
+        // The command may have ended before `DETACH` came, so its end is recorded now.
         if let (Some(leader), Some(status)) = (self.leader, self.status) {
             self.record(leader, status);
         }

@@ -1,10 +1,10 @@
-//! Linux: what `/proc` says, and pidfds.
+//! Linux: finds processes in `/proc`, and signals them through pidfds.
 
 use super::{Identity, Stat};
 use rustix::event::Timespec;
 use rustix::process::{Pid, PidfdFlags, Signal};
 
-/// There is no need to look for orphans: they become children of the supervisor.
+/// How often to look for orphans: never, since they become children of the supervisor.
 pub(crate) const LOOK_FOR_ORPHANS: Option<Timespec> = None;
 
 pub(crate) fn orphans(_session: i32) -> Vec<Identity> {
@@ -12,17 +12,17 @@ pub(crate) fn orphans(_session: i32) -> Vec<Identity> {
 }
 
 pub(super) fn signal(process: Identity, pid: Pid, signal: Signal) {
-    // A later process with the same id can't take over a descriptor of this one.
+    // A pidfd never refers to a later process with the same id.
     let Ok(fd) = rustix::process::pidfd_open(pid, PidfdFlags::empty()) else {
         return;
     };
     if process.is_alive() {
-        // The process may have ended in between, which is just as good.
+        // The process may have ended in between, which makes the signal unnecessary.
         let _ = rustix::process::pidfd_send_signal(fd, signal);
     }
 }
 
-/// Returns the identity of this boot of the machine: start times count from it.
+/// Returns an id of this boot of the machine. Start times of processes count from the boot.
 pub fn boot_id() -> String {
     let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     id.trim().to_owned()
@@ -40,7 +40,7 @@ pub(super) fn stat(pid: i32) -> Option<Stat> {
 }
 
 fn parse_stat(pid: i32, raw: &[u8]) -> Option<Stat> {
-    // The name of the program, in parentheses, may itself contain parentheses.
+    // The program's name, which stands in parentheses, may itself contain parentheses.
     let end = raw.iter().rposition(|byte| *byte == b')')?;
     let rest = std::str::from_utf8(raw.get(end + 2..)?).ok()?;
     let fields: Vec<&str> = rest.split(' ').collect();

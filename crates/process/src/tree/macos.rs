@@ -1,7 +1,8 @@
-//! Asking macOS about processes, through `libproc` and `sysctl`.
+//! macOS: finds processes through `libproc` and `sysctl`.
 //!
-//! Two things are weaker than on Linux. A signal goes to a process id, which may have been reused
-//! since the last check. And a process that has left its session and lost its parent is not found.
+//! Two things are weaker than on Linux. A signal goes to a process id, which another process may
+//! have got since the last check. And a process that has left its session and lost its parent is
+//! not found.
 
 #![expect(
     unsafe_code,
@@ -14,14 +15,14 @@ use rustix::process::{Pid, Signal};
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr;
 
-/// How often to look for orphans, whose end is not reported.
+/// How often to look for orphans. No signal tells the supervisor of their end.
 pub(crate) const LOOK_FOR_ORPHANS: Option<Timespec> = Some(Timespec {
     tv_sec: 0,
     tv_nsec: 50_000_000,
 });
 
-/// Returns the living processes of a session. Those that have lost their parent are children of the
-/// first process of the system, but stay in the session.
+/// Returns the living processes of a session, orphans or not: an orphan becomes a child of the
+/// system's first process, but stays in its session.
 pub(crate) fn orphans(session: i32) -> Vec<Identity> {
     if session <= 0 {
         return Vec::new();
@@ -31,12 +32,12 @@ pub(crate) fn orphans(session: i32) -> Vec<Identity> {
 
 pub(super) fn signal(process: Identity, pid: Pid, signal: Signal) {
     if process.is_alive() {
-        // The process may have ended in between, which is just as good.
+        // The process may have ended in between, which makes the signal unnecessary.
         let _ = rustix::process::kill_process(pid, signal);
     }
 }
 
-/// Returns the identity of this boot of the machine.
+/// Returns an id of this boot of the machine.
 pub fn boot_id() -> String {
     let mut buffer = [0_u8; 64];
     let mut length = buffer.len();

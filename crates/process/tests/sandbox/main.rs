@@ -1,8 +1,9 @@
-//! Limits of commands in the sandbox.
+//! Tests of what commands in the sandbox can't do.
 //!
-//! Every attempt is made twice: without a sandbox, where it must succeed, so that it is known to be a real one; and in
-//! the sandbox, where it must fail and leave everything outside as it was. Where the tests run as root, all is done as
-//! an ordinary user, too. Programs that are not there are named and passed over.
+//! Every attempt is made twice: without a sandbox, where it must succeed, so that it is known to be
+//! a real one; and in the sandbox, where it must fail and leave everything outside as it was. If
+//! the tests run as root, all of this is also done as an ordinary user. Missing programs are
+//! reported and skipped.
 
 #![cfg(target_os = "linux")]
 
@@ -21,7 +22,7 @@ use tempfile::TempDir;
 
 const NOBODY: u32 = 65534;
 
-/// The users to test as; `None` is the one that the tests run as.
+/// The users to test as; `None` is the user that the tests run as.
 fn users() -> Vec<Option<u32>> {
     if rustix::process::geteuid().is_root() {
         vec![None, Some(NOBODY)]
@@ -30,7 +31,8 @@ fn users() -> Vec<Option<u32>> {
     }
 }
 
-/// `ws` and `tmp`, which may be written in the sandbox, `out` with files, which may not, and a process outside.
+/// Directories `ws` and `tmp`, which may be written in the sandbox, `out` with files, which may
+/// not, and a process outside the sandbox.
 struct Scene {
     dir: PathBuf,
     user: Option<u32>,
@@ -80,7 +82,6 @@ impl Scene {
         }
     }
 
-    /// A bash script in the workspace.
     fn command(&self, script: &str) -> Command {
         let mut command = Command::new("bash");
         let path = std::env::var("PATH").unwrap_or_default();
@@ -112,7 +113,7 @@ impl Scene {
         self.confined_by(&self.policy(SandboxMode::WorkspaceWrite), script)
     }
 
-    /// Returns the names below `out` with their contents.
+    /// Returns all paths below `out`, with the contents of files.
     fn outside(&self) -> Vec<(PathBuf, String)> {
         let mut found = Vec::new();
         let mut dirs = vec![self.path("out")];
@@ -149,7 +150,6 @@ fn as_user(command: &mut Command, user: Option<u32>) {
     }
 }
 
-/// Returns true if a program is there; says so if it isn't.
 fn has(program: &str) -> bool {
     let script = format!("command -v {program}");
     let found = Command::new("bash")
@@ -173,7 +173,7 @@ fn told(output: &Output) -> String {
     )
 }
 
-/// Each script succeeds without a sandbox, and fails in one without a trace outside.
+/// Asserts that each script succeeds without a sandbox, and fails in one without a trace outside.
 fn assert_refused(scripts: &[&str], mode: SandboxMode) {
     for user in users() {
         for script in scripts {
@@ -259,7 +259,7 @@ if os.fork() == 0:
             os.write(w, b"n")
     os._exit(0)
 sys.exit(os.read(r, 1) != b"y")'"#,
-            // Its own memory, where the mapping forbids it.
+            // Through `/proc`, a process could write to memory that it has mapped read-only.
             r#"python3 -c '
 import ctypes
 b = ctypes.create_string_buffer(b"old")
@@ -289,7 +289,7 @@ signal.pidfd_send_signal(os.pidfd_open(int(os.environ["VICTIM"])), signal.SIGKIL
         ],
         SandboxMode::WorkspaceWrite,
     );
-    // An attached process stops; a debugger's usual way. Yama may refuse it even without a sandbox.
+    // A debugger's attaching stops a process. Yama may refuse it even without a sandbox.
     for user in users() {
         if !has("python3") {
             continue;
@@ -342,14 +342,14 @@ fn root_loses_what_builds_do_not_need() {
     }
 }
 
-/// System calls with their arguments in Python, and the error that each ends with.
+/// Numbers of system calls, their arguments in Python, and the error that each must end with.
 const REFUSED_CALLS: &[(libc::c_long, &str, i32)] = &[
     (libc::SYS_clone3, "0, 0", libc::ENOSYS),
     (libc::SYS_io_uring_setup, "1, 0", libc::ENOSYS),
     (libc::SYS_shmget, "0, 4096, 0o1600", libc::ENOSYS),
     (libc::SYS_msgget, "0, 0o1600", libc::ENOSYS),
     (libc::SYS_mq_open, "b'x', 0o102, 0o600, 0", libc::ENOSYS),
-    // A call of a later kernel, and one of the x32 kind.
+    // A call number of a later kernel, and one of the x32 ABI.
     (470, "0", libc::ENOSYS),
     (0x4000_0027, "0", libc::ENOSYS),
     (libc::SYS_unshare, "0x10000000", libc::EPERM),
@@ -364,7 +364,7 @@ const REFUSED_CALLS: &[(libc::c_long, &str, i32)] = &[
     (libc::SYS_keyctl, "0, 0, 0", libc::EPERM),
     (libc::SYS_ioctl, "0, 0x5412, b'x'", libc::EPERM),
     (libc::SYS_ioctl, "0, 0x541c, b'x'", libc::EPERM),
-    // The kernel looks at 32 bits only, so that the rest must not hide a request.
+    // The kernel looks at the lower 32 bits only, so the rest must not hide a request.
     (libc::SYS_ioctl, "0, c_long(0x100005412), b'x'", libc::EPERM),
     (libc::SYS_ioctl, "0, 0x40086602, b'x'", libc::EOPNOTSUPP),
     (libc::SYS_ioctl, "0, 0x5000940e, b'x'", libc::EOPNOTSUPP),
@@ -450,7 +450,7 @@ fn calls_of_another_architecture_end_the_process() {
     fs::write(scene.path("ws/old.c"), source).expect("written");
     let built = scene.free("gcc -o old old.c");
     assert!(built.status.success(), "{}", told(&built));
-    // Some kernels don't know them.
+    // Some kernels refuse the 32-bit system calls that it makes.
     if scene.free("exec ./old").status.success() {
         assert_eq!(
             scene.confined("exec ./old").status.signal(),
@@ -509,7 +509,7 @@ fn the_workspace_and_the_temporary_directory_can_be_used_in_full() {
 
 #[test]
 fn output_can_be_opened_by_name() {
-    // As one user only: an ordinary user may not open root's pipes, sandbox or not.
+    // With one user only: an ordinary user may not open root's pipes, sandbox or not.
     let scene = Scene::new(None);
     for mode in [SandboxMode::WorkspaceWrite, SandboxMode::ReadOnly] {
         let output = scene.confined_by(
@@ -529,7 +529,7 @@ fn descriptors_of_the_caller_are_not_inherited() {
         .append(true)
         .open(scene.path("out/kept"))
         .expect("opened");
-    // Without close-on-exec, as a careless host leaves its files.
+    // A descriptor without close-on-exec, as a careless host leaves its files.
     let leaked = rustix::io::dup(&opened).expect("a copy");
     let number = std::os::fd::AsRawFd::as_raw_fd(&leaked);
     let script = format!("echo x >&{number}");
@@ -563,7 +563,7 @@ fn cargo_builds_offline_with_the_users_own_home() {
     if !has("cargo") {
         return;
     }
-    // The toolchain is the testing user's, so that no other user may reach it.
+    // The toolchain belongs to the user that runs the tests; others may not be able to reach it.
     let scene = Scene::new(None);
     let output = scene.confined(
         r#"set -e
@@ -589,7 +589,7 @@ fn npm_tests_run_in_the_workspace() {
         let package =
             r#"{"name": "tiny", "version": "1.0.0", "scripts": {"test": "node test.js"}}"#;
         fs::write(scene.path("ws/package.json"), package).expect("written");
-        // What test runners do: children with pipes, workers, files, and a look at the interfaces.
+        // Test runners use children with pipes, workers, files, and look at the network interfaces.
         let test = r"
 const { execFileSync, fork } = require('node:child_process');
 const { Worker } = require('node:worker_threads');
@@ -628,7 +628,7 @@ fn a_link_that_commands_could_change_grants_nothing() {
         "{said}"
     );
 
-    // One outside is the user's own, and is followed.
+    // A link outside the writable directories is the user's own, and is followed.
     policy.writable.pop();
     std::os::unix::fs::symlink("out/dir", scene.path("alias")).expect("linked");
     policy.writable.push(scene.path("alias"));
@@ -698,7 +698,7 @@ fn one_that_can_not_be_put_on_keeps_the_command_from_running() {
             .expect("prepared")
             .expect("wanted")
     };
-    // The kernel stacks 16 rulesets and no more.
+    // The kernel stacks at most 16 rulesets.
     let mut command = scene.command("echo ran > ran");
     for _ in 0..20 {
         prepare().confine(&mut command);

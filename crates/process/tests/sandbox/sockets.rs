@@ -1,4 +1,4 @@
-//! Sockets: nobody outside is reached by any.
+//! Tests that a command in the sandbox reaches no program outside through any socket.
 
 use super::{Scene, has, told, users};
 use gemini_tools_core::tool::SandboxMode;
@@ -12,7 +12,7 @@ use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Servers outside that count who comes.
+/// Servers outside the sandbox that count connections and datagrams.
 struct Servers {
     came: Arc<AtomicUsize>,
     udp: UdpSocket,
@@ -74,7 +74,7 @@ impl Servers {
         }
     }
 
-    /// Returns scripts that each reach one of the servers where nothing forbids it.
+    /// Returns scripts that each reach one of the servers if they are not in a sandbox.
     fn attempts(&self) -> Vec<String> {
         let (port, udp_port, name) = (self.port, self.udp_port, &self.name);
         let python = |family: &str, sort: &str, acts: &str| {
@@ -125,7 +125,6 @@ s.close()'"#
         ]
     }
 
-    /// Returns the number of connections and datagrams since the last time.
     fn visits(&self) -> usize {
         let mut visits = self.came.swap(0, Ordering::SeqCst);
         let mut byte = [0; 16];
@@ -169,7 +168,7 @@ fn nobody_outside_is_reached_by_any_socket() {
             );
             assert_eq!(servers.visits(), 0, "{user:?} {script}");
 
-            // With the network, Unix sockets are still others' doors.
+            // Even with the network, no Unix socket of another program may be reached.
             let output = scene.confined_by(&with_network, script);
             let is_ip = script.contains("AF_INET") || script.contains("127.0.0.1");
             let is_ip = is_ip || script.contains("localhost");

@@ -1,8 +1,8 @@
-//! Addresses of pages: where a text names them, and which of them may be reached.
+//! Addresses of web pages: where a text names them, and which of them may be reached.
 //!
-//! This module finds addresses in a prompt ([`find`]), tells public from private ones ([`is_public`]), and has the
-//! policy of which addresses a client may reach ([`AddressPolicy`]). It opens no connection and asks no name server;
-//! `gemini-tools-net` does, and follows the policy.
+//! This module finds addresses in a prompt ([`find`]), tells public addresses from private ones
+//! ([`is_public`]), and has the policy of which addresses a client may reach ([`AddressPolicy`]).
+//! It opens no connection and asks no name server; `gemini-tools-net` does, and follows the policy.
 //!
 //! # Example
 //!

@@ -29,11 +29,11 @@ fn not_public(host: &str, address: IpAddr) -> String {
     }
 }
 
-/// What a user can do about a refused address.
+/// Advice for a message about a refused address.
 pub const ALLOWING: &str =
     "The user can allow a host in tools.webFetch.allowedHosts of ~/.gemini/settings.json.";
 
-/// Returns the message for a call if none of its addresses may be reached.
+/// Returns the message for a call that may reach none of its addresses. `reasons` has one for each.
 pub fn refusal(reasons: &[String]) -> String {
     let reasons = reasons.join("; ");
     format!("Only public addresses are fetched: {reasons}. {ALLOWING}")
@@ -78,7 +78,7 @@ impl HostRule {
         Some(Self { host, port })
     }
 
-    /// Returns true if the rule covers this host, by name or by address.
+    /// Returns true if the rule covers this host, by its name or its address, and this port.
     pub fn covers(&self, host: &str, address: IpAddr, port: u16) -> bool {
         if self.port.is_some_and(|own| own != port) {
             return false;
@@ -113,8 +113,8 @@ fn url_name(name: &str) -> Option<String> {
 }
 
 impl AddressPolicy {
-    /// Returns true if the address behind a host name need not be checked, so that a proxy may
-    /// resolve it.
+    /// Returns true if this host may be reached at any address, so that a proxy may resolve the
+    /// name.
     pub fn trusts(&self, host: &str, port: u16) -> bool {
         match self {
             AddressPolicy::Any => true,
@@ -127,11 +127,11 @@ impl AddressPolicy {
         }
     }
 
-    /// Keeps the addresses that may be reached.
+    /// Returns those of the addresses of a host that may be reached.
     ///
     /// # Errors
     ///
-    /// Returns why the first address may not be reached if none may.
+    /// If none of them may be reached, returns the reason for the first.
     pub fn filter_allowed(
         &self,
         host: &str,

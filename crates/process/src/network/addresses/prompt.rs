@@ -14,14 +14,15 @@ pub struct ExtractedUrls {
     /// Texts that look like an address but can't be requested, each with the reason.
     pub unusable: Vec<(String, String)>,
     /// The text with blanks inserted where another reader could take neighbouring characters for a
-    /// part of an address. Whoever gets this text sees the addresses that were judged here.
+    /// part of an address. A model that fetches from this text finds the same addresses as
+    /// [`find`].
     pub separated: String,
 }
 
-/// Finds the addresses of a text. Their bounds are found as in mail programs, so that
-/// the full stop of a sentence or a bracket around is not part of it; what is within is read
-/// by the same parser that the request is made from. Other alphabets belong to an address, their
-/// punctuation does not: who means it there writes it percent-encoded, as browsers do.
+/// Finds the addresses in a text. Each begins and ends as in mail programs, without the full stop
+/// of a sentence or a bracket around it; it is then parsed by the same parser that the request is
+/// made with. Letters of other alphabets belong to an address, their punctuation does not: it has
+/// to be written percent-encoded in an address, as browsers do.
 pub fn find(text: &str) -> ExtractedUrls {
     let mut found = ExtractedUrls::default();
     let mut copied = 0;
@@ -69,7 +70,8 @@ fn spans(text: &str) -> Vec<Range<usize>> {
     spans
 }
 
-/// Adds the spans of the addresses in a part of the text that has no other alphabets' punctuation.
+/// Adds the spans of the addresses in a part of the text in which [`ends_address`] holds for no
+/// character.
 fn spans_between(text: &str, part: Range<usize>, spans: &mut Vec<Range<usize>>) {
     let (offset, text) = (part.start, &text[part]);
     if !text.contains(':') {
@@ -108,12 +110,12 @@ fn without_words(link: &str) -> usize {
     }
 }
 
-/// Punctuation beyond ASCII that stands within names: `/wiki/ドナルド・トランプ`,
-/// `/wiki/Michelson–Morley_experiment`. An address may hold it, but does not end with it.
+/// Punctuation beyond ASCII that is part of names: `/wiki/ドナルド・トランプ`,
+/// `/wiki/Michelson–Morley_experiment`. An address may contain it, but does not end with it.
 const JOINERS: [char; 10] = ['·', '‐', '‑', '–', '‧', '〜', '゠', '・', '～', '･'];
 
-/// Returns true if a character ends an address, as a blank does: blanks and punctuation beyond
-/// ASCII, invisible marks, and a separator after which another address begins in `rest`.
+/// Returns true if a character that `rest` follows ends an address: blanks and punctuation beyond
+/// ASCII, invisible marks, and a comma, semicolon or joiner right before another address.
 fn ends_address(c: char, rest: &str) -> bool {
     let is_before_address = || {
         let head = rest.get(..8).or_else(|| rest.get(..7)).unwrap_or_default();
@@ -128,8 +130,8 @@ fn ends_address(c: char, rest: &str) -> bool {
     }
 }
 
-/// Returns true for invisible marks. The joiners of Persian and Indic scripts are not among them,
-/// since they are parts of words.
+/// Returns true for invisible characters, except for the joiners of Persian and Indic scripts,
+/// which are parts of words.
 fn is_unseen(c: char) -> bool {
     matches!(c, '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}'
         | '\u{2060}'..='\u{2069}' | '\u{feff}')
@@ -163,15 +165,16 @@ fn is_punctuation(c: char) -> bool {
         | '\u{ff5b}'..='\u{ff5d}' | '\u{ff5f}'..='\u{ff64}')
 }
 
-/// Returns true if the link finder has cut an address within its host. It stops at percent-encoding
-/// there, but a URL parser decodes it, so the host would be another one.
+/// Returns true if the link finder has cut an address within its host, before `%`, `@` or `\`. A
+/// URL parser does not end the address there, so its host would be another one.
 fn is_cut_in_host(link: &str, rest: &str) -> bool {
     let host = link.split_once("://").map_or("", |(_, host)| host);
     rest.starts_with(['%', '@', '\\']) && !host.contains(['/', '?', '#'])
 }
 
-/// Returns the spans of addresses whose host the link finder does not know, such as `http://127.1`.
-/// They lead somewhere all the same, so they must be judged. Spans of `own` are skipped.
+/// Returns the spans of addresses whose host the link finder does not recognise, such as
+/// `http://127.1`. A client can still reach them, so they must be judged. Spans of `own`, the
+/// recognised addresses, are skipped.
 fn odd_spans(text: &str, own: &[Range<usize>]) -> impl Iterator<Item = Range<usize>> {
     let bytes = text.as_bytes();
     let is_start = move |at: usize| {
@@ -196,8 +199,8 @@ fn odd_spans(text: &str, own: &[Range<usize>]) -> impl Iterator<Item = Range<usi
     })
 }
 
-/// Returns the length of an address whose host the link finder does not know. Its path is tried
-/// behind a host that the finder knows, so that it ends as others do.
+/// Returns the length of an address whose host the link finder does not recognise. The end of its
+/// path is found by putting the path after a host that the finder recognises.
 fn odd_len(link: &str) -> usize {
     const KNOWN: &str = "http://a.example";
     let slashes = link.find(['/', '\\']).unwrap_or(link.len());
@@ -220,7 +223,7 @@ fn odd_len(link: &str) -> usize {
     host.trim_end_matches(JOINERS).len()
 }
 
-/// Returns an address as messages show it: without user and password, and not too long.
+/// Returns an address as messages show it: without user and password, and cut after 200 characters.
 pub fn display_url(text: &str) -> String {
     let without = match (text.find("://"), text.rfind('@')) {
         (Some(start), Some(at)) if at > start => format!("{}…{}", &text[..start + 3], &text[at..]),
@@ -229,7 +232,8 @@ pub fn display_url(text: &str) -> String {
     without.chars().take(200).collect()
 }
 
-/// Parses one address, and checks that it may be requested. Returns why it can't be, as an error.
+/// Parses one address, checks that it may be requested, and removes its fragment. Returns why it
+/// can't be requested, as an error.
 pub fn usable(text: &str) -> Result<Url, String> {
     let mut url = Url::parse(text).map_err(|e| e.to_string())?;
     check(&url)?;
@@ -237,8 +241,8 @@ pub fn usable(text: &str) -> Result<Url, String> {
     Ok(url)
 }
 
-/// Checks that an address may be requested, as far as that can be told without asking a name
-/// server.
+/// Checks that an address is one of http or https, with a host and without a user or password.
+/// Returns the fault as an error. Whether the host is public is not checked.
 pub fn check(url: &Url) -> Result<(), String> {
     if !matches!(url.scheme(), "http" | "https") {
         return Err(format!("{} is not http or https", url.scheme()));
@@ -252,8 +256,8 @@ pub fn check(url: &Url) -> Result<(), String> {
     }
 }
 
-/// Returns true if a host is known only to this machine or its network: a private address, or a
-/// name that no public name server knows.
+/// Returns true if only this machine or its network knows the host of an address: a private
+/// address, or a name that no public name server knows.
 pub fn is_local(url: &Url) -> bool {
     match url.host() {
         Some(Host::Ipv4(v4)) => !is_public(IpAddr::V4(v4)),
@@ -287,8 +291,8 @@ fn raw_of_blob(url: &Url) -> Option<Url> {
     .ok()
 }
 
-/// Returns the address to request for an address in the prompt, such as the raw file for a page
-/// that shows it.
+/// Returns the address to request for an address in the prompt: for a page of GitHub that shows a
+/// file, that of the raw file, otherwise the address itself.
 pub fn target(url: &Url) -> Url {
     raw_of_blob(url).unwrap_or_else(|| url.clone())
 }

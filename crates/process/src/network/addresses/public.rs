@@ -1,9 +1,9 @@
 //! Public addresses: not private, loopback, link-local, reserved or multicast, and not a cloud's
 //! metadata service.
 //!
-//! Follows the special-purpose registries of IANA (RFC 6890 and its successors). Of IPv6 only
-//! the global unicast block counts, and an address that holds an IPv4 address is judged by
-//! that.
+//! Follows the special-purpose registries of IANA (RFC 6890 and its successors). In IPv6 only
+//! global unicast addresses are public, and IPv4-mapped and NAT64 ones are judged by their IPv4
+//! address.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use url::Host;
@@ -39,8 +39,8 @@ const BLOCKS_V6: &[(u128, u8, &str)] = &[
     (0x3fff_0000 << 96, 20, "for documentation"),
 ];
 
-/// Returns the addresses of a host, if they are known without asking a server or a hosts file:
-/// `localhost` never is asked for (RFC 6761).
+/// Returns the addresses of a host that are known without asking a name server or a hosts file:
+/// those of a literal address and of `localhost` (RFC 6761). `None` for other names.
 pub fn known_addresses(host: &Host<&str>) -> Option<Vec<IpAddr>> {
     match host {
         Host::Ipv4(v4) => Some(vec![(*v4).into()]),
@@ -58,7 +58,8 @@ pub fn is_public(address: IpAddr) -> bool {
     why_not_public(address).is_none()
 }
 
-/// Returns the kind of an address that is not public, as an adjective or a noun: `private`.
+/// Returns the kind of an address that is not public, as an adjective or a noun, such as `private`;
+/// `None` for a public one.
 pub fn why_not_public(address: IpAddr) -> Option<&'static str> {
     match address {
         IpAddr::V4(v4) => why_not_v4(v4),

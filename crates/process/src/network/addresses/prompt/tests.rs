@@ -178,7 +178,7 @@ fn an_address_ends_where_the_punctuation_of_any_language_begins() {
         .flat_map(|b| AFTER.iter().map(move |a| (b, a)))
     {
         for url in URLS {
-            // A letter behind this mark may belong to the path or to the next word.
+            // A letter after this mark may belong to the path or to the next word.
             if after.starts_with('・') {
                 continue;
             }
@@ -186,7 +186,7 @@ fn an_address_ends_where_the_punctuation_of_any_language_begins() {
             let found = find(&text);
             assert_eq!(found.usable, [asked(url)], "{text}");
             assert_eq!(found.unusable, [], "{text}");
-            // Whoever divides the separated text at blanks finds the same addresses.
+            // A reader that splits the separated text at blanks finds the same addresses.
             let divided = found.separated.split([' ', '\u{3000}']).any(|word| {
                 word.trim_matches(|c: char| c.is_ascii_punctuation() && c != '/')
                     .contains(url.trim_end_matches([')', '/']))
