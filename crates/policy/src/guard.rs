@@ -12,11 +12,13 @@
 mod git;
 mod links;
 mod started;
+mod written;
 
 use super::{Decision, Inquiry, Mode, Policy, PolicyCall, Verdict, defaults, patches, shell};
 use gemini_tools_core::text::path_from_argument;
 use gemini_tools_core::tool::Kind;
 use gemini_tools_settings::settings::home;
+use gemini_tools_shell::analyse;
 use gemini_tools_workspace::Workspace;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -58,9 +60,6 @@ const EDIT_WORDS: [&str; 14] = [
 
 const PATH_ARGUMENTS: [&str; 5] = ["file_path", "absolute_path", "path", "filePath", "file"];
 
-/// Programs that write to files named by their operands.
-const WRITERS: &str = "cp dd install ln mkdir mv patch rsync sed tee touch truncate unzip";
-
 const MAX_PATH_BYTES: usize = 4096;
 
 const MAX_LINKS: usize = 40;
@@ -70,18 +69,33 @@ pub(super) fn ask(asked: Inquiry<'_>, verdict: Verdict, policy: &Policy) -> Verd
     if verdict.decision != Decision::Allow || asked.mode == Mode::Yolo {
         return verdict;
     }
-    let patched = patches::paths(asked.call).unwrap_or_default();
-    let named = match shell::line_of(asked.call) {
-        _ if !patched.is_empty() => patched.iter().map(String::as_str).collect(),
-        Some(line) => written(asked.call, verdict.understood.as_deref().unwrap_or(line)),
-        None if changes_files(asked.call) => paths(asked.call),
+    let call = asked.call;
+    let patched = patches::paths(call).unwrap_or_default();
+    let line = shell::line_of(call).filter(|_| patched.is_empty());
+    let line = line.map(|line| verdict.understood.as_deref().unwrap_or(line));
+    let named = match line {
+        Some(line) => words(call, line),
+        None if !patched.is_empty() => patched.iter().map(String::as_str).collect(),
+        None if changes_files(call) => paths(call),
         None => Vec::new(),
     };
-    if named.is_empty() {
+    let analysis = line.map(analyse);
+    // What can't be read may name the file in any way.
+    let is_unknown = analysis
+        .as_ref()
+        .is_some_and(|line| !line.unresolved.is_empty());
+    let analysis = analysis.filter(written::may_write);
+    if named.is_empty() && analysis.is_none() {
         return verdict;
     }
     let guard = Guard::new(&policy.root, &policy.more_roots, home(), &policy.rule_paths);
-    if !named.iter().any(|path| guard.covers(path)) {
+    let directory = directories(call)
+        .next()
+        .map_or(policy.root.clone(), |dir| policy.root.join(dir));
+    if !(is_unknown && !named.is_empty())
+        && !named.iter().any(|path| guard.covers(path))
+        && !analysis.is_some_and(|line| guard.covers_writes_of(&line, &directory))
+    {
         return verdict;
     }
     let rule = "built in: files that programs run or obey change with the user's approval";
@@ -123,23 +137,25 @@ fn paths<'a>(call: &PolicyCall<'a>) -> Vec<&'a str> {
     found
 }
 
-/// Returns the words of a shell line that may name files it writes, and the directory it runs in.
-/// The result is empty if the line neither redirects nor names a program of [`WRITERS`].
-fn written<'a>(call: &PolicyCall<'a>, line: &'a str) -> Vec<&'a str> {
+/// Returns the parts of a shell line between blanks, quotes and operators, and the directory it runs
+/// in, if the line redirects or mentions a program that writes files. This finds names also where
+/// the line can't be analysed, and in scripts in its arguments.
+fn words<'a>(call: &PolicyCall<'a>, line: &'a str) -> Vec<&'a str> {
     let words: Vec<&str> = line
         .split(|c: char| c.is_whitespace() || "<>|&;()=\"'".contains(c))
         .filter(|word| !word.is_empty())
         .collect();
-    let writes = |word: &&str| {
-        let name = word.rsplit('/').next().unwrap_or_default();
-        WRITERS.split(' ').any(|program| program == name)
-    };
-    if !line.contains('>') && !words.iter().any(writes) {
+    if !written::redirects(line) && !words.iter().any(|word| written::is_writer(word)) {
         return Vec::new();
     }
-    let directories = shell::DIRECTORY.iter();
-    let directories = directories.filter_map(|key| call.args.get(*key)?.as_str());
-    words.into_iter().chain(directories).collect()
+    words.into_iter().chain(directories(call)).collect()
+}
+
+fn directories<'a>(call: &PolicyCall<'a>) -> impl Iterator<Item = &'a str> {
+    let args = call.args;
+    shell::DIRECTORY
+        .iter()
+        .filter_map(move |key| args.get(*key)?.as_str())
 }
 
 struct Guard<'a> {
@@ -175,14 +191,18 @@ impl<'a> Guard<'a> {
         if written.split('/').any(is_pattern) {
             return true;
         }
-        self.meanings(written).iter().any(|path| {
-            let real = opened(path);
-            has_guarded_name(path)
-                || has_guarded_name(&real)
-                || self.places.iter().any(|place| real.starts_with(place))
-                || started::starts(&self.started, &real, self.root)
-                || git::runs(&real, self.home.as_deref())
-        })
+        self.meanings(written)
+            .iter()
+            .any(|path| self.covers_path(path))
+    }
+
+    fn covers_path(&self, path: &Path) -> bool {
+        let real = opened(path);
+        has_guarded_name(path)
+            || has_guarded_name(&real)
+            || self.places.iter().any(|place| real.starts_with(place))
+            || started::starts(&self.started, &real, self.root)
+            || git::runs(&real, self.home.as_deref())
     }
 
     /// Returns the paths that a text may mean: the one that it spells, which foreign tools take,

@@ -80,6 +80,7 @@ pub use plain::NotPlain;
 
 use budget::Limits;
 use std::collections::BTreeSet;
+use words::Word;
 
 const MAX_LINE: usize = 128 * 1024;
 
@@ -100,6 +101,8 @@ pub struct Analysis {
     /// True if the line, or a script in it, has a redirection of any kind, such as `>file`, `2>&1`
     /// or a here-document.
     pub redirects: bool,
+    /// The words of all redirections that write, as [`Command::patterns`] has them.
+    pub targets: Vec<Option<String>>,
     /// The first construct of the line that is not plain shell, or the limit that the line exceeds.
     pub not_plain: Option<NotPlain>,
     understood: Option<String>,
@@ -112,6 +115,10 @@ pub struct Command {
     /// The name and the arguments without quotes. A word that can't be known before the line runs
     /// is `None`.
     pub words: Vec<Option<String>>,
+    /// The same words as bash expands them: `*`, `?`, `[`, `{` and a `~` at the start have their
+    /// meaning, unless a backslash stands before them. That is the only quoting character left. A
+    /// word that holds a variable or a substitution is `None`.
+    pub patterns: Vec<Option<String>>,
     /// The source text of the command, or only that of its name if the name can't be known.
     pub text: String,
     /// The unknown words as they are written in the source, for rules that deny a word wherever it
@@ -336,10 +343,14 @@ impl Walk<'_> {
         }
     }
 
-    fn push(&mut self, words: Vec<Option<String>>, unknown: String, text: &str) {
-        if self.budget.take(words.len(), 2 * text.len()).is_some() {
+    fn push(&mut self, words: &[Word], text: &str) {
+        let unknown = words.iter().filter(|word| word.value.is_none());
+        let unknown: Vec<&str> = unknown.map(|word| word.written.as_str()).collect();
+        if self.budget.take(words.len(), 3 * text.len()).is_some() {
+            let unknown = unknown.join(" ");
             self.analysis.commands.push(Command {
-                words,
+                words: words.iter().map(|word| word.value.clone()).collect(),
+                patterns: words.iter().map(|word| word.pattern.clone()).collect(),
                 text: text.to_owned(),
                 unknown,
             });

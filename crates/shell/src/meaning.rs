@@ -64,7 +64,12 @@ impl Walk<'_> {
         for redirect in &stage.redirects {
             match &redirect.target {
                 RedirectTarget::Word(word) if redirect.operator.starts_with('<') => self.text(word),
-                RedirectTarget::Word(word) => self.pieces(&word.pieces),
+                RedirectTarget::Word(word) => {
+                    if self.budget.take(1, word.text.len()).is_some() {
+                        self.analysis.targets.push(word.pattern());
+                    }
+                    self.pieces(&word.pieces);
+                }
                 RedirectTarget::Document(text) => {
                     if let Some(text) = text.get() {
                         self.text(text);
@@ -166,6 +171,7 @@ fn word_of(word: &plain::Word) -> Word {
     };
     Word {
         value,
+        pattern: word.pattern(),
         known,
         written: word.text.clone(),
         is_single: !has_list && word.pieces.iter().all(is_single),

@@ -2,7 +2,7 @@
 //! fetch`.
 
 use super::Walk;
-use super::words::is_among;
+use super::words::{Word, is_among};
 
 /// Variables in upper case whose values no known program runs as a command or loads as code.
 const HARMLESS: &str = "\
@@ -43,8 +43,12 @@ pub(super) fn assign(walk: &mut Walk<'_>, name: &str, value: Option<&str>, text:
     if is_read_by_bash(name) {
         walk.unresolved(text);
     } else if !is_harmless(name) {
-        let words = vec![Some(format!("{name}=")), value.map(str::to_owned)];
-        let unknown = if value.is_none() { text } else { "" };
-        walk.push(words, unknown.to_owned(), text);
+        let word = |value, written: &str| Word {
+            value,
+            written: written.to_owned(),
+            ..Word::default()
+        };
+        let name = word(Some(format!("{name}=")), "");
+        walk.push(&[name, word(value.map(str::to_owned), text)], text);
     }
 }

@@ -4,6 +4,8 @@
 pub(super) struct Word {
     /// The text without quotes, or `None` if it is known only when the line runs.
     pub(super) value: Option<String>,
+    /// See [`super::Command::patterns`].
+    pub(super) pattern: Option<String>,
     pub(super) known: String,
     pub(super) written: String,
     pub(super) is_single: bool,

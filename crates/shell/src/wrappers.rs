@@ -109,20 +109,16 @@ const LIKE_BASH: &str = "bash rbash sh dash ash hush posh";
 /// counts the wrappers around it.
 pub(super) fn resolve(walk: &mut Walk<'_>, words: &[Word], text: &str, depth: usize) {
     let Some(first) = words.first() else { return };
-    let values: Vec<Option<String>> = words.iter().map(|w| w.value.clone()).collect();
-    let unknown = words.iter().filter(|w| w.value.is_none());
-    let unknown: Vec<&str> = unknown.map(|w| w.written.as_str()).collect();
-    let unknown = unknown.join(" ");
     let is_known = !first.is_expanded && !first.written.starts_with('~');
     let Some(name) = first.value.as_deref().filter(|_| is_known) else {
         walk.unresolved(&first.written);
-        walk.push(values, unknown, &first.written);
+        walk.push(words, &first.written);
         return;
     };
     if depth > super::MAX_SCRIPTS {
         return walk.unresolved(text);
     }
-    walk.push(values, unknown, text);
+    walk.push(words, text);
     if walk.budget.exceeded().is_some() {
         return;
     }
@@ -394,6 +390,37 @@ const PLAIN_SETTINGS: &str = "\
     core.quotepath diff.renames fetch.prune i18n. init.defaultbranch log.showsignature=false \
     protocol.version safe.directory user.";
 
+/// Options of `git` itself, before its command, that neither set a value of its configuration nor
+/// say where its programs are. `--config-env` does the former, under two spellings, and so may an
+/// option of a later version.
+const PLAIN_OPTIONS: [&str; 25] = [
+    "-P",
+    "-h",
+    "-p",
+    "-v",
+    "--attr-source",
+    "--bare",
+    "--exec-path",
+    "--git-dir",
+    "--glob-pathspecs",
+    "--help",
+    "--html-path",
+    "--icase-pathspecs",
+    "--info-path",
+    "--literal-pathspecs",
+    "--man-path",
+    "--namespace",
+    "--no-advice",
+    "--no-lazy-fetch",
+    "--no-optional-locks",
+    "--no-pager",
+    "--no-replace-objects",
+    "--noglob-pathspecs",
+    "--paginate",
+    "--version",
+    "--work-tree",
+];
+
 fn is_plain_setting(setting: &str) -> bool {
     let setting = setting.to_lowercase();
     let mut plain = PLAIN_SETTINGS
@@ -420,8 +447,12 @@ fn git_runs_others(rest: &[Word]) -> bool {
             Some("-C" | "--git-dir" | "--work-tree" | "--namespace" | "--attr-source") => {
                 words.next();
             }
-            Some(value) if value.starts_with("--exec-path=") => return true,
-            Some(value) if value.starts_with('-') => {}
+            Some(option) if option.starts_with('-') => {
+                let name = option.split('=').next().unwrap_or_default();
+                if !PLAIN_OPTIONS.contains(&name) || option.starts_with("--exec-path=") {
+                    return true;
+                }
+            }
             Some(command) => break command,
         }
     };

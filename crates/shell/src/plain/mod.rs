@@ -141,6 +141,15 @@ pub(super) struct Variable {
     pub(super) operation: Option<(&'static str, Vec<Piece>)>,
 }
 
+fn push_quoted(pattern: &mut String, text: &str) {
+    for c in text.chars() {
+        if r"*?[]{},~\".contains(c) {
+            pattern.push('\\');
+        }
+        pattern.push(c);
+    }
+}
+
 /// The first place where a text is more than plain shell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotPlain {
@@ -291,6 +300,31 @@ impl Word {
         };
         text.strip_prefix('~')
             .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit() || "+-".contains(c)))
+    }
+
+    /// Returns the word as bash expands it, with backslashes as the only quotes; `None` if a value
+    /// is substituted in it, or a directory of the shell's own.
+    pub(super) fn pattern(&self) -> Option<String> {
+        if self.begins_with_a_place() {
+            return None;
+        }
+        let mut pattern = String::new();
+        for piece in &self.pieces {
+            match piece {
+                Piece::Bare(text) => pattern.push_str(text),
+                Piece::Quoted(text) => push_quoted(&mut pattern, text),
+                Piece::Double(inner) => {
+                    for piece in inner {
+                        let Piece::Quoted(text) = piece else {
+                            return None;
+                        };
+                        push_quoted(&mut pattern, text);
+                    }
+                }
+                _ => return None,
+            }
+        }
+        Some(pattern)
     }
 
     /// Returns the word without quotes, or `None` if something is substituted in it. Patterns and
