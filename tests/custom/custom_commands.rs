@@ -73,6 +73,28 @@ fn a_text_that_begins_with_a_dash_never_becomes_an_option() {
             expected
         );
     }
+    // Whatever stands before it may come to nothing, and what looks like the end of the options may not be there.
+    let more = "params.x = { type = \"string\", description = \"d\" }\nparams.y = { type = \"string\", description = \"d\", optional = true }\n";
+    for (command, y) in [
+        (r#""{y}{x}""#, Some("")),
+        (r#""{y}{y}{x}""#, Some("")),
+        (r#""{?y}{x}""#, Some("")),
+        (r#""--{y}", "{x}""#, Some("")),
+        (r#""--{y}", "{x}""#, Some("a")),
+        (r#""{?y}--", "{x}""#, None),
+        (r#"["{y}", "--"], "{x}""#, None),
+    ] {
+        let args = match y {
+            Some(y) => json!({"x": "--evil", "y": y}),
+            None => json!({"x": "--evil"}),
+        };
+        call(&showing(command, more), "c", &args).error("invalid_tool_params", 2);
+    }
+    let args = json!({"x": "--evil", "y": "1"});
+    assert_eq!(
+        lines(&showing(r#""{?y}--", "{x}""#, more), &args),
+        ["--", "--evil"]
+    );
     let list = "params.x = { type = \"array\", items = \"string\", description = \"d\" }\n";
     call(&showing(r#""{x}""#, list), "c", &json!({"x": ["a", "-b"]}))
         .error("invalid_tool_params", 2);

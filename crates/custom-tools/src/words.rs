@@ -159,6 +159,11 @@ impl Template {
             match element {
                 Element::Word(word) => {
                     let words = word.fill(filling, options_over)?;
+                    // A word with a parameter ends no options: what `--{name}` becomes is the
+                    // model's choice.
+                    let is_end = !word.has_parameter()
+                        && words.as_deref().is_some_and(|words| words == ["--"]);
+                    options_over |= is_end;
                     let is_parameter = matches!(word.0.as_slice(), [Piece::Parameter(_)]);
                     if words.is_none() && last_is_flag && is_parameter {
                         out.pop();
@@ -175,7 +180,6 @@ impl Template {
                     }
                 }
             }
-            options_over |= matches!(element, Element::Word(word) if word.text() == "--");
         }
         Ok(out)
     }
@@ -276,6 +280,10 @@ impl Word {
         self.0.iter().all(is_fixed)
     }
 
+    fn has_parameter(&self) -> bool {
+        self.0.iter().any(|p| matches!(p, Piece::Parameter(_)))
+    }
+
     fn is_flag(&self) -> bool {
         let text = self.text();
         self.is_fixed()
@@ -322,7 +330,7 @@ impl Word {
     ) -> Result<Option<Vec<OsString>>, ToolError> {
         let mut words = vec![OsString::new()];
         let mut is_condition_only = !self.0.is_empty();
-        for (at, piece) in self.0.iter().enumerate() {
+        for piece in &self.0 {
             is_condition_only &= matches!(piece, Piece::Condition(_));
             match piece {
                 Piece::Text(text) => words.iter_mut().for_each(|word| word.push(text)),
@@ -335,7 +343,9 @@ impl Word {
                     Some(_) => {}
                 },
                 Piece::Parameter(name) => {
-                    let Some(values) = filling.values(name, at == 0 && !options_over)? else {
+                    // Everything before it may have been empty, such as `{?flag}` or `""`.
+                    let is_start = words.iter().any(|word| word.is_empty());
+                    let Some(values) = filling.values(name, is_start && !options_over)? else {
                         return Ok(None);
                     };
                     words = words
