@@ -74,7 +74,7 @@ fn a_text_that_begins_with_a_dash_never_becomes_an_option() {
         );
     }
     // Whatever stands before it may come to nothing, and what looks like the end of the options may not be there.
-    let more = "params.x = { type = \"string\", description = \"d\" }\nparams.y = { type = \"string\", description = \"d\", optional = true }\n";
+    let more = "params.x = { type = \"string\", description = \"d\" }\nparams.y = { type = \"string\", description = \"d\" }\n";
     for (command, y) in [
         (r#""{y}{x}""#, Some("")),
         (r#""{y}{y}{x}""#, Some("")),
