@@ -13,6 +13,7 @@ use crate::{OpenFile, resolve::Entry};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, flock, fstat, openat, renameat, unlinkat};
 use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -248,7 +249,7 @@ impl Intent {
         }
     }
 
-    /// Appends the entries of the steps to the journal's log, unless the log has them already.
+    /// Appends those entries of the steps to the journal's log that are not in it already.
     /// Returns why the steps can't be undone; `None` if they can.
     pub(crate) fn record(
         &self,
@@ -257,20 +258,32 @@ impl Intent {
     ) -> Option<String> {
         let first = entries.first()?;
         let failed = || Some("the journal's log could not be written".to_owned());
-        let has_log = |hour: &OwnedFd| {
-            let mut text = String::new();
-            let log = place::open_file(hour, place::LOG);
-            log.is_ok_and(|mut log| log.read_to_string(&mut text).is_ok())
-                && text.contains(&first.id)
+        // A kill may have cut the lines anywhere: the system ends a write between two pages.
+        let mut log = Vec::new();
+        if let Some(hour) = self.hour(first)
+            && let Ok(mut file) = place::open_file(&hour, place::LOG)
+            && file.read_to_end(&mut log).is_err()
+        {
+            return failed();
+        }
+        let lines: HashSet<&[u8]> = log.split(|byte| *byte == b'\n').collect();
+        let has_line = |entry: &&JournalEntry| {
+            let line = serde_json::to_vec(entry).unwrap_or_default();
+            lines.contains(&*line)
         };
-        if self.hour(first).is_some_and(|hour| has_log(&hour)) {
+        let missing: Vec<_> = entries
+            .iter()
+            .filter(|entry| !has_line(entry))
+            .cloned()
+            .collect();
+        if missing.is_empty() {
             return None;
         }
         let journal = journal?;
         let Ok(hour) = journal.open_hour(first.at) else {
             return failed();
         };
-        let is_written = hour.append(entries);
+        let is_written = hour.append(&missing);
         let kept: u64 = entries
             .iter()
             .filter_map(|entry| Some(entry.before.as_ref()?.stamp.size()))
