@@ -92,10 +92,9 @@ pub(super) fn ask(asked: Inquiry<'_>, verdict: Verdict, policy: &Policy) -> Verd
     let directory = directories(call)
         .next()
         .map_or(policy.root.clone(), |dir| policy.root.join(dir));
-    if !(is_unknown && !named.is_empty())
-        && !named.iter().any(|path| guard.covers(path))
-        && !analysis.is_some_and(|line| guard.covers_writes_of(&line, &directory))
-    {
+    let is_covered = named.iter().any(|path| is_unknown || guard.covers(path))
+        || analysis.is_some_and(|line| guard.covers_writes_of(&line, &directory));
+    if !is_covered {
         return verdict;
     }
     let rule = "built in: files that programs run or obey change with the user's approval";

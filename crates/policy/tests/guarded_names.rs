@@ -4,7 +4,7 @@
 //! `GEMINI_TOOLS_TRIALS` multiplies the number of lines.
 
 #[path = "../../../fuzz/shell/lines.rs"]
-#[allow(dead_code)]
+#[expect(dead_code, reason = "only the generator of numbers is used here")]
 mod lines;
 
 use gemini_tools_core::tool::Kind;
@@ -20,7 +20,7 @@ use std::process::{Command, Stdio};
 use std::time::{SystemTime, UNIX_EPOCH};
 use tempfile::TempDir;
 
-const LINES: u64 = 1_500;
+const LINES: u64 = 1_000;
 
 const ALLOW: &str = "[[rule]]\ntoolName = \"run_shell_command\"\ndecision = \"allow\"\npriority = 900\nallowRedirection = true\n";
 

@@ -124,25 +124,25 @@ impl Guard<'_> {
         let mut found = vec![start.to_owned()];
         let mut left = MAX_ENTRIES;
         for part in parts {
-            let Some(name) = literal(part) else {
-                let mut matching = Vec::new();
-                for entry in found.iter().flat_map(std::fs::read_dir).flatten().flatten() {
-                    let name = entry.file_name();
-                    let is_hidden = name.as_bytes().starts_with(b".");
-                    if (!is_hidden || part.first() == Some(&Unit::Char('.')))
-                        && matches(part, &name.to_string_lossy())
-                    {
-                        matching.push(entry.path());
-                    }
-                    left -= 1;
-                    if left == 0 {
-                        return true;
-                    }
-                }
-                found = matching;
+            if let Some(name) = literal(part) {
+                found = found.iter().map(|path| path.join(&name)).collect();
                 continue;
-            };
-            found.iter_mut().for_each(|path| path.push(&name));
+            }
+            let mut matching = Vec::new();
+            for entry in found.iter().flat_map(std::fs::read_dir).flatten().flatten() {
+                let name = entry.file_name();
+                let is_hidden = name.as_bytes().starts_with(b".");
+                if (!is_hidden || part.first() == Some(&Unit::Char('.')))
+                    && matches(part, &name.to_string_lossy())
+                {
+                    matching.push(entry.path());
+                }
+                left -= 1;
+                if left == 0 {
+                    return true;
+                }
+            }
+            found = matching;
         }
         found.iter().any(|path| self.covers_path(path))
     }
