@@ -14,6 +14,9 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ContentStamp(u64, u64, u64, i64, i64);
 
+/// The device and the inode of a file.
+pub(super) type FileId = (u64, u64);
+
 impl ContentStamp {
     /// Returns the size in bytes.
     pub fn size(self) -> u64 {
@@ -25,7 +28,7 @@ impl ContentStamp {
         u64::try_from(self.3 * 1000 + self.4 / 1_000_000).unwrap_or(0)
     }
 
-    pub(super) fn file(self) -> (u64, u64) {
+    pub(super) fn file(self) -> FileId {
         (self.0, self.1)
     }
 }
