@@ -103,6 +103,20 @@ fn worst() -> Vec<Worst> {
             Workspace::new,
         ),
         case(
+            "groups in groups",
+            "glob",
+            json!({"pattern": "@(".repeat(10_000) + "a" + &")".repeat(10_000)}),
+            &["invalid_tool_params"],
+            Workspace::new,
+        ),
+        case(
+            "braces and brackets without an end",
+            "glob",
+            json!({"pattern": "{a,[b".repeat(12_000)}),
+            &["invalid_tool_params"],
+            Workspace::new,
+        ),
+        case(
             "patterns to leave out",
             "list_directory",
             json!({"path": ".", "ignore": vec![format!("{}b", "*a".repeat(60)); 200]}),
