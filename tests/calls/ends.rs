@@ -175,6 +175,13 @@ fn worst() -> Vec<Worst> {
             || Workspace::new().file("a.txt", "a\n".repeat(200_000)),
         ),
         case(
+            "millions of bytes that are no text",
+            "replace",
+            json!({"file_path": "a.txt", "old_string": "\u{fffd}", "new_string": "x", "allow_multiple": true}),
+            &["edit_preparation_failure"],
+            || Workspace::new().file("a.txt", b"abcdef\xff\n".repeat(1_000_000)),
+        ),
+        case(
             "millions of pairs of lines",
             "replace",
             json!({"file_path": "a.txt", "old_string": "a\na\n", "new_string": "b\nb\n", "allow_multiple": true}),
