@@ -315,7 +315,10 @@ fn directories() -> Vec<Row> {
         row(
             "a pattern of 30,000 directories",
             Workspace::new(),
-            |ws| ws.tool("glob").arguments(&json!({"pattern": "a/".repeat(30_000)})),
+            |ws| {
+                ws.tool("glob")
+                    .arguments(&json!({"pattern": "a/".repeat(30_000)}))
+            },
             "too large",
         ),
         row(

@@ -400,7 +400,13 @@ mod tests {
             let place = workspace.locate("log").expect("a place");
             let open = workspace.open_file(&place).expect("it opens");
             let cancel = Cancellation::default();
-            let found = find(&open, place.path(), Encoding::default(), "\u{fffd}", &cancel);
+            let found = find(
+                &open,
+                place.path(),
+                Encoding::default(),
+                "\u{fffd}",
+                &cancel,
+            );
             found.map(|found| found.expect("no character is missing").matches)
         };
         let many = found(&b"line\n\xff\xfe \n".repeat(50_000)).expect("found");

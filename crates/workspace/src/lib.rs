@@ -190,7 +190,7 @@ impl Workspace {
     ///
     /// Returns `execution_failed` if the current directory can't be opened.
     pub fn open(more: &[PathBuf], home: Option<&Path>) -> Result<Self, ToolError> {
-        let first = std::env::current_dir().map_err(|e| not_opened(&e))?;
+        let first = std::env::current_dir().map_err(|e| not_opened("The current directory", &e))?;
         Self::open_at(&first, more, home)
     }
 
@@ -220,7 +220,8 @@ impl Workspace {
         writable: &[PathBuf],
         home: Option<&Path>,
     ) -> Result<Self, ToolError> {
-        let dir = open_without_links(first).map_err(|e| not_opened(&e))?;
+        let what = || format!("The directory {}", show_path(first));
+        let dir = open_without_links(first).map_err(|e| not_opened(&what(), &e))?;
         let mut workspace = Self::with_root(first.to_owned(), dir, false);
         workspace.home = home.map(Path::to_owned);
         workspace.add_roots(more, writable, false);
@@ -523,8 +524,8 @@ impl Workspace {
     }
 }
 
-fn not_opened(error: &std::io::Error) -> ToolError {
-    ToolError::failed(format!("The current directory can't be opened: {error}."))
+fn not_opened(what: &str, error: &std::io::Error) -> ToolError {
+    ToolError::failed(format!("{what} can't be opened: {error}."))
         .with_hint("Start the command in an existing directory.")
 }
 
@@ -571,8 +572,7 @@ fn open_without_links(path: &Path) -> std::io::Result<OwnedFd> {
             answer => return Ok(answer?),
         }
     }
-    let flags = flags | OFlags::NOFOLLOW;
-    Ok(rustix::fs::open(path, flags, Mode::empty())?)
+    Ok(resolve::open_by_steps(rustix::fs::CWD, path, flags)?)
 }
 
 fn open_directory(path: &Path) -> std::io::Result<OwnedFd> {

@@ -16,7 +16,7 @@ use crate::{Workspace, WorkspacePath, files, io_error, show_path, system_error};
 use gemini_tools_core::text::counted;
 use gemini_tools_core::tool::{Cancellation, ErrorKind, ToolError};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, openat, renameat_with, statat, unlinkat};
+use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, openat, renameat_with, unlinkat};
 use rustix::io::Errno;
 use rustix::path::Arg;
 use std::collections::BTreeSet;
@@ -169,9 +169,8 @@ impl Workspace {
         );
         Some(match set.complete() {
             Ok(not_kept) => {
-                let but = not_kept.map_or_else(String::new, |why| {
-                    format!(" It can't be undone: {why}.")
-                });
+                let but =
+                    not_kept.map_or_else(String::new, |why| format!(" It can't be undone: {why}."));
                 format!("{what} has been completed: {}.{but}", names.join(", "))
             }
             Err((path, why)) => {
@@ -266,7 +265,8 @@ impl ChangeSet<'_> {
             .collect();
         let journal = self.workspace.journal.get();
         let not_written = if self.record.is_recorded {
-            self.intent.record(&entries, journal.map(|journal| &**journal))
+            self.intent
+                .record(&entries, journal.map(|journal| &**journal))
         } else {
             None
         };
@@ -275,7 +275,7 @@ impl ChangeSet<'_> {
         for step in &self.record.steps {
             if step.entry.before.is_some()
                 && let Some((dir, name)) = self.spot(&step.temporary_path())
-                && stamp_at(&dir, &name) == step.stamps()[0]
+                && ContentStamp::at(&dir, &name) == step.stamps()[0]
             {
                 self.intent
                     .put_away(&dir, &step.temporary, &step.entry, is_kept);
@@ -329,7 +329,7 @@ impl ChangeSet<'_> {
         for step in &self.record.steps {
             let temporary = step.temporary_path();
             if let Some((dir, name)) = self.spot(&temporary) {
-                let found = stamp_at(&dir, &name);
+                let found = ContentStamp::at(&dir, &name);
                 if self.record.is_prepared && found.is_some() && found != step.stamps()[1] {
                     left.push(temporary);
                 } else {
@@ -370,8 +370,11 @@ impl ChangeSet<'_> {
         let temporary = self
             .spot(&step.temporary_path())
             .ok_or("is in a directory that is not there any more")?;
-        let now = missing.is_empty().then(|| stamp_at(&dir, &name)).flatten();
-        let prepared = stamp_at(&temporary.0, &temporary.1);
+        let now = missing
+            .is_empty()
+            .then(|| ContentStamp::at(&dir, &name))
+            .flatten();
+        let prepared = ContentStamp::at(&temporary.0, &temporary.1);
         if now == after && (prepared == before || prepared.is_none()) {
             return Ok(());
         }
@@ -394,7 +397,7 @@ impl ChangeSet<'_> {
         }?;
         // Another program may have replaced the file just before the exchange. Then its file is put
         // back.
-        if before.is_some() && stamp_at(&temporary_dir, &temporary) != before {
+        if before.is_some() && ContentStamp::at(&temporary_dir, &temporary) != before {
             let _ = match after {
                 Some(_) => exchange(temporary_dir.as_fd(), &temporary, dir.as_fd(), &name),
                 None => rename_new(temporary_dir.as_fd(), &temporary, dir.as_fd(), &name),
@@ -408,8 +411,11 @@ impl ChangeSet<'_> {
         let [before, after] = step.stamps();
         let (dir, name, missing) = self.target(step).map_err(drop)?;
         let (temporary_dir, temporary) = self.spot(&step.temporary_path()).ok_or(())?;
-        let now = missing.is_empty().then(|| stamp_at(&dir, &name)).flatten();
-        let prepared = stamp_at(&temporary_dir, &temporary);
+        let now = missing
+            .is_empty()
+            .then(|| ContentStamp::at(&dir, &name))
+            .flatten();
+        let prepared = ContentStamp::at(&temporary_dir, &temporary);
         // The step was not made, whatever another program has put there.
         if prepared == after && (prepared.is_some() || now.is_some()) {
             return Ok(());
@@ -484,11 +490,6 @@ fn exchange(
     other: impl Arg,
 ) -> Result<(), Errno> {
     renameat_with(from, name, to, other, RenameFlags::EXCHANGE)
-}
-
-fn stamp_at(dir: impl AsFd, name: impl Arg) -> Option<ContentStamp> {
-    let stat = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
-    Some(ContentStamp::from(&stat))
 }
 
 impl NewContent {
