@@ -416,8 +416,8 @@ impl ChangeSet<'_> {
             .then(|| ContentStamp::at(&dir, &name))
             .flatten();
         let prepared = ContentStamp::at(&temporary_dir, &temporary);
-        // The step was not made, whatever another program has put there.
-        if prepared == after && (prepared.is_some() || now.is_some()) {
+        // The step was not made, whatever another program has put there, or is taken back already.
+        if now == before || prepared == after && (prepared.is_some() || now.is_some()) {
             return Ok(());
         }
         if now != after || prepared != before {
