@@ -103,6 +103,20 @@ fn worst() -> Vec<Worst> {
             Workspace::new,
         ),
         case(
+            "groups in groups",
+            "glob",
+            json!({"pattern": "@(".repeat(10_000) + "a" + &")".repeat(10_000)}),
+            &["invalid_tool_params"],
+            Workspace::new,
+        ),
+        case(
+            "braces and brackets without an end",
+            "glob",
+            json!({"pattern": "{a,[b".repeat(12_000)}),
+            &["invalid_tool_params"],
+            Workspace::new,
+        ),
+        case(
             "patterns to leave out",
             "list_directory",
             json!({"path": ".", "ignore": vec![format!("{}b", "*a".repeat(60)); 200]}),
@@ -159,6 +173,13 @@ fn worst() -> Vec<Worst> {
             json!({"file_path": "a.txt", "old_string": "\n", "new_string": "\n\n", "allow_multiple": true}),
             none,
             || Workspace::new().file("a.txt", "a\n".repeat(200_000)),
+        ),
+        case(
+            "millions of bytes that are no text",
+            "replace",
+            json!({"file_path": "a.txt", "old_string": "\u{fffd}", "new_string": "x", "allow_multiple": true}),
+            &["edit_preparation_failure"],
+            || Workspace::new().file("a.txt", b"abcdef\xff\n".repeat(1_000_000)),
         ),
         case(
             "millions of pairs of lines",

@@ -313,6 +313,15 @@ fn directories() -> Vec<Row> {
             "Skipped ",
         ),
         row(
+            "a pattern of 30,000 directories",
+            Workspace::new(),
+            |ws| {
+                ws.tool("glob")
+                    .arguments(&json!({"pattern": "a/".repeat(30_000)}))
+            },
+            "too large",
+        ),
+        row(
             "80,000 long paths",
             names(),
             |ws| ws.tool("glob").arguments(&json!({"pattern": "**"})),

@@ -1,26 +1,24 @@
-//! `call_tool` and `get_tools` open no socket: what is local works where the kernel refuses to make one.
+//! What is local works where the kernel refuses to make a socket, or has no `openat2`.
 
 use crate::harness::Workspace;
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
 use serde_json::{Value, json};
 use std::io::ErrorKind;
 use std::net::TcpListener;
+use std::path::Path;
 
-/// Has the kernel refuse sockets to this thread and to all that it starts.
-fn refuse_sockets() {
-    let calls = [libc::SYS_socket, libc::SYS_connect, libc::SYS_bind];
+/// Has the kernel refuse some calls to this thread and to all that it starts.
+fn refuse<const N: usize>(calls: [libc::c_long; N], errno: i32) {
     let filter = SeccompFilter::new(
         calls.map(|call| (call, Vec::new())).into(),
         SeccompAction::Allow,
-        SeccompAction::Errno(libc::EPERM.unsigned_abs()),
+        SeccompAction::Errno(errno.unsigned_abs()),
         std::env::consts::ARCH
             .try_into()
             .expect("a known processor"),
     );
     let program = BpfProgram::try_from(filter.expect("a filter")).expect("a program");
     seccompiler::apply_filter(&program).expect("applied");
-    let error = TcpListener::bind("127.0.0.1:0").expect_err("no socket");
-    assert_eq!(error.kind(), ErrorKind::PermissionDenied);
 }
 
 fn local_calls() -> Vec<(&'static str, Value)> {
@@ -48,17 +46,44 @@ fn local_calls() -> Vec<(&'static str, Value)> {
     ]
 }
 
+/// Makes each of the local calls in a new workspace.
+fn make_local_calls() -> Workspace {
+    let ws = Workspace::new()
+        .file("a.txt", "hello\n")
+        .file("b.txt", "hello\n");
+    for (tool, args) in local_calls() {
+        let answer = ws.tool(tool).arguments(&args).unwatched().run();
+        assert_eq!(answer.status(), 0, "{tool}: {}", answer.shown());
+    }
+    ws
+}
+
+#[test]
+fn everything_local_works_without_openat2_and_no_root_is_reached_through_a_link() {
+    let checked = std::thread::spawn(|| {
+        refuse([libc::SYS_openat2], libc::ENOSYS);
+        let ws = make_local_calls();
+        let (real, link) = (ws.dir().join("real/below"), ws.dir().join("link"));
+        std::fs::create_dir_all(&real).expect("made");
+        std::os::unix::fs::symlink("real", &link).expect("a link");
+        let open = |root: &Path| gemini_tools::workspace::Workspace::open_at(root, &[], None);
+        assert!(open(&real).is_ok());
+        let error = open(&link.join("below")).expect_err("a link that was put there since");
+        assert!(error.message.contains("link/below"), "{error}");
+    });
+    checked.join().expect("the walk by steps does as well");
+}
+
 #[test]
 fn everything_local_works_where_the_kernel_refuses_sockets() {
     let checked = std::thread::spawn(|| {
-        refuse_sockets();
-        let ws = Workspace::new()
-            .file("a.txt", "hello\n")
-            .file("b.txt", "hello\n");
-        for (tool, args) in local_calls() {
-            let answer = ws.tool(tool).arguments(&args).unwatched().run();
-            assert_eq!(answer.status(), 0, "{tool}: {}", answer.shown());
-        }
+        refuse(
+            [libc::SYS_socket, libc::SYS_connect, libc::SYS_bind],
+            libc::EPERM,
+        );
+        let error = TcpListener::bind("127.0.0.1:0").expect_err("no socket");
+        assert_eq!(error.kind(), ErrorKind::PermissionDenied);
+        let ws = make_local_calls();
         let names = ws.get_tools(&["--format", "names"]).run();
         assert!(names.text().contains("web_fetch"), "{}", names.shown());
 

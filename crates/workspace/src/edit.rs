@@ -28,6 +28,7 @@ use super::OpenFile;
 use super::line_endings::{first_ending, with_end};
 use super::lines::{beginning, read_at, read_range};
 use super::text::{Encoding, LineEnding, MAX_RESTORED_BYTES, REPLACEMENT, Unwritable};
+use gemini_tools_core::text::count_newlines;
 use gemini_tools_core::tool::{Cancellation, ToolError};
 use needle::{Needle, find_all};
 use std::borrow::Cow;
@@ -94,7 +95,7 @@ pub fn find(
         ..Occurrences::default()
     };
     if found.matches.is_empty() && old.contains(REPLACEMENT) {
-        found.matches = find_shown(open, path, encoding, old)?;
+        found.matches = find_shown(open, path, encoding, old, cancel)?;
         found.by_replacement = !found.matches.is_empty();
     }
     if !found.matches.is_empty() || !old.contains(['\n', '\r']) {
@@ -124,6 +125,7 @@ fn find_shown(
     path: &Path,
     encoding: Encoding,
     old: &str,
+    cancel: &Cancellation,
 ) -> Result<Vec<Match>, ToolError> {
     if open.size() > MAX_RESTORED_BYTES as u64 {
         return Ok(Vec::new());
@@ -133,20 +135,30 @@ fn find_shown(
     let content = bytes.get(mark..).unwrap_or_default();
     let endings = [LineEnding::Lf, LineEnding::Crlf, LineEnding::Cr];
     let others = endings.into_iter().map(|ending| with_end(old, ending));
-    let texts = std::iter::once(old.to_owned()).chain(others);
-    let mut places = texts.map(|text| encoding.find_shown(content, &text));
-    let places = places.find(|places| !places.is_empty());
-    let place = |range: std::ops::Range<usize>| Match {
-        start: (mark + range.start) as u64,
-        end: (mark + range.end) as u64,
-        line: encoding
-            .decode(&content[..range.start])
-            .matches('\n')
-            .count() as u64
-            + 1,
-        text: 0,
+    let others = others.filter(|text| text != old);
+    let mut places = Vec::new();
+    for text in std::iter::once(old.to_owned()).chain(others) {
+        places = encoding.find_shown(content, &text, MAX_PLACES + 1, cancel)?;
+        if !places.is_empty() {
+            break;
+        }
+    }
+    if places.len() > MAX_PLACES {
+        return Err(needle::too_many_places(path));
+    }
+    let (mut line, mut counted) = (1, 0);
+    let place = |range: std::ops::Range<usize>| {
+        let between = encoding.decode(&content[counted..range.start]);
+        line += count_newlines(between.as_bytes());
+        counted = range.start;
+        Match {
+            start: (mark + range.start) as u64,
+            end: (mark + range.end) as u64,
+            line,
+            text: 0,
+        }
     };
-    Ok(places.into_iter().flatten().map(place).collect())
+    Ok(places.into_iter().map(place).collect())
 }
 
 struct Pieces<'a> {
@@ -368,5 +380,45 @@ impl Replacement {
         }
         new.extend_from_slice(old.get(at..).unwrap_or_default());
         new
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MAX_PLACES, find};
+    use crate::Workspace;
+    use crate::text::Encoding;
+    use gemini_tools_core::tool::{Cancellation, ErrorKind};
+
+    #[test]
+    fn each_place_of_bytes_that_are_no_text_has_its_line_up_to_the_limit() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let top = dir.path().canonicalize().expect("exists");
+        let workspace = Workspace::open_at(&top, &[], None).expect("a workspace");
+        let found = |content: &[u8]| {
+            std::fs::write(top.join("log"), content).expect("written");
+            let place = workspace.locate("log").expect("a place");
+            let open = workspace.open_file(&place).expect("it opens");
+            let cancel = Cancellation::default();
+            let found = find(
+                &open,
+                place.path(),
+                Encoding::default(),
+                "\u{fffd}",
+                &cancel,
+            );
+            found.map(|found| found.expect("no character is missing").matches)
+        };
+        let many = found(&b"line\n\xff\xfe \n".repeat(50_000)).expect("found");
+        assert_eq!(many.len(), 100_000);
+        for (i, place) in many.iter().enumerate() {
+            let line = (i as u64 / 2 + 1) * 2;
+            assert_eq!(place.line, line);
+            assert_eq!(place.start, line / 2 * 9 - 4 + i as u64 % 2);
+        }
+        let most = found(&b"\xff".repeat(MAX_PLACES)).expect("found");
+        assert_eq!(most.len(), MAX_PLACES);
+        let error = found(&b"\xff".repeat(MAX_PLACES + 1)).expect_err("too many");
+        assert_eq!(error.kind, ErrorKind::EditPreparationFailure, "{error}");
     }
 }

@@ -8,7 +8,9 @@
 use super::ignore::RuleFile;
 use super::rules::read_named;
 use std::ffi::OsString;
+use std::iter::{Peekable, from_fn};
 use std::path::{Path, PathBuf};
+use std::str::Chars;
 use std::sync::{Arc, OnceLock};
 
 /// The user's ignore file for all repositories, read when the first repository is met.
@@ -81,60 +83,94 @@ impl ConfigEntry {
 
 /// Returns the values in the text of a configuration file, in order. Included files are not read,
 /// and a name without `=` is left out.
+///
+/// The text is read by character, as git reads it: several headers may stand on one line, and only
+/// a value goes on after a backslash at the end of a line. Of a line that git refuses, the rest is
+/// skipped.
 pub fn entries(text: &str) -> Vec<ConfigEntry> {
-    let mut found = Vec::new();
-    let mut section = String::new();
-    let mut lines = text.trim_start_matches('\u{feff}').lines();
-    while let Some(line) = lines.next() {
-        let mut line = line.trim();
-        if let Some(header) = line.strip_prefix('[') {
-            let (name, rest) = header.split_once(']').unwrap_or_default();
-            let words = name.split_whitespace();
-            let words: Vec<&str> = words.map(|word| word.trim_matches('"')).collect();
-            section = words.join(".").to_ascii_lowercase();
-            line = rest;
+    let text = text.trim_start_matches('\u{feff}').replace("\r\n", "\n");
+    let mut chars = text.chars().peekable();
+    let (mut found, mut section) = (Vec::new(), String::new());
+    while let Some(c) = chars.next() {
+        if c == '[' {
+            section = header(&mut chars);
+        } else if c.is_ascii_alphabetic() {
+            let mut key = format!("{section}{c}");
+            key.extend(from_fn(|| {
+                chars.next_if(|c| c.is_ascii_alphanumeric() || *c == '-')
+            }));
+            key.make_ascii_lowercase();
+            while chars.next_if(|c| matches!(c, ' ' | '\t')).is_some() {}
+            if chars.next_if_eq(&'=').is_some() {
+                let value = value(&mut chars);
+                found.push(ConfigEntry { key, value });
+            } else {
+                chars.find(|c| *c == '\n');
+            }
+        } else if !is_blank(c) {
+            // A comment, or what git refuses.
+            chars.find(|c| *c == '\n');
         }
-        let Some((name, written)) = line.split_once('=') else {
-            continue;
-        };
-        let key = format!("{section}.{}", name.trim().to_ascii_lowercase());
-        let value = value(written.trim_start(), &mut lines);
-        found.push(ConfigEntry { key, value });
     }
     found
 }
 
-fn value<'a>(first: &'a str, more: &mut impl Iterator<Item = &'a str>) -> String {
+/// Reads the rest of a header, and returns what the keys below it begin with.
+fn header(chars: &mut Peekable<Chars<'_>>) -> String {
+    let (mut section, mut is_quoted) = (String::new(), false);
+    while let Some(c) = chars.next_if(|c| *c != '\n') {
+        match c {
+            ']' if !is_quoted => break,
+            '"' => {
+                is_quoted = !is_quoted;
+                section.push_str(if is_quoted { "." } else { "" });
+            }
+            '\\' if is_quoted => section.extend(chars.next_if(|c| *c != '\n')),
+            c if is_quoted || !is_blank(c) => section.push(c),
+            _ => {}
+        }
+    }
+    section + "."
+}
+
+/// Reads a value up to the end of its last line.
+fn value(chars: &mut Peekable<Chars<'_>>) -> String {
     let (mut value, mut is_quoted) = (String::new(), false);
     // Trailing blanks do not belong to the value, unless they are quoted.
     let mut length = 0;
-    let mut line = Some(first);
-    while let Some(text) = line.take() {
-        let mut chars = text.chars();
-        while let Some(c) = chars.next() {
-            match c {
-                '"' => is_quoted = !is_quoted,
-                '#' | ';' if !is_quoted => break,
-                '\\' => match chars.next() {
-                    Some('n') => value.push('\n'),
-                    Some('t') => value.push('\t'),
-                    Some(other) => value.push(other),
-                    None => line = more.next(),
-                },
-                other => value.push(other),
+    while let Some(c) = chars.next_if(|c| *c != '\n') {
+        match c {
+            '"' => is_quoted = !is_quoted,
+            '#' | ';' if !is_quoted => {
+                while chars.next_if(|c| *c != '\n').is_some() {}
+                break;
             }
-            if is_quoted || !c.is_whitespace() {
-                length = value.len();
-            }
+            '\\' => match chars.next() {
+                Some('n') => value.push('\n'),
+                Some('t') => value.push('\t'),
+                Some('b') => value.push('\u{8}'),
+                other => value.extend(other.filter(|c| *c != '\n')),
+            },
+            c if value.is_empty() && !is_quoted && is_blank(c) => {}
+            c => value.push(c),
+        }
+        if is_quoted || !is_blank(c) {
+            length = value.len();
         }
     }
     value.truncate(length);
     value
 }
 
+/// `\u{b}` and `\u{c}` are no blanks to git.
+fn is_blank(c: char) -> bool {
+    matches!(c, ' ' | '\t' | '\r' | '\n')
+}
+
 #[cfg(test)]
 mod tests {
     use super::{entries, excludes_file};
+    use crate::text::tests::Random;
     use std::ffi::OsString;
     use std::path::Path;
 
@@ -201,5 +237,82 @@ mod tests {
             found,
             expected.map(|(key, value)| (key.to_owned(), value.to_owned()))
         );
+    }
+    /// Returns what git lists of the file, each key in lower case; `None` if git refuses the file.
+    fn listed(file: &Path) -> Option<Vec<(String, String)>> {
+        let mut git = std::process::Command::new("git");
+        let out = git.args(["config", "--list", "-z", "--file"]).arg(file);
+        let out = out.output().expect("git starts");
+        let text = String::from_utf8(out.stdout).expect("text");
+        let items = text.split_terminator('\0').filter_map(|item| {
+            // A name without `=` has no line feed after it.
+            let (key, value) = item.split_once('\n')?;
+            Some((key.to_ascii_lowercase(), value.to_owned()))
+        });
+        out.status.success().then(|| items.collect())
+    }
+
+    #[test]
+    fn random_files_have_the_entries_that_git_lists() {
+        if std::process::Command::new("git")
+            .arg("version")
+            .output()
+            .is_err()
+        {
+            return;
+        }
+        let parts = [
+            "[core]",
+            "[a \"b]#\"]",
+            "[A.B]",
+            "[x \"q\\\"\"]",
+            "[s]\n",
+            "hooksPath",
+            "x-1",
+            "flag\n",
+            "=",
+            " = ",
+            "=",
+            " ",
+            "\t",
+            "\n",
+            "\n",
+            "\r\n",
+            "\r",
+            "\\\n",
+            "\\\r\n",
+            "\\t",
+            "\\b",
+            "\\\\",
+            "\"",
+            "\"y z\"",
+            "# a = \\\n",
+            "; b=1\n",
+            "#",
+            ";",
+            "v",
+            "/p/é",
+            "\u{b}",
+            "]",
+            "k=v\n",
+            "[c] d = e\n",
+            "f = g\\\n",
+        ];
+        let dir = tempfile::tempdir().expect("a directory");
+        let file = dir.path().join("config");
+        let mut random = Random::new(9);
+        let mut accepted = 0;
+        for _ in 0..600 {
+            let count = random.below(8) + 1;
+            let text: String = (0..count).map(|_| random.one_of(&parts)).collect();
+            std::fs::write(&file, &text).expect("written");
+            let Some(expected) = listed(&file) else {
+                continue;
+            };
+            accepted += 1;
+            let found = entries(&text).into_iter().map(|e| (e.key, e.value));
+            assert_eq!(found.collect::<Vec<_>>(), expected, "{text:?}");
+        }
+        assert!(accepted > 50, "only {accepted}");
     }
 }

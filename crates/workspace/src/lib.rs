@@ -61,7 +61,8 @@
 //!   for a link meanwhile: on Linux by `openat2`, elsewhere by a walk over open directories.
 //! - Only regular files are opened for reading. A named pipe is not waited for.
 //! - After a full disk, a crash or a kill a file has its old content or its new content. A file
-//!   `.gemini-tools-….tmp` may be left, which a later write in its directory removes. Only a file
+//!   `.gemini-tools-….tmp` may be left, which a later write in its directory removes, or, of a
+//!   change of several files, `.gemini-change-….tmp`, until that change is completed. Only a file
 //!   that must be written in place, such as a mount point, may be left half-written.
 //! - A replaced file keeps its owner, group, mode, access list and extended attributes (except file
 //!   capabilities), or the write is refused.
@@ -189,7 +190,7 @@ impl Workspace {
     ///
     /// Returns `execution_failed` if the current directory can't be opened.
     pub fn open(more: &[PathBuf], home: Option<&Path>) -> Result<Self, ToolError> {
-        let first = std::env::current_dir().map_err(|e| not_opened(&e))?;
+        let first = std::env::current_dir().map_err(|e| not_opened("The current directory", &e))?;
         Self::open_at(&first, more, home)
     }
 
@@ -219,7 +220,8 @@ impl Workspace {
         writable: &[PathBuf],
         home: Option<&Path>,
     ) -> Result<Self, ToolError> {
-        let dir = open_without_links(first).map_err(|e| not_opened(&e))?;
+        let what = || format!("The directory {}", show_path(first));
+        let dir = open_without_links(first).map_err(|e| not_opened(&what(), &e))?;
         let mut workspace = Self::with_root(first.to_owned(), dir, false);
         workspace.home = home.map(Path::to_owned);
         workspace.add_roots(more, writable, false);
@@ -522,8 +524,8 @@ impl Workspace {
     }
 }
 
-fn not_opened(error: &std::io::Error) -> ToolError {
-    ToolError::failed(format!("The current directory can't be opened: {error}."))
+fn not_opened(what: &str, error: &std::io::Error) -> ToolError {
+    ToolError::failed(format!("{what} can't be opened: {error}."))
         .with_hint("Start the command in an existing directory.")
 }
 
@@ -570,8 +572,7 @@ fn open_without_links(path: &Path) -> std::io::Result<OwnedFd> {
             answer => return Ok(answer?),
         }
     }
-    let flags = flags | OFlags::NOFOLLOW;
-    Ok(rustix::fs::open(path, flags, Mode::empty())?)
+    Ok(resolve::open_by_steps(rustix::fs::CWD, path, flags)?)
 }
 
 fn open_directory(path: &Path) -> std::io::Result<OwnedFd> {

@@ -1,13 +1,12 @@
 //! Resolves a path and records the links in it, because whoever may change a directory can redirect
 //! the links in that directory.
 
+use super::resolve::MAX_LINKS;
 use rustix::io::Errno;
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::path::Component;
 use std::path::{Path, PathBuf};
-
-const MAX_LINKS: usize = 40;
 
 /// Where a path leads.
 #[derive(Debug)]

@@ -2,7 +2,9 @@
 //! no name, if the file system can do that.
 //!
 //! A file that replaces another one has a temporary name before that step, and the old file has it
-//! after. A kill leaves that name behind, and [`remove_litter`] removes it later.
+//! after. A kill leaves that name behind, and [`remove_litter`] removes it later. The temporary
+//! names in a change of several files have another prefix and stay: an intent names them, or the
+//! file is the only one with the old content.
 
 use super::OpenFile;
 use super::journal::Backup;
@@ -20,6 +22,9 @@ use std::hash::{BuildHasher, RandomState};
 use std::time::{Duration, SystemTime};
 
 const TEMPORARY_PREFIX: &str = ".gemini-tools-";
+
+/// The prefix of the temporary names in a change of several files.
+pub(super) const CHANGE_PREFIX: &str = ".gemini-change-";
 
 /// The age at which a temporary file is removed. A younger one may belong to a running call,
 /// perhaps in another container.
@@ -65,7 +70,7 @@ impl<'a> NewFile<'a> {
             Ok(fd) => Ok(Some(Self {
                 file: fd.into(),
                 dir,
-                temporary: temporary_name(),
+                temporary: temporary_name(TEMPORARY_PREFIX),
                 has_temporary: Cell::new(false),
             })),
             Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOENT) => Ok(None),
@@ -80,7 +85,7 @@ impl<'a> NewFile<'a> {
     }
 
     pub(super) fn named(dir: BorrowedFd<'a>, mode: Mode) -> Result<Self, Errno> {
-        let temporary = temporary_name();
+        let temporary = temporary_name(TEMPORARY_PREFIX);
         // Readable, because the journal computes a digest of the new file.
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
         let fd = openat(dir, &*temporary, flags | OFlags::CLOEXEC, mode)?;
@@ -205,7 +210,7 @@ pub(super) fn remove(
     old: &OpenFile,
     backup: Option<&Backup>,
 ) -> Result<(), PlacementError> {
-    let temporary = temporary_name();
+    let temporary = temporary_name(TEMPORARY_PREFIX);
     renameat(dir, name, dir, &*temporary)?;
     let came_out = statat(dir, &*temporary, AtFlags::SYMLINK_NOFOLLOW);
     let failure = if came_out.is_ok_and(|came_out| !is_same_content(&old.stat, &came_out)) {
@@ -240,9 +245,9 @@ pub(super) fn is_same_content(before: &Stat, now: &Stat) -> bool {
         && (before.st_mtime, before.st_mtime_nsec) == (now.st_mtime, now.st_mtime_nsec)
 }
 
-pub(super) fn temporary_name() -> String {
+pub(super) fn temporary_name(prefix: &str) -> String {
     let number = RandomState::new().hash_one(SystemTime::now());
-    format!("{TEMPORARY_PREFIX}{number:016x}.tmp")
+    format!("{prefix}{number:016x}.tmp")
 }
 
 pub(super) fn remove_litter(dir: impl AsFd, now: SystemTime) {
@@ -272,7 +277,9 @@ pub(super) fn remove_litter(dir: impl AsFd, now: SystemTime) {
 
 #[cfg(test)]
 mod tests {
-    use super::{LITTER_AGE, SystemTime, remove_litter, temporary_name};
+    use super::{
+        CHANGE_PREFIX, LITTER_AGE, SystemTime, TEMPORARY_PREFIX, remove_litter, temporary_name,
+    };
     use std::fs::{self, File};
     use std::time::Duration;
 
@@ -280,15 +287,16 @@ mod tests {
     fn only_temporary_files_older_than_an_hour_are_litter() {
         let dir = tempfile::tempdir().expect("a directory");
         let fd = File::open(dir.path()).expect("it opens");
-        let temporary = temporary_name();
-        for name in [temporary.as_str(), "a.tmp", ".gemini-tools-x"] {
+        let temporary = temporary_name(TEMPORARY_PREFIX);
+        let of_change = temporary_name(CHANGE_PREFIX);
+        for name in [temporary.as_str(), "a.tmp", ".gemini-tools-x", &of_change] {
             fs::write(dir.path().join(name), "x").expect("written");
         }
         let count = || fs::read_dir(dir.path()).expect("it").count();
         remove_litter(&fd, SystemTime::now());
-        assert_eq!(count(), 3);
+        assert_eq!(count(), 4);
         remove_litter(&fd, SystemTime::now() + LITTER_AGE + Duration::from_secs(2));
-        assert_eq!(count(), 2);
+        assert_eq!(count(), 3);
         assert!(!dir.path().join(temporary).exists());
     }
 }

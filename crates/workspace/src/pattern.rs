@@ -24,6 +24,7 @@ pub use braces::{MAX_ALTERNATIVES, expand_braces};
 
 use fancy_regex::{Regex, RegexBuilder};
 use gemini_tools_core::tool::ToolError;
+use std::collections::HashMap;
 
 /// How many times the regular expression engine may backtrack on one path. If it needs more, the
 /// path does not match.
@@ -38,6 +39,13 @@ const CACHE_BYTES: usize = 1024 * 1024;
 /// Maximum number of groups `!(…)` in a component of a pattern. The expression of each repeats
 /// everything after it, so the size grows exponentially with their number.
 const MAX_NEGATIONS: usize = 8;
+
+/// Maximum number of parentheses that are open at once, because a group is translated by recursion.
+const MAX_DEPTH: usize = 64;
+
+/// How many characters of a component may be searched in vain for the end of a class. After each of
+/// these searches the next begins only one character further on.
+const MAX_SEARCHED_CHARS: usize = 1024 * 1024;
 
 fn too_large(pattern: &str) -> ToolError {
     let beginning: String = pattern.chars().take(80).collect();
@@ -202,9 +210,24 @@ fn is_match(regex: Option<&Regex>, path: &[u8]) -> bool {
 struct Builder {
     set: PatternSet,
     ignore_case: bool,
-    paths: Vec<String>,
-    names: Vec<String>,
-    directories: Vec<String>,
+    paths: Alternatives,
+    names: Alternatives,
+    directories: Alternatives,
+}
+
+/// The alternatives of a regular expression, each after a `|`.
+#[derive(Default)]
+struct Alternatives(String);
+
+impl Alternatives {
+    fn push(&mut self, expression: &str, pattern: &str) -> Result<(), ToolError> {
+        self.0.push('|');
+        self.0.push_str(expression);
+        if self.0.len() > MAX_EXPRESSION_BYTES {
+            return Err(too_large(pattern));
+        }
+        Ok(())
+    }
 }
 
 impl Builder {
@@ -212,7 +235,7 @@ impl Builder {
         self.set.enters_all = true;
         match SimplePattern::new(pattern, true, self.ignore_case) {
             Some(simple) => self.set.simple.push(simple),
-            None => self.names.push(translate(pattern)?),
+            None => self.names.push(&translate(pattern)?, pattern)?,
         }
         Ok(())
     }
@@ -226,24 +249,26 @@ impl Builder {
             return self.add_name(name);
         }
         let components: Vec<&str> = pattern.split('/').collect();
-        let mut path = String::new();
+        let (mut path, mut has_stars) = (String::new(), false);
         for (i, component) in components.iter().enumerate() {
             let is_last = i + 1 == components.len();
             if *component == "**" {
                 if !self.set.enters_all {
-                    self.directories.push(format!("{path}.*"));
+                    self.directories.push(&format!("{path}.*"), pattern)?;
                     // The directory above `**` must be entered, too. Its path has no final slash.
-                    self.directories
-                        .extend(path.strip_suffix('/').map(str::to_owned));
+                    if let Some(above) = path.strip_suffix('/') {
+                        self.directories.push(above, pattern)?;
+                    }
                 }
                 self.set.enters_all |= i == 0;
+                has_stars = true;
                 path.push_str(if is_last { ".+" } else { "(?:[^/]+/)*" });
                 continue;
             }
             path.push_str(&translate(component)?);
             if !is_last {
-                if !components[..i].contains(&"**") {
-                    self.directories.push(path.clone());
+                if !has_stars {
+                    self.directories.push(&path, pattern)?;
                 }
                 path.push('/');
             }
@@ -253,14 +278,14 @@ impl Builder {
         }
         match SimplePattern::new(pattern, false, self.ignore_case) {
             Some(simple) => self.set.simple.push(simple),
-            None => self.paths.push(path),
+            None => self.paths.push(&path, pattern)?,
         }
         Ok(())
     }
 
     fn build(mut self) -> Result<PatternSet, ToolError> {
         if self.set.enters_all {
-            self.directories.clear();
+            self.directories.0.clear();
         }
         self.set.paths = self.compile(&self.paths)?;
         self.set.names = self.compile(&self.names)?;
@@ -268,15 +293,12 @@ impl Builder {
         Ok(self.set)
     }
 
-    fn compile(&self, alternatives: &[String]) -> Result<Option<Regex>, ToolError> {
-        if alternatives.is_empty() {
+    fn compile(&self, alternatives: &Alternatives) -> Result<Option<Regex>, ToolError> {
+        let Some(alternatives) = alternatives.0.strip_prefix('|') else {
             return Ok(None);
-        }
+        };
         let case = if self.ignore_case { "i" } else { "" };
-        let expression = format!("(?s{case})^(?:{})$", alternatives.join("|"));
-        if expression.len() > MAX_EXPRESSION_BYTES {
-            return Err(too_large(&expression));
-        }
+        let expression = format!("(?s{case})^(?:{alternatives})$");
         let mut builder = RegexBuilder::new(&expression);
         builder
             .backtrack_limit(BACKTRACK_LIMIT)
@@ -288,105 +310,161 @@ impl Builder {
 }
 
 fn translate(component: &str) -> Result<String, ToolError> {
-    let chars: Vec<char> = component.chars().collect();
-    if component.matches("!(").count() > MAX_NEGATIONS {
-        return Err(too_large(component));
-    }
-    let mut expression = String::new();
-    push_expression(&chars, &mut expression);
-    Ok(expression)
+    let is_allowed = component.matches("!(").count() <= MAX_NEGATIONS;
+    let translated = || {
+        let chars: Vec<char> = component.chars().collect();
+        let mut translation = Translation {
+            parts: &parts(&chars)?,
+            chars: &chars,
+            expression: String::new(),
+        };
+        translation.push(0, chars.len())?;
+        Some(translation.expression)
+    };
+    let expression = is_allowed.then(translated).flatten();
+    expression.ok_or_else(|| too_large(component))
 }
 
-fn push_expression(chars: &[char], out: &mut String) {
-    let mut i = 0;
-    while i < chars.len() {
-        if let Some((sign, choices, end)) = group(chars, i) {
-            push_group(sign, &choices, &chars[end..], out);
-            i = end;
-            continue;
-        }
-        match chars[i] {
-            '*' => out.push_str("[^/]*"),
-            '?' => out.push_str("[^/]"),
-            '[' => {
-                if let Some((class, end)) = class(chars, i) {
-                    // Brackets may be meant literally, as in `[id]`, a usual name of a directory.
-                    out.push_str(&format!("(?:{class}|"));
-                    chars[i..end].iter().for_each(|c| push_literal(*c, out));
-                    out.push(')');
-                    i = end;
-                    continue;
-                }
-                out.push_str("\\[");
-            }
-            '\\' if i + 1 < chars.len() => {
+/// A class or group in a component.
+enum Part {
+    /// The expression, and the position after the class.
+    Class(String, usize),
+    /// The positions after the choices: those of each `|`, and of the parenthesis at the end.
+    Group(Vec<usize>),
+}
+
+/// Finds the classes and groups in a component by their positions; `None` if parentheses are
+/// nested too deeply, or the component is too large.
+fn parts(chars: &[char]) -> Option<HashMap<usize, Part>> {
+    let (mut parts, mut open, mut i) = (HashMap::new(), Vec::new(), 0);
+    let (mut escaped, mut searched) = (None, 0);
+    let last_bracket = last_bracket(chars);
+    while let Some(c) = chars.get(i) {
+        match c {
+            '\\' => {
                 i += 1;
-                push_literal(chars[i], out);
+                escaped = Some(i);
             }
-            c => push_literal(c, out),
-        }
-        i += 1;
-    }
-}
-
-fn push_literal(c: char, out: &mut String) {
-    out.push_str(&fancy_regex::escape(c.encode_utf8(&mut [0; 4])));
-}
-
-/// Appends the expression of a group. `rest` is the text after it in its component, which `!(…)`
-/// needs for its look-ahead.
-fn push_group(sign: char, choices: &[&[char]], rest: &[char], out: &mut String) {
-    out.push_str(if sign == '!' { "(?!(?:" } else { "(?:" });
-    for (i, choice) in choices.iter().enumerate() {
-        out.push_str(if i > 0 { "|" } else { "" });
-        push_expression(choice, out);
-    }
-    out.push(')');
-    match sign {
-        // The name must not be one of the choices followed by what `rest` matches.
-        '!' => {
-            push_expression(rest, out);
-            out.push_str("(?:/|$))[^/]*");
-        }
-        '@' => {}
-        sign => out.push(sign),
-    }
-}
-
-/// Parses the group at `start`. Returns its sign, its alternatives, and the position after it;
-/// `None` if there is no group.
-fn group(chars: &[char], start: usize) -> Option<(char, Vec<&[char]>, usize)> {
-    let sign = *chars.get(start).filter(|sign| "@?*+!".contains(**sign))?;
-    if chars.get(start + 1) != Some(&'(') {
-        return None;
-    }
-    let mut choices = Vec::new();
-    let (mut depth, mut from, mut i) = (1, start + 2, start + 2);
-    loop {
-        match chars.get(i)? {
-            '\\' => i += 1,
-            '[' => {
-                if let Some((_, end)) = class(chars, i) {
+            '[' if i < last_bracket => {
+                if let Some((expression, end)) = class(chars, i) {
+                    parts.insert(i, Part::Class(expression, end));
                     i = end;
                     continue;
                 }
+                searched += chars.len() - i;
+                if searched > MAX_SEARCHED_CHARS {
+                    return None;
+                }
             }
-            '(' => depth += 1,
-            '|' if depth == 1 => {
-                choices.push(&chars[from..i]);
-                from = i + 1;
+            '(' => {
+                let sign = i.checked_sub(1).filter(|i| escaped != Some(*i));
+                let sign = sign.filter(|i| "@?*+!".contains(chars[*i]));
+                open.push((sign, Vec::new()));
+                if open.len() > MAX_DEPTH {
+                    return None;
+                }
+            }
+            '|' => {
+                if let Some((_, ends)) = open.last_mut() {
+                    ends.push(i);
+                }
             }
             ')' => {
-                depth -= 1;
-                if depth == 0 {
-                    choices.push(&chars[from..i]);
-                    return Some((sign, choices, i + 1));
+                if let Some((Some(sign), mut ends)) = open.pop() {
+                    ends.push(i);
+                    parts.insert(sign, Part::Group(ends));
                 }
             }
             _ => {}
         }
         i += 1;
     }
+    Some(parts)
+}
+
+/// Returns the position of the last `]` without a backslash, after which no class begins.
+fn last_bracket(chars: &[char]) -> usize {
+    let (mut last, mut i) = (0, 0);
+    while let Some(c) = chars.get(i) {
+        match c {
+            '\\' => i += 1,
+            ']' => last = i,
+            _ => {}
+        }
+        i += 1;
+    }
+    last
+}
+
+struct Translation<'a> {
+    chars: &'a [char],
+    parts: &'a HashMap<usize, Part>,
+    expression: String,
+}
+
+impl Translation<'_> {
+    /// Appends the expression of a part of the component; returns `None` if it becomes too large.
+    fn push(&mut self, from: usize, to: usize) -> Option<()> {
+        let mut i = from;
+        while i < to {
+            if self.expression.len() > MAX_EXPRESSION_BYTES {
+                return None;
+            }
+            match (self.parts.get(&i), self.chars[i]) {
+                (Some(Part::Class(class, end)), _) => {
+                    // Brackets may be meant literally, as in `[id]`, a usual name of a directory.
+                    self.expression.push_str(&format!("(?:{class}|"));
+                    for c in &self.chars[i..*end] {
+                        push_literal(*c, &mut self.expression);
+                    }
+                    self.expression.push(')');
+                    i = *end;
+                    continue;
+                }
+                (Some(Part::Group(ends)), sign) => {
+                    i = self.push_group(sign, i + 2, ends, to)?;
+                    continue;
+                }
+                (None, '*') => self.expression.push_str("[^/]*"),
+                (None, '?') => self.expression.push_str("[^/]"),
+                (None, '\\') if i + 1 < to => {
+                    i += 1;
+                    push_literal(self.chars[i], &mut self.expression);
+                }
+                (None, c) => push_literal(c, &mut self.expression),
+            }
+            i += 1;
+        }
+        Some(())
+    }
+
+    /// Appends the expression of a group, whose choices begin at `from`. The text around it goes
+    /// on until `to`, which `!(…)` needs for its look-ahead. Returns the position after the group.
+    fn push_group(&mut self, sign: char, from: usize, ends: &[usize], to: usize) -> Option<usize> {
+        let begin = if sign == '!' { "(?!(?:" } else { "(?:" };
+        self.expression.push_str(begin);
+        let mut at = from;
+        for end in ends {
+            self.expression.push_str(if at > from { "|" } else { "" });
+            self.push(at, *end)?;
+            at = end + 1;
+        }
+        self.expression.push(')');
+        match sign {
+            // The name must not be one of the choices followed by what comes behind.
+            '!' => {
+                self.push(at, to)?;
+                self.expression.push_str("(?:/|$))[^/]*");
+            }
+            '@' => {}
+            sign => self.expression.push(sign),
+        }
+        Some(at)
+    }
+}
+
+fn push_literal(c: char, out: &mut String) {
+    out.push_str(&fancy_regex::escape(c.encode_utf8(&mut [0; 4])));
 }
 
 /// Parses the class at `start`. Returns its expression and the position after it; `None` if there
@@ -402,11 +480,12 @@ fn class(chars: &[char], start: usize) -> Option<(String, usize)> {
         match c {
             ']' if i > first => break,
             '[' if chars.get(i + 1) == Some(&':') => {
-                let length = chars[i + 2..].iter().position(|c| *c == ':')?;
-                let name: String = chars[i + 2..i + 2 + length].iter().collect();
-                if chars.get(i + length + 3) == Some(&']') && NAMED_CLASSES.contains(&&*name) {
+                let letters = chars[i + 2..].iter().take(MAX_CLASS_NAME);
+                let name: String = letters.take_while(|c| **c != ':').collect();
+                let behind = chars.get(i + 2 + name.len()..).unwrap_or_default();
+                if behind.starts_with(&[':', ']']) && NAMED_CLASSES.contains(&&*name) {
                     ranges.push_str(&format!("[:{name}:]"));
-                    i += length + 4;
+                    i += name.len() + 4;
                     continue;
                 }
             }
@@ -442,6 +521,8 @@ fn class(chars: &[char], start: usize) -> Option<(String, usize)> {
     };
     Some((expression, i + 1))
 }
+
+const MAX_CLASS_NAME: usize = 6;
 
 const NAMED_CLASSES: [&str; 12] = [
     "alpha", "digit", "alnum", "upper", "lower", "space", "blank", "cntrl", "graph", "print",

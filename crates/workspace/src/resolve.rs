@@ -15,7 +15,8 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-const MAX_LINKS: usize = 40;
+/// Maximum number of links that are followed on the way of one path, as in the kernel.
+pub(super) const MAX_LINKS: usize = 40;
 
 /// A path beneath a root. It need not exist on the disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -102,6 +103,16 @@ pub struct Entry {
     /// The directories between `dir` and the entry that do not exist yet.
     pub(super) missing: Vec<OsString>,
     pub(super) name: Option<OsString>,
+}
+
+impl Entry {
+    /// Returns the path without links; `None` for a root, or if the system can't tell it.
+    pub(super) fn real_path(&self) -> Option<PathBuf> {
+        let mut path = super::walk::real_path(&self.dir)?;
+        path.extend(&self.missing);
+        path.push(self.name.as_deref()?);
+        Some(path)
+    }
 }
 
 impl Workspace {
@@ -200,37 +211,32 @@ pub(super) fn open_by_kernel(
     None
 }
 
-#[cfg(target_os = "linux")]
-fn open_plain(dir: BorrowedFd<'_>, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
-    use rustix::fs::{ResolveFlags, openat2};
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
-    let name = if path.as_os_str().is_empty() {
+/// Opens a path below a directory. No component may be a link.
+pub(super) fn open_plain(
+    dir: BorrowedFd<'_>,
+    path: &Path,
+    flags: OFlags,
+) -> Result<OwnedFd, Errno> {
+    let path = if path.as_os_str().is_empty() {
         Path::new(".")
     } else {
         path
     };
+    #[cfg(target_os = "linux")]
     for _ in 0..8 {
-        match openat2(dir, name, flags | OFlags::CLOEXEC, Mode::empty(), resolve) {
+        use rustix::fs::{ResolveFlags, openat2};
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+        match openat2(dir, path, flags | OFlags::CLOEXEC, Mode::empty(), resolve) {
             // Something was renamed meanwhile, so the kernel can't rule out an escape.
             Err(Errno::AGAIN) => {}
             Err(Errno::NOSYS | Errno::PERM) => break,
             answer => return answer,
         }
     }
-    open_by_steps(dir, name, flags)
+    open_by_steps(dir, path, flags)
 }
 
-#[cfg(not(target_os = "linux"))]
-fn open_plain(dir: BorrowedFd<'_>, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
-    let name = if path.as_os_str().is_empty() {
-        Path::new(".")
-    } else {
-        path
-    };
-    open_by_steps(dir, name, flags)
-}
-
-/// Opens a path below a directory, one component at a time. No component may be a link.
+/// Opens a path, absolute or below a directory, one component at a time. No component may be a link.
 pub(super) fn open_by_steps(
     dir: BorrowedFd<'_>,
     path: &Path,

@@ -15,7 +15,7 @@ use super::journal::{ContentStamp, now, read};
 use super::write::Target;
 use super::{OpenFile, Workspace, walk};
 use gemini_tools_core::text::{excerpt, hex};
-use rustix::fs::{AtFlags, CWD, fstat, statat};
+use rustix::fs::{CWD, fstat};
 use std::collections::HashMap;
 use std::fs::File;
 use std::ops::Range;
@@ -387,6 +387,13 @@ impl SeenFiles {
         }
     }
 
+    pub(crate) fn forget(&self, path: &Path) {
+        match self.place(path) {
+            None => drop(self.lock().remove(path)),
+            Some(place) => drop(std::fs::remove_file(place)),
+        }
+    }
+
     /// Creates the file whose mtime is the beginning of the conversation. The directory's creation
     /// time would do, but the standard library can't read it when it is linked to musl.
     fn mark_beginning(&self) {
@@ -526,7 +533,7 @@ impl Workspace {
     /// [`Workspace::saw_changes_of`] compares them.
     pub fn seen_files(&self) -> Vec<PathBuf> {
         let is_same = |(path, seen): &(PathBuf, SeenFile)| {
-            stamp(path) == Some(seen.stamp)
+            ContentStamp::at(CWD, path) == Some(seen.stamp)
                 && (!seen.may_be_rewritten()
                     || self.open_seen(path).is_some_and(|open| seen.is_same(&open)))
         };
@@ -546,7 +553,7 @@ impl Workspace {
             let Some(seen) = self.seen.get(path) else {
                 continue;
             };
-            if stamp(path) == Some(seen.stamp) {
+            if ContentStamp::at(CWD, path) == Some(seen.stamp) {
                 continue;
             }
             if let Some(open) = self.open_seen(path) {
@@ -556,20 +563,6 @@ impl Workspace {
             }
         }
     }
-}
-
-impl SeenFiles {
-    pub(crate) fn forget(&self, path: &Path) {
-        match self.place(path) {
-            None => drop(self.lock().remove(path)),
-            Some(place) => drop(std::fs::remove_file(place)),
-        }
-    }
-}
-
-fn stamp(path: &Path) -> Option<ContentStamp> {
-    let stat = statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).ok()?;
-    Some(ContentStamp::from(&stat))
 }
 
 #[cfg(test)]

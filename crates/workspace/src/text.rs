@@ -263,4 +263,4 @@ pub fn has_only_crlf(text: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

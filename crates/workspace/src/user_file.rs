@@ -4,14 +4,13 @@
 //! own, so they are followed wherever they lead, and the directory of their target is opened as a
 //! workspace.
 
+use super::resolve::MAX_LINKS;
 use super::{Workspace, WorkspacePath, open_directory, system_error};
 use gemini_tools_core::tool::{ErrorKind, ToolError};
 use rustix::io::Errno;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
-
-const MAX_LINKS: usize = 40;
 
 impl Workspace {
     /// Returns a workspace for writing the file at `path`, and the file's place in it. `path` is

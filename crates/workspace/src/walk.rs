@@ -30,7 +30,7 @@ pub use listing::DirectoryEntry;
 
 use super::git_config::UsersRules;
 use super::ignore::IgnoreSource;
-use super::resolve::{WorkspacePath, open_by_steps};
+use super::resolve::{WorkspacePath, open_plain};
 use super::rules::{IgnoreFilesSeen, IgnoreScope, OpenDirectory, Respect};
 use super::{Workspace, system_error};
 use crate::files::PATH_ONLY;
@@ -624,19 +624,8 @@ fn type_of(dir: &OwnedFd, name: &CStr) -> FileType {
 
 /// Opens a directory below `root` without following links. `path` is empty or ends in a slash.
 fn open_without_links(root: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, Errno> {
-    let path = path.strip_suffix(b"/").unwrap_or(b".");
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    #[cfg(target_os = "linux")]
-    {
-        use rustix::fs::{Mode, ResolveFlags};
-        let strict =
-            ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-        match rustix::fs::openat2(root, path, flags, Mode::empty(), strict) {
-            Err(Errno::NOSYS | Errno::PERM | Errno::AGAIN) => {}
-            answer => return answer,
-        }
-    }
-    open_by_steps(root, Path::new(OsStr::from_bytes(path)), flags)
+    let path = Path::new(OsStr::from_bytes(path.strip_suffix(b"/").unwrap_or(path)));
+    open_plain(root, path, OFlags::RDONLY | OFlags::DIRECTORY)
 }
 
 #[derive(Default)]

@@ -24,7 +24,7 @@ use super::new_file::{
 };
 use super::resolve::{Entry, WorkspacePath};
 use super::seen::SeenFiles;
-use super::{OpenFile, Workspace, access, io_error, system_error, walk};
+use super::{OpenFile, Workspace, access, io_error, system_error};
 use crate::files::PATH_ONLY;
 use gemini_tools_core::tool::{Cancellation, ErrorKind, ToolError};
 use rustix::fd::{AsFd, BorrowedFd};
@@ -319,10 +319,7 @@ impl Target {
 
     /// Returns the real path of the file; `None` if the system can't tell it.
     pub(crate) fn real_path(&self) -> Option<PathBuf> {
-        let mut path = walk::real_path(&self.entry.dir)?;
-        path.extend(&self.entry.missing);
-        path.push(self.entry.name.as_deref()?);
-        Some(path)
+        self.entry.real_path()
     }
 
     /// Remembers that the caller knows what it has written.

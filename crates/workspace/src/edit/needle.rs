@@ -214,7 +214,7 @@ impl Search<'_> {
     }
 }
 
-fn too_many_places(path: &Path) -> ToolError {
+pub(super) fn too_many_places(path: &Path) -> ToolError {
     ToolError::new(
         ErrorKind::EditPreparationFailure,
         format!(

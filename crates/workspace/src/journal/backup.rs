@@ -59,13 +59,7 @@ impl PendingChange {
     }
 
     pub(super) fn real_path(&self, entry: &Entry) -> PathBuf {
-        let real = || {
-            let mut path = crate::walk::real_path(&entry.dir)?;
-            path.extend(&entry.missing);
-            path.push(entry.name.as_deref()?);
-            Some(path)
-        };
-        let real = (!self.origin.is_users_file).then(real).flatten();
+        let real = entry.real_path().filter(|_| !self.origin.is_users_file);
         real.unwrap_or_else(|| self.path.clone())
     }
 }

@@ -293,17 +293,24 @@ impl CommandChanges {
     }
 
     fn move_tree(&mut self, from: &Path, to: &Path) {
-        // The command may write to the content at the new path, so it is copied.
-        self.touch(from, Access::Content);
-        self.touch(to, Access::Name);
-        let found = self.scope.look(from);
-        let is_dir = found.is_ok_and(|found| found.is_some_and(|(state, _)| state.is_directory()));
-        let is_kept = is_dir && self.scope.find(from, true).is_some();
-        if !is_kept || self.before.len() >= MAX_PATHS {
-            return;
-        }
-        for entry in std::fs::read_dir(from).into_iter().flatten().flatten() {
-            self.move_tree(&entry.path(), &to.join(entry.file_name()));
+        let mut waiting = vec![(from.to_owned(), to.to_owned())];
+        while let Some((from, to)) = waiting.pop() {
+            // The command may write to the content at the new path, so it is copied.
+            self.touch(&from, Access::Content);
+            self.touch(&to, Access::Name);
+            let found = self.scope.look(&from).ok().flatten();
+            let is_dir = found.is_some_and(|(state, _)| state.is_directory());
+            let is_kept = is_dir && self.scope.find(&from, true).is_some();
+            if !is_kept || self.before.len() >= MAX_PATHS {
+                continue;
+            }
+            for entry in std::fs::read_dir(from).into_iter().flatten().flatten() {
+                if waiting.len() < MAX_PATHS {
+                    waiting.push((entry.path(), to.join(entry.file_name())));
+                } else {
+                    self.miss();
+                }
+            }
         }
     }
 

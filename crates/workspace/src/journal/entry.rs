@@ -1,6 +1,8 @@
 //! The change of one file, as the journal stores it.
 
-use rustix::fs::Stat;
+use rustix::fd::AsFd;
+use rustix::fs::{AtFlags, Stat, statat};
+use rustix::path::Arg;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -14,7 +16,17 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ContentStamp(u64, u64, u64, i64, i64);
 
+/// The device and the inode of a file.
+pub(super) type FileId = (u64, u64);
+
 impl ContentStamp {
+    /// Returns the stamp of what has a name; `None` if nothing can be found there. Follows no link
+    /// at the end.
+    pub(crate) fn at(dir: impl AsFd, name: impl Arg) -> Option<Self> {
+        let stat = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        Some(Self::from(&stat))
+    }
+
     /// Returns the size in bytes.
     pub fn size(self) -> u64 {
         self.2
@@ -25,7 +37,7 @@ impl ContentStamp {
         u64::try_from(self.3 * 1000 + self.4 / 1_000_000).unwrap_or(0)
     }
 
-    pub(super) fn file(self) -> (u64, u64) {
+    pub(super) fn file(self) -> FileId {
         (self.0, self.1)
     }
 }

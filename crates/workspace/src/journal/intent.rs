@@ -210,9 +210,13 @@ impl Intent {
     }
 
     /// Moves the old file, which has the temporary name `name` in `dir`, into the journal if
-    /// `entry` says so; otherwise removes it.
-    pub(crate) fn put_away(&self, dir: impl AsFd, name: &str, entry: &JournalEntry) {
-        let is_moved = entry.old_content == OldContent::Moved
+    /// `entry` says so; otherwise removes it. Unless `is_kept`, a copy in the journal goes as well.
+    pub(crate) fn put_away(&self, dir: impl AsFd, name: &str, entry: &JournalEntry, is_kept: bool) {
+        if !is_kept {
+            self.forget(entry);
+        }
+        let is_moved = is_kept
+            && entry.old_content == OldContent::Moved
             && self.hour(entry).is_some_and(|hour| {
                 let moved = renameat(&dir, name, &hour, &*entry.id);
                 let private = || {
@@ -279,7 +283,9 @@ impl Intent {
         if missing.is_empty() {
             return None;
         }
-        let journal = journal?;
+        let Some(journal) = journal else {
+            return Some("undo has been turned off since".to_owned());
+        };
         let Ok(hour) = journal.open_hour(first.at) else {
             return failed();
         };

@@ -1,12 +1,17 @@
 //! Finds out what is at a path: a file, a directory or a link. A command's changes are found by
-//! comparing that before and after it.
+//! comparing that before and after it. An undo changes only what it has found.
 
-use super::entry::{FileState, NodeKind};
+use super::entry::{ContentStamp, FileId, FileState, NodeKind};
 use super::keeper::stamped;
+use crate::files::PATH_ONLY;
 use crate::{Workspace, WorkspacePath};
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawMode, Stat, openat, readlinkat, statat};
+use rustix::fs::{
+    AtFlags, FileType, Mode, OFlags, RawMode, Stat, fstat, openat, readlinkat, statat,
+};
 use rustix::io::Errno;
+use std::ffi::OsStr;
+use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::path::Path;
 
@@ -58,16 +63,100 @@ pub(super) fn look_plain(
     }
 }
 
-pub(super) fn set_mode(dir: &OwnedFd, name: &Path, mode: u32) -> Result<(), Errno> {
-    let flags = crate::files::PATH_ONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let node = openat(dir, name, flags, Mode::empty())?;
-    let stat = rustix::fs::fstat(&node)?;
-    if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink {
-        return Err(Errno::LOOP);
+/// Opens a file for writing.
+///
+/// # Errors
+///
+/// Returns `STALE` if the file has not the stamp `planned`, or the operating system's error.
+pub(super) fn open_unchanged(
+    dir: &OwnedFd,
+    name: &OsStr,
+    planned: Option<ContentStamp>,
+) -> Result<File, Errno> {
+    // `NONBLOCK`, because opening a named pipe would otherwise wait for a reader.
+    let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = openat(dir, name, flags, Mode::empty())?;
+    if planned != Some(ContentStamp::from(&fstat(&file)?)) {
+        return Err(Errno::STALE);
     }
+    Ok(file.into())
+}
+
+/// Sets the mode of what has a name, if it is the file `planned` or `planned` is `None`.
+///
+/// # Errors
+///
+/// Returns `STALE` for another file, or the operating system's error.
+pub(super) fn set_mode(
+    dir: &OwnedFd,
+    name: &Path,
+    mode: u32,
+    planned: Option<FileId>,
+) -> Result<(), Errno> {
+    let open = |flags| {
+        let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let node = openat(dir, name, flags, Mode::empty())?;
+        let stat = fstat(&node)?;
+        if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink {
+            return Err(Errno::LOOP);
+        }
+        let file = ContentStamp::from(&stat).file();
+        if planned.is_some_and(|planned| planned != file) {
+            return Err(Errno::STALE);
+        }
+        Ok(node)
+    };
+    let node = open(PATH_ONLY)?;
+    let mode = Mode::from_raw_mode(RawMode::try_from(mode).map_err(|_| Errno::INVAL)?);
     // The mode is set through the open descriptor, so the file need not be readable and can't be
-    // exchanged meanwhile.
-    let path = format!("/proc/self/fd/{}", node.as_raw_fd());
-    let mode = RawMode::try_from(mode).map_err(|_| Errno::INVAL)?;
-    rustix::fs::chmod(path, Mode::from_raw_mode(mode))
+    // exchanged meanwhile. Where there is no `/proc`, it must be readable.
+    match rustix::fs::chmod(format!("/proc/self/fd/{}", node.as_raw_fd()), mode) {
+        Err(Errno::NOENT) => {
+            let readable = open(OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY)?;
+            rustix::fs::fchmod(readable, mode)
+        }
+        result => result,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Errno, look, open_unchanged, set_mode};
+    use rustix::fd::OwnedFd;
+    use rustix::fs::{Mode, OFlags};
+    use std::ffi::OsStr;
+    use std::fs::{self, File};
+    use std::path::Path;
+
+    #[test]
+    fn only_the_planned_file_is_written_or_gets_a_mode() {
+        let top = tempfile::tempdir().expect("a directory");
+        let path = |name: &str| top.path().join(name);
+        for name in ["planned", "other"] {
+            fs::write(path(name), "text").expect("written");
+        }
+        std::os::unix::fs::symlink("planned", path("link")).expect("a link");
+        let made = std::process::Command::new("mkfifo")
+            .arg(path("pipe"))
+            .status();
+        assert!(made.expect("mkfifo").success());
+        let dir = OwnedFd::from(File::open(top.path()).expect("it opens"));
+        let planned = look(&dir, Path::new("planned")).expect("a look");
+        let planned = planned.expect("it is there").0.stamp;
+        let open = |name| open_unchanged(&dir, OsStr::new(name), Some(planned));
+        let set = |name| set_mode(&dir, Path::new(name), 0o640, Some(planned.file()));
+        assert!(open("planned").is_ok() && set("planned").is_ok());
+        for (name, why) in [("other", Errno::STALE), ("link", Errno::LOOP)] {
+            assert_eq!(open(name).map(drop), Err(why), "{name}");
+            assert_eq!(set(name), Err(why), "{name}");
+        }
+        assert_eq!(open("pipe").map(drop), Err(Errno::NXIO));
+        let reader = OFlags::RDONLY | OFlags::NONBLOCK;
+        let _reader = rustix::fs::open(path("pipe"), reader, Mode::empty()).expect("it opens");
+        assert_eq!(open("pipe").map(drop), Err(Errno::STALE));
+        fs::write(path("planned"), "longer text").expect("written");
+        assert_eq!(open("planned").map(drop), Err(Errno::STALE));
+        assert_eq!(set("planned"), Ok(()));
+    }
 }

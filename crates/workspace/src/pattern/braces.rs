@@ -5,94 +5,141 @@ use gemini_tools_core::tool::ToolError;
 /// The maximum number of patterns that braces may stand for.
 pub const MAX_ALTERNATIVES: usize = 4096;
 
+/// How many bytes may be taken to expand a pattern. The result has about as many.
+const MAX_EXPANDED_BYTES: usize = 4 * 1024 * 1024;
+
+/// Maximum number of characters of a number in a range, which is filled up with zeros.
+const MAX_WIDTH: usize = 32;
+
 /// Expands the braces in a pattern into one pattern for each choice. Braces without a comma or
-/// range, without an end, or with a range of more than [`MAX_ALTERNATIVES`] items are literal.
+/// range, or without an end, are literal.
 ///
 /// # Errors
 ///
-/// Returns `invalid_tool_params` if the braces stand for more than [`MAX_ALTERNATIVES`] patterns.
+/// Returns `invalid_tool_params` if the braces stand for more than [`MAX_ALTERNATIVES`] patterns,
+/// or for some megabytes of text.
 pub fn expand_braces(pattern: &str) -> Result<Vec<String>, ToolError> {
-    let mut done = Vec::new();
-    let mut pending = vec![(String::new(), pattern.to_owned())];
-    while let Some((head, rest)) = pending.pop() {
-        match next_braces(&rest) {
-            None => done.push(head + &rest),
-            Some((start, end, choices)) => {
-                for choice in choices.into_iter().rev() {
-                    // A choice may contain braces, so it is expanded again together with the text
-                    // after it. The text before it has no more braces.
-                    pending.push((
-                        format!("{head}{}", &rest[..start]),
-                        format!("{choice}{}", &rest[end..]),
-                    ));
-                }
-            }
-        }
-        if done.len() + pending.len() > MAX_ALTERNATIVES {
-            return Err(ToolError::invalid(format!(
-                "The braces in {pattern:?} stand for more than {MAX_ALTERNATIVES} patterns."
-            )));
-        }
-    }
-    Ok(done)
+    let mut expansion = Expansion::default();
+    expansion.expand(pattern).ok_or_else(|| {
+        let beginning: String = pattern.chars().take(80).collect();
+        ToolError::invalid(format!(
+            "The braces in {beginning:?} stand for more than {MAX_ALTERNATIVES} patterns, or for \
+             very long ones."
+        ))
+    })
 }
 
-fn next_braces(text: &str) -> Option<(usize, usize, Vec<String>)> {
-    let bytes = text.as_bytes();
-    let mut i = 0;
-    while i < bytes.len() {
-        match bytes[i] {
-            b'\\' => i += 1,
-            b'{' => {
-                if let Some((end, commas)) = closing_brace(bytes, i) {
-                    let choices = if commas.is_empty() {
-                        range(&text[i + 1..end])
-                    } else {
-                        let starts = std::iter::once(i).chain(commas.iter().copied());
-                        let ends = commas.iter().copied().chain([end]);
-                        Some(
-                            starts
-                                .zip(ends)
-                                .map(|(from, to)| text[from + 1..to].to_owned())
-                                .collect(),
-                        )
-                    };
-                    if let Some(choices) = choices {
-                        return Some((i, end + 1, choices));
-                    }
-                }
-            }
-            _ => {}
-        }
-        i += 1;
-    }
-    None
+/// The texts of an open brace, or of the whole pattern.
+struct Level {
+    start: usize,
+    /// The texts that each finished choice stands for. The first begin with the brace, because it
+    /// may turn out to be literal.
+    choices: Vec<Vec<String>>,
+    /// The texts that the present choice stands for, up to the present position.
+    present: Vec<String>,
 }
 
-fn closing_brace(bytes: &[u8], start: usize) -> Option<(usize, Vec<usize>)> {
-    let mut depth = 0;
-    let mut commas = Vec::new();
-    let mut i = start;
-    while i < bytes.len() {
-        match bytes[i] {
-            b'\\' => i += 1,
-            b'{' => depth += 1,
-            b'}' => {
-                depth -= 1;
-                if depth == 0 {
-                    return Some((i, commas));
+/// Expands a pattern while reading it once. A part of the result is never larger than the whole, so
+/// that the functions return `None`, for a result that is too large, as soon as a part is.
+#[derive(Default)]
+struct Expansion {
+    taken: usize,
+}
+
+impl Expansion {
+    fn expand(&mut self, pattern: &str) -> Option<Vec<String>> {
+        let level = |start, text: &str| Level {
+            start,
+            choices: Vec::new(),
+            present: vec![text.to_owned()],
+        };
+        let mut here = level(0, "");
+        let mut above: Vec<Level> = Vec::new();
+        let mut rest = 0;
+        let mut chars = pattern.char_indices();
+        while let Some((at, c)) = chars.next() {
+            if c == '\\' {
+                chars.next();
+            }
+            if !matches!(c, '{' | '}' | ',') || (above.is_empty() && c != '{') {
+                continue;
+            }
+            self.append(&mut here.present, &[&pattern[rest..at]])?;
+            rest = at + 1;
+            match c {
+                '{' => above.push(std::mem::replace(&mut here, level(at, "{"))),
+                ',' => here
+                    .choices
+                    .push(std::mem::replace(&mut here.present, vec![String::new()])),
+                _ => {
+                    let inner = &pattern[here.start + 1..at];
+                    let texts = self.closed(here, inner)?;
+                    here = above.pop()?;
+                    self.append(&mut here.present, &texts)?;
                 }
             }
-            b',' if depth == 1 => commas.push(i),
-            _ => {}
         }
-        i += 1;
+        self.append(&mut here.present, &[&pattern[rest..]])?;
+        let mut texts = vec![String::new()];
+        for open in above.into_iter().chain([here]) {
+            // What has no end is literal, with its commas.
+            for choice in open.choices {
+                self.append(&mut texts, &choice)?;
+                self.append(&mut texts, &[","])?;
+            }
+            self.append(&mut texts, &open.present)?;
+        }
+        Some(texts)
     }
-    None
+
+    /// Returns the texts that braces stand for whose end is found.
+    fn closed(&mut self, braces: Level, inner: &str) -> Option<Vec<String>> {
+        let mut texts = braces.present;
+        if braces.choices.is_empty() {
+            if let Some(items) = range(inner) {
+                return Some(items);
+            }
+            self.append(&mut texts, &["}"])?;
+            return Some(texts);
+        }
+        let mut all = braces.choices;
+        for text in &mut all[0] {
+            text.remove(0);
+        }
+        all.push(texts);
+        let all: Vec<String> = all.into_iter().flatten().collect();
+        (all.len() <= MAX_ALTERNATIVES).then_some(all)
+    }
+
+    /// Appends each of `more` to each of the texts.
+    fn append(&mut self, texts: &mut Vec<String>, more: &[impl AsRef<str>]) -> Option<()> {
+        if let [one] = more {
+            self.taken += one.as_ref().len() * texts.len();
+            if self.taken > MAX_EXPANDED_BYTES {
+                return None;
+            }
+            for text in texts {
+                text.push_str(one.as_ref());
+            }
+            return Some(());
+        }
+        let bytes: usize = texts.iter().map(String::len).sum();
+        let added: usize = more.iter().map(|text| text.as_ref().len()).sum();
+        let strings = texts.len() * more.len() * size_of::<String>();
+        self.taken += bytes * more.len() + added * texts.len() + strings;
+        if self.taken > MAX_EXPANDED_BYTES || texts.len() * more.len() > MAX_ALTERNATIVES {
+            return None;
+        }
+        for text in std::mem::take(texts) {
+            let with = more.iter().map(|more| format!("{text}{}", more.as_ref()));
+            texts.extend(with);
+        }
+        Some(())
+    }
 }
 
 /// Lists the numbers or letters of a range such as `1..3`, `08..10` or `a..e..2`; `None` if it is
-/// no range, or too long.
+/// no range. Of a range that is too long, one item too many is listed.
 fn range(inner: &str) -> Option<Vec<String>> {
     let mut parts = inner.splitn(3, "..");
     let (from, to) = (parts.next()?, parts.next()?);
@@ -115,10 +162,10 @@ fn range(inner: &str) -> Option<Vec<String>> {
     } else {
         0
     };
-    let count = first.abs_diff(last) / step + 1;
-    if count > MAX_ALTERNATIVES as u64 {
+    if width > MAX_WIDTH {
         return None;
     }
+    let steps = (first.abs_diff(last) / step).min(MAX_ALTERNATIVES as u64);
     let item = |i: u64| {
         let offset = i128::from(i * step);
         let offset = if first <= last { offset } else { -offset };
@@ -128,5 +175,5 @@ fn range(inner: &str) -> Option<Vec<String>> {
             None => format!("{value:0width$}"),
         }
     };
-    Some((0..count).map(item).collect())
+    Some((0..=steps).map(item).collect())
 }

@@ -1,4 +1,5 @@
 use super::{PatternSet, expand_braces, split_list};
+use crate::text::tests::Random;
 
 fn name_at(path: &str) -> usize {
     path.rfind('/').map_or(0, |i| i + 1)
@@ -138,7 +139,7 @@ fn directories_that_cannot_hold_a_match_are_known() {
 
 #[test]
 fn braces_expand_with_nesting_ranges_and_escapes() {
-    let cases: [(&str, &[&str]); 11] = [
+    let cases: [(&str, &[&str]); 16] = [
         ("a{b,c}d", &["abd", "acd"]),
         ("{a,b{1,2}}x", &["ax", "b1x", "b2x"]),
         ("p{1..3}", &["p1", "p2", "p3"]),
@@ -150,11 +151,21 @@ fn braces_expand_with_nesting_ranges_and_escapes() {
         ("{x}", &["{x}"]),
         (r"\{a,b}", &[r"\{a,b}"]),
         ("{a,b", &["{a,b"]),
+        ("{a,{b,c}", &["{a,b", "{a,c"]),
+        ("{x{a,b}}}", &["{xa}}", "{xb}}"]),
+        ("{,a}{1..1},", &["1,", "a1,"]),
+        ("{a..}", &["{a..}"]),
+        (
+            "{1..9223372036854775807..9223372036854775806}",
+            &["1", "9223372036854775807"],
+        ),
     ];
     for (pattern, expected) in cases {
         assert_eq!(expand_braces(pattern).expect("few"), expected, "{pattern}");
     }
-    assert!(expand_braces(&"{a,b}".repeat(20)).is_err());
+    for many in ["{a,b}".repeat(20), "{1..4097}".to_owned()] {
+        assert!(expand_braces(&many).is_err(), "{many}");
+    }
 }
 
 #[test]
@@ -170,4 +181,118 @@ fn many_stars_take_no_exponential_time() {
     assert!(!set.matches(text.as_bytes(), 0));
     let set = PatternSet::for_names_or_paths(["*.{c,h}"], false).expect("few");
     assert!(set.matches(b"d/x.h", 2) && !set.matches(b"d/x.hh", 2));
+}
+
+/// Patterns of up to 70 KB that once took a stack, minutes or a gigabyte, and random ones.
+fn hostile() -> Vec<String> {
+    let repeated = [
+        ("@(", 10_000),
+        ("!(", 8),
+        ("*(", 60),
+        ("((", 40),
+        ("{", 2_000),
+        ("{", 60_000),
+        ("{a,", 20_000),
+        ("[", 60_000),
+        ("[[:alpha:]", 6_000),
+        (r"[\]", 20_000),
+        ("[a", 30_000),
+        ("a/", 30_000),
+        ("**/", 20_000),
+        ("@(a|b)", 2_000),
+        ("{a,b}", 12),
+        ("{1..9}{", 3_000),
+        ("!(a)", 8),
+        ("}", 60_000),
+        ("\\", 60_001),
+    ];
+    let closed = [
+        ("@(", ")"),
+        ("!(", ")"),
+        ("{a,", "}"),
+        ("{", "}"),
+        ("+(a|", ")"),
+        ("[", "]"),
+    ];
+    let mut all: Vec<String> = repeated
+        .iter()
+        .map(|(text, count)| text.repeat(*count))
+        .collect();
+    for count in [60, 65, 5_000] {
+        let nested = closed.map(|(open, close)| open.repeat(count) + "a" + &close.repeat(count));
+        all.extend(nested);
+    }
+    all.push(format!("{{{}1..2}}", "0".repeat(70_000)));
+    all.push(format!("{{{}..{}}}", i64::MIN, i64::MAX));
+    all.push(format!("{{{}..{}..{}}}", i64::MAX, i64::MIN, i64::MIN));
+    all.push(format!("{{1..4096}}{}", "a".repeat(60_000)));
+    all.push(format!(
+        "!(a)!(b)!(c)!(d)!(e)!(f)!(g)!(h){}",
+        "[a-z]?".repeat(2_000)
+    ));
+    let parts = [
+        "@(",
+        "!(",
+        "*(",
+        "+(",
+        "?(",
+        "(",
+        ")",
+        ")",
+        "|",
+        "[",
+        "]",
+        "[!",
+        "[[:digit:]",
+        "{",
+        "}",
+        "}",
+        ",",
+        "..",
+        "{1..3}",
+        "\\",
+        "/",
+        "**",
+        "**/",
+        "*",
+        "?",
+        "a",
+        "é",
+        "-",
+        "0",
+    ];
+    let mut random = Random::new(3);
+    for trial in 0..300 {
+        let count = random.below(if trial % 25 == 0 { 10_000 } else { 60 });
+        let mut pattern = String::new();
+        for _ in 0..count {
+            pattern.push_str(&random.one_of(&parts).repeat(1 + random.below(3)));
+        }
+        all.push(pattern);
+    }
+    all
+}
+
+#[test]
+fn a_hostile_pattern_gives_a_set_or_an_error_that_names_its_limit() {
+    let mut built = 0;
+    for pattern in hostile() {
+        let expanded = expand_braces(&pattern).unwrap_or_default();
+        let bytes: usize = expanded.iter().map(String::len).sum();
+        assert!(bytes < 5_000_000, "{bytes} from {pattern:.60}");
+        let ignore_case = pattern.len().is_multiple_of(2);
+        match PatternSet::for_paths([&pattern], ignore_case) {
+            Ok(set) => {
+                built += 1;
+                set.matches(b"a/b(1).txt", 2);
+                set.can_match_below(b"a");
+            }
+            Err(error) => {
+                let says = ["too large or has too many groups", "stand for more than"];
+                let is_said = says.iter().any(|says| error.message.contains(says));
+                assert!(is_said && error.message.len() < 500, "{error:.600}");
+            }
+        }
+    }
+    assert!(built > 100, "only {built}");
 }

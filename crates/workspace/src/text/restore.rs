@@ -7,7 +7,9 @@
 
 use super::{Encoding, Form};
 use crate::diff::{Algorithm, DiffOp, diff_lines};
+use gemini_tools_core::tool::{Cancellation, ToolError};
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
@@ -53,11 +55,26 @@ impl Encoding {
         Restored::of(plain, old, text)
     }
 
-    /// Returns the byte ranges of `content` that decode to `text`, in which U+FFFD stands for bytes
-    /// that are not text.
-    pub(crate) fn find_shown(self, content: &[u8], text: &str) -> Vec<Range<usize>> {
+    /// Returns the first `limit` byte ranges of `content` that decode to `text`, in which U+FFFD
+    /// stands for bytes that are not text.
+    ///
+    /// # Errors
+    ///
+    /// Returns `cancelled` or `timeout`.
+    pub(crate) fn find_shown(
+        self,
+        content: &[u8],
+        text: &str,
+        limit: usize,
+        cancel: &Cancellation,
+    ) -> Result<Vec<Range<usize>>, ToolError> {
         let shown = self.decode(content);
-        let mut sources = self.replaced(content).into_iter();
+        let mut lengths: Vec<u8> = Vec::new();
+        self.replaced(content, |bytes| {
+            lengths.push(u8::try_from(bytes.len()).unwrap_or(u8::MAX));
+            cancel.check()
+        })?;
+        let mut lengths = lengths.into_iter().map(usize::from);
         // `known` is a position in the decoded text, and `position` the same one in the bytes.
         let (mut known, mut position) = (0, 0);
         let mut position_of = |at: usize| {
@@ -65,45 +82,61 @@ impl Encoding {
             let length = |piece: &str| self.encode(piece).map_or(0, |bytes| bytes.len());
             position += pieces.next().map_or(0, length);
             for piece in pieces {
-                position += sources.next().map_or(0, |bytes| bytes.len()) + length(piece);
+                position += lengths.next().unwrap_or(0) + length(piece);
             }
             known = at;
             position
         };
-        let places = shown.match_indices(text);
-        let places = places.map(|(at, _)| position_of(at)..position_of(at + text.len()));
         // Some encodings have several spellings of a character, so the computed range may be wrong,
         // and is checked.
         let is_shown = |place: &Range<usize>| {
             let bytes = content.get(place.clone());
             bytes.is_some_and(|bytes| self.decode(bytes) == text)
         };
-        places.filter(is_shown).collect()
+        let mut places = Vec::new();
+        for (at, _) in shown.match_indices(text) {
+            cancel.check()?;
+            let place = position_of(at)..position_of(at + text.len());
+            if is_shown(&place) {
+                places.push(place);
+            }
+            if places.len() == limit {
+                break;
+            }
+        }
+        Ok(places)
     }
 
-    fn replaced(self, bytes: &[u8]) -> Vec<Vec<u8>> {
+    /// Calls `take` with the bytes of each U+FFFD in the decoded text, until it fails.
+    fn replaced<E>(
+        self,
+        bytes: &[u8],
+        mut take: impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
         let Form::Standard(standard) = self.form else {
-            let units = bytes.chunks(4);
-            let is_replaced = |unit: &&[u8]| self.decode(unit).contains(REPLACEMENT);
-            return units.filter(is_replaced).map(<[u8]>::to_vec).collect();
+            let mut units = bytes.chunks(4);
+            return units.try_for_each(|unit| {
+                let is_replaced = self.decode(unit).contains(REPLACEMENT);
+                if is_replaced { take(unit) } else { Ok(()) }
+            });
         };
         let mut decoder = standard.new_decoder_without_bom_handling();
-        let (mut all, mut at) = (Vec::new(), 0);
+        let whole = self.encode("\u{fffd}").unwrap_or_default();
+        let (mut text, mut at) = (String::new(), 0);
         loop {
             let rest = &bytes[at..];
-            let mut text = String::new();
+            text.clear();
             let room = decoder.max_utf8_buffer_length_without_replacement(rest.len());
             text.reserve(room.unwrap_or(rest.len() * 3 + 16));
             let (result, read) =
                 decoder.decode_to_string_without_replacement(rest, &mut text, true);
             at += read;
-            let whole = self.encode("\u{fffd}").unwrap_or_default();
-            all.extend(text.matches(REPLACEMENT).map(|_| whole.to_vec()));
+            text.matches(REPLACEMENT).try_for_each(|_| take(&whole))?;
             let encoding_rs::DecoderResult::Malformed(length, behind) = result else {
-                return all;
+                return Ok(());
             };
             let end = at - usize::from(behind);
-            all.push(bytes[end - usize::from(length)..end].to_vec());
+            take(&bytes[end - usize::from(length)..end])?;
         }
     }
 
@@ -187,8 +220,13 @@ impl Restored<'_> {
 
     /// Appends the new lines that replace old ones.
     fn changed(&mut self, old: Range<usize>, new: Range<usize>) -> Result<(), Unwritable> {
-        let replaced = |line: &OldLine<'_>| self.encoding.replaced(line.bytes);
-        let sources: Vec<Vec<u8>> = self.old[old].iter().flat_map(replaced).collect();
+        let mut sources = Vec::new();
+        for line in &self.old[old] {
+            let Ok(()) = self.encoding.replaced(line.bytes, |bytes| {
+                sources.push(bytes.to_vec());
+                Ok::<_, Infallible>(())
+            });
+        }
         let is_moved = |body: &str| self.known.get(body).copied().flatten();
         let bodies = self.new[new.clone()].iter().map(|line| line.0);
         let others = bodies.filter(|body| is_moved(body).is_none());

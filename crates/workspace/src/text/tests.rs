@@ -122,17 +122,17 @@ fn binary_data_with_zero_bytes_is_no_wide_text() {
     }
 }
 
-struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
-    fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         let given = std::env::var("GEMINI_TOOLS_SEED").ok();
         let seed = given.and_then(|seed| seed.parse().ok()).unwrap_or(seed);
         let _ = writeln!(std::io::stderr(), "seed {seed}");
         Self(seed)
     }
 
-    fn below(&mut self, limit: usize) -> usize {
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
         self.0 = self
             .0
             .wrapping_mul(6_364_136_223_846_793_005)
@@ -144,7 +144,7 @@ impl Random {
         self.below(256) as u8
     }
 
-    fn one_of<'a, T: ?Sized>(&mut self, of: &[&'a T]) -> &'a T {
+    pub(crate) fn one_of<'a, T: ?Sized>(&mut self, of: &[&'a T]) -> &'a T {
         of[self.below(of.len())]
     }
 }

@@ -11,12 +11,12 @@
 
 use super::{Target, access, in_place, lost_race, within};
 use crate::journal::{ChangeOrigin, ContentStamp, Intent, IntentRecord, PendingChange, StepRecord};
-use crate::new_file::temporary_name;
+use crate::new_file::{CHANGE_PREFIX, temporary_name};
 use crate::{Workspace, WorkspacePath, files, io_error, show_path, system_error};
 use gemini_tools_core::text::counted;
 use gemini_tools_core::tool::{Cancellation, ErrorKind, ToolError};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, openat, renameat_with, statat, unlinkat};
+use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, openat, renameat_with, unlinkat};
 use rustix::io::Errno;
 use rustix::path::Arg;
 use std::collections::BTreeSet;
@@ -86,7 +86,7 @@ impl Workspace {
                 .target
                 .real_path()
                 .unwrap_or_else(|| file.place.path().to_owned());
-            StepRecord::new(&path, entry.missing.len(), temporary_name())
+            StepRecord::new(&path, entry.missing.len(), temporary_name(CHANGE_PREFIX))
         });
         let record = IntentRecord {
             is_prepared: false,
@@ -168,7 +168,11 @@ impl Workspace {
             counted(names.len(), "file")
         );
         Some(match set.complete() {
-            Ok(_) => format!("{what} has been completed: {}.", names.join(", ")),
+            Ok(not_kept) => {
+                let but =
+                    not_kept.map_or_else(String::new, |why| format!(" It can't be undone: {why}."));
+                format!("{what} has been completed: {}.{but}", names.join(", "))
+            }
             Err((path, why)) => {
                 let why = set.take_back(&path, &why).message;
                 format!("{what} has been taken back: {why}")
@@ -259,20 +263,22 @@ impl ChangeSet<'_> {
             .iter()
             .map(|step| step.entry.clone())
             .collect();
+        let journal = self.workspace.journal.get();
         let not_written = if self.record.is_recorded {
-            self.intent.record(
-                &entries,
-                self.workspace.journal.get().map(|journal| &**journal),
-            )
+            self.intent
+                .record(&entries, journal.map(|journal| &**journal))
         } else {
             None
         };
+        // Without a line in the log, nobody would find an old file in the journal.
+        let is_kept = not_written.is_none() || journal.is_some();
         for step in &self.record.steps {
             if step.entry.before.is_some()
                 && let Some((dir, name)) = self.spot(&step.temporary_path())
-                && stamp_at(&dir, &name) == step.stamps()[0]
+                && ContentStamp::at(&dir, &name) == step.stamps()[0]
             {
-                self.intent.put_away(&dir, &step.temporary, &step.entry);
+                self.intent
+                    .put_away(&dir, &step.temporary, &step.entry, is_kept);
             }
         }
         self.flush();
@@ -293,8 +299,7 @@ impl ChangeSet<'_> {
         self.flush();
         let shown = |path: &Path| self.workspace.shown(path);
         let mut message = format!("{} {why}", shown(path));
-        let mut stuck: Vec<String> = stuck.iter().map(|step| shown(&step.entry.path())).collect();
-        stuck.retain(|name| *name != shown(path));
+        let stuck: Vec<String> = stuck.iter().map(|step| shown(&step.entry.path())).collect();
         if stuck.is_empty() {
             message.push_str("; no file was changed.");
         } else {
@@ -303,7 +308,12 @@ impl ChangeSet<'_> {
                 stuck.join(", ")
             ));
         }
-        self.discard();
+        let left = self.discard();
+        if !left.is_empty() {
+            let left: Vec<String> = left.iter().map(|path| shown(path)).collect();
+            let left = left.join(", ");
+            message.push_str(&format!(" What could not be put back is in {left}."));
+        }
         lost_race(
             ErrorKind::FileWriteFailure,
             message,
@@ -311,16 +321,25 @@ impl ChangeSet<'_> {
         )
     }
 
-    /// Removes the files with temporary names, the copies in the journal, and the intent.
-    fn discard(&self) {
+    /// Removes the new files that are not in place, the copies in the journal, and the intent.
+    /// Returns the temporary names that stay, because another file has them: the old file of a step
+    /// that could not be taken back, or one that another program has put in its place.
+    fn discard(&self) -> Vec<PathBuf> {
+        let mut left = Vec::new();
         for step in &self.record.steps {
-            if let Some((dir, name)) = self.spot(&step.temporary_path()) {
-                // If a step could not be taken back, this is its old file.
-                let _ = unlinkat(&dir, &*name, AtFlags::empty());
+            let temporary = step.temporary_path();
+            if let Some((dir, name)) = self.spot(&temporary) {
+                let found = ContentStamp::at(&dir, &name);
+                if self.record.is_prepared && found.is_some() && found != step.stamps()[1] {
+                    left.push(temporary);
+                } else {
+                    let _ = unlinkat(&dir, &*name, AtFlags::empty());
+                }
             }
             self.intent.forget(&step.entry);
         }
         self.intent.end();
+        left
     }
 
     fn remember(&self, files: &[ChangedFile]) {
@@ -351,8 +370,11 @@ impl ChangeSet<'_> {
         let temporary = self
             .spot(&step.temporary_path())
             .ok_or("is in a directory that is not there any more")?;
-        let now = missing.is_empty().then(|| stamp_at(&dir, &name)).flatten();
-        let prepared = stamp_at(&temporary.0, &temporary.1);
+        let now = missing
+            .is_empty()
+            .then(|| ContentStamp::at(&dir, &name))
+            .flatten();
+        let prepared = ContentStamp::at(&temporary.0, &temporary.1);
         if now == after && (prepared == before || prepared.is_none()) {
             return Ok(());
         }
@@ -375,7 +397,7 @@ impl ChangeSet<'_> {
         }?;
         // Another program may have replaced the file just before the exchange. Then its file is put
         // back.
-        if before.is_some() && stamp_at(&temporary_dir, &temporary) != before {
+        if before.is_some() && ContentStamp::at(&temporary_dir, &temporary) != before {
             let _ = match after {
                 Some(_) => exchange(temporary_dir.as_fd(), &temporary, dir.as_fd(), &name),
                 None => rename_new(temporary_dir.as_fd(), &temporary, dir.as_fd(), &name),
@@ -389,9 +411,13 @@ impl ChangeSet<'_> {
         let [before, after] = step.stamps();
         let (dir, name, missing) = self.target(step).map_err(drop)?;
         let (temporary_dir, temporary) = self.spot(&step.temporary_path()).ok_or(())?;
-        let now = missing.is_empty().then(|| stamp_at(&dir, &name)).flatten();
-        let prepared = stamp_at(&temporary_dir, &temporary);
-        if now == before && prepared == after {
+        let now = missing
+            .is_empty()
+            .then(|| ContentStamp::at(&dir, &name))
+            .flatten();
+        let prepared = ContentStamp::at(&temporary_dir, &temporary);
+        // The step was not made, whatever another program has put there, or is taken back already.
+        if now == before || prepared == after && (prepared.is_some() || now.is_some()) {
             return Ok(());
         }
         if now != after || prepared != before {
@@ -466,11 +492,6 @@ fn exchange(
     renameat_with(from, name, to, other, RenameFlags::EXCHANGE)
 }
 
-fn stamp_at(dir: impl AsFd, name: impl Arg) -> Option<ContentStamp> {
-    let stat = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
-    Some(ContentStamp::from(&stat))
-}
-
 impl NewContent {
     /// Writes the content under a temporary name in the file's directory, with the file's final
     /// access rights.
@@ -527,3 +548,6 @@ impl NewContent {
         Ok(written)
     }
 }
+
+#[cfg(test)]
+mod tests;

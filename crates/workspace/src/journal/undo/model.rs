@@ -189,7 +189,7 @@ impl Model {
                 self.files.get_mut(&key)?.is_written = true;
                 return Some(());
             }
-            Step::Mode(_, mode) => {
+            Step::Mode(_, mode, _) => {
                 match self.nodes.get_mut(path)? {
                     Node::Directory(now) => *now = *mode,
                     Node::File(key) => self.files.get_mut(key)?.mode = *mode,

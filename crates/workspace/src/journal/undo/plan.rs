@@ -6,7 +6,7 @@
 //! The order is: make directories writable, remove what has to go from the deepest on, create what
 //! was there from the top on, and set modes last.
 
-use crate::journal::entry::{ContentStamp, FileState, NodeKind};
+use crate::journal::entry::{ContentStamp, FileId, FileState, NodeKind};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
@@ -83,7 +83,8 @@ pub(super) enum Step {
         path: PathBuf,
         index: usize,
     },
-    Mode(PathBuf, u32),
+    /// Sets the mode, of a file that was there before only if it is still this one.
+    Mode(PathBuf, u32, Option<FileId>),
 }
 
 impl Step {
@@ -98,7 +99,7 @@ impl Step {
             | Self::Rewrite { path, .. }
             | Self::Link { path, .. }
             | Self::LinkAside { path, .. }
-            | Self::Mode(path, _) => path,
+            | Self::Mode(path, ..) => path,
         }
     }
 }
@@ -119,7 +120,7 @@ struct Planner {
     rewrites: Vec<Step>,
     replacements: Vec<Step>,
     makes: BTreeMap<PathBuf, Step>,
-    modes: BTreeMap<PathBuf, u32>,
+    modes: BTreeMap<PathBuf, (u32, Option<FileId>)>,
     staying: HashSet<PathBuf>,
 }
 
@@ -223,7 +224,7 @@ impl Present {
 }
 
 impl Goals {
-    fn now(&self, path: &Path) -> Option<&FileState> {
+    pub(super) fn now(&self, path: &Path) -> Option<&FileState> {
         let goal = self.by_path.get(path);
         goal.map_or_else(|| self.others.get(path), |goal| goal.now.as_ref())
     }
@@ -351,7 +352,7 @@ impl Planner {
             now.mode != mode && (anchor.is_none() || class.paths.iter().any(is_changed));
         if sets_mode {
             let path = anchor.as_ref().unwrap_or(&class.paths[0]);
-            self.modes.insert(path.clone(), mode);
+            self.modes.insert(path.clone(), (mode, Some(file)));
         }
         let mut index = None;
         for path in class
@@ -402,7 +403,7 @@ impl Planner {
             self.makes
                 .insert(path.clone(), Step::Create { path, source });
         }
-        self.modes.insert(first.clone(), mode);
+        self.modes.insert(first.clone(), (mode, None));
         for path in class.paths.iter().filter(|path| *path != first) {
             let (path, from) = (path.clone(), first.clone());
             self.makes.insert(path.clone(), Step::Link { path, from });
@@ -436,7 +437,9 @@ impl Planner {
                     let is_open = |now: &FileState| now.mode & 0o700 == 0o700;
                     let is_as_before = |now: &FileState| now.mode == goal.mode && is_open(now);
                     if !is_there || !goal.now.as_ref().is_some_and(is_as_before) {
-                        self.modes.insert(path.clone(), goal.mode);
+                        let file = goal.now.as_ref().filter(|_| is_there);
+                        let file = file.map(|now| now.stamp.file());
+                        self.modes.insert(path.clone(), (goal.mode, file));
                     }
                     Step::Directory(path.clone())
                 }
@@ -502,14 +505,15 @@ impl Planner {
         steps.extend(self.makes.into_values());
         order_links(&mut steps);
         let modes = self.modes.into_iter().rev();
-        steps.extend(modes.map(|(path, mode)| Step::Mode(path, mode)));
+        steps.extend(modes.map(|(path, (mode, file))| Step::Mode(path, mode, file)));
         Ok(steps)
     }
 
     fn openings(goals: &Goals) -> Vec<Step> {
         let is_closed = |(path, goal): (&PathBuf, &Goal)| {
             let now = goal.now.as_ref().filter(|now| now.is_directory())?;
-            (now.mode & 0o700 != 0o700).then(|| Step::Mode(path.clone(), now.mode | 0o700))
+            let step = || Step::Mode(path.clone(), now.mode | 0o700, Some(now.stamp.file()));
+            (now.mode & 0o700 != 0o700).then(step)
         };
         goals.by_path.iter().filter_map(is_closed).collect()
     }

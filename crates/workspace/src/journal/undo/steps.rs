@@ -65,6 +65,9 @@ type AsideName = (OwnedFd, String);
 
 fn failed(errno: impl Into<io::Error>) -> String {
     let error: io::Error = errno.into();
+    if error.raw_os_error() == Some(Errno::STALE.raw_os_error()) {
+        return "was changed by another process meanwhile".to_owned();
+    }
     format!("can't be changed: {error}")
 }
 
@@ -122,10 +125,9 @@ impl Whole<'_, '_> {
                 let put = |file: &mut File| clone_or_copy(&source, file, u64::MAX);
                 target.commit(&place, put).map_err(said)?;
             }
-            Step::Rewrite { source, .. } => {
-                let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-                let file = openat(&dir, name, flags, Mode::empty()).map_err(failed)?;
-                let mut file = File::from(file);
+            Step::Rewrite { path, source } => {
+                let planned = self.goals.now(path).map(|now| now.stamp);
+                let mut file = node::open_unchanged(&dir, name, planned).map_err(failed)?;
                 self.write(&mut file, *source)?;
             }
             Step::Link { from, .. } => {
@@ -137,8 +139,8 @@ impl Whole<'_, '_> {
                 let (root, second) = &aside[*index];
                 linkat(root, second.as_str(), &dir, name, AtFlags::empty()).map_err(failed)?;
             }
-            Step::Mode(_, mode) => {
-                node::set_mode(&dir, Path::new(name), *mode).map_err(failed)?;
+            Step::Mode(_, mode, file) => {
+                node::set_mode(&dir, Path::new(name), *mode, *file).map_err(failed)?;
             }
         }
         Ok(())
@@ -169,7 +171,7 @@ impl Whole<'_, '_> {
             planned.is_some_and(is_same)
         };
         let Some((found, _)) = found.filter(|(found, _)| is_planned(found)) else {
-            return Err("was changed by another process meanwhile".to_owned());
+            return Err(failed(Errno::STALE));
         };
         let is_directory = found.is_directory();
         let flags = if is_directory {
