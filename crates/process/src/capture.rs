@@ -127,14 +127,13 @@ impl<'a> Capture<'a> {
     /// Returns the operating system's error.
     pub fn write_whole(&mut self, path: &std::path::Path) -> io::Result<()> {
         let whole = &mut self.whole;
-        match whole.path.take() {
-            Some(kept) => std::fs::rename(kept, path)?,
-            None => {
-                let mut log = Log::create(path)?;
-                log.append(&whole.memory)?;
-                if whole.is_lost {
-                    log.append(b"\n[Output is missing here: it could not be stored.]\n")?;
-                }
+        if let Some(kept) = whole.path.take() {
+            std::fs::rename(kept, path)?;
+        } else {
+            let mut log = Log::create(path)?;
+            log.append(&whole.memory)?;
+            if whole.is_lost {
+                log.append(b"\n[Output is missing here: it could not be stored.]\n")?;
             }
         }
         whole.log = None;

@@ -56,13 +56,9 @@ fn translated(pattern: &str) -> String {
             '[' => {
                 let not = if rest.starts_with('^') { "^" } else { "" };
                 chars = rest[not.len()..].chars();
-                out.extend(["[", not]);
                 // Without this, a `]` that follows at once would be a character of the class.
-                out.push_str(if chars.as_str().starts_with(']') {
-                    EMPTY
-                } else {
-                    ""
-                });
+                let is_empty = chars.as_str().starts_with(']');
+                out.extend(["[", not, if is_empty { EMPTY } else { "" }]);
                 (is_in_class, may_begin, ends) = (true, false, false);
                 continue;
             }

@@ -180,7 +180,7 @@ fn output_that_could_not_be_stored_leaves_its_beginning_and_a_gap_that_is_named(
     let path = directory.path().join("log");
     let mut capture = Capture::new(100, false, false, || None);
     capture.push(b"first\n");
-    capture.push(&[b'x'; 512 * 1024]);
+    capture.push(&vec![b'x'; 512 * 1024]);
     capture.write_whole(&path).expect("written");
     let log = std::fs::read_to_string(&path).expect("read");
     assert!(
