@@ -16,11 +16,13 @@ const GIT_LIMIT: Duration = Duration::from_secs(100);
 const GIT_HOLD: Duration = Duration::from_secs(1);
 
 /// Options of every git command here. They override settings of the repository that would run a
-/// program (`core.fsmonitor`), change how names are printed (`core.quotePath`), or list files of
-/// which only the times have changed (`diff.autoRefreshIndex`).
-const PLAIN: [&str; 6] = [
+/// program (`core.fsmonitor`, hooks), change how names are printed (`core.quotePath`), or list files
+/// of which only the times have changed (`diff.autoRefreshIndex`).
+const PLAIN: [&str; 8] = [
     "-c",
     "core.fsmonitor=false",
+    "-c",
+    "core.hooksPath=/dev/null",
     "-c",
     "core.quotePath=false",
     "-c",
@@ -253,6 +255,8 @@ mod tests {
     use super::{added, lines, name_of};
     use gemini_tools_core::tool::Cancellation;
     use std::collections::BTreeSet;
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
     use std::path::Path;
     use std::process::Command;
 
@@ -295,13 +299,13 @@ mod tests {
 
     /// Settings of git that change what `git diff` prints.
     const SETTINGS: &str = "diff.interHunkContext=9 diff.context=7 diff.noprefix=true \
-        diff.mnemonicPrefix=true diff.srcPrefix=x/ diff.dstPrefix=y/ diff.external=false \
+        diff.mnemonicPrefix=true diff.srcPrefix=x/ diff.dstPrefix=y/ diff.external=./.git/run \
         diff.renames=copies diff.suppressBlankEmpty=true diff.algorithm=patience \
         diff.colorMoved=zebra color.ui=always color.diff=always diff.wsErrorHighlight=all \
         diff.orderFile=/no-such-file diff.relative=false diff.submodule=log \
         diff.ignoreSubmodules=none diff.indentHeuristic=false diff.wordRegex=. \
-        diff.autoRefreshIndex=false diff.own.command=false diff.own.textconv=false \
-        diff.own.binary=true core.quotePath=true core.fsmonitor=false core.pager=false";
+        diff.autoRefreshIndex=false diff.own.command=./.git/run diff.own.textconv=./.git/run \
+        diff.own.binary=true core.quotePath=true core.fsmonitor=./.git/run core.pager=false";
 
     /// Beginnings of lines; some look like those of a patch.
     const STARTS: [&str; 8] = [
@@ -350,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn no_setting_of_git_changes_which_lines_were_added() {
+    fn no_setting_of_git_changes_which_lines_were_added_or_runs_a_program() {
         let given = std::env::var("GEMINI_TOOLS_SEED").ok();
         let first = given.and_then(|seed| seed.parse().ok()).unwrap_or(1_u64);
         for seed in first..first + 6 {
@@ -371,6 +375,13 @@ mod tests {
             write(".gitattributes", &["* diff=own\n".to_owned()]);
             git(root, &["add", "-A"]);
             git(root, &["commit", "-qm", "first"]);
+            std::fs::create_dir_all(root.join(".git/hooks")).expect("made");
+            // Whatever git starts tells of it. A refresh of the index would run the hook.
+            let program = root.join(".git/run");
+            std::fs::write(&program, "#!/bin/sh\ntouch .git/has-run\n").expect("written");
+            std::fs::set_permissions(&program, Permissions::from_mode(0o755)).expect("set");
+            std::fs::hard_link(&program, root.join(".git/hooks/post-index-change"))
+                .expect("a hook");
             for (key, value) in SETTINGS.split(' ').filter_map(|one| one.split_once('=')) {
                 if random.below(2) == 0 {
                     git(root, &["config", key, value]);
@@ -378,6 +389,8 @@ mod tests {
             }
             write("empty", &[]);
             git(root, &["add", "--intent-to-add", "empty"]);
+            let has_run = root.join(".git/has-run");
+            let _ = std::fs::remove_file(&has_run);
             for (name, old) in &mut files {
                 let (new, wanted) = match *name {
                     "same" => (old.clone(), BTreeSet::new()),
@@ -396,6 +409,7 @@ mod tests {
                 );
                 assert!(found.has_file(b"empty"), "seed {seed}");
             }
+            assert!(!has_run.exists(), "seed {seed}");
         }
     }
 }
