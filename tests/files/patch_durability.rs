@@ -117,9 +117,15 @@ impl Case {
     }
 }
 
+/// A workspace whose settings cut answers, which must not take away what they say of a patch.
+fn workspace() -> Workspace {
+    let settings = r#"{"tools": {"truncateToolOutputThreshold": 20}}"#;
+    Workspace::new().file(".gemini/settings.json", settings)
+}
+
 /// The tree that a patch makes, where nothing disturbs it.
 fn patched(case: &Case) -> Tree {
-    let ws = Workspace::new();
+    let ws = workspace();
     case.write(&ws.dir());
     let arguments = json!({"patch": case.patch});
     let answer = ws
@@ -155,7 +161,7 @@ fn a_kill_during_a_patch_leaves_all_old_files_or_all_new_ones() {
         let count = 2 + random.below(39);
         let case = Case::random(&mut random, count);
         let wanted = patched(&case);
-        let ws = Workspace::new();
+        let ws = workspace();
         case.write(&ws.dir());
         let before = tree(&ws.dir());
         let stats: Vec<_> = case

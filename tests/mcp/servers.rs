@@ -63,6 +63,18 @@ fn tools_are_listed_only_when_asked_for_and_then_kept() {
 }
 
 #[test]
+fn a_server_that_can_not_be_asked_again_keeps_its_tools_and_is_told_of() {
+    let s = Servers::new(&[("one", "plain", none())]);
+    let names = s.names();
+    fs::write(s.ws.outside_path("one.notes.broken"), "").expect("written");
+    let again = s.list(&["--mcp", "--refresh", "--notes"]);
+    assert_eq!(Servers::names_in(&again), names);
+    let told = "The MCP server one: whether its tools have changed is not known: ";
+    again.must_say(&again.errors(), &[told]);
+    s.all_gone();
+}
+
+#[test]
 fn a_call_starts_only_its_own_server_with_and_without_a_list() {
     let s = Servers::new(&[("one", "plain", none()), ("two", "plain", none())]);
     let call = s.ws.tool("one__echo").arguments(&json!({"text": "hällo"}));

@@ -148,6 +148,20 @@ fn a_server_that_gets_other_tools_is_heard_of() {
 }
 
 #[test]
+fn a_change_that_could_not_be_heard_of_is_asked_for_again() {
+    let s = plain();
+    let mut server = serving(&s);
+    let broken = s.ws.outside_path("one.notes.broken");
+    server.call("one__echo", &json!({"text": "x"}));
+    fs::write(&broken, "").expect("written");
+    assert_eq!(text(&server.call("one__change", &json!({}))), "changed");
+    server.call("one__echo", &json!({"text": "x"}));
+    assert!(!names(&mut server).contains(&"one__later".to_owned()));
+    fs::remove_file(&broken).expect("removed");
+    assert!(names(&mut server).contains(&"one__later".to_owned()));
+}
+
+#[test]
 fn servers_of_changed_settings_are_those_of_the_next_request() {
     let s = plain();
     let mut server = serving(&s);

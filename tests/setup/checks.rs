@@ -391,6 +391,22 @@ fn only_what_has_changed_is_looked_at_and_only_added_lines_count() {
 }
 
 #[test]
+fn a_message_has_the_groups_of_the_whole_line_and_the_text_around_the_match() {
+    let long = format!("bad one {};\n", "x".repeat(3000));
+    let odd = [&[0xff; 3000][..], b"odd\n"].concat();
+    let ws = Workspace::new()
+        .file(
+            "checks.toml",
+            "[[rule]]\nid='a'\npattern='bad (\\w+) .*;$'\nmessage='Found {1}.'\n\
+             [[rule]]\nid='b'\npattern='odd'\nmessage='{text}'\ninclude='odd.txt'\n",
+        )
+        .file("long.txt", long)
+        .file("odd.txt", odd);
+    let found = check(&ws, &[]);
+    found.must_say(found.text(), &["error[a]: Found one.", "odd\n"]);
+}
+
+#[test]
 fn documents_are_valid_with_none_one_and_many_findings() {
     for count in [0, 1, 10_000] {
         let text = lines(count, |n| format!("bad <{n}> & \"q\"\n"));
@@ -502,7 +518,7 @@ fn a_file_that_can_not_be_searched_is_no_clean_one() {
 }
 
 /// Faults of a rule file, each with the place and some words of what is said about it.
-const FAULTS: [(&str, &str, &str); 27] = [
+const FAULTS: [(&str, &str, &str); 30] = [
     ("[[rule]\n", "1:8", "The file can't be read: "),
     ("x = 1\n", "1:1", "\"x\" is no key here"),
     ("rules = []\n", "1:1", "Did you mean \"rule\"?"),
@@ -588,6 +604,21 @@ const FAULTS: [(&str, &str, &str); 27] = [
         "[[rule]]\nid='a'\npattern='x(y)'\nmessage='{2}'\n",
         "4:9",
         "The message has {2}, but the pattern has no such group",
+    ),
+    (
+        "[[rule]]\nid='a'\nname='x(y)'\nmessage='{1}'\n",
+        "4:9",
+        "The message has {1}, but only a rule against a \"pattern\" finds groups",
+    ),
+    (
+        "[[rule]]\nid='a'\nglob='x'\nmessage='{0}'\n",
+        "4:9",
+        "The message has {0}, but only a rule against a \"pattern\" finds groups",
+    ),
+    (
+        "[[rule]]\nid='a'\npattern='x(y)'\nrequire=true\nmessage='{1}'\n",
+        "5:9",
+        "The message has {1}, but only a rule against a \"pattern\" finds groups",
     ),
     (
         "[[rule]]\nid='a'\npattern='x'\nmax=-1\n",

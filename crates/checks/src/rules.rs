@@ -100,22 +100,25 @@ impl LineRule {
         let except = except.map(|e| LinePattern::new("exclude_pattern", e, ignores_case, false));
         let literal = fixed.then(|| fancy_regex::escape(pattern));
         let has_groups = placeholders(message).any(|(_, name)| name != "text");
-        let groups = RegexBuilder::new(&literal.unwrap_or(pattern.into()))
-            .case_insensitive(ignores_case)
-            .build();
+        let groups = has_groups.then(|| {
+            RegexBuilder::new(&literal.unwrap_or(pattern.into()))
+                .case_insensitive(ignores_case)
+                .build()
+        });
         Ok(Self {
             pattern: LinePattern::new("pattern", pattern, ignores_case, fixed)?,
             except: except.transpose()?,
-            groups: groups.ok().filter(|_| has_groups),
+            groups: groups.and_then(Result::ok),
         })
     }
 }
 
 impl Rule {
-    /// Returns the message of a finding. `found` is the line or the file's name that the finding is
-    /// about; `None` if something is missing.
-    pub fn message(&self, found: Option<&str>) -> String {
-        let text = found.map_or("", str::trim);
+    /// Returns the message of a finding. `shown` is the line or the file's name that the finding is
+    /// about, or nothing if something is missing. `line` is the whole line, which `shown` may be a
+    /// piece of.
+    pub fn message(&self, shown: &str, line: &str) -> String {
+        let text = shown.trim();
         if self.message.is_empty() {
             return match self.demand {
                 Demand::NoMatch(_) => format!("Found: {text}"),
@@ -126,11 +129,10 @@ impl Rule {
             };
         }
         let groups = match &self.demand {
-            Demand::NoMatch(rule) | Demand::Match(rule) => rule.groups.as_ref(),
+            Demand::NoMatch(rule) => rule.groups.as_ref(),
             _ => None,
         };
-        let groups = groups.zip(found);
-        let groups = groups.and_then(|(groups, line)| groups.captures(line).ok().flatten());
+        let groups = groups.and_then(|groups| groups.captures(line).ok().flatten());
         let (mut out, mut done) = (String::new(), 0);
         for (place, name) in placeholders(&self.message) {
             out.push_str(&self.message[done..place.start]);
@@ -383,6 +385,9 @@ impl Reader<'_> {
             );
         }
         let demand = self.demand(&rule, start);
+        if let (Some(message), Some(demand)) = (&rule.message, &demand) {
+            self.check_groups(message, demand);
+        }
         let include = self.patterns("include", rule.include);
         let glob = self.patterns("glob", rule.glob);
         Some(Rule {
@@ -443,9 +448,6 @@ impl Reader<'_> {
                 return None;
             }
         };
-        if let Some(message) = message {
-            self.check_groups(message, read.groups.as_ref());
-        }
         Some(match (name, require) {
             ("name", _) => Demand::Name(read.pattern),
             (_, true) => Demand::Match(read),
@@ -498,11 +500,18 @@ impl Reader<'_> {
         }
     }
 
-    fn check_groups(&mut self, message: &Spanned<String>, groups: Option<&Regex>) {
-        let count = groups.map_or(1, Regex::captures_len);
+    fn check_groups(&mut self, message: &Spanned<String>, demand: &Demand) {
+        let (count, why) = match demand {
+            Demand::NoMatch(rule) => (
+                rule.groups.as_ref().map_or(1, Regex::captures_len),
+                "the pattern has no such group",
+            ),
+            _ => (0, "only a rule against a \"pattern\" finds groups"),
+        };
         let mut names = placeholders(message.get_ref()).map(|(_, name)| name);
-        if let Some(name) = names.find(|name| name.parse().is_ok_and(|n: usize| n >= count)) {
-            let what = format!("The message has {{{name}}}, but the pattern has no such group.");
+        let is_none = |name: &str| name.parse().map_or(true, |n: usize| n >= count);
+        if let Some(name) = names.find(|name| *name != "text" && is_none(name)) {
+            let what = format!("The message has {{{name}}}, but {why}.");
             self.fault(message.span().start, what);
         }
     }

@@ -20,6 +20,7 @@ use gemini_tools_workspace::pattern::PatternSet;
 use gemini_tools_workspace::walk::{NodeModules, Visitor, WalkEntry, WalkOptions, walk};
 use gemini_tools_workspace::{Respect, Workspace, WorkspacePath};
 use rustix::fs::{FileType, Mode, OFlags};
+use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::File;
@@ -298,7 +299,7 @@ impl<'a> Run<'a> {
         let mut shared = shared.unwrap_or_else(PoisonError::into_inner);
         for (i, rule) in self.rules.iter().enumerate() {
             if matches!(rule.demand, Demand::File) && seen[i] == 0 {
-                let missing = file_finding(rule, i, &[], None);
+                let missing = file_finding(rule, i, &[], "");
                 shared.add(self.rules, Vec::new(), vec![missing]);
             }
             let count = shared.counts[i];
@@ -515,13 +516,12 @@ impl<'a> Worker<'a> {
                 Demand::Name(wanted) if !wanted.is_match(base.as_bytes()) => base,
                 _ => continue,
             };
-            found.push(file_finding(rule, i, &name, Some(&text)));
+            found.push(file_finding(rule, i, &name, &text));
         }
         if is_regular && run.line_rules.iter().any(|(i, _)| self.applies[*i]) {
             match open() {
                 Ok(file) => self.read(&name, file, &mut found),
-                // The file was deleted after the walk had seen it.
-                Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
+                Err(e) if is_gone(&e) => {}
                 Err(e) => self.unreadable(&name, &e.to_string()),
             }
         }
@@ -606,20 +606,27 @@ impl<'a> Worker<'a> {
         let missing = rules.filter_map(|((i, _), has_match)| {
             let rule = &self.run.rules[*i];
             let asks = matches!(rule.demand, Demand::Match(_)) && self.applies[*i];
-            (asks && !has_match).then(|| file_finding(rule, *i, name, None))
+            (asks && !has_match).then(|| file_finding(rule, *i, name, ""))
         });
         missing.collect()
     }
 }
 
-fn file_finding(rule: &Rule, number: usize, name: &[u8], text: Option<&str>) -> Finding {
+/// Returns true if a file can't be opened because it was deleted, or replaced by a link, after the
+/// walk had seen it. A walk that comes later would not see it either.
+fn is_gone(error: &std::io::Error) -> bool {
+    let loops = Some(Errno::LOOP.raw_os_error());
+    error.kind() == std::io::ErrorKind::NotFound || error.raw_os_error() == loops
+}
+
+fn file_finding(rule: &Rule, number: usize, name: &[u8], text: &str) -> Finding {
     Finding {
         rule: number,
         file: name.to_vec(),
         line: None,
         columns: None,
         text: String::new(),
-        message: rule.message(text),
+        message: rule.message(text, ""),
     }
 }
 
@@ -630,14 +637,16 @@ fn line_finding(rule: &Rule, number: usize, name: &[u8], line: u64, text: &[u8])
     };
     let column = |at: usize| String::from_utf8_lossy(&text[..at]).chars().count() as u64 + 1;
     let whole = String::from_utf8_lossy(text);
-    let shown = shown_line(&whole, found.start);
+    // Bytes that are not UTF-8 are longer in `whole`.
+    let start = String::from_utf8_lossy(&text[..found.start]).len();
+    let shown = shown_line(&whole, start);
     Finding {
         rule: number,
         file: name.to_vec(),
         line: Some(line),
         columns: Some([column(found.start), column(found.end)]),
         text: shown.trim().to_owned(),
-        message: rule.message(Some(&shown)),
+        message: rule.message(&shown, &whole),
     }
 }
 
@@ -657,7 +666,21 @@ fn allows(line: &[u8], id: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::allows;
+    use super::{allows, is_gone};
+
+    #[test]
+    fn a_file_that_was_deleted_or_became_a_link_is_gone() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("a");
+        let open = || {
+            let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::NOFOLLOW;
+            rustix::fs::open(&path, flags, rustix::fs::Mode::empty())
+        };
+        assert!(is_gone(&open().expect_err("deleted").into()));
+        std::os::unix::fs::symlink("/", &path).expect("a link");
+        assert!(is_gone(&open().expect_err("a link").into()));
+        assert!(!is_gone(&rustix::io::Errno::ACCESS.into()));
+    }
 
     #[test]
     fn a_comment_allows_the_rules_that_it_names_and_needs_a_reason() {

@@ -165,15 +165,17 @@ impl Answer<'_> {
         if let Value::Object(document) = &mut value {
             document.extend(more);
             if form == Form::Result
-                && let Ok(ToolResult {
-                    locations: Some(locations),
-                    ..
-                }) = &self.outcome
-                && let Some(Value::Object(data)) = document.remove("data")
+                && let Ok(result) = &self.outcome
+                && result.locations.is_some()
+                && let Some(locations) = places(result)
             {
+                let mut data = result.data.clone().unwrap_or_default();
+                // They are among `locations`.
+                data.remove("locations");
+                document.remove("data");
                 let data = DataWithPlaces {
                     data: &data,
-                    locations,
+                    locations: &locations,
                 };
                 return to_line(&ResultWithPlaces { data, document });
             }

@@ -4,6 +4,7 @@
 //! Seen in Gemini CLI 0.61, Claude Code 2.1.332, Codex 0.171, qwen-code 0.24.4, opencode 1.18.33,
 //! Kilo Code 7.7.9, Copilot CLI 1.0.102, goose 1.52 and Cline CLI 3.0.65.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// A host that is known as an MCP client.
@@ -267,12 +268,20 @@ impl ClientHost {
     /// Returns the directory of the user's files, or `None` if it is not known as an absolute path.
     /// `home` is the directory in which Gemini CLI has its `.gemini`; other hosts don't use it.
     pub fn directory(&self, home: Option<&Path>) -> Option<PathBuf> {
-        let value = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+        self.directory_with(home, |name| std::env::var_os(name))
+    }
+
+    fn directory_with(
+        &self,
+        home: Option<&Path>,
+        variable: impl Fn(&str) -> Option<OsString>,
+    ) -> Option<PathBuf> {
+        let value = |name| variable(name).filter(|value| !value.is_empty());
         let directory = match self.variable {
             None => home?.join(self.directory),
             Some(variable) => match value(variable) {
                 Some(directory) => directory.into(),
-                None => Path::new(&value("HOME")?).join(self.directory),
+                None => Path::new(&value("HOME").unwrap_or_default()).join(self.directory),
             },
         };
         directory.is_absolute().then_some(directory)
@@ -281,7 +290,15 @@ impl ClientHost {
 
 #[cfg(test)]
 mod tests {
-    use super::SizeUnit;
+    use super::{CODEX, GOOSE, SizeUnit};
+    use std::path::Path;
+
+    #[test]
+    fn a_directory_that_is_absolute_needs_no_home() {
+        let directory = |host: &super::ClientHost| host.directory_with(None, |_| None);
+        assert_eq!(directory(&GOOSE).as_deref(), Some(Path::new("/tmp")));
+        assert_eq!(directory(&CODEX), None);
+    }
 
     #[test]
     fn the_size_in_json_is_that_of_the_string() {

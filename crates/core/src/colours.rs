@@ -94,17 +94,28 @@ impl Look {
 /// Returns a text in which the lines of a unified diff are coloured.
 pub fn diff(text: &str) -> String {
     let mut out = String::with_capacity(text.len() * 2);
-    let mut is_header = true;
+    // How many lines of the old and the new text the hunk still has. Between hunks, lines that begin
+    // with `-` or `+` name the files.
+    let (mut old, mut new) = (0_u64, 0_u64);
     for line in text.split_inclusive('\n') {
         let look = match line.as_bytes() {
             [b'@', b'@', ..] => {
-                is_header = false;
+                (old, new) = lengths(line).unwrap_or((u64::MAX, u64::MAX));
                 Look::Hunk
             }
-            [b'+' | b'-', ..] if is_header => Look::Heading,
-            [b'+', ..] => Look::Added,
-            [b'-', ..] => Look::Removed,
-            _ => {
+            [b'+' | b'-', ..] if (old, new) == (0, 0) => Look::Heading,
+            [b'+', ..] => {
+                new = new.saturating_sub(1);
+                Look::Added
+            }
+            [b'-', ..] => {
+                old = old.saturating_sub(1);
+                Look::Removed
+            }
+            other => {
+                // The remark `\ No newline at end of file` is no line of either text.
+                let lines = u64::from(!other.starts_with(b"\\"));
+                (old, new) = (old.saturating_sub(lines), new.saturating_sub(lines));
                 out.push_str(line);
                 continue;
             }
@@ -113,6 +124,17 @@ pub fn diff(text: &str) -> String {
         out.push('\n');
     }
     out
+}
+
+/// Reads how many lines of the old and the new text a hunk has from its heading, such as
+/// `@@ -1,2 +3 @@`. A number that is missing is 1.
+fn lengths(heading: &str) -> Option<(u64, u64)> {
+    let mut words = heading.split(' ').skip(1);
+    let mut length = || match words.next()?.split_once(',') {
+        Some((_, length)) => length.parse().ok(),
+        None => Some(1),
+    };
+    Some((length()?, length()?))
 }
 
 #[cfg(test)]
@@ -163,9 +185,29 @@ mod tests {
     #[test]
     fn a_line_of_a_diff_has_the_colour_of_what_it_does() {
         assert_eq!(
-            diff("Done.\n--- a\n+++ a\n@@ -1 +1 @@\n-old\n+new\n same\n"),
-            "Done.\n\x1b[1m--- a\x1b[0m\n\x1b[1m+++ a\x1b[0m\n\x1b[36m@@ -1 +1 @@\x1b[0m\n\
+            diff("Done.\n--- a\n+++ a\n@@ -1,2 +1,2 @@ x\n-old\n+new\n same\n"),
+            "Done.\n\x1b[1m--- a\x1b[0m\n\x1b[1m+++ a\x1b[0m\n\x1b[36m@@ -1,2 +1,2 @@ x\x1b[0m\n\
              \x1b[31m-old\x1b[0m\n\x1b[32m+new\x1b[0m\n same\n"
+        );
+    }
+
+    #[test]
+    fn a_heading_is_one_between_hunks_of_all_files() {
+        let first = "--- a\n+++ a\n@@ -1 +1,2 @@\n--- x\n+++ x\n+y\n\\ No newline at end of file\n";
+        let both = format!("{first}--- b\n+++ /dev/null\n@@ -1 +0,0 @@\n-z\n");
+        let coloured = diff(&both);
+        let bold: Vec<&str> = coloured
+            .lines()
+            .filter(|line| line.contains("[1m"))
+            .collect();
+        assert_eq!(
+            bold,
+            [
+                "\x1b[1m--- a\x1b[0m",
+                "\x1b[1m+++ a\x1b[0m",
+                "\x1b[1m--- b\x1b[0m",
+                "\x1b[1m+++ /dev/null\x1b[0m",
+            ]
         );
     }
 }

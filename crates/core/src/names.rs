@@ -76,11 +76,10 @@ impl Dialect {
         if self.takes_name(name) {
             return Cow::Borrowed(name);
         }
-        let takes_dot = self == Dialect::Gemini;
-        let mut plain = with_underscores(name, takes_dot);
-        if self == Dialect::Gemini && !plain.starts_with(|c: char| c.is_ascii_alphabetic()) {
-            plain.insert(0, '_');
-        }
+        let plain = match self {
+            Dialect::Gemini => api_name(name),
+            _ => with_underscores(name, false),
+        };
         Cow::Owned(hashed(&plain, name, self.longest_name()))
     }
 }
@@ -132,6 +131,15 @@ pub fn hashed(name: &str, original: &str, longest: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::{Dialect, is_mapped, may_be_mapped};
+
+    #[test]
+    fn a_name_begins_as_the_original_where_that_is_accepted() {
+        for (name, start) in [("_a b", "_a_b_"), ("9 b", "_9_b_"), (".b", "_.b_")] {
+            let written = Dialect::Gemini.name_for(name);
+            assert!(written.starts_with(start), "{name}: {written}");
+            assert!(Dialect::Gemini.takes_name(&written), "{written}");
+        }
+    }
 
     #[test]
     fn a_mapped_name_is_known_for_what_it_stands_for() {

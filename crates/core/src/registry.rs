@@ -108,27 +108,28 @@ impl ToolRegistry {
         self.tools.remove(name)
     }
 
-    /// Finds a tool by its name, a registered tool also by an alias, and both also with the prefix
-    /// that Gemini CLI adds to discovered tools. With the feature `dialects` it also finds a tool
-    /// by the name that it has for an API which refuses its own.
+    /// Finds a tool by its name or an alias, also with the prefix that Gemini CLI adds to discovered
+    /// tools. With the feature `dialects` it also finds a tool by the name that it has for an API
+    /// which refuses its own.
     pub fn get(&self, name: &str) -> Option<&dyn Tool> {
         self.find(name).map(AsRef::as_ref)
     }
 
     /// Finds a tool as [`ToolRegistry::get`] does, and returns the shared pointer to it.
     pub fn find(&self, name: &str) -> Option<&Arc<dyn Tool>> {
-        let exact = |name: &str| {
-            self.tools.get(name).or_else(|| {
-                self.tools
-                    .values()
-                    .find(|tool| tool.info().aliases.contains(&name))
-            })
-        };
         let bare = name.strip_prefix(DISCOVERED_PREFIX);
+        let exact = |name: &str| {
+            let aliased = || aliased(self.tools.values(), name);
+            self.tools.get(name).or_else(aliased)
+        };
         let found = exact(name).or_else(|| exact(bare?)).or_else(|| {
             self.sources.iter().find_map(|source| {
-                let called = |name: &str| source.0.iter().find(|tool| tool.name() == name);
-                called(name).or_else(|| called(bare?))
+                let exact = |name: &str| {
+                    let mut tools = source.0.iter();
+                    let aliased = || aliased(source.0.iter(), name);
+                    tools.find(|tool| tool.name() == name).or_else(aliased)
+                };
+                exact(name).or_else(|| exact(bare?))
             })
         });
         #[cfg(feature = "dialects")]
@@ -272,6 +273,13 @@ impl ToolRegistry {
         };
         tail_call::execute(find(name)?, args, cx, TailCalls::Make, find, judge)
     }
+}
+
+fn aliased<'a>(
+    mut tools: impl Iterator<Item = &'a Arc<dyn Tool>>,
+    alias: &str,
+) -> Option<&'a Arc<dyn Tool>> {
+    tools.find(|tool| tool.info().aliases.contains(&alias))
 }
 
 fn check_name(name: &str) -> Result<(), ToolError> {

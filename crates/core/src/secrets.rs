@@ -36,13 +36,7 @@ const NAMES: [&str; 8] = [
 
 /// Names that do not make a variable secret, whatever words they contain: these variables only hold
 /// paths of public certificates.
-const HARMLESS: [&str; 5] = [
-    "CURL_CA_BUNDLE",
-    "NODE_EXTRA_CA_CERTS",
-    "REQUESTS_CA_BUNDLE",
-    "SSL_CERT_DIR",
-    "SSL_CERT_FILE",
-];
+const HARMLESS: [&str; 3] = ["NODE_EXTRA_CA_CERTS", "SSL_CERT_DIR", "SSL_CERT_FILE"];
 
 const HARMLESS_STARTS: [&str; 2] = ["GIT_AUTHOR_", "GIT_CONFIG_"];
 
@@ -129,7 +123,11 @@ impl Secrets {
 /// Returns true if an environment variable holds a credential, judged by its name or value.
 pub fn is_secret(name: &str, value: &str) -> bool {
     let name = name.to_ascii_uppercase();
-    if has_password(value) || BEGINNINGS.iter().any(|b| value.starts_with(b)) || is_jwt(value) {
+    if has_password(value)
+        || BEGINNINGS.iter().any(|b| value.starts_with(b))
+        || is_jwt(value)
+        || is_authorization(value)
+    {
         return true;
     }
     let is_harmless = HARMLESS.contains(&name.as_str())
@@ -148,6 +146,13 @@ fn has_password(value: &str) -> bool {
 
 fn is_jwt(value: &str) -> bool {
     value.starts_with("eyJ") && value.len() > 40 && value.matches('.').count() == 2
+}
+
+/// Returns true for a header with a credential, as git's `http.extraHeader` takes it. The variable
+/// of git's configuration in which it stands has no telling name.
+fn is_authorization(value: &str) -> bool {
+    let name = value.split(':').next().unwrap_or_default();
+    name.len() < value.len() && name.to_ascii_lowercase().ends_with("authorization")
 }
 
 #[cfg(test)]
@@ -202,6 +207,8 @@ mod tests {
             ("github_token", "x"),
             ("DATABASE_URL", "x"),
             ("ANY", "ghp_0123"),
+            ("GIT_CONFIG_VALUE_0", "AUTHORIZATION: basic eDp5"),
+            ("GIT_CONFIG_VALUE_1", "Proxy-Authorization:Bearer x"),
             ("https_proxy", "http://me:pw@proxy:1"),
             (
                 "ANY",
@@ -215,6 +222,7 @@ mod tests {
             ("SSL_CERT_FILE", "/etc/ssl/ca.pem"),
             ("https_proxy", "http://proxy:1"),
             ("GIT_CONFIG_KEY_0", "user.name"),
+            ("GIT_CONFIG_VALUE_0", "authorization"),
         ] {
             assert!(!is_secret(name, value), "{name}={value}");
         }

@@ -23,21 +23,19 @@ pub struct Ancestor {
 }
 
 impl Ancestor {
-    /// Returns the words of the process's command line, or a single empty word if it can't be read.
+    /// Returns the words of the process's command line; none if it can't be read.
     pub fn words(&self) -> Vec<Vec<u8>> {
         self.lines("cmdline")
     }
 
-    /// Returns the variables with which the process was started, as `NAME=VALUE`, or a single empty
-    /// text if they can't be read.
+    /// Returns the variables with which the process was started, as `NAME=VALUE`; none if they can't
+    /// be read.
     pub fn variables(&self) -> Vec<Vec<u8>> {
         self.lines("environ")
     }
 
     fn lines(self, name: &str) -> Vec<Vec<u8>> {
-        let text = self.read(name).unwrap_or_default();
-        let text = text.strip_suffix(b"\0").unwrap_or(&text);
-        text.split(|byte| *byte == 0).map(<[u8]>::to_vec).collect()
+        lines(&self.read(name).unwrap_or_default())
     }
 
     fn read(self, name: &str) -> Option<Vec<u8>> {
@@ -64,6 +62,13 @@ pub fn all() -> impl Iterator<Item = Ancestor> {
     std::iter::successors(Some(first), |one| one.above()).take(MAX_ANCESTORS)
 }
 
+fn lines(text: &[u8]) -> Vec<Vec<u8>> {
+    let lines = text.split_inclusive(|byte| *byte == 0);
+    lines
+        .map(|line| line.strip_suffix(b"\0").unwrap_or(line).to_vec())
+        .collect()
+}
+
 fn parent(stat: &[u8]) -> Option<u32> {
     // The second field is the program's name in parentheses. It may contain parentheses itself, so
     // the fields after it are counted from the last one.
@@ -74,7 +79,23 @@ fn parent(stat: &[u8]) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::{ARE_VISIBLE, all, parent};
+    use super::{ARE_VISIBLE, all, lines, parent};
+
+    #[test]
+    fn each_line_has_an_end_and_a_text_without_one_has_none() {
+        for (text, expected) in [
+            ("", &[][..]),
+            ("\0", &[""]),
+            ("a\0\0b\0", &["a", "", "b"]),
+            ("a\0cut", &["a", "cut"]),
+        ] {
+            let expected: Vec<_> = expected
+                .iter()
+                .map(|line| line.as_bytes().to_vec())
+                .collect();
+            assert_eq!(lines(text.as_bytes()), expected, "{text:?}");
+        }
+    }
 
     #[test]
     fn a_name_with_parentheses_does_not_shift_the_fields() {

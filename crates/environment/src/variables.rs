@@ -217,8 +217,9 @@ pub fn parse(text: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Returns the number of seconds in a variable, in which zero means no limit. If both of its names
-/// are set, the stricter limit counts. Returns `None` if it is not set, or empty.
+/// Returns the number of seconds in a variable. If both of its names are set, the stricter limit
+/// counts, for which zero is the least strict: it takes a limit back. Returns `None` if the variable
+/// is not set, or empty.
 ///
 /// # Errors
 ///
@@ -229,7 +230,6 @@ pub fn seconds_of(variable: &str) -> Result<Option<Duration>, ToolError> {
     let mut strictest = None;
     for found in values(variable) {
         let limit = found.parsed(parse, "not a number of seconds", hint)?;
-        // Zero means unlimited, so every other value is stricter.
         let length = |limit: &Duration| (limit.is_zero(), *limit);
         strictest = strictest.into_iter().chain([limit]).min_by_key(length);
     }

@@ -58,7 +58,11 @@ impl Mcp {
         };
         for at in 0..self.servers.len() {
             let failure = failures.iter().find(|(failed, _)| *failed == at);
-            self.lint_server(at, failure.map(|(_, reason)| reason.as_str()), &mut found);
+            self.lint_server(
+                at,
+                failure.map(|(_, failure)| failure.message.as_str()),
+                &mut found,
+            );
         }
         // Now there are only notes about changed declarations of the servers that were asked here.
         let change = |note: String| Diagnostic::warning("changed", "", "", note);

@@ -87,10 +87,17 @@ pub(super) fn servers(
 ) -> (Vec<Server>, Vec<String>) {
     let (mut servers, mut notes) = (Vec::new(), Vec::new());
     let mut all = settings.servers.clone();
+    let mut has_command = false;
     if let Some(line) = &settings.server_command {
         match command_server(line) {
             Some(server) => {
-                all.insert(COMMAND_SERVER.to_owned(), server);
+                has_command = true;
+                if all.insert(COMMAND_SERVER.to_owned(), server).is_some() {
+                    notes.push(format!(
+                        "mcp.serverCommand takes the place of mcpServers.{COMMAND_SERVER}; give \
+                         that entry another name."
+                    ));
+                }
             }
             None => notes.push(format!(
                 "mcp.serverCommand is {line:?}, which can't be read as words."
@@ -102,7 +109,7 @@ pub(super) fn servers(
             continue;
         }
         let connect = connect(&server, root, roots);
-        let is_command = settings.server_command.is_some() && name == COMMAND_SERVER;
+        let is_command = has_command && name == COMMAND_SERVER;
         let file = (!is_command).then(|| server.source.file(home, root).unwrap_or_default());
         servers.push(Server {
             cache: cache::path(home, &name, &connect),
@@ -139,5 +146,42 @@ fn connect(server: &McpServer, root: &Path, roots: &[PathBuf]) -> Connect {
         http_url: server.http_url.clone(),
         headers: server.headers.clone(),
         roots: roots.to_vec(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::servers;
+    use gemini_tools_settings::settings::{McpServer, McpSettings};
+    use std::path::Path;
+
+    #[test]
+    fn a_fault_is_that_of_the_setting_which_the_server_comes_from() {
+        let entry = || McpServer {
+            command: Some("own".to_owned()),
+            ..McpServer::default()
+        };
+        for (line, command, in_command, noted) in [
+            (None, "own", false, ""),
+            (
+                Some("given x"),
+                "given",
+                true,
+                "takes the place of mcpServers.mcp",
+            ),
+            (Some("given 'x"), "own", false, "can't be read as words"),
+        ] {
+            let settings = McpSettings {
+                servers: [("mcp".to_owned(), entry())].into(),
+                server_command: line.map(str::to_owned),
+                ..McpSettings::default()
+            };
+            let (servers, notes) = servers(&settings, None, Path::new("/p"), &[]);
+            assert_eq!(servers[0].connect.command.as_deref(), Some(command));
+            let is_in_command = servers[0].entry().starts_with("mcp.serverCommand");
+            assert_eq!(is_in_command, in_command, "{line:?}");
+            assert!(notes.concat().contains(noted), "{notes:?}");
+            assert_eq!(notes.is_empty(), noted.is_empty(), "{notes:?}");
+        }
     }
 }

@@ -45,10 +45,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How much longer than its limit a request is waited for. The process that holds the connection
-/// enforces the limit itself, and its error says more.
-const SPARE: Duration = Duration::from_secs(1);
-
 /// The MCP servers that the settings name.
 #[derive(Debug)]
 pub struct Mcp {
@@ -68,6 +64,8 @@ struct State {
     asked: BTreeSet<usize>,
     /// Servers that have announced a change of their tools since they were asked.
     changed: BTreeSet<usize>,
+    /// Servers that could not be asked after they had announced a change; the next list asks them.
+    missed: BTreeSet<usize>,
     notes: Vec<String>,
 }
 
@@ -175,8 +173,12 @@ impl Mcp {
     /// asked, all at once. With `refresh`, all servers are asked, and changed declarations are
     /// accepted.
     pub fn list(&self, refresh: bool, cancel: &Cancellation) -> Vec<McpDeclaration> {
-        for (at, reason) in self.ask_all(refresh, cancel) {
-            self.note(at, &format!("it has no tools: {reason}."));
+        for (at, failure) in self.ask_all(refresh, cancel) {
+            let what = match self.cached(at) {
+                Some(_) => "whether its tools have changed is not known",
+                None => "it has no tools",
+            };
+            self.note(at, &format!("{what}: {}.", failure.message));
         }
         self.known()
     }
@@ -223,10 +225,14 @@ impl Mcp {
     }
 
     /// Asks several servers at once: all of them with `refresh`, otherwise those whose declarations
-    /// are not known. Returns the servers that failed to answer, with the reason.
-    pub(super) fn ask_all(&self, refresh: bool, cancel: &Cancellation) -> Vec<(usize, String)> {
+    /// are not known, or no longer. Returns the servers that failed to answer, with the reason.
+    pub(super) fn ask_all(&self, refresh: bool, cancel: &Cancellation) -> Vec<(usize, Failure)> {
         self.poll_list_changed();
-        let is_old = |at: usize| self.state().changed.contains(&at) || self.cached(at).is_none();
+        let has_changed = |at: usize| {
+            let state = self.state();
+            state.changed.contains(&at) || state.missed.contains(&at)
+        };
+        let is_old = |at: usize| has_changed(at) || self.cached(at).is_none();
         let unknown = (0..self.servers.len()).filter(|&at| refresh || is_old(at));
         let unknown: Vec<usize> = unknown.collect();
         std::thread::scope(|scope| {
@@ -236,10 +242,13 @@ impl Mcp {
             });
             let asked: Vec<_> = asked.collect();
             let failed = asked.into_iter().filter_map(|(at, answer)| {
-                let failure = match answer.join() {
-                    Ok(answer) => answer.err()?.message,
-                    Err(_) => "asking it has crashed (internal error)".to_owned(),
+                let crashed = || Failure {
+                    why: FailureKind::Connection,
+                    message: "asking it has crashed (internal error)".to_owned(),
                 };
+                let failure = answer
+                    .join()
+                    .map_or_else(|_| Some(crashed()), Result::err)?;
                 Some((at, failure))
             });
             failed.collect()
@@ -280,14 +289,19 @@ impl Mcp {
     ) -> Result<Arc<Declarations>, Failure> {
         let server = &self.servers[at];
         // Removed before the request, so that a change during the request is not missed.
-        self.state().changed.remove(&at);
+        let has_changed = self.state().changed.remove(&at);
         let question = Question {
             server: &server.name,
             connect: &server.connect,
             what: ServerRequest::Tools,
             limit: server.discovery_limit(),
         };
-        let answer = self.link.ask(&question, cancel, &|_| {})?;
+        let answer = self.link.ask(&question, cancel, &|_| {});
+        let answer = answer.inspect_err(|_| {
+            if has_changed {
+                self.state().missed.insert(at);
+            }
+        })?;
         let tools = answer["tools"].as_array().map_or(&[][..], Vec::as_slice);
         let (mut tools, mut findings) = declare(&server.name, tools);
         let notes = answer["notes"].as_array().into_iter().flatten();
@@ -311,6 +325,7 @@ impl Mcp {
         let mut state = self.state();
         state.known.insert(at, Arc::clone(&known));
         state.asked.insert(at);
+        state.missed.remove(&at);
         Ok(known)
     }
 
@@ -563,7 +578,9 @@ impl Mcp {
             what,
             limit,
         };
-        let cancel = cx.cancel.restarted(limit + SPARE);
+        // The link waits a little longer than the limit, which the process that holds the
+        // connection enforces itself, because its error says more.
+        let cancel = cx.cancel.without_time_limit();
         let is_call = matches!(question.what, ServerRequest::Call { .. });
         let _waiting = cx.cancel.wait_for_others();
         self.link
@@ -641,21 +658,12 @@ impl Mcp {
     }
 
     pub(super) fn with_resources(&self, cx: &Context) -> Result<Vec<usize>, ToolError> {
-        let mut found = Vec::new();
-        let mut last = None;
-        for at in 0..self.servers.len() {
-            let known = match self.cached(at) {
-                Some(known) => Ok(known),
-                None => self.refresh(at, false, &cx.cancel),
-            };
-            match known {
-                Ok(known) if known.has_resources => found.push(at),
-                Ok(_) => {}
-                Err(failure) => last = Some(self.error(at, failure, cx)),
-            }
-        }
-        match last {
-            Some(error) if found.is_empty() => Err(error),
+        let failed = self.ask_all(false, &cx.cancel).pop();
+        let known = self.known_servers();
+        let found = known.filter_map(|(at, _, known)| known.has_resources.then_some(at));
+        let found: Vec<usize> = found.collect();
+        match failed {
+            Some((at, failure)) if found.is_empty() => Err(self.error(at, failure, cx)),
             _ => Ok(found),
         }
     }

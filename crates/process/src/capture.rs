@@ -127,9 +127,14 @@ impl<'a> Capture<'a> {
     /// Returns the operating system's error.
     pub fn write_whole(&mut self, path: &std::path::Path) -> io::Result<()> {
         let whole = &mut self.whole;
-        match whole.path.take() {
-            Some(kept) => std::fs::rename(kept, path)?,
-            None => Log::create(path)?.append(&whole.memory)?,
+        if let Some(kept) = whole.path.take() {
+            std::fs::rename(kept, path)?;
+        } else {
+            let mut log = Log::create(path)?;
+            log.append(&whole.memory)?;
+            if whole.is_lost {
+                log.append(b"\n[Output is missing here: it could not be stored.]\n")?;
+            }
         }
         whole.log = None;
         whole.path = Some(path.to_owned());
@@ -373,10 +378,11 @@ impl WholeOutput<'_> {
             Some((path, log)) => {
                 self.path = Some(path);
                 self.log = Some(log);
+                self.memory = Vec::new();
             }
+            // The beginning stays in memory, for `write_whole`.
             None => self.is_lost = true,
         }
-        self.memory = Vec::new();
     }
 
     /// Returns true if the output is in memory and so many of its stack frames are in libraries

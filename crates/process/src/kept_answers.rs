@@ -113,11 +113,11 @@ impl StoredAnswer {
     fn answer(path: &Path) -> Option<Self> {
         // `TOOL-SECONDS-NANOSECONDS-PID.txt`; files of other names belong to other programs.
         let name = path.file_name()?.to_str()?.strip_suffix(".txt")?;
-        let mut numbers = name.rsplitn(4, '-').map(str::parse::<i32>);
-        let (pid, nanos, secs) = (numbers.next()?, numbers.next()?, numbers.next()?);
-        let (Ok(pid), Ok(_), Ok(_)) = (pid, nanos, secs) else {
-            return None;
-        };
+        let mut numbers = name
+            .rsplitn(4, '-')
+            .map_while(|word| word.parse::<u64>().ok());
+        let (pid, _, _) = (numbers.next()?, numbers.next()?, numbers.next()?);
+        let pid = i32::try_from(pid).ok()?;
         Self::new(vec![path.to_owned()], Identity::find(pid).is_some())
     }
 
@@ -133,5 +133,26 @@ impl StoredAnswer {
     fn log(job: &Job) -> Option<Self> {
         let files = vec![job.log.with_extension("json"), job.log.clone()];
         Self::new(files, job.is_running())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::StoredAnswer;
+
+    #[test]
+    fn an_answer_is_known_by_its_name_at_any_time() {
+        let directory = tempfile::tempdir().expect("a directory");
+        for (name, is_ours) in [
+            ("read_file-1764396484-000000001-1.txt", true),
+            ("my-tool-4102444800-999999999-2147483647.txt", true),
+            ("read_file-4102444800-000000001.txt", false),
+            ("read_file-1764396484-000000001-x.txt", false),
+            ("notes.txt", false),
+        ] {
+            let path = directory.path().join(name);
+            std::fs::write(&path, "x").expect("written");
+            assert_eq!(StoredAnswer::answer(&path).is_some(), is_ours, "{name}");
+        }
     }
 }

@@ -2,10 +2,11 @@
 //! `run_agent`, and `serve_tools --connect` for whatever needs the network.
 //!
 //! The first request starts the program, and so does a later one if the program has ended since.
-//! Each request is written to its standard input, with an id of its own. One thread reads its
-//! standard output and hands each line to the request that it answers, until the last line for that
-//! request. When the output ends, the channels of all waiting requests are closed, so that none
-//! waits for ever. Closing the input asks the program to end.
+//! Each request has an id of its own. One thread writes requests to the program's standard input,
+//! so that a program that does not read holds nobody up. Another reads its standard output and
+//! hands each line to the request that it answers, until the last line for that request. When the
+//! output ends, the channels of all waiting requests are closed, so that none waits for ever.
+//! Closing the input asks the program to end.
 
 use crate::own::without_sigpipe;
 use crate::tree;
@@ -23,7 +24,8 @@ use std::time::Duration;
 
 const CHUNK_BYTES: usize = 64 * 1024;
 
-/// How often a caller that waits for an answer should check whether to give the request up.
+/// How often a caller that waits for an answer should check whether to give the request up. A
+/// request that is not written after this time counts as sent.
 pub const TICK: Duration = Duration::from_millis(50);
 
 /// A line that the program prints.
@@ -60,7 +62,7 @@ pub struct LineClient<R: LineReply> {
 pub struct RunningProgram<R> {
     program: String,
     identity: Option<Identity>,
-    stdin: ChildStdin,
+    input: Sender<Lines>,
     waiting: WaitingRequests<R>,
     /// Closed by the thread that reads the output, when the process has ended.
     ended: Receiver<()>,
@@ -68,6 +70,9 @@ pub struct RunningProgram<R> {
     /// server.
     told: BTreeSet<String>,
 }
+
+/// Lines for the program's standard input, with a channel for the error if they can't be written.
+type Lines = (Vec<u8>, Sender<io::Error>);
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -114,22 +119,21 @@ impl<R: LineReply> LineClient<R> {
                 waiting.insert(id, sender);
             }
             let lines = lines(id, &mut running.told);
-            let sent = without_sigpipe(|| running.stdin.write_all(&lines));
-            match sent {
+            match running.write(lines).recv_timeout(TICK) {
                 // The process has ended before it read the whole request, so a new process gets it.
                 // If that one ends at once too, the request has no answer.
-                Err(e) if e.kind() == io::ErrorKind::BrokenPipe => {
+                Ok(e) if e.kind() == io::ErrorKind::BrokenPipe => {
                     running.forget(id);
                     if !is_new {
                         continue;
                     }
                 }
-                Err(e) => {
+                Ok(e) => {
                     let program = &running.program;
                     let what = format!("{program} can't be written to: {e}");
                     return Err(io::Error::new(e.kind(), what));
                 }
-                Ok(()) => *slot = Some(running),
+                Err(_) => *slot = Some(running),
             }
             return Ok((id, receiver));
         }
@@ -137,10 +141,10 @@ impl<R: LineReply> LineClient<R> {
 
     /// Gives up on a request. `lines` tell the program so.
     pub fn cancel(&self, id: u64, lines: &[u8]) {
-        if let Some(running) = lock(&self.running).as_mut() {
+        if let Some(running) = lock(&self.running).as_ref() {
             running.forget(id);
             // A process that has ended has given up the request already.
-            let _ = without_sigpipe(|| running.stdin.write_all(lines));
+            drop(running.write(lines.to_owned()));
         }
     }
 
@@ -183,7 +187,7 @@ impl<R: LineReply> LineClient<R> {
         Ok(RunningProgram {
             program,
             identity,
-            stdin,
+            input: writer(stdin),
             waiting,
             ended,
             told: BTreeSet::new(),
@@ -192,6 +196,14 @@ impl<R: LineReply> LineClient<R> {
 }
 
 impl<R> RunningProgram<R> {
+    /// Has lines written. The receiver gets the error if that fails, and is closed in any case.
+    fn write(&self, lines: Vec<u8>) -> Receiver<io::Error> {
+        let (failed, failure) = channel();
+        // The thread that writes ends only after this sender is dropped.
+        let _ = self.input.send((lines, failed));
+        failure
+    }
+
     fn forget(&self, id: u64) {
         if let Some(waiting) = lock(&self.waiting).as_mut() {
             waiting.remove(&id);
@@ -201,7 +213,7 @@ impl<R> RunningProgram<R> {
     /// Closes the program's input and waits at most `limit` for its end. Returns the process if it
     /// still runs then.
     pub fn close(self, limit: Duration) -> Option<Identity> {
-        drop(self.stdin);
+        drop(self.input);
         self.identity.filter(|_| goes_on(&self.ended, limit))
     }
 
@@ -218,6 +230,19 @@ impl<R> RunningProgram<R> {
             tree::end(&all, Duration::ZERO);
         }
     }
+}
+
+fn writer(mut stdin: ChildStdin) -> Sender<Lines> {
+    let (sender, queue) = channel::<Lines>();
+    std::thread::spawn(move || {
+        for (lines, failed) in queue {
+            if let Err(e) = without_sigpipe(|| stdin.write_all(&lines)) {
+                // Whoever sent the lines may not wait for this any more.
+                let _ = failed.send(e);
+            }
+        }
+    });
+    sender
 }
 
 fn goes_on(ended: &Receiver<()>, limit: Duration) -> bool {
@@ -278,6 +303,25 @@ mod tests {
         }
 
         fn note(self, (): &mut ()) {}
+    }
+
+    #[test]
+    fn a_program_that_does_not_read_holds_up_neither_requests_nor_their_end() {
+        let client = LineClient::<Answer>::default();
+        let program = || {
+            let mut sleeper = Command::new("sleep");
+            sleeper.arg("600");
+            Ok(sleeper)
+        };
+        let more_than_a_pipe_holds = vec![b'x'; 4 * 1024 * 1024];
+        for _ in 0..2 {
+            let sent = client.send(program, |_, _| more_than_a_pipe_holds.clone());
+            let (id, answer) = sent.expect("sent");
+            client.cancel(id, &more_than_a_pipe_holds);
+            assert!(answer.recv().is_err(), "given up");
+        }
+        let running = client.take().expect("still the same");
+        running.terminate(std::time::Duration::ZERO);
     }
 
     #[test]

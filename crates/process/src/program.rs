@@ -121,7 +121,7 @@ pub fn editor(editor: &OsStr, file: &Path) -> Command {
     let mut line = OsString::from("trap : INT; ");
     line.push(editor);
     line.push(" \"$1\"");
-    let mut command = Command::new("sh");
+    let mut command = Command::new("/bin/sh");
     command.arg("-c").arg(line).arg("sh").arg(file);
     command
 }

@@ -266,16 +266,7 @@ impl Session {
     }
 
     fn visible_among(&self, mut tools: Vec<McpDeclaration>, can_ask: bool) -> Vec<McpDeclaration> {
-        let args = Map::new();
-        tools.retain(|tool| {
-            let aliases = [&*tool.alias];
-            let call = PolicyCall {
-                server: tool.server(),
-                annotations: tool.annotations.as_ref(),
-                ..PolicyCall::of_tool(&tool.name, &aliases, &args)
-            };
-            self.gate.shows(&call, can_ask)
-        });
+        tools.retain(|tool| as_call(tool, |call| self.gate.shows(call, can_ask)));
         tools
     }
 
@@ -365,6 +356,7 @@ impl Session {
         mut args: Value,
         options: CallOptions<'_>,
         cx: &Context,
+        notes: &mut Vec<String>,
     ) -> Result<ToolResult, ToolError> {
         // If the call names a server's tool, all that follows applies to that tool.
         let tool = if self.means(name, many::CALL) {
@@ -391,7 +383,7 @@ impl Session {
             return self.explain(&*tool, args, options, cx);
         }
         // Finishing interrupted changes writes files, which explaining a call must not do.
-        let notes = self.tool_env.workspace.finish_interrupted();
+        *notes = self.tool_env.workspace.finish_interrupted();
         let only_reads = tool.info().is_read_only && is_built_in(&*tool);
         let trust = &self.tool_env.settings.trust;
         let watch = (!only_reads).then(|| TrustWatch::begin(trust)).flatten();
@@ -418,7 +410,7 @@ impl Session {
         if let Some(unchanged) = unchanged {
             self.tool_env.workspace.saw_changes_of(&unchanged);
         }
-        with_notes(outcome, &notes)
+        outcome
     }
 
     fn has_background_commands(&self) -> bool {
@@ -522,29 +514,6 @@ impl Session {
             kind: Some(ErrorKind::PolicyViolation),
         });
         Ok(result)
-    }
-}
-
-fn with_notes(
-    outcome: Result<ToolResult, ToolError>,
-    notes: &[String],
-) -> Result<ToolResult, ToolError> {
-    match outcome {
-        Ok(mut result) => {
-            for note in notes {
-                result.push_note(note);
-                if let Some(error) = &mut result.error {
-                    error.message = format!("{}\n{note}", error.message);
-                }
-            }
-            Ok(result)
-        }
-        Err(mut error) => {
-            for note in notes {
-                error.message = format!("{}\n{note}", error.message);
-            }
-            Err(error)
-        }
     }
 }
 
@@ -681,6 +650,15 @@ impl GatedCall for SessionCall<'_> {
         tool::convert(self.tool, self.args);
         Ok(())
     }
+}
+
+/// Judges a server's tool as a call without arguments, for the question whether to tell of it.
+pub fn as_call<T>(tool: &McpDeclaration, judge: impl FnOnce(&PolicyCall<'_>) -> T) -> T {
+    judge(&PolicyCall {
+        server: tool.server(),
+        annotations: tool.annotations.as_ref(),
+        ..PolicyCall::of_tool(&tool.name, &[&tool.alias], &Map::new())
+    })
 }
 
 fn call_of<'a>(tool: &'a dyn Tool, args: &'a Map<String, Value>) -> PolicyCall<'a> {

@@ -3,7 +3,7 @@
 
 use crate::{CallOptions, Session};
 use gemini_tools_core::answer::Answer;
-use gemini_tools_core::tool::{Context, ToolError};
+use gemini_tools_core::tool::{Context, ToolError, ToolResult};
 use gemini_tools_environment::variables::switch_of;
 use gemini_tools_workspace::seen::UnseenChanges;
 use serde_json::Value;
@@ -37,7 +37,8 @@ impl Session {
         // Files count as seen only if a model reads the answer and the call is really made.
         let remembers = !options.is_explained && !matches!(options.reader, Reader::Person);
         cx.view.remembers = remembers && seen.reaction() != UnseenChanges::Off;
-        let outcome = prepared.and_then(|()| self.call(name, args, options, cx));
+        let mut notes = Vec::new();
+        let outcome = prepared.and_then(|()| self.call(name, args, options, cx, &mut notes));
         if let Some(tell) = options.tell {
             self.tell_notes(tell);
         }
@@ -46,6 +47,8 @@ impl Session {
         if let Reader::Model = options.reader {
             answer.limit(cx.view.limit_chars, &|text| self.tool_env.keep(name, text));
         }
+        // The notes are added last, because the limit cuts the end of a text.
+        push_notes(&mut answer.outcome, &notes);
         answer
     }
 
@@ -57,5 +60,21 @@ impl Session {
         };
         cx.view.condenses = switch_of("GEMINI_TOOLS_CONDENSE")?.unwrap_or(true);
         Ok(())
+    }
+}
+
+fn push_notes(outcome: &mut Result<ToolResult, ToolError>, notes: &[String]) {
+    for note in notes {
+        let message = match outcome {
+            Ok(result) => {
+                result.push_note(note);
+                result.error.as_mut().map(|error| &mut error.message)
+            }
+            Err(error) => Some(&mut error.message),
+        };
+        if let Some(message) = message {
+            message.push('\n');
+            message.push_str(note);
+        }
     }
 }

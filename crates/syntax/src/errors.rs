@@ -157,7 +157,7 @@ fn excerpt(line: &str) -> String {
 
 /// Returns true if brackets and quotes are in pairs.
 fn is_balanced(tree: &Tree) -> bool {
-    let mut open = [0_i64; 4];
+    let mut open = [0_i64; 5];
     let mut cursor = tree.walk();
     loop {
         let node = cursor.node();
@@ -169,8 +169,11 @@ fn is_balanced(tree: &Tree) -> bool {
                 "]" | "]]" => open[1] -= node.kind().len() as i64,
                 "{" => open[2] += 1,
                 "}" => open[2] -= 1,
-                "\"" | "'" => open[3] ^= 1,
-                _ => {}
+                // The first quote may have a prefix, as in `L"x"`.
+                kind => {
+                    open[3] ^= i64::from(kind.ends_with('"'));
+                    open[4] ^= i64::from(kind.ends_with('\''));
+                }
             }
         }
         if cursor.goto_first_child() {
@@ -178,7 +181,7 @@ fn is_balanced(tree: &Tree) -> bool {
         }
         while !cursor.goto_next_sibling() {
             if !cursor.goto_parent() {
-                return open == [0; 4];
+                return open == [0; 5];
             }
         }
     }

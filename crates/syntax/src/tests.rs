@@ -147,6 +147,18 @@ fn python_is_broken_by_indentation_that_the_grammar_takes() {
 }
 
 #[test]
+fn both_kinds_of_quotes_of_c_are_in_pairs() {
+    let text = "void f(void) {\n    a = L\"x\";\n    b = 'y';\n    c = L'z';\n}\n";
+    let breaks = |old: &str, new: &str| {
+        !new_errors(text, &text.replacen(old, new, 1), Language::C).is_empty()
+    };
+    assert!(breaks("x\"", "x"));
+    assert!(breaks("y'", "y"));
+    assert!(breaks("x\";\n    b = 'y'", "x;\n    b = 'y"), "one of each");
+    assert!(!breaks("'y'", "\"y\""));
+}
+
+#[test]
 fn what_can_t_be_judged_has_no_errors() {
     let text = "fn f() {}\n".repeat(200);
     let judged = |old: &str| new_errors(old, &format!("{old}fn (\n"), Language::Rust).len();

@@ -9,7 +9,7 @@ use gemini_tools::diagnostic::Diagnostic;
 use gemini_tools::mcp::{Mcp, McpDeclaration, many};
 use gemini_tools::policy::{Mode, Policy, PolicyCall, mode_from_env};
 use gemini_tools::registry::nearest;
-use gemini_tools::session::{PolicyOptions, Project};
+use gemini_tools::session::{PolicyOptions, Project, as_call};
 use gemini_tools::settings::UNTRUSTED;
 use gemini_tools::text::{harmless_lines, visible};
 use gemini_tools::tool::{Cancellation, Kind};
@@ -216,14 +216,7 @@ fn mcp_tools(shown: &Selection<'_>, mcp: &Mcp, custom: &[String]) -> Vec<McpDecl
             )]);
             return false;
         }
-        let no_args = serde_json::Map::new();
-        let aliases = [&*tool.alias];
-        let call = PolicyCall {
-            server: tool.server(),
-            annotations: tool.annotations.as_ref(),
-            ..PolicyCall::of_tool(&tool.name, &aliases, &no_args)
-        };
-        shown.keeps(&call)
+        as_call(tool, |call| shown.keeps(call))
     });
     tools
 }

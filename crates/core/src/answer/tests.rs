@@ -1,6 +1,6 @@
 use super::{Answer, Form};
 use crate::message::Part;
-use crate::tool::{ErrorKind, LlmContent, PartOrText, ToolError, ToolResult};
+use crate::tool::{ErrorKind, FoundPlace, LlmContent, PartOrText, ToolError, ToolResult};
 use serde_json::{Value, json};
 
 fn print(content: LlmContent, form: Form) -> Value {
@@ -98,4 +98,47 @@ fn a_text_over_the_limit_says_how_much_is_missing() {
     let text = answer.to_text();
     assert!(text.starts_with(&"line é\n".repeat(10)), "{text}");
     assert!(text.contains("630 more characters in 90 lines"), "{text}");
+}
+
+#[test]
+fn places_are_in_the_data_of_a_result_once_and_together() {
+    let print = |told: Option<Value>| -> Vec<u8> {
+        let mut result = ToolResult::text("x");
+        result.locations = Some(vec![FoundPlace::file(*b"a")]);
+        if let Some(told) = told {
+            result = result.with_data("locations", told).with_data("n", 1);
+        }
+        let (name, id, outcome) = ("t", None, Ok(result));
+        Answer { name, id, outcome }.to_json(Form::Result)
+    };
+    for (told, data) in [
+        (None, r#"{"locations":[{"file":"a"}]}"#),
+        (
+            Some(json!([{ "file": "b", "line": 2 }])),
+            r#"{"n":1,"locations":[{"file":"a"},{"file":"b","line":2}]}"#,
+        ),
+    ] {
+        let printed = String::from_utf8(print(told)).expect("text");
+        assert!(printed.contains(&format!(r#""data":{data}"#)), "{printed}");
+    }
+}
+
+#[test]
+fn a_note_is_in_every_text_of_a_result() {
+    let mut result = ToolResult::text("whole\n".repeat(50));
+    result.view.outline = Some("outline".into());
+    result.view.short_text = Some("short".into());
+    result.push_note("Note.");
+    let mut answer = Answer {
+        name: "t",
+        id: None,
+        outcome: Ok(result),
+    };
+    assert!(answer.to_host(None, &|_| None).ends_with("Note."));
+    answer.limit(Some(200), &|_| None);
+    assert!(
+        answer.text().starts_with("outline\nNote.\n[Truncated"),
+        "{}",
+        answer.text()
+    );
 }

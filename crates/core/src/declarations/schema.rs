@@ -6,7 +6,7 @@
 
 use super::empty_object;
 use crate::diagnostic::Diagnostic;
-use crate::tool::reference::{find, is_data};
+use crate::tool::reference::{NAMED_SCHEMAS, find, is_data};
 use serde_json::{Map, Value, json};
 
 const MAX_SCHEMAS: usize = 20_000;
@@ -18,14 +18,6 @@ const TYPES: [&str; 7] = [
 ];
 
 const COMBINERS: [&str; 3] = ["anyOf", "oneOf", "allOf"];
-
-const NAMED_SCHEMAS: [&str; 5] = [
-    "properties",
-    "patternProperties",
-    "dependentSchemas",
-    "$defs",
-    "definitions",
-];
 
 /// Keywords that don't restrict arguments. They are dropped without a finding.
 const NOTES: [&str; 13] = [
@@ -80,6 +72,7 @@ pub fn repair_schema(
         repairs,
         root: Value::Null,
         schemas: 0,
+        depth: 0,
         open: Vec::new(),
     };
     repair.normalize(schema, "");
@@ -113,6 +106,8 @@ struct SchemaRepair<'a> {
     repairs: &'a mut Vec<Diagnostic>,
     root: Value,
     schemas: usize,
+    /// How many schemas the current one lies within.
+    depth: usize,
     open: Vec<String>,
 }
 
@@ -207,7 +202,7 @@ impl SchemaRepair<'_> {
     /// and adds each type that can be inferred for certain.
     fn reduce(&mut self, schema: &mut Value, place: &str) -> Result<(), Diagnostic> {
         self.schemas += 1;
-        if self.schemas > MAX_SCHEMAS || place.matches('.').count() > MAX_DEPTH {
+        if self.schemas > MAX_SCHEMAS || self.depth > MAX_DEPTH {
             let message = "With its references resolved the schema is too large for any model; the \
                            tool is left out.";
             return Err(self.refusal("large-schema", place, message));
@@ -228,7 +223,9 @@ impl SchemaRepair<'_> {
         }
         self.strip(map, place);
         self.add_type(map, place);
+        self.depth += 1;
         for_each_inner(map, place, &mut |inner, place| self.reduce(inner, place))?;
+        self.depth -= 1;
         self.type_branches(map, place);
         Ok(())
     }

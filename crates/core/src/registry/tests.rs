@@ -1,9 +1,10 @@
-use super::{ToolRegistry, is_valid_name};
+use super::{Source, ToolRegistry, is_valid_name};
 use crate::tool::{
     Args, Confirmation, Context, ErrorKind, FunctionTool, Kind, LlmContent, Location, Schema,
     TailToolCallRequest, Tool, ToolError, ToolInfo, ToolInvocation, ToolResult,
 };
 use serde_json::{Map, json};
+use std::sync::Arc;
 
 struct Chain {
     name: &'static str,
@@ -32,7 +33,14 @@ impl Tool for Chain {
         &self.schema
     }
     fn info(&self) -> ToolInfo<'_> {
-        ToolInfo::new(self.name, Kind::Other)
+        ToolInfo {
+            aliases: if self.name == "called" {
+                &["alias"]
+            } else {
+                &[]
+            },
+            ..ToolInfo::new(self.name, Kind::Other)
+        }
     }
     fn build(&self, _: Args, _: &Context) -> Result<Box<dyn ToolInvocation>, ToolError> {
         Ok(Box::new(Call(self.name, self.next)))
@@ -183,6 +191,17 @@ fn the_hosts_prefix_is_accepted_and_misses_name_the_nearest() {
         error.to_string().contains("first, last, loops, panics"),
         "{error}"
     );
+}
+
+#[test]
+fn a_tool_of_a_source_is_found_by_its_alias_too() {
+    let mut registry = registry();
+    registry.add_source(Source::new(|| vec![Arc::new(chain("called", None))]));
+    for name in ["called", "alias", "discovered_tool_alias"] {
+        assert_eq!(registry.get(name).map(Tool::name), Some("called"), "{name}");
+    }
+    registry.register(chain("alias", None)).expect("new");
+    assert_eq!(registry.get("alias").map(Tool::name), Some("alias"));
 }
 
 #[test]

@@ -23,13 +23,10 @@ pub(super) fn same(a: &Value, b: &Value) -> bool {
 pub(super) fn canonical(value: &Value) -> String {
     fn plain(value: &Value) -> Value {
         match value {
-            // Whole doubles below 2^53 are exact.
-            Value::Number(number) => match number.as_f64() {
-                Some(double) if double.fract() == 0.0 && double.abs() < 9e15 => {
-                    Value::from(double as i64)
-                }
-                _ => value.clone(),
-            },
+            Value::Number(number) => {
+                let whole = whole(number).and_then(Number::from_i128);
+                whole.map_or_else(|| value.clone(), Value::Number)
+            }
             Value::Array(items) => items.iter().map(plain).collect(),
             Value::Object(members) => {
                 let sorted: BTreeMap<_, _> =
@@ -66,9 +63,16 @@ pub(super) fn is_multiple(number: &Value, step: &Value) -> bool {
     b <= 0.0 || (quotient - quotient.round()).abs() <= 1e-9
 }
 
+/// Returns the integer that a number is, also if it is written as a double; `None` for a fraction,
+/// and for a double beyond all integers here.
 fn whole(number: &Number) -> Option<i128> {
-    let signed = number.as_i64().map(i128::from);
-    signed.or_else(|| number.as_u64().map(i128::from))
+    let double = || {
+        number
+            .as_f64()
+            .filter(|d| d.fract() == 0.0 && d.abs() < 1e38)
+    };
+    let whole = || double().map(|double| double as i128);
+    number.as_i128().or_else(whole)
 }
 
 #[cfg(test)]
@@ -91,6 +95,29 @@ mod tests {
         assert_eq!(order(&a, &b), Some(Ordering::Greater));
         assert_eq!(order(&json!(-1), &json!(u64::MAX)), Some(Ordering::Less));
         assert_eq!(order(&json!("1"), &json!(1)), None);
+    }
+
+    #[test]
+    fn values_are_the_same_if_and_only_if_their_texts_are() {
+        let mut numbers = vec![
+            json!(0),
+            json!(-0.0),
+            json!(0.5),
+            json!(1e300),
+            json!(-1e300),
+        ];
+        for bit in [0, 1, 52, 53, 54, 62, 63, 64, 65, 126, 127] {
+            let double = 2_f64.powi(bit);
+            for double in [double, double - 1.0, double + 1.0, -double, 10.0 * double] {
+                numbers.extend([json!(double), json!(double as i64), json!(double as u64)]);
+            }
+        }
+        for (a, b) in numbers
+            .iter()
+            .flat_map(|a| numbers.iter().map(move |b| (a, b)))
+        {
+            assert_eq!(same(a, b), canonical(a) == canonical(b), "{a} {b}");
+        }
     }
 
     #[test]

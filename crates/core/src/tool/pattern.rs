@@ -2,18 +2,34 @@
 
 use fancy_regex::Regex;
 
+/// The letters of the escapes that stand for a set of characters.
+const SETS: [char; 6] = ['d', 'D', 's', 'S', 'w', 'W'];
+
+/// The content of a class that matches no character.
+const EMPTY: &str = r"&&\D\d";
+
 pub(super) fn regex(pattern: &str) -> Option<Regex> {
     Regex::new(&translated(pattern)).ok()
 }
 
 /// Translates a pattern for the crate `fancy_regex`. In ECMA-262 `\d` and `\w` are ASCII only, `\s`
-/// matches a byte order mark, a class can't hold another class, four characters end a line, and a
-/// repetition always has a minimum.
+/// matches a byte order mark, a class may be empty, and holds no other class and no operator but
+/// that of a range, four characters end a line, and a repetition always has a minimum.
 fn translated(pattern: &str) -> String {
     let mut out = String::with_capacity(pattern.len() + 16);
     let mut is_in_class = false;
-    let mut chars = pattern.chars().peekable();
+    // Whether the character before can begin a range, and whether the next one ends it.
+    let (mut may_begin, mut ends) = (false, false);
+    let mut chars = pattern.chars();
     while let Some(c) = chars.next() {
+        let rest = chars.as_str();
+        let is_set = c == '\\' && rest.starts_with(SETS);
+        let is_range = c == '-'
+            && may_begin
+            && !rest.starts_with(']')
+            && !rest
+                .strip_prefix('\\')
+                .is_some_and(|rest| rest.starts_with(SETS));
         let set = |inner: &str| {
             if is_in_class {
                 inner.to_owned()
@@ -33,15 +49,27 @@ fn translated(pattern: &str) -> String {
                 None => out.push('\\'),
             },
             '[' if is_in_class => out.push_str(r"\["),
+            '-' if is_in_class && !is_range => out.push_str(r"\-"),
             '&' | '~' if is_in_class => out.extend(['\\', c]),
             '.' if !is_in_class => out.push_str(r"[^\n\r\x{2028}\x{2029}]"),
-            '{' if !is_in_class && chars.peek() == Some(&',') => out.push_str(r"\{"),
-            '[' | ']' => {
-                is_in_class = c == '[';
+            '{' if !is_in_class && rest.starts_with(',') => out.push_str(r"\{"),
+            '[' => {
+                let not = if rest.starts_with('^') { "^" } else { "" };
+                chars = rest[not.len()..].chars();
+                // Without this, a `]` that follows at once would be a character of the class.
+                let is_empty = chars.as_str().starts_with(']');
+                out.extend(["[", not, if is_empty { EMPTY } else { "" }]);
+                (is_in_class, may_begin, ends) = (true, false, false);
+                continue;
+            }
+            ']' => {
+                is_in_class = false;
                 out.push(c);
             }
             c => out.push(c),
         }
+        may_begin = is_in_class && !(is_set || is_range || ends);
+        ends = is_range;
     }
     out
 }
@@ -71,6 +99,15 @@ mod tests {
             ("^.$", "\u{85}", "\r"),
             ("^.$", "é", "\u{2028}"),
             (r"^[.{,]\.$", "{.", "a."),
+            ("^[^]$", "\n", ""),
+            ("^[]?a$", "a", "]a"),
+            ("^[+--]$", ",", "."),
+            ("^[--/]$", ".", ","),
+            ("^[a-z--9]$", "/", "+"),
+            ("^[^--/]$", ",", "."),
+            (r"^[\w-.]$", "-", "/"),
+            (r"^[.-\d]$", "-", "/"),
+            ("^[a~~b&&c]$", "~", "d"),
         ] {
             let regex = regex(pattern).expect(pattern);
             assert_eq!(regex.is_match(good).ok(), Some(true), "{pattern}");

@@ -3,6 +3,15 @@
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
+/// The keywords whose values are objects of schemas, each by a name that is no keyword.
+pub const NAMED_SCHEMAS: [&str; 5] = [
+    "properties",
+    "patternProperties",
+    "dependentSchemas",
+    "$defs",
+    "definitions",
+];
+
 /// Returns the schema within `root` that a reference leads to, by a JSON pointer, an anchor or the
 /// `$id` of a schema. Returns `None` if there is no such schema, or more than one.
 pub fn find<'a>(root: &'a Value, target: &str) -> Option<&'a Value> {
@@ -31,8 +40,15 @@ fn only<'a>(value: &'a Value, holds: &dyn Fn(&Value) -> bool) -> Option<&'a Valu
                 if holds(value) {
                     all.push(value);
                 }
-                let schemas = map.iter().filter(|(key, _)| !is_data(key));
-                schemas.for_each(|(_, inner)| gather(inner, holds, all));
+                for (key, inner) in map.iter().filter(|(key, _)| !is_data(key)) {
+                    match inner {
+                        // The keys are names here, also one such as `default`.
+                        Value::Object(named) if NAMED_SCHEMAS.contains(&key.as_str()) => {
+                            named.values().for_each(|inner| gather(inner, holds, all));
+                        }
+                        inner => gather(inner, holds, all),
+                    }
+                }
             }
             Value::Array(items) => items.iter().for_each(|inner| gather(inner, holds, all)),
             _ => {}
@@ -49,4 +65,21 @@ fn only<'a>(value: &'a Value, holds: &dyn Fn(&Value) -> bool) -> Option<&'a Valu
 /// Returns true if the value of this keyword of a schema is data, and not a schema.
 pub fn is_data(key: &str) -> bool {
     matches!(key, "default" | "enum" | "const" | "examples" | "example")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{NAMED_SCHEMAS, find};
+    use serde_json::json;
+
+    #[test]
+    fn an_anchor_is_found_below_any_name_and_not_in_data() {
+        for key in NAMED_SCHEMAS {
+            for name in ["a", "default", "enum", "const", "example", "properties"] {
+                let root = json!({ key: { name: { "$anchor": "x" } } });
+                assert_eq!(find(&root, "#x"), Some(&root[key][name]), "{key} {name}");
+            }
+        }
+        assert_eq!(find(&json!({ "default": { "$anchor": "x" } }), "#x"), None);
+    }
 }

@@ -90,11 +90,12 @@ impl ToolResult {
         result
     }
 
-    /// Adds a line to the text and to its variants in the view, except the outline.
+    /// Adds a line to the text and to its variants in the view.
     pub fn push_note(&mut self, note: &str) {
         self.llm_content.push_line(note);
         let others = [
             &mut self.view.short_text,
+            &mut self.view.outline,
             &mut self.view.text_for_people,
             &mut self.view.terminal_text,
         ];

@@ -113,12 +113,12 @@ pub(super) struct Names<'a> {
 
 impl<'a> Names<'a> {
     pub(super) fn new(tool: &'a dyn Tool) -> Self {
-        let mut declared = Vec::new();
-        let is_closed = collect(tool.parameters().whole(), &mut declared);
+        let (mut declared, schema) = (Vec::new(), tool.parameters().whole());
+        let is_closed = collect(schema, &mut declared);
+        let takes_none = schema["properties"].as_object().is_some_and(Map::is_empty);
         Self {
             tool,
-            declared: (is_closed && !declared.is_empty() || takes_none(tool.parameters()))
-                .then_some(declared),
+            declared: (is_closed && (takes_none || !declared.is_empty())).then_some(declared),
         }
     }
 
@@ -236,12 +236,6 @@ fn collect<'s>(schema: &'s Value, names: &mut Vec<&'s str>) -> bool {
         }
     }
     is_closed
-}
-
-fn takes_none(schema: &Schema) -> bool {
-    let schema = schema.whole();
-    let has_none = |map: &Map<String, Value>| map.is_empty();
-    schema["properties"].as_object().is_some_and(has_none) && collect(schema, &mut Vec::new())
 }
 
 fn required(schema: &Schema) -> Vec<&str> {

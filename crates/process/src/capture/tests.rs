@@ -173,3 +173,18 @@ fn colours_are_kept_for_a_terminal_only() {
     assert_eq!(both.text, "red");
     assert_eq!(both.coloured.as_deref(), Some("\x1b[31mred\x1b[0m\n"));
 }
+
+#[test]
+fn output_that_could_not_be_stored_leaves_its_beginning_and_a_gap_that_is_named() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("log");
+    let mut capture = Capture::new(100, false, false, || None);
+    capture.push(b"first\n");
+    capture.push(&vec![b'x'; 512 * 1024]);
+    capture.write_whole(&path).expect("written");
+    let log = std::fs::read_to_string(&path).expect("read");
+    assert!(
+        log.starts_with("first\n") && log.contains("missing here"),
+        "{log}"
+    );
+}

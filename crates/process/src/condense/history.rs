@@ -13,7 +13,8 @@ pub(super) struct History {
     lines: VecDeque<(u64, u64)>,
     first: u64,
     /// A hash table without chains: at each place, the index of the last line whose hash belongs
-    /// there. If two hashes belong to one place, a repetition may be missed.
+    /// there, plus one, since the system gives out memory full of zeros for nothing. If two hashes
+    /// belong to one place, a repetition may be missed.
     positions: Vec<u64>,
 }
 
@@ -29,8 +30,10 @@ fn place(hash: u64) -> usize {
 
 impl History {
     pub(super) fn add(&mut self, hash: u64, number: u64) {
-        self.positions.resize(PLACES, u64::MAX);
-        self.positions[place(hash)] = self.end();
+        if self.positions.is_empty() {
+            self.positions = vec![0; PLACES];
+        }
+        self.positions[place(hash)] = self.end() + 1;
         self.lines.push_back((hash, number));
         if self.lines.len() > MAX_LINES {
             self.lines.pop_front();
@@ -43,7 +46,7 @@ impl History {
     }
 
     pub(super) fn position(&self, hash: u64) -> Option<u64> {
-        let position = *self.positions.get(place(hash))?;
+        let position = self.positions.get(place(hash))?.checked_sub(1)?;
         let (found, _) = self.line(position)?;
         (found == hash).then_some(position)
     }

@@ -286,10 +286,10 @@ fn metadata() -> Rules {
     rules
 }
 
-/// Returns rules for sockets. Without `network` a command may only use connected pairs, which have
-/// no address to send to, and ask the kernel for the network interfaces, as node's
-/// `os.networkInterfaces` and the C library do. With it, IP sockets are allowed too, and Unix
-/// sockets only if Landlock restricts them (`unix_confined`).
+/// Returns rules for sockets. A command may ask the kernel for the network interfaces, as node's
+/// `os.networkInterfaces` and the C library do, but not use netlink for anything else. Without
+/// `network` it may otherwise only use connected pairs, which have no address to send to. With it,
+/// IP sockets are allowed too, and Unix sockets only if Landlock restricts them (`unix_confined`).
 fn sockets(network: bool, unix_confined: bool) -> Result<Rules, seccompiler::BackendError> {
     let (unix, netlink) = (domain(libc::AF_UNIX), domain(libc::AF_NETLINK));
     let (inet, inet6) = (domain(libc::AF_INET), domain(libc::AF_INET6));
@@ -300,9 +300,14 @@ fn sockets(network: bool, unix_confined: bool) -> Result<Rules, seccompiler::Bac
             .collect();
         rule(&conditions)
     };
+    let route = u64::from(libc::NETLINK_ROUTE.unsigned_abs());
+    let other_netlink = rule(&[(0, SeccompCmpOp::Eq, netlink), (2, SeccompCmpOp::Ne, route)])?;
     if network && unix_confined {
         let others = none_of(&[unix, netlink, inet, inet6])?;
-        return Ok(Rules::from([(libc::SYS_socket, vec![others])]));
+        return Ok(Rules::from([(
+            libc::SYS_socket,
+            vec![others, other_netlink],
+        )]));
     }
     let connectionless = (0..=SOCKET_TYPE_MASK)
         .filter(|&sort| {
@@ -321,16 +326,11 @@ fn sockets(network: bool, unix_confined: bool) -> Result<Rules, seccompiler::Bac
     let mut rules = Rules::from([(libc::SYS_socketpair, pairs)]);
     if network {
         let others = none_of(&[netlink, inet, inet6])?;
-        rules.insert(libc::SYS_socket, vec![others]);
+        rules.insert(libc::SYS_socket, vec![others, other_netlink]);
         return Ok(rules);
     }
     let mut single = connectionless;
-    single.push(none_of(&[unix, netlink])?);
-    let route = u64::from(libc::NETLINK_ROUTE.unsigned_abs());
-    single.push(rule(&[
-        (0, SeccompCmpOp::Eq, netlink),
-        (2, SeccompCmpOp::Ne, route),
-    ])?);
+    single.extend([none_of(&[unix, netlink])?, other_netlink]);
     rules.insert(libc::SYS_socket, single);
     rules.append(&mut always(&[libc::SYS_connect, libc::SYS_listen]));
     Ok(rules)

@@ -94,8 +94,9 @@ mod message {
     pub(super) const DETACHED: u8 = b'A';
 }
 
-/// Supervisors that were still running when their handle was dropped. Each later drop of such a
-/// handle reaps those that have ended, so that a long-lived caller collects no zombies.
+/// Supervisors that were still running when their handle was dropped. Each later start, and each
+/// drop of such a handle, reaps those that have ended, so that a long-lived caller collects no
+/// zombies.
 static UNREAPED: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
 
 fn reap_later(supervisor: Option<Pid>) {
@@ -150,6 +151,7 @@ pub struct SupervisedProgram {
 
 impl SupervisedProgram {
     pub(crate) fn start(start: &Start<'_>) -> io::Result<Self> {
+        reap_later(None);
         let flags = OFlags::RDWR | OFlags::CLOEXEC;
         let null = rustix::fs::open("/dev/null", flags, Mode::empty())?;
         let (output, writer) = raw::pipe()?;
@@ -393,7 +395,8 @@ impl SupervisedProgram {
     ///
     /// # Errors
     ///
-    /// Returns the operating system's error, or `TIMEDOUT` if the supervisor does not answer.
+    /// Returns the operating system's error, or `TIMEDOUT` if the supervisor does not answer; it
+    /// then ends the command as soon as it can.
     #[doc(hidden)]
     pub fn detach(&self, record: &Path, log: &Path) -> Result<(), Errno> {
         let mut text = vec![message::DETACH];
@@ -402,10 +405,16 @@ impl SupervisedProgram {
         text.extend(log.as_os_str().as_bytes());
         raw::send(&self.control, &text)?;
         loop {
-            match self.wait_for_message()? {
-                (message::DETACHED, [0, _]) => return Ok(()),
-                (message::DETACHED, [error, _]) => return Err(Errno::from_raw_os_error(error)),
-                (kind, numbers) => {
+            match self.wait_for_message() {
+                Ok((message::DETACHED, [0, _])) => return Ok(()),
+                Ok((message::DETACHED, [error, _])) => return Err(Errno::from_raw_os_error(error)),
+                Err(errno) => {
+                    // The supervisor may read `DETACH` later, and would then stay although the
+                    // caller keeps no record of the command.
+                    self.end_all(GRACE);
+                    return Err(errno);
+                }
+                Ok((kind, numbers)) => {
                     if let Some(event) = self.event(kind, numbers) {
                         self.keep(event);
                     }
@@ -681,6 +690,7 @@ mod tests {
     use crate::supervisor::SupervisorEvent;
     use rustix::fd::{AsFd, OwnedFd};
     use rustix::io::Errno;
+    use rustix::net::RecvFlags;
     use std::cell::Cell;
 
     fn unstarted() -> (SupervisedProgram, OwnedFd) {
@@ -720,6 +730,19 @@ mod tests {
             matches!(ended, Some(SupervisorEvent::Ended { .. })),
             "{ended:?}"
         );
+    }
+
+    #[test]
+    fn a_command_whose_supervisor_does_not_say_that_it_stays_is_ended() {
+        let (watched, theirs) = unstarted();
+        rustix::net::shutdown(&theirs, rustix::net::Shutdown::Write).expect("shut down");
+        assert!(watched.detach_unrecorded().is_err());
+        let mut kinds = Vec::new();
+        let mut buffer = [0; 64];
+        while let Ok(1..) = raw::receive(&theirs, &mut buffer, RecvFlags::DONTWAIT) {
+            kinds.push(buffer[0]);
+        }
+        assert_eq!(kinds, [message::DETACH, message::END_ALL]);
     }
 
     #[test]

@@ -181,6 +181,22 @@ fn nobody_outside_is_reached_by_any_socket() {
             assert_eq!(servers.visits(), usize::from(is_ip), "{user:?} {script}");
         }
 
+        for policy in [&with_network, &scene.policy(SandboxMode::WorkspaceWrite)] {
+            // NETLINK_ROUTE and NETLINK_GENERIC.
+            for (protocol, is_let) in [(0, true), (16, false)] {
+                let script = format!(
+                    "python3 -c 'import socket; socket.socket(16, socket.SOCK_RAW, {protocol})'"
+                );
+                let output = scene.confined_by(policy, &script);
+                assert_eq!(
+                    output.status.success(),
+                    is_let,
+                    "{user:?} {script}: {}",
+                    told(&output)
+                );
+            }
+        }
+
         let output = scene.confined_by(&with_network, r#"echo x > "$OUT/kept""#);
         assert!(!output.status.success(), "the network alone is allowed");
     }

@@ -183,7 +183,7 @@ def main():
         elif method == "tools/list":
             if MODE == "hang_list":
                 continue
-            if MODE == "no_list":
+            if MODE == "no_list" or os.path.exists(NOTES + ".broken"):
                 answer = {"tools": "many"}
             else:
                 answer = tools((message.get("params") or {}).get("cursor"))

@@ -225,11 +225,13 @@ fn odd_len(link: &str) -> usize {
 
 /// Returns an address as messages show it: without user and password, and cut after 200 characters.
 pub fn display_url(text: &str) -> String {
-    let without = match (text.find("://"), text.rfind('@')) {
-        (Some(start), Some(at)) if at > start => format!("{}…{}", &text[..start + 3], &text[at..]),
-        _ => text.to_owned(),
-    };
-    without.chars().take(200).collect()
+    let without = text.split_once("://").and_then(|(scheme, rest)| {
+        // A user is only before the host; later an `@` is part of the path.
+        let host = rest.split(['/', '\\', '?', '#']).next()?;
+        Some(format!("{scheme}://…{}", &rest[host.rfind('@')?..]))
+    });
+    let shown = without.as_deref().unwrap_or(text);
+    shown.chars().take(200).collect()
 }
 
 /// Parses one address, checks that it may be requested, and removes its fragment. Returns why it

@@ -1,4 +1,4 @@
-use super::{find, is_local, raw_of_blob};
+use super::{display_url, find, is_local, raw_of_blob};
 use url::Url;
 
 #[test]
@@ -270,4 +270,17 @@ fn only_github_pages_that_show_a_file_become_the_file() {
     assert_eq!(raw("https://github.com/o/r/tree/main/a"), None);
     assert_eq!(raw("https://github.com/o/r/blob/main"), None);
     assert_eq!(raw("https://evil.example/github.com/o/r/blob/m/x"), None);
+}
+
+#[test]
+fn an_address_is_shown_without_its_user_but_with_its_host() {
+    for (address, shown) in [
+        ("https://x.example/@user", "https://x.example/@user"),
+        ("https://x.example?a@b#c@d", "https://x.example?a@b#c@d"),
+        ("https://me:pw@x.example/@user", "https://…@x.example/@user"),
+        ("https://a@b@x.example", "https://…@x.example"),
+        ("me@x.example", "me@x.example"),
+    ] {
+        assert_eq!(display_url(address), shown);
+    }
 }
