@@ -405,6 +405,30 @@ fn who_listens_is_told_of_other_tools_on_standard_streams_until_it_has_enough() 
 }
 
 #[test]
+fn who_listens_is_told_of_tools_that_came_since_its_list_whatever_host_it_is() {
+    for client in [
+        "gemini-cli-mcp-client-tests",
+        "claude-code",
+        "codex",
+        "another",
+    ] {
+        let ws = Workspace::new();
+        let mut server = Server::start(&ws, &[]);
+        let as_client = |mut params: Value| {
+            params["_meta"]["io.modelcontextprotocol/clientInfo"]["name"] = client.into();
+            params
+        };
+        server.ask("tools/list", &as_client(alone(&json!({}), &json!({}))));
+        add_tool(&ws, "own");
+        // This opens the project again.
+        let called = alone(&json!({}), &json!({"name": "own", "arguments": {}}));
+        server.ask("tools/call", &as_client(called));
+        server.request("subscriptions/listen", &as_client(listen()));
+        server.told("notifications/tools/list_changed");
+    }
+}
+
+#[test]
 fn who_listens_is_told_of_other_tools_by_http() {
     let ws = Workspace::new();
     let mut server = Server::start(&ws, &["--http", "127.0.0.1:0"]);

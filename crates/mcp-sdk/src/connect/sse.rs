@@ -102,6 +102,7 @@ impl Transport<RoleClient> for Sse {
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         while let Some((name, data)) = self.events.next().await {
             if matches!(&name[..], b"" | b"message")
+                && json::check_message(&data).is_ok()
                 && let Ok(message) = super::parse_message(&data)
             {
                 return Some(message);

@@ -60,12 +60,13 @@ fn fingerprint(project: &Project, audience: Audience, cancel: &Cancellation) -> 
 pub(super) async fn follow(
     server: &Arc<Server>,
     audience: Audience,
-    mut known: Option<u64>,
     subscription: &SubscriptionContext,
 ) {
     if subscription.accepted().tools_list_changed != Some(true) {
         return subscription.cancelled().await;
     }
+    // What the client has listed may have changed before it subscribed.
+    let mut known = server.last_declared(audience.host);
     loop {
         // If the project can't be opened now, the next round tries again.
         if let Some(now) = look(server, audience, known).await {

@@ -54,8 +54,6 @@ pub(super) struct Connection {
     is_alone: bool,
     roots: tokio::sync::Mutex<ClientRoots>,
     told: KnownTools,
-    /// The fingerprint of the tool list before the client subscribed. Later changes are announced.
-    baseline: KnownTools,
     log: ClientLog,
 }
 
@@ -77,7 +75,6 @@ impl Connection {
             is_alone,
             roots: tokio::sync::Mutex::default(),
             told: KnownTools::default(),
-            baseline: KnownTools::default(),
             log: ClientLog::default(),
         }
     }
@@ -591,15 +588,12 @@ impl ServerHandler for Connection {
     }
 
     fn accepted_subscription_filter(&self, _: &SubscriptionFilter) -> Option<SubscriptionFilter> {
-        let project = self.server.project(&[], None).ok();
-        self.baseline
-            .set(project.and_then(|project| project.declared.get()));
         Some(SubscriptionFilter::builder().tools_list_changed().build())
     }
 
     async fn listen(&self, subscription: SubscriptionContext) -> Result<(), ErrorData> {
         let audience = self.audience(subscription.request_context());
-        changes::follow(&self.server, audience, self.baseline.get(), &subscription).await;
+        changes::follow(&self.server, audience, &subscription).await;
         Ok(())
     }
 }

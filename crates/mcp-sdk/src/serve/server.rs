@@ -33,12 +33,18 @@ pub(super) struct Project {
     watched: WatchedFiles,
     state: u64,
     pub(super) declared: KnownTools,
+    /// The tools that were declared last before the project was reopened.
+    declared_before: Option<u64>,
 }
 
 impl Project {
     pub(super) fn is_known_as(&self, fingerprint: u64) -> bool {
         let is_settled = !self.session.servers_have_changed();
         is_settled && self.declared.get() == Some(fingerprint)
+    }
+
+    fn last_declared(&self) -> Option<u64> {
+        self.declared.get().or(self.declared_before)
     }
 }
 
@@ -83,16 +89,16 @@ impl Server {
         roots: &[PathBuf],
         host: Option<&'static ClientHost>,
     ) -> Result<Arc<Project>, ToolError> {
-        let roots = if roots.is_empty() { &self.roots } else { roots };
-        let host = host.unwrap_or(&GEMINI_CLI);
-        let key = (host, roots.to_vec());
+        let key = self.key(roots, host);
         let open = lock(&self.projects).get(&key).cloned();
-        if let Some(open) = open
+        if let Some(open) = &open
             && open.watched.state() == open.state
         {
-            return Ok(open);
+            return Ok(Arc::clone(open));
         }
-        let new = Arc::new(self.open(roots, host)?);
+        let mut new = self.open(&key.1, key.0)?;
+        new.declared_before = open.and_then(|open| open.last_declared());
+        let new = Arc::new(new);
         let mut projects = lock(&self.projects);
         let mut closed = Vec::new();
         if projects.len() >= MAX_PROJECTS {
@@ -105,6 +111,18 @@ impl Server {
         drop(projects);
         drop(closed);
         Ok(new)
+    }
+
+    fn key(&self, roots: &[PathBuf], host: Option<&'static ClientHost>) -> Key {
+        let roots = if roots.is_empty() { &self.roots } else { roots };
+        (host.unwrap_or(&GEMINI_CLI), roots.to_vec())
+    }
+
+    /// Returns the fingerprint of the tools that clients of a host were told last, of the server's
+    /// own roots. It opens and reads nothing, so that it can be asked at any time.
+    pub(super) fn last_declared(&self, host: Option<&'static ClientHost>) -> Option<u64> {
+        let key = self.key(&[], host);
+        lock(&self.projects).get(&key)?.last_declared()
     }
 
     fn open(&self, roots: &[PathBuf], host: &'static ClientHost) -> Result<Project, ToolError> {
@@ -129,6 +147,7 @@ impl Server {
             watched,
             state,
             declared: KnownTools::default(),
+            declared_before: None,
         })
     }
 
