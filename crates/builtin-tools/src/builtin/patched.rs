@@ -1,6 +1,6 @@
 //! Computes what a patch makes of each file that it names, before anything is written.
 
-use super::nearest::{Source, nearest};
+use super::nearest::nearest_in;
 use super::{placeholder, text_diff};
 use crate::edit::Reading;
 use crate::patch::{Change, FilePatch, Hunk, HunkError, Patched, apply};
@@ -321,18 +321,15 @@ impl Planning<'_> {
             }
             _ => "Copy the lines exactly as the file has them.",
         };
-        // The message must not quote a file that .geminiignore keeps from being read.
-        let is_shown = kind == ErrorKind::EditNoOccurrenceFound
-            && !e.wanted.is_empty()
-            && !self.workspace.is_gemini_ignored(&self.subject.place);
-        if is_shown {
-            let read = |range: Range<u64>| {
-                let [start, end] = [range.start, range.end].map(|at| (at as usize).min(old.len()));
-                Ok(old.as_bytes()[start..end].to_vec())
-            };
-            let size = old.len() as u64;
-            let near = nearest(&Source { size, read: &read }, &e.wanted).unwrap_or_default();
-            message.extend(near.iter().take(1).map(|near| format!("\nNear: {near}")));
+        if kind == ErrorKind::EditNoOccurrenceFound && !e.wanted.is_empty() {
+            let near = || nearest_in(old, &e.wanted).unwrap_or_default();
+            let near = super::quoted(self.workspace, &self.subject.place, near);
+            message.extend(
+                near.iter()
+                    .flatten()
+                    .take(1)
+                    .map(|near| format!("\nNear: {near}")),
+            );
         }
         ToolError::new(kind, message).with_hint(hint)
     }

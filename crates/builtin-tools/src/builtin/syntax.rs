@@ -8,7 +8,7 @@ use gemini_tools_core::tool::{LlmContent, ToolResult};
 #[cfg(feature = "full")]
 use gemini_tools_process::network::link::Link;
 use gemini_tools_syntax::{Language, MAX_BYTES, Symbol, SyntaxError};
-use gemini_tools_workspace::WorkspacePath;
+use gemini_tools_workspace::{Workspace, WorkspacePath};
 #[cfg(feature = "full")]
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
@@ -48,7 +48,13 @@ impl Parser {
     }
 
     /// Starts to look for the syntax errors that a change causes, while the file is written.
-    pub(super) fn check(&self, place: &WorkspacePath, old: &str, new: String) -> Check {
+    pub(super) fn check(
+        &self,
+        workspace: &Workspace,
+        place: &WorkspacePath,
+        old: &str,
+        new: String,
+    ) -> Check {
         // Errors of a new file are not reported: only a comparison with an old text tells them from
         // syntax that the grammar does not know.
         let is_judged = !old.is_empty() && old.len().max(new.len()) <= MAX_BYTES;
@@ -56,14 +62,15 @@ impl Parser {
         if !is_judged || !self.knows(&name) {
             return Check::default();
         }
-        #[cfg(feature = "full")]
-        let errors = self
-            .link
-            .as_ref()
-            .map(|link| link.begin_errors(name, old, new));
-        #[cfg(not(feature = "full"))]
-        let errors = None;
-        Check(errors)
+        // What is found quotes lines of the file.
+        let begin = || {
+            #[cfg(feature = "full")]
+            let errors = Some(self.link.as_ref()?.begin_errors(name, old, new));
+            #[cfg(not(feature = "full"))]
+            let errors = None;
+            errors
+        };
+        Check(super::quoted(workspace, place, begin).flatten())
     }
 
     /// Returns what a file of this name with this text defines; `None` if that is not known.

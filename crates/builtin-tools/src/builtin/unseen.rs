@@ -63,11 +63,11 @@ pub(super) fn check(
 }
 
 fn difference(workspace: &Workspace, place: &WorkspacePath, change: &UnseenChange) -> String {
-    // The message must not quote a file that .geminiignore keeps from being read.
-    if change.diff.is_empty() || workspace.is_gemini_ignored(place) {
+    if change.diff.is_empty() {
         return String::new();
     }
-    format!("\nWhat changed:\n{}", change.diff.trim_end())
+    let diff = || format!("\nWhat changed:\n{}", change.diff.trim_end());
+    super::quoted(workspace, place, diff).unwrap_or_default()
 }
 
 /// Returns true if a background command of this project may have made the change: one that still

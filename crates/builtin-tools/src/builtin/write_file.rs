@@ -214,7 +214,7 @@ impl ToolInvocation for Call {
         let seen = self.check_seen(&target, &plan, cx)?;
         let old = plan.old_text.as_deref().unwrap_or_default();
         let new = plan.encoding.decode(&plan.bytes).into_owned();
-        let check = self.parser.check(&self.place, old, new);
+        let check = self.parser.check(&self.workspace, &self.place, old, new);
         let origin = super::origin(&TOOL, cx);
         let notes = super::commit(target, &self.workspace, &self.place, origin, |file| {
             file.write_all(&plan.bytes)
