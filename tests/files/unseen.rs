@@ -256,6 +256,32 @@ fn step(
     Step::Refused
 }
 
+/// A command in the background of a conversation that does nothing else.
+struct Background<'w>(&'w Workspace, u64);
+
+impl<'w> Background<'w> {
+    fn start(ws: &'w Workspace) -> Self {
+        let args = json!({"command": "sleep 300", "is_background": true});
+        let said = Self::call(ws, "run_shell_command", &args);
+        let pid = said.split("Background PIDs: ").nth(1).and_then(|pids| {
+            let pid = pids.split(|c: char| !c.is_ascii_digit()).next();
+            pid?.parse().ok()
+        });
+        Self(ws, pid.expect("a process in the background"))
+    }
+
+    fn call(ws: &Workspace, tool: &str, args: &Value) -> String {
+        let call = ws.tool(tool).arguments(args).unwatched();
+        call.env("GEMINI_TOOLS_SESSION", "a server").run().output()
+    }
+}
+
+impl Drop for Background<'_> {
+    fn drop(&mut self) {
+        Self::call(self.0, "stop_background_process", &json!({"pid": self.1}));
+    }
+}
+
 /// A tree in which some files are so large that their lines are not remembered.
 fn tree(random: &mut Random) -> Workspace {
     let ws = Workspace::new();
@@ -281,6 +307,8 @@ fn conversations_lose_nothing_of_each_other_unseen() {
             .map(|n| Conversation::new(&ws, n, &mut random))
             .collect();
         let mut writers = Writers::new();
+        // What runs in the background of another conversation excuses nobody.
+        let server = random.one_in(2).then(|| Background::start(&ws));
         for serial in 0..30 {
             if random.one_in(6) {
                 // A person's editor, which writes a new file.
@@ -304,6 +332,7 @@ fn conversations_lose_nothing_of_each_other_unseen() {
                 }
             }
         }
+        drop(server);
     }
     assert!(
         refusals > 0,

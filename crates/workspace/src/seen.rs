@@ -346,6 +346,16 @@ impl SeenFiles {
         let _ = self.store.set(own);
     }
 
+    /// Returns what tells the conversation from others: the name of its directory, or else what
+    /// tells this value from those of other processes.
+    pub fn conversation(&self) -> String {
+        let own = self.store.get().and_then(|store| store.file_name());
+        own.map_or_else(
+            || format!("{}-{}", std::process::id(), self.began),
+            |name| name.to_string_lossy().into_owned(),
+        )
+    }
+
     /// Sets what happens to a write that would lose changes that its caller has not seen.
     pub fn react(&self, reaction: UnseenChanges) {
         *self.reaction.lock().unwrap_or_else(PoisonError::into_inner) = reaction;

@@ -70,13 +70,15 @@ fn difference(workspace: &Workspace, place: &WorkspacePath, change: &UnseenChang
     super::quoted(workspace, place, diff).unwrap_or_default()
 }
 
-/// Returns true if a background command of this project may have made the change: one that still
-/// runs, or was started after the caller had seen the file.
+/// Returns true if a background command of this conversation may have made the change: one that
+/// still runs, or was started after the caller had seen the file.
 #[cfg(feature = "full")]
 fn may_be_own(workspace: &Workspace, change: &UnseenChange) -> bool {
     let jobs = workspace.jobs_dir().map(|dir| Jobs::new(dir).list());
+    let conversation = workspace.seen().conversation();
     jobs.unwrap_or_default()
         .iter()
+        .filter(|job| job.record.conversation == conversation)
         .any(|job| job.is_running() || job.record.started_at >= change.seen_at)
 }
 
