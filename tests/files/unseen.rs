@@ -417,3 +417,36 @@ fn what_the_caller_wants_to_write_anyway_is_written_the_second_time() {
     assert!(refused.contains("+four"), "{refused}");
     call("apply_patch", &delete).output();
 }
+
+#[test]
+fn what_a_call_has_not_shown_does_not_count_as_seen() {
+    let large = [&b"\0"[..], &vec![1; 21 * 1024 * 1024]].concat();
+    let cases: [(&str, Value, &[u8]); 5] = [
+        (
+            "read_file",
+            json!({"absolute_path": "a.rs", "offset": 100}),
+            b"fn two() {}\n",
+        ),
+        (
+            "read_file",
+            json!({"absolute_path": "a.rs", "outline": true}),
+            b"fn two() {}\n",
+        ),
+        ("read_file", json!({"absolute_path": "a.rs"}), b"\0\x01\x02"),
+        ("read_file", json!({"absolute_path": "a.rs"}), &large),
+        ("read_many_files", json!({"paths": ["a.rs"]}), b"\0\x01\x02"),
+    ];
+    for (tool, args, content) in cases {
+        let ws = Workspace::new().file("a.rs", "fn one() {}\n");
+        let call = |tool: &str, args: &Value| {
+            let call = ws.tool(tool).arguments(args).unwatched();
+            call.env("GEMINI_TOOLS_SESSION", "one").run()
+        };
+        call("read_file", &json!({"absolute_path": "a.rs"})).output();
+        fs::write(ws.path("a.rs"), content).expect("written");
+        call(tool, &args);
+        let write = json!({"file_path": "a.rs", "content": "fn three() {}\n"});
+        let refused = call("write_file", &write).error("file_write_failure", 1);
+        assert!(refused.contains(REFUSED), "{tool} {args}: {refused}");
+    }
+}

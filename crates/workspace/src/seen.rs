@@ -78,6 +78,13 @@ struct SeenFile {
     digest: Option<u64>,
 }
 
+/// A file as it is before the caller is shown it.
+#[derive(Debug)]
+pub struct Sight {
+    path: PathBuf,
+    file: SeenFile,
+}
+
 /// The files that a conversation has seen.
 #[derive(Debug)]
 pub struct SeenFiles {
@@ -485,10 +492,17 @@ impl Workspace {
         self
     }
 
+    /// Returns what [`Workspace::saw`] remembers of a file. It is taken before the file is read, so
+    /// that what changes meanwhile counts as not seen.
+    pub fn sight(&self, open: &OpenFile) -> Option<Sight> {
+        let path = walk::real_path(&open.file)?;
+        SeenFile::new(&open.file).map(|file| Sight { path, file })
+    }
+
     /// Remembers that the caller was shown a file.
-    pub fn saw(&self, open: &OpenFile) {
-        if let Some(path) = walk::real_path(&open.file) {
-            self.seen.saw(path, &open.file);
+    pub fn saw(&self, sight: Option<Sight>) {
+        if let Some(Sight { path, file }) = sight {
+            self.seen.put(path, file);
         }
     }
 

@@ -197,28 +197,28 @@ impl ToolInvocation for Call {
             .workspace
             .open_file(&self.place)
             .map_err(|e| self.workspace.with_nearest(e, &self.place))?;
-        if cx.view.remembers {
-            self.workspace.saw(&open);
-        }
-        match read_content(&open, &self.place, MAX_MEDIA_BYTES)? {
-            FileContent::Empty => Ok(empty()),
+        let sight = cx.view.remembers.then(|| self.workspace.sight(&open));
+        let result = match read_content(&open, &self.place, MAX_MEDIA_BYTES)? {
+            FileContent::Empty => empty(),
             FileContent::Media(part) => {
                 let shown = format!("Read {}", self.place.name().to_string_lossy());
-                Ok(ToolResult::content(LlmContent::Part(part)).with_display(shown))
+                ToolResult::content(LlmContent::Part(part)).with_display(shown)
             }
             FileContent::Binary => {
                 let name = self.workspace.display_name(&self.place);
-                Ok(ToolResult::text(format!(
+                return Ok(ToolResult::text(format!(
                     "[Binary file {name}, {} bytes: its content cannot be shown as text.]",
                     open.size()
                 ))
-                .with_display(format!("Skipped binary file {name}")))
+                .with_display(format!("Skipped binary file {name}")));
             }
             FileContent::Text { encoding, .. } if self.outline => {
-                self.read_outline(&open, encoding)
+                return self.read_outline(&open, encoding);
             }
-            FileContent::Text { encoding, start } => self.read_text(&open, encoding, &start, cx),
-        }
+            FileContent::Text { encoding, start } => self.read_text(&open, encoding, &start, cx)?,
+        };
+        self.workspace.saw(sight.flatten());
+        Ok(result)
     }
 }
 
