@@ -88,7 +88,7 @@ impl Edit {
     pub(super) fn subject<'t>(&self, target: &'t Target) -> Result<Option<Subject<'t>>, ToolError> {
         let Some(current) = &target.current else {
             return if self.old.is_empty() {
-                placeholder::check("new_string", &self.new, [])?;
+                placeholder::check("new_string", &self.new, "")?;
                 Ok(None)
             } else {
                 let error = ToolError::new(
@@ -131,13 +131,8 @@ impl Edit {
         new: &str,
         Subject { current, encoding }: Subject<'_>,
     ) -> Result<(), ToolError> {
-        placeholder::check("new_string", new, [&*self.old]).or_else(|refusal| {
-            if !Self::is_comparable(current, "") {
-                return Err(refusal);
-            }
-            let bytes = self.whole(current)?;
-            placeholder::check("new_string", new, [&*self.old, &encoding.decode(&bytes)])
-        })
+        placeholder::check_file("new_string", new, &self.old, current, encoding)
+            .map_err(|e| self.io_error(&e))?
     }
 
     pub(super) fn whole(&self, current: &OpenFile) -> Result<Vec<u8>, ToolError> {

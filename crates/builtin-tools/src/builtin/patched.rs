@@ -49,7 +49,7 @@ impl Subject {
         let to = match &patch.change {
             Change::Update { to: Some(to), .. } => Some(workspace.locate(to)?),
             Change::Create { text, .. } => {
-                placeholder::check("patch", text, [])?;
+                placeholder::check("patch", text, "")?;
                 None
             }
             _ => None,
@@ -213,7 +213,7 @@ impl Planning<'_> {
     ) -> Result<Plan, ToolError> {
         let (old, encoding) = self.old(&target)?;
         let added: String = hunks.iter().map(Hunk::added).collect();
-        placeholder::check("patch", &added, [&*old])?;
+        placeholder::check("patch", &added, &old)?;
         let Patched { text, readings } = apply(&old, hunks).map_err(|e| self.miss(&e, &old))?;
         if text == old && is_executable.is_none() && new_target.is_none() {
             let message = self.about("is as the patch makes it already");
