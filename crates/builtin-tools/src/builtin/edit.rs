@@ -78,6 +78,11 @@ impl Edit {
         show_path(self.place.path()).into_owned()
     }
 
+    /// Locks the file for the edit.
+    pub(super) fn target(&self, cx: &Context) -> Result<Target, ToolError> {
+        self.workspace.target(&self.place, &cx.cancel)
+    }
+
     pub(super) fn io_error(&self, e: &std::io::Error) -> ToolError {
         gemini_tools_workspace::io_error(e, self.place.path())
     }
