@@ -9,7 +9,7 @@ use gemini_tools_core::tool::{
     Cancellation, Confirmation, Context, ErrorKind, Kind, Limit, LlmContent, Location, ToolError,
     ToolInfo, ToolInvocation, ToolResult, Usage,
 };
-use gemini_tools_syntax::{MAX_BYTES, Symbol, outline_text};
+use gemini_tools_syntax::{Symbol, outline_text};
 use gemini_tools_workspace::lines::{Window, WindowRequest, beginning, encoding_of, read_window};
 use gemini_tools_workspace::media::{MAX_MEDIA_BYTES, is_media_name, mime_type};
 use gemini_tools_workspace::text::{Encoding, SAMPLE_BYTES, detect};
@@ -288,14 +288,9 @@ impl Call {
         open: &OpenFile,
         encoding: Encoding,
     ) -> Result<Option<Vec<Symbol>>, ToolError> {
-        let name = self.place.name().to_string_lossy();
-        if open.size() > MAX_BYTES as u64 || !self.parser.knows(&name) {
-            return Ok(None);
-        }
-        let fail = |e| gemini_tools_workspace::io_error(&e, self.place.path());
-        let bytes = beginning(open, MAX_BYTES).map_err(fail)?;
-        let text = encoding.decode(&bytes).into_owned();
-        let symbols = self.parser.outline(&name, text);
+        let symbols = self.parser.outline_of(&self.place, open, Some(encoding));
+        let symbols =
+            symbols.map_err(|e| gemini_tools_workspace::io_error(&e, self.place.path()))?;
         Ok(symbols.filter(|symbols| !symbols.is_empty()))
     }
 

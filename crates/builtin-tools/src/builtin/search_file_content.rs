@@ -496,7 +496,7 @@ impl ToolInvocation for Call {
         if let Some(parser) = &self.parser {
             let workspace = &self.scope.workspace;
             let found = Definitions::find(parser, workspace, &self.query, kept.files.keys());
-            if let Some(answer) = found.answer(&self.pattern, kept.matches, cx) {
+            if let Some(answer) = found.answer(&self.pattern, kept.matches, kept.is_cut, cx) {
                 return Ok(answer);
             }
         }

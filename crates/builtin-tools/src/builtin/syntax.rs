@@ -8,7 +8,10 @@ use gemini_tools_core::tool::{LlmContent, ToolResult};
 #[cfg(feature = "full")]
 use gemini_tools_process::network::link::Link;
 use gemini_tools_syntax::{Language, MAX_BYTES, Symbol, SyntaxError};
-use gemini_tools_workspace::{Workspace, WorkspacePath};
+use gemini_tools_workspace::lines::{beginning, encoding_of};
+use gemini_tools_workspace::text::Encoding;
+use gemini_tools_workspace::{OpenFile, Workspace, WorkspacePath};
+use std::io;
 #[cfg(feature = "full")]
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
@@ -73,16 +76,34 @@ impl Parser {
         Check(super::quoted(workspace, place, begin).flatten())
     }
 
-    /// Returns what a file of this name with this text defines; `None` if that is not known.
-    pub(super) fn outline(&self, name: &str, text: String) -> Option<Vec<Symbol>> {
-        if text.len() > MAX_BYTES || !self.knows(name) {
-            return None;
+    /// Returns what a file defines; `None` if that is not known. Without `encoding`, that of the
+    /// file is recognised.
+    pub(super) fn outline_of(
+        &self,
+        place: &WorkspacePath,
+        open: &OpenFile,
+        encoding: Option<Encoding>,
+    ) -> io::Result<Option<Vec<Symbol>>> {
+        let name = place.name().to_string_lossy().into_owned();
+        if open.size() > MAX_BYTES as u64 || !self.knows(&name) {
+            return Ok(None);
+        }
+        let encoding = match encoding {
+            None => encoding_of(open)?,
+            known => known,
+        };
+        let Some(encoding) = encoding else {
+            return Ok(None);
+        };
+        let text = encoding.decode(&beginning(open, MAX_BYTES)?).into_owned();
+        if text.len() > MAX_BYTES {
+            return Ok(None);
         }
         #[cfg(feature = "full")]
-        let symbols = self.link.as_ref()?.outline(name.to_owned(), text);
+        let symbols = self.link.as_ref().and_then(|link| link.outline(name, text));
         #[cfg(not(feature = "full"))]
         let symbols = None;
-        symbols
+        Ok(symbols)
     }
 }
 
