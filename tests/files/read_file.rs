@@ -436,6 +436,55 @@ fn no_link_leads_around_geminiignore() {
     assert!(listed.contains("s.txt"), "{listed}");
 }
 
+#[test]
+fn no_answer_about_an_edit_quotes_a_file_that_geminiignore_closes() {
+    let text = "fn main() {\n    one(\"TOKEN=1\");\n    two();\n}\nfn last() { \"TOKEN=2\"; }\n";
+    let edit = |old: &str, new: &str| json!({"file_path": "a.rs", "old_string": old, "new_string": new, "instruction": "x"});
+    let patch = |lines: &str| json!({"patch": format!("*** Begin Patch\n*** Update File: a.rs\n@@\n{lines}\n*** End Patch")});
+    let cases = [
+        // What changed, after an inexact match.
+        ("smart_edit", edit("    two(); \n}", "    three();\n}")),
+        ("apply_patch", patch("-  two();\n+  three();\n }")),
+        // New syntax errors.
+        ("replace", edit("last()", "last(")),
+        ("smart_edit", edit("last()", "last(")),
+        (
+            "apply_patch",
+            patch(" }\n-fn last() { \"TOKEN\" ; }\n+fn last( { }"),
+        ),
+        // What is near.
+        ("replace", edit("one(\"TOKEN\");", "")),
+        ("smart_edit", edit("one(\"TOKEN\");", "")),
+        ("apply_patch", patch("-    one(\"TOKEN\");\n+    two();")),
+        // What was changed unseen.
+        (
+            "write_file",
+            json!({"file_path": "a.rs", "content": "fn main() {}\n"}),
+        ),
+    ];
+    for (tool, args) in cases {
+        for is_closed in [true, false] {
+            let ws = Workspace::new();
+            let ws = if is_closed {
+                ws.file(".geminiignore", "*.rs\n")
+            } else {
+                ws
+            };
+            let call = |tool: &str, args: &Value| {
+                let call = ws.tool(tool).arguments(args).unwatched();
+                call.env("GEMINI_TOOLS_SESSION", "one").run()
+            };
+            if tool == "write_file" {
+                call(tool, &json!({"file_path": "a.rs", "content": "seen"})).output();
+            }
+            fs::write(ws.path("a.rs"), text).expect("written");
+            let answer = call(tool, &args);
+            let said = answer.text();
+            assert_eq!(said.contains("TOKEN="), !is_closed, "{tool} {args}: {said}");
+        }
+    }
+}
+
 /// Every way to see what `.geminiignore` may close; none of the answers may hold `TOKEN=`.
 fn ways_to_see(path: &str, directory: &str) -> Vec<(&'static str, Value)> {
     vec![

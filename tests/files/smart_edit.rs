@@ -1,10 +1,13 @@
 //! `smart_edit`: the place that is meant, or nothing. What share of real edits it finds is in `smart_edit_cases`.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::Write as _;
 
+use rustix::fs::FlockOperation;
 use serde_json::{Value, json};
 
 use crate::harness::stand_in::StandIn;
+use crate::harness::web_server::{WebServer, page};
 use crate::harness::{Call, Workspace};
 
 fn arguments(ws: &Workspace, old: &str, new: &str) -> Value {
@@ -327,6 +330,32 @@ fn a_model_corrects_what_no_reading_finds_and_the_answer_says_so() {
         body["generationConfig"]["responseMimeType"],
         "application/json"
     );
+}
+
+#[test]
+fn another_writer_does_not_wait_for_the_model_and_its_change_stays() {
+    let ws = Workspace::new().file("a.txt", BEFORE);
+    let path = ws.path("a.txt");
+    let api = WebServer::new(move |_, line| {
+        let file = File::options().append(true).open(&path)?;
+        rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+        (&file).write_all(b"// More.\n")?;
+        let search = "fn total(xs: &[u32]) -> u32 {";
+        let text = json!({
+            "search": search, "replace": search.replace("-> u32", "-> u64"),
+            "no_changes_required": false, "explanation": "",
+        });
+        let parts = json!([{"text": text.to_string()}]);
+        let body = json!({"candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": "STOP"}]});
+        line.send(page("application/json", &body.to_string()))
+    });
+    let call = ws.tool("smart_edit").arguments(&arguments(&ws, OLD, "x"));
+    let call = call
+        .env("GEMINI_API_KEY", "k")
+        .env("GOOGLE_GEMINI_BASE_URL", api.url("/").trim_end_matches('/'));
+    call.changing(&["a.txt"]).run().output();
+    let got = fs::read_to_string(ws.path("a.txt")).expect("the edited file");
+    assert_eq!(got, BEFORE.replace("-> u32", "-> u64") + "// More.\n");
 }
 
 #[test]

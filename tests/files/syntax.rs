@@ -133,6 +133,13 @@ fn definitions_come_before_the_lines_that_use_them() {
     let head = "Found 2 definitions for pattern \"run\":\n---\nFile: a.rs\nL5-5: function run\n---\nFile: b.py\nL1-2: function run\n---\n";
     assert!(found.starts_with(head), "{found}");
     assert!(found.contains("(4 matching lines in all"), "{found}");
+    let least = json!({"pattern": "run", "definitions": true, "total_max_matches": 1});
+    let least = ws.tool("search_file_content").arguments(&least);
+    let least = least.flags(&["--output", "result"]).run().json();
+    let said = least["llmContent"].as_str().expect("text");
+    assert!(said.contains("(Not all files were looked at."), "{said}");
+    assert_eq!(least["data"]["limited"], true);
+    assert!(!found.contains("Not all files"), "{found}");
     // Without one, the search is an ordinary one.
     assert!(search("pass").contains("L2:     pass"));
 }

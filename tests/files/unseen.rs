@@ -256,6 +256,32 @@ fn step(
     Step::Refused
 }
 
+/// A command in the background of a conversation that does nothing else.
+struct Background<'w>(&'w Workspace, u64);
+
+impl<'w> Background<'w> {
+    fn start(ws: &'w Workspace) -> Self {
+        let args = json!({"command": "sleep 300", "is_background": true});
+        let said = Self::call(ws, "run_shell_command", &args);
+        let pid = said.split("Background PIDs: ").nth(1).and_then(|pids| {
+            let pid = pids.split(|c: char| !c.is_ascii_digit()).next();
+            pid?.parse().ok()
+        });
+        Self(ws, pid.expect("a process in the background"))
+    }
+
+    fn call(ws: &Workspace, tool: &str, args: &Value) -> String {
+        let call = ws.tool(tool).arguments(args).unwatched();
+        call.env("GEMINI_TOOLS_SESSION", "a server").run().output()
+    }
+}
+
+impl Drop for Background<'_> {
+    fn drop(&mut self) {
+        Self::call(self.0, "stop_background_process", &json!({"pid": self.1}));
+    }
+}
+
 /// A tree in which some files are so large that their lines are not remembered.
 fn tree(random: &mut Random) -> Workspace {
     let ws = Workspace::new();
@@ -281,6 +307,8 @@ fn conversations_lose_nothing_of_each_other_unseen() {
             .map(|n| Conversation::new(&ws, n, &mut random))
             .collect();
         let mut writers = Writers::new();
+        // What runs in the background of another conversation excuses nobody.
+        let server = random.one_in(2).then(|| Background::start(&ws));
         for serial in 0..30 {
             if random.one_in(6) {
                 // A person's editor, which writes a new file.
@@ -304,6 +332,7 @@ fn conversations_lose_nothing_of_each_other_unseen() {
                 }
             }
         }
+        drop(server);
     }
     assert!(
         refusals > 0,
@@ -387,4 +416,37 @@ fn what_the_caller_wants_to_write_anyway_is_written_the_second_time() {
     let refused = call("apply_patch", &delete).error("file_write_failure", 1);
     assert!(refused.contains("+four"), "{refused}");
     call("apply_patch", &delete).output();
+}
+
+#[test]
+fn what_a_call_has_not_shown_does_not_count_as_seen() {
+    let large = [&b"\0"[..], &vec![1; 21 * 1024 * 1024]].concat();
+    let cases: [(&str, Value, &[u8]); 5] = [
+        (
+            "read_file",
+            json!({"absolute_path": "a.rs", "offset": 100}),
+            b"fn two() {}\n",
+        ),
+        (
+            "read_file",
+            json!({"absolute_path": "a.rs", "outline": true}),
+            b"fn two() {}\n",
+        ),
+        ("read_file", json!({"absolute_path": "a.rs"}), b"\0\x01\x02"),
+        ("read_file", json!({"absolute_path": "a.rs"}), &large),
+        ("read_many_files", json!({"paths": ["a.rs"]}), b"\0\x01\x02"),
+    ];
+    for (tool, args, content) in cases {
+        let ws = Workspace::new().file("a.rs", "fn one() {}\n");
+        let call = |tool: &str, args: &Value| {
+            let call = ws.tool(tool).arguments(args).unwatched();
+            call.env("GEMINI_TOOLS_SESSION", "one").run()
+        };
+        call("read_file", &json!({"absolute_path": "a.rs"})).output();
+        fs::write(ws.path("a.rs"), content).expect("written");
+        call(tool, &args);
+        let write = json!({"file_path": "a.rs", "content": "fn three() {}\n"});
+        let refused = call("write_file", &write).error("file_write_failure", 1);
+        assert!(refused.contains(REFUSED), "{tool} {args}: {refused}");
+    }
 }

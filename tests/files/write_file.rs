@@ -29,6 +29,36 @@ fn creates_a_file_and_says_so() {
 }
 
 #[test]
+fn a_placeholder_that_is_anywhere_in_a_large_file_may_stay() {
+    let filler = format!("{}fn last() {{}}\n", "fn one() {}\n".repeat(400_000));
+    let line = "// ... existing code ...\n";
+    let utf16 = |text: String| -> Vec<u8> {
+        let units = text.encode_utf16().flat_map(u16::to_le_bytes);
+        [0xff, 0xfe].into_iter().chain(units).collect()
+    };
+    for content in [
+        format!("{filler}{line}").into_bytes(),
+        utf16(format!("{filler}{line}")),
+        utf16(format!("{line}{filler}")),
+    ] {
+        let ws = Workspace::new().file("a.rs", &content);
+        let edit = json!({
+            "file_path": "a.rs", "old_string": "fn last", "new_string": format!("{line}fn end"),
+        });
+        let write = json!({"file_path": "a.rs", "content": line});
+        for (tool, args) in [("replace", edit), ("write_file", write)] {
+            let call = |args: &Value| ws.tool(tool).arguments(args).changing(&["a.rs"]).run();
+            let other = args
+                .to_string()
+                .replace("existing code", "rest of the code");
+            let other = serde_json::from_str(&other).expect("arguments");
+            call(&other).error("invalid_tool_params", 2);
+            call(&args).output();
+        }
+    }
+}
+
+#[test]
 fn overwrites_a_file_and_says_so() {
     let ws = Workspace::new().file("a.txt", "old\n");
     let answer = write(&ws, "a.txt", "new\n");

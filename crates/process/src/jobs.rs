@@ -38,6 +38,9 @@ pub struct JobRecord {
     pub command: String,
     /// The directory in which the command runs.
     pub directory: String,
+    /// The conversation that the command belongs to, as its workspace's seen files name it.
+    #[serde(default)]
+    pub conversation: String,
     /// When the job began, in seconds since 1970.
     pub started_at: u64,
 }

@@ -27,6 +27,9 @@ use std::time::{Duration, SystemTime};
 /// Maximum size in bytes of a file whose lines are remembered.
 const MAX_HASHED_BYTES: u64 = 256 * 1024;
 
+/// Maximum size in bytes of a file that is read whole to remember it.
+const MAX_DIGESTED_BYTES: u64 = 64 * 1024 * 1024;
+
 /// The time in milliseconds within which a file may be written twice and keep the same stamp.
 const TICK_MILLIS: u64 = 50;
 
@@ -74,8 +77,16 @@ struct SeenFile {
     at: u64,
     /// A hash of each line; `None` if the file is too large.
     lines: Option<Vec<u32>>,
-    /// A digest of a file too large for `lines`, if another write could leave the same stamp.
+    /// A digest of a file too large for `lines`, if another write could leave the same stamp;
+    /// `None` also if the file is too large for that.
     digest: Option<u64>,
+}
+
+/// A file as it is before the caller is shown it.
+#[derive(Debug)]
+pub struct Sight {
+    path: PathBuf,
+    file: SeenFile,
 }
 
 /// The files that a conversation has seen.
@@ -136,7 +147,8 @@ impl SeenFile {
             lines: bytes.map(|bytes| hashes(&bytes)),
             digest: None,
         };
-        if seen.lines.is_none() && seen.may_be_rewritten() {
+        let is_digested = seen.lines.is_none() && stamp.size() <= MAX_DIGESTED_BYTES;
+        if is_digested && seen.may_be_rewritten() {
             seen.digest = digest(file);
         }
         Some(seen)
@@ -346,6 +358,16 @@ impl SeenFiles {
         let _ = self.store.set(own);
     }
 
+    /// Returns what tells the conversation from others: the name of its directory, or else what
+    /// tells this value from those of other processes.
+    pub fn conversation(&self) -> String {
+        let own = self.store.get().and_then(|store| store.file_name());
+        own.map_or_else(
+            || format!("{}-{}", std::process::id(), self.began),
+            |name| name.to_string_lossy().into_owned(),
+        )
+    }
+
     /// Sets what happens to a write that would lose changes that its caller has not seen.
     pub fn react(&self, reaction: UnseenChanges) {
         *self.reaction.lock().unwrap_or_else(PoisonError::into_inner) = reaction;
@@ -482,10 +504,17 @@ impl Workspace {
         self
     }
 
+    /// Returns what [`Workspace::saw`] remembers of a file. It is taken before the file is read, so
+    /// that what changes meanwhile counts as not seen.
+    pub fn sight(&self, open: &OpenFile) -> Option<Sight> {
+        let path = walk::real_path(&open.file)?;
+        SeenFile::new(&open.file).map(|file| Sight { path, file })
+    }
+
     /// Remembers that the caller was shown a file.
-    pub fn saw(&self, open: &OpenFile) {
-        if let Some(path) = walk::real_path(&open.file) {
-            self.seen.saw(path, &open.file);
+    pub fn saw(&self, sight: Option<Sight>) {
+        if let Some(Sight { path, file }) = sight {
+            self.seen.put(path, file);
         }
     }
 
@@ -567,7 +596,7 @@ impl Workspace {
 
 #[cfg(test)]
 mod tests {
-    use super::{ContentStamp, SeenFile, hashes};
+    use super::{ContentStamp, MAX_DIGESTED_BYTES, SeenFile, hashes};
     use std::path::Path;
 
     #[test]
@@ -591,6 +620,21 @@ mod tests {
             for end in 0..bytes.len() {
                 let _ = SeenFile::from_bytes(&bytes[..end]);
             }
+        }
+    }
+
+    #[test]
+    fn a_huge_file_is_not_read_to_be_remembered_even_if_it_is_just_written() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let later = std::time::SystemTime::now() + std::time::Duration::from_secs(60);
+        for (size, is_digested) in [(MAX_DIGESTED_BYTES, true), (MAX_DIGESTED_BYTES + 1, false)] {
+            let file = std::fs::File::create_new(dir.path().join(size.to_string()));
+            let file = file.expect("a file");
+            file.set_len(size).expect("its size");
+            file.set_modified(later).expect("its time");
+            let file = std::fs::File::open(dir.path().join(size.to_string())).expect("a file");
+            let seen = SeenFile::new(&file).expect("a regular file");
+            assert_eq!(seen.digest.is_some(), is_digested, "{size}");
         }
     }
 

@@ -154,8 +154,10 @@ impl Call {
         text.push_str(&file.unseen);
         if !file.notes.is_empty() {
             // An inexactly quoted hunk may have changed unexpected text, so the diff is shown.
-            let notes = file.notes.join("; ");
-            text.push_str(&format!(" ({notes})\n{}", file.diff.trim_end()));
+            text.push_str(&format!(" ({})", file.notes.join("; ")));
+            let diff = || format!("\n{}", file.diff.trim_end());
+            let diff = super::quoted(&self.workspace, &subject.place, diff);
+            text.push_str(&diff.unwrap_or_default());
         }
         if let Some((note, errors)) = check.finish() {
             text.push_str(&note);
@@ -217,7 +219,10 @@ impl ToolInvocation for Call {
     fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
         let (files, changed) = plan(&self.workspace, &self.subjects, cx)?;
         let begin = |(file, subject): (&PatchedFile, &Subject)| match &file.texts {
-            Some((old, new)) => self.parser.check(&subject.place, old, new.clone()),
+            Some((old, new)) => {
+                let place = &subject.place;
+                self.parser.check(&self.workspace, place, old, new.clone())
+            }
             None => Check::default(),
         };
         let checks: Vec<Check> = files.iter().zip(&self.subjects).map(begin).collect();

@@ -7,21 +7,22 @@ use super::syntax::Parser;
 use gemini_tools_core::colours::Look;
 use gemini_tools_core::tool::named::NamedText;
 use gemini_tools_core::tool::{Context, FoundPlace, ResultPlaces, ToolResult};
-use gemini_tools_syntax::{MAX_BYTES, Symbol};
+use gemini_tools_syntax::Symbol;
 use gemini_tools_workspace::Workspace;
-use gemini_tools_workspace::lines::{beginning, encoding_of};
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Time limit for all files together. Files that are left then count as having no definitions.
+/// Time limit for all files together. Files that are left then are not looked at.
 const LIMIT: Duration = Duration::from_secs(2);
 
-/// The symbols that were found, with the name of the file that defines them.
+/// The symbols that were found.
 #[derive(Debug, Default)]
-pub(super) struct Definitions(Vec<(Vec<u8>, Vec<Symbol>)>);
+pub(super) struct Definitions {
+    /// The files that have any, by their names.
+    files: Vec<(Vec<u8>, Vec<Symbol>)>,
+    /// True if what a file of a known language defines is not known, perhaps for lack of time.
+    is_cut: bool,
+}
 
 impl Definitions {
     /// Looks for definitions in files, given by names relative to the first root or absolute.
@@ -33,21 +34,33 @@ impl Definitions {
     ) -> Self {
         let until = Instant::now() + LIMIT;
         let is_wanted = |symbol: &Symbol| query.is_match(symbol.name.as_bytes()) == Ok(true);
-        let mut files = Vec::new();
-        for name in names.take_while(|_| Instant::now() < until) {
-            let mut symbols = symbols(parser, workspace, name).unwrap_or_default();
+        let mut found = Self::default();
+        for name in names.filter(|name| parser.knows(&String::from_utf8_lossy(name))) {
+            let is_in_time = Instant::now() < until;
+            let symbols = is_in_time
+                .then(|| symbols(parser, workspace, name))
+                .flatten();
+            found.is_cut |= symbols.is_none();
+            let mut symbols = symbols.unwrap_or_default();
             symbols.retain(is_wanted);
             if !symbols.is_empty() {
-                files.push((name.clone(), symbols));
+                found.files.push((name.clone(), symbols));
             }
         }
-        Self(files)
+        found
     }
 
-    /// Returns the answer of the search, which also says that there are `lines` matching lines.
-    /// Returns `None` if there is no definition.
-    pub(super) fn answer(self, pattern: &str, lines: u64, cx: &Context) -> Option<ToolResult> {
-        let count: usize = self.0.iter().map(|(_, symbols)| symbols.len()).sum();
+    /// Returns the answer of the search, which also says that there are `lines` matching lines, of
+    /// more files than these if `is_cut`. Returns `None` if there is no definition.
+    pub(super) fn answer(
+        self,
+        pattern: &str,
+        lines: u64,
+        is_cut: bool,
+        cx: &Context,
+    ) -> Option<ToolResult> {
+        let is_cut = is_cut || self.is_cut;
+        let count: usize = self.files.iter().map(|(_, symbols)| symbols.len()).sum();
         if count == 0 {
             return None;
         }
@@ -55,7 +68,7 @@ impl Definitions {
         let found = format!("Found {}", counted(count, "definition"));
         text.push_str(&format!("{found} for pattern \"{pattern}\":\n---\n"));
         let mut places = Vec::new();
-        for (name, symbols) in self.0 {
+        for (name, symbols) in self.files {
             text.push_str("File: ");
             text.push_name(&name);
             text.push_str("\n");
@@ -77,27 +90,22 @@ impl Definitions {
             "\n({lines} in all: leave \"definitions\" out to see them. read_file with start_line and end_line reads a \
              definition.)"
         ));
+        if is_cut {
+            text.push_str(
+                "\n(Not all files were looked at. Narrow the search with \"path\" or \"include\" to see other definitions.)",
+            );
+        }
         let mut result = ToolResult::named(text)
             .with_display(found)
-            .with_data("definitions", count);
+            .with_data("definitions", count)
+            .with_data("limited", is_cut);
         result.locations = (cx.view.places != ResultPlaces::Unwanted).then_some(places);
         Some(result)
     }
 }
 
 fn symbols(parser: &Parser, workspace: &Workspace, name: &[u8]) -> Option<Vec<Symbol>> {
-    let path = Path::new(OsStr::from_bytes(name));
-    if !parser.knows(&path.file_name()?.to_string_lossy()) {
-        return None;
-    }
-    let place = workspace.locate(path.to_str()?).ok()?;
+    let place = workspace.locate(std::str::from_utf8(name).ok()?).ok()?;
     let open = workspace.open_file(&place).ok()?;
-    if open.size() > MAX_BYTES as u64 {
-        return None;
-    }
-    let encoding = encoding_of(&open).ok()??;
-    let text = encoding
-        .decode(&beginning(&open, MAX_BYTES).ok()?)
-        .into_owned();
-    parser.outline(&place.name().to_string_lossy(), text)
+    parser.outline_of(&place, &open, None).ok()?
 }

@@ -1,7 +1,7 @@
 //! What `replace` and `smart_edit` have in common: these tools find the match, and this module
 //! checks the texts, shows the difference and writes the file.
 
-use super::nearest::{Source, nearest};
+use super::nearest::{Source, nearest, nearest_in};
 use super::syntax::{Check, Parser};
 use super::{BuiltinTool, ToolEnv, placeholder};
 use crate::edit::{has_mixed_ends, whole_line_ends};
@@ -78,6 +78,11 @@ impl Edit {
         show_path(self.place.path()).into_owned()
     }
 
+    /// Locks the file for the edit.
+    pub(super) fn target(&self, cx: &Context) -> Result<Target, ToolError> {
+        self.workspace.target(&self.place, &cx.cancel)
+    }
+
     pub(super) fn io_error(&self, e: &std::io::Error) -> ToolError {
         gemini_tools_workspace::io_error(e, self.place.path())
     }
@@ -88,7 +93,7 @@ impl Edit {
     pub(super) fn subject<'t>(&self, target: &'t Target) -> Result<Option<Subject<'t>>, ToolError> {
         let Some(current) = &target.current else {
             return if self.old.is_empty() {
-                placeholder::check("new_string", &self.new, [])?;
+                placeholder::check("new_string", &self.new, "")?;
                 Ok(None)
             } else {
                 let error = ToolError::new(
@@ -131,13 +136,8 @@ impl Edit {
         new: &str,
         Subject { current, encoding }: Subject<'_>,
     ) -> Result<(), ToolError> {
-        placeholder::check("new_string", new, [&*self.old]).or_else(|refusal| {
-            if !Self::is_comparable(current, "") {
-                return Err(refusal);
-            }
-            let bytes = self.whole(current)?;
-            placeholder::check("new_string", new, [&*self.old, &encoding.decode(&bytes)])
-        })
+        placeholder::check_file("new_string", new, &self.old, current, encoding)
+            .map_err(|e| self.io_error(&e))?
     }
 
     pub(super) fn whole(&self, current: &OpenFile) -> Result<Vec<u8>, ToolError> {
@@ -288,26 +288,19 @@ impl Edit {
     }
 
     pub(super) fn missed(&self, mut message: String, subject: Subject<'_>) -> ToolError {
-        let current = subject.current;
-        // The message quotes the most similar text of the file. It must not do so for a file that
-        // .geminiignore keeps from being read.
-        let is_shown = current.size() <= NEAREST_BYTES
-            && self.old.len() <= NEAREST_TEXT_BYTES
-            && !self.workspace.is_gemini_ignored(&self.place);
-        let near = if is_shown {
-            self.near(subject).unwrap_or_default()
-        } else {
-            Vec::new()
-        };
-        for near in &near {
+        let is_small =
+            subject.current.size() <= NEAREST_BYTES && self.old.len() <= NEAREST_TEXT_BYTES;
+        let near = || self.near(subject).unwrap_or_default();
+        let near = is_small
+            .then(|| super::quoted(&self.workspace, &self.place, near))
+            .flatten();
+        for near in near.iter().flatten() {
             message.push_str(&format!("\nNear: {near}"));
         }
-        let hint = if !is_shown {
-            "Read the file and copy the text exactly."
-        } else if near.is_empty() {
-            "The file has no similar text. Read the file and copy the text exactly."
-        } else {
-            "Copy the text exactly as the file has it, with all whitespace."
+        let hint = match near.as_deref() {
+            None => "Read the file and copy the text exactly.",
+            Some([]) => "The file has no similar text. Read the file and copy the text exactly.",
+            Some(_) => "Copy the text exactly as the file has it, with all whitespace.",
         };
         ToolError::new(ErrorKind::EditNoOccurrenceFound, message).with_hint(hint)
     }
@@ -323,13 +316,7 @@ impl Edit {
             return Ok(Vec::new());
         }
         let bytes = beginning(current, usize::MAX)?;
-        let text = encoding.decode(&bytes);
-        let read = |range: Range<u64>| {
-            let [start, end] = [range.start, range.end].map(|at| (at as usize).min(text.len()));
-            Ok(text.as_bytes()[start..end].to_vec())
-        };
-        let size = text.len() as u64;
-        nearest(&Source { size, read: &read }, &self.old)
+        nearest_in(&encoding.decode(&bytes), &self.old)
     }
 
     pub(super) fn file_diff(&self, plan: &Plan, target: &Target) -> Result<FileDiff, ToolError> {
@@ -451,7 +438,8 @@ impl Edit {
         let old = self.whole(current)?;
         let new = replacement.apply(&old);
         let text = |bytes: &[u8]| encoding.decode(bytes).into_owned();
-        Ok(self.parser.check(&self.place, &text(&old), text(&new)))
+        let (old, new) = (text(&old), text(&new));
+        Ok(self.parser.check(&self.workspace, &self.place, &old, new))
     }
 
     fn check_seen(
@@ -498,9 +486,10 @@ impl Edit {
             " ({count} replacements). The text was at {}.{notes}{more}",
             line_list(replacement.matches.iter().map(|place| place.line))
         );
-        if let Some((_, diff)) = inexact {
-            after.push_str("\nWhat changed:\n");
-            after.push_str(&diff.file_diff);
+        let shown = inexact
+            .and_then(|(_, diff)| super::quoted(&self.workspace, &self.place, || &diff.file_diff));
+        if let Some(diff) = shown {
+            after.push_str(&format!("\nWhat changed:\n{diff}"));
         }
         let before = "Successfully modified file: ";
         let text = super::about_path(before, self.place.path(), &after);

@@ -207,6 +207,11 @@ fn make_call<P: DeserializeOwned, C: ToolInvocation + 'static>(
     Ok(Box::new(build(args.parse(schema)?, env)?))
 }
 
+/// Returns what an answer quotes of a file; `None` if `.geminiignore` keeps it from being read.
+fn quoted<T>(workspace: &Workspace, place: &WorkspacePath, quote: impl FnOnce() -> T) -> Option<T> {
+    (!workspace.is_gemini_ignored(place)).then(quote)
+}
+
 type BuildFn = fn(Args, &Schema, &ToolEnv) -> Result<Box<dyn ToolInvocation>, ToolError>;
 
 /// A built-in tool: its names, its texts for people and models, and how a call is built.

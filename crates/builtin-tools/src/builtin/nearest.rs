@@ -15,7 +15,6 @@
 
 use crate::edit::{Reading, fitting_places, plain};
 use gemini_tools_workspace::diff::{Algorithm, DiffOp, diff_lines};
-use std::borrow::Cow;
 use std::io;
 use std::ops::Range;
 
@@ -47,6 +46,16 @@ pub(super) struct Source<'a> {
     pub(super) size: u64,
     /// Reads a range of bytes of the file; returns fewer bytes only at its end.
     pub(super) read: &'a dyn Fn(Range<u64>) -> io::Result<Vec<u8>>,
+}
+
+/// Does what [`nearest`] does, for a text in memory.
+pub(super) fn nearest_in(text: &str, old: &str) -> io::Result<Vec<String>> {
+    let read = |range: Range<u64>| {
+        let [start, end] = [range.start, range.end].map(|at| (at as usize).min(text.len()));
+        Ok(text.as_bytes()[start..end].to_vec())
+    };
+    let size = text.len() as u64;
+    nearest(&Source { size, read: &read }, old)
 }
 
 pub(super) fn nearest(source: &Source<'_>, old: &str) -> io::Result<Vec<String>> {
@@ -376,10 +385,9 @@ fn quoted(text: &str) -> String {
         out.push('…');
     }
     match text {
-        "" => Cow::from("nothing"),
-        _ => Cow::from(out + "`"),
+        "" => "nothing".to_owned(),
+        _ => out + "`",
     }
-    .into_owned()
 }
 
 /// State of Myers' algorithm: the edit distances between each prefix of the pattern and the text
@@ -441,18 +449,8 @@ impl Myers {
 
 #[cfg(test)]
 mod tests {
-    use super::{Source, nearest};
-
     fn near(text: &str, old: &str) -> Vec<String> {
-        let read = |range: std::ops::Range<u64>| {
-            let end = (range.end as usize).min(text.len());
-            Ok(text.as_bytes()[range.start as usize..end].to_vec())
-        };
-        let source = Source {
-            size: text.len() as u64,
-            read: &read,
-        };
-        nearest(&source, old).expect("no file")
+        super::nearest_in(text, old).expect("no file")
     }
 
     #[test]

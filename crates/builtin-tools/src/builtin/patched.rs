@@ -1,6 +1,6 @@
 //! Computes what a patch makes of each file that it names, before anything is written.
 
-use super::nearest::{Source, nearest};
+use super::nearest::nearest_in;
 use super::{placeholder, text_diff};
 use crate::edit::Reading;
 use crate::patch::{Change, FilePatch, Hunk, HunkError, Patched, apply};
@@ -49,7 +49,7 @@ impl Subject {
         let to = match &patch.change {
             Change::Update { to: Some(to), .. } => Some(workspace.locate(to)?),
             Change::Create { text, .. } => {
-                placeholder::check("patch", text, [])?;
+                placeholder::check("patch", text, "")?;
                 None
             }
             _ => None,
@@ -213,7 +213,7 @@ impl Planning<'_> {
     ) -> Result<Plan, ToolError> {
         let (old, encoding) = self.old(&target)?;
         let added: String = hunks.iter().map(Hunk::added).collect();
-        placeholder::check("patch", &added, [&*old])?;
+        placeholder::check("patch", &added, &old)?;
         let Patched { text, readings } = apply(&old, hunks).map_err(|e| self.miss(&e, &old))?;
         if text == old && is_executable.is_none() && new_target.is_none() {
             let message = self.about("is as the patch makes it already");
@@ -321,18 +321,15 @@ impl Planning<'_> {
             }
             _ => "Copy the lines exactly as the file has them.",
         };
-        // The message must not quote a file that .geminiignore keeps from being read.
-        let is_shown = kind == ErrorKind::EditNoOccurrenceFound
-            && !e.wanted.is_empty()
-            && !self.workspace.is_gemini_ignored(&self.subject.place);
-        if is_shown {
-            let read = |range: Range<u64>| {
-                let [start, end] = [range.start, range.end].map(|at| (at as usize).min(old.len()));
-                Ok(old.as_bytes()[start..end].to_vec())
-            };
-            let size = old.len() as u64;
-            let near = nearest(&Source { size, read: &read }, &e.wanted).unwrap_or_default();
-            message.extend(near.iter().take(1).map(|near| format!("\nNear: {near}")));
+        if kind == ErrorKind::EditNoOccurrenceFound && !e.wanted.is_empty() {
+            let near = || nearest_in(old, &e.wanted).unwrap_or_default();
+            let near = super::quoted(self.workspace, &self.subject.place, near);
+            message.extend(
+                near.iter()
+                    .flatten()
+                    .take(1)
+                    .map(|near| format!("\nNear: {near}")),
+            );
         }
         ToolError::new(kind, message).with_hint(hint)
     }

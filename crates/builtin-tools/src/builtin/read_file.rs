@@ -9,7 +9,7 @@ use gemini_tools_core::tool::{
     Cancellation, Confirmation, Context, ErrorKind, Kind, Limit, LlmContent, Location, ToolError,
     ToolInfo, ToolInvocation, ToolResult, Usage,
 };
-use gemini_tools_syntax::{MAX_BYTES, Symbol, outline_text};
+use gemini_tools_syntax::{Symbol, outline_text};
 use gemini_tools_workspace::lines::{Window, WindowRequest, beginning, encoding_of, read_window};
 use gemini_tools_workspace::media::{MAX_MEDIA_BYTES, is_media_name, mime_type};
 use gemini_tools_workspace::text::{Encoding, SAMPLE_BYTES, detect};
@@ -197,28 +197,28 @@ impl ToolInvocation for Call {
             .workspace
             .open_file(&self.place)
             .map_err(|e| self.workspace.with_nearest(e, &self.place))?;
-        if cx.view.remembers {
-            self.workspace.saw(&open);
-        }
-        match read_content(&open, &self.place, MAX_MEDIA_BYTES)? {
-            FileContent::Empty => Ok(empty()),
+        let sight = cx.view.remembers.then(|| self.workspace.sight(&open));
+        let result = match read_content(&open, &self.place, MAX_MEDIA_BYTES)? {
+            FileContent::Empty => empty(),
             FileContent::Media(part) => {
                 let shown = format!("Read {}", self.place.name().to_string_lossy());
-                Ok(ToolResult::content(LlmContent::Part(part)).with_display(shown))
+                ToolResult::content(LlmContent::Part(part)).with_display(shown)
             }
             FileContent::Binary => {
                 let name = self.workspace.display_name(&self.place);
-                Ok(ToolResult::text(format!(
+                return Ok(ToolResult::text(format!(
                     "[Binary file {name}, {} bytes: its content cannot be shown as text.]",
                     open.size()
                 ))
-                .with_display(format!("Skipped binary file {name}")))
+                .with_display(format!("Skipped binary file {name}")));
             }
             FileContent::Text { encoding, .. } if self.outline => {
-                self.read_outline(&open, encoding)
+                return self.read_outline(&open, encoding);
             }
-            FileContent::Text { encoding, start } => self.read_text(&open, encoding, &start, cx),
-        }
+            FileContent::Text { encoding, start } => self.read_text(&open, encoding, &start, cx)?,
+        };
+        self.workspace.saw(sight.flatten());
+        Ok(result)
     }
 }
 
@@ -288,14 +288,9 @@ impl Call {
         open: &OpenFile,
         encoding: Encoding,
     ) -> Result<Option<Vec<Symbol>>, ToolError> {
-        let name = self.place.name().to_string_lossy();
-        if open.size() > MAX_BYTES as u64 || !self.parser.knows(&name) {
-            return Ok(None);
-        }
-        let fail = |e| gemini_tools_workspace::io_error(&e, self.place.path());
-        let bytes = beginning(open, MAX_BYTES).map_err(fail)?;
-        let text = encoding.decode(&bytes).into_owned();
-        let symbols = self.parser.outline(&name, text);
+        let symbols = self.parser.outline_of(&self.place, open, Some(encoding));
+        let symbols =
+            symbols.map_err(|e| gemini_tools_workspace::io_error(&e, self.place.path()))?;
         Ok(symbols.filter(|symbols| !symbols.is_empty()))
     }
 

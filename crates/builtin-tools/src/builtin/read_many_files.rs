@@ -393,9 +393,7 @@ impl Call {
         let Ok(open) = self.workspace.open_file(place) else {
             return Ok(Err("can't be read"));
         };
-        if cx.view.remembers {
-            self.workspace.saw(&open);
-        }
+        let sight = cx.view.remembers.then(|| self.workspace.sight(&open));
         let text = match read_content(&open, place, room.media_bytes) {
             Err(e) if e.kind == ErrorKind::FileTooLarge => {
                 return Ok(Err("too large: all media of an answer may have 20 MB"));
@@ -407,6 +405,7 @@ impl Call {
                 let data = part.inline_data.as_ref();
                 let mime = data.map(|d| d.mime_type.clone()).unwrap_or_default();
                 let name = self.display(place);
+                self.workspace.saw(sight.flatten());
                 return Ok(Ok(vec![
                     PartOrText::Text(format!("[The following data is {name}, {mime}.]\n")),
                     PartOrText::Part(part),
@@ -426,6 +425,7 @@ impl Call {
                 window_text(0, &window, encoding, open.size())
             }
         };
+        self.workspace.saw(sight.flatten());
         let name = line_name(place.path().as_os_str().as_bytes());
         let text = format!("--- {name} ---\n\n{text}\n\n");
         Ok(Ok(vec![PartOrText::Text(text)]))

@@ -136,13 +136,13 @@ impl ToolInvocation for Call {
     }
 
     fn confirmation(&self, cx: &Context) -> Result<Confirmation, ToolError> {
-        let target = self.edit.workspace.target(&self.edit.place, &cx.cancel)?;
+        let target = self.edit.target(cx)?;
         let plan = self.plan(&target, cx)?;
         self.edit.confirmation(&plan, &target)
     }
 
     fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
-        let target = self.edit.workspace.target(&self.edit.place, &cx.cancel)?;
+        let target = self.edit.target(cx)?;
         let plan = self.plan(&target, cx)?;
         self.edit.carry_out(plan, target, &TOOL, cx)
     }

@@ -373,6 +373,7 @@ impl Report<'_> {
             boot_id: tree::boot_id(),
             command: self.call.command.clone(),
             directory: show_path(self.call.place.path()).into_owned(),
+            conversation: self.call.tool_env.workspace.seen().conversation(),
             started_at: seconds(SystemTime::now()),
         };
         if let Some(directory) = self.call.tool_env.workspace.overflow_dir() {

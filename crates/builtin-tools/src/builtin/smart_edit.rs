@@ -277,7 +277,7 @@ impl ToolInvocation for Call {
     }
 
     fn confirmation(&self, cx: &Context) -> Result<Confirmation, ToolError> {
-        let target = self.edit.workspace.target(&self.edit.place, &cx.cancel)?;
+        let target = self.edit.target(cx)?;
         match self.plan(&target, cx) {
             Ok(plan) => self.edit.confirmation(&plan, &target),
             // A model is not asked before the user agrees, because it costs time and money.
@@ -297,9 +297,9 @@ impl ToolInvocation for Call {
     }
 
     fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
-        let target = self.edit.workspace.target(&self.edit.place, &cx.cancel)?;
+        let target = self.edit.target(cx)?;
         #[cfg(feature = "full")]
-        let plan = self.corrected_plan(&target, cx)?;
+        let (plan, target) = self.corrected_plan(target, cx)?;
         #[cfg(not(feature = "full"))]
         let plan = self.plan(&target, cx)?;
         self.edit.carry_out(plan, target, &TOOL, cx)

@@ -8,7 +8,10 @@ use gemini_tools_core::tool::{LlmContent, ToolResult};
 #[cfg(feature = "full")]
 use gemini_tools_process::network::link::Link;
 use gemini_tools_syntax::{Language, MAX_BYTES, Symbol, SyntaxError};
-use gemini_tools_workspace::WorkspacePath;
+use gemini_tools_workspace::lines::{beginning, encoding_of};
+use gemini_tools_workspace::text::Encoding;
+use gemini_tools_workspace::{OpenFile, Workspace, WorkspacePath};
+use std::io;
 #[cfg(feature = "full")]
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
@@ -48,7 +51,13 @@ impl Parser {
     }
 
     /// Starts to look for the syntax errors that a change causes, while the file is written.
-    pub(super) fn check(&self, place: &WorkspacePath, old: &str, new: String) -> Check {
+    pub(super) fn check(
+        &self,
+        workspace: &Workspace,
+        place: &WorkspacePath,
+        old: &str,
+        new: String,
+    ) -> Check {
         // Errors of a new file are not reported: only a comparison with an old text tells them from
         // syntax that the grammar does not know.
         let is_judged = !old.is_empty() && old.len().max(new.len()) <= MAX_BYTES;
@@ -56,26 +65,45 @@ impl Parser {
         if !is_judged || !self.knows(&name) {
             return Check::default();
         }
-        #[cfg(feature = "full")]
-        let errors = self
-            .link
-            .as_ref()
-            .map(|link| link.begin_errors(name, old, new));
-        #[cfg(not(feature = "full"))]
-        let errors = None;
-        Check(errors)
+        // What is found quotes lines of the file.
+        let begin = || {
+            #[cfg(feature = "full")]
+            let errors = Some(self.link.as_ref()?.begin_errors(name, old, new));
+            #[cfg(not(feature = "full"))]
+            let errors = None;
+            errors
+        };
+        Check(super::quoted(workspace, place, begin).flatten())
     }
 
-    /// Returns what a file of this name with this text defines; `None` if that is not known.
-    pub(super) fn outline(&self, name: &str, text: String) -> Option<Vec<Symbol>> {
-        if text.len() > MAX_BYTES || !self.knows(name) {
-            return None;
+    /// Returns what a file defines; `None` if that is not known. Without `encoding`, that of the
+    /// file is recognised.
+    pub(super) fn outline_of(
+        &self,
+        place: &WorkspacePath,
+        open: &OpenFile,
+        encoding: Option<Encoding>,
+    ) -> io::Result<Option<Vec<Symbol>>> {
+        let name = place.name().to_string_lossy().into_owned();
+        if open.size() > MAX_BYTES as u64 || !self.knows(&name) {
+            return Ok(None);
+        }
+        let encoding = match encoding {
+            None => encoding_of(open)?,
+            known => known,
+        };
+        let Some(encoding) = encoding else {
+            return Ok(None);
+        };
+        let text = encoding.decode(&beginning(open, MAX_BYTES)?).into_owned();
+        if text.len() > MAX_BYTES {
+            return Ok(None);
         }
         #[cfg(feature = "full")]
-        let symbols = self.link.as_ref()?.outline(name.to_owned(), text);
+        let symbols = self.link.as_ref().and_then(|link| link.outline(name, text));
         #[cfg(not(feature = "full"))]
         let symbols = None;
-        symbols
+        Ok(symbols)
     }
 }
 

@@ -63,20 +63,22 @@ pub(super) fn check(
 }
 
 fn difference(workspace: &Workspace, place: &WorkspacePath, change: &UnseenChange) -> String {
-    // The message must not quote a file that .geminiignore keeps from being read.
-    if change.diff.is_empty() || workspace.is_gemini_ignored(place) {
+    if change.diff.is_empty() {
         return String::new();
     }
-    format!("\nWhat changed:\n{}", change.diff.trim_end())
+    let diff = || format!("\nWhat changed:\n{}", change.diff.trim_end());
+    super::quoted(workspace, place, diff).unwrap_or_default()
 }
 
-/// Returns true if a background command of this project may have made the change: one that still
-/// runs, or was started after the caller had seen the file.
+/// Returns true if a background command of this conversation may have made the change: one that
+/// still runs, or was started after the caller had seen the file.
 #[cfg(feature = "full")]
 fn may_be_own(workspace: &Workspace, change: &UnseenChange) -> bool {
     let jobs = workspace.jobs_dir().map(|dir| Jobs::new(dir).list());
+    let conversation = workspace.seen().conversation();
     jobs.unwrap_or_default()
         .iter()
+        .filter(|job| job.record.conversation == conversation)
         .any(|job| job.is_running() || job.record.started_at >= change.seen_at)
 }
 

@@ -90,9 +90,9 @@ impl Call {
             encoding: Encoding::default(),
             old_text,
         };
-        let check = |old: &str| placeholder::check("content", &self.content, [old]);
+        let check_new = || placeholder::check("content", &self.content, "");
         let Some(current) = &target.current else {
-            check("")?;
+            check_new()?;
             return Ok(fresh(Some(String::new())));
         };
         let fail = |e: std::io::Error| gemini_tools_workspace::io_error(&e, self.place.path());
@@ -106,11 +106,12 @@ impl Call {
         };
         let old = beginning(current, limit).map_err(fail)?;
         let Some(encoding) = encoding_of(current).map_err(fail)? else {
-            check("")?;
+            check_new()?;
             return Ok(fresh(None));
         };
         let old_text = encoding.decode(&old).into_owned();
-        check(&old_text)?;
+        placeholder::check_file("content", &self.content, "", current, encoding)
+            .map_err(fail)??;
         let mut content = self.content.as_str();
         let crlf;
         if has_only_crlf(&old_text) && !content.contains('\r') {
@@ -214,7 +215,7 @@ impl ToolInvocation for Call {
         let seen = self.check_seen(&target, &plan, cx)?;
         let old = plan.old_text.as_deref().unwrap_or_default();
         let new = plan.encoding.decode(&plan.bytes).into_owned();
-        let check = self.parser.check(&self.place, old, new);
+        let check = self.parser.check(&self.workspace, &self.place, old, new);
         let origin = super::origin(&TOOL, cx);
         let notes = super::commit(target, &self.workspace, &self.place, origin, |file| {
             file.write_all(&plan.bytes)

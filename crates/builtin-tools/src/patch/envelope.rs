@@ -67,6 +67,8 @@ fn patch(path: &str, change: Change, number: usize) -> Result<FilePatch, PatchEr
 
 fn added(lines: &Lines<'_>, at: &mut usize) -> Result<String, PatchError> {
     let mut text = String::new();
+    // Blank lines without the mark are lines of the file only if another line of it follows.
+    let mut blanks = String::new();
     while let Some(line) = lines
         .texts
         .get(*at)
@@ -74,10 +76,14 @@ fn added(lines: &Lines<'_>, at: &mut usize) -> Result<String, PatchError> {
     {
         match line.strip_prefix('+') {
             Some(line) => {
+                text.push_str(&std::mem::take(&mut blanks));
                 text.push_str(line);
                 text.push('\n');
             }
-            None if line.trim().is_empty() => {}
+            None if line.trim().is_empty() => {
+                blanks.push_str(line.trim_matches([' ', '\t']));
+                blanks.push('\n');
+            }
             None => {
                 let why = "each line of a new file begins with \"+\"";
                 return Err(PatchError::new(lines.number(*at), why));

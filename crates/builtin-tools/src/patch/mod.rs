@@ -209,9 +209,12 @@ impl<'t> Lines<'t> {
             .unwrap_or(text)
             .split('\n')
             .collect();
-        // Line ends `\r\n` of the whole patch say nothing about the line ends of the files.
-        if texts.iter().all(|line| line.ends_with('\r')) {
-            texts = texts.iter().map(|line| &line[..line.len() - 1]).collect();
+        // Line ends `\r\n` of the whole patch say nothing about the line ends of the files. The last
+        // line may have none.
+        let (_, ended) = texts.split_last().unwrap_or((&"", &[]));
+        if ended.iter().all(|line| line.ends_with('\r')) {
+            let whole = |line: &&'t str| line.strip_suffix('\r').unwrap_or(line);
+            texts = texts.iter().map(whole).collect();
         }
         let mut first = 1;
         let mut trim = |texts: &mut Vec<&str>| {

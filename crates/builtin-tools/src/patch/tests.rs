@@ -42,6 +42,42 @@ fn an_envelope_has_sections_in_any_number() {
 }
 
 #[test]
+fn a_blank_line_within_a_new_file_is_a_line_of_it() {
+    for (body, expected) in [
+        ("+a\n\n+b", "a\n\nb\n"),
+        ("+a\n \n\t\n+b", "a\n\n\nb\n"),
+        ("\n+a", "\na\n"),
+        ("+a\r\n\r\n+b\r", "a\r\n\r\nb\r\n"),
+        // Behind the last line, they separate sections.
+        ("+a\n+\n\n \n*** Delete File: g", "a\n\n"),
+        ("", ""),
+    ] {
+        let patches = parse(&envelope(&format!("*** Add File: f\n{body}"))).expect("a patch");
+        assert_eq!(
+            patched("", &patches[0]).expect("text"),
+            expected,
+            "{body:?}"
+        );
+    }
+}
+
+#[test]
+fn line_ends_of_the_whole_patch_are_not_those_of_its_files() {
+    let text = envelope("*** Add File: f\n+a\n+b").replace('\n', "\r\n");
+    for text in [text.as_str(), text.trim_end(), &format!("```\r\n{text}```")] {
+        let patches = parse(text).expect("a patch");
+        assert_eq!(
+            patched("", &patches[0]).expect("text"),
+            "a\nb\n",
+            "{text:?}"
+        );
+    }
+    let text = envelope("*** Add File: f\n+a\r\n+b\r");
+    let patches = parse(&text).expect("a patch");
+    assert_eq!(patched("", &patches[0]).expect("text"), "a\r\nb\r\n");
+}
+
+#[test]
 fn what_is_around_a_patch_is_taken_off() {
     let bare = envelope("*** Update File: f\n a\n+b");
     let wanted = parse(&bare).expect("a patch");
@@ -161,6 +197,9 @@ fn names_lose_their_prefixes_only_where_both_sides_show_one() {
     assert_eq!(path("a/src/x", "b/src/x"), "src/x");
     assert_eq!(path("src/x\t2026-01-01", "src/x\t2026-01-02"), "src/x");
     assert_eq!(path("one-1.0/src/x", "one-1.1/src/x"), "src/x");
+    let name = r#""a/\a\b\t\n\v\f\r\"\\\303\274""#;
+    let expected = "\u{7}\u{8}\t\n\u{b}\u{c}\r\"\\ü";
+    assert_eq!(path(name, &name.replace("a/", "b/")), expected);
 }
 
 #[test]

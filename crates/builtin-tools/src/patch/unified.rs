@@ -364,8 +364,12 @@ fn unquoted(name: &str) -> String {
         }
         let escaped = rest.next().unwrap_or(b'\\');
         bytes.push(match escaped {
-            b'n' => b'\n',
+            b'a' => 0x07,
+            b'b' => 0x08,
             b't' => b'\t',
+            b'n' => b'\n',
+            b'v' => 0x0b,
+            b'f' => 0x0c,
             b'r' => b'\r',
             b'0'..=b'7' => {
                 let mut value = u32::from(escaped - b'0');

@@ -16,18 +16,24 @@ const INSTRUCTION: &str = "An edit of a file has failed, because its search text
     edit belongs, give an empty search text.";
 
 impl Call {
-    pub(super) fn corrected_plan(&self, target: &Target, cx: &Context) -> Result<Plan, ToolError> {
-        let miss = match self.plan(target, cx) {
+    pub(super) fn corrected_plan(
+        &self,
+        target: Target,
+        cx: &Context,
+    ) -> Result<(Plan, Target), ToolError> {
+        let miss = match self.plan(&target, cx) {
             Err(e) if is_miss(e.kind) && self.may_correct(cx) => e,
-            other => return other,
+            other => return Ok((other?, target)),
         };
-        let Ok(Some(subject)) = self.edit.subject(target) else {
+        let Ok(Some(subject)) = self.edit.subject(&target) else {
             return Err(miss);
         };
         let text = self.text(subject)?;
         let Some(text) = text.filter(|text| text.len() <= super::MODEL_CHARS) else {
             return Err(miss);
         };
+        // Other writers of the file don't wait for the model.
+        drop(target);
         let correction = match self.correction(&text, &miss, cx) {
             Ok(correction) => correction,
             Err(e) => {
@@ -41,6 +47,10 @@ impl Call {
                 correction.explanation
             )));
         }
+        let target = self.edit.target(cx)?;
+        let Some(subject) = self.edit.subject(&target)? else {
+            return Err(miss);
+        };
         let (old, new) = (correction.search.as_str(), correction.replace.as_str());
         self.edit.check_new(new, subject)?;
         if old.trim().is_empty() || old == new {
@@ -58,7 +68,8 @@ impl Call {
             notes.insert_str(0, &note);
             *found_by = Some("model");
         }
-        plan.map_err(|_| uncorrected(miss, "but what it gave is not found exactly once either."))
+        let why = "but what it gave is not found exactly once either.";
+        Ok((plan.map_err(|_| uncorrected(miss, why))?, target))
     }
 
     /// Returns true if a model may be asked: there is a credential, the settings allow it, and
