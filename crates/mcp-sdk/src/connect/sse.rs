@@ -3,6 +3,7 @@
 //! it.
 
 use super::http;
+use gemini_tools_core::json;
 use gemini_tools_net::gemini_api::{self as genai, SseError};
 use gemini_tools_process::network::wire::Connect;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
