@@ -44,6 +44,8 @@ def tools(cursor):
     if MODE == "pages":
         page = int(cursor or 0)
         return {"tools": [tool(f"page{page}")], **({"nextCursor": str(page + 1)} if page < 4 else {})}
+    if MODE == "many":
+        return {"tools": [tool(f"tool{number}") for number in range(5001)]}
     if MODE == "endless":
         page = int(cursor or 0)
         return {"tools": [tool(f"page{page}")], "nextCursor": str((page + 1) % 3)}
