@@ -468,7 +468,10 @@ fn valid_condition(keys: &Keys) -> Result<Condition, (&'static str, String)> {
 fn first_word(regex: &str) -> Option<String> {
     let end = regex.find(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '_' | '-'))?;
     let (word, rest) = regex.split_at(end);
-    let ends = rest.starts_with([' ', '"']) || rest.starts_with("\\s+") || rest.starts_with("\\b");
+    let ends = [" ", "\"", "\\s+", "\\b"];
+    let behind = ends.iter().find_map(|end| rest.strip_prefix(end))?;
+    // What may be left out ends no word.
+    let ends = !behind.starts_with(['?', '*', '{']);
     // After a `|` outside of groups, a match may begin with something else.
     (ends && !word.is_empty() && is_within_group(regex)).then(|| word.to_owned())
 }

@@ -263,6 +263,20 @@ fn a_long_diff_can_be_seen_whole() {
 }
 
 #[test]
+fn a_key_that_is_not_offered_answers_nothing() {
+    let reply = asked(
+        &call("t", json!({})),
+        &explained(None),
+        |terminal| terminal,
+        |person| {
+            assert!(!person.sees("[q]uit ").contains("[t]ool always"));
+            person.types(b"ty");
+        },
+    );
+    assert_eq!(reply, Some(ApprovalReply::Once));
+}
+
+#[test]
 fn an_end_of_the_session_ends_the_question() {
     let cancel = Cancellation::default();
     let reply = asked(
