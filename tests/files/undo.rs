@@ -210,7 +210,7 @@ fn undo_shows_the_diff_and_goes_back_step_by_step() {
 fn an_undo_that_can_not_be_reported_is_no_success() {
     let ws = Workspace::new().file("a", "old\n");
     edit(&ws, "a", "old", "new");
-    let call = ws.call_tool(&["--undo"]);
+    let call = ws.call_tool(&["--undo"]).unwatched();
     let full = call.in_bash("exec \"$@\" >/dev/full").run();
     assert_eq!(full.status(), 1, "{}", full.shown());
     assert_eq!(text(&ws, "a"), "old\n");

@@ -338,7 +338,7 @@ impl<'a> Setup<'a> {
             return Ok(vec![Part::text(text)]);
         }
         let call_tool = own_directory()?.join("call_tool");
-        let read = pair.read_files(&paths, &call_tool, &self.environment(), cancel);
+        let read = pair.read_files(&paths, &call_tool, &self.environment()?, cancel);
         let read = read.map_err(|e| match cancel.interruption() {
             Some(why) => why.into(),
             None => bad_input(format!("A file of the prompt can't be read: {}", e.message)),

@@ -414,8 +414,12 @@ impl ServerHandler for Connection {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let skills = self.skills(&context).await?;
-        let contents = match skills::content(skills, &request.uri) {
+        // All skills are read and hashed for one file of them.
+        let file = match request.uri.starts_with("skill://") {
+            true => skills::content(self.skills(&context).await?, &request.uri),
+            false => None,
+        };
+        let contents = match file {
             Some(file) => vec![file],
             None => match self.read_by_tool(request, &context).await? {
                 Ok(contents) => contents,
