@@ -179,7 +179,8 @@ fn worst() -> Vec<Worst> {
             "replace",
             json!({"file_path": "a.txt", "old_string": "\u{fffd}", "new_string": "x", "allow_multiple": true}),
             &["edit_preparation_failure"],
-            || Workspace::new().file("a.txt", b"abcdef\xff\n".repeat(1_000_000)),
+            // The rest of each line says that the encoding is UTF-8.
+            || Workspace::new().file("a.txt", b"\xe6\x97\xa5\xc3\xa9 \xff\n".repeat(1_000_000)),
         ),
         case(
             "millions of pairs of lines",

@@ -236,7 +236,8 @@ pub(super) fn open_plain(
     open_by_steps(dir, path, flags)
 }
 
-/// Opens a path, absolute or below a directory, one component at a time. No component may be a link.
+/// Opens a path, absolute or below a directory, one component at a time. No component may be a
+/// link.
 pub(super) fn open_by_steps(
     dir: BorrowedFd<'_>,
     path: &Path,

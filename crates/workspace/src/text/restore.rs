@@ -7,6 +7,7 @@
 
 use super::{Encoding, Form};
 use crate::diff::{Algorithm, DiffOp, diff_lines};
+use encoding_rs::DecoderResult;
 use gemini_tools_core::tool::{Cancellation, ToolError};
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -14,6 +15,9 @@ use std::ops::Range;
 use std::time::{Duration, Instant};
 
 const DIFF_TIME: Duration = Duration::from_secs(1);
+
+/// How much is decoded at once where only the bytes that are not text are wanted.
+const DECODED_BYTES: usize = 1024;
 
 /// The character U+FFFD, which stands for bytes that are not text.
 pub const REPLACEMENT: char = '\u{fffd}';
@@ -122,21 +126,22 @@ impl Encoding {
         };
         let mut decoder = standard.new_decoder_without_bom_handling();
         let whole = self.encode("\u{fffd}").unwrap_or_default();
-        let (mut text, mut at) = (String::new(), 0);
+        // The decoder fills all of this room with zeros at each call.
+        let (mut text, mut at) = (String::with_capacity(DECODED_BYTES), 0);
         loop {
-            let rest = &bytes[at..];
             text.clear();
-            let room = decoder.max_utf8_buffer_length_without_replacement(rest.len());
-            text.reserve(room.unwrap_or(rest.len() * 3 + 16));
             let (result, read) =
-                decoder.decode_to_string_without_replacement(rest, &mut text, true);
+                decoder.decode_to_string_without_replacement(&bytes[at..], &mut text, true);
             at += read;
             text.matches(REPLACEMENT).try_for_each(|_| take(&whole))?;
-            let encoding_rs::DecoderResult::Malformed(length, behind) = result else {
-                return Ok(());
-            };
-            let end = at - usize::from(behind);
-            take(&bytes[end - usize::from(length)..end])?;
+            match result {
+                DecoderResult::InputEmpty => return Ok(()),
+                DecoderResult::OutputFull => {}
+                DecoderResult::Malformed(length, behind) => {
+                    let end = at - usize::from(behind);
+                    take(&bytes[end - usize::from(length)..end])?;
+                }
+            }
         }
     }
 
