@@ -23,6 +23,9 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 use std::ops::Range;
+use std::sync::OnceLock;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// Maximum number of literal texts of a pattern, of which each match has at least one. If there are
 /// more, a file hardly ever lacks all of them.
@@ -36,6 +39,9 @@ const GROUP: usize = 64;
 
 /// Maximum number of searchers, each of which looks through the whole text.
 const MAX_GROUPS: usize = 8;
+
+/// Number of texts after which it is known which literal texts are in most of them.
+const SAMPLE: usize = 512;
 
 /// Minimum length of a literal text in bytes. A searcher compares only as many first bytes of its
 /// texts as the shortest of them has, so with a very short one it would stop at too many places.
@@ -131,15 +137,45 @@ fn required(hir: &Hir) -> Option<Vec<Vec<u8>>> {
 }
 
 /// Tells which of many patterns can match in a text, by one search for all their literal texts.
+///
+/// A literal text that most files have, such as `if (`, rules nothing out, and each place where it
+/// stands interrupts the search. Which ones are so common depends on the files: those of the first
+/// [`SAMPLE`] texts are counted, and then the search goes on without the common ones.
 #[derive(Debug)]
 pub struct Prefilter {
-    groups: Vec<Group>,
-    /// Indices of the patterns that ignore case. They may match a text that lacks their literal
-    /// texts but has one of the characters `FOLDED`.
+    all: Searchers,
+    rare: OnceLock<Searchers>,
+    looked: AtomicUsize,
+    /// For each pattern, how many of the counted texts it could match in.
+    found: Vec<AtomicUsize>,
+    /// The literal texts in lower case, each with the index of its pattern.
+    texts: Vec<(Vec<u8>, usize)>,
+    /// Indices of the patterns that ignore case. They may match without their literal texts where
+    /// the text has one of the characters `FOLDED`.
     folding: Vec<usize>,
-    /// Indices of the patterns that may match in every text, because the searchers don't look for
-    /// literal texts of theirs.
+    /// Indices of the patterns without literal texts to look for.
     always: Vec<usize>,
+}
+
+#[derive(Debug)]
+struct Searchers {
+    groups: Vec<Group>,
+    /// Indices of the patterns that no missing text rules out.
+    always: Vec<usize>,
+}
+
+impl Searchers {
+    fn new(texts: &[(Vec<u8>, usize)], mut always: Vec<usize>) -> Self {
+        let mut groups = Vec::new();
+        for texts in texts.chunks(GROUP) {
+            match Group::new(texts) {
+                Some(group) => groups.push(group),
+                // The processor lacks the vector instructions that the searcher needs.
+                None => always.extend(texts.iter().map(|(_, pattern)| *pattern)),
+            }
+        }
+        Self { groups, always }
+    }
 }
 
 /// The literal texts that one searcher finds, which compares 16 or 32 bytes at a time. It can't
@@ -181,11 +217,12 @@ impl Group {
 }
 
 impl Prefilter {
-    /// Makes the searchers. The filter knows a pattern by its index in `patterns`.
+    /// Makes the searchers. From then on, a pattern is known by its index in `patterns`.
     pub fn new<'p>(patterns: impl IntoIterator<Item = &'p LinePattern>) -> Self {
         let (mut texts, mut always, mut folding) = (Vec::new(), Vec::new(), Vec::new());
         let patterns: Vec<_> = patterns.into_iter().collect();
         let are_few = patterns.len() <= FEW_PATTERNS;
+        let found = patterns.iter().map(|_| AtomicUsize::new(0)).collect();
         for (i, pattern) in patterns.into_iter().enumerate() {
             let fits = |all: &&Vec<Vec<u8>>| {
                 let are_long = all.iter().all(|one| one.len() >= MIN_LITERAL);
@@ -198,34 +235,49 @@ impl Prefilter {
             folding.extend(pattern.ignores_case.then_some(i));
             texts.extend(literals.iter().map(|one| (one.to_ascii_lowercase(), i)));
         }
-        let mut groups = Vec::new();
-        for texts in texts.chunks(GROUP) {
-            match Group::new(texts) {
-                Some(group) => groups.push(group),
-                // The processor lacks the vector instructions that the searcher needs.
-                None => always.extend(texts.iter().map(|(_, pattern)| *pattern)),
-            }
-        }
         Self {
-            groups,
+            all: Searchers::new(&texts, always.clone()),
+            rare: OnceLock::new(),
+            looked: AtomicUsize::new(0),
+            found,
+            texts,
             folding,
             always,
         }
     }
 
-    /// Sets `possible` to true at the index of each pattern that may match in a text. Other values
-    /// stay as they are.
+    /// Returns the searchers without the patterns that could match in half of the counted texts.
+    fn without_common(&self) -> Searchers {
+        let is_common = |i: usize| 2 * self.found[i].load(Relaxed) > SAMPLE;
+        let common = (0..self.found.len()).filter(|i| is_common(*i));
+        let always = self.always.iter().copied().chain(common).collect();
+        let texts = self.texts.iter().filter(|(_, i)| !is_common(*i));
+        Searchers::new(&texts.cloned().collect::<Vec<_>>(), always)
+    }
+
+    /// Sets `possible` to true at the index of each pattern that may match in a text, and leaves
+    /// the other values.
     pub fn look(&self, text: &[u8], possible: &mut [bool]) {
+        let is_counted = self.looked.fetch_add(1, Relaxed) < SAMPLE;
+        let searchers = if is_counted {
+            &self.all
+        } else {
+            self.rare.get_or_init(|| self.without_common())
+        };
         let mut set = |patterns: &[usize]| patterns.iter().for_each(|i| possible[*i] = true);
-        set(&self.always);
+        set(&searchers.always);
         let has = |sign: &str| memchr::memmem::find(text, sign.as_bytes()).is_some();
         if !self.folding.is_empty() && FOLDED.into_iter().any(has) {
             set(&self.folding);
         }
-        if !self.groups.is_empty() {
+        if !searchers.groups.is_empty() {
             let lower = text.to_ascii_lowercase();
-            let groups = self.groups.iter();
+            let groups = searchers.groups.iter();
             groups.for_each(|group| group.look(&lower, possible));
+        }
+        if is_counted {
+            let found = self.found.iter().zip(possible).filter(|(_, is)| **is);
+            found.for_each(|(count, _)| _ = count.fetch_add(1, Relaxed));
         }
     }
 }
@@ -391,7 +443,7 @@ impl TextReader {
 
 #[cfg(test)]
 mod tests {
-    use super::{LinePattern, Prefilter, TextEnd, TextReader};
+    use super::{LinePattern, Prefilter, SAMPLE, TextEnd, TextReader};
     use gemini_tools_core::tool::Cancellation;
     use std::io::{Seek, Write};
 
@@ -435,7 +487,8 @@ mod tests {
         for ignores_case in [true, false] {
             let compiled: Vec<_> = patterns.iter().map(|p| pattern(p, ignores_case)).collect();
             let filter = Prefilter::new(&compiled);
-            for text in texts {
+            // So often that the common texts are known in between.
+            for text in texts.iter().cycle().take(2 * SAMPLE) {
                 let mut possible = vec![false; compiled.len()];
                 filter.look(text.as_bytes(), &mut possible);
                 for (pattern, possible) in compiled.iter().zip(possible) {
@@ -458,8 +511,8 @@ mod tests {
     fn a_text_is_found_wherever_it_begins_and_ends() {
         let words = ["abc", "needle", "eed", "dle"];
         let compiled = words.map(|word| pattern(word, false));
-        let filter = Prefilter::new(&compiled);
         for length in 6..80 {
+            let filter = Prefilter::new(&compiled);
             for start in 0..=length - 6 {
                 let mut text = vec![b'.'; length];
                 text[start..start + 6].copy_from_slice(b"nEEdle");
