@@ -79,6 +79,11 @@ pub(super) struct SearchRequest {
     pub(super) columns: bool,
 }
 
+/// Returns the number of matches of a file; of one that is only named, 1.
+pub(super) fn count_of(hits: Option<&Hits>) -> u64 {
+    hits.map_or(1, |hits| hits.count)
+}
+
 /// Checks that an argument is at least `least`, and cuts off its fraction.
 pub(super) fn number(name: &str, value: Option<f64>, least: u64) -> Result<Option<u64>, ToolError> {
     match value {

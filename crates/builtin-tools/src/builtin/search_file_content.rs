@@ -7,7 +7,8 @@ use super::scope::{
     SearchScope, node_modules, node_modules_note, push_unreadable, require_directory,
 };
 use super::search::{
-    Failure, FileSearcher, Hits, MAX_BYTES, MAX_CONTEXT_LINES, SearchRequest, context_lines, number,
+    Failure, FileSearcher, Hits, MAX_BYTES, MAX_CONTEXT_LINES, SearchRequest, context_lines,
+    count_of, number,
 };
 use super::search_outline::outline;
 use super::syntax::Parser;
@@ -22,10 +23,12 @@ use gemini_tools_workspace::pattern::{PatternSet, split_list};
 use gemini_tools_workspace::walk::{Visitor, WalkEntry, WalkReport};
 use gemini_tools_workspace::{Respect, Workspace, WorkspacePath, show_name};
 use rustix::fs::{FileType, Mode, OFlags};
+use rustix::io::Errno;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 const MAX_MATCHES: u64 = 20_000;
@@ -324,10 +327,6 @@ impl Results {
     }
 }
 
-fn count_of(hits: Option<&Hits>) -> u64 {
-    hits.map_or(1, |hits| hits.count)
-}
-
 fn size_of_file(name: &[u8], hits: Option<&Hits>) -> usize {
     let hits = hits.map_or(0, |hits| size_of::<Hits>() + hits.bytes);
     NAME_BYTES + name.len() + hits
@@ -347,12 +346,8 @@ impl<'a> Finder<'a> {
         kept: &'a Mutex<Results>,
         cancel: &'a Cancellation,
     ) -> Self {
-        let shown = call.scope.workspace.display(place.path());
-        let mut prefix = if shown == call.scope.workspace.root() {
-            Vec::new()
-        } else {
-            shown.as_os_str().as_bytes().to_vec()
-        };
+        let above = call.scope.above(place).unwrap_or(Path::new(""));
+        let mut prefix = above.as_os_str().as_bytes().to_vec();
         if !prefix.is_empty() && !prefix.ends_with(b"/") {
             prefix.push(b'/');
         }
@@ -371,8 +366,7 @@ impl<'a> Finder<'a> {
     fn search(&mut self, file: std::io::Result<File>, name: impl FnOnce(&Self) -> Vec<u8>) {
         let mut file = match file {
             Ok(file) => file,
-            // The file was removed after the walk had found it.
-            Err(e) if matches!(e.kind(), std::io::ErrorKind::NotFound) => return,
+            Err(e) if is_gone(&e) => return,
             Err(e) => return self.kept().leave_out(name(self), e.to_string()),
         };
         match self.searcher.search(&mut file) {
@@ -387,6 +381,7 @@ impl<'a> Finder<'a> {
                     kept.add(name, hits, self.call);
                 }
             }
+            Err(Failure::Read(e)) if !self.call.single && is_gone(&e) => {}
             // One file that can't be read does not spoil the search of many.
             Err(Failure::Read(e)) if !self.call.single => {
                 self.kept().leave_out(name(self), e.to_string());
@@ -425,11 +420,22 @@ impl Visitor for Finder<'_> {
     }
 }
 
+const SEARCHED: OFlags = OFlags::RDONLY
+    .union(OFlags::NONBLOCK)
+    .union(OFlags::NOCTTY)
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::CLOEXEC);
+
 fn open_found(found: &WalkEntry<'_>) -> std::io::Result<File> {
-    let flags =
-        OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let file = rustix::fs::openat(found.dir, found.name, flags, Mode::empty())?;
+    let file = rustix::fs::openat(found.dir, found.name, SEARCHED, Mode::empty())?;
     Ok(File::from(file))
+}
+
+/// Returns true for the error of a file that was removed after the walk had found it, or replaced
+/// by a link, a socket or a directory.
+fn is_gone(e: &std::io::Error) -> bool {
+    let gone = [Errno::NOENT, Errno::LOOP, Errno::NXIO, Errno::ISDIR];
+    Errno::from_io_error(e).is_some_and(|e| gone.contains(&e))
 }
 
 struct NameFinder<'a> {
@@ -789,3 +795,6 @@ impl ShownMatches {
         body.push_str("---\n");
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,7 +2,7 @@
 //! number of the others.
 
 use super::counted;
-use super::search::Hits;
+use super::search::{Hits, count_of};
 use gemini_tools_core::text::{excerpt, show_name};
 use std::collections::BTreeMap;
 
@@ -54,12 +54,8 @@ fn body(files: &Files) -> String {
     }
     let lines = files
         .iter()
-        .map(|(name, hits)| line(&show_name(name), count(hits.as_deref()), 0));
+        .map(|(name, hits)| line(&show_name(name), count_of(hits.as_deref()), 0));
     lines.collect::<String>() + "(Matches by file. Search one file or directory with 'path'.)\n"
-}
-
-fn count(hits: Option<&Hits>) -> u64 {
-    hits.map_or(1, |hits| hits.count)
 }
 
 /// Returns a line with a name and its number of matches. `files` is the number of matching files in
@@ -84,7 +80,7 @@ fn first_matches(files: &Files, most: usize) -> String {
                 excerpt(&line.text, LINE_CHARS)
             ));
         }
-        let more = count(hits.as_deref()).saturating_sub(most as u64);
+        let more = count_of(hits.as_deref()).saturating_sub(most as u64);
         if more > 0 {
             text.push_str(&format!("({more} more)\n"));
         }
@@ -111,7 +107,7 @@ fn directories(files: &Files) -> String {
                 .copied()
                 .unwrap_or_default();
             let group = groups.entry(&name[..end]).or_default();
-            *group = (group.0 + count(hits.as_deref()), group.1 + 1);
+            *group = (group.0 + count_of(hits.as_deref()), group.1 + 1);
         }
         if groups.len() <= MAX_NAMED || depth <= 1 {
             let lines = groups.into_iter().map(|(name, (matches, files))| {
