@@ -179,6 +179,11 @@ impl<'e> Writer<'e> {
                         bytes[usize::from(byte.to_ascii_uppercase())] = true;
                     }
                 }
+                if *casei {
+                    // The other case may have more bytes: that of `k` is also U+212A, which has 3.
+                    bytes[0x80..].fill(true);
+                    return val.len() * 3;
+                }
                 val.len()
             }
             Expr::Any { .. } | Expr::Delegate { .. } => {

@@ -1,4 +1,4 @@
-use super::{LineMatcher, Query, escape_braces};
+use super::{LineMatcher, Query, SHORT_REPEAT_BYTES, escape_braces, repeated_bytes};
 use gemini_tools_core::tool::Cancellation;
 use grep_searcher::SearcherBuilder;
 use grep_searcher::sinks::Bytes;
@@ -223,6 +223,21 @@ fn candidates_are_all_lines_that_match() {
         found > 100 && selective > 100,
         "seed {seed}: {found} lines, {selective} texts with candidates"
     );
+}
+
+#[test]
+fn the_other_case_of_a_letter_counts_as_repeated_also_beyond_ascii() {
+    for (pattern, letter) in [
+        (r"(k+)\1", "\u{212a}"),
+        (r"(s+)\1", "\u{17f}"),
+        (r"([k-l]+)\1", "\u{212a}"),
+        (r"((?:\u{e9})+)\1", "\u{c9}"),
+        (r"(k{1,150})\1", "\u{212a}"),
+    ] {
+        let bytes = repeated_bytes(pattern, true, SHORT_REPEAT_BYTES).expect(pattern);
+        let is_in = |byte: u8| bytes[usize::from(byte)];
+        assert!(letter.bytes().all(is_in), "{pattern}");
+    }
 }
 
 #[test]
