@@ -17,10 +17,10 @@ pub(super) const READ_BYTES: usize = 32 * 1024 * 1024;
 const FILE_BYTES: usize = 256 * 1024;
 
 /// Minimum length of a word in bytes: a shorter one resembles too many names.
-const MIN_CHARS: usize = 4;
+const MIN_BYTES: usize = 4;
 
 /// Maximum length of a word in bytes: a longer one is data rather than a name.
-const MAX_CHARS: usize = 64;
+const MAX_BYTES: usize = 64;
 
 /// A name is similar to a word if their edit distance is at most the length of the longer one, in
 /// bytes, divided by this.
@@ -93,7 +93,7 @@ fn is_name(c: char) -> bool {
 }
 
 fn is_long_enough(word: &str) -> bool {
-    (MIN_CHARS..=MAX_CHARS).contains(&word.len()) && !word.starts_with(|c: char| c.is_numeric())
+    (MIN_BYTES..=MAX_BYTES).contains(&word.len()) && !word.starts_with(|c: char| c.is_numeric())
 }
 
 /// Returns a name in lower case and without underscores, so that `retryLimit` and `RETRY_LIMIT` are

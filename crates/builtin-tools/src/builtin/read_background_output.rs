@@ -232,6 +232,7 @@ struct Window<'a> {
     call: &'a Call,
     file: File,
     position: u64,
+    buffer: Vec<u8>,
     decoder: OutputDecoder,
     terminal: TerminalEmulator,
     partial: String,
@@ -248,6 +249,7 @@ impl<'a> Window<'a> {
             call,
             file: open(&job.log)?,
             position: 0,
+            buffer: vec![0; CHUNK_BYTES],
             decoder: OutputDecoder::default(),
             terminal: TerminalEmulator::default(),
             partial: String::new(),
@@ -259,10 +261,9 @@ impl<'a> Window<'a> {
     }
 
     fn read(&mut self, cancel: &Cancellation) -> Result<(), ToolError> {
-        let mut buffer = vec![0; CHUNK_BYTES];
         loop {
             cancel.check()?;
-            let n = read_at(&self.file, &mut buffer, self.position).map_err(|e| {
+            let n = read_at(&self.file, &mut self.buffer, self.position).map_err(|e| {
                 ToolError::new(
                     ErrorKind::ReadContentFailure,
                     format!("The output can't be read: {e}."),
@@ -272,14 +273,15 @@ impl<'a> Window<'a> {
                 return Ok(());
             }
             self.position += n as u64;
-            self.push(&buffer[..n]);
+            self.push(n);
         }
     }
 
-    fn push(&mut self, bytes: &[u8]) {
+    /// Takes the first `n` bytes of the buffer.
+    fn push(&mut self, n: usize) {
         let mut text = String::new();
         let terminal = &mut self.terminal;
-        self.decoder.push(bytes, |piece| {
+        self.decoder.push(&self.buffer[..n], |piece| {
             terminal.push(piece, &mut |t| text.push_str(t));
         });
         for piece in text.split_inclusive('\n') {
