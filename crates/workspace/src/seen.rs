@@ -27,6 +27,9 @@ use std::time::{Duration, SystemTime};
 /// Maximum size in bytes of a file whose lines are remembered.
 const MAX_HASHED_BYTES: u64 = 256 * 1024;
 
+/// Maximum size in bytes of a file that is read whole to remember it.
+const MAX_DIGESTED_BYTES: u64 = 64 * 1024 * 1024;
+
 /// The time in milliseconds within which a file may be written twice and keep the same stamp.
 const TICK_MILLIS: u64 = 50;
 
@@ -74,7 +77,8 @@ struct SeenFile {
     at: u64,
     /// A hash of each line; `None` if the file is too large.
     lines: Option<Vec<u32>>,
-    /// A digest of a file too large for `lines`, if another write could leave the same stamp.
+    /// A digest of a file too large for `lines`, if another write could leave the same stamp;
+    /// `None` also if the file is too large for that.
     digest: Option<u64>,
 }
 
@@ -143,7 +147,8 @@ impl SeenFile {
             lines: bytes.map(|bytes| hashes(&bytes)),
             digest: None,
         };
-        if seen.lines.is_none() && seen.may_be_rewritten() {
+        let is_digested = seen.lines.is_none() && stamp.size() <= MAX_DIGESTED_BYTES;
+        if is_digested && seen.may_be_rewritten() {
             seen.digest = digest(file);
         }
         Some(seen)
@@ -598,7 +603,7 @@ fn stamp(path: &Path) -> Option<ContentStamp> {
 
 #[cfg(test)]
 mod tests {
-    use super::{ContentStamp, SeenFile, hashes};
+    use super::{ContentStamp, MAX_DIGESTED_BYTES, SeenFile, hashes};
     use std::path::Path;
 
     #[test]
@@ -622,6 +627,21 @@ mod tests {
             for end in 0..bytes.len() {
                 let _ = SeenFile::from_bytes(&bytes[..end]);
             }
+        }
+    }
+
+    #[test]
+    fn a_huge_file_is_not_read_to_be_remembered_even_if_it_is_just_written() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let later = std::time::SystemTime::now() + std::time::Duration::from_secs(60);
+        for (size, is_digested) in [(MAX_DIGESTED_BYTES, true), (MAX_DIGESTED_BYTES + 1, false)] {
+            let file = std::fs::File::create_new(dir.path().join(size.to_string()));
+            let file = file.expect("a file");
+            file.set_len(size).expect("its size");
+            file.set_modified(later).expect("its time");
+            let file = std::fs::File::open(dir.path().join(size.to_string())).expect("a file");
+            let seen = SeenFile::new(&file).expect("a regular file");
+            assert_eq!(seen.digest.is_some(), is_digested, "{size}");
         }
     }
 
