@@ -559,15 +559,11 @@ fn opening(line: &str) -> Option<char> {
     (":{([".contains(last) || is_tag).then_some(last)
 }
 
-const LABELS: [&str; 7] = [
-    "case ",
-    "default",
-    "public",
-    "private",
-    "protected",
-    "- ",
-    "signals",
-];
+const LABELS: &str = "case |default|public|private|protected|- |signals";
+
+fn is_label(line: &str) -> bool {
+    LABELS.split('|').any(|label| line.starts_with(label))
+}
 
 fn goes_on(line: &str) -> bool {
     let line = line.trim_start();
@@ -580,60 +576,45 @@ fn is_unfinished(line: &str) -> bool {
     marks.iter().any(|mark| line.trim_end().ends_with(mark))
 }
 
-const BLOCK_WORDS: [&str; 16] = [
-    "do",
-    "done",
-    "elif",
-    "else",
-    "elsif",
-    "elseif",
-    "end",
-    "endfor",
-    "endforeach",
-    "endfunction",
-    "endif",
-    "endwhile",
-    "esac",
-    "fi",
-    "then",
-    "begin",
-];
+const BLOCK_WORDS: &str = "begin do done elif else elsif elseif end endfor endforeach endfunction \
+    endif endwhile esac fi then";
+
+const DIRECTIVES: &str = "define error if ifdef ifndef include pragma undef";
+
+fn is_among(word: &str, words: &str) -> bool {
+    words.split(' ').any(|other| other == word)
+}
 
 /// Returns true for a line whose depth, or that of its neighbours, does not follow from brackets: a
 /// directive of the C preprocessor, which may begin at the left margin, a label, an entry of a
 /// list, a condition without braces, or a line with a word that begins or ends a block.
 fn is_keyword(line: &str) -> bool {
     let line = line.trim_start();
-    let word = |text: &str| {
-        text.split(|c: char| !c.is_ascii_alphabetic())
-            .next()
-            .map(str::to_owned)
-    };
+    let word = |text| str::split(text, |c: char| !c.is_ascii_alphabetic()).next();
     if let Some(directive) = line.strip_prefix('#') {
-        let words = [
-            "define", "error", "if", "ifdef", "ifndef", "include", "pragma", "undef",
-        ];
         let word = word(directive.trim_start()).unwrap_or_default();
-        return words.contains(&&*word) || BLOCK_WORDS.contains(&&*word);
+        return is_among(word, DIRECTIVES) || is_among(word, BLOCK_WORDS);
     }
     // A label, or an entry of a list; the lines below may belong to it.
-    let marks = LABELS.iter().chain(&["* ", "+ ", ".. "]);
-    if marks.into_iter().any(|mark| line.starts_with(mark)) {
+    if is_label(line)
+        || ["* ", "+ ", ".. "]
+            .iter()
+            .any(|mark| line.starts_with(mark))
+    {
         return true;
     }
     let last = line.rsplit(' ').next().unwrap_or_default();
-    let is_word = |text: &str| BLOCK_WORDS.contains(&&*text.to_ascii_lowercase());
+    let is_word = |text: &str| is_among(&text.to_ascii_lowercase(), BLOCK_WORDS);
     // A condition or loop whose only statement has no braces.
     let first = word(line).unwrap_or_default();
-    let is_headless = ["if", "for", "while"].contains(&&*first) && line.ends_with(')');
-    is_headless || is_word(&first) || is_word(last) || line.contains(" do |")
+    let is_headless = ["if", "for", "while"].contains(&first) && line.ends_with(')');
+    is_headless || is_word(first) || is_word(last) || line.contains(" do |")
 }
 
 fn wants_deeper(above: &str, below: &str) -> bool {
     let below = below.trim_start();
-    let starts = |line: &str| LABELS.iter().any(|word| line.starts_with(word));
     let is_end = below.starts_with(['}', ')', ']']) || below.starts_with("</");
-    opening(above).is_some() && !is_end && !starts(above.trim_start()) && !starts(below)
+    opening(above).is_some() && !is_end && !is_label(above.trim_start()) && !is_label(below)
 }
 
 /// Returns false if the new text may leave the block of the line that it begins in: a further line
@@ -656,7 +637,7 @@ pub(super) fn stays_in_block(head: &str, old: &str, new: &str) -> bool {
 /// # Errors
 ///
 /// Returns why the depth of a line is not clear.
-pub(crate) fn place_behind<'t>(
+pub(crate) fn placed_literally<'t>(
     before: &str,
     old: &str,
     new: &'t str,

@@ -109,6 +109,7 @@ impl Fit<'_> {
 /// The lines of a file that are not blank, as numbers: equal lines have the same number, which
 /// makes them fast to compare.
 struct Level {
+    blanks: Blanks,
     numbers: HashMap<String, u32>,
     lines: Vec<u32>,
 }
@@ -173,9 +174,7 @@ impl<'a> Haystack<'a> {
     }
 
     fn old<'t>(&self, texts: &'t Texts) -> Old<'t> {
-        Old::new(texts, |line| {
-            self.strict.number(line, Blanks::Kept).is_some()
-        })
+        Old::new(texts, |line| self.strict.number(line).is_some())
     }
 
     fn level(&self, rank: Rank) -> &Level {
@@ -191,13 +190,8 @@ impl<'a> Haystack<'a> {
             return self.parts(texts);
         }
         let old = self.old(texts);
-        let blanks = if rank == Rank::Strict {
-            Blanks::Kept
-        } else {
-            Blanks::Dropped
-        };
         let level = self.level(rank);
-        let number = |at: &usize| level.number(old.lines[*at], blanks);
+        let number = |at: &usize| level.number(old.lines[*at]);
         let runs: Vec<Vec<Option<u32>>> = old
             .runs
             .iter()
@@ -408,7 +402,7 @@ impl<'a> Haystack<'a> {
     }
 
     fn is_nearest(&self, line: &str, there: usize) -> bool {
-        let own = self.strict.number(line, Blanks::Kept);
+        let own = self.strict.number(line);
         own.is_none_or(|own| own == self.strict.lines[there])
     }
 
@@ -536,19 +530,18 @@ impl Level {
         let mut lines = Vec::with_capacity(filled.len());
         for line in filled {
             let key = key(file.line(*line), blanks);
-            let known = numbers.get(&*key).copied();
-            let number = known.unwrap_or_else(|| {
-                let number = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
-                numbers.insert(key.into_owned(), number);
-                number
-            });
-            lines.push(number);
+            let next = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
+            lines.push(*numbers.entry(key.into_owned()).or_insert(next));
         }
-        Self { numbers, lines }
+        Self {
+            blanks,
+            numbers,
+            lines,
+        }
     }
 
-    fn number(&self, line: &str, blanks: Blanks) -> Option<u32> {
-        self.numbers.get(&*key(line, blanks)).copied()
+    fn number(&self, line: &str) -> Option<u32> {
+        self.numbers.get(&*key(line, self.blanks)).copied()
     }
 }
 
@@ -571,12 +564,12 @@ fn places_in(line: &str, wanted: &str) -> Vec<Range<usize>> {
         let at = text[..byte].chars().count();
         let (first, last) = (chars[at], chars[at + length - 1]);
         // One character of the file may be several in the form, and a match must not cut it.
-        let is_cut = at > 0 && chars[at - 1].end() > first.start()
+        let is_cut = at > 0 && chars[at - 1].end > first.start
             || chars
                 .get(at + length)
-                .is_some_and(|next| next.start() < last.end());
+                .is_some_and(|next| next.start < last.end);
         if !is_cut {
-            places.push(first.start()..last.end());
+            places.push(first.start..last.end);
         }
         from = byte + first.c.len_utf8();
     }

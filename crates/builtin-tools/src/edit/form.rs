@@ -10,18 +10,8 @@ use unicode_normalization::char::is_combining_mark;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FormChar {
     pub(super) c: char,
-    start: u32,
-    end: u32,
-}
-
-impl FormChar {
-    pub(super) fn start(self) -> usize {
-        self.start as usize
-    }
-
-    pub(super) fn end(self) -> usize {
-        self.end as usize
-    }
+    pub(super) start: usize,
+    pub(super) end: usize,
 }
 
 /// Whether blanks within lines count. Those at the end of a line never do.
@@ -39,7 +29,6 @@ pub(super) fn form(text: &str, blanks: Blanks) -> Vec<FormChar> {
         let mut end = start + c.len_utf8();
         let mut push = |c: char, end: usize| {
             if blanks == Blanks::Kept || c == '\n' || !c.is_whitespace() {
-                let (start, end) = (start as u32, end as u32);
                 out.push(FormChar { c, start, end });
             }
         };
@@ -49,12 +38,8 @@ pub(super) fn form(text: &str, blanks: Blanks) -> Vec<FormChar> {
                 end += 1;
             }
             drop_blanks_at_end(&mut out);
-            let (start, end) = (start as u32, end as u32);
-            out.push(FormChar {
-                c: '\n',
-                start,
-                end,
-            });
+            let c = '\n';
+            out.push(FormChar { c, start, end });
             continue;
         }
         if c.is_ascii() && !matches!(chars.peek(), Some((_, next)) if is_combining_mark(*next)) {

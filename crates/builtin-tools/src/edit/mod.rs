@@ -37,12 +37,11 @@ mod write;
 use gemini_tools_workspace::line_endings::fitted;
 use std::ops::Range;
 
-pub(crate) use depth::unit_of;
+pub(crate) use depth::{placed_literally, unit_of};
 use fit::{Haystack, Rank};
 pub(crate) use form::plain;
 use lines::FileLines;
 pub(crate) use omission::omission;
-pub(crate) use write::placed_literally;
 
 const MAX_PLACES: usize = 20;
 

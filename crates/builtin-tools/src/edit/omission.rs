@@ -9,17 +9,7 @@ const MARKS: [&str; 12] = [
     "{/*", "*/}", "/*", "*/", "<!--", "-->", "//", "#", "--", ";", "%", "*",
 ];
 
-const THINGS: [&str; 9] = [
-    "code",
-    "method",
-    "function",
-    "class",
-    "file",
-    "implementation",
-    "import",
-    "test",
-    "content",
-];
+const THINGS: &str = "code method function class file implementation import test content";
 
 const DOTS: [char; 2] = ['.', '…'];
 
@@ -50,7 +40,7 @@ pub(crate) fn omission(line: &str) -> Option<String> {
     let words: Vec<&str> = phrase.split_whitespace().collect();
     let is_thing = |word: &str| {
         let one = [Some(word), word.strip_suffix('s'), word.strip_suffix("es")];
-        THINGS.iter().any(|thing| one.contains(&Some(thing)))
+        THINGS.split(' ').any(|thing| one.contains(&Some(thing)))
     };
     let is_omission = match words.strip_prefix(&["the"]).unwrap_or(&words) {
         ["rest", "of"] | ["rest", "of", "the"] => true,

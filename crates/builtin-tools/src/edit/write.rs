@@ -14,8 +14,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Range, RangeInclusive};
 use std::time::{Duration, Instant};
 
-pub(crate) use super::depth::place_behind as placed_literally;
-
 const DIFF_TIME: Duration = Duration::from_millis(500);
 
 /// Minimum length in bytes of a line beside the place that counts as forgotten in the old text, if
@@ -243,27 +241,23 @@ impl<'a> Writer<'a> {
             |op: Option<&DiffOp>| op.is_some_and(|op| !matches!(op, DiffOp::Equal { .. }));
         let mut changes_edge = [is_change(layout.ops.first()), is_change(layout.ops.last())];
         let (first, next) = (self.fit.first_line(), self.next);
-        let key_at = |line: usize| key(self.file.line(line), Blanks::Dropped);
-        // The forms of the file's lines outside of the place, the nearest line first.
-        let above = || (0..first).rev().map(key_at).filter(|key| !key.is_empty());
-        let below = || {
-            (next..self.file.len())
-                .map(key_at)
-                .filter(|key| !key.is_empty())
+        // Both iterators give lines from the place outward.
+        let are_there = |added: &mut dyn Iterator<Item = &&str>,
+                         lines: &mut dyn Iterator<Item = usize>| {
+            let added: Vec<&&str> = added.filter(|line| !line.is_empty()).collect();
+            let there = lines.map(|line| key(self.file.line(line), Blanks::Dropped));
+            let there = there.filter(|key| !key.is_empty()).take(added.len());
+            there.eq(added.iter().map(|line| key(line, Blanks::Dropped)))
         };
         for head in self.more_at_start() {
             changes_edge[0] = true;
-            let wanted = || head.iter().rev().filter(|line| !line.is_empty());
-            let there = above().take(wanted().count());
-            if there.eq(wanted().map(|line| key(line, Blanks::Dropped))) {
+            if are_there(&mut head.iter().rev(), &mut (0..first).rev()) {
                 return Err(Fault::Applied(first.saturating_sub(head.len())));
             }
         }
         for tail in self.more_at_end() {
             changes_edge[1] = true;
-            let wanted = || tail.iter().filter(|line| !line.is_empty());
-            let there = below().take(wanted().count());
-            if there.eq(wanted().map(|line| key(line, Blanks::Dropped))) {
+            if are_there(&mut tail.iter(), &mut (next..self.file.len())) {
                 return Err(Fault::Applied(next));
             }
         }
@@ -360,6 +354,10 @@ impl<'a> Writer<'a> {
         (guess.unwrap_or_else(|| "    ".to_owned()), false)
     }
 
+    fn push(&mut self, text: String, end: &'static str, new: Option<usize>) {
+        self.out.push(Line { text, end, new });
+    }
+
     fn keep(&mut self, old: usize, new: usize) -> Result<(), Fault> {
         let (until, own) = match self.fit.places[old] {
             LinePlace::Same(line) | LinePlace::Near(line) => (line, Some(line)),
@@ -368,12 +366,7 @@ impl<'a> Writer<'a> {
         };
         for line in self.next..until {
             let text = self.file.whole(line).to_owned();
-            let end = self.file.own_ending(line);
-            self.out.push(Line {
-                text,
-                end,
-                new: None,
-            });
+            self.push(text, self.file.own_ending(line), None);
         }
         if let Some(line) = own {
             let (there, content) = (self.file.whole(line), self.file.line(line));
@@ -401,12 +394,7 @@ impl<'a> Writer<'a> {
             } else {
                 there.to_owned()
             };
-            let end = self.file.own_ending(line);
-            self.out.push(Line {
-                text,
-                end,
-                new: Some(new),
-            });
+            self.push(text, self.file.own_ending(line), Some(new));
         }
         self.next = own.map_or(until, |line| line + 1);
         Ok(())
@@ -457,12 +445,7 @@ impl<'a> Writer<'a> {
                 .contains(&partner)
                 .then(|| self.fit.places[partner].line());
             let line = partner.flatten().unwrap_or(self.next.saturating_sub(1));
-            let end = self.file.ending(line);
-            self.out.push(Line {
-                text,
-                end,
-                new: Some(at),
-            });
+            self.push(text, self.file.ending(line), Some(at));
         }
         Ok(())
     }
@@ -551,26 +534,17 @@ impl<'a> Writer<'a> {
             return Ok(());
         }
         let lines = |line: usize| Some(keys(self.file.line(line))).filter(filled);
-        let above: Vec<String> = (0..gone.start)
-            .rev()
-            .filter_map(lines)
-            .take(new.len())
-            .collect();
+        let above = (0..gone.start).rev().filter_map(lines).take(new.len());
+        let mut above: Vec<String> = above.collect();
+        above.reverse();
         let below = gone.end..self.file.len();
         let below: Vec<String> = below.filter_map(lines).take(new.len()).collect();
         // The old text may lack lines beside its edges, so there one common line is enough.
         let (old, all) = (op.old_range(), self.old_lines.len());
-        let least = |is_edge: bool| if is_edge { 1 } else { new.len() };
-        let is_above = |n: usize| {
-            let above = || above[..n.min(above.len())].iter().rev();
-            above().len() == n
-                && (new[..n].iter().eq(above()) || new[new.len() - n..].iter().eq(above()))
-        };
-        let is_below = |n: usize| {
-            let below = || below[..n.min(below.len())].iter();
-            below().len() == n
-                && (new[..n].iter().eq(below()) || new[new.len() - n..].iter().eq(below()))
-        };
+        let least = |may_lack: bool| if may_lack { 1 } else { new.len() };
+        let is_edge = |there: &[String]| new.starts_with(there) || new.ends_with(there);
+        let is_above = |n: usize| n <= above.len() && is_edge(&above[above.len() - n..]);
+        let is_below = |n: usize| below.get(..n).is_some_and(is_edge);
         // A long enough line of the file next to the place that is anywhere in the new text may
         // have been forgotten: at an edge that changes, or where the old text has a blank line that
         // the file does not have.
@@ -584,14 +558,11 @@ impl<'a> Writer<'a> {
             old.start == 0 || self.file.blank_before(place.start) < self.old.blank_before,
             old.end == all || self.file.blank_after(place.end - 1) < self.old.blank_after,
         ];
+        let above_place = (0..place.start).rev().find(is_filled);
+        let below_place = (place.end..self.file.len()).find(is_filled);
         let beside = [
-            (0..place.start)
-                .rev()
-                .find(is_filled)
-                .filter(|_| may_lack[0]),
-            (place.end..self.file.len())
-                .find(is_filled)
-                .filter(|_| may_lack[1]),
+            above_place.filter(|_| may_lack[0]),
+            below_place.filter(|_| may_lack[1]),
         ];
         if let Some(line) = beside.into_iter().flatten().find(says_enough) {
             return Err(Fault::Applied(line));
@@ -699,7 +670,7 @@ impl Spelling {
         for end in 1..=old_form.len() {
             let is_whole = |form: &[FormChar]| {
                 form.get(end)
-                    .is_none_or(|next| next.start() >= form[end - 1].end())
+                    .is_none_or(|next| next.start >= form[end - 1].end)
             };
             if !is_whole(&old_form) || !is_whole(&there_form) {
                 continue;
@@ -713,8 +684,8 @@ impl Spelling {
                 // One wide character of the old text may stand for a narrow one and a blank.
                 let [lacks, blank] =
                     [(old, &old_form), (there, &there_form)].map(|(text, form)| {
-                        let next = form.get(end).map_or(text.len(), |next| next.start());
-                        &text[form[end - 1].end()..next]
+                        let next = form.get(end).map_or(text.len(), |next| next.start);
+                        &text[form[end - 1].end..next]
                     });
                 let blank = if one != file && lacks.is_empty() {
                     blank
@@ -764,7 +735,7 @@ impl Spelling {
             return Ok(new.to_owned());
         }
         // A character of the file is kept or removed whole, even if its form has several.
-        let is_whole = |at: usize| there_form[at - 1].end() <= there_form[at].start();
+        let is_whole = |at: usize| there_form[at - 1].end <= there_form[at].start;
         let old_words = words(&old_form, is_whole);
         let new_words = words(&new_form, |_| true);
         let mut out = String::with_capacity(new.len());
@@ -799,7 +770,7 @@ impl Spelling {
                 }
             }
         }
-        out.push_str(&new[new_form.last().map_or(0, |last| last.end())..]);
+        out.push_str(&new[new_form.last().map_or(0, |last| last.end)..]);
         Ok(out)
     }
 }
@@ -808,7 +779,7 @@ fn words(form: &[FormChar], may_cut: impl Fn(usize) -> bool) -> Vec<Range<usize>
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let ends_word = |before: FormChar, after: FormChar| {
         let is_one = is_word(before.c) && is_word(after.c) || before.c == '.' && after.c == '.';
-        !is_one || before.end() < after.start()
+        !is_one || before.end < after.start
     };
     let mut words = Vec::new();
     let mut start = 0;
@@ -822,12 +793,12 @@ fn words(form: &[FormChar], may_cut: impl Fn(usize) -> bool) -> Vec<Range<usize>
 }
 
 fn source<'t>(text: &'t str, form: &[FormChar], word: &Range<usize>) -> &'t str {
-    &text[form[word.start].start()..form[word.end - 1].end()]
+    &text[form[word.start].start..form[word.end - 1].end]
 }
 
 fn before<'t>(text: &'t str, form: &[FormChar], word: &Range<usize>) -> &'t str {
-    let end = form[word.start].start();
-    let start = word.start.checked_sub(1).map_or(0, |at| form[at].end());
+    let end = form[word.start].start;
+    let start = word.start.checked_sub(1).map_or(0, |at| form[at].end);
     &text[start.min(end)..end]
 }
 

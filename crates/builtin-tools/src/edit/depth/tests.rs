@@ -1,4 +1,4 @@
-use super::place_behind;
+use super::placed_literally;
 
 /// The text before the place on its line, the old text, the new text, and the text that is written;
 /// `None` if the edit is refused.
@@ -96,7 +96,7 @@ const PLACED: &[(&str, &str, &str, Option<&str>)] = &[
 #[test]
 fn a_text_behind_its_indentation_is_placed_or_refused() {
     for (before, old, new, expected) in PLACED {
-        let placed = place_behind(before, old, new, || Some("    ".to_owned()));
+        let placed = placed_literally(before, old, new, || Some("    ".to_owned()));
         assert_eq!(placed.ok().as_deref(), *expected, "{old:?} {new:?}");
     }
 }
