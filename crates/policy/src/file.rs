@@ -516,3 +516,25 @@ fn summary(number: usize, entries: &[Entry]) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use super::first_word;
+
+    #[test]
+    fn a_word_ends_only_where_something_must_follow_it() {
+        for (regex, expected) in [
+            ("git push", Some("git")),
+            ("git\\s+push", Some("git")),
+            ("git\\b.*push", Some("git")),
+            ("git +push", Some("git")),
+            ("git ?push", None),
+            ("git *push", None),
+            ("git {0,2}push", None),
+            ("git\\b?push", None),
+            ("git|x", None),
+        ] {
+            assert_eq!(first_word(regex).as_deref(), expected, "{regex}");
+        }
+    }
+}

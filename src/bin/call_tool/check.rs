@@ -331,10 +331,10 @@ impl Check {
             new => format!(" {} new, which it does not get.", counted(new, "finding")),
         };
         let said = format!("{name} has {}.{more}\n", counted(kept.count(), "finding"));
-        Ok(match print(said.as_bytes(), Medium::Text) {
-            true => u8::from(new > 0),
-            false => UNCHECKED,
-        })
+        if !print(said.as_bytes(), Medium::Text) {
+            return Ok(UNCHECKED);
+        }
+        Ok(u8::from(new > 0))
     }
 
     /// Prints the report. Returns false if it can't be written.

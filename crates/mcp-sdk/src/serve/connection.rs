@@ -415,9 +415,10 @@ impl ServerHandler for Connection {
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         // All skills are read and hashed for one file of them.
-        let file = match request.uri.starts_with("skill://") {
-            true => skills::content(self.skills(&context).await?, &request.uri),
-            false => None,
+        let file = if request.uri.starts_with("skill://") {
+            skills::content(self.skills(&context).await?, &request.uri)
+        } else {
+            None
         };
         let contents = match file {
             Some(file) => vec![file],

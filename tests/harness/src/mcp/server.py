@@ -45,7 +45,8 @@ def tools(cursor):
         page = int(cursor or 0)
         return {"tools": [tool(f"page{page}")], **({"nextCursor": str(page + 1)} if page < 4 else {})}
     if MODE == "many":
-        return {"tools": [tool(f"tool{number}") for number in range(5001)]}
+        more = {} if cursor else {"nextCursor": "1"}
+        return {"tools": [tool(f"tool{cursor or 0}_{number}") for number in range(2501)], **more}
     if MODE == "endless":
         page = int(cursor or 0)
         return {"tools": [tool(f"page{page}")], "nextCursor": str((page + 1) % 3)}
