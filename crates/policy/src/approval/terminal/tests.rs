@@ -192,11 +192,8 @@ fn each_key_is_an_answer() {
         (run(), "\x03", ApprovalReply::Stop),
         (run(), "\x04", ApprovalReply::No),
     ] {
-        assert_eq!(
-            answered(confirmation, keys.as_bytes()),
-            Some(want),
-            "{keys:?}"
-        );
+        let reply = answered_of("run_shell_command", confirmation, keys.as_bytes());
+        assert_eq!(reply, Some(want), "{keys:?}");
     }
 }
 
