@@ -347,7 +347,7 @@ fn another_writer_does_not_wait_for_the_model_and_its_change_stays() {
         });
         let parts = json!([{"text": text.to_string()}]);
         let body = json!({"candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": "STOP"}]});
-        line.send(page("application/json", &body.to_string()))
+        line.send(page("application/json", body.to_string()))
     });
     let call = ws.tool("smart_edit").arguments(&arguments(&ws, OLD, "x"));
     let call = call
