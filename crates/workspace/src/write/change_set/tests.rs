@@ -118,14 +118,49 @@ fn a_change_completed_after_undo_was_turned_off_leaves_nothing_in_the_journal_an
     );
     let names = contents(second.root()).into_iter().map(|(_, text)| text);
     assert_eq!(names.collect::<Vec<_>>(), ["new", "new"]);
-    let mut waiting = vec![top.join("home")];
+    let is_old = |path: &Path| ids.iter().any(|id| path.ends_with(id));
+    assert_eq!(below(&top.join("home"), is_old), None);
+}
+
+fn below(top: &Path, wanted: impl Fn(&Path) -> bool) -> Option<PathBuf> {
+    let mut waiting = vec![top.to_owned()];
     while let Some(path) = waiting.pop() {
-        assert!(
-            !ids.iter().any(|id| path.ends_with(id)),
-            "{}",
-            path.display()
-        );
+        if wanted(&path) {
+            return Some(path);
+        }
         let below = fs::read_dir(path).into_iter().flatten().flatten();
         waiting.extend(below.map(|entry| entry.path()));
+    }
+    None
+}
+
+#[test]
+fn log_lines_that_a_kill_has_cut_anywhere_are_written_whole_by_the_next_call() {
+    for cut in (0..1_000).step_by(37) {
+        let dir = tempfile::tempdir().expect("a directory");
+        let top = dir.path().canonicalize().expect("exists");
+        let first = workspace(&top, true);
+        let set = prepared(&first);
+        let mut entries = Vec::new();
+        for step in &set.record.steps {
+            set.forward(step).expect("a step");
+            entries.push(step.entry.clone());
+        }
+        let journal = first.journal.get().map(|journal| &**journal);
+        assert_eq!(set.intent.record(&entries, journal), None);
+        let log = below(&top.join("home"), |path| path.ends_with("log")).expect("a log");
+        let whole = fs::read(&log).expect("read");
+        fs::write(&log, &whole[..cut.min(whole.len())]).expect("written");
+        drop(set);
+        let [note] = &workspace(&top, true).finish_interrupted()[..] else {
+            panic!("one change");
+        };
+        assert!(note.contains("has been completed"), "{note}");
+        let lines = fs::read_to_string(&log).expect("text");
+        for entry in entries {
+            let line = serde_json::to_string(&entry).expect("json");
+            let count = lines.lines().filter(|found| *found == line).count();
+            assert_eq!(count, 1, "{cut}: {lines}");
+        }
     }
 }
