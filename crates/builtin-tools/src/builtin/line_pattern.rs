@@ -148,7 +148,8 @@ pub struct Prefilter {
     looked: AtomicUsize,
     /// For each pattern, how many of the counted texts it could match in.
     found: Vec<AtomicUsize>,
-    /// The literal texts in lower case, each with the index of its pattern.
+    /// The literal texts, each with the index of its pattern; in lower case if some pattern ignores
+    /// case, because the searchers can't.
     texts: Vec<(Vec<u8>, usize)>,
     /// Indices of the patterns that ignore case. They may match without their literal texts where
     /// the text has one of the characters `FOLDED`.
@@ -202,14 +203,14 @@ impl Group {
     }
 
     /// Sets `possible` to true at the index of each pattern one of whose literal texts is in the
-    /// lower-case text `lower`.
-    fn look(&self, lower: &[u8], possible: &mut [bool]) {
+    /// text.
+    fn look(&self, text: &[u8], possible: &mut [bool]) {
         let mut from = 0;
-        while let Some(found) = self.searcher.find_in(lower, Span::from(from..lower.len())) {
+        while let Some(found) = self.searcher.find_in(text, Span::from(from..text.len())) {
             // The searcher reports only one of the literal texts that begin at this byte.
-            let rest = &lower[found.start()..];
-            for (text, pattern) in self.by_start.get(&rest[0]).into_iter().flatten() {
-                possible[*pattern] |= rest.starts_with(text);
+            let rest = &text[found.start()..];
+            for (literal, pattern) in self.by_start.get(&rest[0]).into_iter().flatten() {
+                possible[*pattern] |= rest.starts_with(literal);
             }
             from = found.start() + 1;
         }
@@ -233,7 +234,12 @@ impl Prefilter {
                 continue;
             };
             folding.extend(pattern.ignores_case.then_some(i));
-            texts.extend(literals.iter().map(|one| (one.to_ascii_lowercase(), i)));
+            texts.extend(literals.iter().map(|one| (one.clone(), i)));
+        }
+        if !folding.is_empty() {
+            texts
+                .iter_mut()
+                .for_each(|(text, _)| text.make_ascii_lowercase());
         }
         Self {
             all: Searchers::new(&texts, always.clone()),
@@ -271,9 +277,12 @@ impl Prefilter {
             set(&self.folding);
         }
         if !searchers.groups.is_empty() {
-            let lower = text.to_ascii_lowercase();
+            let text = match self.folding.as_slice() {
+                [] => Cow::from(text),
+                _ => Cow::from(text.to_ascii_lowercase()),
+            };
             let groups = searchers.groups.iter();
-            groups.for_each(|group| group.look(&lower, possible));
+            groups.for_each(|group| group.look(&text, possible));
         }
         if is_counted {
             let found = self.found.iter().zip(possible).filter(|(_, is)| **is);
@@ -510,7 +519,7 @@ mod tests {
     #[test]
     fn a_text_is_found_wherever_it_begins_and_ends() {
         let words = ["abc", "needle", "eed", "dle"];
-        let compiled = words.map(|word| pattern(word, false));
+        let compiled = words.map(|word| pattern(word, true));
         for length in 6..80 {
             let filter = Prefilter::new(&compiled);
             for start in 0..=length - 6 {
