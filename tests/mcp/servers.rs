@@ -326,6 +326,14 @@ fn lists_may_have_pages_but_must_end_and_names_count_once() {
 }
 
 #[test]
+fn of_a_long_list_only_the_first_count_and_a_note_says_so() {
+    let s = Servers::new(&[("one", "many", none())]);
+    let listed = s.list(&["--mcp", "--notes"]);
+    listed.must_say(&listed.errors(), &["list of tools", "the first 5000 count"]);
+    s.all_gone();
+}
+
+#[test]
 fn arguments_are_checked_before_anything_is_started() {
     let s = Servers::new(&[("one", "plain", none())]);
     let _ = s.names();

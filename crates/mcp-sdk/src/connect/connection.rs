@@ -337,17 +337,16 @@ impl Connection {
                 return Err(Problem::connection(message));
             }
             items.extend(more);
-            let next = answer["nextCursor"].as_str().unwrap_or_default();
-            if next.is_empty() {
+            let next = answer["nextCursor"].as_str().unwrap_or_default().to_owned();
+            if next.is_empty() && items.len() <= MAX_ITEMS {
                 return Ok(items);
             }
-            let next = next.to_owned();
             if cursors.contains(&next) || cursors.len() >= MAX_PAGES || items.len() >= MAX_ITEMS {
-                notes.push(format!(
-                    "Its list of {key} does not come to an end; the first {} count.",
-                    items.len().min(MAX_ITEMS)
-                ));
                 items.truncate(MAX_ITEMS);
+                notes.push(format!(
+                    "Its list of {key} is too long, or without end; the first {} count.",
+                    items.len()
+                ));
                 return Ok(items);
             }
             cursors.push(next);

@@ -30,8 +30,9 @@ fn limit() {
     let pages = sizes.and_then(|text| text.split_whitespace().nth(5)?.parse::<u64>().ok());
     let Some(pages) = pages else { return };
     let bytes = pages * rustix::param::page_size() as u64 + MAX_BYTES;
-    let maximum = getrlimit(Resource::Data).maximum;
-    let current = Some(maximum.map_or(bytes, |most| most.min(bytes)));
-    // This can't fail, because the new soft limit is not above the hard limit.
+    let Rlimit { current, maximum } = getrlimit(Resource::Data);
+    // A limit that the user has set lower stays.
+    let current = Some(current.map_or(bytes, |before| before.min(bytes)));
+    // This can't fail, because the new soft limit is not above the old one.
     let _ = setrlimit(Resource::Data, Rlimit { current, maximum });
 }

@@ -3,6 +3,7 @@
 //! it.
 
 use super::http;
+use gemini_tools_core::json;
 use gemini_tools_net::gemini_api::{self as genai, SseError};
 use gemini_tools_process::network::wire::Connect;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
@@ -102,6 +103,7 @@ impl Transport<RoleClient> for Sse {
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         while let Some((name, data)) = self.events.next().await {
             if matches!(&name[..], b"" | b"message")
+                && json::check_message(&data).is_ok()
                 && let Ok(message) = super::parse_message(&data)
             {
                 return Some(message);

@@ -227,12 +227,14 @@ impl Transport<RoleClient> for Stdio {
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         while self.read_line().await {
             let line = self.line.trim_ascii();
-            if let Err(e) = json::check_message(line) {
-                self.fault(format!("it printed a message that is too large: {e}"));
-                return None;
-            }
-            let message = super::parse_message(line);
             let is_empty = line.is_empty();
+            let message = match json::check_message(line) {
+                Ok(()) => super::parse_message(line),
+                Err(e) => {
+                    self.fault(format!("it printed a message that is too large: {e}"));
+                    return None;
+                }
+            };
             if message.is_err() && !is_empty && !self.ignore_line() {
                 return None;
             }

@@ -44,6 +44,9 @@ def tools(cursor):
     if MODE == "pages":
         page = int(cursor or 0)
         return {"tools": [tool(f"page{page}")], **({"nextCursor": str(page + 1)} if page < 4 else {})}
+    if MODE == "many":
+        more = {} if cursor else {"nextCursor": "1"}
+        return {"tools": [tool(f"tool{cursor or 0}_{number}") for number in range(2501)], **more}
     if MODE == "endless":
         page = int(cursor or 0)
         return {"tools": [tool(f"page{page}")], "nextCursor": str((page + 1) % 3)}
