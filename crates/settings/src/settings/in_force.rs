@@ -1,6 +1,7 @@
 //! The settings in force, for display. Secrets are hidden.
 
 use super::{McpServer, Scope, Settings, keys};
+use gemini_tools_core::secrets::is_secret;
 use serde_json::{Value, json};
 
 const HIDDEN: &str = "(hidden)";
@@ -60,7 +61,16 @@ impl Settings {
         });
         match joined {
             Value::String(line) if keys::COMMANDS.contains(&key) => {
-                let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+                let mut quote = None;
+                let words = line.split(|c| {
+                    match quote {
+                        None if matches!(c, '"' | '\'') => quote = Some(c),
+                        Some(open) if open == c => quote = None,
+                        _ => {}
+                    }
+                    c == ' ' && quote.is_none()
+                });
+                let words: Vec<String> = words.map(str::to_owned).collect();
                 hide_arguments(&words).join(" ").into()
             }
             joined => joined,
@@ -120,30 +130,41 @@ pub(crate) fn hide_in_address(address: &str) -> String {
     url.into()
 }
 
-/// Hides the values of arguments such as `--api-key=…`, and the argument after one such as
-/// `--token`.
+/// Hides the secrets in arguments, and the argument after one such as `--token` or `-H`.
 fn hide_arguments(args: &[String]) -> Vec<String> {
-    const MARKS: [&str; 6] = ["key", "token", "secret", "password", "auth", "credential"];
-    let is_marked = |name: &str| {
-        let name = name.to_ascii_lowercase();
-        MARKS.iter().any(|mark| name.contains(mark))
-    };
     let mut hides_next = false;
     args.iter()
         .map(|arg| {
             if std::mem::take(&mut hides_next) && !arg.starts_with('-') {
                 return HIDDEN.to_owned();
             }
-            match arg.split_once('=') {
-                Some((name, _)) if is_marked(name) => format!("{name}={HIDDEN}"),
-                Some(_) => arg.clone(),
-                None => {
-                    hides_next = arg.starts_with('-') && is_marked(arg);
-                    arg.clone()
-                }
-            }
+            let is_name = arg.starts_with('-') && !arg.contains(['=', ' ']);
+            hides_next = is_name && (arg == "-H" || is_marked(arg));
+            hide_in_argument(arg)
         })
         .collect()
+}
+
+/// Hides a header, a value such as that of `--api-key=…`, what looks like a credential, and secrets
+/// in an address.
+fn hide_in_argument(arg: &str) -> String {
+    let lower = arg.to_ascii_lowercase();
+    let has_scheme = ["bearer ", "basic "].iter().any(|at| lower.contains(at));
+    if has_scheme || arg.starts_with("-H") && arg.len() > 2 {
+        return HIDDEN.to_owned();
+    }
+    match arg.split_once('=') {
+        _ if lower.starts_with("http") && arg.contains("://") => hide_in_address(arg),
+        Some((name, _)) if name.contains([' ', ':']) && is_marked(name) => HIDDEN.to_owned(),
+        Some((name, _)) if is_marked(name) => format!("{name}={HIDDEN}"),
+        Some((name, value)) => format!("{name}={}", hide_in_argument(value)),
+        None if is_secret("", arg) => HIDDEN.to_owned(),
+        None => arg.to_owned(),
+    }
+}
+
+fn is_marked(name: &str) -> bool {
+    is_secret(name, "") || name.to_ascii_lowercase().contains("header")
 }
 
 #[cfg(test)]
@@ -152,22 +173,33 @@ mod tests {
 
     #[test]
     fn secrets_in_arguments_and_addresses_are_hidden() {
-        let args = [
-            "-y",
-            "pkg",
-            "--api-key",
-            "k1",
-            "--token=k2",
-            "KEY=k3",
-            "a=b",
-            "--auth",
-            "-v",
-        ];
-        let shown = hide_arguments(&args.map(str::to_owned)).join(" ");
-        assert_eq!(
-            shown,
-            "-y pkg --api-key (hidden) --token=(hidden) KEY=(hidden) a=b --auth -v"
-        );
+        for (args, expected) in [
+            (
+                "-y pkg --api-key k1 --token=k2 KEY=k3 a=b --auth -v",
+                "-y pkg --api-key (hidden) --token=(hidden) KEY=(hidden) a=b --auth -v",
+            ),
+            (
+                "--header X-Own:k1 -H X-Own:k2",
+                "--header (hidden) -H (hidden)",
+            ),
+            (
+                "-HX-Own:k1 -d x --headers=k2",
+                "(hidden) -d x --headers=(hidden)",
+            ),
+            ("--to Bearer~k1 -x=basic~k2=", "--to (hidden) (hidden)"),
+            ("X-Api-Key:~k1=", "(hidden)"),
+            (
+                "ghp_k1 -x=ghp_k2 db://u:k3@h/x",
+                "(hidden) -x=(hidden) (hidden)",
+            ),
+            (
+                "--at=https://h/?a=k1&b=k2 https://u:k3@h/",
+                "--at=https://h/?a=(hidden)&b=(hidden) https://u:hidden@h/",
+            ),
+        ] {
+            let args: Vec<_> = args.split(' ').map(|arg| arg.replace('~', " ")).collect();
+            assert_eq!(hide_arguments(&args).join(" "), expected);
+        }
         let shown = hide_in_address("https://u:p@h/x?key=k${KEY}&b");
         assert_eq!(
             shown,
