@@ -207,6 +207,16 @@ fn undo_shows_the_diff_and_goes_back_step_by_step() {
 }
 
 #[test]
+fn an_undo_that_can_not_be_reported_is_no_success() {
+    let ws = Workspace::new().file("a", "old\n");
+    edit(&ws, "a", "old", "new");
+    let call = ws.call_tool(&["--undo"]).unwatched();
+    let full = call.in_bash("exec \"$@\" >/dev/full").run();
+    assert_eq!(full.status(), 1, "{}", full.shown());
+    assert_eq!(text(&ws, "a"), "old\n");
+}
+
+#[test]
 fn an_undo_is_an_entry_and_is_undone_by_its_id() {
     let ws = Workspace::new().file("a.txt", "a").file("b.txt", "b");
     edit(&ws, "a.txt", "a", "A");

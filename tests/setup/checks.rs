@@ -648,6 +648,26 @@ fn each_fault_of_a_rule_file_is_named_with_line_and_column() {
 }
 
 #[test]
+fn a_report_that_can_not_be_written_is_no_passed_check() {
+    let ws = Workspace::new()
+        .file("a", "x\n")
+        .file("checks.toml", "[[rule]]\nid = 'r'\npattern = 'y'\n");
+    for flags in [
+        &[][..],
+        &["--format", "sarif"],
+        &["--update-baseline", "--baseline", "b"],
+    ] {
+        let call = || {
+            let call = ws.call_tool(&["--check", "checks.toml"]);
+            call.flags(flags).unwatched()
+        };
+        assert_eq!(call().run().status(), 0, "{flags:?}");
+        let full = call().in_bash("exec \"$@\" >/dev/full").run();
+        assert_eq!(full.status(), 2, "{flags:?}: {}", full.shown());
+    }
+}
+
+#[test]
 fn all_faults_of_all_rule_files_are_named_at_once_and_by_lint() {
     let mut text = String::new();
     for n in 0..5 {
@@ -676,6 +696,18 @@ fn all_faults_of_all_rule_files_are_named_at_once_and_by_lint() {
             .len(),
         6
     );
+    let large = format!(
+        "[[rule]]\nid = 'r'\nno-file = true\n#{}",
+        "x".repeat(4 << 20)
+    );
+    let large = Workspace::new().file("checks.toml", large);
+    for answer in [
+        check(&large, &[]),
+        large.get_tools(&["lint", "checks.toml"]).run(),
+    ] {
+        assert_ne!(answer.status(), 0, "{}", answer.shown());
+        assert!(answer.shown().contains("larger than 4194304 bytes"));
+    }
     let good = Workspace::new().file("checks.toml", RULES);
     let lint = good.get_tools(&["lint", "checks.toml"]).run();
     assert_eq!(

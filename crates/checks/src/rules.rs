@@ -12,13 +12,15 @@ use gemini_tools_core::tool::ToolError;
 use gemini_tools_workspace::pattern::{PatternSet, split_list};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use std::fs::File;
+use std::io::Read;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, ValueDeserializer};
 
 /// Maximum size of a rule file in bytes.
-pub const MAX_RULE_FILE_BYTES: u64 = 4 * 1024 * 1024;
+const MAX_RULE_FILE_BYTES: u64 = 4 * 1024 * 1024;
 
 /// The most rules that a run may have, of all rule files together.
 const MAX_RULES: usize = 1_000;
@@ -172,6 +174,28 @@ pub struct RuleFile {
     pub baseline: Option<PathBuf>,
 }
 
+fn text_of(file: &Path) -> Result<String, Diagnostic> {
+    let fault = |message: String| Diagnostic::error("rule-file", "", "", message).in_file(file);
+    let unreadable = |e: std::io::Error| fault(format!("The file can't be read: {e}."));
+    let mut bytes = Vec::new();
+    let mut limited = File::open(file)
+        .map_err(unreadable)?
+        .take(MAX_RULE_FILE_BYTES + 1);
+    limited.read_to_end(&mut bytes).map_err(unreadable)?;
+    if bytes.len() as u64 > MAX_RULE_FILE_BYTES {
+        return Err(fault(format!(
+            "The file is larger than {MAX_RULE_FILE_BYTES} bytes."
+        )));
+    }
+    String::from_utf8(bytes).map_err(|e| {
+        let before =
+            String::from_utf8_lossy(&e.as_bytes()[..e.utf8_error().valid_up_to()]).into_owned();
+        let mut fault = fault("The file is not text in UTF-8.".to_owned());
+        fault.put_at(LineIndex::new(&before).position(before.len()));
+        fault
+    })
+}
+
 impl RuleFile {
     /// Returns true if a text looks like a rule file, even if it is malformed.
     pub fn is_one(text: &str) -> bool {
@@ -179,7 +203,17 @@ impl RuleFile {
         lines.any(|line| line.starts_with("[[rule]]"))
     }
 
-    /// Reads a rule file.
+    /// Opens and reads a rule file.
+    ///
+    /// # Errors
+    ///
+    /// Returns that it can't be opened, is too large or no text, or as [`RuleFile::read`].
+    pub fn load(file: &Path) -> Result<Self, Vec<Diagnostic>> {
+        let text = text_of(file).map_err(|fault| vec![fault])?;
+        Self::read(file, &text)
+    }
+
+    /// Reads the text of a rule file.
     ///
     /// # Errors
     ///

@@ -9,20 +9,18 @@ use crate::{call_options, open_session, person, shows_colours, status};
 use gemini_tools::answer::Answer;
 use gemini_tools::builtin;
 use gemini_tools::checks::baseline::Baseline;
-use gemini_tools::checks::rules::{Demand, LineRule, MAX_RULE_FILE_BYTES, Rule, RuleFile, Search};
+use gemini_tools::checks::rules::{Demand, LineRule, Rule, RuleFile, Search};
 use gemini_tools::checks::run::{Outcome, Selection, run as run_rules};
 use gemini_tools::checks::{changed, report};
 use gemini_tools::ci::CheckReport;
 use gemini_tools::diagnostic::{Diagnostic, Origin, Severity};
-use gemini_tools::position::LineIndex;
 use gemini_tools::session::Session;
 use gemini_tools::text::{counted, show_path};
 use gemini_tools::tool::{Cancellation, Context, ToolError, ToolResult, convert};
 use gemini_tools::workspace::pattern::split_list;
 use gemini_tools::workspace::{WorkspacePath, atomic_file};
 use serde_json::{Value, json};
-use std::fs::File;
-use std::io::{ErrorKind, Read};
+use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -110,9 +108,7 @@ impl Check {
     fn read_rules(&mut self, files: &[PathBuf]) -> Result<(), Failure> {
         let mut faults = Vec::new();
         for file in files {
-            let read = read_rule_file(file).map_err(|fault| vec![fault]);
-            let read = read.and_then(|text| RuleFile::read(file, &text));
-            match read {
+            match RuleFile::load(file) {
                 Ok(read) => {
                     let beside = file.parent().unwrap_or(Path::new(""));
                     if self.baseline.is_none() {
@@ -241,7 +237,9 @@ impl Check {
         if options.report == Some(CiFormat::Sarif) {
             report::add_fingerprints(&mut found, workspace);
         }
-        self.print(options, found, &outcome);
+        if !self.print(options, found, &outcome) {
+            return Ok(UNCHECKED);
+        }
         let fails = options
             .fail_level
             .or(self.rules.fail_level)
@@ -333,16 +331,18 @@ impl Check {
             new => format!(" {} new, which it does not get.", counted(new, "finding")),
         };
         let said = format!("{name} has {}.{more}\n", counted(kept.count(), "finding"));
-        print(said.as_bytes(), Medium::Text);
+        if !print(said.as_bytes(), Medium::Text) {
+            return Ok(UNCHECKED);
+        }
         Ok(u8::from(new > 0))
     }
 
-    fn print(&self, options: &CallToolOptions, mut found: CheckReport, outcome: &Outcome) {
+    /// Prints the report. Returns false if it can't be written.
+    fn print(&self, options: &CallToolOptions, mut found: CheckReport, outcome: &Outcome) -> bool {
         let root = self.session.tool_env().workspace.root();
         if let Some(format) = options.report {
             found.use_repository_paths(root);
-            print(&document(format, &found), Medium::Text);
-            return;
+            return print(&document(format, &found), Medium::Text);
         }
         let directory = std::env::current_dir().unwrap_or_default();
         for issue in &mut found.issues {
@@ -353,7 +353,7 @@ impl Check {
             }
         }
         let text = report::text(&found, &self.rules.rules, outcome, shows_colours(options));
-        print(text.as_bytes(), Medium::Text);
+        print(text.as_bytes(), Medium::Text)
     }
 }
 
@@ -386,28 +386,6 @@ fn rule_of_search(options: &CallToolOptions, args: &Value) -> Result<Rule, ToolE
         help: String::new(),
         url: String::new(),
         max: options.max.unwrap_or_default(),
-    })
-}
-
-fn read_rule_file(file: &Path) -> Result<String, Diagnostic> {
-    let fault = |message: String| Diagnostic::error("rule-file", "", "", message).in_file(file);
-    let unreadable = |e: std::io::Error| fault(format!("The file can't be read: {e}."));
-    let mut bytes = Vec::new();
-    let mut limited = File::open(file)
-        .map_err(unreadable)?
-        .take(MAX_RULE_FILE_BYTES + 1);
-    limited.read_to_end(&mut bytes).map_err(unreadable)?;
-    if bytes.len() as u64 > MAX_RULE_FILE_BYTES {
-        return Err(fault(format!(
-            "The file is larger than {MAX_RULE_FILE_BYTES} bytes."
-        )));
-    }
-    String::from_utf8(bytes).map_err(|e| {
-        let before =
-            String::from_utf8_lossy(&e.as_bytes()[..e.utf8_error().valid_up_to()]).into_owned();
-        let mut fault = fault("The file is not text in UTF-8.".to_owned());
-        fault.put_at(LineIndex::new(&before).position(before.len()));
-        fault
     })
 }
 

@@ -45,7 +45,8 @@ fn print_command_help() -> u8 {
     write_status("call_tool", command().print_help())
 }
 
-fn failed(error: &ToolError) -> u8 {
+/// Prints why nothing was done, and returns the exit status.
+pub(crate) fn failed(error: &ToolError) -> u8 {
     warn(&format!("call_tool: {}", visible(&error.to_string())));
     error.kind.exit_status()
 }

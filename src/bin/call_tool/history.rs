@@ -1,5 +1,6 @@
 //! `--history` and `--undo`: lists the changes that tools have made, and undoes them.
 
+use crate::help::failed;
 use crate::options::CallToolOptions;
 use crate::print::{Medium, is_stdout_terminal, print, print_json, warn};
 use chrono::{DateTime, SecondsFormat};
@@ -20,16 +21,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 pub(crate) fn run(options: &CallToolOptions, cancel: &Cancellation) -> u8 {
-    match answer(options, cancel) {
-        Ok(status) => status,
-        Err(error) => {
-            warn(&format!("call_tool: {}", visible(&error.to_string())));
-            match error.kind {
-                ErrorKind::InvalidToolParams => 2,
-                _ => 1,
-            }
-        }
-    }
+    answer(options, cancel).unwrap_or_else(|error| failed(&error))
 }
 
 fn answer(options: &CallToolOptions, cancel: &Cancellation) -> Result<u8, ToolError> {
@@ -270,7 +262,7 @@ impl View<'_> {
         };
         let outcomes = undo.take_back(home, self.history, chosen);
         let is_refused = outcomes.iter().any(|outcome| !outcome.refused.is_empty());
-        let status = u8::from(is_refused);
+        let mut status = u8::from(is_refused);
         if self.json {
             let lines = outcomes.iter().map(|outcome| self.outcome_json(outcome));
             let text: String = lines.map(|line| line.to_string() + "\n").collect();
@@ -286,8 +278,8 @@ impl View<'_> {
         if let Some(id) = kept.find_map(|outcome| outcome.id.as_deref()) {
             text.push_str(&format!("To take this back: call_tool --undo {id}\n"));
         }
-        if !text.is_empty() {
-            print(text.as_bytes(), Medium::Text);
+        if !text.is_empty() && !print(text.as_bytes(), Medium::Text) {
+            status = 1;
         }
         for outcome in &outcomes {
             self.complain(outcome);

@@ -89,9 +89,9 @@ fn check_paths(paths: &[PathBuf], root: &Path) -> Result<Lint, String> {
                     all.take_list(&text, Some(&file));
                 }
             }
-        } else if let Some(text) = rule_file(path)? {
+        } else if is_rule_file(path)? {
             all.files += 1;
-            match RuleFile::read(path, &text) {
+            match RuleFile::load(path) {
                 Ok(read) => all.rules += read.rules.len(),
                 Err(faults) => all.findings.extend(faults),
             }
@@ -115,12 +115,12 @@ fn json_files(directory: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(files)
 }
 
-/// Returns the text of a rule file of `call_tool --check`; `None` if the file is not one.
-fn rule_file(path: &Path) -> Result<Option<String>, String> {
-    if path.extension().is_none_or(|extension| extension != "toml") {
-        return Ok(None);
-    }
-    read(path).map(|text| Some(text).filter(|text| RuleFile::is_one(text)))
+/// Returns true if the file is a rule file of `call_tool --check`.
+fn is_rule_file(path: &Path) -> Result<bool, String> {
+    let is_toml = path
+        .extension()
+        .is_some_and(|extension| extension == "toml");
+    Ok(is_toml && RuleFile::is_one(&read(path)?))
 }
 
 fn is_tool_file(path: &Path) -> Result<bool, String> {
