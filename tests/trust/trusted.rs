@@ -423,6 +423,11 @@ fn a_command_of_a_model_cannot_give_trust() {
     let call = ws.get_tools(&["trust", "--yes"]).env("GEMINI_CLI", "1");
     let answer = call.run();
     assert_eq!(answer.status(), 2, "{}", answer.shown());
+    for variable in ["GEMINI_CLI", "QWEN_CODE"] {
+        let call = ws.get_tools(&["trust", "--yes"]).unwatched();
+        let shown = call.env(variable, "1").at_a_terminal().sees_it_end(2);
+        assert!(shown.contains("a person can"), "{shown}");
+    }
     let command = format!("'{}' trust --yes", executable("get_tools").display());
     let answer = ws.call(
         "run_shell_command",

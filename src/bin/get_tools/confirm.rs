@@ -2,13 +2,15 @@
 
 use crate::print::fail;
 use gemini_tools::process::tty::discard_typed_ahead;
+use gemini_tools::variables::is_in_qwen;
 use gemini_tools_executables::start::warn;
 use std::io::{BufRead, IsTerminal, Read, Write};
 
 const NOTHING_DONE: &str = "Nothing was done.";
 
-/// Refuses a command that a model runs without a terminal and, if `asks` is true, any command
-/// without a terminal. `otherwise` tells the user how to proceed without a question.
+/// Refuses a command of a model unless it asks a person on a terminal; that it runs on a terminal
+/// is not enough, because hosts run commands on one, too. If `asks` is true, any command without a
+/// terminal is refused. `otherwise` tells the user how to proceed without a question.
 ///
 /// # Errors
 ///
@@ -16,9 +18,10 @@ const NOTHING_DONE: &str = "Nothing was done.";
 fn may_ask(otherwise: &str, asks: bool) -> Result<(), u8> {
     let has_terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     // Gemini CLI and run_agent set this for commands that a model runs.
-    let is_for_model = std::env::var_os("GEMINI_CLI").is_some_and(|v| !v.is_empty());
-    if !has_terminal && is_for_model {
-        let reason = "A command of an agent can't agree to this; a person can, on a terminal.";
+    let is_in_gemini = std::env::var_os("GEMINI_CLI").is_some_and(|v| !v.is_empty());
+    if (is_in_gemini || is_in_qwen()) && !(asks && has_terminal) {
+        let reason =
+            "A command of an agent can't agree to this; a person can, asked on a terminal.";
         return Err(fail(2, reason));
     }
     if asks && !has_terminal {
