@@ -271,6 +271,7 @@ fn programs_of_a_project_that_is_not_trusted_are_not_started() {
         json!({"command": "./touch", "args": ["serve_tools"]}),
         json!({"command": "serve_tools", "env": {"LD_PRELOAD": "x"}}),
         json!({"command": "serve_tools", "cwd": "/"}),
+        json!({"command": "serve_tools", "args": ["--root", "/"]}),
     ] {
         let ws = Workspace::new()
             .file("touch", "#!/bin/sh\ntouch was-run\n")

@@ -195,6 +195,11 @@ impl HostFiles {
             return report.error("host-no-command", &*file.path, what, why, help);
         };
         let command = filled(started.command);
+        // What `init` writes for this command is known to be harmless; other arguments may let in
+        // the network, or name other rules.
+        let own = Value::Object(self.host.entry(started.command));
+        let own = self.host.started(&own);
+        let has_own_arguments = own.is_some_and(|own| own.arguments == started.arguments);
         let arguments: Vec<String> = started.arguments.into_iter().map(filled).collect();
         let directory = entry["cwd"].as_str().map(filled).unwrap_or_default();
         let directory = setup.root.join(directory);
@@ -206,7 +211,10 @@ impl HostFiles {
         let has_env = entry[&self.host.env]
             .as_object()
             .is_some_and(|env| !env.is_empty());
-        let is_plain = entry["cwd"].is_null() && !has_env && is_own_server(&command, &directory);
+        let is_plain = entry["cwd"].is_null()
+            && !has_env
+            && has_own_arguments
+            && is_own_server(&command, &directory);
         let is_trusted = file.scope == SetupScope::User || setup.settings.trust.is_trusted();
         if !is_plain && !is_trusted {
             let what = "The project's entry starts more than serve_tools, and was not tried.";
