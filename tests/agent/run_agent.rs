@@ -765,6 +765,12 @@ fn a_policy_that_can_not_be_read_ends_it_before_the_model_is_asked() {
         let args = ["-y", "Play", "--policy", "fine.toml", "--policy", file];
         ended(&agent(&ws, &api, &args).run(), 42, &[file, "can't be read"]);
     }
+    // Its rules would not reach call_tool.
+    let ws = ws.file("a:b.toml", "");
+    for option in ["--policy", "--include-directories"] {
+        let answer = agent(&ws, &api, &["Play", option, "a:b.toml"]).run();
+        ended(&answer, 42, &[option, "':'"]);
+    }
     let ws = ws.home(".gemini/policies/mine.toml", "[[rule]\n");
     ended(&agent(&ws, &api, &["Play"]).run(), 42, &["mine.toml"]);
     assert!(api.requests().is_empty());

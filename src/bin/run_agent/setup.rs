@@ -97,8 +97,8 @@ impl<'a> Setup<'a> {
             return Err(bad_input(obstacle));
         }
         let commands = self.commands()?;
-        let mut pair =
-            Pair::discover(&commands, &self.environment(), cancel).map_err(SessionError::failed)?;
+        let mut pair = Pair::discover(&commands, &self.environment()?, cancel)
+            .map_err(SessionError::failed)?;
         for note in &pair.notes {
             warn(&visible(note));
         }
@@ -231,7 +231,7 @@ impl<'a> Setup<'a> {
         is_kept.then_some(self.id.as_str())
     }
 
-    fn environment(&self) -> Vec<(String, String)> {
+    fn environment(&self) -> Result<Vec<(String, String)>, SessionError> {
         let options = self.options;
         let mut added = Vec::new();
         let is_set = !variables::values("GEMINI_TOOLS_SANDBOX").is_empty();
@@ -257,26 +257,15 @@ impl<'a> Setup<'a> {
         set(SESSION, self.id.clone());
         let mode = options.approval().name().to_owned();
         set("GEMINI_TOOLS_APPROVAL_MODE", mode);
-        for (name, is_given, paths) in [
-            (
-                "GEMINI_TOOLS_POLICY",
-                !options.policy.is_empty(),
-                options.policy.clone(),
-            ),
-            (
-                "GEMINI_TOOLS_ROOTS",
-                !options.include.is_empty(),
-                more_roots(options),
-            ),
-        ] {
-            if is_given
-                && let Ok(paths) = std::env::join_paths(paths)
-                && let Ok(paths) = paths.into_string()
-            {
-                set(name, paths);
-            }
+        if !options.policy.is_empty() {
+            let policy = joined("--policy", &options.policy)?;
+            set("GEMINI_TOOLS_POLICY", policy);
         }
-        added
+        if !options.include.is_empty() {
+            let roots = joined("--include-directories", &more_roots(options))?;
+            set("GEMINI_TOOLS_ROOTS", roots);
+        }
+        Ok(added)
     }
 
     fn gate(&self) -> Gate {
@@ -349,7 +338,7 @@ impl<'a> Setup<'a> {
             return Ok(vec![Part::text(text)]);
         }
         let call_tool = own_directory()?.join("call_tool");
-        let read = pair.read_files(&paths, &call_tool, &self.environment(), cancel);
+        let read = pair.read_files(&paths, &call_tool, &self.environment()?, cancel);
         let read = read.map_err(|e| match cancel.interruption() {
             Some(why) => why.into(),
             None => bad_input(format!("A file of the prompt can't be read: {}", e.message)),
@@ -514,6 +503,24 @@ fn is_person_there() -> bool {
 
 fn terminal() -> Option<TerminalPrompt> {
     TerminalPrompt::open().filter(|_| is_person_there())
+}
+
+/// Joins the paths of an option as a variable has them.
+///
+/// # Errors
+///
+/// Returns an error if a variable can't have one of the paths. Without it the commands would work
+/// with fewer rules or directories than this process.
+fn joined(option: &str, paths: &[PathBuf]) -> Result<String, SessionError> {
+    let joined = std::env::join_paths(paths).ok();
+    joined
+        .and_then(|joined| joined.into_string().ok())
+        .ok_or_else(|| {
+            bad_input(format!(
+                "{option}: The commands of tools can't be told a path that contains ':' or is not \
+             UTF-8. Name it by a link."
+            ))
+        })
 }
 
 fn uses_servers(options: &RunAgentOptions) -> bool {
