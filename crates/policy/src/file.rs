@@ -468,7 +468,10 @@ fn valid_condition(keys: &Keys) -> Result<Condition, (&'static str, String)> {
 fn first_word(regex: &str) -> Option<String> {
     let end = regex.find(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '_' | '-'))?;
     let (word, rest) = regex.split_at(end);
-    let ends = rest.starts_with([' ', '"']) || rest.starts_with("\\s+") || rest.starts_with("\\b");
+    let ends = [" ", "\"", "\\s+", "\\b"];
+    let behind = ends.iter().find_map(|end| rest.strip_prefix(end))?;
+    // What may be left out ends no word.
+    let ends = !behind.starts_with(['?', '*', '{']);
     // After a `|` outside of groups, a match may begin with something else.
     (ends && !word.is_empty() && is_within_group(regex)).then(|| word.to_owned())
 }
@@ -512,4 +515,26 @@ fn summary(number: usize, entries: &[Entry]) -> String {
         gap = ", ";
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::first_word;
+
+    #[test]
+    fn a_word_ends_only_where_something_must_follow_it() {
+        for (regex, expected) in [
+            ("git push", Some("git")),
+            ("git\\s+push", Some("git")),
+            ("git\\b.*push", Some("git")),
+            ("git +push", Some("git")),
+            ("git ?push", None),
+            ("git *push", None),
+            ("git {0,2}push", None),
+            ("git\\b?push", None),
+            ("git|x", None),
+        ] {
+            assert_eq!(first_word(regex).as_deref(), expected, "{regex}");
+        }
+    }
 }

@@ -256,7 +256,7 @@ pub struct PolicyFile {
     pub path: PathBuf,
     /// Where the file comes from.
     pub tier: Tier,
-    /// The number of rules read from the file, without those left out as faulty.
+    /// The number of its rules that count: not those that are faulty, or may not allow anything.
     pub rules: usize,
 }
 
@@ -271,7 +271,7 @@ struct Inquiry<'a> {
 /// mistakes, because Gemini CLI reads the same files.
 const HOST_TOOLS: &str = "\
     activate_skill ask_user cli_help codebase_investigator complete_task enter_plan_mode \
-    exit_plan_mode generalist get_internal_docs invoke_agent list_background_processes \
+    exit_plan_mode generalist get_internal_docs invoke_agent \
     list_mcp_resources read_mcp_resource tracker_add_dependency tracker_create_task \
     tracker_get_task tracker_list_tasks tracker_update_task tracker_visualize update_topic \
     write_todos";
@@ -286,6 +286,12 @@ impl Policy {
         self.files.sort_by_key(|file| std::cmp::Reverse(file.tier));
         if self.keeps_no_answers {
             self.rules.retain(|rule| !rule.source.is_kept_answer);
+        }
+        for file in &mut self.files {
+            let is_of = |rule: &&Rule| {
+                rule.tier == file.tier && rule.source.file.as_ref() == Some(&file.path)
+            };
+            file.rules = self.rules.iter().filter(is_of).count();
         }
     }
 
@@ -392,15 +398,7 @@ impl Policy {
 
     fn check_plain(&self, asked: Inquiry<'_>) -> Verdict {
         let (texts, is_ambiguous) = self.texts(asked.call);
-        let subject = RuleSubject {
-            asked,
-            line: None,
-            command: None,
-            is_part: false,
-            is_unknown: false,
-            texts: &texts,
-            is_ambiguous,
-        };
+        let subject = RuleSubject::plain(asked, &texts, is_ambiguous);
         self.verdict(self.first(&subject), asked)
     }
 
@@ -412,11 +410,7 @@ impl Policy {
     }
 
     fn first(&self, subject: &RuleSubject<'_>) -> Option<&Rule> {
-        self.rules.iter().find(|rule| {
-            rule.is_active(subject.asked)
-                && rule.is_for(subject.asked.call)
-                && rule.matches(subject)
-        })
+        self.rules.iter().find(|rule| rule.decides(subject))
     }
 
     /// Returns the arguments as JSON, once for each combination of old and new argument names,

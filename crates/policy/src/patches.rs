@@ -1,6 +1,6 @@
 //! Judges calls of `apply_patch`, which may change many files: each change is judged by itself.
 
-use super::rule::{Condition, RuleSubject};
+use super::rule::{Condition, Rule, RuleSubject};
 use super::{Decision, Inquiry, Policy, PolicyCall, Verdict, defaults};
 use gemini_tools_builtin_tools::patch::{Change, FilePatch, parse};
 use serde_json::{Map, Value};
@@ -99,22 +99,11 @@ fn restriction(
             ..asked
         };
         let (texts, is_ambiguous) = policy.texts(&call);
-        let subject = RuleSubject {
-            asked,
-            line: None,
-            command: None,
-            is_part: false,
-            is_unknown: false,
-            texts: &texts,
-            is_ambiguous,
-        };
+        let subject = RuleSubject::plain(asked, &texts, is_ambiguous);
         // `tools.core` lists which tools there are, and says nothing about files.
-        let mut rules = policy
-            .rules
-            .iter()
-            .filter(|rule| !matches!(rule.condition, Condition::NotListed(_)));
-        let rule = rules
-            .find(|rule| rule.is_active(asked) && rule.is_for(&call) && rule.matches(&subject))?;
+        let is_list = |rule: &Rule| matches!(rule.condition, Condition::NotListed(_));
+        let mut rules = policy.rules.iter();
+        let rule = rules.find(|rule| !is_list(rule) && rule.decides(&subject))?;
         (rule.decision != Decision::Allow).then(|| rule.verdict(asked.call))
     });
     verdicts

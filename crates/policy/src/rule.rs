@@ -103,7 +103,27 @@ pub(super) struct RuleSubject<'a> {
     pub(super) is_ambiguous: bool,
 }
 
+impl<'a> RuleSubject<'a> {
+    /// Makes the subject for a whole call that is no line of shell.
+    pub(super) fn plain(asked: Inquiry<'a>, texts: &'a [String], is_ambiguous: bool) -> Self {
+        Self {
+            asked,
+            line: None,
+            command: None,
+            is_part: false,
+            is_unknown: false,
+            texts,
+            is_ambiguous,
+        }
+    }
+}
+
 impl Rule {
+    pub(super) fn decides(&self, subject: &RuleSubject<'_>) -> bool {
+        let asked = subject.asked;
+        self.is_active(asked) && self.is_for(asked.call) && self.matches(subject)
+    }
+
     pub(super) fn is_active(&self, asked: Inquiry<'_>) -> bool {
         let interactive = self.interactive;
         (self.modes.is_empty() || self.modes.contains(&asked.mode))
@@ -168,7 +188,7 @@ impl Rule {
 
     /// Returns true if the call's arguments satisfy the rule's condition. A rule that allows must
     /// be certain; a rule that restricts matches whatever the call might mean.
-    pub(super) fn matches(&self, subject: &RuleSubject<'_>) -> bool {
+    fn matches(&self, subject: &RuleSubject<'_>) -> bool {
         let is_sure = self.decision == Decision::Allow;
         match &self.condition {
             Condition::None => true,

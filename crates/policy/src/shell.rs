@@ -70,13 +70,10 @@ impl Policy {
         let is_nothing = analysis.commands.is_empty();
         let single = single_command(line, analysis);
         let whole = RuleSubject {
-            asked,
             line: Some(line),
             command: single,
-            is_part: false,
             is_unknown: is_nothing && !analysis.unresolved.is_empty(),
-            texts: &texts,
-            is_ambiguous,
+            ..RuleSubject::plain(asked, &texts, is_ambiguous)
         };
         let rule = self.first(&whole);
         let mut verdict = self.verdict(rule, asked);
@@ -131,14 +128,13 @@ impl Policy {
                     args.insert(key.to_owned(), directory.clone());
                 }
             }
+            let texts = [text::stable_json(&args)];
             let subject = RuleSubject {
-                asked,
                 line: Some(line),
                 command,
                 is_part: true,
                 is_unknown,
-                texts: &[text::stable_json(&args)],
-                is_ambiguous: false,
+                ..RuleSubject::plain(asked, &texts, false)
             };
             let rule = self.first(&subject);
             let is_text = command.is_none() && !is_unknown;

@@ -219,7 +219,7 @@ impl Policy {
         self.files.push(PolicyFile {
             path: path.to_owned(),
             tier,
-            rules: read.rules.len(),
+            rules: 0,
         });
         self.rules.extend(read.rules);
         self.problems.extend(read.problems);

@@ -93,19 +93,19 @@ impl Place {
         bash
     }
 
-    /// Returns the mode, modification time and content of everything in the directory, except
-    /// `.git`.
+    /// Returns the mode, modification time and content of everything in the directory, except what
+    /// a look at the repository may refresh: the index, and by it the time of `.git`.
     fn seen(&self) -> Seen {
         let mut seen = Seen::new();
         let mut left = vec![self.directory.path().to_owned()];
         while let Some(path) = left.pop() {
             let stat = fs::symlink_metadata(&path).expect("an entry");
-            if path.ends_with(".git/index") || path.ends_with(".git") {
-                continue;
-            }
             if stat.is_dir() {
                 let entries = fs::read_dir(&path).expect("a directory").flatten();
                 left.extend(entries.map(|entry| entry.path()));
+            }
+            if path.ends_with(".git/index") || path.ends_with(".git") {
+                continue;
             }
             let content = if stat.is_file() {
                 fs::read(&path).expect("a file")

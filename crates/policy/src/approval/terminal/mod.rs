@@ -184,7 +184,7 @@ fn choice(byte: u8, question: &ApprovalQuestion<'_>, is_cut: bool) -> Option<Cho
     Some(match byte {
         b'y' => Choice::Answer(ApprovalReply::Once, "yes"),
         b'a' if show::always(question).is_some() => Choice::Answer(ApprovalReply::Always, "always"),
-        b't' if !question.explanation.is_for_once => {
+        b't' if show::offers_tool(question) => {
             Choice::Answer(ApprovalReply::AlwaysTool, "tool always")
         }
         b's' if show::offers_server(question) => {

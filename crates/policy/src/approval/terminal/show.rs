@@ -274,6 +274,12 @@ pub(super) fn always(question: &ApprovalQuestion<'_>) -> Option<&'static str> {
     agreed.map(SessionGrant::words)
 }
 
+/// Returns true if "tool always" is offered. If "always" means this tool, it would be the same
+/// answer.
+pub(super) fn offers_tool(question: &ApprovalQuestion<'_>) -> bool {
+    !question.explanation.is_for_once && always(question) != Some("this tool")
+}
+
 pub(super) fn offers_server(question: &ApprovalQuestion<'_>) -> bool {
     let is_mcp = matches!(
         question.explanation.confirmation,
@@ -284,12 +290,10 @@ pub(super) fn offers_server(question: &ApprovalQuestion<'_>) -> bool {
 
 pub(super) fn keys(question: &ApprovalQuestion<'_>, is_cut: bool) -> String {
     let mut line = "[y]es".to_owned();
-    let always = always(question);
-    if let Some(what) = always {
+    if let Some(what) = always(question) {
         line.push_str(&format!("  [a]lways ({what})"));
     }
-    // If "always" means this tool, "tool always" would be the same answer.
-    if !question.explanation.is_for_once && always != Some("this tool") {
+    if offers_tool(question) {
         line.push_str("  [t]ool always");
     }
     if offers_server(question) {

@@ -192,11 +192,8 @@ fn each_key_is_an_answer() {
         (run(), "\x03", ApprovalReply::Stop),
         (run(), "\x04", ApprovalReply::No),
     ] {
-        assert_eq!(
-            answered(confirmation, keys.as_bytes()),
-            Some(want),
-            "{keys:?}"
-        );
+        let reply = answered_of("run_shell_command", confirmation, keys.as_bytes());
+        assert_eq!(reply, Some(want), "{keys:?}");
     }
 }
 
@@ -257,6 +254,20 @@ fn a_long_diff_can_be_seen_whole() {
             person.types(b"v");
             assert_eq!(person.sees("[q]uit ").matches("+line").count(), 100);
             person.types(b"y");
+        },
+    );
+    assert_eq!(reply, Some(ApprovalReply::Once));
+}
+
+#[test]
+fn a_key_that_is_not_offered_answers_nothing() {
+    let reply = asked(
+        &call("t", json!({})),
+        &explained(None),
+        |terminal| terminal,
+        |person| {
+            assert!(!person.sees("[q]uit ").contains("[t]ool always"));
+            person.types(b"ty");
         },
     );
     assert_eq!(reply, Some(ApprovalReply::Once));
