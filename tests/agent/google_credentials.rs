@@ -216,6 +216,7 @@ fn respond(asked: &Asked, known: &mut Known) -> (u16, Value) {
         "/subject" if asked.header("x-from") == Some("here") => {
             (200, json!({"value": "subject-good"}))
         }
+        "/large" => (200, json!({"value": "x".repeat(2 << 20)})),
         "/computeMetadata/v1/instance/service-accounts/default/token"
             if asked.header("metadata-flavor") == Some("Google") && query.contains(SCOPE) =>
         {
@@ -478,6 +479,11 @@ fn wrong_credentials_are_refused_with_what_to_do_and_without_a_secret() {
     ));
     let source = json!({"url": google.url("/elsewhere")});
     cases.push((external_account(&google, &source), "answered 401"));
+    let source = json!({"url": google.url("/large")});
+    cases.push((
+        external_account(&google, &source),
+        "answered with more than 1048576 bytes",
+    ));
     if let Some((pem, _)) = rsa_key() {
         // Google has another key for the account.
         cases.push((

@@ -42,8 +42,7 @@ pub enum SessionEvent<'a> {
     AttemptFailed {
         /// The reason.
         error: &'a ApiError,
-        /// How long the client waits before it sends the request again; `None` if it gives up, or
-        /// sends it again at once with a new access token.
+        /// How long the client waits before it sends the request again; `None` if it gives up.
         wait: Option<Duration>,
     },
     /// A request to a model was made: for a turn or for another purpose (such as a summary), by the

@@ -9,7 +9,7 @@ use super::retry::{self, FIRST_WAIT};
 use super::stream::ResponseStream;
 use super::tokens::AccessToken;
 use crate::http_client::{HttpClient, HttpRequest, HttpTimeouts, NetError, Response};
-use gemini_tools_core::json;
+use gemini_tools_core::json::{self, MAX_WITH_MEDIA_BYTES};
 use gemini_tools_core::message::Content;
 use gemini_tools_core::tool::{Cancellation, ModelCall, ModelCallError, TokenCounts};
 use gemini_tools_process::network::addresses::AddressPolicy;
@@ -30,8 +30,6 @@ const TIMEOUTS: HttpTimeouts = HttpTimeouts {
 };
 
 const MODEL_LIMIT: Duration = Duration::from_secs(10);
-
-const MAX_ANSWER_BYTES: usize = gemini_tools_core::json::MAX_WITH_MEDIA_BYTES;
 
 const MAX_ERROR_BYTES: usize = 256 * 1024;
 
@@ -66,8 +64,8 @@ pub struct Attempt<'a> {
     pub call: ModelCall,
     /// The error, if there is no answer or only a part of it.
     pub error: Option<&'a ApiError>,
-    /// How long the client means to wait before the next attempt; `None` if there is none, or if it
-    /// follows at once with a new access token.
+    /// How long the client waits before the next attempt; `None` if there is none. It is zero if the
+    /// next follows at once with a new access token.
     pub wait: Option<Duration>,
 }
 
@@ -297,16 +295,15 @@ impl GeminiClient {
             let is_ended = error.status == Some(401) && !has_renewed;
             if is_ended && token.is_some_and(AccessToken::drop_current) {
                 has_renewed = true;
-                report(Some(&error), None);
+                report(Some(&error), Some(Duration::ZERO));
                 continue;
             }
             failed += 1;
             let wait = retry::wait(self.first_wait, failed, error.retry_after);
-            let wait = wait.filter(|_| error.is_transient);
+            let wait = wait.filter(|wait| error.is_transient && ends_in_time(*wait, cancel));
             report(Some(&error), wait);
-            if let Some(wait) = wait
-                && wait_for(wait, cancel)?
-            {
+            if let Some(wait) = wait {
+                wait_for(wait, cancel)?;
                 continue;
             }
             if failed > 1 {
@@ -418,11 +415,11 @@ fn whole(answer: &mut Response<'_>, model: &str) -> Result<Vec<u8>, ApiError> {
     if answer.status != 200 {
         return Err(refused(answer, model));
     }
-    let (bytes, is_cut) = answer.body.read_up_to(MAX_ANSWER_BYTES)?;
+    let (bytes, is_cut) = answer.body.read_up_to(MAX_WITH_MEDIA_BYTES)?;
     if is_cut {
         return Err(ApiError::new(
             ApiErrorKind::BadResponse,
-            format!("The Gemini API's answer has more than {MAX_ANSWER_BYTES} bytes."),
+            format!("The Gemini API's answer has more than {MAX_WITH_MEDIA_BYTES} bytes."),
         ));
     }
     Ok(bytes)
@@ -493,19 +490,49 @@ pub(super) fn parsed(data: &[u8], is_wrapped: bool) -> Result<GenerateContentRes
     json::from_value(value).map_err(|e| ApiError::unreadable(&e.to_string(), data))
 }
 
-/// Sleeps before a retry. Returns false at once if the call's deadline would pass meanwhile, since
-/// then the retry could not be made.
-fn wait_for(wait: Duration, cancel: &Cancellation) -> Result<bool, NetError> {
+/// Returns true if the wait ends before the call's deadline: otherwise there can be no retry.
+fn ends_in_time(wait: Duration, cancel: &Cancellation) -> bool {
     let until = Instant::now() + wait;
-    if cancel.deadline().is_some_and(|deadline| deadline <= until) {
-        return Ok(false);
-    }
+    cancel.deadline().is_none_or(|deadline| deadline > until)
+}
+
+fn wait_for(wait: Duration, cancel: &Cancellation) -> Result<(), NetError> {
+    let until = Instant::now() + wait;
     loop {
         NetError::check(cancel)?;
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            return Ok(true);
+            return Ok(());
         }
         std::thread::sleep(left.min(TICK));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Attempt, GeminiClient};
+    use crate::gemini_api::{ApiMethod, PlayedAnswer};
+    use gemini_tools_core::tool::Cancellation;
+    use serde_json::json;
+    use std::ops::ControlFlow;
+    use std::time::Duration;
+
+    #[test]
+    fn a_retry_that_the_deadline_forbids_is_not_announced() {
+        let busy = |_: ApiMethod| {
+            Ok(PlayedAnswer {
+                status: 503,
+                retry_after: Some("30".to_owned()),
+                body: String::new(),
+            })
+        };
+        let cancel = Cancellation::with_time_limit(Duration::from_secs(20));
+        let mut waits = Vec::new();
+        let mut on_attempt = |attempt: &Attempt<'_>| waits.push(attempt.wait);
+        let mut on_piece = |_| ControlFlow::Continue(());
+        let mut client = GeminiClient::played(Box::new(busy));
+        let ended = client.stream("m", &json!({}), &cancel, &mut on_piece, &mut on_attempt);
+        assert!(ended.is_err());
+        assert_eq!(waits, [None]);
     }
 }

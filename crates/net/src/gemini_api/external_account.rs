@@ -135,9 +135,14 @@ impl SubjectSource {
             message: format!("The provider {host} was not reached: {e}."),
             ..ApiError::from(e)
         })?;
-        let (bytes, _) = response.body.read_up_to(MAX_BYTES)?;
+        let (bytes, is_cut) = response.body.read_up_to(MAX_BYTES)?;
         if response.status != 200 {
             return Err(unusable(format!("{host} answered {}", response.status)));
+        }
+        if is_cut {
+            return Err(unusable(format!(
+                "{host} answered with more than {MAX_BYTES} bytes"
+            )));
         }
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }

@@ -5,13 +5,12 @@
 //! Each byte is looked at once. Line ends may be LF, CR LF or CR (WHATWG HTML, section 9.2). A
 //! byte-order mark at the start is skipped, and so are comments and unknown fields.
 
+use gemini_tools_core::json::MAX_WITH_MEDIA_BYTES;
 use thiserror::Error;
-
-const MAX_EVENT_BYTES: usize = gemini_tools_core::json::MAX_WITH_MEDIA_BYTES;
 
 /// The error for an event of the stream that is too large, perhaps endless.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error("an event of the stream has more than {MAX_EVENT_BYTES} bytes")]
+#[error("an event of the stream has more than {MAX_WITH_MEDIA_BYTES} bytes")]
 pub struct SseError;
 
 /// The name and the data of an event; the name is empty where the event has none.
@@ -69,7 +68,7 @@ impl Events {
     }
 
     fn check_size(&self) -> Result<(), SseError> {
-        if self.line.len() + self.name.len() + self.data.len() > MAX_EVENT_BYTES {
+        if self.line.len() + self.name.len() + self.data.len() > MAX_WITH_MEDIA_BYTES {
             return Err(SseError);
         }
         Ok(())

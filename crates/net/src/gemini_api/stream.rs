@@ -4,11 +4,10 @@ use super::client::parsed;
 use super::error::{ApiError, ApiErrorKind};
 use super::messages::GenerateContentResponse;
 use super::sse::Events;
+use gemini_tools_core::json::MAX_WITH_MEDIA_BYTES;
 use gemini_tools_core::message::Part;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
-
-const MAX_ANSWER_BYTES: usize = gemini_tools_core::json::MAX_WITH_MEDIA_BYTES;
 
 /// The stream is aborted if no content arrives for this long. Comments and empty responses don't
 /// count, or a server could keep the call alive for ever. A model may think for minutes before it
@@ -72,9 +71,9 @@ impl ResponseStream {
         on_piece: &mut dyn FnMut(GenerateContentResponse) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, ApiError> {
         self.bytes = self.bytes.saturating_add(bytes.len());
-        if self.bytes > MAX_ANSWER_BYTES {
+        if self.bytes > MAX_WITH_MEDIA_BYTES {
             return Err(ApiError::endless(&format!(
-                "it has more than {MAX_ANSWER_BYTES} bytes"
+                "it has more than {MAX_WITH_MEDIA_BYTES} bytes"
             )));
         }
         let events = self.events.push(bytes).map_err(|e| {

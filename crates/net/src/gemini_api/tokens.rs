@@ -345,6 +345,7 @@ fn refused(status: u16, host: &str, answer: &Value) -> ApiError {
     let words = [code, description].into_iter().flatten();
     let words: Vec<String> = words.map(|word| format!(": {word}")).collect();
     let words = words.concat();
+    let words = words.strip_suffix('.').unwrap_or(&words);
     let kind = match status {
         429 => ApiErrorKind::RateLimited,
         408 | 500..=599 => ApiErrorKind::Server,
@@ -352,13 +353,33 @@ fn refused(status: u16, host: &str, answer: &Value) -> ApiError {
         400 | 401 => ApiErrorKind::BadCredential,
         _ => ApiErrorKind::BadResponse,
     };
-    let message = format!("The token server {host} answered {status}{words}.");
-    ApiError::new(kind, message.replace("..", "."))
+    ApiError::new(
+        kind,
+        format!("The token server {host} answered {status}{words}."),
+    )
 }
 
 pub(super) fn refused_with(error: ApiError, hint: &str) -> ApiError {
     match error.kind {
         ApiErrorKind::BadCredential | ApiErrorKind::Forbidden => error.with_hint(hint),
         _ => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::refused;
+    use serde_json::json;
+
+    #[test]
+    fn a_refusal_ends_as_the_server_has_ended_it() {
+        for (description, end) in [("No", "No."), ("No.", "No."), ("Not yet...", "Not yet...")] {
+            let answer = json!({"error": "e", "error_description": description});
+            let message = refused(400, "h", &answer).message;
+            assert_eq!(
+                message,
+                format!("The token server h answered 400: e: {end}")
+            );
+        }
     }
 }

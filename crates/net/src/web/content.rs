@@ -6,8 +6,8 @@ use encoding_rs::Encoding;
 use gemini_tools_core::tool::{Cancellation, TICK};
 use gemini_tools_workspace::text::{declared, detect};
 use infer::MatcherType;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 const MAX_TIME: Duration = Duration::from_secs(20);
@@ -189,20 +189,52 @@ fn html_text(source: &str, page: &Page, cancel: &Cancellation) -> Result<PageTex
     Ok(text)
 }
 
-/// Parses a page on a thread of its own, with a large stack. Returns `None` if the parser panics or
-/// takes too long, or the call ends; a thread that still runs can't be stopped and is abandoned.
-/// Apart from abandoned threads only one parser runs at a time, because each needs much memory.
+/// The right to run a parser. Only one runs at a time, because each needs much memory; one that was
+/// abandoned keeps the right until it ends.
+struct Turn;
+
+static IS_TAKEN: AtomicBool = AtomicBool::new(false);
+
+impl Turn {
+    fn take(deadline: Instant, cancel: &Cancellation) -> Option<Self> {
+        while IS_TAKEN.swap(true, Ordering::Acquire) {
+            if is_over(deadline, cancel) {
+                return None;
+            }
+            std::thread::sleep(TICK);
+        }
+        Some(Self)
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        IS_TAKEN.store(false, Ordering::Release);
+    }
+}
+
+fn is_over(deadline: Instant, cancel: &Cancellation) -> bool {
+    Instant::now() > deadline || cancel.interruption().is_some()
+}
+
+/// Parses a page on a thread of its own, with a large stack. Returns `None` if there is no turn, the
+/// parser panics or takes too long, or the call ends; a thread that still runs can't be stopped and
+/// is abandoned.
 fn take_apart(
     parse: impl FnOnce() -> PageText + Send + 'static,
     cancel: &Cancellation,
 ) -> Result<Option<PageText>, String> {
-    static ONE: Mutex<()> = Mutex::new(());
-    let _turn = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(turn) = Turn::take(Instant::now() + MAX_TIME, cancel) else {
+        return Ok(None);
+    };
     let (sender, receiver) = mpsc::channel();
     let deadline = Instant::now() + MAX_TIME;
     std::thread::Builder::new()
         .stack_size(STACK_BYTES)
-        .spawn(move || sender.send(parse()))
+        .spawn(move || {
+            let _turn = turn;
+            sender.send(parse())
+        })
         .map_err(|e| format!("no thread could be started: {e}"))?;
     loop {
         match receiver.recv_timeout(TICK) {
@@ -210,8 +242,27 @@ fn take_apart(
             Err(RecvTimeoutError::Disconnected) => return Ok(None),
             Err(RecvTimeoutError::Timeout) => {}
         }
-        if Instant::now() > deadline || cancel.interruption().is_some() {
+        if is_over(deadline, cancel) {
             return Ok(None);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{PageText, Turn, take_apart};
+    use gemini_tools_core::tool::Cancellation;
+    use std::time::{Duration, Instant};
+
+    #[test]
+    fn beside_an_abandoned_parser_no_other_one_starts() {
+        let cancel = Cancellation::default();
+        let turn = Turn::take(Instant::now() + Duration::from_secs(60), &cancel).expect("a turn");
+        cancel.cancel();
+        let taken = take_apart(|| panic!("it has started"), &cancel);
+        assert_eq!(taken, Ok(None));
+        drop(turn);
+        let taken = take_apart(PageText::default, &Cancellation::default());
+        assert_eq!(taken, Ok(Some(PageText::default())));
     }
 }
