@@ -203,6 +203,8 @@ pub struct ToolCall {
     pub server: Option<String>,
     /// The names of the required arguments, in the order in which the tool declares them.
     pub argument_order: Vec<String>,
+    /// True for a call of a built-in tool that changes files, which `call_tool --undo` can undo.
+    pub changes_files: bool,
     /// The tool's description of what this call does, if it has been asked for.
     pub description: Option<String>,
     /// The decision, once there is one.

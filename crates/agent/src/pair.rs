@@ -76,6 +76,18 @@ impl DiscoveredTool {
         names.map(str::to_owned).collect()
     }
 
+    /// Returns true for a built-in tool that changes files. The model may know it by another name.
+    pub(crate) fn changes_files(&self) -> bool {
+        let all = [
+            "apply_patch",
+            "replace",
+            "save_memory",
+            "smart_edit",
+            "write_file",
+        ];
+        self.is_built_in && all.contains(&&*self.original)
+    }
+
     /// Returns a call of the tool in the form that policy rules match.
     pub fn to_call<'a>(&'a self, args: &'a Map<String, Value>) -> PolicyCall<'a> {
         let mcp = self.mcp.as_ref();

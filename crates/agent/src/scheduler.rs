@@ -11,7 +11,7 @@ use gemini_tools_core::parallel;
 use gemini_tools_core::registry::{hint, nearest};
 use gemini_tools_core::tail_call;
 use gemini_tools_core::tool::{
-    Cancellation, ConfirmationDetails, DiffStat, ErrorKind, Kind, OutputUpdate,
+    Cancellation, ConfirmationDetails, DiffStat, ErrorKind, Interruption, Kind, OutputUpdate,
 };
 use gemini_tools_policy::approval::terminal::TerminalPrompt;
 use gemini_tools_policy::approval::{
@@ -199,6 +199,7 @@ fn new_call(pair: &Pair, mut request: CallRequest) -> ToolCall {
         kind: tool.map(|tool| tool.kind),
         server: mcp.map(|mcp| mcp.server.clone()),
         argument_order: tool.map(DiscoveredTool::needed).unwrap_or_default(),
+        changes_files: tool.is_some_and(DiscoveredTool::changes_files),
         request,
         ..ToolCall::default()
     }
@@ -379,7 +380,13 @@ impl Runner<'_> {
     }
 
     fn refuse(&self, call: &mut ToolCall, kind: ErrorKind, why: &str) {
-        let outcome = CallOutcome::failure(&call.request, kind, why);
+        let outcome = match self.cancel.interruption() {
+            // What seems to be cancelled has run out of time.
+            Some(why @ Interruption::TimedOut(_)) if kind == ErrorKind::Cancelled => {
+                CallOutcome::interrupted(&call.request, why)
+            }
+            _ => CallOutcome::failure(&call.request, kind, why),
+        };
         self.advance(call, CallState::Done(outcome));
     }
 

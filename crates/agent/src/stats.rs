@@ -18,6 +18,8 @@ pub struct Stats {
     pub refused: Vec<(String, CallRefusal)>,
     /// The time that the session took.
     pub duration: Duration,
+    /// True if a built-in tool has changed files, so that `call_tool --undo` can undo something.
+    pub has_changed_files: bool,
 }
 
 /// The requests to a model.
@@ -62,25 +64,15 @@ impl Stats {
         own.tokens += call.tokens;
     }
 
-    /// Returns true if a built-in tool has changed files, so that `call_tool --undo` can undo
-    /// something.
-    pub fn has_changed_files(&self) -> bool {
-        let tools = [
-            "apply_patch",
-            "replace",
-            "smart_edit",
-            "write_file",
-            "save_memory",
-        ];
-        let mut all = tools.iter().filter_map(|name| self.by_name.get(*name));
-        all.any(|tool| tool.successes > 0)
-    }
-
     /// Counts a call that is over.
     pub fn count_call(&mut self, call: &ToolCall) {
         if let Some(why) = call.refusal {
             self.refused.push((call.request.name.clone(), why));
         }
+        let has_succeeded = call
+            .outcome()
+            .is_some_and(|outcome| outcome.error.is_none());
+        self.has_changed_files |= call.changes_files && has_succeeded;
         let own = self.by_name.entry(call.request.name.clone()).or_default();
         for stats in [&mut self.tools, own] {
             stats.calls += 1;
@@ -98,6 +90,32 @@ impl Stats {
             if let Some(stat) = call.outcome().and_then(|outcome| outcome.diff_stat) {
                 stats.lines += stat;
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Stats;
+    use crate::call::ToolCall;
+    use crate::output::tests::{done, edit, failed};
+    use serde_json::json;
+
+    #[test]
+    fn only_a_successful_call_of_a_tool_that_can_be_undone_has_changed_files() {
+        let named = |name: &str| done(name, json!({}), edit());
+        let ours = |call: ToolCall| ToolCall {
+            changes_files: true,
+            ..call
+        };
+        for (call, expected) in [
+            (ours(named("discovered_tool_write_file")), true),
+            (named("write_file"), false),
+            (ours(failed("write_file", json!({}), "no")), false),
+        ] {
+            let mut stats = Stats::default();
+            stats.count_call(&call);
+            assert_eq!(stats.has_changed_files, expected, "{}", call.request);
         }
     }
 }

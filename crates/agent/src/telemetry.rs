@@ -19,14 +19,13 @@ use std::time::{Duration, SystemTime};
 /// The environment variable that names the file for telemetry.
 pub const FILE_VARIABLE: &str = "GEMINI_TELEMETRY_OUTFILE";
 
-/// The environment variable that allows prompts, arguments and whole error messages of tools in
-/// that file.
+/// The environment variable that allows prompts, arguments and whole error messages in that file.
 pub const PROMPTS_VARIABLE: &str = "GEMINI_TELEMETRY_LOG_PROMPTS";
 
 const ENABLED_VARIABLE: &str = "GEMINI_TELEMETRY_ENABLED";
 
 /// Without permission to log arguments, only this many characters of an error's first line are
-/// written, because an error may quote a command's output.
+/// written, because an error may quote a command's output or a request.
 const ERROR_CHARS: usize = 200;
 
 /// The user's choice of telemetry.
@@ -34,7 +33,7 @@ const ERROR_CHARS: usize = 200;
 pub struct TelemetryConfig {
     /// The path of the file to which events are appended.
     pub path: PathBuf,
-    /// Set if prompts, arguments and whole error messages of tools may be written to the file.
+    /// Set if prompts, arguments and whole error messages may be written to the file.
     pub has_prompts: bool,
 }
 
@@ -138,6 +137,15 @@ impl Telemetry {
         }
     }
 
+    /// Returns as much of an error's message as the user has permitted.
+    fn permitted(&self, message: &str) -> String {
+        if self.config.has_prompts {
+            return message.to_owned();
+        }
+        let line = message.lines().next().unwrap_or_default();
+        line.chars().take(ERROR_CHARS).collect()
+    }
+
     fn model_call(&mut self, call: &ModelCall) {
         let (now, prompt_id) = ((self.now)(), self.prompt.clone());
         let sent = now - Duration::from_millis(call.duration_ms);
@@ -157,7 +165,7 @@ impl Telemetry {
             fields["total_token_count"] = tokens.total.into();
             return self.write(now, "api_response", fields);
         };
-        fields["error"] = error.message.as_str().into();
+        fields["error"] = self.permitted(&error.message).into();
         fields["error_type"] = error.kind.as_str().into();
         fields["status_code"] = json!(error.status);
         self.write(now, "api_error", fields);
@@ -169,13 +177,8 @@ impl Telemetry {
             return;
         };
         let has_prompts = self.config.has_prompts;
-        let error = outcome.error.as_ref().map(|error| {
-            if has_prompts {
-                return error.message.clone();
-            }
-            let line = error.message.lines().next().unwrap_or_default();
-            line.chars().take(ERROR_CHARS).collect()
-        });
+        let error = outcome.error.as_ref();
+        let message = error.map(|error| self.permitted(&error.message));
         // JSON in a string, as Gemini CLI has it.
         let args = has_prompts.then(|| Value::from(request.args.clone()).to_string());
         let fields = json!({
@@ -184,8 +187,8 @@ impl Telemetry {
             "duration_ms": millis(call.duration),
             "success": outcome.error.is_none(),
             "decision": call.decision,
-            "error": error,
-            "error_type": outcome.error.as_ref().and_then(|error| error.kind),
+            "error": message,
+            "error_type": error.and_then(|error| error.kind),
             "prompt_id": self.prompt,
             "tool_type": if call.server.is_some() { "mcp" } else { "native" },
             "mcp_server_name": call.server,

@@ -154,7 +154,7 @@ fn columns() -> usize {
 
 pub(crate) fn undo(stats: &Stats, journal_session: Option<&str>) {
     if let Some(session) = journal_session
-        && stats.has_changed_files()
+        && stats.has_changed_files
         && stderr().is_terminal()
     {
         // The line must fit into 80 columns, so it is short.

@@ -189,7 +189,7 @@ impl MemoryReader<'_> {
             text.truncate(end);
             let size = open.size();
             text.push_str(&format!(
-                "\n<!-- Cut here: of {size} bytes only the first {end} are shown. -->"
+                "\n<!-- Cut here: of {size} bytes only the first {limit} were read. -->"
             ));
         }
         self.take(text.len());

@@ -72,9 +72,10 @@ impl<W: Write> StatusOutput<W> {
             | SessionEvent::Retry(_)
             | SessionEvent::AttemptFailed { wait: Some(_), .. } => self.wait_for_model(""),
             SessionEvent::Call(call) => self.follow_call(call),
-            SessionEvent::Live { text, .. } => {
-                if let (Some((_, news)), Some(line)) = (&mut self.status, last_line(text)) {
-                    *news = one_line(line);
+            SessionEvent::Live { id, text } => {
+                let of_call = self.running.iter().find(|(running, _)| running == id);
+                if let (Some((_, label)), Some(line)) = (of_call, last_line(text)) {
+                    self.status = Some((self.with_more(label), one_line(line)));
                 }
             }
             SessionEvent::AttemptFailed { wait: None, .. }
@@ -91,12 +92,15 @@ impl<W: Write> StatusOutput<W> {
             let label = format!("{} {}", one_line(&call.request.name), call_label(call));
             self.running.push((id.clone(), label.trim_end().to_owned()));
         }
-        let more = match self.running.len() {
-            0 | 1 => String::new(),
-            count => format!(", and {} more", count - 1),
-        };
         let first = self.running.first();
-        self.status = first.map(|(_, label)| (format!("{label}{more}"), String::new()));
+        self.status = first.map(|(_, label)| (self.with_more(label), String::new()));
+    }
+
+    fn with_more(&self, label: &str) -> String {
+        match self.running.len() {
+            0 | 1 => label.to_owned(),
+            count => format!("{label}, and {} more", count - 1),
+        }
     }
 
     fn erase(&mut self) {

@@ -151,7 +151,10 @@ pub(crate) fn stats() -> Stats {
     stats.count_model_call(&model_call());
     stats.count_model_call(&model_call());
     stats.count_model_call(&refused_call());
-    stats.count_call(&done("replace", json!({}), edit()));
+    stats.count_call(&ToolCall {
+        changes_files: true,
+        ..done("replace", json!({}), edit())
+    });
     stats.count_call(&failed("read_file", json!({}), "gone"));
     stats.duration = Duration::from_millis(4_200);
     stats

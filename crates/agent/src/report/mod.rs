@@ -168,7 +168,7 @@ impl HtmlReport {
     fn page(&self, error: Option<&SessionError>, stats: &Stats) -> String {
         let journal_session = self.journal_session.as_ref();
         let undo = journal_session
-            .filter(|_| stats.has_changed_files())
+            .filter(|_| stats.has_changed_files)
             .map(|session| format!("call_tool --undo --session {session}"));
         let error = error.map(|error| {
             let (name, code) = (error.kind.name(), error.kind.exit_status());

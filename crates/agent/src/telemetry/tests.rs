@@ -150,6 +150,9 @@ fn without_leave_nothing_of_prompts_and_files_is_written() {
         done("write_file", json!({"content": "secret"}), output),
         failed("x", json!({"content": "secret"}), "It has failed:\nsecret"),
     ];
+    let mut refused = refused_call();
+    let error = refused.error.as_mut().expect("one");
+    error.message = "It is refused:\nsecret".to_owned();
     let events = [
         STARTED,
         SessionEvent::Prompt {
@@ -164,11 +167,13 @@ fn without_leave_nothing_of_prompts_and_files_is_written() {
             text: "secret",
         },
         SessionEvent::Call(&calls[1]),
+        SessionEvent::ModelCall(&refused),
     ];
     record(&path, false, &events);
     let written = lines(&path);
-    assert_eq!(written.len(), 3);
+    assert_eq!(written.len(), 5);
     assert_eq!(written[2]["error"], "It has failed:");
+    assert_eq!(written[4]["error"], "It is refused:");
     for line in written {
         assert!(!line.to_string().contains("secret"), "{line}");
         assert!(line.get("function_args").is_none(), "{line}");

@@ -310,7 +310,7 @@ fn of_a_large_file_the_beginning_is_taken_and_the_cut_is_told() {
         .split_once("\n\n<!-- Cut here: of 396000 bytes")
         .expect("cut");
     assert!(shown.len() <= 256 * 1024 && shown.len() > 256 * 1024 - 2 * line.len());
-    assert!(shown.ends_with('é') && note.ends_with("are shown. -->"));
+    assert!(shown.ends_with('é') && note.ends_with("were read. -->"));
     place.write("project/GEMINI.md", "é".repeat(200_000));
     let memory = read(&place, "");
     assert!(!memory.text.contains('\u{fffd}') && memory.text.contains("Cut here"));

@@ -1,4 +1,5 @@
 use super::{StatusOutput, status_text};
+use crate::call::CallState;
 use crate::event::{Observer, SessionEvent};
 use crate::output::tests::{STARTED, begun, turn};
 use crate::thought::Thought;
@@ -57,6 +58,37 @@ fn the_line_is_gone_before_anything_is_written() {
     assert_eq!(
         shown(true, &events),
         "event\nevent\n… gemini-x^event\n… gemini-x  Looking around^event\n… gemini-x^event\n"
+    );
+}
+
+#[test]
+fn output_stands_beside_the_call_that_has_printed_it() {
+    let calls = ["first", "second"].map(|name| {
+        let mut call = begun(name, json!({}));
+        call.move_to(CallState::Executing);
+        call
+    });
+    let live = |name| SessionEvent::Live {
+        id: name,
+        text: "news\n",
+    };
+    let events = [
+        STARTED,
+        SessionEvent::Call(&calls[0]),
+        SessionEvent::Call(&calls[1]),
+        live("second-1"),
+        live("gone-1"),
+        live("first-1"),
+    ];
+    let text = shown(false, &events);
+    let drawn: Vec<&str> = text.rsplit('^').take(3).collect();
+    assert_eq!(
+        drawn,
+        [
+            "… first, and 1…  news",
+            "… second, and …  news",
+            "… second, and …  news"
+        ]
     );
 }
 
