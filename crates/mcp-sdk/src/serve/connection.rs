@@ -414,8 +414,13 @@ impl ServerHandler for Connection {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let skills = self.skills(&context).await?;
-        let contents = match skills::content(skills, &request.uri) {
+        // All skills are read and hashed for one file of them.
+        let file = if request.uri.starts_with("skill://") {
+            skills::content(self.skills(&context).await?, &request.uri)
+        } else {
+            None
+        };
+        let contents = match file {
             Some(file) => vec![file],
             None => match self.read_by_tool(request, &context).await? {
                 Ok(contents) => contents,
