@@ -2,11 +2,13 @@
 //! options, and the reporting of errors of the command line.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use gemini_tools::builtin::summary;
 use gemini_tools::colours::ColourChoice;
 use gemini_tools::output::width;
 use gemini_tools::process::own;
-use gemini_tools::text::{harmless_lines, wrapped};
-use gemini_tools::tool::ApprovalMode;
+use gemini_tools::session::Session;
+use gemini_tools::text::{first_sentence, harmless_lines, wrapped};
+use gemini_tools::tool::{ApprovalMode, Cancellation, Context, ToolError, help};
 use gemini_tools::version;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -65,6 +67,33 @@ pub fn write_status(program: &str, written: io::Result<()>) -> u8 {
 /// Returns the width to which help is wrapped, in columns.
 pub fn help_width() -> usize {
     width().min(100)
+}
+
+/// Returns the help for a tool, wrapped to the terminal's width.
+///
+/// # Errors
+///
+/// Returns `tool_not_registered`, or why the tool can't be used.
+pub fn tool_help(session: &Session, name: &str) -> Result<String, ToolError> {
+    let cx = Context::new(Cancellation::default(), false);
+    session.with_tool(name, &cx, |tool| help(tool, help_width()))
+}
+
+/// Returns the names of all tools that can be called, each with a summary, without asking servers.
+#[must_use]
+pub fn named_tools(session: &Session) -> Vec<(String, String)> {
+    let ours = session.visible_tools(true).into_iter();
+    let ours = ours.map(|tool| {
+        let name = tool.name();
+        (name.to_owned(), summary(name, tool.description()))
+    });
+    let theirs = session.known_server_tools(true).into_iter().map(|tool| {
+        let description = first_sentence(&tool.description());
+        (tool.name, description)
+    });
+    let mut all: Vec<_> = ours.chain(theirs).collect();
+    all.sort();
+    all
 }
 
 /// Returns a parser for an option whose value is one of `names`. `from_name` converts the name.

@@ -6,8 +6,8 @@ use crate::open_session;
 use crate::options::CallToolOptions;
 use crate::print::{Medium, is_stdout_terminal, print, warn};
 use gemini_tools::text::visible;
-use gemini_tools::tool::{Cancellation, Context, ErrorKind, ToolError, help};
-use gemini_tools_executables::start::{help_width, write_status};
+use gemini_tools::tool::{ErrorKind, ToolError};
+use gemini_tools_executables::start::{self, named_tools, write_status};
 
 /// Prints the help of `--help`: about the tool that is named, or else about the command.
 pub(crate) fn run(options: &CallToolOptions) -> u8 {
@@ -57,20 +57,15 @@ fn print_tool_help(options: &CallToolOptions, name: &str) -> Result<u8, ToolErro
 }
 
 fn tool_help(options: &CallToolOptions, name: &str) -> Result<String, ToolError> {
-    let session = open_session(options)?;
-    let cx = Context::new(Cancellation::default(), false);
-    session.with_tool(name, &cx, |tool| help(tool, help_width()))
+    start::tool_help(&open_session(options)?, name)
 }
 
 /// Returns the message for a command line that names no tool. It lists the names of all tools.
 pub(crate) fn name_a_tool() -> String {
     let mut text = "Name a tool".to_owned();
     if let Ok(session) = open_session(&CallToolOptions::default()) {
-        let ours = session.visible_tools(true).into_iter();
-        let theirs = session.known_server_tools(true).into_iter();
-        let names = ours.map(|tool| tool.name().to_owned());
-        let mut names: Vec<String> = names.chain(theirs.map(|tool| tool.name)).collect();
-        names.sort();
+        let tools = named_tools(&session).into_iter();
+        let names: Vec<String> = tools.map(|(name, _)| name).collect();
         text.push_str(&format!(": {}", names.join(", ")));
     }
     text + ". call_tool NAME --help shows its arguments, get_tools lists what they do."

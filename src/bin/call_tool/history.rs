@@ -117,17 +117,12 @@ fn filter(
 
 /// Resolves the links in a path. Components that do not exist are kept as they are.
 fn real_path(path: &Path) -> PathBuf {
-    let mut rest = Vec::new();
-    for existing in path.ancestors() {
-        if let Ok(real) = std::fs::canonicalize(existing) {
-            return rest
-                .iter()
-                .rev()
-                .fold(real, |path: PathBuf, name| path.join(name));
-        }
-        rest.extend(existing.file_name());
-    }
-    path.to_owned()
+    let real = |existing: &Path| {
+        let real = std::fs::canonicalize(existing).ok()?;
+        let rest = path.strip_prefix(existing).ok()?;
+        Some(real.components().chain(rest.components()).collect())
+    };
+    path.ancestors().find_map(real).unwrap_or(path.to_owned())
 }
 
 /// The journal's entries, and the form in which they are printed.

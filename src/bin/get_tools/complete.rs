@@ -3,10 +3,10 @@
 //! errors.
 
 use crate::print::print;
-use gemini_tools::builtin::summary;
 use gemini_tools::session::{PolicyOptions, Session};
 use gemini_tools::text::{first_sentence, visible};
 use gemini_tools::tool::{Cancellation, Context, ExtraArgument, parameters};
+use gemini_tools_executables::start::named_tools;
 use serde_json::Value;
 
 pub(crate) fn run(tool: Option<&str>, describes: bool) -> u8 {
@@ -15,7 +15,7 @@ pub(crate) fn run(tool: Option<&str>, describes: bool) -> u8 {
         return 0;
     };
     let offered = match tool {
-        None => tools(&session),
+        None => named_tools(&session),
         Some(tool) => arguments(&session, tool),
     };
     let mut text = String::new();
@@ -38,21 +38,6 @@ pub(crate) fn run(tool: Option<&str>, describes: bool) -> u8 {
 fn is_plain(word: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || "_-.:=/@+".contains(c);
     word.chars().all(is_part) && !word.starts_with(['-', '=']) && visible(word) == word
-}
-
-fn tools(session: &Session) -> Vec<(String, String)> {
-    let ours = session.visible_tools(true).into_iter();
-    let ours = ours.map(|tool| {
-        let name = tool.name();
-        (name.to_owned(), summary(name, tool.description()))
-    });
-    let theirs = session.known_server_tools(true).into_iter().map(|tool| {
-        let description = first_sentence(&tool.description());
-        (tool.name, description)
-    });
-    let mut all: Vec<_> = ours.chain(theirs).collect();
-    all.sort();
-    all
 }
 
 fn arguments(session: &Session, name: &str) -> Vec<(String, String)> {

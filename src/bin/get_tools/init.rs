@@ -168,7 +168,8 @@ fn planned(
     if options.undo {
         return Ok(init::undo(place, None)?);
     }
-    let directory = directory(place.root);
+    let is_named = !are_on_path(place.root);
+    let directory = is_named.then(own_directory).flatten();
     let asks = !options.yes;
     let mut plan = init::plan(&init::InitOptions {
         place,
@@ -298,14 +299,6 @@ impl ProjectBefore {
 fn is_above(root: &Path, home: &Path) -> bool {
     let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     real(home).starts_with(real(root))
-}
-
-/// Returns the directory to name in settings; `None` if the executables are found on the `PATH`.
-fn directory(root: &Path) -> Option<PathBuf> {
-    if are_on_path(root) {
-        return None;
-    }
-    own_directory()
 }
 
 fn own_directory() -> Option<PathBuf> {

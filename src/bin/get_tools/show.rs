@@ -3,8 +3,8 @@
 use crate::print::{fail, print};
 use gemini_tools::session::{PolicyOptions, Session};
 use gemini_tools::text::visible;
-use gemini_tools::tool::{Cancellation, Context, ToolError, help};
-use gemini_tools_executables::start::help_width;
+use gemini_tools::tool::ToolError;
+use gemini_tools_executables::start;
 
 pub(crate) fn run(name: &str) -> u8 {
     match tool_help(name) {
@@ -13,14 +13,8 @@ pub(crate) fn run(name: &str) -> u8 {
     }
 }
 
-/// Returns the help for a tool, wrapped to the terminal's width.
-///
-/// # Errors
-///
-/// Returns `tool_not_registered`, or why the tool can't be used.
 pub(crate) fn tool_help(name: &str) -> Result<String, ToolError> {
     let root = std::env::current_dir().unwrap_or_default();
     let session = Session::open(&root, &[], &PolicyOptions::default())?;
-    let cx = Context::new(Cancellation::default(), false);
-    session.with_tool(name, &cx, |tool| help(tool, help_width()))
+    start::tool_help(&session, name)
 }

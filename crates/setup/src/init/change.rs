@@ -123,11 +123,7 @@ pub(super) fn real(path: &Path) -> Result<PathBuf, InitError> {
     })?;
     let rest = path.strip_prefix(there).unwrap_or(Path::new(""));
     // Joining an empty path would add a slash.
-    Ok(if rest.as_os_str().is_empty() {
-        real
-    } else {
-        real.join(rest)
-    })
+    Ok(real.components().chain(rest.components()).collect())
 }
 
 #[derive(Debug, Clone)]
