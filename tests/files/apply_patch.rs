@@ -246,7 +246,7 @@ fn cases_of_codex_have_its_outcome_or_the_one_that_the_page_lists() {
         let wanted: BTreeMap<_, _> = wanted
             .map(|(name, text)| ((*name).to_owned(), text.as_bytes().to_vec()))
             .collect();
-        assert_eq!(contents(ws.dir()), wanted, "{body}");
+        assert_eq!(contents(&ws.dir()), wanted, "{body}");
     }
 }
 
