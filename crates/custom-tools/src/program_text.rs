@@ -50,7 +50,8 @@ const TEXT_PROGRAMS: [&str; 6] = ["awk", "gawk", "gsed", "mawk", "nawk", "sed"];
 /// One form that a command may take: each word with the index of its element.
 pub(super) type Shape<'a> = Vec<(usize, &'a Word)>;
 
-/// Returns the index of the first element of the command in which an argument would be run.
+/// Returns the index of the first element of the command whose text a program would run as code and
+/// in which the model can choose some of it, as in `sh -c "{x}"`; `None` if there is none.
 /// `is_free` returns true for a parameter whose text the model can choose.
 pub(super) fn run_argument(shape: &Shape<'_>, is_free: impl Fn(&str) -> bool) -> Option<usize> {
     let mark = |i: usize| format!("{MARK}{i}_");

@@ -149,7 +149,7 @@ fn piece_end(text: &[u8], most: usize) -> usize {
 fn wait_until_read(stream: &WatchedStream<'_>) {
     let (mut pause, longest) = PAUSES;
     while stream.unread_bytes().is_some_and(|bytes| bytes > 0) {
-        // If the reader has gone away, the next write reports it.
+        // Without a reader the bytes are never read. The caller learns it from its next write.
         if stream.is_abandoned_after(pause) {
             return;
         }

@@ -52,7 +52,7 @@ pub enum UnseenChanges {
     /// The write is refused.
     #[default]
     Refuse,
-    /// The file is written, and the answer says what was lost.
+    /// The file is written, and the tool's answer shows the changes of others that it overwrote.
     Warn,
     /// The file is written. What callers have seen is not remembered at all.
     Off,

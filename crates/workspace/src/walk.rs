@@ -78,11 +78,11 @@ const NODE_MODULES: &[u8] = b"node_modules";
 /// How directories called `node_modules` are treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NodeModules {
-    /// They are not entered, only counted.
+    /// The directories are not entered, only counted.
     LeftOut,
-    /// They are entered even if git's rules exclude them, because the caller named them.
+    /// The directories are entered even if git's rules exclude them, because the caller named one.
     Named,
-    /// They are treated like any other directory.
+    /// The name has no meaning of its own.
     Ordinary,
 }
 

@@ -26,8 +26,8 @@ impl Column {
     }
 }
 
-/// Formats the columns side by side. Rows are cut at `width` columns of the terminal, so that the
-/// last one gets the room that is left.
+/// Formats the columns side by side. A row is cut at `width` characters, so that the last column
+/// gets the room that the others leave.
 pub(crate) fn table(all: &[Column], width: usize, has_colours: bool) -> String {
     let rows = all.first().map_or(0, |column| column.cells.len());
     let mut text = String::new();

@@ -594,7 +594,8 @@ impl<'a> Writer<'a> {
         } else {
             self.spelling.write(&old, &there, &new)?
         };
-        // A line that only moves is copied from the file.
+        // A line that both texts have, in different places, is written as the file has it, with its
+        // own blanks and quotes, and not as the model spells it.
         let moved = |line: &&str| {
             let mut old = self.old_lines.iter().zip(&self.fit.places);
             old.find_map(|(old, place)| match place {

@@ -113,7 +113,7 @@ pub struct Gate {
     policy: Mutex<Policy>,
     approval_mode: Option<Mode>,
     mode: Mode,
-    /// True if nothing can be denied or asked, so that shell lines need not be parsed.
+    /// True if no rule can deny a call or ask about it, so that shell lines need not be parsed.
     lets_all_pass: bool,
 }
 

@@ -53,7 +53,7 @@ pub enum SetupScope {
     User,
 }
 
-/// The place of a set-up.
+/// Which files a set-up changes: those of one project or of the user.
 #[derive(Debug, Clone, Copy)]
 pub struct SetupPlace<'a> {
     /// The user's home directory.

@@ -62,7 +62,8 @@ struct LinkedFile {
     state: FileState,
     /// The id under which the journal has a copy of its content; `None` if there is no copy.
     kept: Option<String>,
-    /// Its state when the command last removed one of its names; `None` if it was unchanged then.
+    /// The file's state when the command last removed one of its names, if it had been changed
+    /// since `state`; otherwise `None`.
     left: Option<FileState>,
 }
 

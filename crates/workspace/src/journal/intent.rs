@@ -239,8 +239,9 @@ impl Intent {
         place::open_hour(&journal, hour_of(entry)).ok()?
     }
 
-    /// Removes a step's copy from the journal, because the step is not made. If the step was not
-    /// completely prepared, the copy may be in the directory of the next hour.
+    /// Removes the copy of a file's old content from the journal, because the file is not changed
+    /// after all. The journal has a directory for each hour. An intent that was written before its
+    /// copies names the hour of its own beginning, so a copy may be in the directory of the next.
     pub(crate) fn forget(&self, entry: &JournalEntry) {
         for hour in [entry.at, entry.at + place::HOUR_MILLIS] {
             let entry = JournalEntry {

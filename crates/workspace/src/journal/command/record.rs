@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 const MAX_COMPARED_BYTES: u64 = 256 * 1024;
 
 impl CommandChanges {
-    /// Records what the command has changed since the last call, and returns how many that were.
+    /// Records the files that the command has changed since the last `record`, and returns their
+    /// numbers.
     pub fn record(&mut self) -> ChangeCounts {
         let mut counts = ChangeCounts {
             changed: self.missed,
