@@ -237,9 +237,9 @@ impl Prefilter {
             texts.extend(literals.iter().map(|one| (one.clone(), i)));
         }
         if !folding.is_empty() {
-            texts
-                .iter_mut()
-                .for_each(|(text, _)| text.make_ascii_lowercase());
+            for (text, _) in &mut texts {
+                text.make_ascii_lowercase();
+            }
         }
         Self {
             all: Searchers::new(&texts, always.clone()),
