@@ -140,7 +140,7 @@ fn required(hir: &Hir) -> Option<Vec<Vec<u8>>> {
 ///
 /// A literal text that most files have, such as `if (`, rules nothing out, and each place where it
 /// stands interrupts the search. Which ones are so common depends on the files: those of the first
-/// [`SAMPLE`] texts are counted, and then the search goes on without the common ones.
+/// texts are counted, and then the search goes on without the common ones.
 #[derive(Debug)]
 pub struct Prefilter {
     all: Searchers,
