@@ -226,3 +226,31 @@ fn programs_that_a_configuration_starts_are_guarded() {
         assert!(!place.covers(path), "{path}");
     }
 }
+
+#[test]
+fn a_redirection_is_one_unless_it_goes_to_a_descriptor_or_nowhere() {
+    for text in [
+        "x >f",
+        "x >> f",
+        "x &>f",
+        "x >&f",
+        "x >&1f",
+        "x >&1/../f",
+        "x >&1.f",
+        "x >/dev/nullf",
+        "x 2>&1 >f",
+    ] {
+        assert!(super::written::redirects(text), "{text}");
+    }
+    for text in [
+        "x",
+        "x 2>&1",
+        "x >&2;y",
+        "x >&-",
+        "x >/dev/null",
+        "x >>/dev/null 2>&1|y",
+        "x &> /dev/null",
+    ] {
+        assert!(!super::written::redirects(text), "{text}");
+    }
+}

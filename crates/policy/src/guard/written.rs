@@ -36,16 +36,15 @@ fn is_among(list: &str, name: &str) -> bool {
 /// Returns true if a text has a `>` that may open a file: not that of `2>&1`, nor one before
 /// `/dev/null`.
 pub(super) fn redirects(text: &str) -> bool {
+    let ends_word =
+        |rest: &str| !rest.starts_with(|c: char| !c.is_whitespace() && !";|&)<>".contains(c));
     text.split('>').skip(1).any(|behind| {
-        let duplicates = behind.strip_prefix('&').is_some_and(|behind| {
-            let word = behind.trim_start_matches(|c: char| c.is_ascii_digit() || c == '-');
-            word.len() < behind.len() && !word.starts_with(|c: char| c.is_alphanumeric())
+        let duplicates = behind.strip_prefix('&').is_some_and(|word| {
+            let rest = word.trim_start_matches(|c: char| c.is_ascii_digit() || c == '-');
+            rest.len() < word.len() && ends_word(rest)
         });
         let target = behind.trim_start_matches(['|', '&', ' ', '\t']);
-        let behind_null = target.strip_prefix("/dev/null");
-        let is_null = behind_null.is_some_and(|rest| {
-            !rest.starts_with(|c: char| !c.is_whitespace() && !";|&)".contains(c))
-        });
+        let is_null = target.strip_prefix("/dev/null").is_some_and(ends_word);
         // The first of two: the second one decides.
         !behind.is_empty() && !duplicates && !is_null
     })
