@@ -6,19 +6,18 @@
 #[path = "../../../fuzz/shell/lines.rs"]
 #[expect(dead_code, reason = "only the generator of numbers is used here")]
 mod lines;
+mod trials;
 
-use gemini_tools_core::tool::Kind;
-use gemini_tools_policy::{Decision, Mode, Policy, PolicyCall, Tier};
+use gemini_tools_policy::{Policy, Tier};
 use gemini_tools_settings::settings::Settings;
 use lines::Random;
-use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{SystemTime, UNIX_EPOCH};
 use tempfile::TempDir;
+use trials::{number, seed, unasked};
 
 const LINES: u64 = 1_000;
 
@@ -35,10 +34,6 @@ const GUARDED: [&str; 7] = [
 ];
 
 const FREE: [&str; 4] = ["notes.txt", "src/main.rs", "src/lib/a.rs", "packages.md"];
-
-fn number(name: &str) -> Option<u64> {
-    std::env::var(name).ok()?.parse().ok()
-}
 
 fn make(root: &Path) {
     for name in GUARDED.iter().chain(&FREE) {
@@ -117,20 +112,6 @@ fn line(name: &str, random: &mut Random) -> String {
     }
 }
 
-/// Returns the line that would run without a question; `None` if there would be one.
-fn unasked(policy: &Policy, line: &str) -> Option<String> {
-    let mut args = Map::new();
-    args.insert("command".to_owned(), Value::from(line));
-    let call = PolicyCall {
-        kind: Kind::Execute,
-        is_built_in: true,
-        ..PolicyCall::of_tool("run_shell_command", &[], &args)
-    };
-    let verdict = policy.check(&call, Mode::Default, true);
-    let runs = verdict.understood.unwrap_or_else(|| line.to_owned());
-    (verdict.decision == Decision::Allow).then_some(runs)
-}
-
 fn run(root: &Path, line: &str) {
     let mut bash = Command::new("bash");
     bash.args(["-c", line])
@@ -141,11 +122,7 @@ fn run(root: &Path, line: &str) {
 
 #[test]
 fn no_spelling_of_a_guarded_name_is_written_without_a_question() {
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .expect("a time");
-    let seed = number("GEMINI_TOOLS_SEED").unwrap_or(now.as_secs() ^ u64::from(now.subsec_nanos()));
-    let _ = writeln!(std::io::stderr(), "guarded_names: GEMINI_TOOLS_SEED={seed}");
+    let seed = seed("guarded_names");
     let mut random = Random(seed);
     let rules = [(Tier::User, PathBuf::from("own.toml"), ALLOW.to_owned())];
     let (mut free, mut guards) = (0, 0);

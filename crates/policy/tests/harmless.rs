@@ -7,20 +7,19 @@
 #[path = "../../../fuzz/shell/lines.rs"]
 #[expect(dead_code, reason = "only its random numbers are used")]
 mod lines;
+mod trials;
 
-use gemini_tools_core::tool::Kind;
-use gemini_tools_policy::{Decision, Mode, Policy, PolicyCall};
+use gemini_tools_policy::Policy;
 use gemini_tools_settings::settings::Settings;
 use lines::Random;
-use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{SystemTime, UNIX_EPOCH};
 use tempfile::TempDir;
+use trials::{number, seed, unasked};
 
 /// Number of random lines for each program, times `GEMINI_TOOLS_TRIALS`.
 const LINES: usize = 80;
@@ -120,20 +119,6 @@ impl Place {
     }
 }
 
-/// Returns what bash is given for a line that runs without a question, or `None` for other lines.
-fn unasked(policy: &Policy, line: &str) -> Option<String> {
-    let mut args = Map::new();
-    args.insert("command".to_owned(), Value::from(line));
-    let call = PolicyCall {
-        kind: Kind::Execute,
-        is_built_in: true,
-        ..PolicyCall::of_tool("run_shell_command", &[], &args)
-    };
-    let verdict = policy.check(&call, Mode::Default, true);
-    let runs = verdict.understood.unwrap_or_else(|| line.to_owned());
-    (verdict.decision == Decision::Allow).then_some(runs)
-}
-
 fn has_git() -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|directory| directory.join("git").exists())
@@ -161,10 +146,6 @@ fn options_of(program: &str) -> Vec<String> {
     options.map(str::to_owned).collect()
 }
 
-fn number(name: &str) -> Option<u64> {
-    std::env::var(name).ok()?.parse().ok()
-}
-
 /// Returns a word for a line of bash, at random plain or in one of two kinds of quotes.
 fn written(word: &str, random: &mut Random) -> String {
     match random.below(8) {
@@ -177,11 +158,7 @@ fn written(word: &str, random: &mut Random) -> String {
 #[test]
 fn what_is_harmless_changes_nothing_starts_nothing_and_reads_nothing_outside() {
     let trials = usize::try_from(number("GEMINI_TOOLS_TRIALS").unwrap_or(1)).expect("a number");
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .expect("a time");
-    let seed = number("GEMINI_TOOLS_SEED").unwrap_or(now.as_secs() ^ u64::from(now.subsec_nanos()));
-    let _ = writeln!(std::io::stderr(), "harmless: GEMINI_TOOLS_SEED={seed}");
+    let seed = seed("harmless");
     let place = Place::new();
     let policy = policy(&place.work());
     let before = place.seen();
