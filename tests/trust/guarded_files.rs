@@ -299,6 +299,41 @@ fn trust_in_a_folder_ends_by_what_a_command_in_the_background_changes_later() {
 }
 
 #[test]
+fn trust_in_a_folder_ends_by_what_a_call_has_changed_that_was_killed() {
+    let ws = trusted();
+    let call = |command: &str, mode: &str| {
+        let call = ws.tool("run_shell_command").unwatched();
+        let call = call.arguments(&json!({"command": command}));
+        call.flags(&["--approval-mode", mode])
+    };
+    let start = |command: &str| call(command, "yolo");
+    // Killed before it has changed anything: nothing is left to hold against later changes by hand.
+    let running = start("touch there; sleep 300").start();
+    wait_until("the command", || Path::new(&ws.path("there")).exists());
+    running.kill();
+    assert_eq!(status(&ws).0, 0);
+    start("true").run().output();
+    fs::create_dir_all(ws.path(".gemini")).expect("made");
+    fs::write(ws.path(SETTINGS), "{}").expect("written");
+    assert_eq!(status(&ws).0, 0);
+    // While others end before and after it.
+    let script = format!("echo '{ALLOWING}' > {SETTINGS}; touch done; sleep 300");
+    let running = start(&script).start();
+    wait_until("the change", || Path::new(&ws.path("done")).exists());
+    let changed = (1, format!("not trusted: changed by a tool: {SETTINGS}"));
+    assert_eq!(status(&ws), changed, "while it runs");
+    running.kill();
+    assert_eq!(status(&ws), changed);
+    call("true", "auto_edit").run().error("policy_violation", 3);
+    fs::write(ws.path(SETTINGS), "{}").expect("written");
+    assert_eq!(status(&ws).0, 0, "as it was before");
+    fs::write(ws.path(SETTINGS), ALLOWING).expect("written");
+    assert_eq!(status(&ws), changed, "the call may have written it");
+    ws.get_tools(&["trust", "--yes"]).unwatched().run();
+    assert_eq!(status(&ws).0, 0, "looked at");
+}
+
+#[test]
 fn trust_in_a_folder_ends_by_what_a_foreign_pair_changes() {
     let declared = json!([{"name": "apply", "description": "Applies.",
         "parametersJsonSchema": {"type": "object", "properties": {}}}]);

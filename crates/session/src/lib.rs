@@ -386,7 +386,7 @@ impl Session {
         *notes = self.tool_env.workspace.finish_interrupted();
         let only_reads = tool.info().is_read_only && is_built_in(&*tool);
         let trust = &self.tool_env.settings.trust;
-        let watch = (!only_reads).then(|| TrustWatch::begin(trust)).flatten();
+        let mut watch = (!only_reads).then(|| TrustWatch::begin(trust)).flatten();
         let mut person = options.person;
         // Edits record the files that they write themselves; only commands change others.
         let runs_commands = cx.view.remembers && !(is_built_in(&*tool) && is_edit_or_read(&*tool));
@@ -400,7 +400,7 @@ impl Session {
             }
             passed
         });
-        if let Some(watch) = watch {
+        if let Some(watch) = &mut watch {
             watch.end(self.has_background_commands()).map_err(|e| {
                 let what =
                     "Whether the call has changed files that need trust can't be written down";

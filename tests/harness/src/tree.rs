@@ -9,11 +9,12 @@ use std::time::SystemTime;
 /// Up to this size a file is compared by its content, beyond it by size and time of modification.
 const COMPARED_BYTES: u64 = 8 * 1024 * 1024;
 
-/// The scratch directory and the journal that the tools keep for themselves, and git's configuration places.
-const HOUSEKEEPING: [&str; 6] = [
+/// The scratch directory and the journals that the tools keep for themselves, and git's configuration places.
+const HOUSEKEEPING: [&str; 7] = [
     "home/.gemini/tmp",
     "home/.gemini/tools_journal",
     "home/.gemini/tools_seen",
+    "home/.gemini/tools_calls",
     "home/.config",
     "home/.cache",
     "home/.local",

@@ -110,7 +110,13 @@ pub fn save(home: &Path, root: &Path, seen: Fingerprint) -> Result<PathBuf, Trus
 }
 
 pub(super) fn save_to(path: &Path, root: &Path, seen: Fingerprint) -> Result<(), TrustRecordError> {
-    let fail = |e: io::Error| TrustRecordError::new(path, &e);
+    let text = to_json(root, seen);
+    let written = text.and_then(|text| write_record(path, &text));
+    written.map_err(|e| TrustRecordError::new(path, &e))
+}
+
+/// Returns the content of a record of the project in `root`.
+pub(super) fn to_json(root: &Path, seen: Fingerprint) -> io::Result<Vec<u8>> {
     let record = TrustRecord {
         version: VERSION,
         root: gemini_tools_core::text::show_path(root).into_owned(),
@@ -119,9 +125,9 @@ pub(super) fn save_to(path: &Path, root: &Path, seen: Fingerprint) -> Result<(),
             .map_or(0, |since| since.as_secs()),
         seen,
     };
-    let mut text = serde_json::to_vec(&record).map_err(|e| TrustRecordError::new(path, &e))?;
+    let mut text = serde_json::to_vec(&record)?;
     text.push(b'\n');
-    write_record(path, &text).map_err(fail)
+    Ok(text)
 }
 
 /// Removes the record of the project in `root`, which need no longer exist. Returns true if there
