@@ -26,8 +26,8 @@ pub(crate) struct Change<'t> {
 /// A range of lines of both versions that contains all differences.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Part {
-    /// The indentation of the least indented line, in spaces or tabs. It is removed from all lines
-    /// before the part is parsed.
+    /// Number of spaces and tabs before the part's first line. Up to as many are removed from every
+    /// line before the part is parsed.
     depth: usize,
     pub(crate) old: Range<usize>,
     pub(crate) new: Range<usize>,
