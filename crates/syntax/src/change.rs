@@ -34,8 +34,7 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    /// Returns true if the part is not indented, so that nothing around it could change its
-    /// meaning.
+    /// Returns true if the part is not indented, so that it is probably inside of no block.
     pub(crate) fn is_outermost(&self) -> bool {
         self.depth == 0
     }
