@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 use std::ops::Range;
 
-/// A line of the new text that does not parse after a change, though it did before or is new.
+/// A changed line on which a syntax error is blamed: one of the lines that do not parse, or else
+/// the nearest changed line before them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SyntaxError {
     /// The line in the new text, counted from 1.

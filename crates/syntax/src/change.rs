@@ -26,16 +26,15 @@ pub(crate) struct Change<'t> {
 /// A range of lines of both versions that contains all differences.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Part {
-    /// The indentation of the least indented line, in spaces or tabs. It is removed from all lines
-    /// before the part is parsed.
+    /// Number of spaces and tabs before the part's first line. Up to as many are removed from every
+    /// line before the part is parsed.
     depth: usize,
     pub(crate) old: Range<usize>,
     pub(crate) new: Range<usize>,
 }
 
 impl Part {
-    /// Returns true if the part is not indented, so that nothing around it could change its
-    /// meaning.
+    /// Returns true if the part is not indented, so that it is probably inside of no block.
     pub(crate) fn is_outermost(&self) -> bool {
         self.depth == 0
     }

@@ -225,9 +225,9 @@ fn lines_of(node: Node<'_>) -> Range<usize> {
     node.start_position().row..node.end_position().row + 1
 }
 
-/// Finds an indentation error of Python, which the grammar accepts: the first statement of a block
-/// that begins a line at another column than the block's first statement, a block without a
-/// statement, or a module that begins indented.
+/// Finds an indentation error of Python, which the grammar accepts: a statement that begins a line
+/// at another column than the first statement of its block, a block without a statement, or a
+/// module that begins indented.
 fn misplaced(node: Node<'_>) -> Option<Range<usize>> {
     if !matches!(node.kind(), "block" | "module") {
         return None;

@@ -1,10 +1,10 @@
 //! Syntax errors that an edit makes, and outlines of source files, by the grammars of tree-sitter.
 //!
-//! [`new_errors`] compares two versions of a text and names the lines that parsed before and do not
-//! any more. [`outline`] lists what a text defines. Both give up after [`BUDGET`] and return
-//! nothing, because a parser may take far longer on a text that was made to be slow. Callers read
-//! files and settings. They also choose the process in which this runs, which matters because the
-//! grammars are C code.
+//! [`new_errors`] compares two versions of a text and names the changed lines that cause a syntax
+//! error. [`outline`] lists what a text defines. Both give up after [`BUDGET`] and return nothing,
+//! because a parser may take far longer on a text that was made to be slow. Callers read files and
+//! settings. They also choose the process in which this runs: the grammars are C code, which a
+//! crafted text may crash.
 //!
 //! # Example
 //!

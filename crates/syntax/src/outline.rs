@@ -15,11 +15,12 @@ const MAX_SYMBOLS: usize = 20_000;
 /// Names are cut after this many characters.
 const NAME_CHARS: usize = 80;
 
-/// The prefix of the names by which queries mark definitions.
+/// The prefix of the capture names by which queries mark definitions.
 const DEFINITION: &str = "definition.";
 
-/// Returns the definitions in a text, sorted by line. Returns nothing for texts that
-/// [`crate::new_errors`] does not judge.
+/// Returns the definitions in a text, sorted by line. Returns nothing for a text that is larger
+/// than [`crate::MAX_BYTES`], is generated or minified, or takes the parser longer than
+/// [`crate::BUDGET`].
 #[must_use]
 pub fn outline(text: &str, language: Language) -> Vec<Symbol> {
     if !is_source(text) {

@@ -6,10 +6,10 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 use tree_sitter::{ParseOptions, Parser, Tree};
 
-/// A text with a longer line was not written by a person.
+/// A text with a longer line is taken for the output of a program.
 const MAX_LINE_BYTES: usize = 5_000;
 
-/// A text with more bytes per line on average was written by a minifier.
+/// A text with more bytes per line on average is taken for the output of a minifier.
 const MEAN_LINE_BYTES: usize = 200;
 
 /// Marks in the first ten lines of a file that tell that a program has written it.

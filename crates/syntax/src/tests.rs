@@ -1,4 +1,4 @@
-//! Each language can be parsed, and has an outline.
+//! Tests that each language can be parsed and has an outline.
 
 use crate::{Language, new_errors, outline};
 

@@ -19,7 +19,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// Maximum number of files that a call's description names; of the others it has the number.
+/// Maximum number of files that a call's description names. The others are only counted.
 const NAMED_FILES: usize = 3;
 
 pub(super) static TOOL: BuiltinTool = BuiltinTool {
@@ -134,7 +134,8 @@ fn whole_diff(files: &[PatchedFile]) -> FileDiff {
 }
 
 impl Call {
-    /// Adds the line about one file to the answer's text, and returns the same facts as JSON.
+    /// Adds what the answer says about one file to `text`. Returns the kind of change, the paths
+    /// and the syntax errors as JSON, too.
     fn tell(
         &self,
         file: &PatchedFile,
@@ -153,7 +154,8 @@ impl Call {
         }
         text.push_str(&file.unseen);
         if !file.notes.is_empty() {
-            // An inexactly quoted hunk may have changed unexpected text, so the diff is shown.
+            // The notes say that a hunk is quoted inexactly. It may have changed unexpected text,
+            // so the diff is shown.
             text.push_str(&format!(" ({})", file.notes.join("; ")));
             let diff = || format!("\n{}", file.diff.trim_end());
             let diff = super::quoted(&self.workspace, &subject.place, diff);

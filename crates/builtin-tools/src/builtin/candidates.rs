@@ -1,16 +1,16 @@
-//! Expressions for an engine whose time is linear, which find candidate lines for a pattern with
-//! look-around or back-references.
+//! Writes expressions for the linear-time engine (`grep-regex`), which find candidate lines for a
+//! pattern with look-around or back-references.
 //!
-//! Only the backtracking engine decides whether a candidate matches, and it is slow. With
-//! candidates it need not look at every line of a project.
+//! Only the backtracking engine (`fancy_regex`) can decide whether a candidate matches, and it is
+//! slow. With candidates, it need not look at every line of a project.
 //!
 //! # How it works
 //!
 //! [`candidates`] writes an expression that matches every line the pattern matches, and others
-//! besides. Look-around is left out, except at an edge of the pattern, where nothing else says what
-//! is beside the match: `(?<=->)free` becomes `->free`. A back-reference becomes whatever its group
-//! matches. Where the group can begin with any of several characters, the pattern is written out
-//! for each of them: `(\w)\1` becomes `00|11|…|aa|…`.
+//! besides. Look-around is left out, except at an edge of the pattern, where no other part of the
+//! pattern demands the text beside the match: `(?<=->)free` becomes `->free`. A back-reference
+//! becomes whatever its group matches. Where the group can begin with any of several characters,
+//! the pattern is written out for each of them: `(\w)\1` becomes `00|11|…|aa|…`.
 //!
 //! Lines may hold bytes that are not UTF-8, which the backtracking engine sees as U+FFFD. So a
 //! class with characters beyond ASCII matches any bytes beyond ASCII here, which also keeps
@@ -21,20 +21,23 @@ use regex_syntax::hir::{Class as HirClass, Hir, HirKind};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-/// Maximum number of syntax-tree nodes that are written. Back-references to groups that hold
-/// back-references multiply them.
+/// Maximum number of nodes of the pattern's syntax tree that are written out. A back-reference is
+/// written as a copy of its group, so back-references to groups with back-references multiply the
+/// nodes.
 const MAX_NODES: usize = 20_000;
 
 const MAX_CHOICES: usize = 128;
 
-/// Maximum number of ways in which a group may begin if the match can run on over any number of
-/// letters: the automaton then tracks each way separately.
+/// Maximum number of ways in which a back-referenced group may begin if the pattern has a
+/// repetition of letters without a limit ([`Writer::wanders`]). The automaton must then track each
+/// of these ways separately.
 const MAX_WANDERING_CHOICES: usize = 4;
 
-/// A repetition with a higher bound counts as unlimited in [`Writer::wanders`].
+/// A repetition whose upper bound is higher counts as unlimited in [`Writer::wanders`].
 const MAX_COUNTED: usize = 16;
 
-/// Weight of a required literal character. A class that covers only a part of ASCII weighs 1.
+/// Weight of a literal character in [`Piece::worth`]. A class of ASCII characters weighs 1, and any
+/// other class 0.
 const LITERAL_WORTH: usize = 4;
 
 const WIDE: &str = r"\x80-\xFF";
@@ -55,8 +58,8 @@ pub(super) fn candidates(pattern: &str, ignore_case: bool) -> Vec<String> {
     chosen.into_iter().chain(plain).collect()
 }
 
-/// Returns which bytes can occur in the texts that back-references repeat; `None` if no such text
-/// can be longer than `length` bytes.
+/// Returns which bytes can occur in texts of more than `length` bytes that back-references repeat;
+/// `None` if no back-reference can repeat such a text.
 pub(super) fn repeated_bytes(
     pattern: &str,
     ignore_case: bool,
@@ -90,8 +93,8 @@ struct Piece {
 struct Place {
     is_first: bool,
     is_last: bool,
-    /// False in the copy of a group that stands for a back-reference. The group's anchors and
-    /// look-around don't apply there.
+    /// False while a group is written in place of a back-reference. The group's anchors and
+    /// look-around don't apply at that place.
     is_original: bool,
 }
 
@@ -180,7 +183,8 @@ impl<'e> Writer<'e> {
                     }
                 }
                 if *casei {
-                    // The other case may have more bytes: that of `k` is also U+212A, which has 3.
+                    // The other case of a letter may have more bytes: `k` also equals U+212A, which
+                    // has 3.
                     bytes[0x80..].fill(true);
                     return val.len() * 3;
                 }
@@ -215,13 +219,14 @@ impl<'e> Writer<'e> {
     }
 
     /// Writes the pattern out once for each way in which a group that is back-referenced can begin.
-    /// Returns `None` if there is no such group, or if the result would be slow.
+    /// Returns `None` if no group is suited for that, or if the result would be slow or too long.
     fn write_choices(&mut self, expr: &'e Expr) -> Option<String> {
         let is_apt = |group: &Group<'_>| group.reference.is_some() && !group.repeats;
         let group = self.groups.iter().position(is_apt)?;
         let choices = self.choices(group)?;
-        // If a match can run on over letters, it can begin at each of them, and an automaton would
-        // have to track with which of the choices each of these matches began.
+        // If the pattern has a repetition of letters without a limit, a match may begin at each
+        // letter of a long word. For each of these matches, an automaton would have to track with
+        // which of the choices it began.
         let body = self.groups[group].body;
         if choices.len() > MAX_WANDERING_CHOICES && self.wanders(expr, body, false) {
             return None;
@@ -234,8 +239,9 @@ impl<'e> Writer<'e> {
         Some(self.with_wide_lines(branches))
     }
 
-    /// Joins alternatives. Next to bytes beyond ASCII it is unknown whether a word ends, so a
-    /// pattern with a word boundary also matches every line that has such bytes.
+    /// Joins `branches` as alternatives. `(?-u:\b)` does not know whether a word ends beside a byte
+    /// that is not ASCII. So if the pattern has a word boundary, one more alternative matches every
+    /// line with such a byte.
     fn with_wide_lines(&self, mut branches: Vec<String>) -> String {
         if self.has_boundary {
             branches.push(format!("(?-u:[{WIDE}])"));
@@ -243,9 +249,9 @@ impl<'e> Writer<'e> {
         branches.join("|")
     }
 
-    /// Returns true if the match can run on over any number of letters, so that it may begin at
-    /// each of them. Directly behind a boundary, `group` can begin only there, so it does not
-    /// count.
+    /// Returns true if `expr` has a repetition of letters without a limit, so that a match may
+    /// begin at each letter of a long word. `group` does not count directly behind a word boundary
+    /// or the start of the line, because it can begin only there.
     fn wanders(&self, expr: &Expr, group: &Expr, is_at_boundary: bool) -> bool {
         let mut before = None;
         match expr {
@@ -395,8 +401,9 @@ impl<'e> Writer<'e> {
 
     fn write_all(&mut self, items: &'e [Expr], place: Place) -> Option<Piece> {
         let mut whole = Piece::default();
-        // The text that a look-ahead demands may be rarer than what the pattern has behind it; the
-        // rarer of both is used.
+        // At the end of the pattern, a match has both the text that a look-ahead demands and the
+        // text that the pattern has behind the look-ahead. The one that is likely to be rarer is
+        // written.
         let mut ahead: Option<Piece> = None;
         for (i, item) in items.iter().enumerate() {
             let here = Place {
@@ -466,7 +473,8 @@ impl<'e> Writer<'e> {
     }
 
     fn repeat(&mut self, child: &'e Expr, lo: usize, hi: usize, place: Place) -> Option<Piece> {
-        // It only matters whether a line matches, so repetitions are lazy.
+        // It only matters whether a line matches, not how far the match goes. Lazy repetitions let
+        // the engine stop at the first possible end.
         let times = match (lo, hi) {
             (_, 0) => return Some(Piece::default()),
             (1, 1) => String::new(),
@@ -499,15 +507,17 @@ impl<'e> Writer<'e> {
             Assertion::StartText
             | Assertion::StartLine { crlf: false }
             | Assertion::StartLineOniguruma { crlf: false } => "(?m:^)",
-            // `R` makes `$` also match before `\r\n`, so that no candidate is missed.
+            // The backtracking engine gets each line without its `\r\n`. `R` makes `$` match before
+            // `\r\n`, too; otherwise lines that end so would not be candidates.
             Assertion::EndText
             | Assertion::EndTextIgnoreTrailingNewlines { .. }
             | Assertion::EndLine { .. } => "(?Rm:$)",
             Assertion::WordBoundary
             | Assertion::LeftWordBoundary
             | Assertion::RightWordBoundary => {
-                // Unicode's word boundary never matches beside a byte that is not UTF-8, and it is
-                // slow in a large automaton where the text has characters beyond ASCII.
+                // Unicode's word boundary is not used: it never matches beside a byte that is not
+                // UTF-8, and a large automaton with it is slow on text with characters beyond
+                // ASCII.
                 self.has_boundary = true;
                 r"(?-u:\b)"
             }

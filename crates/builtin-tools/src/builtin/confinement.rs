@@ -11,8 +11,9 @@ use gemini_tools_workspace::journal::CommandChanges;
 use rustix::io::Errno;
 use std::path::Path;
 
-/// Programs that gain privileges, as setuid programs do. They fail under `no_new_privs`, without
-/// which some kernels allow no watch, so commands that run them are not watched there.
+/// Programs that gain privileges, as setuid programs do. Some kernels allow a watch only under
+/// `no_new_privs`, and under it these programs fail. So on such kernels, commands that run one of
+/// these programs are not watched.
 const GAINING: [&str; 4] = ["sudo", "su", "doas", "pkexec"];
 
 const MAX_LINE_CHARS: usize = 200;
@@ -48,7 +49,8 @@ pub fn changes(
     Ok(changes.and_then(|changes| ChangeWatch::new(changes, !programs().iter().any(gains))))
 }
 
-/// Returns why changes of a command can't be undone, as a clause; `None` if all of them can be.
+/// Returns a clause that says why changes of a command can't be undone; `None` if all of them can
+/// be.
 pub fn undo_note(supervised: &SupervisedProgram) -> Option<String> {
     let why = match supervised.changes() {
         Ok(counts) if counts.lost == 0 => return None,

@@ -12,20 +12,22 @@ use gemini_tools_workspace::Workspace;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Time limit for all files together. Files that are left then are not looked at.
+/// Time limit for all files together. Files whose turn has not come by then are not parsed.
 const LIMIT: Duration = Duration::from_secs(2);
 
-/// The symbols that were found.
+/// The definitions whose names match the pattern.
 #[derive(Debug, Default)]
 pub(super) struct Definitions {
-    /// The files that have any, by their names.
+    /// The files with such definitions, each with its name.
     files: Vec<(Vec<u8>, Vec<Symbol>)>,
-    /// True if what a file of a known language defines is not known, perhaps for lack of time.
+    /// True if definitions may be missing, because the time was up or a file of a known language
+    /// could not be parsed.
     is_cut: bool,
 }
 
 impl Definitions {
-    /// Looks for definitions in files, given by names relative to the first root or absolute.
+    /// Looks for definitions in the files `names`, which are relative to the first root or
+    /// absolute.
     pub(super) fn find<'n>(
         parser: &Parser,
         workspace: &Workspace,
@@ -50,8 +52,9 @@ impl Definitions {
         found
     }
 
-    /// Returns the answer of the search, which also says that there are `lines` matching lines, of
-    /// more files than these if `is_cut`. Returns `None` if there is no definition.
+    /// Returns the answer of the search, or `None` if no definition was found. The answer also
+    /// gives `lines`, the number of matching lines. `is_cut` means that files with more of them
+    /// were left out.
     pub(super) fn answer(
         self,
         pattern: &str,

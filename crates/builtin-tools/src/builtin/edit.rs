@@ -88,8 +88,9 @@ impl Edit {
     }
 
     /// Refuses edits that can't succeed wherever `old_string` is in the file: of a missing file, of
-    /// an existing one that was to be created, or without a change. Returns `None` if the file is
-    /// missing and is to be created, because `old_string` is empty.
+    /// an existing one with an empty `old_string`, which asks to create it, and edits that change
+    /// nothing. Returns `None` if the file is missing and is to be created, because `old_string` is
+    /// empty.
     pub(super) fn subject<'t>(&self, target: &'t Target) -> Result<Option<Subject<'t>>, ToolError> {
         let Some(current) = &target.current else {
             return if self.old.is_empty() {
@@ -211,7 +212,8 @@ impl Edit {
     }
 
     pub(super) fn encoding(&self, current: &OpenFile) -> Result<Encoding, ToolError> {
-        // A binary file can be edited as UTF-8: an edit changes no bytes outside of its text.
+        // A binary file can be edited as UTF-8: an edit changes no bytes outside of the text that
+        // it replaces.
         Ok(match encoding_of(current).map_err(|e| self.io_error(&e))? {
             Some(encoding) => encoding,
             None if current.size() > MAX_MEDIA_BYTES => {
@@ -406,7 +408,8 @@ impl Edit {
             } => {
                 let lines = || lines_of(&replacement, &target);
                 notes += &self.check_seen(lines, &target, cx)?;
-                // An inexact edit may have changed unexpected text, so the diff is shown.
+                // The text was quoted inexactly. The edit may have changed unexpected text, so the
+                // diff is shown.
                 let inexact = found_by.zip(diff.as_ref());
                 self.replace(target, origin, &replacement, &notes, inexact)?
             }

@@ -4,14 +4,15 @@
 //! one line that a model reads as a fact. Nothing in it may begin a block of markdown, import a
 //! file (`@path`, as in Gemini CLI 0.8.2 and 0.61), change the pairing of backticks in the rest of
 //! the file (Gemini CLI 0.61 pairs them over the whole file), or begin or end a comment or a host's
-//! tag such as `<global_context>`. A backslash prevents that, and markdown drops it again.
+//! tag such as `<global_context>`. Backslashes, which markdown does not show, prevent that; of
+//! several adjacent backticks, one is kept, and one without a partner becomes an apostrophe.
 //! [`super::memory`] decides where in the file a fact goes.
 
 use gemini_tools_core::text::with_deceptive;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Fact {
-    /// The fact on a single line, otherwise as given.
+    /// The fact on a single line and without leading dashes, otherwise as given.
     plain: String,
     /// The escaped fact as the file holds it, without the bullet of the list item.
     pub(super) stored: String,
@@ -34,7 +35,8 @@ impl Fact {
             return false;
         };
         let item = item.trim_ascii();
-        // This tool writes facts escaped, and Gemini CLI writes them as they are.
+        // The line may have been written by this tool, which escapes facts, or by Gemini CLI, which
+        // does not.
         item == self.stored.as_bytes() || item == self.plain.as_bytes()
     }
 }
@@ -89,7 +91,8 @@ fn single_backticks(line: &str) -> String {
             out.push(c);
         }
     }
-    // A backtick without a partner would pair with one of another fact.
+    // A backtick without a partner would pair with one of another fact, so it becomes an
+    // apostrophe.
     if out.matches('`').count() % 2 == 1
         && let Some(last) = out.rfind('`')
     {

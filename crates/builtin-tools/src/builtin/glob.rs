@@ -113,7 +113,8 @@ fn build(params: Params, ToolEnv { workspace, .. }: &ToolEnv) -> Result<Call, To
         places = vec![places.swap_remove(start)];
         pattern = below(pattern, &places[0]).unwrap_or(pattern);
     }
-    // `./` in front keeps a leading `~`, here a part of a name, from meaning the home directory.
+    // A leading `~` is a part of a name here. Without `./` before it, it would mean the home
+    // directory.
     let meanings = workspace.patterns_below(&format!("./{pattern}"), &places)?;
     let ignore_case = !params.case_sensitive.unwrap_or(false);
     let respect = Respect {
@@ -133,8 +134,8 @@ fn build(params: Params, ToolEnv { workspace, .. }: &ToolEnv) -> Result<Call, To
     })
 }
 
-/// Compiles the `meanings` of a pattern: with their braces expanded, and without `.`, `..` and
-/// empty components. Errors name `pattern`.
+/// Compiles `meanings`, the patterns that the argument `pattern` stands for, after expanding braces
+/// and removing `.`, `..` and empty components. Errors name `pattern`.
 fn compile(pattern: &str, meanings: &[String], ignore_case: bool) -> Result<PatternSet, ToolError> {
     let mut alternatives = Vec::new();
     for meaning in meanings {
@@ -156,8 +157,8 @@ fn compile(pattern: &str, meanings: &[String], ignore_case: bool) -> Result<Patt
     PatternSet::for_paths(patterns, ignore_case)
 }
 
-/// Resolves `.`, `..` and empty components. Returns `None` if the pattern climbs above its start,
-/// or has `..` behind `**`, whose parent is not one directory.
+/// Resolves `.`, `..` and empty components. Returns `None` if `..` leads above the directory where
+/// the pattern starts, or follows `**`, which stands for directories with different parents.
 fn without_detours(pattern: &str) -> Option<String> {
     let mut parts: Vec<&str> = Vec::new();
     let last = pattern.rsplit('/').next().unwrap_or_default();
@@ -170,7 +171,7 @@ fn without_detours(pattern: &str) -> Option<String> {
             part => parts.push(part),
         }
     }
-    // A pattern that ends in a slash or in dots asks for directories.
+    // A pattern that ends in `/`, `/.` or `/..` asks for directories.
     let asks_for_directories = matches!(last, "" | "." | "..");
     let end = if asks_for_directories { "/" } else { "" };
     Some(parts.join("/") + end)

@@ -1,9 +1,10 @@
-//! Searches the lines of a file for many patterns while it is read once (`gemini-tools-checks`).
+//! Searches the lines of a file for many patterns while it is read once, for the crate
+//! `gemini-tools-checks`.
 //!
 //! This module has a single pattern ([`LinePattern`]), a filter that tells which of many patterns
 //! can match in a text at all ([`Prefilter`]), and a reader that gives a file in blocks of whole
-//! lines ([`TextReader`]). As for `search_file_content`, `query` decides what a pattern means and
-//! `search` which bytes are text.
+//! lines ([`TextReader`]). The module `query` decides what a pattern means, and `search` which
+//! bytes are text, as they do for `search_file_content`.
 
 use super::candidates::candidates;
 use super::query::{LineMatcher, Query};
@@ -28,10 +29,11 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Maximum number of literal texts of a pattern, of which each match has at least one. If there are
-/// more, a file hardly ever lacks all of them.
+/// more, hardly any file lacks all of them, so looking for them saves nothing.
 const MAX_LITERALS: usize = 64;
 
-/// Maximum number of patterns without a prefilter: so few rule a text out sooner by themselves.
+/// Up to this many patterns are searched without a prefilter: so few rule a text out sooner by
+/// themselves.
 const FEW_PATTERNS: usize = 3;
 
 /// Maximum number of literal texts that one searcher looks for.
@@ -40,7 +42,7 @@ const GROUP: usize = 64;
 /// Maximum number of searchers, each of which looks through the whole text.
 const MAX_GROUPS: usize = 8;
 
-/// Number of texts after which it is known which literal texts are in most of them.
+/// Number of texts that are counted to learn which patterns are possible in most texts.
 const SAMPLE: usize = 512;
 
 /// Minimum length of a literal text in bytes. A searcher compares only as many first bytes of its
@@ -62,8 +64,8 @@ pub struct LinePattern {
 }
 
 impl LinePattern {
-    /// Compiles a pattern. `name` is the argument or key that it comes from, for errors; `fixed`
-    /// takes it literally.
+    /// Compiles a pattern. Errors name the argument or key that it comes from, `name`. With
+    /// `fixed`, the pattern is taken literally.
     ///
     /// # Errors
     ///
@@ -114,7 +116,8 @@ fn literals(pattern: &str, fixed: bool) -> Option<Vec<Vec<u8>>> {
         let hir = parser.utf8(false).multi_line(true).build().parse(pattern);
         hir.ok().as_ref().and_then(required)
     };
-    // This parser refuses look-around. A weaker expression without it matches the same lines, too.
+    // This parser refuses look-around and back-references. An expression of `candidates` has none
+    // and matches all lines that the pattern matches, so its literal texts are required, too.
     let weaker = || candidates(pattern, false).iter().find_map(|p| parse(p));
     parse(pattern).or_else(weaker)
 }
@@ -139,8 +142,9 @@ fn required(hir: &Hir) -> Option<Vec<Vec<u8>>> {
 /// Tells which of many patterns can match in a text, by one search for all their literal texts.
 ///
 /// A literal text that most files have, such as `if (`, rules nothing out, and each place where it
-/// stands interrupts the search. Which ones are so common depends on the files: those of the first
-/// texts are counted, and then the search goes on without the common ones.
+/// stands interrupts the search. Which literal texts are so common depends on the files. So for the
+/// first texts, it is counted how many of them each pattern could match in. From then on, patterns
+/// that could match in more than half of them are not looked for and count as possible.
 #[derive(Debug)]
 pub struct Prefilter {
     all: Searchers,
@@ -148,20 +152,21 @@ pub struct Prefilter {
     looked: AtomicUsize,
     /// For each pattern, how many of the counted texts it could match in.
     found: Vec<AtomicUsize>,
-    /// The literal texts, each with the index of its pattern; in lower case if some pattern ignores
-    /// case, because the searchers can't.
+    /// The literal texts, each with the index of its pattern. If some pattern ignores case, all of
+    /// them are in lower case, because a searcher can't ignore case.
     texts: Vec<(Vec<u8>, usize)>,
-    /// Indices of the patterns that ignore case. They may match without their literal texts where
-    /// the text has one of the characters `FOLDED`.
+    /// Indices of the patterns that ignore case. In a text with one of the characters `FOLDED`,
+    /// they may match although their literal texts are missing.
     folding: Vec<usize>,
-    /// Indices of the patterns without literal texts to look for.
+    /// Indices of the patterns without literal texts to look for. They may match in every text.
     always: Vec<usize>,
 }
 
 #[derive(Debug)]
 struct Searchers {
     groups: Vec<Group>,
-    /// Indices of the patterns that no missing text rules out.
+    /// Indices of the patterns that may match in every text, because no literal texts of theirs are
+    /// looked for.
     always: Vec<usize>,
 }
 
@@ -179,8 +184,9 @@ impl Searchers {
     }
 }
 
-/// The literal texts that one searcher finds, which compares 16 or 32 bytes at a time. It can't
-/// ignore case, so these texts are in lower case, and so is the text that it searches.
+/// The literal texts that one searcher finds. It compares 16 or 32 bytes at a time and can't ignore
+/// case. So if some pattern ignores case, the literal texts and the searched text are in lower
+/// case.
 #[derive(Debug)]
 struct Group {
     searcher: packed::Searcher,
@@ -252,7 +258,8 @@ impl Prefilter {
         }
     }
 
-    /// Returns the searchers without the patterns that could match in half of the counted texts.
+    /// Returns searchers that don't look for patterns that could match in more than half of the
+    /// counted texts. Such patterns count as possible in every text.
     fn without_common(&self) -> Searchers {
         let is_common = |i: usize| 2 * self.found[i].load(Relaxed) > SAMPLE;
         let common = (0..self.found.len()).filter(|i| is_common(*i));
@@ -261,8 +268,8 @@ impl Prefilter {
         Searchers::new(&texts.cloned().collect::<Vec<_>>(), always)
     }
 
-    /// Sets `possible` to true at the index of each pattern that may match in a text, and leaves
-    /// the other values.
+    /// Sets `possible` to true at the index of each pattern that may match in a text. Does not
+    /// change the other values.
     pub fn look(&self, text: &[u8], possible: &mut [bool]) {
         let is_counted = self.looked.fetch_add(1, Relaxed) < SAMPLE;
         let searchers = if is_counted {
@@ -348,14 +355,14 @@ impl<F: FnMut(u64, &[u8]) -> bool> Sink for Lines<F> {
     }
 }
 
-/// How far a file was read.
+/// How much of a file [`TextReader::read`] has passed on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TextEnd {
-    /// The whole file was given, or the call was interrupted.
+    /// All of it was passed on, or the call was interrupted.
     Whole,
-    /// The file is not text. Nothing behind its first zero byte was given.
+    /// The file has a zero byte, so it is not text. Nothing behind this byte was passed on.
     Binary,
-    /// This line, counted from 1, is too long, and nothing behind it was given.
+    /// This line, counted from 1, is too long. Neither it nor anything behind it was passed on.
     LongLine(u64),
 }
 
@@ -496,7 +503,8 @@ mod tests {
         for ignores_case in [true, false] {
             let compiled: Vec<_> = patterns.iter().map(|p| pattern(p, ignores_case)).collect();
             let filter = Prefilter::new(&compiled);
-            // So often that the common texts are known in between.
+            // More than `SAMPLE` texts, so that the filter learns on the way which literal texts
+            // are common.
             for text in texts.iter().cycle().take(2 * SAMPLE) {
                 let mut possible = vec![false; compiled.len()];
                 filter.look(text.as_bytes(), &mut possible);

@@ -13,8 +13,9 @@ struct Line<'a> {
 }
 
 /// Returns the byte offset at which to insert a fact, and the text to insert. The fact goes to the
-/// end of the section or, together with the section's heading, to the end of the file, after a line
-/// end if the last line lacks one. Returns `None` if a section has the fact already.
+/// end of the first section whose heading is `HEADING`. If there is none, a new section goes to the
+/// end of the file, after a line end if the last line lacks one. Returns `None` if such a section
+/// has the fact already.
 pub(super) fn insertion(file: &[u8], fact: &Fact) -> Option<(usize, String)> {
     let lines = split(file);
     let newline = match lines.first() {
@@ -52,7 +53,7 @@ pub(super) fn insertion(file: &[u8], fact: &Fact) -> Option<(usize, String)> {
     } else {
         newline
     };
-    // A heading that follows directly gets a blank line before it.
+    // If the next section's heading follows directly, a blank line is put before it.
     let is_last = last + 1 == end && end < lines.len();
     let after = if is_last { newline } else { "" };
     Some((at, format!("{before}- {item}{newline}{after}")))

@@ -131,8 +131,9 @@ pub struct ToolEnv {
     /// The settings of the user and the project.
     #[cfg(feature = "full")]
     pub settings: Arc<Settings>,
-    /// The MCP client's host; `None` if there is no client or its host is unknown. `save_memory`
-    /// writes to the host's memory file, and `read_file` may read long answers that it has stored.
+    /// The application that calls the tools as an MCP client; `None` if there is none or it is
+    /// unknown. `save_memory` writes to its memory file, and `read_file` may read long answers that
+    /// it has stored.
     pub client_host: Option<&'static ClientHost>,
     /// How tools reach the network.
     #[cfg(feature = "full")]
@@ -207,7 +208,8 @@ fn make_call<P: DeserializeOwned, C: ToolInvocation + 'static>(
     Ok(Box::new(build(args.parse(schema)?, env)?))
 }
 
-/// Returns what an answer quotes of a file; `None` if `.geminiignore` keeps it from being read.
+/// Returns what an answer quotes of a file. Returns `None` if `.geminiignore` names the file,
+/// because its content must not be shown then.
 fn quoted<T>(workspace: &Workspace, place: &WorkspacePath, quote: impl FnOnce() -> T) -> Option<T> {
     (!workspace.is_gemini_ignored(place)).then(quote)
 }
@@ -223,7 +225,7 @@ pub struct BuiltinTool {
     pub summary: &'static str,
     /// The description for the model.
     pub description: &'static str,
-    /// Kind, aliases, hints and other facts by which callers decide.
+    /// Kind, aliases, hints and other facts that callers need to know about the tool.
     pub info: ToolInfo<'static>,
     /// Other names of arguments, limits, examples and errors, for help texts.
     pub usage: Usage<'static>,
@@ -414,7 +416,8 @@ fn origin(tool: &BuiltinTool, cx: &Context) -> ChangeOrigin {
     }
 }
 
-/// Writes a file, and records the change for undo. Returns notes, each with a leading space.
+/// Writes a file, and records the change for undo. Returns notes for the answer, each with a
+/// leading space.
 fn commit(
     target: Target,
     workspace: &Workspace,
@@ -473,7 +476,7 @@ mod tests {
         let Some(map) = value.as_object_mut() else {
             return;
         };
-        // Built-in tools fill in their defaults themselves.
+        // The schemas declare no defaults, because built-in tools fill them in themselves.
         map.remove("default");
         if let Some(Value::Object(properties)) = map.get_mut("properties") {
             properties.values_mut().for_each(drop_defaults);

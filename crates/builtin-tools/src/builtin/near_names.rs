@@ -62,7 +62,8 @@ impl Wanted {
     }
 }
 
-/// Returns a regular expression with spaces in place of its escapes and character classes.
+/// Returns a regular expression with spaces in place of its escapes and character classes, so that
+/// only words that it has literally are left.
 fn literals(pattern: &str) -> String {
     let mut text = String::with_capacity(pattern.len());
     let mut chars = pattern.chars();

@@ -3,15 +3,17 @@
 //!
 //! # How it works
 //!
-//! If `old_string` fits a place under a reading ([`crate::edit`]), that place is the nearest.
-//! Otherwise the file is searched for the text with the smallest edit distance, by the bit-parallel
-//! algorithm of Myers (1999) in the blocks of Hyyrö (2003). Its time is proportional to the size of
-//! the file times the length of `old_string` in machine words; its memory does not depend on the
-//! file. The maintained crates that have it bring a great deal more.
+//! If [`crate::edit`] finds `old_string` in the file although it is quoted inexactly, for example
+//! with other indentation, that text is the most similar one. Otherwise the file is searched for
+//! the text with the smallest edit distance to the first `SEARCHED_BYTES` of `old_string`, by the
+//! bit-parallel algorithm of Myers (1999) in the blocks of Hyyrö (2003). Its time is proportional
+//! to the size of the file times the length of these bytes in machine words; its memory does not
+//! depend on the file. The maintained crates with this algorithm bring much code that is not needed
+//! here.
 //!
-//! A text of at most `SHOWN_LINES` lines that is shown can be passed as `old_string`: it begins and
-//! ends between words. If a file of up to `HELD_BYTES` has it more than once, lines around it are
-//! shown with it.
+//! A text of at most `SHOWN_LINES` lines is shown so that it can be passed as `old_string`: it
+//! begins and ends between words. If a file of up to `HELD_BYTES` has it more than once, lines
+//! around it are shown with it.
 
 use crate::edit::{Reading, fitting_places, plain};
 use gemini_tools_workspace::diff::{Algorithm, DiffOp, diff_lines};
@@ -20,7 +22,8 @@ use std::ops::Range;
 
 const SHOWN: usize = 3;
 
-/// Maximum number of lines that are shown of a place. Of a longer one, only differences are shown.
+/// Of a text of up to this many lines, all lines are shown. Of a longer one, only the lines that
+/// differ are shown.
 const SHOWN_LINES: usize = 40;
 
 const SHOWN_CHARS: usize = 2_000;
@@ -29,8 +32,8 @@ const TOLD: usize = 3;
 
 const SEARCHED_BYTES: usize = 1_024;
 
-/// A place is similar to a text if the edit distance is at most the text's length in bytes divided
-/// by this, rounded up.
+/// A text of the file is similar to the one that is searched for if their edit distance is at most
+/// the length in bytes of the latter divided by this, rounded up.
 const NEAR_PART: usize = 3;
 
 /// Minimum length in bytes of a text that is searched for: a shorter one is similar to everything.
@@ -48,7 +51,7 @@ pub(super) struct Source<'a> {
     pub(super) read: &'a dyn Fn(Range<u64>) -> io::Result<Vec<u8>>,
 }
 
-/// Does what [`nearest`] does, for a text in memory.
+/// Does what [`nearest`] does, but searches a text in memory.
 pub(super) fn nearest_in(text: &str, old: &str) -> io::Result<Vec<String>> {
     let read = |range: Range<u64>| {
         let [start, end] = [range.start, range.end].map(|at| (at as usize).min(text.len()));
@@ -119,8 +122,8 @@ fn approximate(source: &Source<'_>, wanted: &str) -> io::Result<Vec<Range<u64>>>
     }
     let farthest = pattern.len().div_ceil(NEAR_PART);
     let mut search = Myers::new(pattern);
-    // The edit distance and the end of each place. Ends that are close to each other belong to one
-    // place, of which only the end with the smallest distance is kept.
+    // The edit distance and the end of each text that is similar enough. Ends that are close to
+    // each other belong to one text, of which only the end with the smallest distance is kept.
     let mut ends: Vec<(usize, u64)> = Vec::new();
     let (mut at, mut limit) = (0, farthest);
     while at < source.size {
@@ -159,7 +162,8 @@ fn approximate(source: &Source<'_>, wanted: &str) -> io::Result<Vec<Range<u64>>>
         let window = (source.read)(from..end)?;
         let start = from + (window.len() - length_from_end(pattern, &window, slips)) as u64;
         let rest = (all.len() - pattern.len()) as u64;
-        // The word or line may extend beyond the place on both sides, so more is read there.
+        // `whole_words` widens the text that was found to whole words and lines, so more is read on
+        // both sides.
         let around = start.saturating_sub(SHOWN_CHARS as u64)
             ..(end + rest + SHOWN_CHARS as u64).min(source.size);
         let bytes = (source.read)(around.clone())?;
@@ -202,7 +206,8 @@ fn whole_words(text: &[u8], place: Range<usize>, wanted: &str) -> Range<usize> {
     start..end
 }
 
-/// Returns the length of the shortest suffix of `window` at most `slips` edits from `pattern`.
+/// Returns the length of the shortest suffix of `window` that differs from `pattern` by at most
+/// `slips` edits.
 fn length_from_end(pattern: &[u8], window: &[u8], slips: usize) -> usize {
     let mut row: Vec<usize> = (0..=window.len()).collect();
     for (n, one) in pattern.iter().rev().enumerate() {
@@ -393,7 +398,8 @@ fn quoted(text: &str) -> String {
 /// State of Myers' algorithm: the edit distances between each prefix of the pattern and the text
 /// that ends at the byte read last.
 struct Myers {
-    /// For each byte value, one bit per position of the pattern that has it, in blocks of 64.
+    /// For each byte value, one bit for each position of the pattern, set where the pattern has
+    /// this byte; in blocks of 64.
     places: Vec<u64>,
     /// Bits for the positions of the pattern at which the distance is greater (`more`) or smaller
     /// (`less`) by one than at the position before.
@@ -419,7 +425,8 @@ impl Myers {
         }
     }
 
-    /// Reads a byte. Returns the smallest distance of the pattern to a text that ends with it.
+    /// Takes the next byte of the file. Returns the smallest edit distance between the pattern and
+    /// a text of the file that ends with this byte.
     fn step(&mut self, byte: u8) -> usize {
         let blocks = self.more.len();
         let places = &self.places[usize::from(byte) * blocks..][..blocks];

@@ -172,9 +172,9 @@ fn hold(file: &str, generated: &str) {
     hold_generated(file, &format!("{generated}{by_hand}"));
 }
 
-/// Compares the list in a file that has a line for each tool with the tools, or writes it.
-/// `line_of` returns the beginning and the rest of a tool's line. A line with this beginning stays
-/// as it is; a tool without one gets both parts.
+/// Checks that a list in a file has one line for each tool; with `GENERATE` set, writes the list
+/// instead. `line_of` returns the beginning and the rest of a tool's line. If the list has a line
+/// with this beginning, that line stays as it is; otherwise a line is made of both parts.
 fn hold_list(
     file: &str,
     is_line: impl Fn(&str) -> bool,

@@ -1,4 +1,4 @@
-//! Computes what a patch makes of each file that it names, before anything is written.
+//! Computes the new content of each file that a patch changes, before any file is written.
 
 use super::nearest::nearest_in;
 use super::{placeholder, text_diff};
@@ -15,7 +15,7 @@ use std::ops::Range;
 
 const MAX_PATCHED_BYTES: u64 = 64 * 1024 * 1024;
 
-/// A file that a patch changes: where it is, where it goes if it is moved, and what becomes of it.
+/// A file that a patch changes: its path, its new path if it is moved, and the change.
 pub(super) struct Subject {
     pub(super) place: WorkspacePath,
     /// The path that the file is moved to; `None` if it stays where it is.
@@ -30,7 +30,7 @@ pub(super) struct PatchedFile {
     pub(super) change: &'static str,
     pub(super) diff: String,
     pub(super) diff_stat: DiffStat,
-    /// How hunks that the file does not have literally differ from it.
+    /// How hunks that are quoted inexactly differ from the file.
     pub(super) notes: Vec<&'static str>,
     /// A note on changes that the caller has not seen, with a leading space; may be empty.
     pub(super) unseen: String,
@@ -43,7 +43,8 @@ impl Subject {
     ///
     /// # Errors
     ///
-    /// Returns `path_not_in_workspace`, or `invalid_tool_params` for a placeholder in a new file.
+    /// Returns the errors of [`Workspace::locate`]. Returns `invalid_tool_params` if the section
+    /// creates a file whose text has a placeholder such as `// ... existing code ...`.
     pub(super) fn locate(workspace: &Workspace, patch: FilePatch) -> Result<Self, ToolError> {
         let place = workspace.locate(&patch.path)?;
         let to = match &patch.change {
@@ -69,7 +70,7 @@ impl Subject {
 ///
 /// # Errors
 ///
-/// Returns for which files the patch does not fit, and why.
+/// Returns an error that names the files that the patch does not fit, and says why.
 pub(super) fn plan(
     workspace: &Workspace,
     subjects: &[Subject],
@@ -398,8 +399,9 @@ fn replaced_lines(old: &str, new: &str) -> Vec<Range<usize>> {
 }
 
 fn read(current: &OpenFile) -> std::io::Result<(Encoding, Vec<u8>)> {
-    // A file whose encoding can't be told is read as UTF-8. `old` decodes other bytes so that
-    // encoding restores them, and refuses the file if that is impossible.
+    // A file whose encoding can't be told is read as UTF-8. The caller, `Planning::old`, decodes
+    // bytes that are not valid UTF-8 in such a way that encoding the text again gives the same
+    // bytes. It refuses the file if that is impossible.
     let encoding = encoding_of(current)?.unwrap_or_default();
     Ok((encoding, beginning(current, usize::MAX)?))
 }

@@ -24,7 +24,7 @@ impl<'t> Placeholders<'t> {
         Self(new.lines().filter_map(found).collect())
     }
 
-    /// Removes those that a line of an old text has, too.
+    /// Removes the placeholders that `line`, a line of an old text, has, too.
     fn remove_known(&mut self, line: &str) {
         if !self.0.is_empty()
             && let Some(known) = placeholder(line)
@@ -58,8 +58,8 @@ pub(super) fn check(parameter: &str, new: &str, old: &str) -> Result<(), ToolErr
     found.refuse(parameter)
 }
 
-/// Does what [`check`] does, with all of a file as an old text, too. The file is read only if the
-/// new text has a placeholder that `old` does not have.
+/// Does what [`check`] does, but also accepts a placeholder that a line of the file has. The file
+/// is read only if the new text has a placeholder that `old` does not have.
 pub(super) fn check_file(
     parameter: &str,
     new: &str,

@@ -9,10 +9,10 @@
 //!
 //! [`LineMatcher`] lets the engine find candidate lines in a block of text, and then decides about
 //! each line alone, because a line may end in `\r\n`, whose carriage return does not belong to it.
-//! Candidates for the backtracking engine are found by a weaker expression (`candidates`). The
-//! engines look at no clock, so for an expression that may take long (`is_heavy`), the call's time
-//! limit is checked before each line. Every line is a candidate if no weaker expression is known,
-//! or if a linear expression is heavy.
+//! Candidates for the backtracking engine are found by a weaker expression, which matches more
+//! lines (module `candidates`). The engines look at no clock, so for an expression that may take
+//! long (`is_heavy`), the call's time limit is checked before each line. Every line is a candidate
+//! if no weaker expression is known, or if a linear expression is heavy.
 
 use super::candidates::{candidates, repeated_bytes};
 use gemini_tools_core::tool::{Cancellation, ToolError};
@@ -33,8 +33,8 @@ pub(super) const MAX_PATTERN_BYTES: usize = 16 * 1024;
 /// Maximum number of classes such as `\w`, each of which takes a list of hundreds of ranges.
 const MAX_CLASSES: usize = 1_000;
 
-/// Maximum size of a compiled expression, in bytes. A call may have four: two patterns, and each
-/// once more for `$` before `\r\n`.
+/// Maximum size of a compiled expression, in bytes. A call may have four of them: two patterns,
+/// each compiled once more to let its `$` match before `\r\n`.
 pub(super) const PROGRAM_BYTES: usize = 4 * 1024 * 1024;
 
 const MAX_ESCAPED_BRACES: usize = 100;
@@ -44,31 +44,33 @@ const CACHE_BYTES: usize = 1024 * 1024;
 /// Maximum number of backtracking steps on one line, which take some tenths of a second.
 const BACKTRACK_LIMIT: usize = 10_000_000;
 
-/// Length in bytes of a text that a back-reference repeats, up to which comparing it counts as one
-/// step. A step may compare the whole text, so fewer steps are allowed for longer texts.
+/// A back-reference compares the text that it repeats in one backtracking step. If this text may be
+/// longer than this, in bytes, fewer steps are allowed, because each of them may take longer.
 const SHORT_REPEAT_BYTES: usize = 256;
 
 const MAX_CANDIDATE_BYTES: usize = 64 * 1024;
 
-/// Only one thread at a time matches a line longer than this, in bytes, because the backtracking
-/// engine may remember every position of it.
+/// A line that is longer than this, in bytes, is matched by one thread at a time, because the
+/// backtracking engine may take memory for every position of the line.
 const LONG_LINE_BYTES: usize = 16 * 1024;
 
 /// Maximum number of characters of an expression with its repetitions written out. It limits the
 /// time for compiling.
 pub(super) const MAX_CHARS: u64 = 10_000;
 
-/// Maximum number of characters of an expression that counts as fast: all of them may have to be
-/// tried at each position of the text.
+/// An expression counts as fast if it has at most this many characters with its repetitions written
+/// out: all of them may have to be tried at each position of the text.
 const LIGHT_CHARS: u64 = 400;
 
 #[derive(Debug)]
 pub(super) struct Query {
     engine: Engine,
     /// Finds candidate lines for the backtracking engine, and for a linear expression whose `$`
-    /// must also match before `\r\n`. `None` if it is not needed or not known.
+    /// must also match before `\r\n`. `None` if it is not needed, or if no expression for it is
+    /// known.
     finder: Option<Box<RegexMatcher>>,
-    /// The expression asks for carriage returns, so one at the end of a line is part of the line.
+    /// Set if the expression has a carriage return. Then one at the end of a line is part of the
+    /// line; otherwise it is not.
     keeps_return: bool,
     is_heavy: bool,
     pub(super) note: Option<String>,
@@ -84,8 +86,8 @@ enum Engine {
 struct Backtracking {
     pattern: String,
     ignores_case: bool,
-    /// The expression, compiled when it is first needed. Each element has half the step limit of
-    /// the one before it.
+    /// The expression with different limits: each element allows half the steps of the one before
+    /// it, and is compiled when it is first needed.
     regexes: [OnceLock<fancy_regex::Regex>; 24],
     repeated: Option<[bool; 256]>,
     long_line: Mutex<()>,
@@ -103,14 +105,14 @@ impl Backtracking {
         };
         let regex = self.regex(self.halvings(line))?;
         // fancy-regex 0.20 panics on some lines, for example with `(?i)(?:\S(éK|\1))+`. Such a line
-        // is given up, like one that takes too long, and the search goes on.
+        // counts as not matching, like one that takes too many steps, and the search goes on.
         let found = catch_unwind(AssertUnwindSafe(|| {
             regex.find_from_pos(text.as_ref(), from)
         }));
         let found = found.map_err(|_| "the engine failed".to_owned())?;
         let found = found.map_err(|e| e.to_string())?;
-        // These places count in a text in which U+FFFD, which may be longer, stands for invalid
-        // bytes, so they may be beyond the end of the line.
+        // The match is in `text`, where U+FFFD stands for invalid bytes and may be longer than they
+        // are, so its offsets may be beyond the end of `line`.
         let place = |at: usize| at.min(line.len());
         Ok(found.map(|found| Match::new(place(found.start()), place(found.end()))))
     }
@@ -267,7 +269,7 @@ impl Query {
         }
     }
 
-    /// Returns the places of all non-empty matches in a line, or why the engine gave up.
+    /// Returns the byte ranges of all non-empty matches in a line, or why the engine gave up.
     pub(super) fn find_all(&self, line: &[u8]) -> Result<Vec<Match>, String> {
         let line = self.line(line);
         let mut matches = Vec::new();
@@ -357,7 +359,8 @@ impl Matcher for LineMatcher<'_> {
     }
 }
 
-/// Compiles the first expression within the limits that does not match every text.
+/// Compiles the first expression that is within the limits and does not match an empty text. One
+/// that does may match at every position, so it would rule out no line.
 fn finder_of(expressions: Vec<String>) -> Option<RegexMatcher> {
     let mut builder = RegexMatcherBuilder::new();
     builder
@@ -400,7 +403,8 @@ fn with_returns(pattern: &str) -> String {
     };
     let Ok(ends) = visit(&ast, Ends(Vec::new()));
     let mut written = pattern.to_owned();
-    // A carriage return may stand before each end of a line.
+    // Each `$` also matches before a carriage return. They are replaced from the last to the first,
+    // so that the other offsets stay right.
     for end in ends.into_iter().rev() {
         written.replace_range(end..=end, r"(?:\r?$)");
     }
@@ -437,8 +441,8 @@ fn invalid(pattern: &str, reason: &str) -> ToolError {
     .with_hint("Escape characters such as ( [ { . * + ? that are meant literally.")
 }
 
-/// Moves the reason in a parser's error before the place. The parser prints `regex parse error:`,
-/// then the pattern with a mark below it, and then `error: unclosed group`.
+/// Puts the reason of a parser's error before the pattern. The parser prints `regex parse error:`,
+/// then the pattern with a mark below the fault, and then `error: unclosed group`.
 fn in_order(reason: &str) -> String {
     let parts = reason.strip_prefix("regex parse error:\n");
     match parts.and_then(|parts| parts.split_once("\nerror: ")) {

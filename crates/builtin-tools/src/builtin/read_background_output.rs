@@ -277,7 +277,7 @@ impl<'a> Window<'a> {
         }
     }
 
-    /// Takes the first `n` bytes of the buffer.
+    /// Decodes the first `n` bytes of the buffer and adds them to the lines.
     fn push(&mut self, n: usize) {
         let mut text = String::new();
         let terminal = &mut self.terminal;

@@ -23,11 +23,11 @@ pub(super) const DEFAULT_LINES: u64 = 2_000;
 
 pub(super) const LINE_CHARS: usize = 2_000;
 
-/// Maximum size in bytes of a file whose lines are counted unless the call says otherwise.
+/// Maximum size in bytes of a file whose lines are counted even if the call does not ask for it.
 pub(super) const COUNT_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Maximum length in bytes of an outline that the call asks for, and of a note on what a window of
-/// lines does not show (some 600 tokens).
+/// Maximum length in bytes of an outline that the call asks for, and of a note on the definitions
+/// outside of the lines that are shown (some 600 tokens).
 const OUTLINE_BYTES: [usize; 2] = [20_000, 2_000];
 
 pub(super) static TOOL: BuiltinTool = BuiltinTool {
@@ -306,7 +306,8 @@ impl Call {
         Ok(ToolResult::text(text).with_display(format!("Read the outline of {name}")))
     }
 
-    /// Returns a note on what the file defines outside of a window that ends with line `last`.
+    /// Returns a note on what the file defines outside of the lines that are shown, of which `last`
+    /// is the last, counted from 1.
     fn outline_beyond(
         &self,
         open: &OpenFile,
@@ -359,8 +360,8 @@ fn empty() -> ToolResult {
 }
 
 /// Reads a window of lines. `start` is the beginning of the file, which was read already. If it
-/// looks like UTF-8 but the window turns out not to be, the encoding is detected from the file's
-/// first bytes beyond ASCII. Returns the encoding, too.
+/// looks like UTF-8 but the window is not valid UTF-8, the encoding is detected from the file's
+/// first bytes beyond ASCII, and the window is read again. Returns the encoding, too.
 pub(super) fn read_decoded(
     open: &OpenFile,
     path: &Path,

@@ -266,8 +266,8 @@ impl Call {
                     "leads out of the workspace".into()
                 }
                 Err(_) if wanted.contains(['*', '?', '[', '{']) => {
-                    // `./` in front keeps a leading `~`, here a part of a name, from meaning the
-                    // home directory.
+                    // A leading `~` is a part of a name here. Without `./` before it, it would mean
+                    // the home directory.
                     let pattern = format!("./{}", place.rel().to_string_lossy());
                     let roots = self.workspace.root_places();
                     globs.extend(self.workspace.patterns_below(&pattern, &roots)?);
@@ -361,7 +361,8 @@ impl Call {
         Some(reason)
     }
 
-    /// Returns true if the call asks for a media file by name or extension, as in Gemini CLI.
+    /// Returns true if one of the call's paths or patterns contains the name or the extension of
+    /// the media file `path`. As in Gemini CLI, other media files are not read.
     fn asks_for(&self, path: &Path) -> bool {
         let extension = path
             .extension()

@@ -1,5 +1,6 @@
-//! `run_shell_command`: runs a bash command line within limits, and ends all processes that it
-//! started except those that are meant to stay.
+//! `run_shell_command`: runs a bash command line within limits. If it is ended early, for example
+//! at its time limit, so are all processes that it has started. What it leaves running when it ends
+//! by itself runs on in the background.
 
 use super::confinement::{changes, sandbox, undo_note};
 use super::{BuiltinTool, ToolEnv, make_call};
@@ -70,7 +71,8 @@ const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
 
 const MAX_TIMEOUT: Duration = Duration::from_secs(3600);
 
-/// Time that a background command is watched before the call returns, to see if it starts.
+/// Time for which a background command is watched before the call returns, so that the answer can
+/// say if it fails at once.
 const BACKGROUND_DELAY: Duration = Duration::from_millis(150);
 
 const UNLIMITED_CHARS: usize = 1_000_000;
@@ -97,7 +99,8 @@ pub(super) struct Params {
 struct Call {
     tool_env: ToolEnv,
     command: String,
-    /// The line that runs: `command`, unless the policy sets an equivalent unambiguous line.
+    /// The line that is run: `command`, or an equivalent line that can be read in one way only, if
+    /// the policy has set one.
     line: String,
     description: Option<String>,
     directory: Option<String>,
@@ -192,7 +195,8 @@ impl ToolInvocation for Call {
 
     fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
         let workspace = &self.tool_env.workspace;
-        // The name of the jobs' directory is a hash, which most calls need not compute.
+        // Most calls leave no processes running and don't need the jobs' directory, whose name is a
+        // hash that takes time to compute.
         let jobs = || workspace.jobs_dir().map(Jobs::new);
         if self.limits.background_after.is_some() && jobs().is_none() {
             return Err(ToolError::new(
@@ -304,8 +308,8 @@ struct Report<'a> {
 }
 
 impl Report<'_> {
-    /// Records how the command ended, and lets processes that are meant to stay run on. Returns the
-    /// kind of the error; `None` if the command did not fail.
+    /// Records how the command ended. If processes of it still run, leaves them running in the
+    /// background. Returns the kind of the error; `None` if the command did not fail.
     fn conclude(
         &mut self,
         outcome: CommandOutcome,
@@ -339,7 +343,8 @@ impl Report<'_> {
                     self.ending = end.ending();
                     return None;
                 }
-                // A background process that no later call could find must not stay.
+                // No later call could find the processes, so they are ended instead of left
+                // running.
                 Some(ErrorKind::ShellExecuteError)
             }
             CommandOutcome::Ended { why, left } => {
@@ -389,12 +394,13 @@ impl Report<'_> {
         let files = files.and_then(Result::ok);
         let stays = match &files {
             Some(files) => supervised.detach(&files.record, &files.log),
-            // The processes run on without a record, so no later call can find them, because the
-            // command has left them running on purpose.
+            // Without a record, no later call can find the processes. They run on all the same,
+            // because the command has left them running on purpose.
             None => supervised.detach_unrecorded(),
         };
         if let Err(e) = stays {
-            // Only the record is removed; the output goes later, with other old files.
+            // Only the record is removed. The file with the output is removed later, like other old
+            // files.
             if let Some(files) = files {
                 files.forget_job();
             }
@@ -474,8 +480,8 @@ impl Report<'_> {
         text
     }
 
-    /// Returns the output and those lines that tell something, as Gemini CLI 0.61 does: an exit
-    /// code unless it is 0, and the process group only if processes of it may be left.
+    /// Returns the output and those lines that tell something, as Gemini CLI 0.61 does: the exit
+    /// code unless it is 0, and the process group only if processes of it may still run.
     fn short_lines(&self, output: &str) -> String {
         let mut text = format!("Output: {}", or_empty(output));
         for (label, value) in self.after_output() {

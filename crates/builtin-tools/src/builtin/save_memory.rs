@@ -113,7 +113,8 @@ fn build(params: Params, tool_env: &ToolEnv) -> Result<Call, ToolError> {
     })
 }
 
-/// Returns the paths of the memory files of all known hosts. Those that can't be told are left out.
+/// Returns the paths of the memory files of all known hosts. Paths that can't be determined are
+/// left out.
 #[cfg(feature = "full")]
 pub fn memory_files(workspace: &Workspace, settings: &Settings) -> Vec<PathBuf> {
     let name = settings.context_file_name.as_deref();

@@ -14,7 +14,8 @@ use std::sync::Arc;
 
 pub(super) struct SearchScope {
     pub(super) workspace: Arc<Workspace>,
-    /// Several if the workspace has several roots and the call gives no path.
+    /// The directories to search: several if the workspace has several roots and the call gives no
+    /// path.
     pub(super) places: Vec<WorkspacePath>,
     pub(super) respect: Respect,
     pub(super) node_modules: NodeModules,
@@ -97,9 +98,10 @@ impl Visitor for Count<'_> {
 }
 
 impl SearchScope {
-    /// Returns how many files more lenient patterns find than the ones that matched none, as a
-    /// phrase for the answer. Each of `ways` is the end of this phrase and its patterns. The first
-    /// one that finds files, or ignored files, decides; `None` if there is none.
+    /// Says how many files would be found with more lenient patterns, after the call's patterns
+    /// have matched none. Each of `ways` has such patterns and words that describe them. Returns
+    /// the number of files for the first of `ways` that finds files, ignored or not, with its
+    /// words. Returns `None` if none of them finds a file.
     pub(super) fn near_files(
         &self,
         ways: &[(String, PatternSet)],

@@ -79,7 +79,8 @@ pub(super) struct SearchRequest {
     pub(super) columns: bool,
 }
 
-/// Returns the number of matches of a file; of one that is only named, 1.
+/// Returns the number of matches of a file; 1 if `hits` is `None`, which means that only the file's
+/// name is shown.
 pub(super) fn count_of(hits: Option<&Hits>) -> u64 {
     hits.map_or(1, |hits| hits.count)
 }
@@ -287,7 +288,8 @@ pub(super) fn beginning(start: &[u8]) -> (Option<Encoding>, &[u8]) {
     (encoding, start.strip_prefix(mark).unwrap_or(start))
 }
 
-/// A reader of blocks of text. Ends early on cancellation, or `BINARY_BYTES` after a zero byte.
+/// A reader of blocks of text. Ends early if the call is cancelled, or `BINARY_BYTES` after the
+/// first zero byte.
 pub(super) struct Blocks<'a> {
     inner: Box<dyn Read + 'a>,
     /// The file itself as long as everything read of it is ASCII; otherwise `None`.
@@ -324,8 +326,9 @@ impl<'a> Blocks<'a> {
         self.has_zero
     }
 
-    /// Decodes the rest of the file if that turns out to be in an older encoding. `n` bytes of it
-    /// are in `buffer`. Returns how many bytes are in `buffer` afterwards.
+    /// Finds out whether the file is in an older encoding, such as Windows-1252, and if so decodes
+    /// it from here on. `buffer` begins with `n` bytes of it that are not decoded. Returns how many
+    /// bytes are in `buffer` afterwards.
     fn decoded(&mut self, file: &File, buffer: &mut [u8], n: usize) -> std::io::Result<usize> {
         let encoding = encoding_of_file(file, file.metadata()?.len())?;
         let Some(encoding) = encoding.filter(|encoding| encoding.is_legacy()) else {

@@ -227,7 +227,8 @@ fn request(params: &Params, names_only: bool, most: u64) -> Result<SearchRequest
     })
 }
 
-/// Divides patterns into those of files to search and, with an exclamation mark, to leave out.
+/// Divides patterns into those of the files to search, and those of the files to leave out, which
+/// begin with an exclamation mark.
 fn patterns(
     list: &[&str],
     workspace: &Workspace,
@@ -382,7 +383,7 @@ impl<'a> Finder<'a> {
                 }
             }
             Err(Failure::Read(e)) if !self.call.single && is_gone(&e) => {}
-            // One file that can't be read does not spoil the search of many.
+            // If one file can't be read, the search of the others goes on. The answer says so.
             Err(Failure::Read(e)) if !self.call.single => {
                 self.kept().leave_out(name(self), e.to_string());
             }
@@ -630,9 +631,9 @@ impl Call {
         result
     }
 
-    /// Returns the notes that follow the matches. `nearest` are similar names and `near` says where
-    /// files are, if nothing was found; `is_cut` and `is_cut_in_file` say whether matches are left
-    /// out, of the call or of one file.
+    /// Returns the notes that follow the matches. If nothing was found, `nearest` has similar
+    /// names, and `near` says how more lenient patterns would find files. `is_cut` is true if the
+    /// answer lacks matches, and `is_cut_in_file` if it lacks matches of a file that it shows.
     fn notes(
         &self,
         kept: &Results,

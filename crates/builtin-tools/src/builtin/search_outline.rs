@@ -10,8 +10,7 @@ const MAX_SHOWN_CHARS: usize = 16_000;
 
 const LINE_CHARS: usize = 160;
 
-/// Maximum number of files that are named. If there are more, directories are named instead, at
-/// most as many.
+/// Maximum number of files that are named. If more files match, directories are named instead.
 const MAX_NAMED: usize = 200;
 
 /// The files of a search by name; `None` if only the file's name was asked for.
@@ -33,9 +32,9 @@ pub(super) fn outline(
         .then(|| head.to_owned() + body(files).trim_end() + notes)
 }
 
-/// Returns the first matches of each file, at most three, with the number of its other matches.
-/// Without room for one match of each, returns the number of matches of each file instead; of more
-/// than `MAX_NAMED` files, always that of each directory. The last line says how to go on.
+/// Returns the first matches of each file, at most three, with the number of its other matches. If
+/// there is no room for one match of each, returns only the number of matches of each file; if
+/// there are more than `MAX_NAMED` files, that of each directory. The last line says how to go on.
 fn body(files: &Files) -> String {
     if files.len() > MAX_NAMED {
         return directories(files)

@@ -1,7 +1,8 @@
 //! `smart_edit`: replaces a text in one file, even if the old text is quoted slightly wrong.
 //!
-//! [`crate::edit`] finds the place. If it can't, a model may correct the texts once, guided by the
-//! call's instruction; the corrected texts are then looked for by the same rules.
+//! [`crate::edit`] finds the old text in the file. If it can't, a model may correct both texts
+//! once, guided by the call's instruction. The corrected old text is then looked for in the same
+//! way.
 
 #[cfg(feature = "full")]
 mod correction;
@@ -21,7 +22,7 @@ use gemini_tools_workspace::write::Target;
 use serde::Deserialize;
 use std::borrow::Cow;
 
-/// Maximum number of bytes before a place that are searched for the beginning of its line.
+/// Maximum number of bytes before a match that are searched for the beginning of its line.
 const FAR_BYTES: u64 = 4096;
 
 const MODEL_CHARS: usize = 400_000;
@@ -188,7 +189,8 @@ impl Call {
         }
     }
 
-    /// Returns the whole file as text; `None` if it is too large or can't be encoded unchanged.
+    /// Returns the whole file as text. Returns `None` if it is too large, or if the text, encoded
+    /// again, would not give the same bytes.
     fn text(
         &self,
         Subject { current, encoding }: Subject<'_>,
@@ -227,7 +229,8 @@ impl Call {
         self.edit.plan(subject, replacement, note, name)
     }
 
-    /// Returns `new` indented as it belongs at `place`, where the file has `old` literally.
+    /// Returns `new` with the indentation that it needs at `place`, where the file has `old`
+    /// literally.
     fn place_text<'t>(
         &self,
         subject: Subject<'_>,

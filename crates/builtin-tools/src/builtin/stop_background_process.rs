@@ -1,4 +1,4 @@
-//! `stop_background_process`: ends what a command has left running.
+//! `stop_background_process`: ends processes that a command has left running.
 
 use super::list_background_processes::state;
 use super::{BuiltinTool, ToolEnv, make_call};

@@ -65,7 +65,7 @@ impl Parser {
         if !is_judged || !self.knows(&name) {
             return Check::default();
         }
-        // What is found quotes lines of the file.
+        // The errors quote lines of the file, so none are looked for if `.geminiignore` names it.
         let begin = || {
             #[cfg(feature = "full")]
             let errors = Some(self.link.as_ref()?.begin_errors(name, old, new));
@@ -76,8 +76,8 @@ impl Parser {
         Check(super::quoted(workspace, place, begin).flatten())
     }
 
-    /// Returns what a file defines; `None` if that is not known. Without `encoding`, that of the
-    /// file is recognised.
+    /// Returns what a file defines; `None` if that is not known. If `encoding` is `None`, the
+    /// encoding is detected.
     pub(super) fn outline_of(
         &self,
         place: &WorkspacePath,

@@ -1,4 +1,5 @@
-//! Refuses, once and with the difference, a write that would undo changes unseen by its caller.
+//! Refuses a write that would undo changes that its caller has not seen. The error shows these
+//! changes, and the same write succeeds when it is repeated.
 
 use gemini_tools_core::tool::{Context, ErrorKind, ToolError};
 #[cfg(feature = "full")]
@@ -14,7 +15,7 @@ use std::ops::Range;
 ///
 /// # Errors
 ///
-/// Returns `file_write_failure` with the difference if the write would undo a change. From then on,
+/// Returns `file_write_failure` with the change as a diff if the write would undo it. From then on,
 /// the caller counts as knowing the change, so the same call succeeds when it is repeated.
 pub(super) fn check(
     workspace: &Workspace,
@@ -49,7 +50,7 @@ pub(super) fn check(
     let path = show_path(place.path());
     let diff = difference(workspace, place, &change);
     workspace.saw_target(target);
-    // It is not known which lines of a large file have changed.
+    // Of a large file, it is not known which lines have changed, so the message says "might".
     let would = if change.places.is_some() {
         "would"
     } else {

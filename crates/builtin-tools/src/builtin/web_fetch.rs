@@ -77,8 +77,8 @@ struct Call {
     allowed: Vec<String>,
     policy: AddressPolicy,
     prompt: String,
-    /// The prompt for the model. Its addresses are set apart, so that the model finds the same
-    /// addresses in it as this tool.
+    /// The prompt for the model. Its addresses are separated from the text around them, so that the
+    /// model finds the same addresses in it as this tool.
     separated: String,
     urls: Vec<Url>,
     unusable: Vec<(String, String)>,
@@ -185,7 +185,8 @@ impl ToolInvocation for Call {
 
 impl Call {
     fn refusal_reason(&self, url: &Url) -> Option<String> {
-        // No name server is asked before the user allows the call: only literal addresses count.
+        // No name server is asked before the user allows the call, so only hosts that are given as
+        // IP addresses can be refused here.
         let known = known_addresses(&url.host()?)?;
         let host = url.host_str()?.trim_matches(['[', ']']);
         let port = url.port_or_known_default()?;

@@ -83,7 +83,8 @@ struct Plan {
 }
 
 impl Call {
-    /// Gives the content the present file's encoding, byte order mark and uniform CRLF line ends.
+    /// Encodes the content like the present file, with its byte order mark, and with CRLF line ends
+    /// if all of its lines have them.
     fn plan(&self, target: &Target) -> Result<Plan, ToolError> {
         let fresh = |old_text| Plan {
             bytes: self.content.clone().into_bytes(),
@@ -97,7 +98,8 @@ impl Call {
         };
         let fail = |e: std::io::Error| gemini_tools_workspace::io_error(&e, self.place.path());
         let whole = current.size() <= SHOWN_BYTES as u64;
-        // U+FFFD in the content stands for bytes anywhere in the present file, so it is read whole.
+        // U+FFFD in the content may stand for invalid bytes anywhere in the present file, so all of
+        // it is read.
         let compares = whole || self.content.contains(REPLACEMENT);
         let limit = if compares {
             MAX_RESTORED_BYTES

@@ -1,9 +1,9 @@
 //! Decides how the lines of a new text are indented in the file.
 //!
-//! If the old text is not indented as the file is, the new text must say by itself how deep its
-//! lines belong. Either it has the file's indentation already; then it is taken as it is. Or it is
-//! indented like the old text; then each line gets the indentation of the file that corresponds to
-//! its own. If that can't be told, the edit is refused, since a line in the wrong block changes
+//! If the old text is indented differently from the file, it must follow from the new text how deep
+//! its lines belong. If the new text is indented like the file, it is taken as it is. If it is
+//! indented like the old text, each of its lines gets the indentation of the file that corresponds
+//! to its own. If neither is clear, the edit is refused, since a line in the wrong block changes
 //! what a program does.
 
 use super::lines::{indentation, trim_end};
@@ -13,8 +13,8 @@ use std::collections::HashMap;
 
 pub(super) const UNCLEAR: &str = "the indentation of its new lines is not clear";
 
-/// A line of the old text that is not blank: its index, its indentation, and the indentation of its
-/// line in the file.
+/// A line of the old text that is not blank: its index, its indentation, and the indentation of the
+/// line of the file that it stands for.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pair<'a> {
     pub(super) at: usize,
@@ -22,7 +22,8 @@ pub(super) struct Pair<'a> {
     pub(super) file: &'a str,
 }
 
-/// Both texts as lines without trailing blanks, and the old lines' indentation in the file.
+/// The old and the new text as lines without trailing blanks, the indentation of the old lines in
+/// the file, and the file's unit of indentation.
 #[derive(Debug)]
 pub(super) struct Texts<'a> {
     pub(super) old: &'a [&'a str],
@@ -59,8 +60,8 @@ pub(super) fn layout(texts: &Texts<'_>) -> Result<Layout, &'static str> {
             indents: indents.ok_or(UNCLEAR)?,
         });
     }
-    // The diff is made again with the old text indented as in the file, because a line that seemed
-    // unchanged may be another line of the new text.
+    // The diff is made again with the old text indented like the file, because a line that seemed
+    // unchanged may equal another line of the new text then.
     as_written(texts.ops_with_files_indentation())
 }
 
@@ -89,8 +90,8 @@ impl Texts<'_> {
         let is_single = self.pairs.len() == 1;
         if is_regular && of_file != of_old {
             return match (of_new == of_file, as_old > 0) {
-                // The new text as a whole is as deep as the file, but a line of it is as deep as in
-                // the old text.
+                // The new text as a whole is as deep as the file, but one of its lines is as deep
+                // as in the old text.
                 (true, true) => None,
                 (true, false) => Some(true),
                 (false, true) => Some(false),
@@ -108,8 +109,9 @@ impl Texts<'_> {
     }
 
     /// Returns true if the new text may be indented by another unit than the file: some of its
-    /// indentations are no multiples of the file's unit, or all are multiples of the model's unit.
-    /// The file's own lines must be at multiples of its unit.
+    /// indentations are no multiples of the file's unit, or all of them are multiples of the unit
+    /// that the old text seems to use instead. Always returns false if lines of the file are not
+    /// indented by multiples of its unit.
     fn counts_in_other_units(&self, rules: &[Rule<'_>]) -> bool {
         let is_whole = |indent: &str| levels(indent, self.unit).is_some();
         let counts_in = |unit: &str| {
@@ -121,8 +123,9 @@ impl Texts<'_> {
             && (!counts_in(self.unit) || others.any(|rule| counts_in(&rule.from)))
     }
 
-    /// Returns true if the old text and the file are indented by spaces that stand in the same
-    /// ratio in every line, such as 2 to 4. The new text may be scaled, too.
+    /// Returns true if the old text and the file are indented by spaces, and their numbers stand in
+    /// the same ratio in every line, such as 2 to 4. The new text may then have to be indented by
+    /// this ratio, too.
     fn is_scaled(&self) -> bool {
         let is_blanks = |pair: &Pair<'_>| ![pair.old, pair.file].concat().contains('\t');
         let ratio = |pair: &Pair<'_>| (pair.old.len(), pair.file.len());
@@ -142,8 +145,8 @@ impl Texts<'_> {
     }
 
     /// Returns the first line of the old text if it alone is indented differently from the file. If
-    /// it is deeper than in the file, other lines must show that the old text does not use a larger
-    /// unit.
+    /// it is deeper than in the file, another line of the old text must be indented: otherwise the
+    /// old text may as well use a larger unit.
     fn odd_first(&self) -> Option<Pair<'_>> {
         let (first, rest) = self.pairs.split_first()?;
         let may_be_scaled = rest.iter().all(|pair| pair.old.is_empty());
@@ -153,9 +156,9 @@ impl Texts<'_> {
         is_odd.then_some(*first)
     }
 
-    /// Counts the lines that are once in each text and that the old text indents differently from
-    /// the file. Returns how many of them have, in the new text, the old text's indentation, how
-    /// many the file's, and how many another one.
+    /// Looks at lines that the old and the new text have once each and that the old text indents
+    /// differently from the file. Returns how many of them the new text indents like the old text,
+    /// how many like the file, and how many in another way.
     fn votes(&self) -> [usize; 3] {
         let (old, new) = (by_content(self.old), by_content(self.new));
         let mut votes = [0; 3];
@@ -182,8 +185,8 @@ fn by_content<'t>(lines: &[&'t str]) -> HashMap<&'t str, Option<&'t str>> {
 
 struct Layouts<'t> {
     texts: &'t Texts<'t>,
-    /// Indices of the lines of the new text to indent: not of blank lines, nor of unchanged lines
-    /// that have no line in the file, such as `...`.
+    /// Indices of the lines of the new text that get an indentation: all except blank lines and
+    /// unchanged lines that stand for no single line of the file, such as `...`.
     lines: Vec<usize>,
     kept: HashMap<usize, usize>,
     files: HashMap<usize, &'t str>,
@@ -243,8 +246,8 @@ impl<'t> Layouts<'t> {
             }
             one
         };
-        // A line that stays must get the file's indentation, and a tab may follow a space in a new
-        // indentation only if the file has that, too.
+        // A line that the edit keeps must get the indentation that it has in the file. In a new
+        // indentation, a tab may follow a space only if the file has such an indentation, too.
         let is_mixed = |indent: &str| indent.contains(" \t");
         let may_mix = self.files.values().any(|file| is_mixed(file));
         let is_right = |at: &usize| match self.indent_of_kept(*at) {
@@ -270,10 +273,12 @@ impl<'t> Layouts<'t> {
         Some(indents)
     }
 
-    /// Returns true if `indents` agree with the blocks: a line after one that opens a block is
-    /// deeper, by whole units. Two lines that both stay are not compared. Returns false where
-    /// nothing tells how deep new lines belong, as at the edge of texts that both have no
-    /// indentation.
+    /// Returns true if `indents` fit the blocks of the new text. A line below one that opens a
+    /// block must be deeper, unless it closes the block or one of the two lines is a label. If the
+    /// old text has only one line, no other line may be deeper than the one above it. Two
+    /// neighbouring lines that are both unchanged are not compared. Also returns false where the
+    /// depth can't be known: for example, if neither text is indented and lines are added before
+    /// the first or after the last unchanged line.
     fn is_nested(&self, indents: &Indents) -> bool {
         let is_single = self.texts.pairs.len() == 1;
         let is_flat = self.texts.pairs.iter().all(|pair| pair.old.is_empty());
@@ -293,8 +298,8 @@ impl<'t> Layouts<'t> {
             let by = indents[two[1]].strip_prefix(&*indents[two[0]]);
             let by = by.filter(|by| !by.is_empty());
             let steps = by.and_then(|by| levels(by, self.texts.unit));
-            // The depth of a line is unknown if it continues an expression, begins or ends a block
-            // by a word, or may begin at the left margin.
+            // The depth of two neighbouring lines is not known if one of them continues an
+            // expression, begins or ends a block by a word, or may begin at the left margin.
             let mut beside = [above, below].into_iter();
             if is_flat
                 && indents[two[0]] == indents[two[1]]
@@ -310,7 +315,8 @@ impl<'t> Layouts<'t> {
                     steps.is_some() || by.is_some() && !is_single
                 }
                 Some(_) => true,
-                // If the old text has one line, a deeper line may be one level deeper or a slip.
+                // If the old text has only one line, a line that is deeper than the one above it
+                // may be a slip of the model.
                 None => by.is_none() || !is_single,
             }
         })
@@ -321,7 +327,7 @@ impl<'t> Layouts<'t> {
             let by = indents[two[1]].strip_prefix(&*indents[two[0]]);
             self.kept.contains_key(&two[1])
                 // A new line that is deeper by more than one unit, or by a part of one, is aligned
-                // with something above it, and an alignment does not change with the unit.
+                // with something above it. Such an alignment must not be converted to another unit.
                 || by.is_none_or(|by| levels(by, self.texts.unit).is_some_and(|steps| steps <= 1))
         })
     }
@@ -346,8 +352,8 @@ impl<'t> Layouts<'t> {
 
     fn indent_but_first(&self, at: usize, first: Pair<'_>) -> Option<String> {
         let own = self.written_indent(at);
-        // If only one of the old text and the file has tabs before the first line, other lines may
-        // have the wrong kind of blanks, too.
+        // If only one of the old text and the file has tabs before the first line, tabs before
+        // other lines may be wrong in the file, too.
         let has_tabs = [own, first.old, first.file].map(|indent| indent.contains('\t'));
         if has_tabs[0] && has_tabs[1] != has_tabs[2] {
             return None;
@@ -360,9 +366,10 @@ impl<'t> Layouts<'t> {
         (own == first.old || own == first.file).then(|| first.file.to_owned())
     }
 
-    /// Returns true if the depth of the lines after the first is clear: at least that of the first
-    /// line in the file, or that of another line of the old text. A shallower line directly behind
-    /// the first may belong to it, or to the lines below.
+    /// Returns true if it is clear how deep the lines of the new text after the first belong: each
+    /// is at least as deep as the first line in the file, or as another line of the old text. A
+    /// line that is added directly behind the first must be as deep as the first: a shallower one
+    /// may belong to the first line, or to the lines below.
     fn are_further_clear(&self, first: Pair<'_>) -> bool {
         // If the first new line has the file's indentation, the others have it, too.
         if self
@@ -418,14 +425,16 @@ struct Rule<'a> {
 }
 
 impl<'a> Rule<'a> {
-    /// Returns the rules that give each line of the old text the indentation that it has in the
-    /// file: one that converts from the model's unit, and one that keeps the file's unit.
+    /// Tries two rules: one that converts indentation from the unit of the model's texts to the
+    /// file's, and one that leaves it as it is. Returns those that give each line of the old text
+    /// the indentation that it has in the file.
     fn all(texts: &Texts<'a>) -> Vec<Self> {
         let Some(smallest) = texts.pairs.iter().min_by_key(|pair| pair.old.len()) else {
             return Vec::new();
         };
         let own = unit_of(texts.old.iter().chain(texts.new).copied());
-        // Only these are units. Other numbers of spaces align something, whatever the unit.
+        // Only a tab and 2, 4 or 8 spaces count as a unit. Other numbers of spaces align something
+        // and are not converted.
         let is_unit = |unit: &str| ["\t", "  ", "    ", "        "].contains(&unit);
         let may_convert = texts.is_unit_known && is_unit(texts.unit);
         let own = own.as_deref().filter(|own| may_convert && is_unit(own));
@@ -454,15 +463,17 @@ impl<'a> Rule<'a> {
             }
             return Some(format!("{}{}", self.file, self.convert(more)?));
         }
-        // Nothing tells the depth of a shallower line if the old text has only one depth.
+        // If all lines of the old text are equally deep, nothing tells how deep a shallower line
+        // belongs.
         let less = self.old.strip_prefix(indent).filter(|_| !self.is_single)?;
         let file = self.file.strip_suffix(&self.convert(less)?)?;
         Some(file.to_owned())
     }
 
-    /// Returns true if it is clear how deep a line belongs that has `more` indentation than the
-    /// only depth of the old text. If the file has this depth at another indentation, the model may
-    /// use another unit, or may have quoted the text at another depth.
+    /// Returns true if it is clear how deep a line belongs that is indented by `more` than the
+    /// least indented line of the old text. It may be unclear if all lines of the old text are
+    /// equally deep but have another indentation in the file: the model may use another unit, or
+    /// may have quoted the text at another depth.
     fn is_step_known(&self, more: &str) -> bool {
         if !self.is_single || self.old == self.file {
             return true;
@@ -493,8 +504,8 @@ impl<'a> Rule<'a> {
         let full = indent.len() / self.from.len() * self.from.len();
         let (full, rest) = indent.split_at_checked(full)?;
         let count = levels(full, &self.from).filter(|_| !rest.contains('\t'))?;
-        // Spaces that are no whole unit align something unknown, except for the one before the star
-        // of a block comment's line.
+        // Spaces that do not fill a unit align something and can't be converted, except for the one
+        // before the star of a block comment's line.
         let is_star = rest == " " && self.from.len() >= 4 && self.to == "\t";
         if !rest.is_empty() && !is_star {
             return None;
@@ -617,9 +628,9 @@ fn wants_deeper(above: &str, below: &str) -> bool {
     opening(above).is_some() && !is_end && !is_label(above.trim_start()) && !is_label(below)
 }
 
-/// Returns false if the new text may leave the block of the line that it begins in: a further line
-/// is shallower than this line, of which `head` is the text before the place. The new text is
-/// trusted if `head` is only indentation, or if the old text has several lines.
+/// Returns false if the new text may leave the block that its first line is in: one of its further
+/// lines is less indented than this line of the file, of which `head` is the text before the match.
+/// Always returns true if `head` is only indentation, or if the old text has several lines.
 pub(super) fn stays_in_block(head: &str, old: &str, new: &str) -> bool {
     let block = indentation(head);
     let mut further = new.lines().skip(1).filter(|line| !line.trim().is_empty());
@@ -628,11 +639,12 @@ pub(super) fn stays_in_block(head: &str, old: &str, new: &str) -> bool {
         || further.all(|line| line.starts_with(block))
 }
 
-/// Returns the new text, indented as needed, for a literal match behind `before` on its line.
+/// Returns the new text, indented as needed, for an old text that the file has literally. `before`
+/// is the text before the match on its line.
 ///
-/// If `before` is indentation, the old text's first line lacks it. The further lines of the new
-/// text may have the file's indentation, or that of their first line. `file_unit` returns the unit
-/// of the file.
+/// If `before` is only indentation, the first line of the old text lacks this indentation. The
+/// further lines of the new text may then be indented like the file, or relative to their own first
+/// line. `file_unit` returns the file's unit of indentation.
 ///
 /// # Errors
 ///
@@ -695,8 +707,8 @@ fn is_literal(old: &[&str], new: &[&str]) -> bool {
         || old.len() == new.len() && old.iter().zip(new).all(is_same)
 }
 
-/// Returns true if the new text may be the old one moved deeper as a whole: then the indentation of
-/// its first line is not the file's.
+/// Returns true if the new text may be the old one with more indentation in every line. The
+/// indentation of its first line is not that of the file then.
 fn is_moved(old: &[&str], new: &[&str]) -> bool {
     let depth = |lines: &[&str]| {
         let further = lines[1..].iter().filter(|line| !line.is_empty());

@@ -12,7 +12,8 @@ use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Lines that are less alike than this, from 0 to 1, are different lines.
+/// Two lines that are less alike than this, from 0 to 1, are different lines rather than one that
+/// is mistyped.
 const MIN_LIKENESS: f64 = 0.75;
 
 const MAX_MISTYPED: usize = 3;
@@ -34,13 +35,14 @@ const MIN_ANCHOR_CHARS: usize = 12;
 pub(super) enum Rank {
     /// Indentation, blanks at the ends of lines, and characters that look alike.
     Strict,
-    /// Blanks within the lines as well.
+    /// Those of `Strict`, and blanks within the lines.
     Loose,
-    /// Those of `Strict`; the old text begins or ends within a line.
+    /// Those of `Strict`. The old text may begin or end within a line of the file.
     Part,
-    /// Blank lines, and lines that the old text has as `...`.
+    /// Blank lines that only the file or only the old text has, and lines for which the old text
+    /// has `...`.
     LinesLeftOut,
-    /// Letters of lines that the edit does not change.
+    /// Mistyped letters in lines that the edit does not change.
     Mistyped,
 }
 
@@ -87,7 +89,8 @@ pub(super) struct Fit<'t> {
     /// The texts, extended to whole lines if they are parts of lines.
     pub(super) texts: Cow<'t, Texts>,
     pub(super) places: Vec<LinePlace>,
-    /// Number of bytes before the place on its first line, and behind it on its last line.
+    /// Number of bytes of the file before the match on its first line, and behind it on its last
+    /// line.
     around: (usize, usize),
     /// Indices of the old text's lines before which the file has more or fewer blank lines.
     pub(super) other_blanks: Vec<usize>,
@@ -222,7 +225,7 @@ impl<'a> Haystack<'a> {
         if rank == Rank::Mistyped
             && let Some(least) = fits.iter().map(|fit| fit.near).min()
         {
-            // A place with only one more mistyped line than the best place may be the one that is
+            // A place with only one more mistyped line than the best one may be the one that is
             // meant, too. But places that overlap count as one.
             fits.retain(|fit| fit.near <= least + 1);
             fits.sort_by_key(|fit| fit.near);
@@ -240,9 +243,10 @@ impl<'a> Haystack<'a> {
         fits
     }
 
-    /// Returns the ways in which the runs can be placed with the first one at `start`, which counts
-    /// lines that are not blank. If a run fits several places behind the one before, the first two
-    /// are tried: it is not clear then what was left out.
+    /// `runs` are the parts of the old text between its `...` lines. Returns the ways in which the
+    /// file has them in this order, the first one at `start`. Positions count only lines that are
+    /// not blank. If a run is at several positions behind the one before, the first two are
+    /// returned: it is not clear then which lines `...` stands for.
     fn starts(
         level: &Level,
         runs: &[Vec<Option<u32>>],
@@ -330,7 +334,8 @@ impl<'a> Haystack<'a> {
             let is_elision = |at: &usize| omission(old.lines[*at]).is_some();
             let elision = (before + 1..first).find(is_elision)?;
             let (from, to) = (places[before].line()? + 1, self.filled[starts[n]]);
-            // Blank lines of the old text beside `...` match as many as the file has there.
+            // Blank lines of the old text directly above or below `...` stand for as many blank
+            // lines as the file has there.
             let above = self
                 .file
                 .blank_after(from - 1)
@@ -388,7 +393,9 @@ impl<'a> Haystack<'a> {
         }
         let there = key(self.file.line(line), Blanks::Dropped);
         let likeness = likeness(&wanted, &there);
-        // Backslashes and entities are signs of another reading, other digits of another line.
+        // The digits, backslashes and `&` of both lines must be the same. Other digits mean another
+        // line; other backslashes or HTML entities mean that the text is escaped, which is not a
+        // typing error.
         let marks = |text: &str| -> String {
             let is_mark = |c: &char| c.is_ascii_digit() || matches!(c, '\\' | '&');
             text.chars().filter(is_mark).collect()
@@ -498,7 +505,8 @@ impl<'a> Haystack<'a> {
     }
 
     /// Returns the index of the line at which the file has the new text already, with the same
-    /// indentation. Only a new text with a line that the old text lacks is looked for.
+    /// indentation. Returns `None` for a short new text and for one without a line that the old
+    /// text lacks, because the file may have these by chance.
     pub(super) fn line_of_literal_new(&self, texts: &Texts) -> Option<usize> {
         let wanted = texts.to_new();
         let old = self.old(&wanted);
@@ -563,7 +571,8 @@ fn places_in(line: &str, wanted: &str) -> Vec<Range<usize>> {
         let byte = from + found;
         let at = text[..byte].chars().count();
         let (first, last) = (chars[at], chars[at + length - 1]);
-        // One character of the file may be several in the form, and a match must not cut it.
+        // In the form, several characters may stand for one of the file. A match must not begin or
+        // end between them.
         let is_cut = at > 0 && chars[at - 1].end > first.start
             || chars
                 .get(at + length)

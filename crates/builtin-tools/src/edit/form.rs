@@ -21,7 +21,8 @@ pub(super) enum Blanks {
     Dropped,
 }
 
-/// Returns the form of a text: one kind of line end, and one character for all that look alike.
+/// Returns the form of a text: it has one kind of line end, and a single character in place of all
+/// those that look alike.
 pub(super) fn form(text: &str, blanks: Blanks) -> Vec<FormChar> {
     let mut out: Vec<FormChar> = Vec::with_capacity(text.len());
     let mut chars = text.char_indices().peekable();
@@ -150,9 +151,9 @@ pub(super) fn without_line_numbers(old: &str, new: &str) -> Option<(String, Stri
         let line = |line| split_line_number(line).map_or(line, |(_, rest)| rest);
         text.split('\n').map(line).collect::<Vec<_>>().join("\n")
     };
-    // If all numbers of the new text are written in another way than the old text's, they are
-    // content. If only some of them are written in the old text's way, it is not known which are
-    // line numbers.
+    // `mark` is how a line number is written, such as `:` or `L:`, without its digits. If no number
+    // of the new text is written as in the old text, the numbers are content. If only some are, it
+    // is not known which of them are line numbers.
     let mark = |line| {
         let (_, rest) = split_line_number(line)?;
         let number = &line[..line.len() - rest.len()];

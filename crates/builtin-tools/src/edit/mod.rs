@@ -57,7 +57,8 @@ pub enum Reading {
     Escapes,
     /// A Markdown code fence around both texts.
     Fence,
-    /// Blank lines that one of both lacks, or lines that the old text has as `...`.
+    /// Blank lines that only the file or only the old text has, or lines for which the old text has
+    /// `...`.
     LinesLeftOut,
     /// Mistyped letters in lines that the edit does not change.
     Mistyped,
@@ -93,7 +94,8 @@ impl Reading {
     }
 }
 
-/// An edit that can be made. After an inexact match, the content is proved to be the new text.
+/// An edit that can be made. After an inexact match, the content was checked to read as the new
+/// text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Edited {
@@ -102,7 +104,7 @@ pub struct Edited {
     /// The new content of this range. Its lines end as those around it, unless the old text has
     /// line ends of both kinds: then the new text's line ends are kept.
     pub content: String,
-    /// How the old text is quoted; `None` if it is there literally.
+    /// How the old text differs from the file; `None` if the file has it literally.
     pub reading: Option<Reading>,
 }
 
@@ -123,18 +125,18 @@ impl Edited {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// No place has the old text under any reading.
+    /// The file does not have the old text, not even in an inexact quotation.
     NotFound,
     /// Several places have the old text, so it is not clear which is meant.
     Several {
-        /// How the old text is quoted; `None` if it is there literally.
+        /// How the old text differs from the file; `None` if the file has it literally.
         reading: Option<Reading>,
         /// The lines that the places begin on.
         lines: Vec<usize>,
     },
     /// A place has the old text, but it is not clear what its new content should be.
     Unclear {
-        /// How the old text is quoted; `None` if it is there literally.
+        /// How the old text differs from the file; `None` if the file has it literally.
         reading: Option<Reading>,
         /// The line that the place begins on.
         line: usize,
@@ -154,7 +156,7 @@ pub enum Refusal {
 ///
 /// # Errors
 ///
-/// Returns a refusal if it is not clear which place is meant, or what should become of it.
+/// Returns a refusal if it is not clear which text of the file is meant, or how it should change.
 pub fn apply(text: &str, old: &str, new: &str) -> Result<Edited, Refusal> {
     let (old, new) = whole_line_ends(old, new);
     let starts: Vec<usize> = literal_places(text, old);
@@ -187,8 +189,10 @@ pub fn apply(text: &str, old: &str, new: &str) -> Result<Edited, Refusal> {
     }
 }
 
-/// Removes the carriage return that the old text ends in, and that of the new text with it. In the
-/// file, its line feed is behind the place, and an edit must not split a `\r\n`.
+/// If the old text ends in `\r`, a match would end between the `\r` and the `\n` of a line end in
+/// the file. Removes this `\r`, and the one at the end of the new text if there is one, so that the
+/// edit does not split the `\r\n`. Leaves both texts as they are if the old one has no `\n` and the
+/// new one ends in `\n`.
 pub(crate) fn whole_line_ends<'t>(old: &'t str, new: &'t str) -> (&'t str, &'t str) {
     match old.strip_suffix('\r') {
         Some(old) if old.contains('\n') || !new.ends_with('\n') => {
@@ -222,8 +226,9 @@ pub(crate) fn apply_inexactly(text: &str, old: &str, new: &str) -> Result<Edited
     let file = FileLines::new(text);
     let haystack = Haystack::new(&file);
     let pairs = reading::pairs(text, old, new);
-    // Ranks go from strict to lenient. The first at which something fits decides, since a more
-    // lenient one can't know better, and no edit is better than a wrong one.
+    // Ranks go from strict to lenient. The first rank at which the old text fits the file decides,
+    // even if the edit is refused then: a more lenient rank would only guess, and no edit is better
+    // than a wrong one.
     for rank in Rank::ALL {
         let mut edits: Vec<Result<Edited, Refusal>> = Vec::new();
         for pair in &pairs {

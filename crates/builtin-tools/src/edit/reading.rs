@@ -1,5 +1,5 @@
-//! Readings that remove something from both texts as a whole: line numbers, escapes, a Markdown
-//! code fence, or blanks other than spaces.
+//! Removes from the old and the new text what a model adds to a whole quotation: line numbers,
+//! escapes, a Markdown code fence, or blanks other than spaces (see [`Reading`]).
 
 use super::Reading;
 use super::form::{plain, unescape, without_line_numbers};
@@ -35,7 +35,8 @@ impl Texts {
     }
 }
 
-/// Returns the texts as they are, and once more for each reading that changes them.
+/// Returns the texts as they are, and once more for each [`Reading`] by which something can be
+/// removed from them.
 pub(super) fn pairs(text: &str, old: &str, new: &str) -> Vec<Texts> {
     // Invisible characters and unusual spaces in the old text are slips unless the file has them.
     let is_hidden = |c: char| plain(c).is_none() || is_other_blank(c);

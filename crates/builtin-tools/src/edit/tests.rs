@@ -204,7 +204,7 @@ fn what_is_done_already_is_said_to_be() {
     let old = "  first();\n  third();\n";
     let new = "  first();\n  second();\n  third();\n";
     assert_eq!(edit(text, old, new), Err(Refusal::Applied { line: 2 }));
-    // The new line is beside the place already.
+    // The file has the new line already, directly above the lines of old_string.
     let old = "  second(); \n  third();";
     let new = "  first();\n  second();\n  third();";
     assert_eq!(edit(text, old, new), Err(Refusal::Applied { line: 2 }));
@@ -273,7 +273,8 @@ proptest::proptest! {
         text in TEXT, old in TEXT, new in TEXT, from in 0_usize..40, length in 0_usize..20,
     ) {
         let _ = edit(&text, &old, &new);
-        // A part of the text, with a model's typical slips: what both texts have stays.
+        // The old text is a part of the file with a model's typical slips. The edit must change
+        // nothing but what the new text adds.
         let part: String = text.chars().skip(from).take(length).collect();
         let slipped = part.replace('\'', "’").replace("\r\n", "\n").replace(" \n", "\n");
         let appended = format!("{slipped}\nNEW");
@@ -404,7 +405,7 @@ fn blanks_and_line_ends_of_the_file_are_not_exchanged_for_those_of_a_slip() {
         "one();  \n\t\ntwo();  \n",
         "one();  \n  \nmore();  \n",
     );
-    // A line that moves would take its line end with it.
+    // The lines of the file end in two ways, and a line that moves would take its line end with it.
     is_unclear(
         "one(1);\r\ntwo(2);\nthree(3);\r\n",
         "one(1); \ntwo(2);\nthree(3);",
@@ -428,7 +429,8 @@ fn a_forgotten_line_is_found_behind_one_that_is_there_twice() {
         "begin\nbegin\none = 2\nend\n",
     );
     assert_eq!(refusal, Err(Refusal::Applied { line: 1 }));
-    // A line with other blanks does not stand for the one that old_string lacks.
+    // The line that old_string lacks differs from the next ones only in blanks, but must not be
+    // taken for one of them.
     let text = "for t in [\n  quote(a.0.0),\n  quote(a .0.0),\n  quote(a. 0.0),\n";
     let refusal = edit(
         text,

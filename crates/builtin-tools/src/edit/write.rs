@@ -1,4 +1,5 @@
-//! Makes the new content of a place, and proves that it reads as the new text.
+//! Makes the new content of the place in the file that has the old text, and proves that it reads
+//! as the new text.
 //!
 //! What the old and the new text have in common stays as the file has it, to the byte.
 
@@ -16,8 +17,9 @@ use std::time::{Duration, Instant};
 
 const DIFF_TIME: Duration = Duration::from_millis(500);
 
-/// Minimum length in bytes of a line beside the place that counts as forgotten in the old text, if
-/// the new text has it. A shorter one may be a bracket or keyword that is there by chance.
+/// The old text has probably forgotten the line of the file above or below it if the new text has
+/// that line. This is the minimum length of such a line in bytes: a shorter one may be a bracket or
+/// keyword that is there by chance.
 const MIN_FORGOTTEN_BYTES: usize = 12;
 
 const NOT_AS_IT_SAYS: &str = "what it changes is not as it says";
@@ -144,7 +146,7 @@ impl<'a> Writer<'a> {
         let mut lines: Vec<Line> = (0..before_added).map(|_| blank()).collect();
         lines.append(&mut self.out);
         lines.extend((0..after_added).map(|_| blank()));
-        // If no line is left, the line end of the last one goes, too.
+        // If the edit removes all lines of the match, it also removes the line end of the last one.
         let Some((last, others)) = lines.split_last() else {
             return Ok((start..self.file.end(end), String::new()));
         };
@@ -165,7 +167,8 @@ impl<'a> Writer<'a> {
         Ok((start..self.file.end(end), content))
     }
 
-    /// Makes the new lines. Returns whether the first line of the old text changes, and the last.
+    /// Makes the new lines. Returns whether the edit changes the first line of the old text, and
+    /// whether it changes the last.
     fn merge(&mut self) -> Result<[bool; 2], Fault> {
         let pairs = self
             .fit
@@ -212,7 +215,8 @@ impl<'a> Writer<'a> {
         if gaps.into_iter().any(may_change) {
             return Err(BESIDE_BLANK.into());
         }
-        // A line beside a change that seems mistyped may be one that the edit means to change.
+        // A line beside a change that seems mistyped may be one that the edit means to change, so
+        // the edit is refused.
         let are_together = |at: usize| {
             let mut kept = layout
                 .ops
@@ -241,7 +245,8 @@ impl<'a> Writer<'a> {
             |op: Option<&DiffOp>| op.is_some_and(|op| !matches!(op, DiffOp::Equal { .. }));
         let mut changes_edge = [is_change(layout.ops.first()), is_change(layout.ops.last())];
         let (first, next) = (self.fit.first_line(), self.next);
-        // Both iterators give lines from the place outward.
+        // Both iterators give the lines in the order of their distance from the match, the nearest
+        // first.
         let are_there = |added: &mut dyn Iterator<Item = &&str>,
                          lines: &mut dyn Iterator<Item = usize>| {
             let added: Vec<&&str> = added.filter(|line| !line.is_empty()).collect();
@@ -281,8 +286,9 @@ impl<'a> Writer<'a> {
         at - up..=at + down
     }
 
-    /// Returns what the new text may add before the old one: the lines before each line that equals
-    /// the first line of the old text. A diff can't tell which of those is the first line.
+    /// Returns the lines that the new text may add before the old text: the lines before each line
+    /// that equals the first line of the old text. A diff can't tell which of these equal lines is
+    /// the old one.
     fn more_at_start(&self) -> impl Iterator<Item = &[&'a str]> {
         let (old, new) = (&self.old_lines, &self.new_lines);
         let starts = (1..new.len()).filter(|at| Some(&new[*at]) == old.first());
@@ -312,8 +318,8 @@ impl<'a> Writer<'a> {
     }
 
     /// Returns true if only the first or the last line is indented differently in the file, and the
-    /// next line outside of the place equals this line of the old text exactly. Then the old text
-    /// probably lacks a line in between.
+    /// next line of the file outside of the match equals this line of the old text exactly. Then
+    /// the old text probably lacks a line in between.
     fn is_beside_the_very_line(&self, pairs: &[Pair<'_>]) -> bool {
         if pairs.iter().filter(|pair| pair.old != pair.file).count() != 1 {
             return false;
@@ -332,8 +338,8 @@ impl<'a> Writer<'a> {
             || pairs.last().is_some_and(|last| is_there(last, below(last)))
     }
 
-    /// Returns the unit of indentation, and true if it is the unit of the file or of the place.
-    /// Otherwise it is a guess.
+    /// Returns the unit of indentation, and true if the file or the matched lines are indented by
+    /// it. Otherwise it is a guess.
     fn unit(&self, pairs: &[Pair<'_>]) -> (String, bool) {
         let is_of_place = |unit: &String| {
             let mut pairs = pairs.iter();
@@ -371,8 +377,9 @@ impl<'a> Writer<'a> {
         if let Some(line) = own {
             let (there, content) = (self.file.whole(line), self.file.line(line));
             let [before, after] = [tail(self.old.lines[old]), tail(self.new.lines[new])];
-            // An unchanged line keeps the file's trailing blanks, unless the edit is about them.
-            // Blanks that the model adds to all that it quotes are no such edit.
+            // An unchanged line keeps the file's trailing blanks, unless the edit is meant to
+            // change them. It is not if the old text has the new blanks on a line where the file
+            // has others: then the model adds them out of habit.
             let own = &there[content.len()..];
             let is_models = || {
                 let mut tails = self.tails();
@@ -411,8 +418,8 @@ impl<'a> Writer<'a> {
             }
         }
         self.check_not_applied(op, start..self.next)?;
-        // A single line that replaces another takes over its line end, so it does not matter here
-        // whether the file has two kinds of line ends.
+        // A single line that replaces a single other one gets the line end of that one. So it does
+        // not matter in this case if the file has two kinds of line ends.
         let is_one_for_one = old.len() == 1
             && op.new_range().len() == 1
             && !self
@@ -539,15 +546,16 @@ impl<'a> Writer<'a> {
         above.reverse();
         let below = gone.end..self.file.len();
         let below: Vec<String> = below.filter_map(lines).take(new.len()).collect();
-        // The old text may lack lines beside its edges, so there one common line is enough.
+        // The old text may have left out lines beside its first or last line. There, a single new
+        // line that the file has already is enough to refuse the edit.
         let (old, all) = (op.old_range(), self.old_lines.len());
         let least = |may_lack: bool| if may_lack { 1 } else { new.len() };
         let is_edge = |there: &[String]| new.starts_with(there) || new.ends_with(there);
         let is_above = |n: usize| n <= above.len() && is_edge(&above[above.len() - n..]);
         let is_below = |n: usize| below.get(..n).is_some_and(is_edge);
-        // A long enough line of the file next to the place that is anywhere in the new text may
-        // have been forgotten: at an edge that changes, or where the old text has a blank line that
-        // the file does not have.
+        // The old text may have forgotten the line of the file above or below it, if the new text
+        // has that line and it is long enough. This is checked where the edit changes the first or
+        // last line, and where the old text has a blank line that the file does not have.
         let place = self.fit.first_line()..self.fit.last_line() + 1;
         let says_enough = |line: &usize| {
             let line = keys(self.file.line(*line));
@@ -682,7 +690,8 @@ impl Spelling {
             if one != file || one.chars().all(can_differ) {
                 self.differs |= one != file;
                 self.has_typography |= one != file && file.is_ascii();
-                // One wide character of the old text may stand for a narrow one and a blank.
+                // One wide character of the old text, such as a full-width comma, may stand for a
+                // narrow one and a blank in the file.
                 let [lacks, blank] =
                     [(old, &old_form), (there, &there_form)].map(|(text, form)| {
                         let next = form.get(end).map_or(text.len(), |next| next.start);
@@ -735,7 +744,7 @@ impl Spelling {
         if old_form.len() != there_form.len() {
             return Ok(new.to_owned());
         }
-        // A character of the file is kept or removed whole, even if its form has several.
+        // A character of the file is kept or removed whole, even if `form` makes several of it.
         let is_whole = |at: usize| there_form[at - 1].end <= there_form[at].start;
         let old_words = words(&old_form, is_whole);
         let new_words = words(&new_form, |_| true);
@@ -761,7 +770,8 @@ impl Spelling {
                         let [file, old] = [(there, &there_form), (old, &old_form)]
                             .map(|(text, form)| source(text, form, old_word));
                         let new = source(new, &new_form, word);
-                        // The spellings of the old text, the file and the new text all differ.
+                        // The spellings of the old text, the file and the new text all differ, so
+                        // it is not known which one is meant.
                         if old != new && old != file && new != file {
                             return Err(TWO_SPELLINGS.into());
                         }

@@ -20,7 +20,7 @@ pub(super) fn parse(lines: &Lines<'_>) -> Result<Vec<FilePatch>, PatchError> {
         if mark == END {
             break;
         } else if mark.is_empty() || mark.starts_with("*** Environment ID:") {
-            // Blank lines may stand between sections.
+            // Blank lines and an environment id may stand between sections.
         } else if let Some(path) = path_after(mark, "*** Add File:") {
             let text = added(lines, &mut at)?;
             patches.push(patch(
@@ -67,7 +67,7 @@ fn patch(path: &str, change: Change, number: usize) -> Result<FilePatch, PatchEr
 
 fn added(lines: &Lines<'_>, at: &mut usize) -> Result<String, PatchError> {
     let mut text = String::new();
-    // Blank lines without the mark are lines of the file only if another line of it follows.
+    // Blank lines without a `+` belong to the new file only if another line of it follows.
     let mut blanks = String::new();
     while let Some(line) = lines
         .texts

@@ -19,7 +19,7 @@ use gemini_tools_core::tool::Kind;
 pub struct FilePatch {
     /// The path, as the patch has it.
     pub path: String,
-    /// What becomes of the file.
+    /// How the file changes.
     pub change: Change,
 }
 
@@ -44,7 +44,7 @@ pub enum Change {
         to: Option<String>,
         /// The changes of the content, in their order in the file.
         hunks: Vec<Hunk>,
-        /// Whether the file is executable from now on; `None` if its mode stays.
+        /// Whether the file is executable from now on; `None` if its mode does not change.
         is_executable: Option<bool>,
     },
 }
@@ -99,8 +99,8 @@ enum Role {
 }
 
 impl Line {
-    /// Parses a line of a hunk; `None` if it does not begin with a mark. Trailing blanks are often
-    /// lost, so an empty line counts as an empty line that stays.
+    /// Parses a line of a hunk; `None` if it does not begin with a space, `-` or `+`. Trailing
+    /// blanks are often lost, so an empty line counts as an empty line that stays.
     fn parse(text: &str) -> Option<Self> {
         let role = match text.as_bytes().first() {
             None | Some(b' ' | b'\r') => Role::Context,
@@ -193,7 +193,7 @@ pub fn parse(text: &str) -> Result<Vec<FilePatch>, PatchError> {
     Ok(patches)
 }
 
-/// The lines of a patch, without line ends and without what a caller has wrapped around it.
+/// The lines of a patch, without line ends and without a code fence or here-document around them.
 struct Lines<'t> {
     texts: Vec<&'t str>,
     /// The number, from 1, of the first of these lines in the text that was given.

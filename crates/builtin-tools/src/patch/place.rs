@@ -1,9 +1,9 @@
 //! Finds where the hunks of a patch belong in a file, and makes the new content.
 //!
 //! The lines of a hunk are looked for as they are, then without regard to line ends, and then as
-//! `smart_edit` looks for a text that is quoted inexactly. Each hunk must mean one place, below
-//! that of the hunk before it. If the lines are literally at several places, the line number of a
-//! unified diff decides, or the lines above the hunk that an envelope names (anchors).
+//! `smart_edit` looks for a text that is quoted inexactly. Each hunk must fit the file at a single
+//! place, below that of the hunk before it. If the lines are literally at several places, the line
+//! number of a unified diff decides, or the lines above the hunk that an envelope names (anchors).
 
 use super::{Hunk, Line, Role};
 use crate::edit::{self, Reading, Refusal};
@@ -20,7 +20,7 @@ const MAX_HUNK_BYTES: usize = 64 * 1024;
 pub struct Patched {
     /// The new content.
     pub text: String,
-    /// How hunks that the file does not have literally are quoted.
+    /// How hunks that are quoted inexactly differ from the file.
     pub readings: Vec<Reading>,
 }
 
@@ -76,11 +76,11 @@ impl HunkError {
 }
 
 /// Applies the hunks of one file, which must be in their order in the file. A hunk that only adds
-/// lines and names no line of the file adds them at its end.
+/// lines and names no line of the file adds them at the end of the file.
 ///
 /// # Errors
 ///
-/// Returns the first hunk that does not mean exactly one place, and why.
+/// Returns the first hunk that does not fit the file at exactly one place, and why.
 pub fn apply(text: &str, hunks: &[Hunk]) -> Result<Patched, HunkError> {
     let mut file = Placing::new(text);
     let mut out = String::with_capacity(text.len());
@@ -142,7 +142,8 @@ struct Placing<'t> {
     drift: isize,
 }
 
-/// The bytes to replace, their new content, and the reading of the old lines (`None`: literal).
+/// The bytes to replace, their new content, and how the old lines of the hunk differ from them
+/// (`None` if they are the same).
 type Placed = (Range<usize>, String, Option<Reading>);
 
 impl<'t> Placing<'t> {
@@ -165,7 +166,9 @@ impl<'t> Placing<'t> {
         let from = self.starts.partition_point(|start| *start < self.done);
         let below = self.below_anchors(hunk, from)?;
         let old: Vec<String> = hunk.old().map(Line::whole).collect();
-        // Only a program that compares files knows their line ends, and it gives numbers, too.
+        // A hunk with a line number was written by a program that compares files and knows their
+        // line ends. So it is first looked for with its line ends, and then without. Other hunks
+        // are looked for without them only.
         for is_exact in [true, false] {
             if is_exact && hunk.start.is_none() {
                 continue;
@@ -195,8 +198,8 @@ impl<'t> Placing<'t> {
         self.inexact(hunk, self.starts[below[0]])
     }
 
-    /// Returns the line indices at or below which the hunk may be: one for each line that equals
-    /// the first anchor, below the other anchors. Without an anchor it is `from`.
+    /// Returns the line indices at or below which the hunk may begin: for each line that equals the
+    /// first anchor, the index of the line after the last anchor. Without an anchor it is `from`.
     fn below_anchors(&self, hunk: &Hunk, from: usize) -> Result<Vec<usize>, HunkError> {
         let Some((first, inner)) = hunk.anchors.split_first() else {
             return Ok(vec![from]);
@@ -240,7 +243,7 @@ impl<'t> Placing<'t> {
         let mut meant: Vec<usize> = if hunk.anchors.is_empty() {
             found.to_vec()
         } else {
-            // Below each line that may be the anchor, only the first place counts.
+            // Below each line that may be the anchor, only the first match of the hunk counts.
             below
                 .iter()
                 .filter_map(|below| found.iter().find(|at| *at >= below))
@@ -258,8 +261,9 @@ impl<'t> Placing<'t> {
         }
     }
 
-    /// Refuses a hunk without a line number that only adds lines, if the file has its new lines
-    /// already: the old lines, which stay, are found there, too.
+    /// Refuses a hunk that was probably applied before: it has no line number, removes no line, and
+    /// the file has all of its new lines at `at`. Its unchanged lines are found there, too, so the
+    /// new lines would be added a second time.
     fn check_not_applied(&self, hunk: &Hunk, at: usize) -> Result<(), HunkError> {
         let mut new = hunk.new_lines().zip(at..);
         let adds = hunk.lines.iter().all(|line| line.role != Role::Removed);
@@ -273,7 +277,8 @@ impl<'t> Placing<'t> {
         Ok(())
     }
 
-    /// Returns the new content from line index `at` on. Unchanged lines are the file's.
+    /// Returns the content that replaces the old lines of the hunk, which begin at line index `at`.
+    /// Unchanged lines are copied from the file.
     fn content(&self, hunk: &Hunk, at: usize, is_exact: bool) -> String {
         let mut content = String::new();
         let mut here = at;
@@ -348,7 +353,8 @@ impl<'t> Placing<'t> {
                 Refusal::Applied { line } => HunkError::applied(hunk, line + first),
             }
         })?;
-        // These readings apply to a text as a whole, but a hunk consists of lines.
+        // A whole text is escaped or has a code fence around it, but a hunk consists of single
+        // lines. So such a match is not what the hunk means.
         if matches!(edited.reading, Some(Reading::Escapes | Reading::Fence)) {
             return Err(HunkError::new(hunk, "its lines are not in the file"));
         }
@@ -375,7 +381,7 @@ impl<'t> Placing<'t> {
     }
 }
 
-/// Removes blank lines that stay from both ends of a hunk, so that the file keeps its own there.
+/// Removes unchanged blank lines from both ends of a hunk, so that the file keeps its own there.
 fn without_blank_ends(mut lines: &[Line]) -> &[Line] {
     let is_blank = |line: &Line| line.role == Role::Context && line.text.trim().is_empty();
     while let [first, rest @ ..] = lines

@@ -48,7 +48,7 @@ fn a_blank_line_within_a_new_file_is_a_line_of_it() {
         ("+a\n \n\t\n+b", "a\n\n\nb\n"),
         ("\n+a", "\na\n"),
         ("+a\r\n\r\n+b\r", "a\r\n\r\nb\r\n"),
-        // Behind the last line, they separate sections.
+        // Blank lines behind the last line of the file separate sections.
         ("+a\n+\n\n \n*** Delete File: g", "a\n\n"),
         ("", ""),
     ] {

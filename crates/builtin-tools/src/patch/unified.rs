@@ -44,7 +44,7 @@ struct Section {
     new_mode: Option<u32>,
     is_new: bool,
     is_deleted: bool,
-    /// The name in the line `diff --git`; `None` if the names of both sides differ.
+    /// The name in the line `diff --git`; `None` if there is no such line or its two names differ.
     both: Option<String>,
     hunks: Vec<Hunk>,
 }
@@ -282,7 +282,8 @@ impl Numbers {
         let is_context = |line: Option<&Line>| line.is_some_and(|line| line.role == Role::Context);
         let (first, last) = (is_context(taken.first()), is_context(taken.last()));
         // git and `diff -u` give equally many lines of context before and after a change, unless
-        // the file begins or ends there.
+        // the file begins or ends there. So a hunk with context on one side only is at the
+        // beginning or end of the file.
         hunk.is_at_start = !first && last && self.start <= 1;
         hunk.is_at_end = !last && first;
         hunk.start = Some(self.start);

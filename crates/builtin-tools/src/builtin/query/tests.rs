@@ -213,7 +213,7 @@ fn candidates_are_all_lines_that_match() {
             selective += usize::from(had_finder);
         }
     }
-    // A word also begins beside a byte that is not UTF-8.
+    // `\b` also matches beside a byte that is not UTF-8.
     let query = Query::new("pattern", r"(?=(ab|\bK\w))", true, false).expect("valid");
     assert_eq!(lines(&query, b"_b\x80ka\n"), [1]);
     // Several bytes that are not UTF-8 may be decoded to one U+FFFD.
@@ -257,7 +257,8 @@ fn candidates_have_what_the_pattern_must_have() {
         (r"(\w)\1\1\1", "baaaa", "abcdefg"),
         (r#"(["'])x.*?\1"#, "'xy'", "'xy\""),
         (r"\b(\w+)\s+\1\b", "the time", "one by"),
-        // An automaton for each letter that a word can begin with would have too many states.
+        // This pattern is not written out for each letter that a word can begin with, because the
+        // automaton would have too many states.
         (r"(\w+)-\1", "a-b", "ab"),
         ("^(?!.*test).*needle", "a needle", "a test"),
         ("^(?=.*foo)(?=.*bar).*$", "foo", "baz"),

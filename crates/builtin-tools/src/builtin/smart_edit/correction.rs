@@ -32,7 +32,7 @@ impl Call {
         let Some(text) = text.filter(|text| text.len() <= super::MODEL_CHARS) else {
             return Err(miss);
         };
-        // Other writers of the file don't wait for the model.
+        // Unlocks the file, so that other writers need not wait for the model.
         drop(target);
         let correction = match self.correction(&text, &miss, cx) {
             Ok(correction) => correction,

@@ -1,9 +1,9 @@
 use super::placed_literally;
 
-/// The text before the place on its line, the old text, the new text, and the text that is written;
+/// The text before the match on its line, the old text, the new text, and the text that is written;
 /// `None` if the edit is refused.
 const PLACED: &[(&str, &str, &str, Option<&str>)] = &[
-    // The place begins its line, or the new text has only one line.
+    // The match begins its line, or the new text has only one line.
     ("", "a()", "b()\nc()", Some("b()\nc()")),
     ("    ", "a()", "b()", Some("b()")),
     // The further lines have the file's indentation, or that of the first line.
