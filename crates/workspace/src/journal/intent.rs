@@ -57,9 +57,9 @@ impl StepRecord {
         [&self.entry.before, &self.entry.after].map(|state| Some(state.as_ref()?.stamp))
     }
 
-    /// Keeps the old content in the journal and completes the entry. `new` is the file that will be
-    /// there. Returns why the step can't be undone, as the end of a sentence; `None` if it can, or
-    /// if nothing is recorded.
+    /// Keeps the old content in the journal and completes the entry. `new` is the file that
+    /// replaces `old`; `None` if that is removed. Returns why the step can't be undone, as the end
+    /// of a sentence; `None` if it can, or if nothing is recorded.
     pub(crate) fn prepare(
         &mut self,
         change: Option<&mut PendingChange>,

@@ -205,7 +205,8 @@ impl Journal {
         size > self.limits.max_bytes / LARGE_PART
     }
 
-    /// Returns `Moved` if the old file can later be moved into the journal; otherwise copies it.
+    /// Returns `Moved` if the old file can later be moved into the journal. Otherwise copies it and
+    /// returns `Copied`, or `Lost` if it is too large or can't be copied.
     fn keep(&self, old: &OpenFile, from: Option<&OwnedFd>, dir: &OwnedFd, id: &str) -> OldContent {
         if old.size() > self.limits.max_bytes {
             return OldContent::Lost("it is larger than all that is kept".to_owned());

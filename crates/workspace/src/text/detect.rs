@@ -151,7 +151,7 @@ fn weigh(run: &[u8]) -> (usize, usize) {
     // Neighbouring bytes that never occur in UTF-8 count as one invalid place.
     let is_foreign = |bytes: &&[u8]| bytes.iter().all(|b| matches!(b, 0xc0 | 0xc1 | 0xf5..));
     let repeated = run.windows(2).filter(is_foreign).count();
-    // Java and others encode a zero byte as these two bytes.
+    // Java and others encode a NUL character as these two bytes, so they are not damage.
     let zeros = run.windows(2).filter(|b| *b == [0xc0, 0x80]).count();
     let damage = damage.saturating_sub(3 * surrogates + repeated + zeros);
     (weight + 2 * surrogates, damage)
