@@ -16,8 +16,8 @@ const GIT_LIMIT: Duration = Duration::from_secs(100);
 const GIT_HOLD: Duration = Duration::from_secs(1);
 
 /// Options of every git command here. They override settings of the repository that would run a
-/// program (`core.fsmonitor`, hooks), change how names are printed (`core.quotePath`), or list files
-/// of which only the times have changed (`diff.autoRefreshIndex`).
+/// program (`core.fsmonitor`, hooks), change how names are printed (`core.quotePath`), or list
+/// files of which only the times have changed (`diff.autoRefreshIndex`).
 const PLAIN: [&str; 8] = [
     "-c",
     "core.fsmonitor=false",
@@ -29,11 +29,11 @@ const PLAIN: [&str; 8] = [
     "diff.autoRefreshIndex=true",
 ];
 
-/// The command that compares the files with a commit, with the options that override settings of
-/// what it prints. It runs no external diff and no textconv program, and looks into no submodule,
-/// which has settings of its own. It does run clean filters, such as Git LFS's: without them, each
-/// file that a filter stores in another form would differ in every line. Deleted files are left
-/// out.
+/// The command that compares the files with a commit. Its options override settings that change
+/// what it prints. It runs no external diff and no textconv program, and does not look into
+/// submodules, which have settings of their own. It does run clean filters, such as Git LFS's:
+/// without them, each file that a filter stores in another form would differ in every line. Deleted
+/// files are left out.
 const DIFF: [&str; 9] = [
     "diff",
     "--no-ext-diff",
@@ -376,7 +376,8 @@ mod tests {
             git(root, &["add", "-A"]);
             git(root, &["commit", "-qm", "first"]);
             std::fs::create_dir_all(root.join(".git/hooks")).expect("made");
-            // Whatever git starts tells of it. A refresh of the index would run the hook.
+            // This program leaves a file when git starts it, through a setting or as the hook. Git
+            // would run the hook if it refreshed the index.
             let program = root.join(".git/run");
             std::fs::write(&program, "#!/bin/sh\ntouch .git/has-run\n").expect("written");
             std::fs::set_permissions(&program, Permissions::from_mode(0o755)).expect("set");

@@ -89,7 +89,8 @@ fn issue(rules: &[Rule], finding: &Finding) -> Diagnostic {
 }
 
 /// Adds the fingerprints by which code scanning recognises issues. They are computed from the
-/// files' content, so this must precede [`CheckReport::use_repository_paths`].
+/// files' content, so this must be called before [`CheckReport::use_repository_paths`] changes the
+/// paths by which the files are opened.
 pub fn add_fingerprints(report: &mut CheckReport, workspace: &Workspace) {
     let mut last: (Option<&Path>, HashMap<u64, String>) = Default::default();
     let mut prints = Vec::with_capacity(report.issues.len());

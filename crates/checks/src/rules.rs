@@ -32,9 +32,9 @@ pub enum Demand {
     NoMatch(LineRule),
     /// In each file, at least one line must match.
     Match(LineRule),
-    /// There must be no such file.
+    /// No file that the rule applies to may exist.
     NoFile,
-    /// There must be at least one such file.
+    /// At least one file that the rule applies to must exist.
     File,
     /// The name of each file, without its directory, must match.
     Name(LinePattern),
@@ -117,8 +117,8 @@ impl LineRule {
 
 impl Rule {
     /// Returns the message of a finding. `shown` is the line or the file's name that the finding is
-    /// about, or nothing if something is missing. `line` is the whole line, which `shown` may be a
-    /// piece of.
+    /// about; it is empty if a line or a file is missing. `line` is the whole line, of which
+    /// `shown` may be a piece.
     pub fn message(&self, shown: &str, line: &str) -> String {
         let text = shown.trim();
         if self.message.is_empty() {
@@ -209,7 +209,8 @@ impl RuleFile {
     ///
     /// # Errors
     ///
-    /// Returns that it can't be opened, is too large or no text, or as [`RuleFile::read`].
+    /// Returns an error if the file can't be opened, is too large or is not text, and the errors of
+    /// [`RuleFile::read`].
     pub fn load(file: &Path) -> Result<Self, Vec<Diagnostic>> {
         let text = text_of(file).map_err(|fault| vec![fault])?;
         Self::read(file, &text)

@@ -637,7 +637,8 @@ fn line_finding(rule: &Rule, number: usize, name: &[u8], line: u64, text: &[u8])
     };
     let column = |at: usize| String::from_utf8_lossy(&text[..at]).chars().count() as u64 + 1;
     let whole = String::from_utf8_lossy(text);
-    // Bytes that are not UTF-8 are longer in `whole`.
+    // In `whole`, U+FFFD stands for bytes that are not UTF-8 and takes three bytes, so a position
+    // in `text` is not one in `whole`.
     let start = String::from_utf8_lossy(&text[..found.start]).len();
     let shown = shown_line(&whole, start);
     Finding {

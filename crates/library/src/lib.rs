@@ -9,7 +9,7 @@
 //! | [`agent`] | `gemini-tools-agent` | an agent that works with the tools |
 //! | [`serve`] | `gemini-tools-mcp-sdk` | the tools for MCP clients |
 //! | [`init`], [`doctor`], [`hosts`] | `gemini-tools-setup` | setting up hosts, and checking them |
-//! | [`approval`] | `gemini-tools-policy` | the gate that every call passes, and asking a person |
+//! | [`approval`] | `gemini-tools-policy` | decides whether a call may run, and asks a person |
 //! | [`session`] | `gemini-tools-session` | what calls need, opened once |
 //! | [`custom`] | `gemini-tools-custom-tools` | tools that a project adds, a file for each |
 //! | [`mcp`] | `gemini-tools-mcp` | tools of MCP servers |
@@ -17,16 +17,16 @@
 //! | [`builtin`] | `gemini-tools-builtin-tools` | the built-in tools, one file each |
 //! | [`connect`] | `gemini-tools-mcp-sdk` | connections to servers, for `serve_tools --connect` |
 //! | [`web`] | `gemini-tools-net` | what the built-in tools need the network for |
-//! | [`network`] | `gemini-tools-process` | reaches the network by `serve_tools --connect` |
+//! | [`network`] | `gemini-tools-process` | requests to `serve_tools --connect` for the network |
 //! | [`genai`] | `gemini-tools-net` | the client of the Gemini API |
 //! | [`answer`] | `gemini-tools-core` | turns a result into the JSON that a host reads |
-//! | [`settings`] | `gemini-tools-settings` | what tools obey of Gemini CLI's `settings.json` |
-//! | [`trust`] | `gemini-tools-settings` | whether what a project brings may run |
+//! | [`settings`] | `gemini-tools-settings` | Gemini CLI's settings that the tools obey |
+//! | [`trust`] | `gemini-tools-settings` | whether a project's own tools and servers may run |
 //! | [`declaration`] | `gemini-tools-core` | repairs tool declarations of other programs |
 //! | [`dialect`] | `gemini-tools-custom-tools` | how other hosts and APIs write the same tools |
 //! | [`checks`] | `gemini-tools-checks` | many rules about a project's files, in one walk |
 //! | [`ci`] | `gemini-tools-checks` | findings, for CI services |
-//! | [`process`] | `gemini-tools-process` | running commands, watched over and kept within bounds |
+//! | [`process`] | `gemini-tools-process` | runs commands, and ends them with all their processes |
 //! | [`workspace`] | `gemini-tools-workspace` | all access to the project's files |
 //! | [`sandbox`] | `gemini-tools-process` | the kernel's limits on a command |
 //! | [`commands`] | `gemini-tools-shell` | which commands a line of shell runs |
@@ -34,7 +34,7 @@
 //! | [`tool`] | `gemini-tools-core` | what a tool is |
 //! | [`registry`] | `gemini-tools-core` | every tool by name |
 //! | [`parallel`] | `gemini-tools-core` | which calls of a message are made at the same time |
-//! | [`message`] | `gemini-tools-core` | messages of the Gemini API, whose parts answers become |
+//! | [`message`] | `gemini-tools-core` | Gemini API messages, whose parts hold tool answers |
 //! | [`diagnostic`] | `gemini-tools-core` | a finding, for people and for CI |
 //! | [`position`] | `gemini-tools-core` | lines and columns of documents |
 //! | [`json`] | `gemini-tools-core` | reads JSON documents of other programs within limits |

@@ -101,7 +101,8 @@ fn keep_attributes(from: &File, to: &File) -> Result<(), (String, Errno)> {
         let set = rustix::fs::fsetxattr(to, name, &value, XattrFlags::empty());
         match set {
             Err(e @ (Errno::NOSPC | Errno::DQUOT)) => return Err(attribute(name, e)),
-            // The attribute can't be set, but the new file may have the same value already.
+            // The attribute can't be set. That is an error only if the new file does not have the
+            // same value already.
             Err(e) if must_be_kept(name) && self::value(to, name).ok().as_ref() != Some(&value) => {
                 return Err(attribute(name, e));
             }
@@ -151,8 +152,8 @@ fn grown(call: impl Fn(&mut [u8]) -> Result<usize, Errno>) -> Result<Vec<u8>, Er
                 return Ok(buffer);
             }
             Err(Errno::RANGE) => {
-                // With an empty buffer, the call returns the size that it needs. It may grow
-                // meanwhile.
+                // With an empty buffer, the call returns the size that it needs. If the attribute
+                // grows before the next call, that one fails and the loop goes on.
                 let wanted = call(&mut [])?;
                 buffer.resize(wanted.max(buffer.len() * 2), 0);
             }

@@ -243,8 +243,8 @@ impl Workspace {
         }
     }
 
-    /// Returns the home directory. If a root lies below it or it lies below a root, that is its
-    /// real path, because roots are known by their real paths.
+    /// Returns the home directory. If a root lies below the home directory, or the other way round,
+    /// its real path is returned, because roots are known by their real paths.
     fn home_by_name(&self) -> Option<String> {
         let home = self.home()?;
         let real = std::fs::canonicalize(home).ok();
@@ -286,7 +286,8 @@ impl Workspace {
     }
 }
 
-/// Returns true if the text can only be a plain path. Most are, and so cost no look at the disk.
+/// Returns true if the text can only be a plain path, so that it need not be compared with files on
+/// the disk. Most texts are such paths.
 fn is_plain(argument: &str) -> bool {
     let is_usual = |b: &u8| b.is_ascii_graphic() && !b"~$%\"'`\\".contains(b);
     let bytes = argument.as_bytes();

@@ -102,7 +102,8 @@ mod tests {
     #[test]
     fn what_another_process_has_left_behind_is_neither_in_the_way_nor_removed() {
         let dir = tempfile::tempdir().expect("a directory");
-        // In a container, the next process may well have the same process id.
+        // Temporary files may have been left by a process that had the same process id, for example
+        // in another container.
         let left = |n: usize| dir.path().join(format!(".it.{}.{n}", std::process::id()));
         for n in 0..1000 {
             fs::write(left(n), "left").expect("written");

@@ -16,8 +16,8 @@
 //! [`Replacement::diff`] reads only the lines around each place.
 //!
 //! Bytes that are not valid in the file's encoding stay as well. How often a text may occur is up
-//! to the tools, finding a text that differs slightly up to `gemini_tools_builtin_tools::edit`, and
-//! putting the new content in place as a whole up to `workspace::write`.
+//! to the tools. Finding a text that differs slightly is up to `gemini_tools_builtin_tools::edit`,
+//! and putting the new content in place as a whole up to `workspace::write`.
 
 mod needle;
 mod unified_diff;
@@ -52,7 +52,7 @@ pub struct Match {
     pub end: u64,
     /// The number of the line, counted from 1, on which the text begins.
     pub line: u64,
-    /// The index of the text in `Replacement::texts` that goes here.
+    /// The index, in `Replacement::texts`, of the text that replaces this match.
     text: usize,
 }
 
@@ -197,7 +197,8 @@ impl<'a> Pieces<'a> {
 pub struct Replacement {
     /// The places to replace, in order.
     pub matches: Vec<Match>,
-    /// The new text in bytes, once for each kind of line end and each old text that it depends on.
+    /// The new text in bytes. It has different bytes for different line ends, and if it has U+FFFD
+    /// also for different old texts, so there is one item for each case.
     texts: Vec<Vec<u8>>,
     encoding: Encoding,
 }
@@ -334,8 +335,9 @@ impl Replacement {
         let mut from = BufReader::with_capacity(COPY_BYTES, &source.file);
         from.rewind()?;
         let mut to = BufWriter::with_capacity(COPY_BYTES, to);
-        // As `dyn Write`, so that `io::copy` writes into the buffer. If it saw the file behind it,
-        // it would make a system call for each piece, however short.
+        // The type is hidden behind `dyn Write`, so that `io::copy` writes into the buffer. If it
+        // knew that there is a file behind the buffer, it would make a system call for each piece,
+        // however short.
         let to: &mut dyn Write = &mut to;
         let mut copy = |bytes: u64, to: &mut dyn Write| -> io::Result<()> {
             match io::copy(&mut from.by_ref().take(bytes), to)? {

@@ -1,5 +1,5 @@
 //! The one way to open files that decide what tools may do (settings, tool definitions, policy
-//! rules) and records of such files.
+//! rules), and the records that these tools keep about such files.
 //!
 //! The user's own files may be links to anywhere. A project's files are opened beneath the project
 //! by the kernel: if a repository links one of them to a file elsewhere, that file is not read, and

@@ -96,7 +96,7 @@ pub fn flush_names(directory: &Path) -> io::Result<()> {
     File::open(directory)?.sync_all()
 }
 
-/// Returns a file's 12 permission bits, with those for set-user-ID, set-group-ID and sticky.
+/// Returns a file's 12 permission bits, including those for set-user-ID, set-group-ID and sticky.
 #[cfg_attr(
     target_os = "linux",
     expect(

@@ -108,14 +108,14 @@ pub fn entries(text: &str) -> Vec<ConfigEntry> {
                 chars.find(|c| *c == '\n');
             }
         } else if !is_blank(c) {
-            // A comment, or what git refuses.
+            // This is a comment or something that git refuses, so the rest of the line is skipped.
             chars.find(|c| *c == '\n');
         }
     }
     found
 }
 
-/// Reads the rest of a header, and returns what the keys below it begin with.
+/// Reads the rest of a header, and returns the beginning of the keys below it, such as `core.`.
 fn header(chars: &mut Peekable<Chars<'_>>) -> String {
     let (mut section, mut is_quoted) = (String::new(), false);
     while let Some(c) = chars.next_if(|c| *c != '\n') {

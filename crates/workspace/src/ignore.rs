@@ -223,8 +223,8 @@ impl IgnoreRules {
     #[inline]
     pub fn ignored(&self, path: &[u8], name_at: usize, is_dir: bool) -> Option<IgnoreSource> {
         let gemini = Level::verdict(self.gemini.as_deref(), path, name_at, is_dir);
-        // As in Gemini CLI, `.geminiignore` comes after git's rules, so a rule with `!` in it
-        // includes what they exclude.
+        // As in Gemini CLI, `.geminiignore` comes after git's rules, so its rules with `!` include
+        // what git's rules exclude.
         if gemini == Some(false) {
             return None;
         }

@@ -316,12 +316,12 @@ impl Workspace {
             .map(|r| r.path.as_path())
     }
 
-    /// Returns the first root as a place.
+    /// Returns the first root as a [`WorkspacePath`].
     pub fn root_place(&self) -> WorkspacePath {
         WorkspacePath::new(0, PathBuf::new(), self.root().to_owned())
     }
 
-    /// Returns as places all roots that can be written to, except those below another root.
+    /// Returns all roots that can be written to, except those below another root.
     pub fn root_places(&self) -> Vec<WorkspacePath> {
         let is_below_another = |path: &Path| {
             let mut others = self.roots().filter(|other| *other != path);
@@ -729,7 +729,8 @@ mod tests {
         assert_eq!(real(&way).expect("its own"), outside);
         let refused = real(&away).expect_err("refused");
         assert_eq!(refused.kind, ErrorKind::PolicyViolation, "{refused}");
-        // A first root that has become a link since is not followed.
+        // The path of a first root must have no links. If one was put into it since, it is not
+        // followed.
         assert!(Workspace::open_at(&outside, &[], None).is_ok());
         assert!(Workspace::open_at(&away, &[], None).is_err());
     }

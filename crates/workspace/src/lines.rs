@@ -17,7 +17,7 @@ const BUFFER_BYTES: usize = 256 * 1024;
 const MIN_BUFFER_BYTES: usize = 256;
 
 /// Length in bytes of the longest line whose end is searched for if the file's lines are not
-/// counted. Without it, one long line would make a window cost as much as the whole file.
+/// counted. Without this limit, one long line would make a window cost as much as the whole file.
 const ENDLESS_LINE_BYTES: u64 = 8 * 1024 * 1024;
 
 const MAX_DETECTED_BYTES: u64 = 32 * 1024 * 1024;
@@ -257,8 +257,8 @@ impl Collector {
 
     fn keep(&mut self, segment: &[u8]) {
         self.line_bytes += segment.len() as u64;
-        // A UTF-16 code unit takes at most three bytes of UTF-8. The bytes beyond that show that
-        // the line is too long and must be cut.
+        // `line_chars` counts UTF-16 code units, each of which takes at most three bytes in UTF-8.
+        // Eight more bytes are kept, so that `cut_line` sees when a line is longer.
         let most = self.request.line_chars * 3 + 8;
         let have = self.out.len() - self.line_at;
         let take = segment.len().min(most.saturating_sub(have));

@@ -170,7 +170,8 @@ impl Workspace {
                 );
             }
         }
-        // The walk was given up, and which entries it met depends on the threads' timing.
+        // The walk was stopped early. Which entries it met depends on the threads' timing, so
+        // nothing is suggested.
         if seen.load(Relaxed) > MAX_WALKED_ENTRIES {
             return Vec::new();
         }

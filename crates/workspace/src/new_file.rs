@@ -3,8 +3,9 @@
 //!
 //! A file that replaces another one has a temporary name before that step, and the old file has it
 //! after. A kill leaves that name behind, and [`remove_litter`] removes it later. The temporary
-//! names in a change of several files have another prefix and stay: an intent names them, or the
-//! file is the only one with the old content.
+//! names in a change of several files have another prefix, and `remove_litter` leaves them alone:
+//! the record of that change (its intent) names them, or such a file is the only one with the old
+//! content.
 
 use super::OpenFile;
 use super::journal::Backup;
@@ -34,11 +35,15 @@ const LITTER_AGE: Duration = Duration::from_secs(60 * 60);
 /// directory of a million files would take long.
 const MAX_LITTER_NAMES: usize = 1000;
 
-/// Why a finished file did not get its place.
+/// Why a new file did not get its final name, or why a file was not removed.
 pub(super) enum PlacementError {
+    /// The call was cancelled before the change.
     Late(ToolError),
+    /// Another program has changed or removed the old file.
     Changed,
+    /// The old file can't be moved into the journal; the caller tries again with a copy.
     Unmovable,
+    /// The operating system's error.
     System(Errno),
 }
 
@@ -125,7 +130,7 @@ impl<'a> NewFile<'a> {
     ///
     /// # Errors
     ///
-    /// Returns why the file did not get its place. Nothing was changed then.
+    /// Returns why the file did not get its final name. Nothing was changed then.
     pub(super) fn replace(
         &self,
         name: &OsStr,
@@ -136,8 +141,9 @@ impl<'a> NewFile<'a> {
             self.link(self.dir, self.temporary.as_ref())?;
             self.has_temporary.set(true);
         }
-        // A last look just before the exchange. Exchanging another program's file and putting it
-        // back would be too late: programs could read the new file meanwhile and build on it.
+        // The file is compared once more just before the exchange. Noticing another program's file
+        // only after the exchange, and putting it back then, would be too late: programs could read
+        // the new file meanwhile and build on it.
         if self
             .stat(name)
             .is_ok_and(|now| !is_same_content(&old.stat, &now))
@@ -263,8 +269,8 @@ pub(super) fn remove_litter(dir: impl AsFd, now: SystemTime) {
         let name = entry.file_name();
         let is_temporary = name.to_bytes().starts_with(TEMPORARY_PREFIX.as_bytes())
             && name.to_bytes().ends_with(b".tmp");
-        // The ctime counts, which a rename sets. The mtime of a file that is just being replaced is
-        // old.
+        // The age is that of the ctime, which a rename sets. The mtime of an old file that was
+        // exchanged a moment ago may be years old.
         let is_old = || {
             statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)
                 .is_ok_and(|stat| i128::from(stat.st_ctime) < i128::from(oldest.as_secs()))

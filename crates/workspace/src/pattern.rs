@@ -329,7 +329,7 @@ fn translate(component: &str) -> Result<String, ToolError> {
 enum Part {
     /// The expression, and the position after the class.
     Class(String, usize),
-    /// The positions after the choices: those of each `|`, and of the parenthesis at the end.
+    /// The positions where the choices end: those of each `|` and of the closing parenthesis.
     Group(Vec<usize>),
 }
 
@@ -403,7 +403,8 @@ struct Translation<'a> {
 }
 
 impl Translation<'_> {
-    /// Appends the expression of a part of the component; returns `None` if it becomes too large.
+    /// Appends the regular expression for the characters from `from` to `to`; returns `None` if the
+    /// expression becomes too large.
     fn push(&mut self, from: usize, to: usize) -> Option<()> {
         let mut i = from;
         while i < to {
@@ -451,7 +452,8 @@ impl Translation<'_> {
         }
         self.expression.push(')');
         match sign {
-            // The name must not be one of the choices followed by what comes behind.
+            // The look-ahead refuses a name in which one of the choices is followed by a match of
+            // the text after the group. With the choices alone, `!(a)b` would also refuse `axb`.
             '!' => {
                 self.push(at, to)?;
                 self.expression.push_str("(?:/|$))[^/]*");

@@ -77,8 +77,8 @@ struct SeenFile {
     at: u64,
     /// A hash of each line; `None` if the file is too large.
     lines: Option<Vec<u32>>,
-    /// A digest of a file too large for `lines`, if another write could leave the same stamp;
-    /// `None` also if the file is too large for that.
+    /// A digest of the content, if the file is too large for `lines` and another write could leave
+    /// the same stamp; `None` if the file is too large for a digest as well.
     digest: Option<u64>,
 }
 
@@ -358,8 +358,8 @@ impl SeenFiles {
         let _ = self.store.set(own);
     }
 
-    /// Returns what tells the conversation from others: the name of its directory, or else what
-    /// tells this value from those of other processes.
+    /// Returns a text that identifies the conversation: the name of its directory, or without one a
+    /// text that differs between processes.
     pub fn conversation(&self) -> String {
         let own = self.store.get().and_then(|store| store.file_name());
         own.map_or_else(
@@ -504,8 +504,8 @@ impl Workspace {
         self
     }
 
-    /// Returns what [`Workspace::saw`] remembers of a file. It is taken before the file is read, so
-    /// that what changes meanwhile counts as not seen.
+    /// Returns the state of a file, for [`Workspace::saw`]. A caller takes it before it reads the
+    /// file, so that a change made meanwhile counts as not seen.
     pub fn sight(&self, open: &OpenFile) -> Option<Sight> {
         let path = walk::real_path(&open.file)?;
         SeenFile::new(&open.file).map(|file| Sight { path, file })

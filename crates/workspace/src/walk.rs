@@ -82,7 +82,7 @@ pub enum NodeModules {
     LeftOut,
     /// The directories are entered even if git's rules exclude them, because the caller named one.
     Named,
-    /// The name has no meaning of its own.
+    /// The directories are treated like all others.
     Ordinary,
 }
 
@@ -109,7 +109,7 @@ pub struct WalkEntry<'a> {
     pub path: &'a [u8],
     /// The type: a regular file, a link or something special, but never a directory.
     pub file_type: FileType,
-    /// The kind of ignore file that excludes it; `None` if it is not ignored.
+    /// The kind of ignore file that excludes the entry; `None` if it is not ignored.
     pub ignored: Option<IgnoreSource>,
 }
 
@@ -148,8 +148,9 @@ pub struct WalkReport {
 #[derive(Default)]
 struct Outcome {
     report: WalkReport,
-    /// The error with which the walk fails, if the `.geminiignore` of its start can't be read.
-    closed: Option<ToolError>,
+    /// The error with which the walk fails, if the `.geminiignore` of the directory where it starts
+    /// can't be read.
+    failure: Option<ToolError>,
 }
 
 enum Task {
@@ -246,8 +247,8 @@ pub fn walk<V: Visitor>(
         .outcome
         .into_inner()
         .unwrap_or_else(PoisonError::into_inner);
-    match outcome.closed {
-        Some(closed) => Err(closed),
+    match outcome.failure {
+        Some(failure) => Err(failure),
         None => Ok((visitors, outcome.report)),
     }
 }
@@ -264,7 +265,8 @@ impl SharedWalk<'_> {
             let mut alone = true;
             worker.tasks.push(Task::Directory(first));
             while worker.step() {
-                // Done at most once, also on a machine without a second processor.
+                // Helpers are started at most once. `alone` is cleared even if there is only one
+                // processor, so that this is not tried again at each step.
                 if alone && worker.tasks.len() >= TASKS_WORTH_A_HELPER {
                     alone = false;
                     for _ in 1..processors().min(MAX_WORKERS) {
@@ -558,7 +560,8 @@ impl<'a, V: Visitor> Worker<'a, V> {
     }
 
     fn unreadable(&self, path: &[u8], errno: Errno) {
-        // A directory that was removed, or replaced by a link, meanwhile counts as never there.
+        // A directory that was removed meanwhile, or replaced by a link, is treated as if it had
+        // never been there.
         if matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP) {
             return;
         }
@@ -576,11 +579,11 @@ impl<'a, V: Visitor> Worker<'a, V> {
         });
     }
 
-    /// Records a directory whose `.geminiignore` can't be read. If it is the start, the walk fails.
+    /// Records a directory whose `.geminiignore` can't be read. If the walk starts there, it fails.
     fn closed(&self, path: &[u8], why: ToolError) {
         let shared = self.shared;
         if path.len() == shared.start {
-            lock(&shared.outcome).closed = Some(why);
+            lock(&shared.outcome).failure = Some(why);
         } else {
             self.left_out(|| why.message);
         }

@@ -52,8 +52,8 @@ pub struct Target {
     /// The call's cancellation: nothing is put in place once the call has been cancelled.
     cancel: Cancellation,
     recorded: Option<PendingChange>,
-    /// Remembers that the conversation knows what is written; `None` if that is not to be
-    /// remembered.
+    /// Where it is remembered that the conversation has seen what is written; `None` if that is not
+    /// to be remembered.
     seen: Option<Arc<SeenFiles>>,
 }
 
@@ -105,7 +105,8 @@ impl Workspace {
                     return Ok(target(entry, Some(OpenFile { stat, ..file })));
                 }
                 Ok(()) => {}
-                // The file system has no locks. The comparison just before the exchange has to do.
+                // The file system has no locks. Then only the comparison just before the exchange
+                // finds what another writer has changed.
                 Err(Errno::NOLCK | Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => {
                     return Ok(target(entry, Some(file)));
                 }
@@ -317,7 +318,7 @@ impl Target {
         )
     }
 
-    /// Returns the real path of the file; `None` if the system can't tell it.
+    /// Returns the real path of the target; `None` if the system can't tell it.
     pub(crate) fn real_path(&self) -> Option<PathBuf> {
         self.entry.real_path()
     }

@@ -1,8 +1,8 @@
 //! Writes `JUnit` XML, as CI services read it. There is one suite for each rule that the report
 //! lists, and one more for issues without a listed rule, passed checks, a failure and remarks. Each
-//! issue and each passed check is a test case, whose class is the issue's file or else the suite.
-//! Only what the schema of Jenkins' xUnit plugin allows is written, so the line number is part of
-//! the case's name.
+//! issue and each passed check is a test case, whose `classname` is the issue's file, or the
+//! suite's name if there is no file. Only what the schema of Jenkins' xUnit plugin allows is
+//! written, so the line number is part of the case's name.
 
 use super::CheckReport;
 use gemini_tools_core::diagnostic::{Diagnostic, Severity};

@@ -9,8 +9,8 @@ use gemini_tools_core::tool::{Cancellation, ErrorKind, ToolError};
 use memchr::memmem::Finder;
 use std::path::Path;
 
-/// Size of the pieces in which a file is scanned, in bytes. Pieces are larger for a text of more
-/// than a quarter of it, and a file in an older multi-byte encoding is one piece.
+/// Size of the pieces in which a file is scanned, in bytes. Pieces are larger if the text is longer
+/// than a quarter of this size, and a file in an older multi-byte encoding is one piece.
 const PIECE_BYTES: usize = 1024 * 1024;
 
 /// Length of the longest character of an older encoding, in bytes (GB18030).
@@ -128,9 +128,10 @@ pub(super) fn find_all(
     let size = usize::try_from(open.size())
         .unwrap_or(usize::MAX)
         .saturating_add(1);
-    // A piece has room for the whole needle on both sides of its edge, and its size is a multiple
-    // of every code unit. In an encoding whose characters can be told apart only from the beginning
-    // of a line, the whole file is one piece.
+    // A piece is several times as long as the needle, so that each match lies wholly in this piece
+    // or in the next one, which begins before the end of this one. Its size is a multiple of every
+    // code unit. In an encoding whose characters can be told apart only from the beginning of a
+    // line, the whole file is one piece.
     let piece = if needle.encoding.is_ambiguous() {
         size
     } else {
@@ -158,7 +159,8 @@ pub(super) fn find_all(
             search.find_before(search.filled)?;
             return Ok(search.matches);
         }
-        // A match near the end of the piece is left to the next piece, which has all of it.
+        // A match that begins near the end of the piece may not end in it. It is left to the next
+        // piece, which begins at `settled` and so has all of it.
         let settled = capacity - needle.length() - 4 * needle.newline.len();
         let counted = search.find_before(settled)?;
         search.move_on(settled, counted);

@@ -204,8 +204,8 @@ fn tokenize(pattern: &[u8]) -> Option<Vec<Token>> {
                         any_directories(&mut tokens);
                         i += 1;
                     }
-                    // `**` needs a directory here: git lets it match none only before an unescaped
-                    // slash.
+                    // Here `**` stands for at least one directory: only before an unescaped slash,
+                    // git lets it stand for none.
                     [b'\\', b'/', ..] if is_component => {
                         any_directories(&mut tokens);
                         tokens.push(Token::Star);
@@ -248,7 +248,8 @@ fn class(pattern: &[u8], start: usize) -> Option<(Token, usize)> {
     let negated = matches!(pattern.get(start + 1)?, b'!' | b'^');
     let first = start + 1 + usize::from(negated);
     let mut ranges = Vec::new();
-    // The byte that a hyphen makes the start of a range; `None` after a range or named class.
+    // The byte that becomes the start of a range if a hyphen follows; `None` after a range or named
+    // class.
     let mut previous = None;
     let mut i = first;
     loop {

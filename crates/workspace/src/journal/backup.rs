@@ -109,7 +109,8 @@ impl Backup {
     }
 
     /// Appends the entry to the journal's log, and prunes the journal if it may be too large.
-    /// Returns why the change can't be undone; `None` if it can, or if the user has excluded it.
+    /// Returns why the change can't be undone; `None` if it can, or if the user has excluded the
+    /// file from the journal.
     pub(crate) fn record(&self) -> Option<String> {
         self.is_made.set(true);
         let is_written = self.hour.append(std::slice::from_ref(&self.entry));

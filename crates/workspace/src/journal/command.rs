@@ -208,7 +208,8 @@ impl CommandChanges {
         self.before.insert(path.into(), before);
     }
 
-    /// Notes the state of a file that loses one name, as the command may not touch the others.
+    /// Notes the state of a file that loses one of its names. If the command does not touch the
+    /// other names, nothing else tells how it has left the file.
     fn note_loss_of_name(&mut self, now: &FileState) {
         if let Some(linked) = self.linked.get_mut(&now.stamp.file()) {
             let first = &linked.state;
@@ -247,7 +248,8 @@ impl CommandChanges {
         {
             return;
         }
-        // One copy has to serve all names of the file.
+        // The journal's copy serves all names of the file, so it is made even if the command only
+        // removes one of them.
         let access = if linked.is_some() {
             Access::Content
         } else {
@@ -328,7 +330,8 @@ impl CommandChanges {
                 Err(reason) => return OldContent::Lost(reason),
             },
         };
-        // Any program could change the kept content through another name, so such a file is copied.
+        // A file that has another hard link is copied: any program could change the content in the
+        // journal through that link.
         if access == Access::Name
             && i128::from(stat.st_nlink) == 1
             && linkat(CWD, path, dir, id, AtFlags::empty()).is_ok()

@@ -20,8 +20,8 @@ pub struct ContentStamp(u64, u64, u64, i64, i64);
 pub(super) type FileId = (u64, u64);
 
 impl ContentStamp {
-    /// Returns the stamp of what has a name; `None` if nothing can be found there. Follows no link
-    /// at the end.
+    /// Returns the stamp of the file, directory or link that has this name in `dir`; `None` if it
+    /// can't be found. A link is not followed.
     pub(crate) fn at(dir: impl AsFd, name: impl Arg) -> Option<Self> {
         let stat = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
         Some(Self::from(&stat))
@@ -123,8 +123,9 @@ pub struct JournalEntry {
     /// The id of the tool call, if it has one. All changes of one undo have the undo's id here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<String>,
-    /// The id that all changes of one command, or of one change of several files, share: that of
-    /// the first of them, or in an undo of a command the undo's id. `None` for a change by itself.
+    /// The id that all changes of one command, or of one change of several files, have in common:
+    /// the id of the first of them, or in an undo of a command the undo's id. `None` for a change
+    /// by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
     /// The beginning of the command line, or a description of the change of several files; only in

@@ -13,7 +13,7 @@ pub struct History {
     /// The entries, oldest first.
     pub entries: Vec<JournalEntry>,
     by_id: HashMap<String, usize>,
-    /// The index of the undo for the index of each entry that is undone.
+    /// Maps the index of each entry that is undone to the index of the entry that has undone it.
     undone_by: HashMap<usize, usize>,
 }
 

@@ -57,9 +57,9 @@ impl StepRecord {
         [&self.entry.before, &self.entry.after].map(|state| Some(state.as_ref()?.stamp))
     }
 
-    /// Keeps the old content in the journal and completes the entry. `new` is the file that will be
-    /// there. Returns why the step can't be undone, as the end of a sentence; `None` if it can, or
-    /// if nothing is recorded.
+    /// Keeps the old content in the journal and completes the entry. `new` is the file that
+    /// replaces `old`; `None` if that is removed. Returns why the step can't be undone, as the end
+    /// of a sentence; `None` if it can, or if nothing is recorded.
     pub(crate) fn prepare(
         &mut self,
         change: Option<&mut PendingChange>,
@@ -76,7 +76,8 @@ impl StepRecord {
         change.origin.id = Some(self.entry.id.clone());
         match change.prepare(target, old, new, false) {
             Ok(backup) => {
-                // From now on the intent decides whether the copy stays, not the dropped backup.
+                // Dropping `backup` at the end of this block would remove the copy of the old
+                // content. From now on the intent decides how long the copy stays.
                 backup.is_made.set(true);
                 let (made, path, raw) = (
                     self.entry.made,
@@ -210,7 +211,8 @@ impl Intent {
     }
 
     /// Moves the old file, which has the temporary name `name` in `dir`, into the journal if
-    /// `entry` says so; otherwise removes it. Unless `is_kept`, a copy in the journal goes as well.
+    /// `entry` says so; otherwise removes it. Unless `is_kept`, a copy of its content in the
+    /// journal is removed as well.
     pub(crate) fn put_away(&self, dir: impl AsFd, name: &str, entry: &JournalEntry, is_kept: bool) {
         if !is_kept {
             self.forget(entry);
@@ -263,7 +265,8 @@ impl Intent {
     ) -> Option<String> {
         let first = entries.first()?;
         let failed = || Some("the journal's log could not be written".to_owned());
-        // A kill may have cut the lines anywhere: the system ends a write between two pages.
+        // A killed process may have appended only some of the lines, and the last one in part: the
+        // system can end a write between two pages. So each entry is looked for.
         let mut log = Vec::new();
         if let Some(hour) = self.hour(first)
             && let Ok(mut file) = place::open_file(&hour, place::LOG)

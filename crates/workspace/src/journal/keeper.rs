@@ -83,7 +83,8 @@ impl PendingChange {
         let hour = journal.open_hour(at)?;
         let exclusion = journal.exclusion(self.is_gemini_ignored, &self.rel);
         let state = |file: &File, stat: &Stat| match exclusion {
-            // From its digest, a short secret could be guessed.
+            // The user has excluded the content. If it is a short secret, it could be guessed from
+            // a digest, so the entry has none.
             Some(_) => stamped(stat),
             None => state(file, stat),
         };
@@ -204,12 +205,14 @@ impl Journal {
         size > self.limits.max_bytes / LARGE_PART
     }
 
-    /// Returns `Moved` if the old file can later be moved into the journal; otherwise copies it.
+    /// Returns `Moved` if the old file can later be moved into the journal. Otherwise copies it and
+    /// returns `Copied`, or `Lost` if it is too large or can't be copied.
     fn keep(&self, old: &OpenFile, from: Option<&OwnedFd>, dir: &OwnedFd, id: &str) -> OldContent {
         if old.size() > self.limits.max_bytes {
             return OldContent::Lost("it is larger than all that is kept".to_owned());
         }
-        // Any program could change the kept content through another name, so such a file is copied.
+        // A file that has another hard link is copied: any program could change the content in the
+        // journal through that link.
         let is_alone = i128::from(old.stat.st_nlink) == 1;
         if is_alone && from.is_some_and(|from| place::is_one_mount(from, dir)) {
             return OldContent::Moved;

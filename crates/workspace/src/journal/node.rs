@@ -1,5 +1,6 @@
 //! Finds out what is at a path: a file, a directory or a link. A command's changes are found by
-//! comparing that before and after it. An undo changes only what it has found.
+//! comparing that before and after the command. An undo refuses to change a file that is not the
+//! one that was found when the undo was planned.
 
 use super::entry::{ContentStamp, FileId, FileState, NodeKind};
 use super::keeper::stamped;
@@ -83,11 +84,11 @@ pub(super) fn open_unchanged(
     Ok(file.into())
 }
 
-/// Sets the mode of what has a name, if it is the file `planned` or `planned` is `None`.
+/// Sets the mode of the file or directory `name`. If `planned` is given, it must be that file.
 ///
 /// # Errors
 ///
-/// Returns `STALE` for another file, or the operating system's error.
+/// Returns `STALE` for another file, `LOOP` for a symbolic link, or the operating system's error.
 pub(super) fn set_mode(
     dir: &OwnedFd,
     name: &Path,

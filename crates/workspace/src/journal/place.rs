@@ -97,7 +97,8 @@ pub(crate) fn make(path: &Path) -> Result<OwnedFd, Errno> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
     for name in IGNORE {
         if let Ok(file) = fs::openat(&dir, name, flags, Mode::from_raw_mode(0o600)) {
-            // If this fails, the journal works, but a search around it may show its files.
+            // If this fails, the journal works, but a search in a directory above it may find its
+            // files.
             let _ = File::from(file).write_all(b"*\n");
         }
     }

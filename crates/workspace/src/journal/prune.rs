@@ -68,8 +68,8 @@ fn files(dir: &OwnedFd, hour: u64) -> Vec<KeptFile> {
     names.into_iter().filter_map(file).collect()
 }
 
-/// Removes kept files of one hour, the oldest first, until the others fit into `max_bytes`. Returns
-/// the size of the others, in bytes.
+/// Removes files of one hour, except its log, the oldest first, until the rest fits into
+/// `max_bytes` or only the log is left. Returns the size of the rest, in bytes.
 fn thin_out(dir: &OwnedFd, mut files: Vec<KeptFile>, max_bytes: u64) -> u64 {
     files.sort_by_key(|file| file.since);
     let mut sum: u64 = files.iter().map(|file| file.bytes).sum();

@@ -1,4 +1,4 @@
-//! Decides which files' changes by a command are kept.
+//! Decides for which files the changes that a command makes are kept.
 
 use super::entry::FileState;
 use super::node;
@@ -45,8 +45,9 @@ impl ChangeScope {
         }
     }
 
-    /// Returns the place of a path if changes of it are kept. `path` is absolute and has no links.
-    /// Returns `None` if it is outside of the roots, in the journal, or ignored by git.
+    /// Returns a path, relative to its root, if changes of it are kept; otherwise `None`. `path` is
+    /// absolute and has no links. Changes are not kept outside of the roots and in the journal, nor
+    /// of files that git ignores unless `takes_ignored` is set.
     pub(super) fn find(&mut self, path: &Path, is_dir: bool) -> Option<CoveredPath> {
         let is_below_root = self.roots.iter().any(|root| path.starts_with(root));
         if !is_below_root || path.starts_with(&self.journal) {

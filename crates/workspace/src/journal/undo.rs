@@ -291,7 +291,8 @@ impl Run<'_> {
         let mut steps = Vec::new();
         let mut remaining = chosen.to_vec();
         while !remaining.is_empty() {
-            // This is the newest entry, unless two processes wrote lines at the same moment.
+            // The entry that has led to this state is the newest one, unless two processes appended
+            // their lines at the same moment.
             let mut indices = remaining.iter();
             let next =
                 indices.position(|index| self.is_same(self.entry(*index).after.as_ref(), current));
@@ -328,9 +329,11 @@ impl Run<'_> {
         }
     }
 
-    /// Returns the stamp that this content had at first, if undos have written it to new files.
+    /// An undo writes old content to a new file, which has another stamp. Returns the stamp of the
+    /// file that had the content before any undo.
     fn original(&self, mut stamp: ContentStamp) -> ContentStamp {
-        // There are at most as many steps as pairs, unless another program has written entries that
+        // `restored` leads from the stamp of each such file to that of an earlier one. The number
+        // of steps is limited to its size, because entries that another program has written could
         // refer to each other in a circle.
         for _ in 0..self.restored.len() {
             match self.restored.get(&stamp) {
@@ -407,8 +410,8 @@ impl Run<'_> {
         }
     }
 
-    /// Writes the content that the file had before the entry with the index `oldest`, which is in
-    /// `source`. Without a source, removes the file.
+    /// Writes the content of `source`, which the file had before the entry with the index `oldest`.
+    /// Without a source, removes the file.
     fn write(
         &self,
         located: &LocatedFile<'_>,

@@ -5,10 +5,11 @@ use gemini_tools_core::tool::ToolError;
 /// The maximum number of patterns that braces may stand for.
 pub const MAX_ALTERNATIVES: usize = 4096;
 
-/// How many bytes may be taken to expand a pattern. The result has about as many.
+/// Maximum number of bytes that are copied while a pattern is expanded. The result can't be much
+/// larger.
 const MAX_EXPANDED_BYTES: usize = 4 * 1024 * 1024;
 
-/// Maximum number of characters of a number in a range, which is filled up with zeros.
+/// Maximum length of a number in a range, such as `08..10`, whose numbers are padded with zeros.
 const MAX_WIDTH: usize = 32;
 
 /// Expands the braces in a pattern into one pattern for each choice. Braces without a comma or
@@ -17,7 +18,7 @@ const MAX_WIDTH: usize = 32;
 /// # Errors
 ///
 /// Returns `invalid_tool_params` if the braces stand for more than [`MAX_ALTERNATIVES`] patterns,
-/// or for some megabytes of text.
+/// or for more than about 4 MiB of text.
 pub fn expand_braces(pattern: &str) -> Result<Vec<String>, ToolError> {
     let mut expansion = Expansion::default();
     expansion.expand(pattern).ok_or_else(|| {
@@ -29,7 +30,7 @@ pub fn expand_braces(pattern: &str) -> Result<Vec<String>, ToolError> {
     })
 }
 
-/// The texts of an open brace, or of the whole pattern.
+/// The texts that the pattern stands for since an open brace, or since its beginning.
 struct Level {
     start: usize,
     /// The texts that each finished choice stands for. The first begin with the brace, because it
@@ -39,8 +40,8 @@ struct Level {
     present: Vec<String>,
 }
 
-/// Expands a pattern while reading it once. A part of the result is never larger than the whole, so
-/// that the functions return `None`, for a result that is too large, as soon as a part is.
+/// Expands a pattern in one pass. The functions return `None` as soon as a part of the result is
+/// too large, since the whole would be at least as large.
 #[derive(Default)]
 struct Expansion {
     taken: usize,
@@ -82,7 +83,7 @@ impl Expansion {
         self.append(&mut here.present, &[&pattern[rest..]])?;
         let mut texts = vec![String::new()];
         for open in above.into_iter().chain([here]) {
-            // What has no end is literal, with its commas.
+            // A brace that is never closed is literal, and so are the commas after it.
             for choice in open.choices {
                 self.append(&mut texts, &choice)?;
                 self.append(&mut texts, &[","])?;
@@ -92,7 +93,7 @@ impl Expansion {
         Some(texts)
     }
 
-    /// Returns the texts that braces stand for whose end is found.
+    /// Returns the texts that a pair of braces stands for. `inner` is the pattern between them.
     fn closed(&mut self, braces: Level, inner: &str) -> Option<Vec<String>> {
         let mut texts = braces.present;
         if braces.choices.is_empty() {
@@ -139,7 +140,7 @@ impl Expansion {
 }
 
 /// Lists the numbers or letters of a range such as `1..3`, `08..10` or `a..e..2`; `None` if it is
-/// no range. Of a range that is too long, one item too many is listed.
+/// no range. If there are too many, one more than the maximum is listed, which `append` refuses.
 fn range(inner: &str) -> Option<Vec<String>> {
     let mut parts = inner.splitn(3, "..");
     let (from, to) = (parts.next()?, parts.next()?);

@@ -183,7 +183,8 @@ fn many_stars_take_no_exponential_time() {
     assert!(set.matches(b"d/x.h", 2) && !set.matches(b"d/x.hh", 2));
 }
 
-/// Patterns of up to 70 KB that once took a stack, minutes or a gigabyte, and random ones.
+/// Patterns of up to 70 KB that once overflowed the stack, or took minutes or a gigabyte of memory,
+/// and random ones.
 fn hostile() -> Vec<String> {
     let repeated = [
         ("@(", 10_000),

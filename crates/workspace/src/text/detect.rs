@@ -122,7 +122,7 @@ impl Evidence {
 
     fn is_for_utf8(&self, guess: &'static encoding_rs::Encoding) -> bool {
         // In these encodings, a valid UTF-8 sequence would be a capital letter and a symbol, which
-        // is in no word.
+        // do not follow each other in a word.
         let has_no_sequences =
             guess.name().starts_with("windows-125") || guess.name().starts_with("ISO-8859");
         let is_short = self.damage <= SHORT_DAMAGE;
@@ -148,10 +148,10 @@ fn weigh(run: &[u8]) -> (usize, usize) {
     // A surrogate that was encoded by itself makes three invalid places, but is one character.
     let is_surrogate = |bytes: &&[u8]| matches!(bytes, [0xed, 0xa0..=0xbf, 0x80..=0xbf]);
     let surrogates = run.windows(3).filter(is_surrogate).count();
-    // Two bytes in a row that never occur in UTF-8.
+    // Neighbouring bytes that never occur in UTF-8 count as one invalid place.
     let is_foreign = |bytes: &&[u8]| bytes.iter().all(|b| matches!(b, 0xc0 | 0xc1 | 0xf5..));
     let repeated = run.windows(2).filter(is_foreign).count();
-    // Java and others encode a zero byte as these two bytes.
+    // Java and others encode a NUL character as these two bytes, so they are not damage.
     let zeros = run.windows(2).filter(|b| *b == [0xc0, 0x80]).count();
     let damage = damage.saturating_sub(3 * surrogates + repeated + zeros);
     (weight + 2 * surrogates, damage)

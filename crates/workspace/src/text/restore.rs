@@ -1,8 +1,8 @@
 //! Encodes the new text of a file whose old content has bytes that are not text.
 //!
 //! A reader sees such bytes as U+FFFD, and a caller that writes the whole file gives that character
-//! back. Unchanged lines keep their bytes. A U+FFFD in a changed line becomes the old bytes again,
-//! if only certain bytes can be meant. An unchanged line also keeps bytes that would be encoded
+//! back. Unchanged lines keep their bytes. A U+FFFD in a changed line becomes the old bytes again
+//! if it is clear which bytes are meant. An unchanged line also keeps bytes that would be encoded
 //! differently, such as the second spelling of a character in `Shift_JIS`.
 
 use super::{Encoding, Form};
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 const DIFF_TIME: Duration = Duration::from_secs(1);
 
-/// How much is decoded at once where only the bytes that are not text are wanted.
+/// Size in bytes of the buffer into which text is decoded only to find bytes that are not text.
 const DECODED_BYTES: usize = 1024;
 
 /// The character U+FFFD, which stands for bytes that are not text.
@@ -40,8 +40,9 @@ struct OldLine<'a> {
 }
 
 impl Encoding {
-    /// Encodes the new text of a whole file, without the byte-order mark. Bytes of `old`, the old
-    /// content, that are not text stay in the parts of their lines that stay.
+    /// Encodes the new text of a whole file, without the byte-order mark. Unchanged lines keep the
+    /// bytes that they have in `old`, the old content. A U+FFFD in a changed line becomes the bytes
+    /// of `old` that it stands for.
     ///
     /// # Errors
     ///
@@ -111,7 +112,8 @@ impl Encoding {
         Ok(places)
     }
 
-    /// Calls `take` with the bytes of each U+FFFD in the decoded text, until it fails.
+    /// Calls `take` with the bytes that each U+FFFD in the decoded text stands for, until `take`
+    /// fails.
     fn replaced<E>(
         self,
         bytes: &[u8],
@@ -126,7 +128,7 @@ impl Encoding {
         };
         let mut decoder = standard.new_decoder_without_bom_handling();
         let whole = self.encode("\u{fffd}").unwrap_or_default();
-        // The decoder fills all of this room with zeros at each call.
+        // The decoder fills all of this capacity with zeros at each call, so it is small.
         let (mut text, mut at) = (String::with_capacity(DECODED_BYTES), 0);
         loop {
             text.clear();

@@ -76,8 +76,8 @@ pub(super) fn unmarked(sample: &[u8], whole: bool) -> Option<Encoding> {
         });
     }
     let sample = cut(sample, 2, whole);
-    // Names in binary data that end in a NUL look like UTF-16, but both bytes of their other units
-    // are ASCII.
+    // Binary data with ASCII names that end in a NUL looks like UTF-16. But most of its two-byte
+    // units without a zero byte consist of two ASCII characters.
     let wide = sample.chunks_exact(2).filter(|unit| !unit.contains(&0));
     let is_pair = |unit: &&[u8]| unit.iter().all(|b| (b' '..0x7f).contains(b));
     if wide.clone().filter(is_pair).count() * 2 > wide.count() {
@@ -133,7 +133,7 @@ fn is_text(characters: impl Iterator<Item = char>) -> bool {
             0 | 0x20..=0x2b | 0x30 | 0xfe | 0xff | 0x1f0..=0x1fa => {}
             0x31 | 0x4e..=0x9f => han += 1,
             0xac..=0xd7 => hangul += 1,
-            // Rare characters, which random numbers often are.
+            // Rare characters. Many random 16-bit numbers are among them.
             0x34..=0x4d => unknown += 1,
             _ if !c.is_alphanumeric() && page > 0x1f => unknown += 1,
             _ => pages[page.min(255) as usize] += 1,

@@ -23,7 +23,7 @@ pub struct DirectoryEntry {
     pub is_dir: bool,
     /// True for a link.
     pub is_link: bool,
-    /// The kind of ignore file that excludes it; `None` if it is not ignored.
+    /// The kind of ignore file that excludes the entry; `None` if it is not ignored.
     pub ignored: Option<IgnoreSource>,
 }
 

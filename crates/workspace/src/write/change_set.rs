@@ -270,7 +270,8 @@ impl ChangeSet<'_> {
         } else {
             None
         };
-        // Without a line in the log, nobody would find an old file in the journal.
+        // If undo has been turned off since, and the log lacks lines of the change, nobody would
+        // find the old files in the journal.
         let is_kept = not_written.is_none() || journal.is_some();
         for step in &self.record.steps {
             if step.entry.before.is_some()
@@ -322,8 +323,9 @@ impl ChangeSet<'_> {
     }
 
     /// Removes the new files that are not in place, the copies in the journal, and the intent.
-    /// Returns the temporary names that stay, because another file has them: the old file of a step
-    /// that could not be taken back, or one that another program has put in its place.
+    /// Returns the temporary names that stay because they do not belong to the new file any more:
+    /// such a file is the old file of a step that could not be taken back, or comes from another
+    /// program.
     fn discard(&self) -> Vec<PathBuf> {
         let mut left = Vec::new();
         for step in &self.record.steps {
@@ -349,8 +351,8 @@ impl ChangeSet<'_> {
                 .workspace
                 .beneath(&path)
                 .and_then(|place| self.workspace.open_file(&place).ok());
-            // If this is not the file that was written, somebody else has changed it since, and the
-            // caller does not know that.
+            // If another file is there than the one that was written, another program has changed
+            // it since. The caller does not know that, so the file counts as never seen.
             let written =
                 written.filter(|file| Some(ContentStamp::from(&file.stat)) == step.stamps()[1]);
             match written {
@@ -416,7 +418,8 @@ impl ChangeSet<'_> {
             .then(|| ContentStamp::at(&dir, &name))
             .flatten();
         let prepared = ContentStamp::at(&temporary_dir, &temporary);
-        // The step was not made, whatever another program has put there, or is taken back already.
+        // There is nothing to take back if the former file is at the path, or if the temporary name
+        // shows that the step was not made, whatever another program has put at the path.
         if now == before || prepared == after && (prepared.is_some() || now.is_some()) {
             return Ok(());
         }

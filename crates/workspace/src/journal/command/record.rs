@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 const MAX_COMPARED_BYTES: u64 = 256 * 1024;
 
 impl CommandChanges {
-    /// Records the files that the command has changed since the last `record`, and returns their
-    /// numbers.
+    /// Records the files that the command has changed since the last `record`. Returns how many
+    /// these are, and for how many the change can't be undone.
     pub fn record(&mut self) -> ChangeCounts {
         let mut counts = ChangeCounts {
             changed: self.missed,
@@ -38,7 +38,8 @@ impl CommandChanges {
                     entries.push((path, before, after));
                 }
                 Ok(_) => self.discard(&before),
-                // The path can't be read, perhaps because the command has locked its directory.
+                // The path can't be read, perhaps because the command has removed permissions of
+                // its directory.
                 Err(_) => {
                     self.discard(&before);
                     counts.changed += 1;
@@ -84,11 +85,13 @@ impl CommandChanges {
             }
             _ => false,
         };
-        // An ignore rule for directories applies only now that the path is a directory.
+        // Before the command, nothing was at the path, so ignore rules for directories only, such
+        // as `build/`, did not apply to it. If it is a directory now, they do.
         let is_ignored = before.state.is_none()
             && after.is_some_and(FileState::is_directory)
             && self.scope.find(path, true).is_none();
-        // Objects that a command adds to a git repository stay, since the repository may need them.
+        // Objects that a command has added to a git repository are not recorded, so that an undo
+        // does not remove them: the repository may refer to them.
         let is_object = before.state.is_none() && is_git_object(path);
         !is_same && !is_ignored && !is_object
     }
@@ -144,8 +147,8 @@ impl CommandChanges {
             });
         }
         if let Some(first) = entries.first_mut() {
-            // Changed paths that already were as before get no entry, so the first entry also says
-            // that their changes are undone.
+            // A path that already was as before its changes gets no entry of this undo. The first
+            // entry lists these changes too, so that they count as undone.
             let others = undo.undoes.into_values().flatten();
             first.undoes.splice(0..0, others);
         }
@@ -159,7 +162,8 @@ impl CommandChanges {
 
 fn make_private(dir: &OwnedFd, id: &str) {
     let stat = statat(dir, id, AtFlags::SYMLINK_NOFOLLOW);
-    // If the file has a further name outside of the journal, that name needs its mode.
+    // All hard links of a file have the same mode. If the file has a name outside of the journal,
+    // it keeps its mode.
     if stat.is_ok_and(|stat| i128::from(stat.st_nlink) == 1) {
         let mode = Mode::from_raw_mode(0o600);
         let _ = chmodat(dir, id, mode, AtFlags::empty());

@@ -129,7 +129,7 @@ impl Whole<'_, '_> {
             has_content,
             source,
             oldest: index,
-            class: usize::MAX,
+            former_file: usize::MAX,
             is_optional: false,
         }
     }

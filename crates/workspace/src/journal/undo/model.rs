@@ -20,7 +20,7 @@ enum Node {
 struct File {
     mode: u32,
     names: u64,
-    /// True if the undo writes old content to it.
+    /// True if the undo writes old content to the file.
     is_written: bool,
 }
 
@@ -117,7 +117,7 @@ impl Model {
             (Node::Directory(mode), Some(NodeKind::Directory)) => *mode == goal.mode,
             (Node::Link(target), Some(NodeKind::Link(wanted))) => target == wanted,
             (Node::File(key), None) => {
-                let is_whole = *owners.entry(*key).or_insert(goal.class) == goal.class;
+                let is_whole = *owners.entry(*key).or_insert(goal.former_file) == goal.former_file;
                 self.files
                     .get(key)
                     .is_some_and(|file| file.mode == goal.mode)

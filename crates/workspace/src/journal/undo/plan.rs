@@ -1,10 +1,10 @@
 //! Plans an undo: the steps that turn the present files into the former ones.
 //!
-//! Files are planned by identity (device and inode), not by name. All names that a file had before
-//! the changes form a class. If the file still exists somewhere, its names are restored as hard
-//! links, so that it keeps its mtime and its other names. Otherwise it is created from the journal.
-//! The order is: make directories writable, remove what has to go from the deepest on, create what
-//! was there from the top on, and set modes last.
+//! Files are planned by identity (device and inode), not by name. A [`FormerFile`] has all names
+//! that a file had before the changes. If the file still exists somewhere, its names are restored
+//! as hard links, so that it keeps its mtime and its other names. Otherwise it is created from the
+//! journal. The order is: make directories writable, remove what has to go from the deepest on,
+//! create what was there from the top on, and set modes last.
 
 use crate::journal::entry::{ContentStamp, FileId, FileState, NodeKind};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -25,8 +25,9 @@ pub(super) struct Goal {
     /// All states that the entries to be undone have recorded of the former file.
     pub(super) passed: Vec<FileState>,
     pub(super) oldest: usize,
-    /// The number of the path's class: all former names of one file have the same one.
-    pub(super) class: usize,
+    /// The number of the [`FormerFile`] that had this path; all former names of a file have the
+    /// same.
+    pub(super) former_file: usize,
     /// True for a directory that may stay if it is not empty.
     pub(super) is_optional: bool,
 }
@@ -42,7 +43,7 @@ impl Goal {
             source: None,
             passed: Vec::new(),
             oldest,
-            class: usize::MAX,
+            former_file: usize::MAX,
             is_optional: false,
         }
     }
@@ -83,7 +84,7 @@ pub(super) enum Step {
         path: PathBuf,
         index: usize,
     },
-    /// Sets the mode, of a file that was there before only if it is still this one.
+    /// Sets the mode. If an identity is given, the path must still belong to that file.
     Mode(PathBuf, u32, Option<FileId>),
 }
 
@@ -107,8 +108,8 @@ impl Step {
 /// A path at which the undo is not possible, and the reason as the end of a sentence about it.
 pub(super) type Obstacle = (PathBuf, String);
 
-/// The former names of one file.
-struct Class {
+/// A file as it was before the changes, with all the names that it had.
+struct FormerFile {
     paths: Vec<PathBuf>,
     is_linked: bool,
 }
@@ -127,7 +128,8 @@ struct Planner {
 /// The questions about files on the disk that the plan asks.
 pub(super) trait Files {
     fn original(&self, stamp: ContentStamp) -> ContentStamp;
-    /// Finds a name of a file by device and inode, or of the file that an undo has created for it.
+    /// Finds a name of the file with this device and inode. If there is none, finds one of a file
+    /// that an undo has created in its place.
     fn find_name(&self, file: (u64, u64)) -> Option<(PathBuf, FileState)>;
 }
 
@@ -135,16 +137,16 @@ pub(super) fn plan(goals: &mut Goals, files: &dyn Files) -> Result<Vec<Step>, Ve
     let mut planner = Planner::default();
     let present = Present::new(goals, files);
     let mut claimed = HashSet::new();
-    for class in classes(goals) {
-        let holder = present.holder(goals, &class, &claimed, files);
+    for former in former_files(goals) {
+        let holder = present.holder(goals, &former, &claimed, files);
         let now = holder.as_ref().and_then(|path| goals.now(path)).cloned();
         let mode = if let (Some(at), Some(now)) = (holder, now) {
             claimed.insert(now.stamp.file());
-            planner.plan_held(goals, &class, &at, &now, &present, files)
+            planner.plan_held(goals, &former, &at, &now, &present, files)
         } else {
-            planner.plan_new(goals, &class)
+            planner.plan_new(goals, &former)
         };
-        for path in &class.paths {
+        for path in &former.paths {
             if let Some(goal) = goals.by_path.get_mut(path) {
                 goal.mode = mode;
             }
@@ -166,7 +168,8 @@ impl Present {
             let Some(now) = goal.now.as_ref().filter(|now| now.is_file()) else {
                 continue;
             };
-            // An undo may have created the file again, which then also stands for the original one.
+            // An earlier undo may have created this file in place of another one. Then it counts as
+            // both.
             let original = files.original(now.stamp).file();
             for file in HashSet::from([now.stamp.file(), original]) {
                 let of_file: &mut Vec<_> = names.entry(file).or_default();
@@ -183,11 +186,11 @@ impl Present {
     fn holder(
         &self,
         goals: &mut Goals,
-        class: &Class,
+        former: &FormerFile,
         claimed: &HashSet<(u64, u64)>,
         files: &dyn Files,
     ) -> Option<PathBuf> {
-        let first = goals.by_path[&class.paths[0]].then.clone()?;
+        let first = goals.by_path[&former.paths[0]].then.clone()?;
         let file = first.stamp.file();
         let is_free = |path: &&PathBuf| {
             let now = goals.now(path).filter(|now| now.is_file());
@@ -199,23 +202,23 @@ impl Present {
             .get(&file)
             .into_iter()
             .flatten()
-            .filter(|_| class.is_linked);
+            .filter(|_| former.is_linked);
         let leaving = self
             .leaving
             .get(&files.original(first.stamp))
             .into_iter()
             .flatten();
-        let in_place = class.paths.iter().filter(has_content);
+        let in_place = former.paths.iter().filter(has_content);
         if let Some(path) = same.chain(in_place).chain(leaving).find(is_free) {
             return Some(path.clone());
         }
-        if first.links.unwrap_or(1) <= class.paths.len() as u64 {
+        if first.links.unwrap_or(1) <= former.paths.len() as u64 {
             return None;
         }
         let (path, state) = files.find_name(file)?;
         let is_same =
             |known: &FileState| files.original(known.stamp) == files.original(state.stamp);
-        if !is_same(&first) && !class.passed(goals).any(is_same) {
+        if !is_same(&first) && !former.passed(goals).any(is_same) {
             return None;
         }
         goals.others.insert(path.clone(), state);
@@ -230,7 +233,7 @@ impl Goals {
     }
 }
 
-fn classes(goals: &mut Goals) -> Vec<Class> {
+fn former_files(goals: &mut Goals) -> Vec<FormerFile> {
     let file = |goal: &Goal| {
         Some(
             goal.then
@@ -248,37 +251,39 @@ fn classes(goals: &mut Goals) -> Vec<Class> {
         .filter_map(file)
         .collect();
     let mut numbers = HashMap::new();
-    let mut classes: Vec<Class> = Vec::new();
+    let mut former_files: Vec<FormerFile> = Vec::new();
     for (path, goal) in &mut goals.by_path {
         let Some(file) = file(goal) else { continue };
         let is_linked = linked.contains(&file);
         let number = match numbers.get(&file) {
             Some(number) if is_linked => *number,
-            _ => classes.len(),
+            _ => former_files.len(),
         };
-        if number == classes.len() {
+        if number == former_files.len() {
             numbers.insert(file, number);
             let paths = Vec::new();
-            classes.push(Class { paths, is_linked });
+            former_files.push(FormerFile { paths, is_linked });
         }
-        goal.class = number;
-        classes[number].paths.push(path.clone());
+        goal.former_file = number;
+        former_files[number].paths.push(path.clone());
     }
-    for class in &mut classes {
-        // The path that was changed first has the content that all names of the file had.
-        class.paths.sort_by_key(|path| goals.by_path[path].oldest);
+    for former in &mut former_files {
+        // The path that was changed first is put first, because it has the content that all names
+        // of the file had.
+        former.paths.sort_by_key(|path| goals.by_path[path].oldest);
     }
-    // Classes whose file still has its content come first, so that no other class takes the file.
-    classes.sort_by_key(|class| {
-        !class
+    // Files that still have their former content at one of their paths come first, so that no other
+    // former file claims them.
+    former_files.sort_by_key(|former| {
+        !former
             .paths
             .iter()
             .any(|path| goals.by_path[path].has_content)
     });
-    classes
+    former_files
 }
 
-impl Class {
+impl FormerFile {
     fn source(&self, goals: &Goals) -> Option<usize> {
         self.paths
             .iter()
@@ -296,18 +301,18 @@ impl Planner {
     fn plan_held(
         &mut self,
         goals: &Goals,
-        class: &Class,
+        former: &FormerFile,
         at: &PathBuf,
         now: &FileState,
         present: &Present,
         files: &dyn Files,
     ) -> u32 {
-        let first = &goals.by_path[&class.paths[0]];
+        let first = &goals.by_path[&former.paths[0]];
         let then = first.then.as_ref();
         let file = now.stamp.file();
         let is_others = goals.others.contains_key(at);
         let mut anchor = is_others.then(|| at.clone());
-        for path in &class.paths {
+        for path in &former.paths {
             let now = goals.by_path[path].now.as_ref().filter(|now| now.is_file());
             if now.is_some_and(|now| now.stamp.file() == file) {
                 self.staying.insert(path.clone());
@@ -320,8 +325,8 @@ impl Planner {
             let links =
                 |state: Option<&FileState>| state.and_then(|state| state.links).unwrap_or(1);
             let names = present.names.get(&file).map_or(0, Vec::len) as u64;
-            let others_then = links(then).saturating_sub(class.paths.len() as u64);
-            match class.source(goals) {
+            let others_then = links(then).saturating_sub(former.paths.len() as u64);
+            match former.source(goals) {
                 _ if links(Some(now)) > names + others_then => {
                     let reason = "has another name that came later, whose content would change";
                     self.obstacles.push((at.clone(), reason.to_owned()));
@@ -330,10 +335,11 @@ impl Planner {
                     path: at.clone(),
                     source,
                 }),
-                None => self.lack(goals, class),
+                None => self.lack(goals, former),
             }
         }
-        // If the file has lost this path, the entries tell which mode it had at that time.
+        // If the file no longer has this name, the entries tell which mode it had when it lost the
+        // name.
         let is_changed = |path| {
             let goal: &Goal = &goals.by_path[path];
             let is_there = goal
@@ -349,13 +355,13 @@ impl Planner {
         };
         let mode = then.map_or(0, |then| then.mode);
         let sets_mode =
-            now.mode != mode && (anchor.is_none() || class.paths.iter().any(is_changed));
+            now.mode != mode && (anchor.is_none() || former.paths.iter().any(is_changed));
         if sets_mode {
-            let path = anchor.as_ref().unwrap_or(&class.paths[0]);
+            let path = anchor.as_ref().unwrap_or(&former.paths[0]);
             self.modes.insert(path.clone(), (mode, Some(file)));
         }
         let mut index = None;
-        for path in class
+        for path in former
             .paths
             .iter()
             .filter(|path| !self.staying.contains(*path))
@@ -381,19 +387,26 @@ impl Planner {
         if sets_mode { mode } else { now.mode }
     }
 
-    /// Plans a class whose file does not exist any more. Returns the mode of the new file.
-    fn plan_new(&mut self, goals: &Goals, class: &Class) -> u32 {
-        let mode = goals.by_path[&class.paths[0]].mode;
-        let Some(source) = class.source(goals) else {
-            self.lack(goals, class);
+    /// Plans how to create a file again under all of its former names, because no existing file can
+    /// serve as it. If its content is not stored, notes obstacles instead. Returns the mode that
+    /// the file is to have.
+    fn plan_new(&mut self, goals: &Goals, former: &FormerFile) -> u32 {
+        let mode = goals.by_path[&former.paths[0]].mode;
+        let Some(source) = former.source(goals) else {
+            self.lack(goals, former);
             return mode;
         };
-        // A path that has another file now gets the content; the other names are linked to it.
+        // The first path that has another file now is overwritten with the content. If there is
+        // none, a file is created at the first path. The other names are linked to it.
         let is_file = |path: &&PathBuf| {
             let now = goals.by_path[*path].now.as_ref();
             now.is_some_and(FileState::is_file)
         };
-        let first = class.paths.iter().find(is_file).unwrap_or(&class.paths[0]);
+        let first = former
+            .paths
+            .iter()
+            .find(is_file)
+            .unwrap_or(&former.paths[0]);
         let goal = &goals.by_path[first];
         let path = first.clone();
         if goal.now.as_ref().is_some_and(FileState::is_file) {
@@ -404,15 +417,15 @@ impl Planner {
                 .insert(path.clone(), Step::Create { path, source });
         }
         self.modes.insert(first.clone(), (mode, None));
-        for path in class.paths.iter().filter(|path| *path != first) {
+        for path in former.paths.iter().filter(|path| *path != first) {
             let (path, from) = (path.clone(), first.clone());
             self.makes.insert(path.clone(), Step::Link { path, from });
         }
         mode
     }
 
-    fn lack(&mut self, goals: &Goals, class: &Class) {
-        for path in &class.paths {
+    fn lack(&mut self, goals: &Goals, former: &FormerFile) {
+        for path in &former.paths {
             if !goals.by_path[path].has_content {
                 self.obstacles.push((path.clone(), String::new()));
             }

@@ -213,7 +213,7 @@ impl Whole<'_, '_> {
             return Ok(true);
         }
         let file = found.stamp.file();
-        if *files.entry(goal.class).or_insert(file) != file {
+        if *files.entry(goal.former_file).or_insert(file) != file {
             return Ok(false);
         }
         if self.run.original(found.stamp) == self.run.original(then.stamp) || goal.has_content {

@@ -112,7 +112,8 @@ impl Whole<'_, '_> {
             .values()
             .any(|outcome| !outcome.refused.is_empty());
         if is_refused || !self.obstacles.is_empty() {
-            // The caller learns of all obstacles at once.
+            // The plan, which is not made now, would have found these obstacles. They are added, so
+            // that the caller learns of all obstacles at once.
             let shared = self
                 .goals
                 .shared
@@ -266,7 +267,8 @@ impl Whole<'_, '_> {
             };
             changes.touch(step.path(), access);
         }
-        // All paths count: a file may get its content or mode back under another of its names.
+        // Paths without a step are included, because a file may get its content or mode back under
+        // another of its names.
         for path in self.goals.by_path.keys() {
             changes.touch(path, Access::Mode);
         }
