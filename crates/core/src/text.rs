@@ -6,9 +6,10 @@ use std::fmt::Display;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-/// Returns the path that an argument names. Escapes such as `\x{ff}` become that byte again, except
-/// those of most printable ASCII: callers see bytes that are not UTF-8 in this form (see
-/// [`show_name`]), and in lines of text also deceptive characters (see [`line_name`]).
+/// Returns the path that an argument names. An escape such as `\x{ff}` becomes the byte that it
+/// stands for, unless that is NUL or a printable ASCII character other than the backslash. Callers
+/// see bytes that are not UTF-8 in this form (see [`show_name`]), and in lines of text also
+/// deceptive characters (see [`line_name`]).
 pub fn path_from_argument(argument: &str) -> PathBuf {
     let bytes = argument.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());

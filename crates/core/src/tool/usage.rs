@@ -154,8 +154,8 @@ impl<'a> Names<'a> {
         required
     }
 
-    /// Returns the name that an unknown one may stand for: a similar one, or else the only missing
-    /// one if there is only one unknown name.
+    /// Returns the argument that an unknown name may stand for: one with a similar name, or else
+    /// the only required one that is missing, if no other name is unknown.
     fn suggestion(&self, name: &str, args: &Map<String, Value>) -> Option<&'a str> {
         self.near(name, args).or_else(|| {
             match (self.missing(args).as_slice(), self.unknown(args).len()) {
@@ -218,7 +218,7 @@ fn collect<'s>(schema: &'s Value, names: &mut Vec<&'s str>) -> bool {
         Some(Value::Object(_)) => true,
         _ => false,
     };
-    // Names that these keywords allow are not collected, so others are possible.
+    // A schema may allow further names by these keywords, which are not collected here.
     let unread = ["$ref", "if", "dependentSchemas", "patternProperties"];
     let more = ["additionalProperties", "unevaluatedProperties"];
     let mut is_closed =
