@@ -199,7 +199,7 @@ impl<R> RunningProgram<R> {
     /// Has lines written. The receiver gets the error if that fails, and is closed in any case.
     fn write(&self, lines: Vec<u8>) -> Receiver<io::Error> {
         let (failed, failure) = channel();
-        // The thread that writes ends only after this sender is dropped.
+        // This can't fail: the thread that takes the lines ends only after `self.input` is dropped.
         let _ = self.input.send((lines, failed));
         failure
     }

@@ -1,4 +1,5 @@
-//! Writes to standard output so that a host reads every character whole, and tells its width.
+//! Writes to standard output so that a host reads every character whole, and tells how wide a line
+//! of it may be.
 //!
 //! Gemini CLI decodes each piece that it reads by itself, and a character that is cut between two
 //! pieces becomes U+FFFD. So a long text that is not ASCII is written in pieces that end between

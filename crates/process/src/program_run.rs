@@ -104,7 +104,8 @@ impl Program<'_> {
                 run.was_held = is_held;
                 run.took = took;
                 if has_survivors && options.leaves {
-                    // An error means that the supervisor is gone, which then ends nothing either.
+                    // If this fails because the supervisor is gone, nothing ends the children
+                    // either. If the supervisor does not answer, it ends them as soon as it can.
                     let _ = watched.detach_unrecorded();
                 } else if has_survivors {
                     end_rest(&watched, &mut run);

@@ -226,8 +226,8 @@ fn odd_len(link: &str) -> usize {
 /// Returns an address as messages show it: without user and password, and cut after 200 characters.
 pub fn display_url(text: &str) -> String {
     let without = text.split_once("://").and_then(|(scheme, rest)| {
-        // A user is only before the host; later an `@` is part of the path. In a text that is no
-        // address, what comes before the last one may be a password.
+        // In a valid address, only an `@` before the host ends a user and password; a later one is
+        // part of the path. In any other text, all that is before the last `@` may be a password.
         let ends = |c: char| Url::parse(text).is_ok() && "/\\?#".contains(c);
         let host = rest.split(ends).next()?;
         Some(format!("{scheme}://…{}", &rest[host.rfind('@')?..]))
