@@ -32,7 +32,7 @@ pub enum Form {
     Content,
     /// The whole [`ToolResult`] as a JSON object.
     Result,
-    /// The text itself, for people and pipes.
+    /// The plain text of the answer, for people and pipes.
     Text,
     /// Items that were found or listed, each on a line of its own.
     Lines,

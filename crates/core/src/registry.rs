@@ -17,7 +17,7 @@ pub fn bare_name(name: &str) -> &str {
 /// Tools outside of the registry that a caller may have meant by an unknown name.
 #[derive(Debug, Default)]
 pub struct Others {
-    /// The names of these tools, each with another spelling of it.
+    /// The name of each of these tools, with another spelling of that name.
     pub tools: Vec<(String, String)>,
     /// The names of the MCP servers to which such tools may belong.
     pub servers: Vec<String>,

@@ -168,8 +168,9 @@ pub fn is_deceptive(c: char) -> bool {
         )
 }
 
-/// Returns the characters of a text, each with true if it deceives in its context. Joiners between
-/// letters that join, and variation selectors of emoji, are visible there and do not deceive.
+/// Returns the characters of a text, each with true if it deceives in its context. A joiner between
+/// letters that join, or a variation selector after an emoji, changes what a reader sees, so it
+/// does not deceive.
 pub fn with_deceptive(text: &str) -> impl Iterator<Item = (char, bool)> {
     let mut before: Option<char> = None;
     let mut is_selected = false;

@@ -102,8 +102,8 @@ pub enum CommandOutcome {
         ending: ProcessEnd,
         /// True if processes that the command has started still run.
         has_survivors: bool,
-        /// True if some process still held the command's output open when the wait for that was
-        /// over.
+        /// True if some process still held the command's output open when [`CommandLimits::hold`]
+        /// was over.
         is_held: bool,
         /// The time from the command's start to its own end.
         took: Duration,

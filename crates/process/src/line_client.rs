@@ -172,7 +172,8 @@ impl<R: LineReply> LineClient<R> {
         let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(io::ErrorKind::BrokenPipe.into());
         };
-        // Found before the thread below can reap the process and another one can get its id.
+        // The process is looked up before the thread below can reap it, because another process can
+        // get its id then.
         let identity = Identity::find(i32::try_from(child.id()).unwrap_or_default());
         let waiting = Arc::new(Mutex::new(Some(HashMap::new())));
         let (alive, ended) = channel();

@@ -54,7 +54,7 @@ pub struct ProgramRun {
     pub is_cut: bool,
     /// How the program ended by itself, or why it was ended.
     pub ending: Result<ProcessEnd, StopReason>,
-    /// The time from the program's start to its own end.
+    /// The time from the program's start until it ended or was ended.
     pub took: Duration,
     /// True if a child held its pipes open for longer than [`RunOptions::hold`].
     pub was_held: bool,

@@ -112,9 +112,10 @@ pub struct Sandbox {
 }
 
 impl Sandbox {
-    /// Does all that allocates memory or may fail; `None` if the mode is [`SandboxMode::Off`]. A
-    /// path of [`SandboxPolicy::writable`] that does not exist is left out, so that nothing can be
-    /// written there even if it is created later: see [`Sandbox::missing`].
+    /// Prepares a sandbox, so that putting a forked child into it takes system calls only. Returns
+    /// `None` if the mode is [`SandboxMode::Off`]. A path of [`SandboxPolicy::writable`] that does
+    /// not exist is left out, so that nothing can be written there even if it is created later: see
+    /// [`Sandbox::missing`].
     ///
     /// # Errors
     ///
