@@ -208,7 +208,8 @@ impl<'a> Names<'a> {
     }
 }
 
-/// Collects the property names that a schema allows. Returns false if it may allow others.
+/// Collects the property names that a schema declares. Returns false if one of its keywords allows
+/// others; a schema that merely lacks `additionalProperties` counts as closed.
 fn collect<'s>(schema: &'s Value, names: &mut Vec<&'s str>) -> bool {
     let Some(map) = schema.as_object() else {
         return true;
