@@ -83,7 +83,7 @@ impl ToolRegistry {
     ///
     /// # Errors
     ///
-    /// As [`ToolRegistry::register`].
+    /// Returns the same errors as [`ToolRegistry::register`].
     pub fn share(&mut self, tool: Arc<dyn Tool>) -> Result<(), ToolError> {
         let name = tool.name().to_owned();
         if self.tools.contains_key(&name) {
@@ -259,7 +259,7 @@ impl ToolRegistry {
     ///
     /// # Errors
     ///
-    /// Returns the same errors, and those of `judge`.
+    /// Returns the errors of [`ToolRegistry::execute`], and those of `judge`.
     pub fn execute_judged(
         &self,
         name: &str,

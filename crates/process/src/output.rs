@@ -39,7 +39,7 @@ pub fn write_stdout(text: &[u8]) -> io::Result<()> {
 ///
 /// # Errors
 ///
-/// As [`write_stdout`].
+/// Returns the same errors as [`write_stdout`].
 pub fn write_text(text: &[u8]) -> io::Result<()> {
     match whole_characters(text) {
         Some(Reader::Watched(stream)) => write_pieces(&stream, text),
@@ -52,7 +52,7 @@ pub fn write_text(text: &[u8]) -> io::Result<()> {
 ///
 /// # Errors
 ///
-/// As [`write_stdout`].
+/// Returns the same errors as [`write_stdout`].
 pub fn write_json(json: &[u8]) -> io::Result<()> {
     match whole_characters(json) {
         Some(Reader::Watched(stream)) => write_pieces(&stream, json),
@@ -66,7 +66,7 @@ pub fn write_json(json: &[u8]) -> io::Result<()> {
 ///
 /// # Errors
 ///
-/// As [`write_stdout`].
+/// Returns the same errors as [`write_stdout`].
 pub fn write_json_to_terminal(json: &str) -> io::Result<()> {
     write_stdout(&terminal_json(json.as_bytes()))
 }

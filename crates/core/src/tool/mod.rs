@@ -73,7 +73,8 @@ pub trait Tool: Send + Sync {
     fn info(&self) -> ToolInfo<'_>;
 
     /// Checks what the schema can't express, and builds a call that can be described, confirmed and
-    /// run. Callers use the function [`build`].
+    /// run. Callers use the function [`build`] instead of this method, since it converts and checks
+    /// the arguments first.
     ///
     /// # Errors
     ///

@@ -114,8 +114,9 @@ fn without_words(link: &str) -> usize {
 /// `/wiki/Michelson–Morley_experiment`. An address may contain it, but does not end with it.
 const JOINERS: [char; 10] = ['·', '‐', '‑', '–', '‧', '〜', '゠', '・', '～', '･'];
 
-/// Returns true if a character that `rest` follows ends an address: blanks and punctuation beyond
-/// ASCII, invisible marks, and a comma, semicolon or joiner right before another address.
+/// Returns true if the character `c`, which is followed by `rest`, ends an address. That is so for
+/// blanks and punctuation beyond ASCII, for invisible marks, and for a comma, semicolon or joiner
+/// right before another address.
 fn ends_address(c: char, rest: &str) -> bool {
     let is_before_address = || {
         let head = rest.get(..8).or_else(|| rest.get(..7)).unwrap_or_default();
