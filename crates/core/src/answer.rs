@@ -1,8 +1,8 @@
 //! Turns the result of a call into what `call_tool` prints for a host or a person.
 //!
-//! The parts that a result becomes, and the message to the model that they form, are those of
-//! Gemini CLI. Long texts of results are cut to a limit, with a marker that says how much is
-//! missing and where the whole text is.
+//! A result becomes the same parts of a message to the model as in Gemini CLI. Long texts of
+//! results are cut to a limit, with a marker that says how much is missing and where the whole text
+//! is.
 
 use crate::colours::{self, Look};
 use crate::message::{Content, Part};
@@ -32,7 +32,7 @@ pub enum Form {
     Content,
     /// The whole [`ToolResult`] as a JSON object.
     Result,
-    /// The text itself, for people and pipes.
+    /// The plain text of the answer, for people and pipes.
     Text,
     /// Items that were found or listed, each on a line of its own.
     Lines,
@@ -49,8 +49,8 @@ impl Form {
     /// Another name of [`Form::Part`] on command lines.
     pub const JSON: &str = "json";
 
-    /// Returns true if people and pipes read the form: then the answer is no JSON and has no limit,
-    /// and errors go to standard error.
+    /// Returns true if the form is for people and pipes. Such an answer is not JSON and is not cut
+    /// to a limit, and errors go to standard error.
     pub fn is_for_people(self) -> bool {
         matches!(self, Form::Text | Form::Lines)
     }
@@ -137,8 +137,8 @@ impl Answer<'_> {
         }
     }
 
-    /// Returns the answer in a form as one line of JSON. For the forms that are not JSON, that line
-    /// is of the form [`Form::Part`].
+    /// Returns the answer in a form as one line of JSON. For a form that is not JSON, returns the
+    /// line of [`Form::Part`].
     pub fn to_json(&self, form: Form) -> Vec<u8> {
         self.to_json_with(form, Map::new())
     }
@@ -170,7 +170,7 @@ impl Answer<'_> {
                 && let Some(locations) = places(result)
             {
                 let mut data = result.data.clone().unwrap_or_default();
-                // They are among `locations`.
+                // `places` has added this list to `locations`, and it must not be printed twice.
                 data.remove("locations");
                 document.remove("data");
                 let data = DataWithPlaces {
@@ -209,8 +209,8 @@ impl Answer<'_> {
         with_line_feed(text)
     }
 
-    /// Returns the text without labels that say nothing, such as that of an empty output, or `None`
-    /// if the result has only one text.
+    /// Returns the text without labels that say nothing, such as that of an empty output; `None` if
+    /// the tool has made no such text.
     fn short_text(&self) -> Option<&str> {
         self.outcome.as_ref().ok()?.view.short_text.as_deref()
     }
@@ -546,8 +546,9 @@ fn json_part(answer: &Answer<'_>) -> Value {
 }
 
 /// Returns what is left to print on a terminal that has shown the live output `shown` while the
-/// call ran. Returns `None` if the whole answer must be printed: if its output does not begin with
-/// `shown`, or if a call that is no command has failed. A failed command's text holds its output.
+/// call ran. Returns `None` if the whole answer must be printed: if its content is no text, if its
+/// output does not begin with `shown`, or if the call has failed and its text holds no output of a
+/// command.
 pub fn after_live(result: &ToolResult, shown: &str) -> Option<String> {
     let LlmContent::Text(text) = &result.llm_content else {
         return None;

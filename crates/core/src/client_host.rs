@@ -222,7 +222,8 @@ static CLINE: ClientHost = ClientHost {
     memory_file: "",
     saved_answers: None,
     obeys_hints: false,
-    // Of the whole result as JSON, Cline keeps 8,000 code units: it cuts out the middle.
+    // Cline keeps 8,000 code units of the whole result as JSON, to which the text belongs, and cuts
+    // out the middle.
     limits: &[("", AnswerLimit::new(7900, SizeUnit::JsonUtf16))],
 };
 

@@ -1,4 +1,4 @@
-//! Colours on a terminal: whether to use them, and what gets which colour.
+//! Colours on a terminal: whether to use them, and which colour each kind of text gets.
 //!
 //! As in other programs, `NO_COLOR` (no-color.org) and `CLICOLOR=0` switch colours off and
 //! `CLICOLOR_FORCE` switches them on without a terminal (bixense.com/clicolors). A terminal whose

@@ -190,8 +190,9 @@ pub fn compile(
     })
 }
 
-/// Checks a tool's description and repairs its schema, adding to `findings`. Returns what
-/// [`repair_schema`] returns.
+/// Checks a tool's description and repairs its schema, adding to `findings`. Returns the schema
+/// against which arguments are to be checked, if that is not the repaired one (see
+/// [`repair_schema`]).
 ///
 /// # Errors
 ///

@@ -21,8 +21,8 @@
 //! - [`position`]: the line and column of a place in a document.
 //! - [`text`]: names and paths as text, and which characters deceive a reader.
 //! - [`secrets`]: masks credentials in texts.
-//! - [`colours`]: whether a terminal shows colours, and what is shown in which.
-//! - [`version`]: which build the executables are.
+//! - [`colours`]: whether output has colours, and which colour each kind of text gets.
+//! - [`version`]: the version of the build to which all executables belong.
 //!
 //! Nothing here touches files, processes or the network, and nothing prints. Whether a call may run
 //! is decided in `gemini-tools-policy`: [`registry::ToolRegistry::execute`] does not ask it.

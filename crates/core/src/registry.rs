@@ -17,7 +17,7 @@ pub fn bare_name(name: &str) -> &str {
 /// Tools outside of the registry that a caller may have meant by an unknown name.
 #[derive(Debug, Default)]
 pub struct Others {
-    /// The names of these tools, each with another spelling of it.
+    /// The name of each of these tools, with another spelling of that name.
     pub tools: Vec<(String, String)>,
     /// The names of the MCP servers to which such tools may belong.
     pub servers: Vec<String>,
@@ -83,7 +83,7 @@ impl ToolRegistry {
     ///
     /// # Errors
     ///
-    /// As [`ToolRegistry::register`].
+    /// Returns the same errors as [`ToolRegistry::register`].
     pub fn share(&mut self, tool: Arc<dyn Tool>) -> Result<(), ToolError> {
         let name = tool.name().to_owned();
         if self.tools.contains_key(&name) {
@@ -259,7 +259,7 @@ impl ToolRegistry {
     ///
     /// # Errors
     ///
-    /// Returns the same errors, and those of `judge`.
+    /// Returns the errors of [`ToolRegistry::execute`], and those of `judge`.
     pub fn execute_judged(
         &self,
         name: &str,

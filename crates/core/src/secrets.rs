@@ -148,8 +148,9 @@ fn is_jwt(value: &str) -> bool {
     value.starts_with("eyJ") && value.len() > 40 && value.matches('.').count() == 2
 }
 
-/// Returns true for a header with a credential, as git's `http.extraHeader` takes it. The variable
-/// of git's configuration in which it stands has no telling name.
+/// Returns true for an HTTP header with a credential, as git's setting `http.extraHeader` has it.
+/// Git also takes the value of a setting from a variable such as `GIT_CONFIG_VALUE_0`, whose name
+/// does not show that it is secret.
 fn is_authorization(value: &str) -> bool {
     let name = value.split(':').next().unwrap_or_default();
     name.len() < value.len() && name.to_ascii_lowercase().ends_with("authorization")

@@ -6,9 +6,10 @@ use std::fmt::Display;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-/// Returns the path that an argument names. Escapes such as `\x{ff}` become that byte again, except
-/// those of most printable ASCII: callers see bytes that are not UTF-8 in this form (see
-/// [`show_name`]), and in lines of text also deceptive characters (see [`line_name`]).
+/// Returns the path that an argument names. An escape such as `\x{ff}` becomes the byte that it
+/// stands for, unless that is NUL or a printable ASCII character other than the backslash. Callers
+/// see bytes that are not UTF-8 in this form (see [`show_name`]), and in lines of text also
+/// deceptive characters (see [`line_name`]).
 pub fn path_from_argument(argument: &str) -> PathBuf {
     let bytes = argument.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());
@@ -167,8 +168,9 @@ pub fn is_deceptive(c: char) -> bool {
         )
 }
 
-/// Returns the characters of a text, each with true if it deceives in its context. Joiners between
-/// letters that join, and variation selectors of emoji, are visible there and do not deceive.
+/// Returns the characters of a text, each with true if it deceives in its context. A joiner between
+/// letters that join, or a variation selector after an emoji, changes what a reader sees, so it
+/// does not deceive.
 pub fn with_deceptive(text: &str) -> impl Iterator<Item = (char, bool)> {
     let mut before: Option<char> = None;
     let mut is_selected = false;

@@ -217,9 +217,9 @@ pub fn parse(text: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Returns the number of seconds in a variable. If both of its names are set, the stricter limit
-/// counts, for which zero is the least strict: it takes a limit back. Returns `None` if the variable
-/// is not set, or empty.
+/// Returns the number of seconds in a variable. If both of its names are set, the smaller number
+/// counts; but zero, by which a user takes back a limit, counts only if no other number is set.
+/// Returns `None` if the variable is not set, or empty.
 ///
 /// # Errors
 ///

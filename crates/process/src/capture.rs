@@ -242,11 +242,11 @@ impl OutputSink for Capture<'_> {
     }
 }
 
-/// Returns true if output that begins so is binary: if it has zero bytes together with control
-/// characters or invalid UTF-8, or control characters together with a known signature. Zero bytes
-/// alone don't count, since `find -print0` separates names by them, except in an archive of text
-/// files. A signature alone proves nothing, since text can start with `BM` or `MZ`, except that of
-/// a PDF with invalid UTF-8.
+/// Returns true if output that begins with `start` is binary: if it has a zero byte, and also a
+/// control character, invalid UTF-8 or the signature of a tar or cpio archive; or a control
+/// character and the signature of a known format; or the signature of a PDF and invalid UTF-8. Zero
+/// bytes alone prove nothing, since `find -print0` separates names by them, and neither does a
+/// signature alone, since text can start with `BM` or `MZ`.
 fn is_binary(start: &[u8]) -> bool {
     let is_odd = |b: &u8| matches!(b, 1..=6 | 0xe..=0x1a | 0x1c..=0x1f);
     let is_utf8 = || std::str::from_utf8(start).map_or_else(|e| e.error_len().is_none(), |_| true);
@@ -380,7 +380,7 @@ impl WholeOutput<'_> {
                 self.log = Some(log);
                 self.memory = Vec::new();
             }
-            // The beginning stays in memory, for `write_whole`.
+            // The beginning of the output stays in memory, so that `write_whole` can store it.
             None => self.is_lost = true,
         }
     }

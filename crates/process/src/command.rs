@@ -102,8 +102,8 @@ pub enum CommandOutcome {
         ending: ProcessEnd,
         /// True if processes that the command has started still run.
         has_survivors: bool,
-        /// True if some process still held the command's output open when the wait for that was
-        /// over.
+        /// True if some process still held the command's output open when [`CommandLimits::hold`]
+        /// was over.
         is_held: bool,
         /// The time from the command's start to its own end.
         took: Duration,
@@ -281,7 +281,8 @@ impl<'a> Supervision<'a> {
             let after = |from: Instant, time: Option<Duration>| from.checked_add(time?);
             let background = after(started, limits.background_after);
             let idle = after(self.last_output, limits.idle);
-            // Once the command itself has ended, the wait for its pipes has a limit of its own.
+            // If the command itself has ended and the wait for its pipes has a limit (`until`),
+            // that limit replaces the command's time limit.
             let held = pending_end.and_then(|end| end.until);
             let wall = after(started, Some(limits.wall)).filter(|_| held.is_none());
             let of_call = cancel.chosen_limit();
@@ -416,7 +417,8 @@ impl<'a> Supervision<'a> {
         self.watched.end_all(GRACE);
         let until = Instant::now() + ENDING;
         while Instant::now() < until && !self.watched.is_being_stopped() {
-            // A process that is being ended may still print, and would block until it is read.
+            // A process that is being ended may still print, and would block if nobody read its
+            // output.
             self.step(TICK, None);
             match self.watched.next_event() {
                 Some(SupervisorEvent::AllGone { left }) => {

@@ -1,8 +1,9 @@
 //! Decodes what a program prints, in whatever encoding.
 //!
 //! Output that is valid UTF-8 is taken as UTF-8. Every other line, such as one of an old file in a
-//! `diff`, is decoded by itself, from the encoding that all such lines so far look like. In a line
-//! that fits no encoding, or is UTF-8 except for some bytes, these bytes show as `\x{ff}`.
+//! `diff`, is decoded by itself, from the encoding that all such lines so far look like. If a line
+//! fits no encoding, or is UTF-8 except for some bytes, its bytes that are not UTF-8 show as
+//! `\x{ff}`.
 
 use gemini_tools_core::text::show_name;
 use gemini_tools_workspace::text::{Encoding, detect};

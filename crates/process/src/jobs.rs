@@ -38,7 +38,8 @@ pub struct JobRecord {
     pub command: String,
     /// The directory in which the command runs.
     pub directory: String,
-    /// The conversation that the command belongs to, as its workspace's seen files name it.
+    /// The conversation with a model in which the command was started, by the name that the
+    /// workspace's record of seen files gives it.
     #[serde(default)]
     pub conversation: String,
     /// When the job began, in seconds since 1970.
@@ -265,7 +266,8 @@ impl Job {
         })
     }
 
-    /// Returns true if the process is alive, or any of the job if this id stands for the whole job.
+    /// Returns true if the process is alive, or, if its id stands for the whole job, if the job
+    /// still runs.
     pub fn is_alive(&self, pid: i32) -> bool {
         if self.is_whole(pid) {
             self.is_running()
@@ -312,7 +314,7 @@ fn unwatched(record: &JobRecord) -> Vec<Identity> {
     let began = record.processes.iter().map(|p| p.start_time).min();
     let mut living: Vec<_> = tree::of_session(record.session)
         .into_iter()
-        // A session that began before the job is another one that has the same id.
+        // A process that is older than all of the job belongs to another session with the same id.
         .filter(|p| began.is_some_and(|b| p.start_time >= b))
         .collect();
     let is_ours = record.processes.iter().any(|p| p.is_alive())

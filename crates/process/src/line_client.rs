@@ -172,7 +172,8 @@ impl<R: LineReply> LineClient<R> {
         let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(io::ErrorKind::BrokenPipe.into());
         };
-        // Found before the thread below can reap the process and another one can get its id.
+        // The process is looked up before the thread below can reap it, because another process can
+        // get its id then.
         let identity = Identity::find(i32::try_from(child.id()).unwrap_or_default());
         let waiting = Arc::new(Mutex::new(Some(HashMap::new())));
         let (alive, ended) = channel();
@@ -199,7 +200,7 @@ impl<R> RunningProgram<R> {
     /// Has lines written. The receiver gets the error if that fails, and is closed in any case.
     fn write(&self, lines: Vec<u8>) -> Receiver<io::Error> {
         let (failed, failure) = channel();
-        // The thread that writes ends only after this sender is dropped.
+        // This can't fail: the thread that takes the lines ends only after `self.input` is dropped.
         let _ = self.input.send((lines, failed));
         failure
     }

@@ -1,4 +1,5 @@
-//! Writes to standard output so that a host reads every character whole, and tells its width.
+//! Writes to standard output so that a host reads every character whole, and tells how wide a line
+//! of it may be.
 //!
 //! Gemini CLI decodes each piece that it reads by itself, and a character that is cut between two
 //! pieces becomes U+FFFD. So a long text that is not ASCII is written in pieces that end between
@@ -38,7 +39,7 @@ pub fn write_stdout(text: &[u8]) -> io::Result<()> {
 ///
 /// # Errors
 ///
-/// As [`write_stdout`].
+/// Returns the same errors as [`write_stdout`].
 pub fn write_text(text: &[u8]) -> io::Result<()> {
     match whole_characters(text) {
         Some(Reader::Watched(stream)) => write_pieces(&stream, text),
@@ -51,7 +52,7 @@ pub fn write_text(text: &[u8]) -> io::Result<()> {
 ///
 /// # Errors
 ///
-/// As [`write_stdout`].
+/// Returns the same errors as [`write_stdout`].
 pub fn write_json(json: &[u8]) -> io::Result<()> {
     match whole_characters(json) {
         Some(Reader::Watched(stream)) => write_pieces(&stream, json),
@@ -65,7 +66,7 @@ pub fn write_json(json: &[u8]) -> io::Result<()> {
 ///
 /// # Errors
 ///
-/// As [`write_stdout`].
+/// Returns the same errors as [`write_stdout`].
 pub fn write_json_to_terminal(json: &str) -> io::Result<()> {
     write_stdout(&terminal_json(json.as_bytes()))
 }

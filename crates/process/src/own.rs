@@ -7,8 +7,8 @@ use rustix::fd::OwnedFd;
 use rustix::process::{Pid, Signal, getppid};
 
 /// Prepares this process. `SIGCHLD` gets its default action, because a host may ignore it and then
-/// the kernel forgets how children ended. On Linux, other processes of the same user, unless it is
-/// root, can't look into this process any more.
+/// the kernel forgets how children ended. On Linux, other processes of the same user can't look
+/// into this process any more, unless the user is root.
 pub fn prepare() {
     raw::reset_signal(Signal::CHILD);
     // Other processes of the user then can't open `/proc/PID/fd` or the memory of this process. A

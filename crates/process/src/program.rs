@@ -57,7 +57,7 @@ pub fn to_execute(
 }
 
 /// Returns true for a variable from which bash takes code, settings or functions before it reads
-/// its line. The policy has not judged those.
+/// its line. A policy that judges only the line does not see these.
 pub fn changes_shell(name: &OsStr) -> bool {
     const READ: [&str; 6] = [
         "BASHOPTS",
@@ -81,8 +81,8 @@ fn in_path(name: &OsStr, path: Option<&OsStr>) -> Option<PathBuf> {
 /// Shows a text in the user's pager: `PAGER`, or `less` as git starts it, which exits at once if
 /// the text fits on the screen. Returns false, with nothing shown, if there is no working pager.
 ///
-/// Programs below `project` are not run as pagers: the text helps a person decide whether that
-/// directory may run programs.
+/// The pager is not looked up in directories of `PATH` below `project`: the text helps a person
+/// decide whether the project may run programs.
 ///
 /// # Errors
 ///
@@ -90,7 +90,8 @@ fn in_path(name: &OsStr, path: Option<&OsStr>) -> Option<PathBuf> {
 /// started.
 pub fn page(text: &[u8], project: &Path) -> io::Result<bool> {
     let words = std::env::var_os("PAGER").unwrap_or_else(|| "less".into());
-    // On a terminal that can't move the cursor, `less` only prints a warning.
+    // On a terminal that can't move the cursor, `less` prints a warning and waits for a key before
+    // it shows the text.
     let is_plain = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
     if words.is_empty() || words == "cat" || (is_plain && words == "less") {
         return Ok(false);

@@ -54,7 +54,7 @@ pub struct ProgramRun {
     pub is_cut: bool,
     /// How the program ended by itself, or why it was ended.
     pub ending: Result<ProcessEnd, StopReason>,
-    /// The time from the program's start to its own end.
+    /// The time from the program's start until it ended or was ended.
     pub took: Duration,
     /// True if a child held its pipes open for longer than [`RunOptions::hold`].
     pub was_held: bool,
@@ -104,7 +104,8 @@ impl Program<'_> {
                 run.was_held = is_held;
                 run.took = took;
                 if has_survivors && options.leaves {
-                    // An error means that the supervisor is gone, which then ends nothing either.
+                    // If this fails because the supervisor is gone, nothing ends the children
+                    // either. If the supervisor does not answer, it ends them as soon as it can.
                     let _ = watched.detach_unrecorded();
                 } else if has_survivors {
                     end_rest(&watched, &mut run);

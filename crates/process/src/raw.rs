@@ -45,7 +45,8 @@ pub(crate) fn last() -> Errno {
 
 /// Forks. `child` runs in the new process and returns its exit status. The caller's other threads
 /// don't exist there, so `child` must not take a lock that they may have held. Allocating is safe:
-/// the C library protects its allocator, and `dlmalloc` is prepared below.
+/// the C library protects its allocator, and `dlmalloc`, the allocator of the musl builds, is
+/// prepared below.
 pub(crate) fn fork(child: impl FnOnce() -> i32) -> Result<i32, Errno> {
     // SAFETY: it registers handlers, once, and allocates nothing from `dlmalloc`.
     #[cfg(target_env = "musl")]
@@ -158,7 +159,7 @@ fn become_program(program: &PreparedProgram<'_>, keep: Option<RawFd>) -> c_int {
         libc::setsid();
         system::announce(program.announce_to, &chosen(libc::getpid()));
         for signal in 1..=SIGNALS {
-            // Some signals can't be changed, and need not be.
+            // This fails for SIGKILL and SIGSTOP, whose action is always the default one.
             libc::signal(signal, libc::SIG_DFL);
         }
         let mut none: libc::sigset_t = std::mem::zeroed();

@@ -61,15 +61,16 @@
 //! # Limits
 //!
 //! - In [`SandboxMode::WorkspaceWrite`] a command can change the mode, owner and times of files
-//!   outside the writable paths, where its user may: Landlock doesn't cover that, and the system
-//!   calls are needed inside.
-//! - A hard link that was in a writable directory before can be written through, and so changes a
-//!   file that also has names elsewhere.
+//!   outside the writable paths, where its user may: Landlock doesn't cover that, and commands need
+//!   the same system calls for files in the writable paths.
+//! - A file that also has a name (a hard link) in a writable directory can be changed through it,
+//!   although its other names are elsewhere. A command can't make such a link.
 //! - A lock (`flock`) can be taken on any file that can be read, except in
 //!   [`SandboxMode::ReadOnly`].
 //! - Reading is not restricted at all.
 //! - Time, memory and the number of processes are not limited.
-//! - Only Linux has one, from 6.2 on. Elsewhere every mode but [`SandboxMode::Off`] is an error.
+//! - Only Linux has such a sandbox, from 6.2 on. Elsewhere every mode but [`SandboxMode::Off`] is
+//!   an error.
 
 #[cfg(target_os = "linux")]
 pub(crate) mod filter;
@@ -111,9 +112,10 @@ pub struct Sandbox {
 }
 
 impl Sandbox {
-    /// Does all that allocates memory or may fail; `None` if the mode is [`SandboxMode::Off`]. A
-    /// path of [`SandboxPolicy::writable`] that does not exist is left out, so that nothing can be
-    /// written there even if it is created later: see [`Sandbox::missing`].
+    /// Prepares a sandbox, so that putting a forked child into it takes system calls only. Returns
+    /// `None` if the mode is [`SandboxMode::Off`]. A path of [`SandboxPolicy::writable`] that does
+    /// not exist is left out, so that nothing can be written there even if it is created later: see
+    /// [`Sandbox::missing`].
     ///
     /// # Errors
     ///

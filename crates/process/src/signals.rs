@@ -36,8 +36,8 @@ impl Signals {
     }
 
     /// Runs `meanwhile` with SIGINT ignored in this process. At Ctrl-C the terminal sends SIGINT to
-    /// all processes in the foreground, but the person means the program in use: in vi it ends a
-    /// mode.
+    /// all processes in the foreground, but the person means the program that `meanwhile` runs: in
+    /// vi, Ctrl-C ends a mode.
     pub fn leave_interrupt<T>(&self, meanwhile: impl FnOnce() -> T) -> T {
         let mut interrupt = self
             .interrupt

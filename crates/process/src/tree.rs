@@ -22,8 +22,8 @@ use std::time::{Duration, Instant};
 
 const PAUSE: Duration = Duration::from_millis(4);
 
-/// How long to try to kill processes, before they are given up. Processes of another user, and
-/// those that hang in the kernel, can't be killed.
+/// How long to try to kill processes before they count as impossible to end. Processes of another
+/// user, and those that hang in the kernel, can't be killed.
 const GIVE_UP: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Clone, Copy)]
@@ -256,7 +256,8 @@ mod tests {
 
     #[test]
     fn neither_the_first_process_nor_the_caller_is_ended() {
-        // Only the choice is tested: a mistake in ending would end more than this test.
+        // This tests only which processes are chosen: if `end` were called and chose wrongly, it
+        // would end other programs.
         let process = |pid| Identity { pid, start_time: 1 };
         let first = [-1, 0, 1, 7, 8].map(process);
         let chosen: Vec<_> = endable(&first, 7).map(|i| i.pid).collect();

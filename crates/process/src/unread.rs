@@ -2,9 +2,10 @@
 //!
 //! The bytes in a pipe are counted by `FIONREAD`, on either end. For a socket of the family
 //! `AF_UNIX`, such as node gives to the programs it starts, `SIOCOUTQ` tells how much memory its
-//! unread messages take; it is 0 once the last of them has been read. For a network socket that
-//! number counts what the other machine has not received, whether a program there has read it or
-//! not, and systems other than Linux don't tell the writing end: there the reader can't be watched.
+//! unread messages take; it is 0 once the last of them has been read. Neither the readers of
+//! network sockets nor those on systems other than Linux can be watched: for a network socket
+//! `SIOCOUTQ` counts what the other machine has not received, whether a program there has read the
+//! rest or not, and the other systems don't tell the writing end.
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::BorrowedFd;
@@ -94,7 +95,7 @@ impl WatchedStream<'_> {
 #[expect(unsafe_code, reason = "rustix does not wrap this request of ioctl")]
 fn outgoing_bytes(fd: BorrowedFd<'_>) -> Option<u64> {
     use rustix::ioctl::{Getter, Opcode, ioctl};
-    // `SIOCOUTQ`, which has the number of the terminals' `TIOCOUTQ`.
+    // `SIOCOUTQ` has the same number as `TIOCOUTQ`, the request for terminals.
     const SIOCOUTQ: Opcode = libc::TIOCOUTQ as Opcode;
     // SAFETY: the request writes one C int.
     let bytes: core::ffi::c_int = unsafe { ioctl(fd, Getter::<SIOCOUTQ, _>::new()) }.ok()?;

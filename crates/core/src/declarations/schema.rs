@@ -1,8 +1,8 @@
 //! Repairing the JSON Schema of a tool's arguments so that the Gemini API and Gemini CLI accept it.
 //!
-//! Gemini CLI wants a type at every node, or a combiner whose branches all have one. What Gemini
-//! CLI drops or the API refuses is left out of the schema for a model. Arguments are checked
-//! against the schema as its author wrote it.
+//! Gemini CLI wants a type in every schema, or an `anyOf`, `oneOf` or `allOf` whose branches all
+//! have one. What Gemini CLI drops or the API refuses is left out of the schema for a model.
+//! Arguments are checked against the schema as its author wrote it.
 
 use super::empty_object;
 use crate::diagnostic::Diagnostic;
@@ -132,7 +132,7 @@ impl SchemaRepair<'_> {
                 self.repair_type(map, place);
                 self.repair_nullable(map, place);
                 for (key, inner) in map.iter_mut().filter(|(key, _)| !is_data(key)) {
-                    // A place names properties without the key `properties`: `a.b`.
+                    // Findings name a property without the key `properties`, such as `a.b`.
                     let at = match key.as_str() {
                         "properties" => place.to_owned(),
                         key => within(place, key),

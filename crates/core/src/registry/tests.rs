@@ -159,7 +159,7 @@ fn arguments_are_checked_for_a_tool_whose_build_takes_anything() {
         let built = registry.build("loose", args, &cx).err().expect("refused");
         assert_eq!(built.message, error.message);
     }
-    // `wait_for_previous` is the host's own argument, so that the tool does not get it.
+    // `wait_for_previous` is an argument for the host, so the tool does not get it.
     let args = json!({"text": "a", "wait_for_previous": true});
     registry.execute("loose", args, &cx).expect("taken");
 }

@@ -107,7 +107,8 @@ impl Args {
     }
 }
 
-/// Turns each number such as `5.0` into an integer: a schema accepts it as one, but Rust does not.
+/// Turns each number such as `5.0` into an integer: JSON Schema counts it as one, but serde does
+/// not deserialize it as one.
 fn write_whole(value: &mut Value) {
     const MOST: f64 = 9_007_199_254_740_992.0;
     match value {

@@ -281,11 +281,11 @@ impl Cancellation {
     }
 }
 
-/// The guard of [`Cancellation::acting`].
+/// The guard of [`Cancellation::acting`]. While it lives, [`Cancellation::give_up`] waits.
 #[derive(Debug)]
 pub struct ActGuard<'a>(#[expect(dead_code, reason = "held")] MutexGuard<'a, Course>);
 
-/// The guard of [`Cancellation::wait_for_others`].
+/// The guard of [`Cancellation::wait_for_others`]. While it lives, a default time limit is paused.
 #[derive(Debug)]
 pub struct WaitGuard<'a>(&'a Cancellation);
 

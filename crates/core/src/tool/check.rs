@@ -100,7 +100,7 @@ fn with_article(expected: &str) -> String {
 
 fn count(schema: &Map<String, Value>, key: &str) -> Option<u64> {
     let number = schema.get(key)?;
-    // A number beyond the range of `u64` becomes the largest, which no count exceeds either.
+    // The cast turns a number beyond the range of `u64` into `u64::MAX`, which no count reaches.
     let whole = |n: f64| (n >= 0.0 && n.fract() == 0.0).then_some(n as u64);
     number.as_u64().or_else(|| number.as_f64().and_then(whole))
 }

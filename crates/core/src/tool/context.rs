@@ -50,7 +50,8 @@ pub struct Context {
 pub struct CallView {
     /// The places that the result should list.
     pub places: ResultPlaces,
-    /// Set if the text is for a terminal with colours; see [`super::named`].
+    /// Set if the text is for a terminal with colours. The result then says which parts of the text
+    /// have which colour (see [`super::named`]).
     pub wants_looks: bool,
     /// The maximum number of characters of an answer, for tools that choose themselves what to
     /// leave out; `None` for no limit.

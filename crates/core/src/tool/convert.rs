@@ -263,7 +263,7 @@ mod tests {
         ] {
             assert_eq!(converted(same.clone()), same);
         }
-        // A glob pattern that happens to be JSON is a name all the same.
+        // `[1]` is valid JSON, but no list of names: it is a single name, such as a glob pattern.
         assert_eq!(
             converted(json!({"names": "[1]"})),
             json!({"names": ["[1]"]})

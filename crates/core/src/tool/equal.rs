@@ -50,8 +50,8 @@ pub(super) fn order(a: &Value, b: &Value) -> Option<Ordering> {
     }
 }
 
-/// Returns true if a number is a multiple of another. Fractions may miss it by a rounding error,
-/// such as that of 0.1 + 0.2.
+/// Returns true if `number` is a multiple of `step`, or `step` is not positive. A fraction may miss
+/// a multiple by a rounding error, as 0.1 + 0.2 misses 0.3.
 pub(super) fn is_multiple(number: &Value, step: &Value) -> bool {
     if let (Some(a), Some(b)) = (number.as_i64(), step.as_i64()) {
         return b <= 0 || a % b == 0;
@@ -63,8 +63,8 @@ pub(super) fn is_multiple(number: &Value, step: &Value) -> bool {
     b <= 0.0 || (quotient - quotient.round()).abs() <= 1e-9
 }
 
-/// Returns the integer that a number is, also if it is written as a double; `None` for a fraction,
-/// and for a double beyond all integers here.
+/// Returns a number as an integer, also if it is a double such as `5.0`; `None` for a fraction, and
+/// for a double from 1e38 on, which may be too large for an `i128`.
 fn whole(number: &Number) -> Option<i128> {
     let double = || {
         number

@@ -1,4 +1,4 @@
-//! The one error that crosses the tool boundary.
+//! The error that all tools return to their callers.
 
 use serde::{Deserialize, Serialize};
 use std::error::Error;

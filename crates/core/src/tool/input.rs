@@ -26,8 +26,8 @@ pub struct GivenInput {
 
 /// A way to ask the client during a call.
 pub trait InputSource: Send + Sync {
-    /// Returns the answers that the client sends with this call because it repeats one that has
-    /// asked for them; `None` if it does not.
+    /// If this call repeats an earlier one that has asked the client something, returns the answers
+    /// that were sent with it; otherwise `None`.
     fn given(&self) -> Option<GivenInput>;
 
     /// Asks the client and waits for its answers.

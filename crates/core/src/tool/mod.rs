@@ -56,9 +56,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 
-/// A tool: its declaration, and how a call is checked. The trait is object-safe, and name and
-/// schema are values, so that callers treat built-in tools, a project's scripts and tools of MCP
-/// servers alike.
+/// A tool: its declaration, and how a call is checked. The trait is object-safe, and methods return
+/// the name and the schema, so that callers treat built-in tools, a project's scripts and tools of
+/// MCP servers alike.
 pub trait Tool: Send + Sync {
     /// Returns the tool's unique name in declarations and calls: `[A-Za-z_][A-Za-z0-9_.-]{0,62}`.
     fn name(&self) -> &str;
@@ -73,7 +73,8 @@ pub trait Tool: Send + Sync {
     fn info(&self) -> ToolInfo<'_>;
 
     /// Checks what the schema can't express, and builds a call that can be described, confirmed and
-    /// run. Callers use the function [`build`].
+    /// run. Callers use the function [`build`] instead of this method, since it converts and checks
+    /// the arguments first.
     ///
     /// # Errors
     ///

@@ -40,7 +40,8 @@ impl OddNames {
     pub fn terminal_text(&self, text: &str, looks: &[PlacedLook]) -> String {
         let mut out = String::with_capacity(text.len() + self.0.len() * 8 + looks.len() * 12);
         let mut odd = self.0.iter().peekable();
-        // A name that is shown in escaped form lies within one look or outside of all looks.
+        // A name that is shown in escaped form lies within one range of `looks` or outside of all
+        // of them, so it is never split.
         let mut plain = |from: usize, to: usize| {
             let mut piece = String::new();
             let mut done = from;

@@ -12,13 +12,15 @@ pub(super) fn regex(pattern: &str) -> Option<Regex> {
     Regex::new(&translated(pattern)).ok()
 }
 
-/// Translates a pattern for the crate `fancy_regex`. In ECMA-262 `\d` and `\w` are ASCII only, `\s`
-/// matches a byte order mark, a class may be empty, and holds no other class and no operator but
-/// that of a range, four characters end a line, and a repetition always has a minimum.
+/// Translates a pattern for the crate `fancy_regex`. In ECMA-262, `\d` and `\w` match only ASCII,
+/// `\s` also matches a byte order mark, and `.` matches none of four characters that end a line. A
+/// class may be empty; within it, `[`, `&&`, `~~` and a `-` that forms no range stand for
+/// themselves. `{,3}` is plain text, because a repetition must have a minimum.
 fn translated(pattern: &str) -> String {
     let mut out = String::with_capacity(pattern.len() + 16);
     let mut is_in_class = false;
-    // Whether the character before can begin a range, and whether the next one ends it.
+    // Within a class: whether the previous character can begin a range, and whether the next one
+    // ends a range.
     let (mut may_begin, mut ends) = (false, false);
     let mut chars = pattern.chars();
     while let Some(c) = chars.next() {

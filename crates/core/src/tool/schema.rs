@@ -51,8 +51,9 @@ impl Schema {
         Self::from_value(value)
     }
 
-    /// Sets the schema that arguments are checked against, if `whole` is one. A model still gets
-    /// this schema, which says as much of the whole as an API accepts.
+    /// Sets the schema that arguments are checked against; if `whole` is `None`, that is this
+    /// schema itself. A model still gets this schema, which says as much of the whole as an API
+    /// accepts.
     #[must_use]
     pub fn checked_by(mut self, whole: Option<Value>) -> Self {
         self.whole = whole;

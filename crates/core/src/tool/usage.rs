@@ -154,8 +154,8 @@ impl<'a> Names<'a> {
         required
     }
 
-    /// Returns the name that an unknown one may stand for: a similar one, or else the only missing
-    /// one if there is only one unknown name.
+    /// Returns the argument that an unknown name may stand for: one with a similar name, or else
+    /// the only required one that is missing, if no other name is unknown.
     fn suggestion(&self, name: &str, args: &Map<String, Value>) -> Option<&'a str> {
         self.near(name, args).or_else(|| {
             match (self.missing(args).as_slice(), self.unknown(args).len()) {
@@ -208,7 +208,8 @@ impl<'a> Names<'a> {
     }
 }
 
-/// Collects the property names that a schema allows. Returns false if it may allow others.
+/// Collects the property names that a schema declares. Returns false if one of its keywords allows
+/// others; a schema that merely lacks `additionalProperties` counts as closed.
 fn collect<'s>(schema: &'s Value, names: &mut Vec<&'s str>) -> bool {
     let Some(map) = schema.as_object() else {
         return true;
@@ -218,7 +219,7 @@ fn collect<'s>(schema: &'s Value, names: &mut Vec<&'s str>) -> bool {
         Some(Value::Object(_)) => true,
         _ => false,
     };
-    // Names that these keywords allow are not collected, so others are possible.
+    // A schema may allow further names by these keywords, which are not collected here.
     let unread = ["$ref", "if", "dependentSchemas", "patternProperties"];
     let more = ["additionalProperties", "unevaluatedProperties"];
     let mut is_closed =

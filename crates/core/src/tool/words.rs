@@ -14,8 +14,8 @@ pub type ReadNamed<'a> = &'a dyn Fn(&str) -> Result<String, ToolError>;
 /// Returns the arguments that the words of a command line give to `tool`.
 ///
 /// - `KEY=VALUE` takes the type of the parameter: JSON such as a number, a boolean, `null` or an
-///   object if its schema allows no string, one item if it wants an array, and otherwise the
-///   string.
+///   object if its schema allows no string, one item or a JSON list of items if it wants an array,
+///   and otherwise the string.
 /// - `KEY=@FILE` takes the content of a file as such a value, `KEY=@-` that of standard input;
 ///   `KEY=@@VALUE` is a value that begins with one `@`.
 /// - `KEY:=JSON` is JSON, and `KEY:=@FILE` a file of JSON.
@@ -27,9 +27,9 @@ pub type ReadNamed<'a> = &'a dyn Fn(&str) -> Result<String, ToolError>;
 ///
 /// # Errors
 ///
-/// Returns `invalid_tool_params` if a word has no place, does not fit its parameter, is given twice
-/// or names an argument that the tool doesn't have, and the error of `read` if a file can't be
-/// read.
+/// Returns `invalid_tool_params` if a word belongs to no parameter, does not fit its parameter, is
+/// given twice or names an argument that the tool doesn't have, and the error of `read` if a file
+/// can't be read.
 pub fn from_words(
     tool: &dyn Tool,
     words: &[String],

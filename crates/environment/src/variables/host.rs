@@ -1,10 +1,10 @@
 //! The variables of a host that passes on few of them.
 //!
-//! With `GITHUB_SHA` set, Gemini CLI 0.61 starts our commands with a handful of variables, so
-//! restrictions set under the plain names would be lost. On Linux the variables that the host was
-//! started with can be read. That is done only for Gemini CLI, and only if it has started this
-//! process itself or this process has few more variables than the host passes on: a user who unsets
-//! a variable in a shell means it.
+//! With `GITHUB_SHA` set, Gemini CLI 0.61 starts commands with a handful of variables, so
+//! restrictions that are set under names with [`PREFIX`] would be lost. On Linux the variables that
+//! the host was started with can be read. That is done only for Gemini CLI, and only if it has
+//! started this process itself or this process has few more variables than the host passes on: if a
+//! user has unset a variable in a shell, it must stay unset.
 
 use super::{HOST_PREFIX, PREFIX};
 use crate::ancestors;

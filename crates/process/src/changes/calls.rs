@@ -69,7 +69,7 @@ const CALLS: &[Call] = &[
     call(libc::SYS_mkdirat, &[target(Some(0), 1, NAME)]),
     call(libc::SYS_mknodat, &[target(Some(0), 1, NAME)]),
     call(libc::SYS_symlinkat, &[target(Some(1), 2, NAME)]),
-    // The file may later be written to under its new name.
+    // The file may later be written to under its new name, so its content is kept now.
     call(
         libc::SYS_linkat,
         &[target(Some(0), 1, CONTENT), target(Some(2), 3, NAME)],

@@ -30,7 +30,8 @@ pub(super) struct Notice {
 pub(super) struct Listener(OwnedFd);
 
 /// Makes the kernel ask for permission before the calling thread makes a call of the filter.
-/// Returns the descriptor on which it asks. It is one system call.
+/// Returns the descriptor on which it asks. Makes a single system call, so a forked child may call
+/// it.
 ///
 /// # Errors
 ///

@@ -57,7 +57,7 @@ impl Locator {
             path.push("/");
             path.push(OsStr::from_bytes(&text));
         } else if target.path.is_some() && !follows {
-            // With an empty path, the call fails.
+            // A call that creates, renames or removes a name fails if the path is empty.
             return Ok(None);
         }
         let path = real_path(PathBuf::from(path), follows);
@@ -69,7 +69,7 @@ impl Locator {
 
     fn note(&mut self, path: &Path, is_content: bool) {
         if !is_content && self.plain.contains(path) {
-            // A link may take the place of this directory.
+            // The call may move or remove this directory, and a link may then take its place.
             self.plain.clear();
         }
         let mut above = path.ancestors().skip(1);

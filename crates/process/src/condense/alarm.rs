@@ -21,7 +21,7 @@ pub(super) fn is_alarm(line: &str) -> bool {
         let is_end = |b: &u8| !b.is_ascii_alphabetic();
         at = start + rest.iter().position(is_end).unwrap_or(rest.len());
         let word = &bytes[start..at];
-        // Two words make a phrase only if one character is between them.
+        // Two words can be a phrase, such as `not found`, only if one character is between them.
         let first = if skipped == 1 { before } else { b"" };
         before = word;
         if is_phrase(first, word) && !is_in_name(bytes, start, at) {

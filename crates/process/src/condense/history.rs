@@ -12,9 +12,9 @@ pub(super) struct History {
     /// The hash of each line, with its line number in the output.
     lines: VecDeque<(u64, u64)>,
     first: u64,
-    /// A hash table without chains: at each place, the index of the last line whose hash belongs
-    /// there, plus one, since the system gives out memory full of zeros for nothing. If two hashes
-    /// belong to one place, a repetition may be missed.
+    /// A hash table without chains: each entry is the index, plus one, of the last line whose hash
+    /// belongs to it. So 0 is an empty entry, and a new table costs nothing, since the system gives
+    /// out memory full of zeros. If two hashes belong to one entry, a repetition may be missed.
     positions: Vec<u64>,
 }
 

@@ -54,8 +54,9 @@ pub(crate) fn is_worth_it(condensed: usize, whole: usize) -> bool {
 
 #[derive(Debug, Default)]
 pub(crate) struct Condenser {
-    /// Text that is being held, of which the first `done` bytes have been processed. The last lines
-    /// are held because they stay if the output ends after them.
+    /// The last lines, which are not passed on yet, because the last [`END_LINES`] of the output
+    /// stay as they are. The first `done` bytes have been processed already; they are only removed
+    /// when there are many, since that moves the rest.
     end: String,
     done: usize,
     sizes: VecDeque<usize>,
@@ -197,15 +198,16 @@ impl Condenser {
                 Shape::Rule => self.run.kind() == Some(RunKind::Like),
                 Shape::Data => false,
             };
-        // A repeated block describes a line more exactly, but does not interrupt a run of similar
-        // lines.
+        // A line that was shown before begins a repeated block, unless it is like other lines and a
+        // run has begun already. The marker of a block says more exactly what is left out.
         if self.run.is_known(&line) && (self.run.kind().is_none() || !is_like) {
             return self.run.add(RunKind::Again, &line, out);
         }
         if is_like {
             return self.run.add(RunKind::Like, &line, out);
         }
-        // One more line before an error stays, since it may tell what the error is about.
+        // A run of similar lines keeps its last line, and before an error the last two, since they
+        // may tell what the error is about.
         self.run.end(if is_alarm { 2 } else { 1 }, out);
         self.run.show(&line, out);
         if let (Shape::Words(shape), false) = (shape, stays) {

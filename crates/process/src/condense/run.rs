@@ -35,8 +35,8 @@ pub(super) struct Run {
     dropped_bytes: usize,
     text: String,
     held: VecDeque<(usize, u64)>,
-    /// For a repeated block, indices in `shown`: of its first line, and after its last repeated
-    /// line.
+    /// For a repeated block, two indices in `shown`: that of its first line, and the one after the
+    /// line that was repeated last.
     block: (u64, u64),
     shown: History,
     pub(super) left_out_lines: u64,
@@ -56,7 +56,8 @@ impl Run {
 
     fn next_position(&self) -> u64 {
         let (first, next) = self.block;
-        // The block reaches to the last line that was shown, as in a loop, so it begins again.
+        // The block ends with the last line that was shown, so its first line may follow again, as
+        // in the output of a loop.
         if next == self.shown.end() {
             first
         } else {

@@ -8,7 +8,8 @@ const MIN_WORD_BYTES: usize = 3;
 
 const MIN_FIRST_BYTES: usize = 2;
 
-/// If a line has no such word among this many first tokens, it is data.
+/// Number of first tokens of a line among which there must be a word that makes it a message;
+/// otherwise the line is data.
 const MAX_TOKENS_BEFORE: usize = 8;
 
 const MAX_UNIT_BYTES: usize = 3;

@@ -32,7 +32,8 @@ const LAUNCHERS: &str = "GEMINI_TOOLS_LAUNCHERS";
 /// limit itself, and its error says more than one made here.
 const SPARE: Duration = Duration::from_secs(2);
 
-/// How long to wait for all servers to end. The helper process ends them even without this one.
+/// How long to wait for all servers to end. The helper process ends them even if this process no
+/// longer waits.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How long to wait for an answer about syntax. The parser itself gives up after 50 ms of processor
@@ -284,7 +285,8 @@ impl Network for Link {
 impl Drop for Link {
     fn drop(&mut self) {
         if let Some(running) = self.client.take() {
-            // The helper process ends servers that take longer, without this process.
+            // If some servers take longer, the helper process ends them although nobody waits for
+            // it.
             let _ = running.close(SHUTDOWN_TIMEOUT);
         }
     }

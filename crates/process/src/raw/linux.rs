@@ -104,7 +104,8 @@ pub fn without_sigpipe<T>(write: impl FnOnce() -> T) -> T {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: as above. Takes a `SIGPIPE` of the write, which is pending for this thread alone.
+    // SAFETY: these calls only read the two sets. The first takes a `SIGPIPE` of the write, which
+    // is pending for this thread alone.
     unsafe {
         libc::sigtimedwait(&raw const pipe, ptr::null_mut(), &raw const at_once);
         libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, ptr::null_mut());
@@ -120,8 +121,9 @@ pub(crate) fn next_signal(fd: &OwnedFd) -> Option<i32> {
     Some(i32::from_ne_bytes(*number))
 }
 
-/// Closes the descriptors from `from` to `to`, or marks them to be closed at `exec`, as `flags`
-/// say. The caller must not use any of them again. It is one system call.
+/// Closes the descriptors from `from` to `to`, or, with `CLOSE_RANGE_CLOEXEC` in `flags`, only
+/// marks them to be closed at `exec`. The caller must not use a closed descriptor again; a marked
+/// one stays usable until `exec`. Makes a single system call, so a forked child may call it.
 pub(crate) fn try_close_range(from: c_int, to: c_int, flags: c_uint) -> Result<(), Errno> {
     // SAFETY: it takes integers.
     match unsafe { libc::syscall(libc::SYS_close_range, from, to, flags) } {
@@ -131,7 +133,7 @@ pub(crate) fn try_close_range(from: c_int, to: c_int, flags: c_uint) -> Result<(
 }
 
 /// Installs a seccomp filter for the calling thread, for good. Returns the descriptor that `flags`
-/// may ask for, else 0. It is one system call.
+/// may ask for, else 0. Makes a single system call, so a forked child may call it.
 pub(crate) fn install_filter(filter: &[sock_filter], flags: c_ulong) -> Result<c_int, Errno> {
     let program = libc::sock_fprog {
         len: libc::c_ushort::try_from(filter.len()).map_err(|_| Errno::INVAL)?,
@@ -152,7 +154,8 @@ pub(super) fn close_range(from: c_int, to: c_int) {
         return;
     }
     for fd in from..=to.min(4096) {
-        // SAFETY: as above; a number that is not open is an error that does not matter.
+        // SAFETY: the caller will not use any of these descriptors again; a number that is not open
+        // is an error that does not matter.
         unsafe { libc::close(fd) };
     }
 }

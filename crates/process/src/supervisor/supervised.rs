@@ -75,7 +75,8 @@ const MAX_MESSAGE_BYTES: usize = 16 * 1024;
 /// How often to check, while waiting for a message, whether the supervisor has been stopped.
 const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// How many times a stopped supervisor is continued before it is given up.
+/// How many times a stopped supervisor is continued (`SIGCONT`) before the caller ends the command
+/// without it.
 const MAX_STOPS: u32 = 10;
 
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
@@ -250,7 +251,8 @@ impl SupervisedProgram {
                 self.wake();
                 None
             }
-            // A `STARTED` after the wait for it was given up, or a `CHOSEN` after `STARTED`.
+            // These may come late: `STARTED` after the wait for it was given up, `CHOSEN` after
+            // `STARTED`.
             Ok((message::STARTED | message::CHOSEN, _)) => None,
             Ok((kind, numbers)) => Some(self.event(kind, numbers).unwrap_or(SupervisorEvent::Lost)),
             Err(_) => Some(SupervisorEvent::Lost),
@@ -553,7 +555,8 @@ impl Supervisor {
         let fds = [Some(signals), self.control.as_ref(), output];
         let fds = fds.into_iter().flatten();
         let mut fds: Vec<_> = fds.map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
-        // A signal or a timeout only makes this check earlier: all sources are checked below.
+        // If a signal or the time limit ends the wait, that does no harm: all sources are checked
+        // below.
         let _ = rustix::event::poll(&mut fds, tree::LOOK_FOR_ORPHANS.as_ref());
         if self.drain(1) {
             self.output = None;

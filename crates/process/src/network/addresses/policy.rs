@@ -40,7 +40,7 @@ pub fn refusal(reasons: &[String]) -> String {
 }
 
 /// A host that the user has allowed: `intranet.example`, `*.corp.example`, `10.1.2.3`,
-/// `10.0.0.0/8`, `[::1]`, each also with a port, or `*`.
+/// `10.0.0.0/8`, `[::1]`, or `*` for all hosts. Each may end in a port, as in `10.1.2.3:8080`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostRule {
     host: RuleHost,

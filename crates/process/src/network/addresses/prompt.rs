@@ -114,8 +114,9 @@ fn without_words(link: &str) -> usize {
 /// `/wiki/Michelson–Morley_experiment`. An address may contain it, but does not end with it.
 const JOINERS: [char; 10] = ['·', '‐', '‑', '–', '‧', '〜', '゠', '・', '～', '･'];
 
-/// Returns true if a character that `rest` follows ends an address: blanks and punctuation beyond
-/// ASCII, invisible marks, and a comma, semicolon or joiner right before another address.
+/// Returns true if the character `c`, which is followed by `rest`, ends an address. That is so for
+/// blanks and punctuation beyond ASCII, for invisible marks, and for a comma, semicolon or joiner
+/// right before another address.
 fn ends_address(c: char, rest: &str) -> bool {
     let is_before_address = || {
         let head = rest.get(..8).or_else(|| rest.get(..7)).unwrap_or_default();
@@ -226,8 +227,8 @@ fn odd_len(link: &str) -> usize {
 /// Returns an address as messages show it: without user and password, and cut after 200 characters.
 pub fn display_url(text: &str) -> String {
     let without = text.split_once("://").and_then(|(scheme, rest)| {
-        // A user is only before the host; later an `@` is part of the path. In a text that is no
-        // address, what comes before the last one may be a password.
+        // In a valid address, only an `@` before the host ends a user and password; a later one is
+        // part of the path. In any other text, all that is before the last `@` may be a password.
         let ends = |c: char| Url::parse(text).is_ok() && "/\\?#".contains(c);
         let host = rest.split(ends).next()?;
         Some(format!("{scheme}://…{}", &rest[host.rfind('@')?..]))
