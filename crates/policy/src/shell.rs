@@ -162,8 +162,8 @@ impl Policy {
         verdict: Verdict,
     ) -> Verdict {
         let Inquiry { call, mode, .. } = asked;
-        // A project's files name programs that git starts. No file of the project may have been
-        // written without a person's approval.
+        // git starts programs that files of the project name. So the project must be trusted, and
+        // no tool may have been allowed to write its files without asking a person.
         let trusts_git =
             || mode != Mode::AutoEdit && !self.edits_are_agreed && self.trust.is_trusted();
         let may_be_safe = verdict.decision == Decision::AskUser
