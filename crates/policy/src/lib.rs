@@ -256,8 +256,8 @@ pub struct PolicyFile {
     pub path: PathBuf,
     /// Where the file comes from.
     pub tier: Tier,
-    /// The number of the file's rules that are in force. Rules that were dropped are not counted:
-    /// faulty ones, and those that allow something although the file may only restrict.
+    /// The number of the file's rules that are in force. A rule that allows something is not
+    /// counted if it is faulty, or if the file may only restrict.
     pub rules: usize,
 }
 
