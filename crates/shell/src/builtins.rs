@@ -90,8 +90,8 @@ fn is_plain_read(walk: &mut Walk<'_>, rest: &[Word], text: &str) -> bool {
             variables::assign(walk, value, None, text);
             continue;
         };
-        // The value of `-a` is the name of an array. It is left to the next round, which checks and
-        // adds names.
+        // The value of `-a` is the name of an array. It is not taken here, because the next
+        // iteration checks it like the names of other variables and records the assignment.
         let flags = letters.strip_suffix(['a', 'd', 'n', 'p', 't']);
         let takes_value = flags.is_some() && !letters.ends_with('a');
         let is_known = flags
@@ -109,8 +109,8 @@ fn is_plain_declaration(walk: &mut Walk<'_>, word: &Word) -> bool {
     if let Some((name, value)) = word.known.split_once('=') {
         let name = name.strip_suffix('+').unwrap_or(name);
         let value = word.value.as_ref().map(|_| value);
-        // A nested script may be for a shell that splits an unquoted value, so that its second part
-        // would be another declaration.
+        // A nested script may be for a shell that splits an unquoted value into words. The second
+        // word would then be another declaration.
         let is_one = is_name(name) && (walk.depth == 0 || word.is_single);
         if is_one {
             variables::assign(walk, name, value, &word.written);

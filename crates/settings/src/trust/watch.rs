@@ -1,9 +1,10 @@
 //! Revokes trust in a folder when a tool has changed files that need trust.
 //!
-//! A user who trusts a folder trusts what people put there, not what a model does. The state of the
-//! files that need trust is therefore saved before the first call that changes any of them. The
-//! folder is trusted again when the files are as before, or when `get_tools trust` has shown them
-//! to the user. Changes by hand alone revoke nothing.
+//! A user who trusts a folder trusts what people put there, not what a model does. The files that
+//! need trust are therefore read before each call that may change them. If a call has changed them,
+//! their state before the first such call is saved. The folder is trusted again when the files are
+//! as before, or when `get_tools trust` has shown them to the user. Changes by hand alone revoke
+//! nothing.
 
 use super::fingerprint::Fingerprint;
 use super::record::{TrustRecord, TrustRecordError, save_to};
@@ -17,7 +18,7 @@ use std::path::{Path, PathBuf};
 pub struct TrustWatch {
     home: PathBuf,
     root: PathBuf,
-    /// Empty if not everything could be read; then everything counts as changed.
+    /// Empty if not all of these files could be read; then each of them counts as changed.
     before: Fingerprint,
 }
 

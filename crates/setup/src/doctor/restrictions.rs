@@ -1,6 +1,6 @@
 //! Finds restrictions that have no effect: settings and rules that are not in force, and variables
-//! that do not reach a call. The user believes in a limit that is not there, and nothing else would
-//! tell, because the calls succeed.
+//! that do not reach a call. The user believes that calls are restricted, and would not notice that
+//! they are not, because they simply succeed.
 
 use super::{DoctorReport, Setup, UNTRUSTED_IS_NOT_RUN, trust_remedy};
 use crate::init::MODES_BUT_PLAN;

@@ -200,7 +200,7 @@ impl SetupPlan {
         project.map_or(FileOwner::Users, |project| project.owner_of(path))
     }
 
-    /// Returns true if there is no record of an earlier run here.
+    /// Returns true if no earlier run is recorded for this host and this project (or user).
     pub fn knows_nothing(&self) -> bool {
         self.record.files.is_empty()
     }
@@ -296,8 +296,8 @@ impl SetupPlan {
         self.change(purpose, path, before, after, None)
     }
 
-    /// Plans the line in the user's `.env` by which Gemini CLI gets answers as text, unless the
-    /// user has chosen a form already.
+    /// Plans the line in the user's `.env` by which `call_tool` answers Gemini CLI in text, unless
+    /// the file sets that variable already.
     fn set_host_form(&mut self, home: &Path) -> Result<(), InitError> {
         let path = env_file::of_user(home);
         let shown = show_path(&path).into_owned();
