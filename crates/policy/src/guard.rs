@@ -113,8 +113,8 @@ fn changes_files(call: &PolicyCall<'_>) -> bool {
         || words.any(|word| EDIT_WORDS.contains(&word.to_ascii_lowercase().as_str()))
 }
 
-/// Returns the paths that a call may change. For a tool that is not built in, every string of one
-/// line in the arguments counts, because its meaning is unknown.
+/// Returns the paths that a call may change. For a tool that is not built in, every short string
+/// without a line break in the arguments counts, because its meaning is unknown.
 fn paths<'a>(call: &PolicyCall<'a>) -> Vec<&'a str> {
     if call.is_built_in {
         let named = PATH_ARGUMENTS.iter();

@@ -393,7 +393,8 @@ impl Session {
         let trust = &self.tool_env.settings.trust;
         let watch = (!only_reads).then(|| TrustWatch::begin(trust)).flatten();
         let mut person = options.person;
-        // Edits record the files that they write themselves; only commands change others.
+        // Built-in tools that read or edit files record themselves which ones. Any other tool may
+        // change more files, so the files that were seen before are compared afterwards.
         let runs_commands = cx.view.remembers && !(is_built_in(&*tool) && is_edit_or_read(&*tool));
         let unchanged = runs_commands.then(|| self.tool_env.workspace.seen_files());
         let find = |name: &str| self.find(name, cx);

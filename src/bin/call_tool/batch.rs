@@ -108,8 +108,8 @@ impl BatchCall {
     }
 }
 
-/// Reads calls until the input ends, and answers each of them. Returns the exit status: 1 if a call
-/// has failed.
+/// Reads calls until the input ends, and answers each of them. Returns the exit status: that of a
+/// signal if one has ended the batch, otherwise 1 if a call has failed.
 pub(crate) fn run(
     options: &'static CallToolOptions,
     cancel: &Cancellation,
@@ -310,8 +310,8 @@ impl Batch {
         }
     }
 
-    /// Counts a call as answered. The thread that reads standard input is woken only when all calls
-    /// are answered, because waking it costs as much as a small call.
+    /// Counts a call as answered. Wakes the thread that reads standard input only after the last
+    /// call, because waking it costs as much as a small call.
     fn count_off(&self, queue: &mut Queue) {
         queue.running -= 1;
         if queue.is_empty() {

@@ -67,7 +67,7 @@ impl<'a> Setup<'a> {
                 warn(&visible(&note.text()));
             }
         }
-        // As in Gemini CLI, a bad directory does not prevent the use of the others.
+        // As in Gemini CLI, a directory that can't be read does not prevent the use of the others.
         for path in &options.include {
             if let Err(e) = std::fs::read_dir(path) {
                 warn(&format!(

@@ -135,7 +135,7 @@ impl Gate {
     }
 
     fn is_interactive(&self, can_ask: bool) -> bool {
-        // If the host asks, it has a person to ask.
+        // Without an approval mode the host asks, and it has a person to ask.
         self.approval_mode.is_none() || can_ask
     }
 

@@ -200,7 +200,7 @@ impl Settings {
                     settings.problems.push(problem.in_file(&path));
                 }
                 Ok(None) => {}
-                // In the home directory, the user's and the project's file are the same.
+                // In the home directory the project's file is the user's, which was read already.
                 Ok(Some(parsed)) if scope == Scope::Project && users == Some(parsed.id) => {}
                 Ok(Some(parsed)) => {
                     if scope == Scope::User {

@@ -2,9 +2,9 @@
 //! those of another host, with all that is needed to use them at once, and undoes all of that.
 //!
 //! The changes are first collected in a plan, so that a person can review them before any file is
-//! touched. Unless a file is new or may contain secrets, a backup of its former text is kept beside
-//! it. [`undo`] restores the backup if the file is unchanged since; otherwise it removes only what
-//! was inserted, if that is recorded.
+//! touched. A backup of the former text is kept beside a changed file, unless the file may contain
+//! secrets or is Gemini CLI's list of trusted folders. [`undo`] restores the backup if the file is
+//! unchanged since; otherwise it removes only what was inserted, if that is recorded.
 
 mod active_content;
 mod change;
@@ -453,7 +453,8 @@ impl SetupPlan {
     }
 
     /// Writes the files, each atomically, and only if it has not changed since the plan was made.
-    /// The record is written first, so that any intermediate state can be undone.
+    /// Except in an undo, the record is written first, so that any intermediate state can be
+    /// undone.
     ///
     /// # Errors
     ///
