@@ -282,8 +282,8 @@ impl Pattern {
         let Some(command) = subject.command else {
             return subject.is_unknown;
         };
-        // The command as the shell reads it, without quotes and with single spaces. It is tried
-        // with the directory of the program and without.
+        // The pattern is also tried on the command as the shell reads it, without quotes and with
+        // single spaces, once with the directory of the program and once without.
         let known: Vec<&str> = command.words.iter().map_while(Option::as_deref).collect();
         let is_known = known.len() == command.words.len();
         if let (PatternTarget::CommandsOf(first), Some(name)) = (&self.about, known.first())

@@ -97,8 +97,8 @@ impl Clock {
     }
 
     /// Makes a call on a thread of its own and waits for it. If the call is interrupted or its time
-    /// limit passes, and it does not end soon, it is given up: this returns, and the thread goes on
-    /// without a receiver.
+    /// limit passes, and it does not end soon, it is given up: this returns, and the thread goes
+    /// on, but its result is dropped.
     ///
     /// # Errors
     ///
@@ -203,8 +203,9 @@ impl Drop for WatchGuard {
     }
 }
 
-/// Waits for one [`TICK`]. If the caller exits meanwhile, cancels at once. `is_caller_there` is
-/// false if the caller has exited already. Returns true if the caller is still there.
+/// Waits for one [`TICK`]. If the caller exits meanwhile, cancels `cancel` at once.
+/// `is_caller_there` is false if the caller has exited already. Returns true if the caller is still
+/// there.
 fn wait(cancel: &Cancellation, is_caller_there: bool) -> bool {
     let Some(caller) = cancel.caller().filter(|_| is_caller_there) else {
         std::thread::sleep(TICK);

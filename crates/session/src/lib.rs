@@ -95,8 +95,8 @@ pub fn with_time_limit(cancel: &Cancellation) -> Cancellation {
     cancel.limited_by(TIMEOUT)
 }
 
-/// Returns the directories in `GEMINI_TOOLS_ROOTS`; if both names of the variable are set, those
-/// that are in both values.
+/// Returns the directories in `GEMINI_TOOLS_ROOTS`; if `GEMINI_CLI_TOOLS_ROOTS`, the second name of
+/// this variable, is set as well, those that are in both values.
 pub fn roots_from_env() -> Vec<PathBuf> {
     let named = variables::values("GEMINI_TOOLS_ROOTS");
     let mut named = named.iter().map(|found| variables::paths(&found.value));

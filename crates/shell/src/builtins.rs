@@ -39,8 +39,8 @@ pub(super) fn resolve(walk: &mut Walk<'_>, name: &str, rest: &[Word], text: &str
     }
 }
 
-/// Returns true if the letters of `set -e` or `bash -e`, with the name that follows if one of them
-/// is `o`, switch on nothing that runs a program.
+/// Returns true if the option letters of `set` or `bash`, such as the `e` of `set -e`, switch on
+/// nothing that runs a program. If the last letter is `o`, `name` is the option that follows it.
 pub(super) fn is_setting(letters: &str, name: Option<&Word>) -> bool {
     let setting = letters.strip_suffix('o');
     let is_named = || name.is_some_and(|name| OPTIONS.split(' ').any(|known| name.is(known)));

@@ -53,9 +53,9 @@ impl SandboxSettings {
     }
 
     /// Returns the mode in force. `chosen` are the values of `GEMINI_TOOLS_SANDBOX`, by which a
-    /// caller overrides the settings; the stricter one counts if both spellings of the name are
-    /// set. `is_contained` is true if Gemini CLI runs in a container of its own (it sets `SANDBOX`
-    /// there).
+    /// caller overrides the settings; if this variable and `GEMINI_CLI_TOOLS_SANDBOX`, its second
+    /// name, are both set, the stricter value counts. `is_contained` is true if Gemini CLI runs in
+    /// a container of its own (it sets `SANDBOX` there).
     ///
     /// # Errors
     ///

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 pub struct TrustWatch {
     home: PathBuf,
     root: PathBuf,
-    /// Empty if not all of these files could be read; then each of them counts as changed.
+    /// Empty if not all files that need trust could be read; then each of them counts as changed.
     before: Fingerprint,
 }
 
