@@ -247,8 +247,8 @@ impl RuleReader<'_> {
         self.add_tools(&mut keys, &entries);
         let condition = valid_condition(&keys).unwrap_or_else(|(key, what)| {
             self.fault(self.place_of(&entries, key), what);
-            // What is left of a faulty condition would mean something else, so all of it is left
-            // out.
+            // Without its faulty part, the condition would mean something else, so the whole
+            // condition is dropped.
             Condition::None
         });
         let restricts_only = self.tier == Tier::Extension;
@@ -371,8 +371,8 @@ impl RuleReader<'_> {
         keys.rule.tools.push(tool.to_owned());
     }
 
-    /// Warns of tool names that match no tool in a rule that allows, here and in Gemini CLI,
-    /// although they would in a rule that restricts.
+    /// Warns of tool names in a rule that allows if they match no tool there, neither here nor in
+    /// Gemini CLI. In a rule that denies or asks, the same names would match.
     fn report_names(&self, rule: &Rule, at: Position, read: &mut FileRules) {
         for tool in &rule.tools {
             let why = if is_odd_wildcard(tool, rule.server.is_some()) {
@@ -470,7 +470,8 @@ fn first_word(regex: &str) -> Option<String> {
     let (word, rest) = regex.split_at(end);
     let ends = [" ", "\"", "\\s+", "\\b"];
     let behind = ends.iter().find_map(|end| rest.strip_prefix(end))?;
-    // What may be left out ends no word.
+    // If a quantifier follows the separator, a match may lack the separator, and the word may then
+    // go on.
     let ends = !behind.starts_with(['?', '*', '{']);
     // After a `|` outside of groups, a match may begin with something else.
     (ends && !word.is_empty() && is_within_group(regex)).then(|| word.to_owned())

@@ -80,7 +80,8 @@ pub(super) fn ask(asked: Inquiry<'_>, verdict: Verdict, policy: &Policy) -> Verd
         None => Vec::new(),
     };
     let analysis = line.map(analyse);
-    // What can't be read may name the file in any way.
+    // A part of the line that can't be analysed may build the path of a guarded file in any way.
+    // Then every word of the line is treated as if it named one.
     let is_unknown = analysis
         .as_ref()
         .is_some_and(|line| !line.unresolved.is_empty());
@@ -112,8 +113,8 @@ fn changes_files(call: &PolicyCall<'_>) -> bool {
         || words.any(|word| EDIT_WORDS.contains(&word.to_ascii_lowercase().as_str()))
 }
 
-/// Returns the paths that a call may change. For a tool that is not built in, every string of one
-/// line in the arguments counts, because its meaning is unknown.
+/// Returns the paths that a call may change. For a tool that is not built in, every short string
+/// without a line break in the arguments counts, because its meaning is unknown.
 fn paths<'a>(call: &PolicyCall<'a>) -> Vec<&'a str> {
     if call.is_built_in {
         let named = PATH_ARGUMENTS.iter();
@@ -160,8 +161,8 @@ fn directories<'a>(call: &PolicyCall<'a>) -> impl Iterator<Item = &'a str> {
 struct Guard<'a> {
     root: &'a Path,
     home: Option<PathBuf>,
-    /// Resolves paths as the built-in tools do; `None` if the root can't be opened, so that none of
-    /// them can write.
+    /// Resolves paths as the built-in tools do; `None` if the root can't be opened; then no
+    /// built-in tool can write either.
     workspace: Option<Workspace>,
     /// Files and directories that policy rules are read from, and targets of links in
     /// [`DIRECTORIES`].
@@ -241,7 +242,8 @@ fn opened(path: &Path) -> PathBuf {
             rest.push(name.to_owned());
             existing = parent;
         };
-        // Of the names that don't exist, the first may still be a link whose target does not exist.
+        // `canonicalize` also fails for a link whose target does not exist, so the first of the
+        // names that it did not find may be such a link.
         let Some(first) = rest.pop().map(|name| real.join(name)) else {
             return real;
         };
@@ -269,8 +271,8 @@ fn has_guarded_name(path: &Path) -> bool {
         .collect();
     let is_guarded = |at: usize| {
         let below = parts.get(at + 1).map_or("", |part| part);
-        // In `.claude/worktrees` and the like, agents keep copies of whole projects, whose files
-        // are not guarded because of the directory above.
+        // In directories such as `.claude/worktrees`, agents keep copies of whole projects. That
+        // `.claude` is listed does not make all files of these copies guarded.
         let is_copy = below == "worktrees" && parts[at] != ".git";
         is_listed(DIRECTORIES, &parts[at]) && !is_copy || parts[at] == ".local" && below == "bin"
     };

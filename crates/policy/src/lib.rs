@@ -208,8 +208,8 @@ pub struct Verdict {
     #[serde(skip)]
     pub is_default: bool,
     /// The shell line as it was understood and printed anew. It runs instead of the written line,
-    /// unless a person has approved that one. `None` for other calls, and for lines that are not
-    /// understood or were not parsed.
+    /// unless a person has approved the written line. `None` for other calls, and for lines that
+    /// are not understood or were not parsed.
     #[serde(skip)]
     pub understood: Option<String>,
 }
@@ -256,7 +256,8 @@ pub struct PolicyFile {
     pub path: PathBuf,
     /// Where the file comes from.
     pub tier: Tier,
-    /// The number of its rules that count: not those that are faulty, or may not allow anything.
+    /// The number of the file's rules that are in force. A rule that allows something is not
+    /// counted if it is faulty, or if the file may only restrict.
     pub rules: usize,
 }
 
@@ -414,8 +415,8 @@ impl Policy {
     }
 
     /// Returns the arguments as JSON, once for each combination of old and new argument names,
-    /// because the pattern of a rule may use any of them, and whether an argument was given under
-    /// two names. The list is empty if no rule has a pattern.
+    /// because the pattern of a rule may use any of them. The second value is true if an argument
+    /// was given under two names. If no rule has a pattern, returns an empty list and false.
     fn texts(&self, call: &PolicyCall<'_>) -> (Vec<String>, bool) {
         let looks = |rule: &Rule| matches!(rule.condition, rule::Condition::Pattern(_));
         if !self.rules.iter().any(looks) {
@@ -462,7 +463,8 @@ impl Policy {
                         return false;
                     }
                 }
-                // The rule denies some calls of the tool, and another call may run.
+                // The rule denies only calls that meet its condition, so other calls of the tool
+                // may run.
                 (_, Decision::Deny) => {}
                 _ => return true,
             }

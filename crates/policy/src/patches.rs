@@ -14,7 +14,8 @@ pub(super) fn judge(policy: &Policy, asked: Inquiry<'_>) -> Verdict {
         return verdict;
     }
     let Some(patches) = parsed(asked.call) else {
-        // The tool refuses such a patch. In case it does not, a person is asked first.
+        // The tool refuses a patch that can't be parsed. A person is asked first, in case the tool
+        // can parse a patch that this code can't.
         let rule = "built in: a patch that can't be read changes files that are not known";
         return if asked.mode == super::Mode::Yolo {
             verdict

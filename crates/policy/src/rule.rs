@@ -8,8 +8,8 @@ use serde_json::{Map, Value};
 use std::path::PathBuf;
 
 /// Aliases of tools that also count in a rule that allows, because Gemini CLI's rules accept them.
-/// Class names such as `ShellTool` are accepted in its old settings only, and here in rules that
-/// restrict.
+/// Gemini CLI accepts class names such as `ShellTool` in its old settings only; here they also
+/// count in rules that restrict.
 pub(super) const RENAMED: [&str; 1] = ["grep_search"];
 
 /// A rule from a policy file, the settings or a person's answer.
@@ -94,8 +94,8 @@ pub(super) struct RuleSubject<'a> {
     /// The parsed command, if the text is exactly one.
     pub(super) command: Option<&'a Command>,
     pub(super) is_part: bool,
-    /// True if it can't be known what the text runs. A rule that restricts by a prefix matches it
-    /// then, and one that allows a part of a line does not.
+    /// True if it can't be known what the text runs. Then a rule that restricts by a prefix matches
+    /// the text, and a rule that allows by a prefix does not match a part of a line.
     pub(super) is_unknown: bool,
     pub(super) texts: &'a [String],
     /// True if an argument was given under two names. Only the tool knows which one counts, so a
@@ -241,7 +241,8 @@ fn begins(prefix: &str, subject: &RuleSubject<'_>, is_sure: bool) -> bool {
         (Some(command), true) if is_plain => {
             command.begins_exactly_with(prefix) && is_written(prefix, subject)
         }
-        // If a whole line is not understood, `ask_if_not_understood` deals with it.
+        // A part of a line does not match if it is not understood. A whole line may:
+        // `ask_if_not_understood` then has a person asked about it.
         (_, true) => !(subject.is_part && subject.is_unknown) && is_written(prefix, subject),
         (Some(command), false) => subject.is_unknown || command.may_run(prefix) || by_text(),
         (None, false) => {
@@ -281,8 +282,8 @@ impl Pattern {
         let Some(command) = subject.command else {
             return subject.is_unknown;
         };
-        // The command as the shell reads it, without quotes and with single spaces. It is tried
-        // with the directory of the program and without.
+        // The pattern is also tried on the command as the shell reads it, without quotes and with
+        // single spaces, once with the directory of the program and once without.
         let known: Vec<&str> = command.words.iter().map_while(Option::as_deref).collect();
         let is_known = known.len() == command.words.len();
         if let (PatternTarget::CommandsOf(first), Some(name)) = (&self.about, known.first())

@@ -73,8 +73,8 @@ fn file_of(settings: &Settings, key: &str) -> PathBuf {
     }
 }
 
-/// A rule without tools stands for a whole list of the settings. From it these methods make one
-/// rule for each entry.
+/// `self` is a rule without tools, made for a whole list of the settings. From it these methods
+/// make one rule for each entry of the list.
 impl Rule {
     fn with_entry(&self, entry: &str) -> Self {
         let mut rule = self.clone();

@@ -8,7 +8,7 @@
 //!
 //! 1. The whole line, as one call of the tool. If a rule denies it, that is the result.
 //! 2. The built-in rules. A command that deletes or links needs approval although a rule allows the
-//!    line, unless that rule looks at arguments. A redirection does, unless the rule has
+//!    line, unless that rule looks at arguments. A redirection needs approval unless the rule has
 //!    `allowRedirection`. So does a line that can't be parsed, or that runs nothing. Modes that ask
 //!    less (`autoEdit`, `yolo`) leave out some of this.
 //! 3. Each command by itself, with its text as the `command` argument, and each unresolved part. If
@@ -20,8 +20,8 @@
 //!
 //! No step turns a denial into anything else, and only step 4 turns a question into an allowance.
 //! An unresolved part is judged as a command of which nothing is known: rules that deny by a prefix
-//! apply, rules that allow by one don't. Where no rule can make a difference, in the mode `yolo`
-//! without rules, the line is not parsed.
+//! apply, rules that allow by one don't. In the mode `yolo` without rules every line is allowed, so
+//! it is not parsed.
 //!
 //! `rule` matches a rule with a call, and `defaults` decides where no rule does. If the line is
 //! understood, it is [`Verdict::understood`] that runs, not the line as written.
@@ -162,8 +162,8 @@ impl Policy {
         verdict: Verdict,
     ) -> Verdict {
         let Inquiry { call, mode, .. } = asked;
-        // A project's files name programs that git starts. No file of the project may have been
-        // written without a person's approval.
+        // git starts programs that files of the project name. So the project must be trusted, and
+        // no tool may have been allowed to write its files without asking a person.
         let trusts_git =
             || mode != Mode::AutoEdit && !self.edits_are_agreed && self.trust.is_trusted();
         let may_be_safe = verdict.decision == Decision::AskUser

@@ -30,9 +30,9 @@ pub struct PolicyOptions {
 
 impl PolicyOptions {
     /// Returns the policy files and directories of the command line, or else those in
-    /// `GEMINI_TOOLS_POLICY`. That variable has two names. If both are set and differ, the paths of
-    /// both count and the second value is true: rules in their files that allow something must be
-    /// ignored.
+    /// `GEMINI_TOOLS_POLICY`. The second name of that variable is `GEMINI_CLI_TOOLS_POLICY`. If
+    /// both are set and differ, the paths of both count and the second value is true: rules in
+    /// their files that allow something must be ignored.
     pub fn paths(&self) -> (Vec<PathBuf>, bool) {
         let mut paths = self.policy.clone();
         let mut only_restricts = false;
@@ -49,8 +49,9 @@ impl PolicyOptions {
     }
 }
 
-/// Returns the mode that the host reports in `GEMINI_TOOLS_APPROVAL_MODE`. If the two names of the
-/// variable have different values, the mode that asks more wins.
+/// Returns the mode that the host reports in `GEMINI_TOOLS_APPROVAL_MODE`. If this variable and
+/// `GEMINI_CLI_TOOLS_APPROVAL_MODE`, its second name, have different values, the mode that asks
+/// more wins.
 pub fn mode_from_env() -> Mode {
     let modes = variables::values("GEMINI_TOOLS_APPROVAL_MODE");
     let modes = modes

@@ -1,5 +1,5 @@
-//! The form of arguments that Gemini CLI's rules match, one line of JSON, and the regular
-//! expressions of JavaScript that they match it with.
+//! Writes arguments as the line of JSON that Gemini CLI's rules match, and compiles the regular
+//! expressions of JavaScript with which they match it.
 
 use fancy_regex::{Regex, RegexBuilder};
 use serde_json::{Map, Number, Value};

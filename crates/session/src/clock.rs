@@ -1,11 +1,11 @@
 //! The clock of all calls. At the end of a call's time limit, at a signal, or when the caller is
 //! gone, it answers in place of a call that does not answer itself, whatever that call is doing.
 //!
-//! A call and the clock may both have an answer. The one that [claims](Clock::claim) the call first
-//! gives its answer, so there is exactly one, and it is whole. The process may then end in the
-//! middle of anything else: processes that a call has started end too (supervisors see that their
-//! caller is gone), and a file is either the old one or the new one, because a write is one rename,
-//! for which the call must have [asked][acting] whether it is still waited for.
+//! A call and the clock may both have an answer. Only the one that [claims](Clock::claim) the call
+//! first gives its answer, so that the caller gets exactly one. After that the process may end at
+//! any time without harm. Processes that the call has started end too, because their supervisors
+//! see that their caller is gone. A file has either its old or its new content, because a write is
+//! one rename; before it, the call must have [asked][acting] whether the caller still waits for it.
 //!
 //! [acting]: gemini_tools_core::tool::Cancellation::acting
 
@@ -16,13 +16,14 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long the process goes on after an interruption when no call runs any more: a reader that
-/// takes no answer can't hold it up.
+/// How long the process may go on after a signal when no call runs any more. Otherwise it would
+/// never end if nobody reads the answer that it is writing.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
 type LastWord = Box<dyn FnOnce(ToolError) + Send>;
 
-/// Watches over calls. Its thread runs while there are calls; with [`Clock::of_process`] always.
+/// Watches over calls, and answers for those that do not end after an interruption. Its thread runs
+/// while there are calls; that of [`Clock::of_process`] runs always.
 #[derive(Default)]
 pub struct Clock {
     calls: Mutex<Calls>,
@@ -95,8 +96,9 @@ impl Clock {
         WatchGuard(Arc::clone(self), number)
     }
 
-    /// Makes a call on a thread of its own and waits for it, but no longer than the call may take.
-    /// The thread of a call that is given up is left behind.
+    /// Makes a call on a thread of its own and waits for it. If the call is interrupted or its time
+    /// limit passes, and it does not end soon, it is given up: this returns, and the thread goes
+    /// on, but its result is dropped.
     ///
     /// # Errors
     ///
@@ -113,7 +115,7 @@ impl Clock {
         });
         let thread = std::thread::Builder::new().spawn(move || {
             let _watched = watched;
-            // The call may have been given up, so that nobody receives this.
+            // If the call was given up, nobody receives this, which does no harm.
             let _ = sender.send(call());
         });
         let failed = |why: String| ToolError::new(ErrorKind::UnhandledException, why);
@@ -146,7 +148,8 @@ impl Clock {
         calls.watched.iter().for_each(|call| call.cancel.cancel());
     }
 
-    /// Runs `act` as a call that the clock never interrupts, so that the clock is not idle.
+    /// Runs `act` as a call that the clock never interrupts. Until `act` returns, the clock is not
+    /// idle, and so does not end the process.
     pub fn busy<T>(self: &Arc<Self>, act: impl FnOnce() -> T) -> T {
         let _busy = self.watch(&Cancellation::default(), |_| {});
         act()
@@ -200,7 +203,9 @@ impl Drop for WatchGuard {
     }
 }
 
-/// Waits for one [`TICK`]. Returns true if the caller was there before, and still is.
+/// Waits for one [`TICK`]. If the caller exits meanwhile, cancels `cancel` at once.
+/// `is_caller_there` is false if the caller has exited already. Returns true if the caller is still
+/// there.
 fn wait(cancel: &Cancellation, is_caller_there: bool) -> bool {
     let Some(caller) = cancel.caller().filter(|_| is_caller_there) else {
         std::thread::sleep(TICK);

@@ -51,7 +51,7 @@ pub const SESSION: &str = "GEMINI_TOOLS_SESSION";
 /// The time limit of a call if `GEMINI_TOOLS_TIMEOUT` is unset or 0.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// The prompt of a person, for one question at a time.
+/// A way to ask a person. The lock makes sure that only one question is asked at a time.
 pub type SharedPrompt = Mutex<Box<dyn ApprovalPrompt>>;
 
 /// The options of a call.
@@ -68,7 +68,8 @@ pub struct CallOptions<'a> {
     /// asked.
     pub person: Option<&'a SharedPrompt>,
     /// The annotations of a tool of an MCP server by which the caller judged the call; `None` if
-    /// the caller did not go by annotations. The call fails if the server has other ones now.
+    /// the caller did not use annotations. The call fails if the server declares other annotations
+    /// now.
     pub judged: Option<&'a Map<String, Value>>,
     /// The call's id, if the caller has given it one.
     pub id: Option<&'a str>,
@@ -76,7 +77,8 @@ pub struct CallOptions<'a> {
     pub reader: Reader,
     /// What happens to the further calls that results ask for.
     pub tail_calls: TailCalls,
-    /// Shows a person the notes about faults of MCP servers; `None` to keep them.
+    /// Shows a person the notes about faults of MCP servers. If it is `None`, the notes are kept
+    /// for [`Session::tell_notes`].
     pub tell: Option<fn(&str)>,
 }
 
@@ -93,8 +95,8 @@ pub fn with_time_limit(cancel: &Cancellation) -> Cancellation {
     cancel.limited_by(TIMEOUT)
 }
 
-/// Returns the directories in `GEMINI_TOOLS_ROOTS`; if both names of the variable are set, those
-/// that are in both values.
+/// Returns the directories in `GEMINI_TOOLS_ROOTS`; if `GEMINI_CLI_TOOLS_ROOTS`, the second name of
+/// this variable, is set as well, those that are in both values.
 pub fn roots_from_env() -> Vec<PathBuf> {
     let named = variables::values("GEMINI_TOOLS_ROOTS");
     let mut named = named.iter().map(|found| variables::paths(&found.value));
@@ -172,8 +174,8 @@ impl Session {
         self.registry.register(tool)
     }
 
-    /// Returns the same session, for calls by this host as an MCP client. It drops the tools of
-    /// [`Session::add_tool`], which has to come after it.
+    /// Returns the same session, with tools for the MCP client `host`. Call this before
+    /// [`Session::add_tool`], because it drops tools that were added.
     ///
     /// # Errors
     ///
@@ -184,8 +186,8 @@ impl Session {
         Ok(self)
     }
 
-    /// Stores what calls have read of files in the home directory, so that later processes of the
-    /// same caller's session know it. Otherwise only this process knows it.
+    /// Stores, in the home directory, which files calls have read, so that later processes of the
+    /// same caller's session know it. Without this, only this process knows it.
     pub fn remember_by_caller(&self) {
         if let Some(home) = self.tool_env.workspace.home() {
             self.tool_env
@@ -206,8 +208,9 @@ impl Session {
         self.journal.as_deref()
     }
 
-    /// Lists problems of settings and rules, and what of the project is left out, as texts for a
-    /// person.
+    /// Lists problems as texts for a person: faults of settings and rules, values in settings that
+    /// are ignored, directories that are refused as roots, and custom tools that are left out
+    /// because the project is not trusted.
     pub fn problems(&self) -> Vec<String> {
         let (workspace, settings) = (&self.tool_env.workspace, &self.tool_env.settings);
         let ignored = settings
@@ -304,8 +307,9 @@ impl Session {
         }
     }
 
-    /// Returns true if `name` means the tool `own`, the search among servers' tools or the call of
-    /// one: if there are servers, and no tool of the project has that name.
+    /// Returns true if `name` means `own`, one of the two tools that search the tools of MCP
+    /// servers and call one of them. They only exist if there are MCP servers, and a registered
+    /// tool of the same name takes precedence.
     fn means(&self, name: &str, own: &str) -> bool {
         bare_name(name) == own && !self.is_registered(name) && self.mcp().is_some()
     }
@@ -358,7 +362,8 @@ impl Session {
         cx: &Context,
         notes: &mut Vec<String>,
     ) -> Result<ToolResult, ToolError> {
-        // If the call names a server's tool, all that follows applies to that tool.
+        // A call of the tool that calls MCP servers' tools is replaced by a call of the tool that
+        // it names.
         let tool = if self.means(name, many::CALL) {
             let (wanted, its_args) = many::wanted(args)?;
             if self.is_registered(&wanted) {
@@ -388,7 +393,8 @@ impl Session {
         let trust = &self.tool_env.settings.trust;
         let mut watch = (!only_reads).then(|| TrustWatch::begin(trust)).flatten();
         let mut person = options.person;
-        // Edits record the files that they write themselves; only commands change others.
+        // Built-in tools that read or edit files record themselves which ones. Any other tool may
+        // change more files, so the files that were seen before are compared afterwards.
         let runs_commands = cx.view.remembers && !(is_built_in(&*tool) && is_edit_or_read(&*tool));
         let unchanged = runs_commands.then(|| self.tool_env.workspace.seen_files());
         let find = |name: &str| self.find(name, cx);
@@ -418,7 +424,8 @@ impl Session {
         jobs.is_some_and(|jobs| jobs.list().iter().any(Job::is_running))
     }
 
-    /// Builds a call as the rules or a person have left its arguments; an error if it may not run.
+    /// Returns the call, ready to run, if the rules or a person allow it, and otherwise an error.
+    /// The person may have changed its arguments, and the rules its shell line.
     fn pass_gate(
         &self,
         tool: &dyn Tool,
@@ -453,9 +460,9 @@ impl Session {
         }
     }
 
-    /// Refuses a call if the annotations by which the caller judged it differ from those that the
-    /// server is known to declare, or, from now on, from those that it declares when the call is
-    /// made.
+    /// Refuses a call of an MCP server's tool if the annotations by which the caller judged it
+    /// differ from those that the server is known to declare. Also makes the call fail if the
+    /// server turns out to declare other annotations when the call is made.
     fn compare(&self, tool: &dyn Tool, judged: &Map<String, Value>) -> Result<(), ToolError> {
         if let Some(mcp) = self.mcp() {
             mcp.heed_annotations();
@@ -507,7 +514,8 @@ impl Session {
         });
         let line = to_line(&explanation);
         let mut result = ToolResult::text(String::from_utf8_lossy(&line));
-        // JSON can't be shortened like text.
+        // This exempts the text from the limit of answers: it is JSON, and would not be valid if it
+        // were cut.
         result.view.is_limited = true;
         result.error = denial.map(|message| ResultError {
             message,
@@ -618,7 +626,7 @@ impl GatedCall for SessionCall<'_> {
             }
             Confirmation::NotNeeded => None,
             Confirmation::Ask(details) => Some(details),
-            // A kind of consent that this version does not know allows nothing.
+            // A variant of `Confirmation` that this code does not know must not let the call run.
             _ => {
                 return Err(ToolError::denied(
                     "The tool asks for an unknown kind of consent.",
@@ -652,7 +660,8 @@ impl GatedCall for SessionCall<'_> {
     }
 }
 
-/// Judges a server's tool as a call without arguments, for the question whether to tell of it.
+/// Passes to `judge` a call of an MCP server's tool without arguments, which stands for the tool
+/// itself, for example to find out whether the model is told about it.
 pub fn as_call<T>(tool: &McpDeclaration, judge: impl FnOnce(&PolicyCall<'_>) -> T) -> T {
     judge(&PolicyCall {
         server: tool.server(),

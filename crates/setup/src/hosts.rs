@@ -261,8 +261,8 @@ impl Host {
         way_to_server(&self.entry).unwrap_or_default()
     }
 
-    /// Returns the command of an entry: the one in the place where our own entry has it, or else
-    /// the one under the key `command`, which most hosts use.
+    /// Returns the command of an entry: the one under the key that our own entry uses for it, or
+    /// else the one under the key `command`, which most hosts use.
     pub(crate) fn started<'a>(&self, entry: &'a Value) -> Option<Started<'a>> {
         let usual = || started_at(entry, &["command".to_owned()]);
         started_at(entry, &self.command_at()).or_else(usual)

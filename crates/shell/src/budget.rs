@@ -1,6 +1,6 @@
-//! The limits of one analysis. A line comes from a model and may be made to be slow: `$(…)` nests
-//! and scripts hold scripts, so one count is kept for everything that is read and everything that
-//! is found.
+//! The limits of one analysis. A line comes from a model, which may write one whose analysis takes
+//! very long: `$(…)` can be nested, and scripts can contain scripts. So a single budget covers all
+//! that is parsed and found in one analysis.
 
 use std::cell::Cell;
 

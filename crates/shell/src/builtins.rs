@@ -39,8 +39,8 @@ pub(super) fn resolve(walk: &mut Walk<'_>, name: &str, rest: &[Word], text: &str
     }
 }
 
-/// Returns true if the letters of `set -e` or `bash -e`, with the name that follows if one of them
-/// is `o`, switch on nothing that runs a program.
+/// Returns true if the option letters of `set` or `bash`, such as the `e` of `set -e`, switch on
+/// nothing that runs a program. If the last letter is `o`, `name` is the option that follows it.
 pub(super) fn is_setting(letters: &str, name: Option<&Word>) -> bool {
     let setting = letters.strip_suffix('o');
     let is_named = || name.is_some_and(|name| OPTIONS.split(' ').any(|known| name.is(known)));
@@ -90,8 +90,8 @@ fn is_plain_read(walk: &mut Walk<'_>, rest: &[Word], text: &str) -> bool {
             variables::assign(walk, value, None, text);
             continue;
         };
-        // The value of `-a` is the name of an array. It is left to the next round, which checks and
-        // adds names.
+        // The value of `-a` is the name of an array. It is not taken here, because the next
+        // iteration checks it like the names of other variables and records the assignment.
         let flags = letters.strip_suffix(['a', 'd', 'n', 'p', 't']);
         let takes_value = flags.is_some() && !letters.ends_with('a');
         let is_known = flags
@@ -109,8 +109,8 @@ fn is_plain_declaration(walk: &mut Walk<'_>, word: &Word) -> bool {
     if let Some((name, value)) = word.known.split_once('=') {
         let name = name.strip_suffix('+').unwrap_or(name);
         let value = word.value.as_ref().map(|_| value);
-        // A nested script may be for a shell that splits an unquoted value, so that its second part
-        // would be another declaration.
+        // A nested script may be for a shell that splits an unquoted value into words. The second
+        // word would then be another declaration.
         let is_one = is_name(name) && (walk.depth == 0 || word.is_single);
         if is_one {
             variables::assign(walk, name, value, &word.written);

@@ -89,7 +89,7 @@ const MAX_SCRIPTS: usize = 8;
 /// The commands of a line.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Analysis {
-    /// The simple commands in the order in which they are written, and behind them the assignments
+    /// The simple commands in the order in which they are written, followed by the assignments
     /// through which a program may start another.
     pub commands: Vec<Command>,
     /// The beginnings of the source texts whose commands can't be known before they run. If the
@@ -189,8 +189,8 @@ impl Analysis {
         roots
     }
 
-    /// Returns what a person is shown because its commands can't be known: the unresolved texts,
-    /// or, if the line is not plain shell, the construct that is the reason.
+    /// Returns, for a person, the parts of the line whose commands can't be known: the unresolved
+    /// texts or, if the line is not plain shell, the construct that makes it so.
     pub fn unresolved_with_reason(&self) -> Vec<String> {
         match &self.not_plain {
             None => self.unresolved.clone(),

@@ -43,8 +43,9 @@ impl<'w> Arguments<'w> {
                     parsed.option(word, wrapper)?;
                 }
             } else if wrapper.takes_assignments && word.known.contains('=') {
-                // `env` and `sudo` differ in the names that they accept before `=`. With any but a
-                // shell name, it is not known where the command begins.
+                // `env` and `sudo` differ in the names that they accept before `=`. If it is not a
+                // valid name of a shell variable, the word may be an assignment or already the
+                // command.
                 let has_name = word.known.split('=').next().is_some_and(is_name);
                 (has_name && (word.value.is_some() || word.is_single)).then_some(())?;
                 parsed.assignments.push(word);

@@ -339,7 +339,8 @@ fn substitutions_in_backticks_and_letters_behind_a_backslash_stay_resolved() {
 
 #[test]
 fn a_line_that_is_too_long_as_it_is_printed_is_not_understood() {
-    // Quotes around each of these letters make it longer than an argument may be.
+    // The printed line has quotes around each of these letters, which makes it longer than an
+    // argument of a program may be.
     let line = format!("echo {}", "é a ".repeat(26_000));
     assert!(line.len() < super::MAX_LINE);
     let analysis = analyse(&line);
@@ -554,7 +555,7 @@ fn a_letter_of_two_bytes_may_stand_anywhere() {
     for line in GIVEN.lines() {
         for (at, _) in line.char_indices() {
             let (before, behind) = line.split_at(at);
-            // No panic is all that is wanted.
+            // The test only makes sure that this does not panic.
             analyse(&format!("{before}й{behind}"));
         }
     }
@@ -565,7 +566,7 @@ fn a_line_may_end_anywhere() {
     for line in GIVEN.lines().chain(FOLLOWED.lines()) {
         for (at, _) in line.char_indices() {
             for end in ["", "\"$", "\"`", "\\", "$("] {
-                // No panic is all that is wanted.
+                // The test only makes sure that this does not panic.
                 analyse(&format!("{}{end}", &line[..at]));
             }
         }

@@ -4,7 +4,8 @@
 pub(super) struct Word {
     /// The text without quotes, or `None` if it is known only when the line runs.
     pub(super) value: Option<String>,
-    /// See [`super::Command::patterns`].
+    /// The word as bash expands it, as in [`super::Command::patterns`]; `None` if it holds a
+    /// variable or a substitution.
     pub(super) pattern: Option<String>,
     pub(super) known: String,
     pub(super) written: String,

@@ -390,9 +390,10 @@ const PLAIN_SETTINGS: &str = "\
     core.quotepath diff.renames fetch.prune i18n. init.defaultbranch log.showsignature=false \
     protocol.version safe.directory user.";
 
-/// Options of `git` itself, before its command, that neither set a value of its configuration nor
-/// say where its programs are. `--config-env` does the former, under two spellings, and so may an
-/// option of a later version.
+/// Options of `git` itself, before its command, that neither set a configuration value nor name the
+/// directory of git's programs. Options that are not listed may do that, such as `--config-env` or
+/// one that a later version adds. `--exec-path` is listed because without a value it only prints
+/// that directory.
 const PLAIN_OPTIONS: [&str; 25] = [
     "-P",
     "-h",

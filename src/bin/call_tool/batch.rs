@@ -87,7 +87,7 @@ impl BatchCall {
                 return Err((id, wrong));
             }
         };
-        // MCP and OpenAI's API call them `arguments`.
+        // MCP and OpenAI's API name this field `arguments`, so both names are accepted.
         let ((args, Value::Null) | (Value::Null, args)) = (take("args"), take("arguments")) else {
             let wrong = "\"args\" and \"arguments\" are given, which mean the same";
             return Err((id, wrong.to_owned()));
@@ -108,8 +108,8 @@ impl BatchCall {
     }
 }
 
-/// Reads calls until the input ends, and answers each of them. Returns the exit status: 1 if a call
-/// has failed.
+/// Reads calls until the input ends, and answers each of them. Returns the exit status: that of a
+/// signal if one has ended the batch, otherwise 1 if a call has failed.
 pub(crate) fn run(
     options: &'static CallToolOptions,
     cancel: &Cancellation,
@@ -198,8 +198,7 @@ impl Batch {
     }
 
     /// Starts the calls of a line. If one of them may change something, they run alone: they start
-    /// when all earlier calls have ended, and the next line is read when they have ended
-    /// themselves.
+    /// after all earlier calls have ended, and the next line is read only after they have ended.
     fn take(self: &Arc<Self>, line: &[u8], number: usize, is_too_long: bool) {
         if is_too_long {
             let reason = format!("Line {number} is longer than {MAX_BYTES} bytes.");
@@ -230,7 +229,7 @@ impl Batch {
         }
     }
 
-    /// Parses the calls of a line; `None` if it was refused.
+    /// Parses the calls of a line; `None` if the line was refused.
     fn parse(&self, line: &[u8], number: usize) -> Option<Request> {
         match self.opened.options.from {
             Some(dialect) => match DialectRequest::read(dialect, line) {
@@ -311,8 +310,8 @@ impl Batch {
         }
     }
 
-    /// Counts a call as answered. The thread that reads standard input is woken only when all calls
-    /// are answered, because waking it costs as much as a small call.
+    /// Counts a call as answered. Wakes the thread that reads standard input only after the last
+    /// call, because waking it costs as much as a small call.
     fn count_off(&self, queue: &mut Queue) {
         queue.running -= 1;
         if queue.is_empty() {
@@ -346,8 +345,8 @@ impl Batch {
 
     fn answer_own(self: &Arc<Self>, request: BatchCall) -> bool {
         let form = match self.opened.options.form.unwrap_or_default() {
-            // In the forms for people and hosts, an answer shows neither where it ends nor which
-            // call it belongs to.
+            // The forms for people and hosts show neither where an answer ends nor which call it
+            // belongs to, so answers have the form `part` instead.
             Form::Text | Form::Lines | Form::Host => Form::Part,
             form => form,
         };

@@ -31,7 +31,9 @@ pub(crate) fn check_tool(options: &CallToolOptions, session: &Session) -> Result
     .with_hint("Use it with search_file_content."))
 }
 
-/// Refuses a result without matches or places, which the options of a search need.
+/// Refuses the result of a tool that is no search: `--fail-on-match` needs the number of matches,
+/// `--null` and `--format` need the places that were found. With `--fail-on-match`, also refuses a
+/// search whose `include` matches no file.
 pub(crate) fn check(
     options: &CallToolOptions,
     result: ToolResult,

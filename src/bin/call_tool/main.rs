@@ -151,8 +151,8 @@ fn call_options<'a>(
     call
 }
 
-/// Returns who reads the answer, which decides how long it may be. A report for CI is made from the
-/// places that were found, not from the text.
+/// Returns who reads the answer, which decides how long it may be. For a report for CI the text is
+/// not shortened, because the report is made from the places that were found.
 fn reader(options: &CallToolOptions, session: &Session) -> Reader {
     match options.form.unwrap_or_default() {
         form if form.is_for_people() => Reader::Person,
@@ -231,7 +231,7 @@ struct Message {
     text: Vec<u8>,
     medium: Medium,
     status: u8,
-    /// Notes for a person about what a list leaves out.
+    /// Notes for a person about a list of places, such as what it leaves out.
     remarks: Vec<String>,
 }
 
@@ -287,8 +287,9 @@ impl Message {
         said(answer.to_json_with(form, more), Medium::Json)
     }
 
-    /// Removes `shown`, which the terminal has shown while the call ran, from the message. `rest`
-    /// is the rest of the answer; `None` if the answer does not begin with `shown`.
+    /// Adapts the message to `shown`, which the terminal has shown while the call ran. If the
+    /// answer begins with `shown`, only `rest`, what follows it, is printed. Otherwise `rest` is
+    /// `None`, and the whole answer is printed on a new line.
     fn go_on(&mut self, shown: &str, rest: Option<String>) {
         if let Some(rest) = rest {
             self.text = rest.into_bytes();

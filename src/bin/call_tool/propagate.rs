@@ -57,7 +57,8 @@ pub(crate) fn status(options: &CallToolOptions, answer: &Answer<'_>, status: u8)
     match (number("exitCode"), number("signal")) {
         (Some(code), _) => u8::try_from(code).unwrap_or(TOO_LARGE),
         (None, Some(signal)) => u8::try_from(128 + signal).unwrap_or(TOO_LARGE),
-        // The command still runs in the background.
+        // The call has succeeded without an exit status: the command still runs in the background,
+        // or the tool's results carry none.
         (None, None) if failure.is_none() => 0,
         (None, None) => OURS,
     }

@@ -181,8 +181,9 @@ fn planned(
         directory: directory.as_deref(),
         tools: &tools(place.home, place.root),
         trusts_folder: (options.trust || asks) && before.may_be_trusted(),
-        // Text instead of JSON affects all of the user's projects, so it is only chosen by the
-        // option or by asking.
+        // With `host_form`, `call_tool` answers Gemini CLI in text instead of JSON. A line in the
+        // user's `.env` sets this for all of the user's projects. So it is planned only with
+        // `--output host`, or without `--output` if the user is asked about each change.
         host_form: options.output.as_ref().map_or(asks, |form| form == "host"),
         has_skill: options.skill,
     })?;
@@ -263,8 +264,8 @@ impl ProjectBefore {
             && self.brings.is_empty()
     }
 
-    /// Adds a note on why this run leaves the project untrusted. There is none if the run can trust
-    /// it: then the user is asked, or [`done`] names the command.
+    /// Adds a note on why this run leaves the project untrusted. Adds none if the run can trust it:
+    /// then the user is asked about that, or [`done`] names the command for it.
     fn note(&self, plan: &mut SetupPlan) {
         let how = "then trust it, with get_tools trust and in Gemini CLI (/permissions; without a terminal GEMINI_CLI_TRUST_WORKSPACE=true).";
         let note = match (&self.trust, self.scope) {

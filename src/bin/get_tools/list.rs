@@ -69,8 +69,9 @@ fn try_run(options: &GetToolsOptions) -> Result<u8, u8> {
     if options.mcp || options.refresh || is_set("GEMINI_TOOLS_MCP") {
         let roots = std::slice::from_ref(&root);
         if let Some(mcp) = Mcp::open(&settings, home.as_deref(), &root, roots) {
-            // A host that asks for kinds decides about calls, and a person reads a list: both need
-            // all tools.
+            // Only a model is given a search tool in place of many tools. A host that asks for
+            // kinds decides about each tool's calls, and a person reads the list: both need all
+            // tools.
             let is_for_model = format.is_json() && !options.kinds;
             let limit = is_for_model.then(|| settings.mcp.search_above());
             let tools = mcp_tools(&shown, &mcp, &custom.names);

@@ -1,5 +1,6 @@
-//! `get_tools serve`: becomes `serve_tools`, so that `npx gemini-tools serve` starts the server:
-//! npx and uvx run the one command of a package that has the package's name.
+//! `get_tools serve`: becomes `serve_tools`, so that `npx gemini-tools serve` starts the server.
+//! npx and uvx run the command that has the package's name, and the package installs `get_tools`
+//! under that name.
 
 use crate::print::fail;
 use gemini_tools::network::link::helper;

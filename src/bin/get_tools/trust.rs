@@ -1,4 +1,6 @@
-//! `get_tools trust`: shows the user what a project brings, and lets it run.
+//! `get_tools trust`: shows the user the files of a project that can run programs, and records the
+//! project as trusted if the user agrees. Also lists and removes such records, and tells whether a
+//! project is trusted.
 
 use crate::command::TrustOptions;
 use crate::confirm::confirm;
@@ -83,8 +85,9 @@ fn record(home: &Path, asks: bool) -> Result<u8, u8> {
     Ok(print(b"Trusted, until one of these files changes.\n"))
 }
 
-/// Describes what the project brings: its files, with their whole text, and the settings that would
-/// be in force.
+/// Describes what trust would put in force: the project's files that need trust, with their whole
+/// text, and its settings that would then count. Also names the files that have changed since the
+/// project was trusted.
 fn describe(home: &Path, root: &Path, trust: &Trust, seen: &Fingerprint) -> String {
     let mut text = format!("{} brings what can run:\n", visible(&show_path(root)));
     for file in seen.files() {

@@ -67,7 +67,7 @@ impl<'a> Setup<'a> {
                 warn(&visible(&note.text()));
             }
         }
-        // As in Gemini CLI, a bad directory does not prevent the use of the others.
+        // As in Gemini CLI, a directory that can't be read does not prevent the use of the others.
         for path in &options.include {
             if let Err(e) = std::fs::read_dir(path) {
                 warn(&format!(
@@ -179,7 +179,8 @@ impl<'a> Setup<'a> {
                 });
             }
         };
-        // If the pair consists of our own commands, the tools would be listed twice.
+        // If the discovery command is our own `get_tools`, adding our own commands would list the
+        // tools twice.
         let words = foreign.words().map_err(SessionError::failed)?;
         let root = self.workspace.root();
         let is_own = |program: &str, name| own_name(program, root) == Some(name);
@@ -505,12 +506,13 @@ fn terminal() -> Option<TerminalPrompt> {
     TerminalPrompt::open().filter(|_| is_person_there())
 }
 
-/// Joins the paths of an option as a variable has them.
+/// Joins the paths of an option with `:` into the value of an environment variable, from which the
+/// commands of tools take them.
 ///
 /// # Errors
 ///
-/// Returns an error if a variable can't have one of the paths. Without it the commands would work
-/// with fewer rules or directories than this process.
+/// Returns an error if a path contains `:` or is not UTF-8. If it were left out, the commands would
+/// work with fewer rules or directories than this process.
 fn joined(option: &str, paths: &[PathBuf]) -> Result<String, SessionError> {
     let joined = std::env::join_paths(paths).ok();
     joined

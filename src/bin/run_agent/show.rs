@@ -94,8 +94,8 @@ pub(crate) fn observers(
     observers
 }
 
-/// Detects changes that the calls of another program's call command make to files that need trust.
-/// Our own `call_tool` detects its changes itself.
+/// Checks after each call of a foreign call command whether files that need trust have changed. Our
+/// own `call_tool` does that itself.
 #[derive(Debug)]
 pub(crate) struct TrustObserver(pub(crate) TrustWatch);
 

@@ -31,10 +31,9 @@ fn run() -> u8 {
     }
 }
 
-/// Holds the connections to MCP servers for `get_tools`, `call_tool` and `run_agent`, and performs
-/// the tasks of their tools that need the network. These programs start this mode themselves, so it
-/// is not in the help. Requests are JSON lines on standard input; when that ends, all servers are
-/// ended.
+/// Holds the connections to MCP servers for `get_tools`, `call_tool` and `run_agent`, and does what
+/// tools in these programs need the network for. The programs start this mode themselves, so it is
+/// not in the help. Requests are JSON lines on standard input; at its end, all servers are ended.
 fn connect(protocol: Option<&str>) -> u8 {
     if protocol == Some(&*gemini_tools::network::protocol()) {
         return gemini_tools::connect::run();

@@ -69,7 +69,7 @@ pub struct ArgumentChange {
     pub args: Map<String, Value>,
     /// Number of lines that the person added to the text to be written.
     pub added: u64,
-    /// Number of lines that the person removed from it.
+    /// Number of lines that the person removed from the text to be written.
     pub removed: u64,
 }
 
@@ -79,8 +79,8 @@ pub struct Pass {
     /// True if a person has approved this very call.
     pub is_by_person: bool,
     /// The shell line as it was understood and printed anew, which must run in place of the written
-    /// one. `None` if the line runs as written, because a person approved it or nothing is judged,
-    /// and for calls without a line.
+    /// one. `None` if the line runs as written, for example because a person has approved it, and
+    /// for calls without a shell line.
     pub line: Option<String>,
 }
 
@@ -135,7 +135,7 @@ impl Gate {
     }
 
     fn is_interactive(&self, can_ask: bool) -> bool {
-        // If the host asks, it has a person to ask.
+        // Without an approval mode the host asks, and it has a person to ask.
         self.approval_mode.is_none() || can_ask
     }
 
@@ -241,19 +241,21 @@ impl Gate {
             .map_or(refusal, GateError::Failed)
     }
 
-    /// Settles a question that only the built-in default asks, by the tool's own confirmation.
+    /// Decides whether a person is really asked. If only the built-in default wants a question, and
+    /// no rule, the call runs without one when the tool itself has nothing to confirm.
     fn by_explanation<C: GatedCall>(
         &self,
         candidate: &C,
         explanation: &Explanation,
         verdict: Verdict,
     ) -> Result<ByRules, GateError<C::Error>> {
-        // What the tool says can't overrule a rule that somebody wrote.
+        // A rule that somebody wrote wants the question, so it is asked even if the tool has
+        // nothing to confirm.
         if !verdict.is_default {
             return Ok(ByRules::Asks(verdict));
         }
         match &explanation.confirmation {
-            // A tool that has nothing to ask runs, since no rule wants a question.
+            // The tool has nothing to confirm, and no rule wants a question.
             None => Ok(ByRules::Passes(Pass::default())),
             // Only the explanation names the MCP server, so the rules about that server have not
             // been applied yet.

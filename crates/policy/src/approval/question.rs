@@ -15,11 +15,12 @@ pub struct Explanation {
     pub locations: Vec<Location>,
     /// What a person has to agree to; `None` if the tool has nothing to ask.
     pub confirmation: Option<ConfirmationDetails>,
-    /// True if a yes can only be for this call. Answers that allow more calls are not offered then.
+    /// True if a person can only approve this one call. Answers that allow more calls are not
+    /// offered then.
     pub is_for_once: bool,
 }
 
-/// A person's answer.
+/// The reply to a question whether a call may run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ApprovalReply {
     /// Yes, this time.
@@ -33,7 +34,7 @@ pub enum ApprovalReply {
     AlwaysServer,
     /// Yes, with the arguments that the person has edited. The changed call is judged again.
     Change(ArgumentChange),
-    /// No; the model goes on without it.
+    /// No; the model goes on without the call.
     No,
     /// No; the session stops.
     Stop,

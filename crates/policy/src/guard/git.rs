@@ -1,8 +1,8 @@
 //! Programs that git starts: hooks, filters, drivers and helpers in its configuration.
 //!
-//! A file is held against the configuration of each repository that contains it, and against the
-//! user's own; included configuration files are not read. A program without a slash is looked up in
-//! `PATH` and is not a file of the project.
+//! A file is compared with the programs that the configuration of each repository around it names,
+//! and with those in the user's own configuration. Included configuration files are not read. A
+//! name without a slash is skipped: git looks it up in `PATH`, where no file of the project is.
 
 use super::started::{end, words};
 use gemini_tools_workspace::file_owner::FileOwner;
@@ -65,8 +65,8 @@ fn repository(top: &Path) -> Vec<PathBuf> {
 }
 
 fn read(path: &Path) -> Option<String> {
-    // The file is read as one of the user's, also through links out of the project: its content can
-    // only make more files guarded.
+    // The file is read like one of the user's own, so that links may lead out of the project. That
+    // is safe, because its content can only make more files guarded.
     let bytes = FileOwner::Users.beginning(path, MAX_BYTES).ok()??;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }

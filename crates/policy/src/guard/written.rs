@@ -1,8 +1,9 @@
 //! The files that a line of shell may write, as bash will name them.
 //!
 //! A name can be written in many ways: `.g'i't`, `.{git,x}`, `packag?.json`. So the words are taken
-//! from the analysis of the line, without their quotes, lists in braces are expanded, and patterns
-//! are compared with the names that are there, which are all that bash can turn them into.
+//! from the analysis of the line, without their quotes, and lists in braces are expanded. Patterns
+//! are compared with the names of existing files, because bash expands a pattern to existing names
+//! only.
 
 use super::Guard;
 use gemini_tools_shell::{Analysis, Command};
@@ -10,17 +11,18 @@ use gemini_tools_workspace::pattern::expand_braces;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Programs whose operands are files that they write. A word of theirs that is known only when the
-/// line runs may be any file.
+/// Programs whose operands are files that they write. If one of their words is known only when the
+/// line runs, it may be any file.
 const WRITERS: &str = "cp dd install ln mkdir mv patch rsync tee touch truncate unzip";
 
 /// Programs that write to some of the files that they are given, such as `curl -o FILE`. Most of
-/// their words are none, so that an unknown one does not count.
+/// their words do not name such a file, so a word that is known only when the line runs is not
+/// taken for one.
 const SOMETIMES: &str =
     "aria2c bsdtar cpio csplit curl ed ex scp sed sftp shred sort split tar wget xxd zip";
 
-/// The most entries of directories that are compared with a pattern. Beyond it, the pattern counts
-/// as one that means a guarded file.
+/// The most directory entries that are compared with a pattern. If there are more, the pattern
+/// counts as one that matches a guarded file.
 const MAX_ENTRIES: usize = 20_000;
 
 /// Returns true if a program writes to files that its words name.
@@ -33,8 +35,8 @@ fn is_among(list: &str, name: &str) -> bool {
     list.split(' ').any(|one| one == name)
 }
 
-/// Returns true if a text has a `>` that may open a file: not that of `2>&1`, nor one before
-/// `/dev/null`.
+/// Returns true if a text has a `>` that may open a file. The `>` of `2>&1` does not, and a `>`
+/// before `/dev/null` does not count.
 pub(super) fn redirects(text: &str) -> bool {
     let ends_word =
         |rest: &str| !rest.starts_with(|c: char| !c.is_whitespace() && !";|&)<>".contains(c));
@@ -45,12 +47,12 @@ pub(super) fn redirects(text: &str) -> bool {
         });
         let target = behind.trim_start_matches(['|', '&', ' ', '\t']);
         let is_null = target.strip_prefix("/dev/null").is_some_and(ends_word);
-        // The first of two: the second one decides.
+        // In `>>`, no text stands between the first `>` and the second one, which decides.
         !behind.is_empty() && !duplicates && !is_null
     })
 }
 
-/// Returns true if each operand of a command is a file that it writes.
+/// Returns true if each operand of a command counts as a file that it writes.
 fn is_sure(command: &Command) -> bool {
     let in_place = |word: &Option<String>| {
         word.as_ref()
@@ -60,7 +62,8 @@ fn is_sure(command: &Command) -> bool {
         || command.root() == "sed" && command.patterns.iter().skip(1).any(in_place)
 }
 
-/// Returns true if a line redirects its output to a file, or runs a program that [`is_writer`].
+/// Returns true if a line redirects its output to a file, or runs a program for which [`is_writer`]
+/// returns true.
 pub(super) fn may_write(analysis: &Analysis) -> bool {
     let mut commands = analysis.commands.iter();
     !analysis.targets.is_empty() || commands.any(|command| is_writer(command.root()))
@@ -75,8 +78,9 @@ fn paths_in(pattern: &str) -> impl Iterator<Item = &str> {
 }
 
 impl Guard<'_> {
-    /// Returns true if a line that runs in `directory` may write a guarded file. A directory that it
-    /// enters counts as a file that it writes, because the names behind it are relative to it.
+    /// Returns true if a line that runs in `directory` may write a guarded file. If the line
+    /// changes its directory, the directory counts as a file that it writes, because later relative
+    /// paths lead there.
     pub(super) fn covers_writes_of(&self, analysis: &Analysis, directory: &Path) -> bool {
         let enters = |command: &Command| ["cd", "popd", "pushd"].contains(&command.root());
         let directory = (!analysis.commands.iter().any(enters)).then_some(directory);
@@ -155,8 +159,8 @@ enum Unit {
     Many,
 }
 
-/// Reads a component of a pattern. From a set of characters on, such as `[a-c]`, it may be
-/// anything, so that no two readings of a set can differ.
+/// Parses a component of a pattern. A set of characters, such as `[a-c]`, and all that follows it
+/// count as `*`, so that it does not matter how bash would interpret the set.
 fn units(component: &str) -> Vec<Unit> {
     let mut units = Vec::new();
     let mut chars = component.chars();
@@ -188,8 +192,8 @@ fn text(parts: &[Vec<Unit>]) -> String {
     parts.join("/")
 }
 
-/// Returns true if a pattern matches the whole name. It remembers the last `*` and tries one
-/// character more of the name behind it.
+/// Returns true if a pattern matches the whole name. Where a character does not match, the last `*`
+/// before it is made to match one character more of the name.
 fn matches(pattern: &[Unit], name: &str) -> bool {
     let name: Vec<char> = name.chars().collect();
     let (mut p, mut n) = (0, 0);

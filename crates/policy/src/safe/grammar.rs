@@ -12,7 +12,7 @@
 ///
 /// | Kind | |
 /// |---|---|
-/// | `text` | any text, which does not begin with a dash |
+/// | `text` | any text that does not begin with a dash, or is just a dash |
 /// | `pattern` | any text |
 /// | `number` | a number with a sign and a unit |
 /// | `mode` | permissions, such as `-u+x` |
@@ -187,7 +187,7 @@ impl Reader<'_> {
             "mode" => text
                 .bytes()
                 .all(|b| b"01234567ugoarwxXst=+-/,".contains(&b)),
-            // In old programs, a word such as `+5` is an option.
+            // Old versions of some programs take a word such as `+5` for an option.
             "file" => !text.starts_with('+') && !(self.leaves)(text),
             "script" => only_chooses_lines(text),
             "format" => is_plain_format(text),

@@ -50,8 +50,9 @@ pub(super) fn is_the_users<'r>(name: Option<&str>, roots: impl Iterator<Item = &
         && name.is_none_or(|name| is_found_first(name, &path, &roots))
 }
 
-/// Returns true if [`is_fixed`] holds in each directory of `PATH` up to the program. For git it
-/// must hold in all of `PATH`, because git starts other programs.
+/// Returns true if `PATH` has the program, and [`is_fixed`] holds for the program's name in each
+/// directory of `PATH` up to the first that has it. For git it must hold in all directories of
+/// `PATH`, because git starts other programs.
 fn is_found_first(name: &str, path: &OsStr, roots: &[PathBuf]) -> bool {
     let mut is_found = false;
     for directory in std::env::split_paths(path) {

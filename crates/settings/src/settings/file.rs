@@ -24,8 +24,8 @@ pub(super) fn parse(
     let id = files::identity(&opened.metadata);
     if matches!(scope, Scope::System | Scope::SystemDefaults) {
         // Gemini CLI 0.61 ignores a system file that anyone but root can write. Here a file that
-        // the user owns is accepted too, because an environment variable may name one, and it gives
-        // the user no more rights than the user's own settings can.
+        // the user owns is accepted too, because an environment variable may name such a file. It
+        // can't give the user more rights than the user's own settings file can.
         files::check_writers(path, &opened.metadata)?;
     }
     let text = opened.text().map_err(|e| e.to_string())?;

@@ -43,7 +43,8 @@ impl Settings {
     }
 
     fn value_in_force<'v>(&self, key: &str, mut values: impl Iterator<Item = &'v Value>) -> Value {
-        // For these two keys, only some of the names that the files contain count.
+        // Of these two lists, only some names in the files count, so the result is taken and not
+        // the files' values.
         if key == keys::MCP_ALLOWED.name {
             return json!(self.mcp.allowed);
         }

@@ -27,8 +27,8 @@ impl SettingsLines {
         }
     }
 
-    /// Returns the line of a dotted key, counted from 1. If the key is missing, the line is that of
-    /// its innermost parent that exists.
+    /// Returns the line of the dotted key `key`, counted from 1. If the key is missing, the line is
+    /// that of its innermost parent that exists.
     pub fn line_of(&mut self, path: &Path, key: &str) -> Option<usize> {
         let place = self.position_of(path, key)?;
         usize::try_from(place.line.get()).ok()

@@ -71,8 +71,9 @@ pub struct Settings {
     /// that of a Markdown file without a directory. With another name, such as `settings.json`, a
     /// project could have memories written into other files of the user.
     pub context_file_name: Option<String>,
-    /// All names in `context.fileName`, which are the files that memories are read from. A
-    /// project's names are restricted as above. Empty if no file sets them.
+    /// All names in `context.fileName`, which are the files that memories are read from. Of a
+    /// project's names, only those of Markdown files without a directory count. Empty if no file
+    /// sets them.
     pub context_file_names: Vec<String>,
     /// The settings of the sandbox in which commands run.
     pub sandbox: SandboxSettings,
@@ -134,8 +135,8 @@ struct Origin {
 /// The code of a warning about a value that would count if the project were trusted.
 pub const UNTRUSTED: &str = "untrusted";
 
-/// A value of the user and one of the project, kept apart for settings that mean less when only the
-/// project has set them.
+/// The values of a setting in the user's and the system's files and in the project's file. They are
+/// kept apart where it matters which of these files has set the value.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PerFile<T> {
     /// The value of the user's and the system's files. The one of the highest precedence counts.
@@ -160,7 +161,7 @@ impl<T> PerFile<T> {
 }
 
 impl Settings {
-    /// Returns true if the value in force of a key is from a file of this kind.
+    /// Returns true if a file of this kind has set the key's value in force, or a part of it.
     pub fn is_set_by(&self, key: &str, scope: Scope) -> bool {
         self.origins
             .iter()
@@ -199,7 +200,7 @@ impl Settings {
                     settings.problems.push(problem.in_file(&path));
                 }
                 Ok(None) => {}
-                // In the home directory, the user's and the project's file are the same.
+                // In the home directory the project's file is the user's, which was read already.
                 Ok(Some(parsed)) if scope == Scope::Project && users == Some(parsed.id) => {}
                 Ok(Some(parsed)) => {
                     if scope == Scope::User {
@@ -237,8 +238,8 @@ impl Settings {
         self.files.push((scope, path));
     }
 
-    /// Returns true if the project's file sets a dotted key whose value is ignored because the
-    /// project is not trusted.
+    /// Returns true if the project's file sets the dotted key `key`, but the value is ignored
+    /// because the project is not trusted.
     pub fn needs_trust(&self, key: &str) -> bool {
         self.notes
             .iter()

@@ -118,8 +118,8 @@ impl<'a> Reader<'a> {
         self.adds(key);
     }
 
-    /// Records that this file's value has replaced earlier ones of a [`super::PerFile`] setting,
-    /// which keeps the project's value apart from the user's and the system's.
+    /// Records that this file's value of a [`super::PerFile`] setting has replaced earlier ones. A
+    /// project's value replaces only the project's, any other only the user's and the system's.
     pub(super) fn replaces_users(&mut self, key: Key) {
         let scope = self.scope;
         let is_other = |from: Scope| (from == Scope::Project) != (scope == Scope::Project);

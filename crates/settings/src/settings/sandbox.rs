@@ -28,9 +28,10 @@ pub struct SandboxSettings {
 }
 
 impl SandboxSettings {
-    /// Returns the mode that an agent should set, where `otherwise` is its default. `None` means
-    /// that the agent should set none, so that the settings decide: the user has chosen a mode, or
-    /// the project has, and is trusted (`trusts_project`) or stricter than the default.
+    /// Returns the sandbox mode that an agent should set for commands: `otherwise`, the agent's
+    /// default, or `None` if it should set no mode, so that the settings decide. They decide if the
+    /// user has chosen a mode, if the project has and is trusted (`trusts_project`), or if the
+    /// project's mode is stricter than the default.
     pub fn default_for_agents(&self, otherwise: &str, trusts_project: bool) -> Option<String> {
         let (modes, containers) = (&self.modes, &self.containers);
         let is_users = modes.users.is_some() || containers.users.is_some();
@@ -44,16 +45,17 @@ impl SandboxSettings {
             .and_then(|value| mode_of(value).ok());
         let own = SandboxMode::from_name(otherwise);
         match projects {
-            // The project's stricter mode is in force without the agent's setting it.
+            // The project's mode is stricter than the default, and applies if the agent sets no
+            // mode.
             Some(mode) if Some(mode) > own => None,
             _ => Some(otherwise.to_owned()),
         }
     }
 
     /// Returns the mode in force. `chosen` are the values of `GEMINI_TOOLS_SANDBOX`, by which a
-    /// caller overrides the settings; the stricter one counts if both spellings of the name are
-    /// set. `is_contained` is true if Gemini CLI runs in a container of its own (it sets `SANDBOX`
-    /// there).
+    /// caller overrides the settings; if this variable and `GEMINI_CLI_TOOLS_SANDBOX`, its second
+    /// name, are both set, the stricter value counts. `is_contained` is true if Gemini CLI runs in
+    /// a container of its own (it sets `SANDBOX` there).
     ///
     /// # Errors
     ///

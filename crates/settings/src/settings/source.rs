@@ -37,8 +37,9 @@ impl Scope {
         }
     }
 
-    /// Returns the path of the file. `None` if there is no home directory, or if a variable holds a
-    /// relative path, which would be within the project.
+    /// Returns the path of the file. `None` for the user's file if there is no home directory, and
+    /// for a system file if the environment variable that names it holds a relative path, which
+    /// could lead to a file of the project.
     pub fn file(self, home: Option<&Path>, root: &Path) -> Option<PathBuf> {
         match self {
             Self::User => Some(home?.join(".gemini/settings.json")),
@@ -55,7 +56,8 @@ impl Scope {
         }
     }
 
-    /// Returns whose file it is, which decides whether links are followed.
+    /// Returns whether the file is the user's or the project's, which decides whether links are
+    /// followed.
     pub fn owner<'a>(self, home: Option<&'a Path>, root: &'a Path) -> FileOwner<'a> {
         match self {
             Self::Project => FileOwner::Projects { root, home },

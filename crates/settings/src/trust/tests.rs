@@ -122,7 +122,7 @@ fn a_record_is_for_one_directory_and_for_the_owners_eyes() {
     assert_eq!(records.len(), 1);
     let file = records[0].path();
     assert_eq!(mode(&file) & 0o777, 0o600);
-    // A user who can write there could trust anything.
+    // Other users can write to the file now, and so could make any folder trusted.
     fs::set_permissions(&file, fs::Permissions::from_mode(0o622)).expect("a mode");
     assert!(!place.trust().is_trusted());
     fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).expect("a mode");

@@ -55,8 +55,8 @@ fn ours(items: &[Value]) -> Vec<String> {
         .collect()
 }
 
-/// Rephrases a finding for Gemini CLI, which, unlike `get_tools`, repairs nothing: what we would
-/// repair is an error there.
+/// Rephrases a finding about a declaration for Gemini CLI, which repairs no declarations. What
+/// `get_tools` would repair becomes an error, or a warning if it does no harm in Gemini CLI.
 fn as_the_host_takes_it(mut finding: Diagnostic) -> Diagnostic {
     if finding.place.tool.is_empty() {
         finding.place.origin = Some("a declaration".into());

@@ -94,8 +94,8 @@ impl HostFiles {
         })
     }
 
-    /// Returns true if the settings contain Gemini CLI's discovery command, and the host can be
-    /// told to run such tools without asking.
+    /// Returns true if the settings contain Gemini CLI's discovery command, and the host has a
+    /// switch to run the tools that it declares without asking.
     fn has_pair(&self, file: &SettingsFile) -> bool {
         self.host.unasked.is_some() && file.value["tools"]["discoveryCommand"].is_string()
     }

@@ -79,11 +79,11 @@ pub struct Fact {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// It was tried and works.
+    /// The checked thing was tried and works.
     Works,
-    /// A neutral fact.
+    /// A fact that is neither good nor bad, such as how a host behaves.
     Known,
-    /// It is missing or was not tried.
+    /// The checked thing is missing or was not tried.
     Missing,
 }
 

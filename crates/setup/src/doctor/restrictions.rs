@@ -1,6 +1,6 @@
 //! Finds restrictions that have no effect: settings and rules that are not in force, and variables
-//! that do not reach a call. The user believes in a limit that is not there, and nothing else would
-//! tell, because the calls succeed.
+//! that do not reach a call. The user believes that calls are restricted, and would not notice that
+//! they are not, because they simply succeed.
 
 use super::{DoctorReport, Setup, UNTRUSTED_IS_NOT_RUN, trust_remedy};
 use crate::init::MODES_BUT_PLAN;
@@ -68,8 +68,8 @@ fn check_variable(name: &'static str, report: &mut DoctorReport) {
     }
 }
 
-/// Warns of rules that name a tool that does not exist, neither among `declared` nor among ours.
-/// Such a rule refuses nothing.
+/// Warns of rules with tool names that are neither in `declared` nor ours, and so refuse nothing.
+/// In a user's rules only those are reported that are similar to a known name.
 pub(super) fn check_names(setup: &Setup<'_>, declared: &[String], report: &mut DoctorReport) {
     let mut known = tool_names(setup.settings, setup.home, setup.root);
     known.extend_from_slice(declared);

@@ -85,7 +85,7 @@ fn settings_files(setup: &Setup<'_>) -> impl Iterator<Item = (Scope, PathBuf)> {
     let Setup { home, root, .. } = *setup;
     Scope::ALL
         .into_iter()
-        // In the home directory, the user's and the project's file are the same.
+        // In the home directory the project's file is the user's, so it is listed once.
         .filter(move |scope| *scope != Scope::Project || home != Some(root))
         .filter_map(move |scope| Some((scope, scope.file(home, root)?)))
 }

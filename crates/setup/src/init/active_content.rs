@@ -15,8 +15,10 @@ use std::path::{Path, PathBuf};
 
 const MAX_NAMED: usize = 5;
 
-/// Lists what the project in `root`, an absolute path, brings, except what [`super::plan`] has
-/// written there itself. The paths are for display; only the first few are returned.
+/// Lists the paths that Gemini CLI would obey if it trusted the project in `root`, an absolute
+/// path: those in `.gemini` and `.agents`, and `.env` files, also in directories above. Mere text
+/// for the model is left out, and so is what [`super::plan`] has written itself. The paths are for
+/// display; only the first few are returned.
 ///
 /// # Errors
 ///

@@ -2,9 +2,9 @@
 //! those of another host, with all that is needed to use them at once, and undoes all of that.
 //!
 //! The changes are first collected in a plan, so that a person can review them before any file is
-//! touched. Unless a file is new or may contain secrets, a backup of its former text is kept beside
-//! it. [`undo`] restores the backup if the file is unchanged since; otherwise it removes only what
-//! was inserted, if that is recorded.
+//! touched. A backup of the former text is kept beside a changed file, unless the file may contain
+//! secrets or is Gemini CLI's list of trusted folders. [`undo`] restores the backup if the file is
+//! unchanged since; otherwise it removes only what was inserted, if that is recorded.
 
 mod active_content;
 mod change;
@@ -200,7 +200,7 @@ impl SetupPlan {
         project.map_or(FileOwner::Users, |project| project.owner_of(path))
     }
 
-    /// Returns true if there is no record of an earlier run here.
+    /// Returns true if no earlier run is recorded for this host and this project (or user).
     pub fn knows_nothing(&self) -> bool {
         self.record.files.is_empty()
     }
@@ -296,8 +296,8 @@ impl SetupPlan {
         self.change(purpose, path, before, after, None)
     }
 
-    /// Plans the line in the user's `.env` by which Gemini CLI gets answers as text, unless the
-    /// user has chosen a form already.
+    /// Plans the line in the user's `.env` by which `call_tool` answers Gemini CLI in text, unless
+    /// the file sets that variable already.
     fn set_host_form(&mut self, home: &Path) -> Result<(), InitError> {
         let path = env_file::of_user(home);
         let shown = show_path(&path).into_owned();
@@ -453,7 +453,8 @@ impl SetupPlan {
     }
 
     /// Writes the files, each atomically, and only if it has not changed since the plan was made.
-    /// The record is written first, so that any intermediate state can be undone.
+    /// Except in an undo, the record is written first, so that any intermediate state can be
+    /// undone.
     ///
     /// # Errors
     ///

@@ -41,8 +41,8 @@ fn put(top: &Mapping, at: &[String], value: &Value) -> Result<(), String> {
     if !top.get(first).is_none_or(is_null) {
         return Err(format!("{first} must be a mapping"));
     }
-    // The mappings are built with their content. An empty mapping would be written as `{}`, and all
-    // that is put into it later within the braces.
+    // The nested mappings are built together with their content. If an empty mapping were set
+    // first, it would be written as `{}`, and its later entries within these braces.
     let nested = rest.iter().rev().fold(converted(value), |value, key| {
         YamlValue::Mapping(BTreeMap::from([(key.clone(), value)]))
     });
@@ -104,7 +104,7 @@ mod tests {
             assert_eq!(set(path, &after, &sets), Ok(None), "twice is once: {after}");
             let sets = [Set::new(&at, None)];
             let back = set(path, &after, &sets).expect("YAML").expect("changed");
-            // If the added entry was all that there is, an empty mapping is left.
+            // If the added entry was the only one, removing it leaves an empty mapping, `{}`.
             let back = back.trim_end().trim_end_matches("{}").trim_end();
             assert_eq!(back, before.trim_end(), "{after}");
         }

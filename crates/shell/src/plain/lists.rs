@@ -158,7 +158,7 @@ impl<'a> Parser<'a> {
         self.budget.take(1, body.len())?;
         let mut reader = Parser::new(body, self.depth + 1, self.budget);
         let pieces = reader.double(None)?;
-        // A here-document in a `$(…)` of the document is refused.
+        // A `$(…)` in the text of a here-document must not itself have a here-document.
         if reader.has_document {
             return None;
         }
@@ -205,7 +205,7 @@ impl<'a> Parser<'a> {
     }
 
     fn at_end(&mut self, ends: &[&str]) -> bool {
-        // `;;&` does not count as an end here. No command begins with it either, so it is refused.
+        // `;;&` is not in this list, and no command begins with it, so that it is refused.
         matches!(self.peek(), None | Some(b')'))
             || self.starts_with(";;") && !self.starts_with(";;&")
             || ends.iter().any(|end| self.is_at_word(end))

@@ -293,7 +293,8 @@ impl Word {
         self.bare().is_some_and(|text| texts.contains(&text))
     }
 
-    /// Returns true for `~+`, `~-` and `~1`, which stand for directories that `cd` and `pushd` set.
+    /// Returns true if the word begins with `~+`, `~-` or a number such as `~1`, which stand for
+    /// directories that `cd` and `pushd` set.
     fn begins_with_a_place(&self) -> bool {
         let Some(Piece::Bare(text)) = self.pieces.first() else {
             return false;
@@ -303,7 +304,8 @@ impl Word {
     }
 
     /// Returns the word as bash expands it, with backslashes as the only quotes; `None` if a value
-    /// is substituted in it, or a directory of the shell's own.
+    /// is substituted in it, or if it begins with a directory that the shell remembers, such as
+    /// `~+`.
     pub(super) fn pattern(&self) -> Option<String> {
         if self.begins_with_a_place() {
             return None;

@@ -52,8 +52,8 @@ impl Draft {
     }
 
     pub(super) fn edit(&self, editor: &OsStr, tty: &Tty) -> io::Result<ExitStatus> {
-        // When this is dropped, the terminal's modes are restored, which an editor that dies does
-        // not do.
+        // Dropping this restores the terminal's modes. An editor that is killed would leave them
+        // changed.
         let _kept = tty.keep()?;
         let [input, output, errors] = tty.streams()?;
         gemini_tools_process::program::editor(editor, &self.file)

@@ -59,7 +59,7 @@ impl TerminalPrompt {
         })
     }
 
-    /// Uses any terminal, without colours and with `vi` as the editor.
+    /// Makes a prompt that asks on `tty`, without colours and with `vi` as the editor.
     pub fn on(tty: File) -> Self {
         Self::new(tty.into())
     }

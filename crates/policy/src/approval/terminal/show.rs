@@ -251,7 +251,7 @@ fn is_blank(c: char) -> bool {
     matches!(c, '\t' | '\u{2800}') || c.is_whitespace() && !is_deceptive(c)
 }
 
-/// Returns the whole question as plain text, for a client to show.
+/// Returns the whole question as plain text, for an MCP client to show.
 pub fn question(question: &ApprovalQuestion<'_>) -> String {
     let mut page = PromptPage::new(false, true);
     page.body(question);
@@ -274,8 +274,8 @@ pub(super) fn always(question: &ApprovalQuestion<'_>) -> Option<&'static str> {
     agreed.map(SessionGrant::words)
 }
 
-/// Returns true if "tool always" is offered. If "always" means this tool, it would be the same
-/// answer.
+/// Returns true if the answer "tool always" is offered. It is not if the answer "always" already
+/// means all calls of this tool.
 pub(super) fn offers_tool(question: &ApprovalQuestion<'_>) -> bool {
     !question.explanation.is_for_once && always(question) != Some("this tool")
 }

@@ -129,7 +129,7 @@ fn modes(tty: &File) -> String {
     format!("{:?}", tcgetattr(tty).expect("modes"))
 }
 
-/// Runs a question on a terminal with a scripted person at the other end, and checks that the
+/// Asks a question on a pseudo-terminal at whose other end `person` acts, and checks that the
 /// terminal's modes are restored.
 fn asked(
     call: &Call,
