@@ -156,7 +156,8 @@ fn in_program(name: &str, words: &[&str]) -> Option<usize> {
     None
 }
 
-/// Returns true if the word after an option is code, or a file with code.
+/// Returns true if `word` is an option or subcommand of the program `name` after which code, or a
+/// file with code, follows.
 fn is_code_flag(name: &str, word: &str) -> bool {
     if TEXT_PROGRAMS.contains(&name) {
         let is_long = matches!(word, "--expression" | "--file" | "--source");

@@ -70,8 +70,8 @@ impl Server {
         })
     }
 
-    /// Returns true if clients may choose the workspace. A client on another machine may not, since
-    /// its paths mean nothing here.
+    /// Returns true if clients may choose the workspace. They may not if the options set it, or if
+    /// clients may be on other machines, whose paths mean nothing on this one.
     pub(super) fn follows_roots(&self) -> bool {
         let is_remote = self
             .options

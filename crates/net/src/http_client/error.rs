@@ -32,7 +32,7 @@ pub enum NetError {
     Connect {
         /// Host and port.
         host: String,
-        /// The operating system's error.
+        /// The reason, such as the operating system's error.
         why: String,
     },
     /// The TLS handshake failed, for example because of the certificate.
