@@ -37,7 +37,8 @@ pub fn find(prompt: &str) -> Vec<AtPath> {
         }
         let rest = &prompt[at..];
         let raw = without_punctuation(&rest[..end_of_path(rest)]);
-        // A lone `@.` is the end of a sentence; `@./` means the whole project.
+        // Only punctuation follows the `@`, as in a sentence that ends with `@.`. The word `@./` is
+        // a path: it names the whole project.
         if raw.is_empty() {
             continue;
         }

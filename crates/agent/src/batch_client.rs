@@ -232,8 +232,8 @@ fn explanation(mut value: Value) -> Result<Explanation, JsonError> {
     })
 }
 
-/// Waits for the result of a call, and passes output that arrives before it to `news`. When the
-/// call is cancelled, `end` is called once and the result is awaited for a grace period.
+/// Waits for the result of a call, and passes output that arrives before it to `news`. If the call
+/// is cancelled or its time is over, calls `end` once and waits for the result for a grace period.
 ///
 /// # Errors
 ///

@@ -197,7 +197,7 @@ pub enum CallRefusal {
 pub struct ToolCall {
     /// The request. If a person has changed the arguments, these are the changed ones.
     pub request: CallRequest,
-    /// The tool's kind; `None` where there is no such tool.
+    /// The kind of the tool; `None` if no tool has the request's name.
     pub kind: Option<Kind>,
     /// The MCP server that the tool comes from, by its name in the settings.
     pub server: Option<String>,
@@ -221,8 +221,8 @@ pub struct ToolCall {
     /// The further call that this call asks for in its result. It runs next, and its result becomes
     /// the answer to the model.
     pub(super) tail_call: Option<TailToolCallRequest>,
-    /// For a further call that a result asked for, the model's call that it answers; otherwise
-    /// `None`.
+    /// If the result of another call has asked for this call, the model's call that this one's
+    /// result answers; otherwise `None`.
     pub takes_place_of: Option<CallRequest>,
     pub(super) state: CallState,
     pub(super) started: Option<Instant>,

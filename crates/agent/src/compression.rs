@@ -29,8 +29,9 @@ const SUMMARY_ACKNOWLEDGEMENT: &str = "Got it. Thanks for the additional context
 #[derive(Debug, Default)]
 pub(super) struct CompressionState {
     input_limit: Option<u64>,
-    /// Compression is not tried again before a prompt has this many tokens. Set by each attempt, so
-    /// that one that did not help is not repeated in every turn, and reset by one that did.
+    /// Compression is not tried again before a prompt has this many tokens. Each attempt raises the
+    /// number, so that an attempt that did not help is not repeated in every turn. A successful
+    /// attempt resets it.
     not_before: u64,
 }
 

@@ -6,7 +6,7 @@ pub(super) fn is_unanswered(messages: &[Content]) -> bool {
     messages.last().is_some_and(|last| last.role != "model")
 }
 
-/// Filters the messages for the API, which refuses empty ones. If the model sent several messages
+/// Leaves out the model's empty messages, which the API refuses. If the model sent several messages
 /// in a row and one of them is empty, all of them are left out; this is how Gemini CLI does it.
 pub(super) fn curated(messages: &[Content]) -> impl Iterator<Item = &Content> {
     let is_models = |message: &Content| message.role == "model";
@@ -107,7 +107,8 @@ mod tests {
                 ..Part::default()
             }],
         });
-        // A call without a result stays, and so does the prompt before it.
+        // The last message is a call without a result, so the cut is before the model's turn that
+        // contains it.
         assert_eq!(split(&contents, 0.0), Some(5));
         assert_eq!(split(&[], 0.0), None);
     }

@@ -1,6 +1,6 @@
-//! Runs commands, one process for each: discovery commands, `call_tool --explain`, and foreign call
-//! commands. The output and the exit status of a foreign call command are judged by Gemini CLI's
-//! rules.
+//! Runs commands, one process for each: discovery commands, `call_tool --explain`, and call
+//! commands that are not of this installation. The output and the exit status of the latter are
+//! judged by Gemini CLI's rules.
 
 use super::call::{CallOutcome, CallRequest};
 use super::pair::broken;
@@ -46,7 +46,8 @@ impl ExternalCommand {
         match self.run(&[name.to_owned()], &input, CALL_TIME, cancel) {
             Ok(ended) => outcome(request, &ended, cancel),
             Err(e) => {
-                // The model is told in the same form as for a command that ran and failed.
+                // The model gets this error in the same form as the error of a command that ran and
+                // failed.
                 let error = format!("Error: spawn {} {e}", self.path.display());
                 broken(request, program_output::not_started(&error))
             }

@@ -37,7 +37,7 @@ impl KeptSessions {
         make_private(&self.directory)?;
         for (path, changed) in self.all() {
             if changed.elapsed().is_ok_and(|age| age > KEEP) {
-                // A file that can't be deleted now is tried again by the next session.
+                // If the file can't be deleted now, the next session tries again.
                 let _ = fs::remove_file(path);
             }
         }

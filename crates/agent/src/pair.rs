@@ -100,8 +100,8 @@ impl DiscoveredTool {
             is_built_in: self.is_built_in,
             server: server.or_else(|| ServerTool::from_name(&self.name)),
             annotations: mcp.and_then(|mcp| mcp.annotations.as_ref()),
-            // A foreign tool may have the name of a built-in one. It then also gets the built-in
-            // tool's aliases here, so that a rule that restricts either applies to it.
+            // Another program's tool may have the name of a built-in one. It then also gets the
+            // built-in tool's aliases here, so that a rule that restricts either applies to it.
             ..PolicyCall::by_name(&self.name, args)
         }
     }
@@ -243,7 +243,7 @@ impl Pair {
                 None => Err(Box::new(no_command(request))),
             };
         }
-        // Nothing is known about a foreign tool's effect, so the user is asked.
+        // What a tool of another program does is not known, so the user is asked.
         Ok(Explanation {
             description: request.to_string(),
             locations: Vec::new(),
@@ -308,7 +308,7 @@ impl ForeignCommands {
     ///
     /// # Errors
     ///
-    /// Returns a message if it can't be split as by a shell.
+    /// Returns a message if the command is empty, or if it can't be split as by a shell.
     pub fn words(&self) -> Result<Vec<String>, String> {
         let words = shlex::split(&self.discovery).filter(|words| !words.is_empty());
         words.ok_or_else(|| {
@@ -377,8 +377,8 @@ fn run_discovery(
     ))
 }
 
-/// The error for a tool of a pair that the session does not have. It should not happen, because
-/// [`Pair::get`] only returns tools of existing pairs.
+/// Returns the outcome of a call whose command the session does not have. This should not happen,
+/// because [`Pair::get`] only returns tools that a command of the session has declared.
 fn no_command(request: &CallRequest) -> CallOutcome {
     broken(request, "There is no command for this call.")
 }

@@ -102,11 +102,12 @@ pub struct OpenCall {
 }
 
 impl SessionRecord {
-    /// Creates a file that only its owner can read, and writes the first line.
+    /// Opens the file, which must be empty or not exist, and writes the first line. A new file can
+    /// be read by its owner only.
     ///
     /// # Errors
     ///
-    /// Returns a message if the file can't be written, or holds something already.
+    /// Returns a message if the file can't be written, or contains something already.
     pub fn create(path: &Path, id: &str, model: &str) -> Result<Self, String> {
         let flags = OFlags::CREATE | OFlags::WRONLY | OFlags::APPEND | OFlags::CLOEXEC;
         let file = open(path, flags).map_err(|e| fail(path, &e))?;

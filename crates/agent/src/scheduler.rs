@@ -1,6 +1,7 @@
-//! Runs the calls of one turn. First all are validated. Then consecutive calls that only read form
-//! a group, any other call is a group of its own, and for one group after the other the calls are
-//! approved and run. The calls of a group run concurrently.
+//! Runs the calls of one turn. First, all calls are validated. Then they are divided into groups:
+//! consecutive calls that only read form one group, and each other call is a group of its own. The
+//! groups are taken in order. The calls of a group are approved one after the other, and then run
+//! concurrently.
 
 use super::call::{
     CallOutcome, CallRefusal, CallRequest, CallState, ToolCall, ToolCallDecision, changes,
@@ -29,8 +30,9 @@ pub(super) struct Scheduler<'a> {
     pub(super) runner: Runner<'a>,
     pub(super) gate: &'a Gate,
     pub(super) asker: &'a mut Option<TerminalPrompt>,
-    /// Set if calls that need no approval get a description anyway, because progress output or a
-    /// report shows it. Each description costs a request to `call_tool`.
+    /// Set if calls of built-in tools get a description even if the user is not asked about them,
+    /// because progress output or a report shows it. Each such description costs a request to
+    /// `call_tool`.
     pub(super) describes: bool,
 }
 
@@ -154,8 +156,9 @@ impl Scheduler<'_> {
         stops
     }
 
-    /// Adds a description to a call that no user was asked about, for progress output and reports.
-    /// A failure is ignored: the call is then shown by its arguments.
+    /// If [`Self::describes`] is set, adds a description to a call of a built-in tool that has none
+    /// because no user was asked about it. A failure is ignored: the call is then shown by its
+    /// arguments.
     fn describe(&self, tool: &DiscoveredTool, call: &mut ToolCall) {
         if self.describes && tool.is_built_in && call.description.is_none() {
             let runner = self.runner;
@@ -164,9 +167,9 @@ impl Scheduler<'_> {
         }
     }
 
-    /// Returns why the policy refused a call, or `None` if something else did. Without a terminal
-    /// the policy denies what it would otherwise ask about; a denial counts as `NoUser` if it would
-    /// have been a question.
+    /// Returns why the policy refused a call, or `None` if something other than the policy did.
+    /// Without a terminal, the policy also denies calls about which it would otherwise ask the
+    /// user; the reason is then `NoUser`.
     fn by_rules<E>(
         &self,
         tool: &DiscoveredTool,
@@ -210,8 +213,8 @@ struct GatedToolCall<'c, 'a> {
     tool: &'a DiscoveredTool,
     runner: Runner<'a>,
     asker: &'c mut Option<TerminalPrompt>,
-    /// The lines that the diff last shown to the user adds and removes. They count as the model's
-    /// if the user edits the proposal.
+    /// How many lines the diff that the user was shown last adds and removes. If the user edits the
+    /// proposal, these lines count as the model's.
     proposed: DiffStat,
 }
 
@@ -232,8 +235,8 @@ impl GatedCall for GatedToolCall<'_, '_> {
 
     fn validate(&self) -> Result<(), Box<CallOutcome>> {
         let Runner { pair, cancel, .. } = self.runner;
-        // A foreign tool's arguments were checked against its schema; nothing more is known about
-        // them.
+        // The arguments of another program's tool were checked against its schema; nothing more is
+        // known about them.
         if !self.tool.is_own {
             return Ok(());
         }
@@ -381,7 +384,8 @@ impl Runner<'_> {
 
     fn refuse(&self, call: &mut ToolCall, kind: ErrorKind, why: &str) {
         let outcome = match self.cancel.interruption() {
-            // What seems to be cancelled has run out of time.
+            // A call that the time limit has ended looks like one that the user has cancelled. Its
+            // outcome must name the time limit instead.
             Some(why @ Interruption::TimedOut(_)) if kind == ErrorKind::Cancelled => {
                 CallOutcome::interrupted(&call.request, why)
             }

@@ -36,7 +36,7 @@ pub struct SessionConfig {
     pub generation: Value,
     /// The maximum number of turns; `None` for no limit.
     pub max_turns: Option<u32>,
-    /// Set if calls are to have descriptions even if nobody is asked about them.
+    /// Set if calls of built-in tools are to have descriptions even if nobody is asked about them.
     pub describes: bool,
 }
 
@@ -90,8 +90,8 @@ pub struct Listeners {
 }
 
 impl Listeners {
-    /// Counts an event in the statistics, writes results to the session file, and forwards it to
-    /// the observers.
+    /// Counts an event in the statistics, writes results to the session file, and forwards the
+    /// event to the recorder and the observers.
     pub(super) fn take(&mut self, event: &SessionEvent<'_>) {
         match event {
             SessionEvent::ModelCall(call) => self.stats.count_model_call(call),
@@ -404,8 +404,10 @@ impl<'a> AgentSession<'a> {
     }
 }
 
-/// Returns the answer to a call that had no result when the session was interrupted. The call is
-/// not repeated, because it may already have taken effect; the model is told to look.
+/// Returns the answer to a call whose result was not yet in the history when the session was
+/// interrupted: the recorded outcome if the call had ended. Otherwise the answer is an error that
+/// tells the model to look whether the call has had an effect. The call is not repeated, because it
+/// may already have taken effect.
 fn answer_of_open_call(call: OpenCall) -> Vec<Part> {
     let outcome = call.outcome.unwrap_or_else(|| {
         CallOutcome::failure(

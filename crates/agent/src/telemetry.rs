@@ -119,8 +119,8 @@ impl Telemetry {
             fields.retain(|_, value| !value.is_null());
         }
         let line = format!("{fields}\n");
-        // In a single write, so that several sessions can append to one file without mixing their
-        // lines.
+        // The line is written in a single write, so that several sessions can append to one file
+        // without mixing their lines.
         match retry_on_intr(|| rustix::io::write(file, line.as_bytes())) {
             Ok(n) if n == line.len() => {}
             // The line was written in part. Further lines would continue it.
@@ -179,7 +179,7 @@ impl Telemetry {
         let has_prompts = self.config.has_prompts;
         let error = outcome.error.as_ref();
         let message = error.map(|error| self.permitted(&error.message));
-        // JSON in a string, as Gemini CLI has it.
+        // The arguments are a string that contains JSON, as in Gemini CLI's telemetry.
         let args = has_prompts.then(|| Value::from(request.args.clone()).to_string());
         let fields = json!({
             "function_name": request.name,

@@ -84,7 +84,8 @@ impl Tool for CustomTool {
                 let call = Call::new(*manifest, args, listed, &self.tool_env)?;
                 Ok(Box::new(call))
             }
-            // Defaults are not filled in: that is left to the pair's call command.
+            // Here, missing arguments are not replaced by their defaults: that is left to the call
+            // command.
             Definition::Pair(pair) => {
                 let args = Value::Object(args.as_map().clone());
                 self.parameters().validate(&args)?;
@@ -209,8 +210,8 @@ impl Call {
         &self.manifest.declared.name
     }
 
-    /// Formats the command as a shell would accept it, for the user to approve; for a script,
-    /// returns its text.
+    /// Formats the command as a shell would accept it, for the user to approve. For a script,
+    /// returns its text, with the arguments as a comment.
     fn command_line(&self) -> String {
         let args = Value::Object(self.args.clone());
         if let Action::Script(script, _) = &self.manifest.action {

@@ -98,7 +98,7 @@ const MAX_BLOCK_BYTES: u64 = 32 * 1024;
 
 const MAX_MANIFEST_BYTES: u64 = 1024 * 1024;
 
-/// The directories of custom tools that are in force for a project.
+/// The directories of custom tools that a project uses.
 #[derive(Debug, Clone)]
 pub struct Custom {
     user: Option<PathBuf>,
@@ -188,7 +188,7 @@ impl Custom {
     }
 
     /// Returns the tools of manifests and scripts, in the order of precedence, and the files that
-    /// define pairs.
+    /// name a discovery command and a call command.
     fn singles(&self, refresh: bool, notes: &mut Vec<String>) -> (Vec<ToolEntry>, Vec<PathBuf>) {
         let (mut owners, mut pairs) = (Owners::default(), Vec::new());
         for scan in self.scan(refresh) {
@@ -223,9 +223,10 @@ impl Custom {
         owners.tools
     }
 
-    /// Returns the declarations of each pair, from the cache or by running its command; several
-    /// commands run at once. A pair that has started this process is skipped, because running its
-    /// command could go on for ever.
+    /// Returns, for each of `files`, the declarations that its discovery command prints: from the
+    /// cache, or by running the command. Several commands run at once. A file is skipped if one of
+    /// its commands has started this process, directly or not, because it could start itself again
+    /// for ever.
     fn discovered(
         &self,
         files: &[PathBuf],
@@ -304,7 +305,7 @@ impl Custom {
 #[derive(Default)]
 struct Owners {
     tools: Vec<ToolEntry>,
-    /// What has each name, for the note about another tool of that name.
+    /// For each name, which kind of tool has it, for a note about another tool of the same name.
     names: BTreeMap<String, &'static str>,
 }
 
@@ -322,7 +323,8 @@ impl Owners {
 }
 
 /// Returns the sources that a registry asks, in this order, for a tool that it does not have: first
-/// the tools with files of their own, then those of pairs, whose commands may have to be run.
+/// the tools with files of their own, then those that a discovery command declares, because it may
+/// have to be run.
 pub fn sources(tool_env: &ToolEnv) -> [Source; 2] {
     [false, true].map(|is_of_pairs| {
         let tool_env = tool_env.clone();
@@ -341,8 +343,9 @@ pub fn sources(tool_env: &ToolEnv) -> [Source; 2] {
     })
 }
 
-/// Extends the error for a missing tool by the reason if there is one: its file has an error, or
-/// its project is not trusted.
+/// Returns the error for a missing tool, with the reason if there is one: the project is not
+/// trusted, or a file or discovery command that may declare the tool has an error. Other errors are
+/// returned unchanged.
 pub fn explain_missing(tool_env: &ToolEnv, name: &str, error: ToolError) -> ToolError {
     if error.kind != ErrorKind::ToolNotRegistered {
         return error;
@@ -376,7 +379,8 @@ pub fn explain_missing(tool_env: &ToolEnv, name: &str, error: ToolError) -> Tool
     if let Some(fault) = faults.iter().find(|fault| is_named(&fault.file)) {
         return ToolError::failed(format!("The tool {name} can't be used. {}", fault.text));
     }
-    // The tool may belong to a manifest with an error, or to a pair whose last discovery failed.
+    // The tool may belong to a manifest with an error, or its discovery command may have failed the
+    // last time that it ran.
     let cache = custom.cache.as_deref();
     let has_failed = |file: &PathBuf| cache.is_some_and(|dir| pair::has_failed(file, dir));
     let silent = pairs.into_iter().filter(has_failed);

@@ -65,12 +65,13 @@ impl Lint {
     }
 }
 
-/// Checks all custom tools of the project in `root`, an absolute path, and reports MCP servers that
-/// are left out. `home` is the user's home directory.
+/// Checks all custom tools of the user and of the project in `root`, an absolute path. Discovery
+/// commands are run for this. Also reports MCP servers that are left out. `home` is the user's home
+/// directory.
 ///
 /// # Errors
 ///
-/// Returns an error if the workspace for running the commands of pairs can't be opened.
+/// Returns an error if the workspace in which discovery commands run can't be opened.
 pub fn lint_tools(
     settings: &Settings,
     home: Option<&Path>,

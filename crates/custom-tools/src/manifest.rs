@@ -1,5 +1,5 @@
-//! Reads the definition in a tool's file: that of a tool, in a manifest or a script, or that of a
-//! pair of commands.
+//! Reads the definition in a tool's file. A manifest or a script defines a tool; a manifest may
+//! instead define a pair of commands, one that declares tools and one that calls them.
 
 use super::call::variable_of;
 use super::keys::{CommandLine, Keys, Output, Scalar};
@@ -36,7 +36,7 @@ pub(super) enum Definition {
 /// A definition with warnings, or the findings if there are errors.
 pub(super) type Outcome = Result<(Definition, Vec<Diagnostic>), Vec<Diagnostic>>;
 
-/// How programs are run, for tools and pairs alike.
+/// How the programs of a tool, or of a pair of commands, are run.
 #[derive(Debug, Clone)]
 pub(super) struct RunSettings {
     pub(super) timeout: Duration,
@@ -82,7 +82,7 @@ pub(super) enum Stdin {
 pub(super) struct Pair {
     pub(super) discovery: Vec<String>,
     pub(super) call: Vec<String>,
-    /// The kind of tools whose declarations have none.
+    /// The kind of each tool whose declaration names no kind.
     pub(super) kind: Option<Kind>,
     pub(super) read_only: bool,
     pub(super) running: RunSettings,

@@ -34,8 +34,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// The variable that names the files of all pairs whose commands are ancestors of this process, one
-/// per line. Without it, a pair whose command starts `get_tools` would recurse without end.
+/// The variable with a list of files, one per line: those whose discovery or call command has
+/// started this process, directly or not. Without it, a discovery command that starts `get_tools`
+/// would be started again by it, without end.
 const RUNNING: &str = "GEMINI_TOOLS_PAIRS";
 
 const DISCOVERY_TIME: Duration = Duration::from_secs(10);
@@ -55,7 +56,7 @@ pub(super) struct Discovery {
     pub(super) findings: Vec<Diagnostic>,
 }
 
-/// Returns true if this process was started, directly or not, by a command of the pair in `file`.
+/// Returns true if this process was started, directly or not, by a command that `file` names.
 pub(super) fn is_above(file: &Path) -> bool {
     let running = std::env::var_os(RUNNING).unwrap_or_default();
     let mut files = running.as_bytes().split(|b| *b == b'\n');
@@ -94,8 +95,8 @@ pub(super) fn read_kept(cache: &Path) -> Option<Discovery> {
     is_fresh.then_some(pair.outcome)
 }
 
-/// Returns true if the last discovery of the pair in `file` failed. `caches` is the directory of
-/// the caches.
+/// Returns true if the discovery command that `file` names has failed the last time that it ran.
+/// `caches` is the directory of the caches.
 pub(super) fn has_failed(file: &Path, caches: &Path) -> bool {
     let pair = kept::read(&cache_of(file, caches));
     pair.is_some_and(|(pair, _): (KeptPair, _)| pair.until.is_some())
@@ -134,7 +135,7 @@ pub(super) fn discover(file: &Path, cache: Option<&Path>, tool_env: &ToolEnv) ->
     pair.outcome
 }
 
-/// Returns the files that the declarations are known to depend on, with their time stamps.
+/// Returns the files on which the tools' declarations are known to depend, with their time stamps.
 fn watched(file: &Path, pair: &Pair, tool_env: &ToolEnv) -> Vec<(PathBuf, Option<String>)> {
     let from = working_directory(&pair.running, tool_env).map_or_else(
         |_| tool_env.workspace.root().to_owned(),
@@ -192,7 +193,8 @@ fn declarations(file: &Path, pair: &Pair, tool_env: &ToolEnv) -> Result<Discover
     }
     let mut names = Names::new(Names::LONGEST).without_servers();
     let compiled = declaration::read(&printed.whole, &mut names).map_err(|reason| {
-        // Standard error explains the failure only if standard output is empty.
+        // If the command printed anything to standard output, that shows best what is wrong, so
+        // standard error is left out.
         let printed = match excerpt(&printed.whole) {
             nothing if nothing.is_empty() => format!("nothing{stderr}"),
             printed => printed,
@@ -326,8 +328,10 @@ impl ToolInvocation for Call {
             )));
         }
         let ending = end.ending();
-        // In Gemini CLI, a warning on standard error makes a successful call fail. This is the most
-        // common problem with pairs, so here standard error counts only if the call has failed.
+        // In Gemini CLI, a successful call counts as failed if it writes anything to standard
+        // error, such as a warning. That is the most common problem with such commands. Here, a
+        // call with exit status 0 does not fail for that; its standard error is only used as the
+        // answer if it printed nothing else.
         let stderr = if ending == Some(ProcessEnd::Code(0)) {
             &[]
         } else {

@@ -40,8 +40,9 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Sets the positions of findings: that of `key` if given, otherwise that of each finding's own
-/// key.
+/// Sets the position of each finding that has none: that of `key` if given, otherwise that of the
+/// finding's own key. If the key is not found, the position is the start of the TOML. If the file
+/// can't be read, no position is set.
 pub(super) fn put(
     file: &Path,
     owner: FileOwner<'_>,
@@ -77,8 +78,9 @@ fn find(top: &Node, place: &str) -> Option<Position> {
     nearest(&Search { roots: vec![top] }, top, &schemas, place)
 }
 
-/// Returns the position of a finding's key in a declaration or in the `schemas` of its arguments.
-/// If the key is missing, its innermost parent counts.
+/// Returns the position of the key `place`, which is looked for in a declaration and in the
+/// `schemas` of its arguments. If the key is missing, returns that of the innermost parent that
+/// exists.
 pub(super) fn nearest(
     search: &Search<'_>,
     declaration: &Node,

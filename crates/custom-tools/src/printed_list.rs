@@ -72,7 +72,9 @@ fn check_items(items: Vec<Value>, top: &Node) -> (Vec<Diagnostic>, usize) {
     (all, tools)
 }
 
-/// Checks one declaration for a host that repairs nothing.
+/// Checks one declaration. A fault for which the API would reject the declaration counts as an
+/// error, although `gemini-tools-core` can repair it: another host may send the declaration as it
+/// is.
 fn check_declaration(declaration: &Value, names: &mut Names, findings: &mut Vec<Diagnostic>) {
     match compile(declaration, names, findings) {
         Ok(tool) if tool.name.len() > Names::LONGEST => {
@@ -89,7 +91,7 @@ fn check_declaration(declaration: &Value, names: &mut Names, findings: &mut Vec<
         Err(finding) => findings.push(finding),
     }
     for finding in findings {
-        // The API would reject this declaration.
+        // The API rejects a declaration with either of these faults.
         if matches!(&*finding.code, "name" | "untyped") {
             finding.severity = Severity::Error;
         }

@@ -7,8 +7,8 @@
 use super::words::Word;
 use gemini_tools_shell::{Command, analyse};
 
-/// Stands for an argument chosen by the model in the command line that is analysed, followed by the
-/// index of its element.
+/// Stands for an argument that the model chooses, in the command line that is analysed. The index
+/// of the argument's element in the command's array follows.
 const MARK: &str = "GEMINI_TOOLS_ARGUMENT_";
 
 /// Programs that can run their arguments in too many ways to be listed.
@@ -47,12 +47,14 @@ const INTERPRETERS: [&str; 22] = [
 /// Programs whose first operand is the text of a program, unless an option gives the text.
 const TEXT_PROGRAMS: [&str; 6] = ["awk", "gawk", "gsed", "mawk", "nawk", "sed"];
 
-/// One form that a command may take: each word with the index of its element.
+/// The words of a command, each with the index of the element of the command's array that contains
+/// it. A command has two such lists: with its optional words and without them.
 pub(super) type Shape<'a> = Vec<(usize, &'a Word)>;
 
-/// Returns the index of the first element of the command whose text a program would run as code and
-/// in which the model can choose some of it, as in `sh -c "{x}"`; `None` if there is none.
-/// `is_free` returns true for a parameter whose text the model can choose.
+/// Returns the index of the first element in which the model can choose text that a program would
+/// run as code, as in `sh -c "{x}"`; `None` if there is none. If the analysis can't tell which
+/// commands a text of the model would start, returns the first element with such a text. `is_free`
+/// returns true for a parameter whose text the model can choose.
 pub(super) fn run_argument(shape: &Shape<'_>, is_free: impl Fn(&str) -> bool) -> Option<usize> {
     let mark = |i: usize| format!("{MARK}{i}_");
     let line = |value: &dyn Fn(usize) -> String| {
@@ -67,7 +69,8 @@ pub(super) fn run_argument(shape: &Shape<'_>, is_free: impl Fn(&str) -> bool) ->
     if run.is_some() {
         return run;
     }
-    // The analysis is expected not to understand a script that is given to an interpreter.
+    // The analysis can't look into a script that the command gives to an interpreter, and reports
+    // it as unresolved, whatever the model chooses. That alone is no reason to refuse the command.
     let is_script = |command: &Command| INTERPRETERS.contains(&program(command.root()));
     let is_expected = || marked.commands.iter().any(is_script) && !marked.unresolved.is_empty();
     let unknown = analyse(&line(&|_| "\"$x\"".to_owned()));
@@ -108,8 +111,9 @@ fn program(name: &str) -> &str {
     if is_versioned { bare } else { name }
 }
 
-/// Returns the element that is part of what an interpreter runs. Words behind the code or the
-/// script file are arguments of the script, and harmless.
+/// Returns the index of the first element by which the model could choose what the interpreter
+/// `name` runs: the code, the script file or an option. `words` are the interpreter's arguments.
+/// Those behind the code or the script file are arguments of the script, and harmless.
 fn in_program(name: &str, words: &[&str]) -> Option<usize> {
     let takes_text = TEXT_PROGRAMS.contains(&name);
     let mut words = words.iter().copied().peekable();
@@ -152,7 +156,8 @@ fn in_program(name: &str, words: &[&str]) -> Option<usize> {
     None
 }
 
-/// Returns true if the word after an option is code, or a file with code.
+/// Returns true if `word` is an option or subcommand of the program `name` after which code, or a
+/// file with code, follows.
 fn is_code_flag(name: &str, word: &str) -> bool {
     if TEXT_PROGRAMS.contains(&name) {
         let is_long = matches!(word, "--expression" | "--file" | "--source");

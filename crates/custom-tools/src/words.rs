@@ -1,17 +1,18 @@
 //! A command's words, with placeholders for the arguments of a call.
 //!
-//! `{name}` is replaced by a parameter's value. The element stays a single argument, whatever the
-//! value contains, because no shell is involved. A list yields one argument per item. `{{` and `}}`
+//! A command is an array of words and lists of words. In a word, `{name}` is replaced by a
+//! parameter's value. The word stays a single argument, whatever the value contains, because no
+//! shell is involved. If the value is a list, the word yields one argument per item. `{{` and `}}`
 //! stand for braces, `{@dir}` for the directory of the tool's file, and `{@root}` for the
 //! project's.
 //!
-//! An element whose parameter is missing is omitted. If the element consists of the parameter only,
-//! the flag before it is omitted, too. A nested list is omitted as a whole if any of its parameters
-//! is missing. `{?name}` is replaced by nothing, but requires the parameter to be present and not
+//! A word whose parameter is missing is omitted. If the word consists of the parameter only, the
+//! flag before it is omitted, too. A nested list is omitted as a whole if any of its parameters is
+//! missing. `{?name}` is replaced by nothing, but requires the parameter to be present and not
 //! `false`.
 //!
 //! A value that begins with `-` is rejected where a program would take it for an option. It is
-//! allowed after an element `--`, and after other text, as in `--file={name}`.
+//! allowed after a word `--`, and after other text, as in `--file={name}`.
 
 use super::keys::Element;
 use super::program_text::run_argument;
@@ -159,8 +160,8 @@ impl Template {
             match element {
                 Element::Word(word) => {
                     let words = word.fill(filling, options_over)?;
-                    // A word with a parameter ends no options: what `--{name}` becomes is the
-                    // model's choice.
+                    // Only a `--` that the tool's author has written ends the options. A word with
+                    // a parameter may become `--` as well, but then the model has chosen that.
                     let is_end = !word.has_parameter()
                         && words.as_deref().is_some_and(|words| words == ["--"]);
                     options_over |= is_end;
@@ -343,7 +344,8 @@ impl Word {
                     Some(_) => {}
                 },
                 Piece::Parameter(name) => {
-                    // Everything before it may have been empty, such as `{?flag}` or `""`.
+                    // The value is at the start of the argument even if something precedes it that
+                    // yields nothing, such as `{?flag}` or another parameter with an empty value.
                     let is_start = words.iter().any(|word| word.is_empty());
                     let Some(values) = filling.values(name, is_start && !options_over)? else {
                         return Ok(None);

@@ -64,7 +64,8 @@ impl Mcp {
                 &mut found,
             );
         }
-        // Now there are only notes about changed declarations of the servers that were asked here.
+        // The notes about the settings were taken above. Those taken now are about changed
+        // declarations of the servers that were asked.
         let change = |note: String| Diagnostic::warning("changed", "", "", note);
         found
             .findings

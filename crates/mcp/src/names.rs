@@ -42,8 +42,8 @@ pub(super) fn may_be_of(name: &str, server: &str) -> bool {
         || name.len() == MAX_CHARS && name.get(..shared) == own.get(..shared)
 }
 
-/// Returns true if `written` refers to this tool: by its name here, by Gemini CLI 0.61's name for
-/// it, or by its name here as the naming rules of another model API change it.
+/// Returns true if `written` refers to this tool: by the name that [`qualified`] returns, by Gemini
+/// CLI 0.61's name for it, or by the former as the naming rules of another model API change it.
 pub(super) fn means(written: &str, server: &str, tool: &str) -> bool {
     let own = qualified(server, tool);
     written == own || written == gemini_cli_name(server, tool) || is_mapped(&own, written)

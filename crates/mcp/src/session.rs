@@ -69,15 +69,15 @@ struct State {
     notes: Vec<String>,
 }
 
-/// A declared tool of a server, or one that serves all servers, as `get_tools` prints it.
+/// A tool that a server has declared, or a tool of this crate, as `get_tools` prints it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct McpDeclaration {
     /// The tool's name.
     pub name: String,
     /// Gemini CLI 0.61's name for the tool.
     pub alias: String,
-    /// The server's name in the settings and the tool's own name there; `None` for the tools
-    /// that read resources, and those that search and call.
+    /// The server's name in the settings, and the tool's name on that server; `None` for this
+    /// crate's own tools, which read resources, or search and call tools.
     pub origin: Option<(String, String)>,
     /// The declaration as compact JSON, without the closing brace, so that fields can be appended.
     pub text: String,
@@ -88,7 +88,7 @@ pub struct McpDeclaration {
 }
 
 impl McpDeclaration {
-    /// Returns the declaration of a tool of this crate that is about all servers.
+    /// Returns the declaration of one of this crate's own tools.
     pub(super) fn of_no_server(
         name: &str,
         description: &str,
@@ -121,7 +121,7 @@ impl McpDeclaration {
             .to_owned()
     }
 
-    /// Returns the server and the tool's name there; `None` if [`Self::origin`] is.
+    /// Returns the server, and the tool's name on it; `None` if [`Self::origin`] is `None`.
     pub fn server(&self) -> Option<ServerTool<'_>> {
         let (name, tool) = self.origin.as_ref()?;
         Some(ServerTool { name, tool })
@@ -288,7 +288,8 @@ impl Mcp {
         cancel: &Cancellation,
     ) -> Result<Arc<Declarations>, Failure> {
         let server = &self.servers[at];
-        // Removed before the request, so that a change during the request is not missed.
+        // The mark is removed before the request, so that a change during the request is not
+        // missed.
         let has_changed = self.state().changed.remove(&at);
         let question = Question {
             server: &server.name,
@@ -307,7 +308,7 @@ impl Mcp {
         let notes = answer["notes"].as_array().into_iter().flatten();
         let notes = notes.filter_map(Value::as_str);
         findings.extend(notes.map(|note| Diagnostic::error("endless-list", "", "", note)));
-        // Read again, because another process may have accepted changes meanwhile.
+        // The cache is read again, because another process may have accepted changes meanwhile.
         let old = server.cache.as_deref().and_then(cache::read);
         if let Some(old) = &old
             && !accepts
@@ -352,7 +353,8 @@ impl Mcp {
         }
     }
 
-    /// Returns true if a tool of this name is known to only read, and the user trusts its server.
+    /// Returns true if the tool of this name only reads: it searches tools or reads resources, or
+    /// its server says so in a known declaration and the user trusts the server.
     pub fn is_read_only(&self, name: &str) -> bool {
         let name = bare_name(name);
         let mut servers = self.servers.iter().enumerate();

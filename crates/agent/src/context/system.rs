@@ -1,5 +1,5 @@
 //! The system prompt: the built-in one, or a file named by `GEMINI_SYSTEM_MD`.
-//! `GEMINI_WRITE_SYSTEM_MD` exports the built-in one, as a start for such a file.
+//! `GEMINI_WRITE_SYSTEM_MD` exports the prompt to a file, as a start for such a file.
 
 use super::{line_of, platform};
 use crate::clock;

@@ -260,8 +260,8 @@ impl Turn {
         is_wrong.then(|| format!("repeat is a number from 1 to {MAX_REPEAT}."))
     }
 
-    /// Applies `change` to each text that may contain a path, except the whole `answer` of an
-    /// expectation, which is compared with the placeholders still in it.
+    /// Applies `change` to each text that may contain a path. Leaves out the `answer` of an
+    /// expectation: it is compared while the placeholders are still in it.
     fn change_texts(&mut self, change: &dyn Fn(&str) -> String) {
         for text in [&mut self.thought, &mut self.text, &mut self.message] {
             *text = text.as_deref().map(change);

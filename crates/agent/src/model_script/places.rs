@@ -28,8 +28,8 @@ pub struct ScriptPlaces {
 }
 
 impl ScriptPlaces {
-    /// Sets the project's and the user's directory. `given` is the project's path as the caller
-    /// wrote it, which may lead through a link.
+    /// Creates the placeholders for the project's and the user's directory. `given` is the
+    /// project's path as the caller wrote it, which may lead through a link.
     pub fn new(workspace: &Path, given: Option<&Path>, home: Option<&Path>) -> Self {
         let text = |path: &Path| {
             let text = path.to_str()?.trim_end_matches('/');

@@ -76,7 +76,8 @@ impl Recorder {
         Ok(own)
     }
 
-    /// Records what happens while the model is asked.
+    /// Records the model's text, its thoughts and its finish reason, and requests that failed.
+    /// Other events are ignored.
     pub fn take(&mut self, event: &SessionEvent<'_>) {
         match event {
             SessionEvent::Text(text) => self.current.text.get_or_insert_default().push_str(text),

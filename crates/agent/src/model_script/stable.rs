@@ -15,7 +15,8 @@ const DAY: &str = "(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)";
 #[expect(clippy::unwrap_used, reason = "constants, which a test compiles")]
 static RULES: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
     [
-        // Gemini CLI's temporary directory of a project, which is named by a hash of its path.
+        // A path in Gemini CLI's temporary directory, where each project's directory is named by a
+        // hash of the project's path.
         (r"(\{\{home\}\}/\.gemini/tmp/)[^\s'\x22)\]]+".to_owned(), "${1}<kept>"),
         // The random name of a temporary file or directory. Names below it are kept, to tell them
         // apart.

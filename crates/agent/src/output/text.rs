@@ -7,7 +7,7 @@ use std::io::Write;
 
 /// Writes the model's text as it comes, and nothing else.
 ///
-/// Like Gemini CLI, it ends the line before calls and at the end.
+/// Like Gemini CLI, it ends an unfinished line before a call and at the end of the session.
 #[derive(Debug)]
 pub struct TextOutput<W> {
     sink: Sink<W>,

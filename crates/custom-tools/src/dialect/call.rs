@@ -19,7 +19,7 @@ pub struct DialectCall {
     pub args: Result<Value, ToolError>,
 }
 
-/// The calls in a message, and the shape of the answer.
+/// The calls in a message, and the format in which they are answered.
 #[derive(Debug)]
 pub struct DialectRequest {
     /// The calls, in order.

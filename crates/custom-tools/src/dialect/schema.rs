@@ -1,9 +1,10 @@
 //! Adapts schemas of arguments to what an API accepts.
 //!
 //! `OpenAI` and Anthropic reject `allOf`, `anyOf` and `oneOf` at the top level of a schema.
-//! `OpenAI` also rejects a top level without properties and an array without a schema for its
-//! items. Anthropic also rejects names of properties with characters other than letters, digits,
-//! `_`, `.` and `-`. Any of these makes the whole request fail.
+//! `OpenAI` also rejects `enum`, `const` and `not` there, a top level without properties, and an
+//! array without a schema for its items. Anthropic also rejects names of properties that are empty,
+//! have more than 64 characters, or contain others than letters, digits, `_`, `.` and `-`. Any of
+//! these makes the whole request fail.
 
 use super::Dialect;
 use gemini_tools_core::names::{hashed, may_be_mapped, with_underscores};

@@ -45,7 +45,7 @@ const GRACE: Duration = Duration::from_secs(1);
 
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// How long a server's exit status and last output are waited for after it has closed its streams.
+/// The longest wait for a server's exit status and last output after it has closed its streams.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How often one request is sent, at most, to a server that answers with requests for input.

@@ -19,7 +19,7 @@ const MAX_REDIRECTS: usize = 5;
 pub(super) fn headers(connect: &Connect) -> Result<HashMap<HeaderName, HeaderValue>, String> {
     let mut headers = HashMap::new();
     for (name, value) in &connect.headers {
-        // The value may be a secret.
+        // The message does not show the value, which may be a secret.
         let unfit = || format!("the header {name:?} can't be sent as it is configured");
         let key = HeaderName::from_bytes(name.as_bytes()).map_err(|_| unfit())?;
         let mut value = HeaderValue::from_str(value).map_err(|_| unfit())?;

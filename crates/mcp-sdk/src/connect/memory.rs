@@ -31,7 +31,7 @@ fn limit() {
     let Some(pages) = pages else { return };
     let bytes = pages * rustix::param::page_size() as u64 + MAX_BYTES;
     let Rlimit { current, maximum } = getrlimit(Resource::Data);
-    // A limit that the user has set lower stays.
+    // If the user has set a lower limit, that one is kept.
     let current = Some(current.map_or(bytes, |before| before.min(bytes)));
     // This can't fail, because the new soft limit is not above the old one.
     let _ = setrlimit(Resource::Data, Rlimit { current, maximum });

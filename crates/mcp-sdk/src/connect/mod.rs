@@ -79,9 +79,9 @@ impl Problem {
     }
 }
 
-/// Parses a server's message, which must be of a size that [`json::check_message`] accepts. Results, except those of a handshake, are kept as plain JSON: the
-/// SDK's types reject what is older or newer than they are, and one unknown element would make a
-/// whole list unreadable.
+/// Parses a server's message, which must be of a size that [`json::check_message`] accepts.
+/// Results, except those of a handshake, are kept as plain JSON: the SDK's types reject what is
+/// older or newer than they are, and one unknown element would make a whole list unreadable.
 fn parse_message(text: &[u8]) -> Result<RxJsonRpcMessage<RoleClient>, JsonError> {
     let mut value: Value = json::read_unlimited(text)?;
     let is_answer = value.get("method").is_none() && value.get("result").is_some();

@@ -15,8 +15,8 @@ use serde_json::{Map, Value};
 use std::sync::mpsc::SyncSender;
 use tokio::sync::mpsc::Sender;
 
-/// The most characters of a question. A call with a longer one is refused: nobody would read it,
-/// and what was not read was not approved.
+/// The most characters of a question. A call with a longer one is refused, because nobody would
+/// read all of it before approving the call.
 const MAX_SHOWN_CHARS: usize = 50_000;
 
 const FIELD: &str = "decision";

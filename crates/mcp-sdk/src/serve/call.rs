@@ -293,7 +293,8 @@ impl RunningCall<'_> {
         // The protocol requires that progress increases.
         self.told = (self.told + 1.0).max(count as f64);
         let progress = ProgressNotificationParam::new(token.clone(), self.told).with_message(text);
-        // That the client has disconnected is noticed elsewhere.
+        // An error means that the client has disconnected. The call's future is then dropped
+        // anyway.
         let _ = self.context.peer.notify_progress(progress).await;
     }
 

@@ -43,7 +43,7 @@ impl KnownTools {
         };
         if self.get() != Some(now) {
             self.set(now);
-            // That the client has disconnected is noticed elsewhere.
+            // An error means that the client has disconnected, so there is nobody to notify.
             let _ = peer.notify_tool_list_changed().await;
         }
     }
@@ -65,7 +65,8 @@ pub(super) async fn follow(
     if subscription.accepted().tools_list_changed != Some(true) {
         return subscription.cancelled().await;
     }
-    // What the client has listed may have changed before it subscribed.
+    // The tools may have changed after the client has listed them and before it subscribed. The
+    // first comparison is therefore with the tools that it was told.
     let mut known = server.last_declared(audience.host);
     loop {
         // If the project can't be opened now, the next round tries again.

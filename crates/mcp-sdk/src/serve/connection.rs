@@ -292,8 +292,8 @@ impl Connection {
         let (response, changed) = run.await?;
         if let Some(project) = changed {
             let audience = self.audience(context);
-            // Registered with the clock, so that the server does not end before the client is
-            // notified.
+            // The clock counts this as a running call, so that the server does not end before the
+            // client is notified.
             let cancel = with_time_limit(&Cancellation::default());
             let _running = self.server.clock.watch(&cancel, |_| {});
             self.told
@@ -357,8 +357,8 @@ impl ServerHandler for Connection {
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
         if self.is_alone {
-            // Asked for early, so that the first call need not wait. An error is reported by that
-            // call.
+            // The roots are requested now, so that the first call need not wait for them. An error
+            // is reported by that call.
             let _ = self.roots(&context.peer).await;
         }
     }
@@ -414,7 +414,8 @@ impl ServerHandler for Connection {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        // All skills are read and hashed for one file of them.
+        // The skills are not kept between requests: all of them are read and hashed again to return
+        // one file.
         let file = if request.uri.starts_with("skill://") {
             skills::content(self.skills(&context).await?, &request.uri)
         } else {

@@ -6,9 +6,9 @@ use gemini_tools_core::tool::{ErrorKind, LlmContent, PartOrText, ToolError};
 use rmcp::model::{CallToolResult, ContentBlock, Resource, ResourceContents};
 use serde_json::{Map, Value, json};
 
-/// Converts a call's result. `structured` says whether the client gets structured content;
-/// `is_foreign` is true if an MCP server has produced it, so that it must be passed on unchanged to
-/// match that server's schema.
+/// Converts a call's result. `structured` says whether the client gets structured content.
+/// `is_foreign` is true if the result comes from an MCP server; its structured content must then be
+/// passed on unchanged, because the client checks it against that server's schema.
 pub(super) fn result(answer: &Answer<'_>, is_foreign: bool, structured: bool) -> CallToolResult {
     let result = match (&answer.outcome, answer.failure()) {
         (_, Some((message, kind))) => return failure(&message, kind, structured),

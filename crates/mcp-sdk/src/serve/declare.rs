@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 const MEMORY: &str = "save_memory";
 
-/// The tools that nearly every task needs. Claude Code is told to load them at once.
+/// The tools that nearly every task needs. Claude Code is told to load them from the start.
 const FIRST_NEEDED: [&str; 6] = [
     "glob",
     "read_file",

@@ -181,7 +181,8 @@ pub(super) async fn serve(server: &Arc<Server>, http: Http) -> u8 {
             return 1;
         };
         let Ok((stream, _)) = listener.accept().await else {
-            // The client has disconnected already, or this process has too many open files.
+            // The client has disconnected already, or this process has too many open files. In the
+            // latter case, trying again without a pause would use all of a processor's time.
             tokio::time::sleep(Duration::from_millis(20)).await;
             continue;
         };

@@ -28,7 +28,7 @@ impl ClientLog {
 
 pub(super) async fn send(peer: &Peer<RoleServer>, logger: &str, text: &str) {
     let message = LoggingMessageNotificationParam::new(LoggingLevel::Info, text.into());
-    // That the client has disconnected is noticed elsewhere.
+    // An error means that the client has disconnected, so nobody needs the message.
     let _ = peer
         .notify_logging_message(message.with_logger(logger))
         .await;

@@ -8,8 +8,8 @@ use gemini_tools_core::answer::KeepText;
 use gemini_tools_core::client_host::AnswerLimit;
 use rmcp::model::{CallToolResult, ContentBlock};
 
-/// How many characters the final note may be longer than the one by which its size is estimated,
-/// because it has larger numbers.
+/// How many characters longer the final note may be than the note by which its size is estimated,
+/// because its line numbers may have more digits.
 const NOTE_CHARS: usize = 32;
 
 const NOTE_LINES: usize = 3;

@@ -46,7 +46,7 @@ fn directory(uri: &str) -> Result<PathBuf, String> {
 ///
 /// # Errors
 ///
-/// Returns a clause that says why, if it has another scheme or names another machine.
+/// Returns a clause that says why the URI is not a path of this machine.
 pub(super) fn path_of(uri: &str) -> Result<PathBuf, String> {
     let mut url = Url::parse(uri).map_err(|e| e.to_string())?;
     if url.scheme() != "file" {

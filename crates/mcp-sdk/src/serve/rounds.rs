@@ -44,8 +44,8 @@ pub(super) struct Answers {
     input: InputResponses,
 }
 
-/// What the client sends back in each round as `requestState`. Its answers themselves are only
-/// those of the last round.
+/// The state that the client sends back as `requestState` in each round. The server needs it,
+/// because the client repeats only the answers of the last round.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct RequestState {
@@ -62,7 +62,7 @@ impl Answers {
     ///
     /// # Errors
     ///
-    /// Returns an error if they are not answers to questions of this server.
+    /// Returns an error if `state` or the answer about the roots can't be parsed.
     #[expect(deprecated, reason = "clients have roots as long as they have them")]
     pub(super) fn parse(
         responses: Option<InputResponses>,

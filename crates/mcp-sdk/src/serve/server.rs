@@ -33,7 +33,7 @@ pub(super) struct Project {
     watched: WatchedFiles,
     state: u64,
     pub(super) declared: KnownTools,
-    /// The tools that were declared last before the project was reopened.
+    /// The fingerprint of the tools that clients were told last, before the project was reopened.
     declared_before: Option<u64>,
 }
 
@@ -70,8 +70,8 @@ impl Server {
         })
     }
 
-    /// Returns true if clients may choose the workspace. A client on another machine may not, since
-    /// its paths mean nothing here.
+    /// Returns true if clients may choose the workspace. They may not if the options set it, or if
+    /// clients may be on other machines, whose paths mean nothing on this one.
     pub(super) fn follows_roots(&self) -> bool {
         let is_remote = self
             .options
@@ -81,9 +81,9 @@ impl Server {
         self.options.roots.is_empty() && !is_remote
     }
 
-    /// Returns the project for these roots, or for the server's own roots if empty, with the tools
-    /// for clients of a host; `None` stands for Gemini CLI. It is reopened if any file that decides
-    /// about it has changed.
+    /// Returns the project for these roots, or for the server's own roots if there are none, with
+    /// the tools for clients of `host`; `None` stands for Gemini CLI. The project is reopened if
+    /// any of the files has changed that decide about its tools.
     pub(super) fn project(
         &self,
         roots: &[PathBuf],
@@ -118,8 +118,8 @@ impl Server {
         (host.unwrap_or(&GEMINI_CLI), roots.to_vec())
     }
 
-    /// Returns the fingerprint of the tools that clients of a host were told last, of the server's
-    /// own roots. It opens and reads nothing, so that it can be asked at any time.
+    /// Returns the fingerprint of the tools for the server's own roots that clients of `host` were
+    /// told last. It opens and reads no file, so it can be called at any time.
     pub(super) fn last_declared(&self, host: Option<&'static ClientHost>) -> Option<u64> {
         let key = self.key(&[], host);
         lock(&self.projects).get(&key)?.last_declared()
@@ -132,8 +132,8 @@ impl Server {
             .map_or((Path::new(""), roots), |(root, more)| (root, more));
         let project = gemini_tools_session::Project::open_at(root, more)?;
         let watched = WatchedFiles::new(&project, rules);
-        // Taken before the session is opened, so that a change during the opening is noticed the
-        // next time.
+        // The state is taken before the session is opened, so that a change during the opening is
+        // noticed the next time.
         let state = watched.state();
         let mut session = Session::open(&project.root, more, rules)?.with_client_host(host)?;
         if !self.options.with_servers {

@@ -82,8 +82,8 @@ struct Stdio {
     /// Set if the client has sent `initialize`. It is then a program that may exit, not a file of
     /// requests.
     has_greeted: bool,
-    /// Set when answers are dropped. A client that has closed its output may still read the pipe,
-    /// but no longer expects answers.
+    /// Set when further answers are dropped. A client that has closed its output no longer expects
+    /// answers, even if it still reads its input.
     is_silent: bool,
     /// The error for an invalid line. It is sent before the next line is read.
     refusal: Option<Vec<u8>>,
@@ -150,7 +150,8 @@ impl Stdio {
     ) -> Option<RxJsonRpcMessage<RoleServer>> {
         match &message {
             JsonRpcMessage::Request(request) => {
-                // The SDK answers a first `ping` itself, whatever the protocol version.
+                // Protocol versions without a handshake have no `ping`. If it is the first request,
+                // the SDK would answer it nevertheless.
                 let version = request.request.get_meta().protocol_version();
                 if matches!(request.request, ClientRequest::PingRequest(_))
                     && rounds::are_needed(version.as_ref())
@@ -206,7 +207,8 @@ impl Stdio {
         self.refusal = line(&ServerJsonRpcMessage::error(error, id)).ok();
     }
 
-    /// After the end of the input, waits for running calls, and cancels them when the time is over.
+    /// After the end of the input, waits until the running calls have ended. Cancels them when the
+    /// time is over, or when the client no longer reads answers.
     async fn drain(&mut self) {
         let mut answered = self.answered.subscribe();
         let silence = self.silence.get().copied().unwrap_or_default();
@@ -226,7 +228,9 @@ impl Stdio {
                     () = std::future::ready(()), if is_gone && !is_last => break,
                 }
             }
-            // The client has gone, so it does not need the answers of calls that are cancelled now.
+            // A client that has sent `initialize` and then closed its output has gone, so it does
+            // not need the answers of calls that are cancelled now. If the requests came from a
+            // file, somebody still reads the answers.
             self.is_silent |= self.has_greeted;
             self.clock.cancel_all();
         }

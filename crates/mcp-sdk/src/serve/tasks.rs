@@ -38,7 +38,7 @@ const MAX_TASKS: usize = 64;
 #[derive(Default)]
 pub(super) struct Tasks {
     pub(super) manager: TaskManager,
-    /// The times at which those tasks were created that the manager may still hold.
+    /// The creation times of the tasks that the manager may not have removed yet.
     made: Mutex<VecDeque<Instant>>,
 }
 

@@ -8,8 +8,9 @@ use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 
-/// The watched files. In the project, these are the files that a trust record covers. They are
-/// compared by content, so that no change is missed.
+/// The watched files. The project's are those that a trust record covers; they are compared by
+/// content, so that no change is missed. The others are compared by metadata, such as size and
+/// time.
 #[derive(Debug)]
 pub(super) struct WatchedFiles {
     root: PathBuf,

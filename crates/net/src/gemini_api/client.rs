@@ -247,7 +247,7 @@ impl GeminiClient {
     }
 
     /// Asks the API for the model's input limit in tokens. Returns `None` if the API does not
-    /// report it, as Vertex AI and Code Assist don't, or does not answer soon.
+    /// report it, as Vertex AI and Code Assist don't, or if the request fails or takes too long.
     pub fn input_token_limit(&mut self, model: &str, cancel: &Cancellation) -> Option<u64> {
         let credentials = self.credentials.as_ref()?;
         let url = credentials.model_address(model)?;

@@ -37,7 +37,7 @@ pub(super) fn token_url(vars: &Variables<'_>) -> Result<Url, ApiError> {
     vars.base("GEMINI_TOOLS_TOKEN_URL", TOKEN_URL)
 }
 
-/// Looks for credentials. A result without a token means that there are none.
+/// Looks for credentials. If there are none, [`DefaultCredentials::token`] is `None`.
 ///
 /// # Errors
 ///
@@ -136,7 +136,8 @@ fn read(path: &Path, vars: &Variables<'_>) -> Result<DefaultCredentials, ApiErro
 }
 
 /// Sets the default token server in a credential file that names none, and in its nested
-/// credentials. Checks that the addresses in it are safe and that its source is supported.
+/// credentials. Checks that a secret may be sent to the token servers that they name, and that the
+/// source of an external token is supported.
 fn complete(file: &mut Value, token_url: &str) -> Result<(), String> {
     let Some(fields) = file.as_object_mut() else {
         return Err("it is not an object".to_owned());

@@ -278,8 +278,8 @@ impl ApiError {
         Self::new(ApiErrorKind::Network, message).transient()
     }
 
-    /// Makes the error final. Once parts of a stream have been handed out, a retry would repeat
-    /// them.
+    /// Marks an error of a stream as final: parts of the stream were passed on already, and a retry
+    /// would repeat them.
     #[must_use]
     pub(super) fn after_use(mut self) -> Self {
         if self.kind == ApiErrorKind::Network {

@@ -25,7 +25,7 @@ pub enum ApiMethod {
 }
 
 impl ApiMethod {
-    /// Returns the name of the method in an address.
+    /// Returns the method's name as it stands in a URL, such as `generateContent`.
     pub fn name(self) -> &'static str {
         match self {
             ApiMethod::GenerateContent => "generateContent",

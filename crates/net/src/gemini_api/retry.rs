@@ -10,7 +10,7 @@ pub(super) const FIRST_WAIT: Duration = Duration::from_millis(500);
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
 /// Returns how long to wait after the `failed`th attempt (from 1), or `None` to give up. If the
-/// server has asked for a wait (`asked`), that is used, or given up on if it exceeds
+/// server has asked for a wait (`asked`), the wait is that, or `None` if it exceeds
 /// [`LONGEST_WAIT`]. Otherwise the wait doubles with each attempt, and is shortened at random by up
 /// to half, so that clients that failed together don't retry together.
 pub(super) fn wait(first_wait: Duration, failed: u32, asked: Option<Duration>) -> Option<Duration> {

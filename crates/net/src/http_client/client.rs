@@ -173,7 +173,7 @@ pub fn tls_config() -> ClientConfig {
     CONFIG.get_or_init(create).clone()
 }
 
-/// The connection's other end, and the call on whose behalf it is waited for.
+/// Waits for the other end of a connection, on behalf of a call that may be cancelled.
 struct Peer<'c> {
     runtime: &'c Runtime,
     cancel: Cancellation,

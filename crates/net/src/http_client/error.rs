@@ -16,7 +16,7 @@ pub enum NetError {
     /// The policy forbids the address.
     #[error("{0}")]
     NotPublic(String),
-    /// There is no such name.
+    /// The host's name does not exist.
     #[error("the name {0} does not exist")]
     NoSuchName(String),
     /// The name servers could not resolve the name.
@@ -32,7 +32,7 @@ pub enum NetError {
     Connect {
         /// Host and port.
         host: String,
-        /// The operating system's error.
+        /// The reason, such as the operating system's error.
         why: String,
     },
     /// The TLS handshake failed, for example because of the certificate.

@@ -217,9 +217,9 @@ fn is_over(deadline: Instant, cancel: &Cancellation) -> bool {
     Instant::now() > deadline || cancel.interruption().is_some()
 }
 
-/// Parses a page on a thread of its own, with a large stack. Returns `None` if there is no turn, the
-/// parser panics or takes too long, or the call ends; a thread that still runs can't be stopped and
-/// is abandoned.
+/// Parses a page on a thread of its own, with a large stack. Returns `None` if another parser does
+/// not end in time, if the parser panics or takes too long, or if the call ends. A thread that
+/// still runs then can't be stopped; it is abandoned.
 fn take_apart(
     parse: impl FnOnce() -> PageText + Send + 'static,
     cancel: &Cancellation,

@@ -19,7 +19,7 @@ const PAGE_TIME: Duration = Duration::from_secs(40);
 
 const MAX_HOPS: usize = 10;
 
-/// Markdown and plain text are preferred to HTML, because they need no conversion.
+/// Markdown is preferred to HTML, because it needs no conversion.
 const ACCEPT: &str = "text/markdown, text/html;q=0.9, application/xhtml+xml;q=0.9, \
     text/plain;q=0.8, application/json;q=0.8, */*;q=0.5";
 

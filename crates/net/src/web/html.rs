@@ -36,7 +36,8 @@ const MAX_NODES: usize = 150_000;
 
 const MAX_DEPTH: usize = 600;
 
-/// Elements whose end tag may be omitted, so that counting start tags would not give the depth.
+/// Elements that have no end tag, or whose end tag may be omitted: counting their start tags would
+/// give too large a depth.
 const UNCLOSED: &[&str] = &[
     "area", "base", "body", "br", "col", "colgroup", "dd", "dt", "embed", "head", "hr", "html",
     "img", "input", "li", "link", "meta", "optgroup", "option", "p", "param", "path", "rp", "rt",

@@ -84,7 +84,8 @@ impl Model {
     }
 }
 
-/// Converts an error of the API into one of a tool. If the call was interrupted, that is the error.
+/// Converts an error of the API into one of a tool. If the call was interrupted, returns the
+/// interruption as the error.
 pub(super) fn tool_error(error: ApiError, kind: ErrorKind, cancel: &Cancellation) -> ToolError {
     if let Err(interrupted) = cancel.check() {
         return interrupted;

@@ -349,8 +349,9 @@ struct UnreadPages {
     is_held_back: bool,
 }
 
-/// Returns the pages that the API reports as not read. A page that it does not report on counts as
-/// read: the API reports addresses after redirects, so the page may be there under another name.
+/// Returns the pages that the API reports as not read. Pages that it holds back as unsafe are only
+/// noted, since they must not be fetched. A page that it does not report on counts as read: the API
+/// reports addresses after redirects, so the page may be there under another name.
 fn find_unread(response: &GenerateContentResponse, asked: &[Url]) -> UnreadPages {
     let mut found = UnreadPages {
         urls: Vec::new(),
