@@ -7,7 +7,9 @@
 use crate::colours::{self, Look};
 use crate::message::{Content, Part};
 use crate::text::{harmless_lines, line_name};
-use crate::tool::{Display, ErrorKind, FoundPlace, LlmContent, ResultView, ToolError, ToolResult};
+use crate::tool::{
+    Display, ErrorKind, FoundPlace, LlmContent, PartOrText, ResultView, ToolError, ToolResult,
+};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
@@ -129,7 +131,7 @@ impl Answer<'_> {
             cut_to(text, &outline, keep);
             result.view.odd_names.keep_within(0);
         }
-        for text in result.llm_content.texts_mut() {
+        for text in texts_mut(&mut result.llm_content) {
             limit_text(text, limit, keep);
         }
         if let LlmContent::Text(text) = &result.llm_content {
@@ -627,6 +629,20 @@ fn text_of(content: &LlmContent) -> String {
     let text = |part: Part| part.text.clone().unwrap_or_else(|| processed(&part));
     let texts: Vec<String> = content.to_parts().into_iter().map(text).collect();
     texts.join("\n")
+}
+
+fn texts_mut(content: &mut LlmContent) -> Vec<&mut String> {
+    match content {
+        LlmContent::Text(text) => vec![text],
+        LlmContent::Part(part) => part.text.iter_mut().collect(),
+        LlmContent::List(list) => {
+            let texts = list.iter_mut().filter_map(|item| match item {
+                PartOrText::Text(text) => Some(text),
+                PartOrText::Part(part) => part.text.as_mut(),
+            });
+            texts.collect()
+        }
+    }
 }
 
 fn limit_text(text: &mut String, limit: usize, keep: KeepText<'_>) {

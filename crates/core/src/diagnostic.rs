@@ -5,7 +5,7 @@
 //! services.
 
 use crate::text::show_path;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::fmt;
 use std::num::NonZeroU32;
@@ -39,17 +39,12 @@ impl Severity {
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
     /// A file or directory.
-    #[serde(serialize_with = "as_text")]
+    #[serde(serialize_with = "crate::tool::path_as_text")]
     File(PathBuf),
     /// An MCP server, by its name in the settings.
     Server(String),
     /// A command, a tool or a key of settings, as the user writes it.
     Subject(String),
-}
-
-/// Serializes a path as text, because a path that is not UTF-8 is not a JSON string.
-pub(crate) fn as_text<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(&show_path(path))
 }
 
 impl From<&Path> for Origin {

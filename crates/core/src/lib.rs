@@ -8,21 +8,28 @@
 //!   [`ToolResult`](tool::ToolResult) or the one [`ToolError`](tool::ToolError).
 //! - [`registry`]: every tool by its name; running a call.
 //! - [`tail_call`]: the further calls that results ask for.
-//! - [`answer`]: turns a result into the JSON that a host reads: its forms, the limit of its texts,
-//!   and the exit status of `call_tool`.
-//! - [`parallel`]: which calls of a message are made at the same time.
-//! - `names`, with the feature `dialects`: turns tool names into those that hosts and APIs accept,
-//!   and finds the tool of such a name.
-//! - `declarations`, with the same feature: repairs tool declarations of other programs.
-//! - [`client_host`]: what is known of each host that is an MCP client.
 //! - [`message`]: messages of the Gemini API, whose parts results become.
 //! - [`json`]: reads JSON documents of other programs within limits.
-//! - [`diagnostic`]: a finding, such as a mistake in settings, for people and for CI.
-//! - [`position`]: the line and column of a place in a document.
 //! - [`text`]: names and paths as text, and which characters deceive a reader.
-//! - [`secrets`]: masks credentials in texts.
 //! - [`colours`]: whether output has colours, and which colour each kind of text gets.
-//! - [`version`]: the version of the build to which all executables belong.
+//!
+//! A program with a tool of its own needs no more, so that it compiles soon. With the feature
+//! `hosts`:
+//!
+//! - `answer`: turns a result into the JSON that a host reads: its forms, the limit of its texts,
+//!   and the exit status of `call_tool`.
+//! - `parallel`: which calls of a message are made at the same time.
+//! - `client_host`: what is known of each host that is an MCP client.
+//! - `diagnostic`: a finding, such as a mistake in settings, for people and for CI.
+//! - `position`: the line and column of a place in a document.
+//! - `secrets`: masks credentials in texts.
+//! - `version`: the version of the build to which all executables belong.
+//!
+//! With the feature `dialects`:
+//!
+//! - `names`: turns tool names into those that hosts and APIs accept, and finds the tool of such a
+//!   name.
+//! - `declarations`: repairs tool declarations of other programs.
 //!
 //! Nothing here touches files, processes or the network, and nothing prints. Whether a call may run
 //! is decided in `gemini-tools-policy`: [`registry::ToolRegistry::execute`] does not ask it.
@@ -76,21 +83,28 @@
 //! # Ok::<(), ToolError>(())
 //! ```
 
+#[cfg(feature = "hosts")]
 pub mod answer;
+#[cfg(feature = "hosts")]
 pub mod client_host;
 pub mod colours;
 #[cfg(feature = "dialects")]
 pub mod declarations;
+#[cfg(feature = "hosts")]
 pub mod diagnostic;
 pub mod json;
 pub mod message;
 #[cfg(feature = "dialects")]
 pub mod names;
+#[cfg(feature = "hosts")]
 pub mod parallel;
+#[cfg(feature = "hosts")]
 pub mod position;
 pub mod registry;
+#[cfg(feature = "hosts")]
 pub mod secrets;
 pub mod tail_call;
 pub mod text;
 pub mod tool;
+#[cfg(feature = "hosts")]
 pub mod version;

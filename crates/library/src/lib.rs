@@ -77,10 +77,11 @@ pub use gemini_tools_checks::{self as checks, ci};
 #[cfg(feature = "session")]
 pub use gemini_tools_core::declarations as declaration;
 pub use gemini_tools_core::registry::ToolRegistry;
-pub use gemini_tools_core::{
-    answer, diagnostic, json, message, parallel, position, registry, tail_call, tool,
-};
+#[cfg(feature = "files")]
+pub use gemini_tools_core::{answer, diagnostic, parallel, position};
+pub use gemini_tools_core::{json, message, registry, tail_call, tool};
 // Only the executables use these.
+#[cfg(feature = "files")]
 #[doc(hidden)]
 pub use gemini_tools_core::{colours, text, version};
 #[cfg(feature = "session")]

@@ -11,7 +11,7 @@ const LONGEST_CHARACTER_BYTES: usize = 4;
 
 /// The reason why a text can't be read as JSON, such as "line 1, column 9: trailing comma at `}`".
 /// The message begins with a small letter and has no full stop, for use in a sentence.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JsonError {
     place: Option<(usize, usize)>,
     message: String,
@@ -25,6 +25,8 @@ impl fmt::Display for JsonError {
         f.write_str(&self.message)
     }
 }
+
+impl std::error::Error for JsonError {}
 
 impl JsonError {
     /// Converts an error of `serde_json` about `text`. The line, column and character are looked up

@@ -1,8 +1,8 @@
 //! How a running call is ended: by a signal, by its caller or by its time limit.
 
 use super::{ErrorKind, ToolError};
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::fmt;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};

@@ -5,19 +5,20 @@
 //! and tuples, also as older drafts write them. As JSON Schema asks for unknown keywords, all
 //! others are ignored: `format`, `if`, `contains`, `dependent*`, `unevaluated*` and `$dynamicRef`
 //! are left to the tool. So are a pattern that is no regular expression here, a reference without a
-//! target, and a schema that takes too many steps.
+//! target, and a schema that takes too many steps. Without the feature `patterns` a schema with a
+//! pattern fits nothing, because arguments that are only partly checked must not pass as checked.
 //!
 //! A general validator compiles a schema first. That costs more than a whole small call, so this
 //! one does not.
 
 use super::equal::{canonical, is_multiple, order, same};
-use super::pattern::regex;
-use super::reference::find;
+use super::pattern::{self, Patterns};
+use super::reference::{self, find};
 use super::schema::describe;
 use crate::text::{counted, excerpt};
 use serde_json::{Map, Value};
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 /// A keyword that limits a number, the comparison that violates it, and its words in messages.
 type Bound = (&'static str, fn(Ordering) -> bool, &'static str);
@@ -29,7 +30,10 @@ const MAX_EXCERPT_CHARS: usize = 200;
 const MAX_DEPTH: usize = 400;
 
 pub(super) fn check(schema: &Value, value: &Value) -> Result<(), String> {
-    check_part(schema, schema, value)
+    if pattern::ARE_CHECKED || !reference::has_patterns(schema) {
+        return check_part(schema, schema, value);
+    }
+    Err("The schema has a pattern, which is checked with the feature `patterns` only.".to_owned())
 }
 
 pub(super) fn accepts(root: &Value, part: &Value, value: &Value) -> bool {
@@ -47,7 +51,7 @@ fn check_part(root: &Value, part: &Value, value: &Value) -> Result<(), String> {
         open: Vec::new(),
         depth: 0,
         steps: MAX_STEPS,
-        patterns: BTreeMap::new(),
+        patterns: Patterns::default(),
         targets: HashMap::new(),
     };
     let result = checker.check(part, value);
@@ -64,7 +68,7 @@ struct Checker<'a> {
     open: Vec<(*const Value, *const Value)>,
     depth: usize,
     steps: usize,
-    patterns: BTreeMap<&'a str, Option<fancy_regex::Regex>>,
+    patterns: Patterns<'a>,
     targets: HashMap<&'a str, Option<&'a Value>>,
 }
 
@@ -150,14 +154,6 @@ impl<'a> Checker<'a> {
         let result = self.check(schema, value);
         self.path.truncate(before);
         result
-    }
-
-    fn fits_pattern(&mut self, pattern: &'a str, text: &str) -> Option<bool> {
-        let found = self
-            .patterns
-            .entry(pattern)
-            .or_insert_with(|| regex(pattern));
-        found.as_ref()?.is_match(text).ok()
     }
 
     fn check(&mut self, schema: &'a Value, value: &Value) -> Result<(), String> {
@@ -343,7 +339,7 @@ impl<'a> Checker<'a> {
             let known = schema.get("properties").and_then(Value::as_object);
             let mut is_known = known.is_some_and(|known| known.contains_key(key));
             for (pattern, property) in map(schema, "patternProperties") {
-                let fits = self.fits_pattern(pattern, key);
+                let fits = self.patterns.fit(pattern, key);
                 if fits == Some(true) {
                     self.within(key, property, item)?;
                 }
@@ -436,7 +432,7 @@ impl<'a> Checker<'a> {
             return self.wrong(&format!("must be at most {most} characters long"));
         }
         if let Some(Value::String(pattern)) = schema.get("pattern")
-            && self.fits_pattern(pattern, text) == Some(false)
+            && self.patterns.fit(pattern, text) == Some(false)
         {
             return self.wrong(&format!(
                 "must match {pattern}, but it is {}",
@@ -485,5 +481,5 @@ fn unit(schema: &Map<String, Value>) -> String {
         .map_or_else(String::new, |word| format!(" {word}"))
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "patterns"))]
 mod tests;

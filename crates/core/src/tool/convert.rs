@@ -7,8 +7,8 @@
 use super::check::accepts;
 use super::reference::find;
 use super::usage::Names;
-use super::words::{from_text, kinds};
 use super::{Schema, Tool};
+use crate::json::parse_json;
 use serde_json::{Map, Value, json};
 
 const MAX_HOPS: usize = 16;
@@ -144,6 +144,54 @@ fn only_alternative(schema: &Value) -> Option<&Value> {
     let mut others = all.iter().filter(|one| one["type"] != "null");
     let one = others.next()?;
     others.next().is_none().then_some(one)
+}
+
+/// Converts a text to the type that a schema wants. Returns `None` if the type has no such value.
+/// For an array the text is one item, or a JSON list of all items.
+pub(super) fn from_text(schema: &Value, text: &str) -> Option<Value> {
+    let Some(kinds) = kinds(schema).filter(|kinds| !kinds.contains(&"string")) else {
+        return Some(text.into());
+    };
+    if kinds.contains(&"array") {
+        return items_from_text(&schema["items"], text);
+    }
+    let value = parse_json(text.trim().as_bytes()).ok()?;
+    let fits = match &value {
+        Value::Null => kinds.contains(&"null"),
+        Value::Bool(_) => kinds.contains(&"boolean"),
+        Value::Number(_) => kinds.contains(&"number") || kinds.contains(&"integer"),
+        Value::Object(_) => kinds.contains(&"object"),
+        Value::String(_) | Value::Array(_) => false,
+    };
+    fits.then_some(value)
+}
+
+/// Returns the array that a text stands for. Models write lists as JSON in a text. JSON that is no
+/// list of such items is one item: `[1]` may be a pattern.
+fn items_from_text(items: &Value, text: &str) -> Option<Value> {
+    let json = Some(text.trim()).filter(|text| text.starts_with('['));
+    let list = json.and_then(|json| parse_json(json.as_bytes()).ok());
+    if let Some(Value::Array(all)) = list
+        && all.iter().all(|item| accepts(items, items, item))
+    {
+        return Some(Value::Array(all));
+    }
+    Some(Value::Array(vec![from_text(items, text)?]))
+}
+
+pub(super) fn kinds(schema: &Value) -> Option<Vec<&str>> {
+    match &schema["type"] {
+        Value::String(one) => return Some(vec![one]),
+        Value::Array(all) => return Some(all.iter().filter_map(Value::as_str).collect()),
+        _ => {}
+    }
+    let mut any = ["anyOf", "oneOf"].iter();
+    let variants = any.find_map(|key| schema[*key].as_array())?;
+    // If a variant is an array, its items are described there and not in `schema`, so the kinds
+    // count as unknown.
+    let known = |variant| kinds(variant).filter(|kinds| !kinds.contains(&"array"));
+    let kinds: Option<Vec<_>> = variants.iter().map(known).collect();
+    Some(kinds?.concat())
 }
 
 #[cfg(test)]

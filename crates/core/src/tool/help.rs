@@ -1,8 +1,7 @@
 //! The help for one tool: what it does, its arguments, examples, and how it fails. Built-in tools
 //! add text of their own ([`Usage`]); for others the help is made from the declaration.
 
-use super::usage::obvious_parameter;
-use super::{Parameter, ServerTool, Tool, ToolInfo, parameters};
+use super::{Parameter, ServerTool, Tool, ToolInfo, obvious_parameter, parameters};
 use crate::text::{one_line, visible, wrapped};
 use serde_json::{Map, Value};
 use std::path::Path;

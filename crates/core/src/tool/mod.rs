@@ -13,18 +13,25 @@ mod equal;
 mod error;
 mod execute;
 mod function;
+#[cfg(feature = "hosts")]
 mod help;
 mod input;
 mod kind;
 mod model_call;
 pub mod named;
+#[cfg(feature = "hosts")]
 mod parameters;
+#[cfg(feature = "patterns")]
+mod pattern;
+#[cfg(not(feature = "patterns"))]
+#[path = "without_patterns.rs"]
 mod pattern;
 pub mod reference;
 mod result;
 mod sandbox_mode;
 mod schema;
 mod usage;
+#[cfg(feature = "hosts")]
 mod words;
 
 pub use args::Args;
@@ -38,10 +45,12 @@ pub use error::{ErrorKind, ToolError};
 pub(crate) use execute::caught;
 pub use execute::{build, catch, validate_build_execute};
 pub use function::FunctionTool;
+#[cfg(feature = "hosts")]
 pub use help::help;
 pub use input::{GivenInput, InputSource, WantedInput};
 pub use kind::Kind;
 pub use model_call::{ModelCall, ModelCallError, TokenCounts};
+#[cfg(feature = "hosts")]
 pub use parameters::{Parameter, kind_of_parameter, parameters};
 pub use result::{
     DiffStat, Display, FileDiff, FoundPlace, LlmContent, PartOrText, ResultError, ResultView,
@@ -49,10 +58,12 @@ pub use result::{
 };
 pub use sandbox_mode::SandboxMode;
 pub use schema::Schema;
-pub use usage::{ExtraArgument, Limit, Usage, obvious_parameter, refuse_unknown};
-pub use words::{ReadNamed, from_words};
+pub use usage::{ExtraArgument, Limit, Usage};
+#[cfg(feature = "hosts")]
+pub use words::{ReadNamed, from_words, obvious_parameter, refuse_unknown};
 
-use serde::{Deserialize, Serialize};
+use crate::text::show_path;
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 
@@ -241,11 +252,16 @@ pub trait ToolInvocation: Send {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Location {
     /// The absolute path. Bytes of it that are not UTF-8 are serialized as `\x{ff}`.
-    #[serde(serialize_with = "crate::diagnostic::as_text")]
+    #[serde(serialize_with = "path_as_text")]
     pub path: PathBuf,
     /// The line, from 1, if the call is about a single one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
+}
+
+/// Serializes a path as text, because a path that is not UTF-8 is not a JSON string.
+pub(crate) fn path_as_text<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&show_path(path))
 }
 
 impl From<&Path> for Location {

@@ -1,6 +1,22 @@
 //! Patterns of JSON Schema, which are regular expressions of JavaScript (ECMA-262).
 
 use fancy_regex::Regex;
+use std::collections::BTreeMap;
+
+pub(super) const ARE_CHECKED: bool = true;
+
+/// The patterns of a schema, each compiled once.
+#[derive(Default)]
+pub(super) struct Patterns<'a>(BTreeMap<&'a str, Option<Regex>>);
+
+impl<'a> Patterns<'a> {
+    /// Returns whether a text fits a pattern, or `None` if the pattern is no regular expression
+    /// here.
+    pub(super) fn fit(&mut self, pattern: &'a str, text: &str) -> Option<bool> {
+        let found = self.0.entry(pattern).or_insert_with(|| regex(pattern));
+        found.as_ref()?.is_match(text).ok()
+    }
+}
 
 /// The letters of the escapes that stand for a set of characters.
 const SETS: [char; 6] = ['d', 'D', 's', 'S', 'w', 'W'];
@@ -8,7 +24,7 @@ const SETS: [char; 6] = ['d', 'D', 's', 'S', 'w', 'W'];
 /// The content of a class that matches no character.
 const EMPTY: &str = r"&&\D\d";
 
-pub(super) fn regex(pattern: &str) -> Option<Regex> {
+fn regex(pattern: &str) -> Option<Regex> {
     Regex::new(&translated(pattern)).ok()
 }
 

@@ -34,32 +34,42 @@ pub fn find<'a>(root: &'a Value, target: &str) -> Option<&'a Value> {
 }
 
 fn only<'a>(value: &'a Value, holds: &dyn Fn(&Value) -> bool) -> Option<&'a Value> {
-    fn gather<'a>(value: &'a Value, holds: &dyn Fn(&Value) -> bool, all: &mut Vec<&'a Value>) {
-        match value {
-            Value::Object(map) => {
-                if holds(value) {
-                    all.push(value);
-                }
-                for (key, inner) in map.iter().filter(|(key, _)| !is_data(key)) {
-                    match inner {
-                        // The keys are names here, also one such as `default`.
-                        Value::Object(named) if NAMED_SCHEMAS.contains(&key.as_str()) => {
-                            named.values().for_each(|inner| gather(inner, holds, all));
-                        }
-                        inner => gather(inner, holds, all),
-                    }
-                }
-            }
-            Value::Array(items) => items.iter().for_each(|inner| gather(inner, holds, all)),
-            _ => {}
-        }
-    }
     let mut all = Vec::new();
     gather(value, holds, &mut all);
     match all[..] {
         [one] => Some(one),
         _ => None,
     }
+}
+
+fn gather<'a>(value: &'a Value, holds: &dyn Fn(&Value) -> bool, all: &mut Vec<&'a Value>) {
+    match value {
+        Value::Object(map) => {
+            if holds(value) {
+                all.push(value);
+            }
+            for (key, inner) in map.iter().filter(|(key, _)| !is_data(key)) {
+                match inner {
+                    // The keys are names here, also one such as `default`.
+                    Value::Object(named) if NAMED_SCHEMAS.contains(&key.as_str()) => {
+                        named.values().for_each(|inner| gather(inner, holds, all));
+                    }
+                    inner => gather(inner, holds, all),
+                }
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|inner| gather(inner, holds, all)),
+        _ => {}
+    }
+}
+
+/// Returns true if a schema or one within it has a regular expression.
+pub(super) fn has_patterns(schema: &Value) -> bool {
+    let mut all = Vec::new();
+    let has_one =
+        |schema: &Value| schema["pattern"].is_string() || schema["patternProperties"].is_object();
+    gather(schema, &has_one, &mut all);
+    !all.is_empty()
 }
 
 /// Returns true if the value of this keyword of a schema is data, and not a schema.

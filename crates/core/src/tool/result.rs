@@ -219,20 +219,6 @@ impl LlmContent {
             }
         };
     }
-
-    pub(crate) fn texts_mut(&mut self) -> Vec<&mut String> {
-        match self {
-            Self::Text(text) => vec![text],
-            Self::Part(part) => part.text.iter_mut().collect(),
-            Self::List(list) => {
-                let texts = list.iter_mut().filter_map(|item| match item {
-                    PartOrText::Text(text) => Some(text),
-                    PartOrText::Part(part) => part.text.as_mut(),
-                });
-                texts.collect()
-            }
-        }
-    }
 }
 
 impl Default for LlmContent {

@@ -146,5 +146,5 @@ pub(super) fn describe(value: &Value) -> String {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "patterns"))]
 mod tests;

@@ -5,12 +5,10 @@
 //! name is a typo, and [`super::from_words`] refuses it with the nearest name.
 
 use super::args::HOST_KEY;
-use super::{Args, ErrorKind, Schema, Tool, ToolError};
+use super::{Args, ErrorKind, Schema, Tool};
 use crate::registry::nearest;
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
-use std::borrow::Cow;
-use std::collections::BTreeSet;
+use serde_json::{Map, Value};
 use std::fmt;
 use std::path::Path;
 
@@ -106,7 +104,7 @@ pub struct ExtraArgument {
 
 /// The argument names that a tool accepts, each with the declared name that it stands for.
 pub(super) struct Names<'a> {
-    tool: &'a dyn Tool,
+    pub(super) tool: &'a dyn Tool,
     /// The names in the schema, or `None` if the tool accepts any name.
     pub(super) declared: Option<Vec<&'a str>>,
 }
@@ -156,7 +154,7 @@ impl<'a> Names<'a> {
 
     /// Returns the argument that an unknown name may stand for: one with a similar name, or else
     /// the only required one that is missing, if no other name is unknown.
-    fn suggestion(&self, name: &str, args: &Map<String, Value>) -> Option<&'a str> {
+    pub(super) fn suggestion(&self, name: &str, args: &Map<String, Value>) -> Option<&'a str> {
         self.near(name, args).or_else(|| {
             match (self.missing(args).as_slice(), self.unknown(args).len()) {
                 ([one], 1) => Some(*one),
@@ -182,29 +180,6 @@ impl<'a> Names<'a> {
         let mut spellings = self.spellings();
         let found = spellings.find(|(spelling, _)| *spelling == name);
         found.map_or(name, |(_, own)| own)
-    }
-
-    pub(super) fn schema(&self, name: &str) -> Option<Cow<'a, Value>> {
-        let own = self.own(name);
-        let declared = self.tool.parameters().value()["properties"].get(own);
-        declared.map(Cow::Borrowed).or_else(|| {
-            let mut undeclared = self.tool.usage().undeclared.iter();
-            let more = undeclared.find(|more| more.name == own)?;
-            Some(Cow::Owned(json!({ "type": more.kind })))
-        })
-    }
-
-    pub(super) fn list(&self) -> String {
-        let required = required(self.tool.parameters());
-        let others = self.spellings().map(|(_, own)| own);
-        let mut names: Vec<&str> = required.into_iter().chain(others).collect();
-        let mut seen = BTreeSet::new();
-        names.retain(|name| seen.insert(*name));
-        match names.as_slice() {
-            [] => "It takes no arguments.".to_owned(),
-            [one] => format!("It takes {one} only."),
-            all => format!("It takes {}.", all.join(", ")),
-        }
     }
 }
 
@@ -239,45 +214,12 @@ fn collect<'s>(schema: &'s Value, names: &mut Vec<&'s str>) -> bool {
     is_closed
 }
 
-fn required(schema: &Schema) -> Vec<&str> {
+pub(super) fn required(schema: &Schema) -> Vec<&str> {
     let list = schema.value()["required"].as_array();
     list.into_iter()
         .flatten()
         .filter_map(Value::as_str)
         .collect()
-}
-
-/// Refuses arguments that the tool would ignore, and suggests those that may be meant.
-///
-/// # Errors
-///
-/// Returns `invalid_tool_params`, naming the unknown arguments.
-pub fn refuse_unknown(tool: &dyn Tool, args: &Args) -> Result<(), ToolError> {
-    let names = Names::new(tool);
-    let args = args.as_map();
-    let unknown = names.unknown(args);
-    if unknown.is_empty() {
-        return Ok(());
-    }
-    let hints = unknown.iter().filter_map(|name| {
-        let meant = names.suggestion(name, args)?;
-        Some(match unknown.as_slice() {
-            [_] => format!("Did you mean {meant}?"),
-            _ => format!("Did you mean {meant} by \"{name}\"?"),
-        })
-    });
-    let hints: Vec<String> = hints.collect();
-    let hint = if hints.is_empty() {
-        names.list()
-    } else {
-        hints.join(" ")
-    };
-    Err(ToolError::invalid(format!(
-        "The tool {} has no argument \"{}\".",
-        tool.name(),
-        unknown.join("\" or \"")
-    ))
-    .with_hint(hint))
 }
 
 /// Returns a hint for a call in which a required argument is missing and an unknown one is given.
@@ -297,23 +239,6 @@ pub(super) fn misnamed(tool: &dyn Tool, args: &Args) -> Option<String> {
         "The tool {} has no argument \"{name}\": did you mean {meant}?",
         tool.name()
     ))
-}
-
-/// Returns the parameter that a value without a name is meant for, with its schema: the only
-/// required parameter, or else the only one. Returns `None` if there is no such one, or if it takes
-/// objects or lists of them.
-pub fn obvious_parameter(schema: &Schema) -> Option<(&str, &Value)> {
-    let properties = schema.value()["properties"].as_object()?;
-    let name = match required(schema).as_slice() {
-        [one] => *one,
-        [] if properties.len() == 1 => properties.keys().next()?,
-        _ => return None,
-    };
-    let (name, property) = properties.get_key_value(name)?;
-    let is_object = property["type"] == "object" || property["properties"].is_object();
-    let holds_others =
-        property["items"]["type"] == "object" || property["items"]["type"] == "array";
-    (!is_object && !holds_others).then_some((name, property))
 }
 
 #[cfg(test)]

@@ -1,12 +1,14 @@
 //! Arguments as a person types them on a command line: `KEY=VALUE`, `KEY=@FILE`, `KEY:=JSON`, and a
 //! value without a key. The schema decides the type of a value that is not JSON.
 
-use super::check::accepts;
+use super::convert::{from_text, kinds};
 use super::help::{quoted, sample};
-use super::usage::Names;
-use super::{Args, Tool, ToolError, obvious_parameter, refuse_unknown};
+use super::usage::{Names, required};
+use super::{Args, Schema, Tool, ToolError};
 use crate::json::parse_json;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
+use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 /// A function that reads the file named after `@` on a command line; `-` is standard input.
 pub type ReadNamed<'a> = &'a dyn Fn(&str) -> Result<String, ToolError>;
@@ -208,54 +210,6 @@ impl TypedArguments<'_> {
     }
 }
 
-/// Converts a text to the type that a schema wants. Returns `None` if the type has no such value.
-/// For an array the text is one item, or a JSON list of all items.
-pub(super) fn from_text(schema: &Value, text: &str) -> Option<Value> {
-    let Some(kinds) = kinds(schema).filter(|kinds| !kinds.contains(&"string")) else {
-        return Some(text.into());
-    };
-    if kinds.contains(&"array") {
-        return items_from_text(&schema["items"], text);
-    }
-    let value = parse_json(text.trim().as_bytes()).ok()?;
-    let fits = match &value {
-        Value::Null => kinds.contains(&"null"),
-        Value::Bool(_) => kinds.contains(&"boolean"),
-        Value::Number(_) => kinds.contains(&"number") || kinds.contains(&"integer"),
-        Value::Object(_) => kinds.contains(&"object"),
-        Value::String(_) | Value::Array(_) => false,
-    };
-    fits.then_some(value)
-}
-
-/// Returns the array that a text stands for. Models write lists as JSON in a text. JSON that is no
-/// list of such items is one item: `[1]` may be a pattern.
-fn items_from_text(items: &Value, text: &str) -> Option<Value> {
-    let json = Some(text.trim()).filter(|text| text.starts_with('['));
-    let list = json.and_then(|json| parse_json(json.as_bytes()).ok());
-    if let Some(Value::Array(all)) = list
-        && all.iter().all(|item| accepts(items, items, item))
-    {
-        return Some(Value::Array(all));
-    }
-    Some(Value::Array(vec![from_text(items, text)?]))
-}
-
-pub(super) fn kinds(schema: &Value) -> Option<Vec<&str>> {
-    match &schema["type"] {
-        Value::String(one) => return Some(vec![one]),
-        Value::Array(all) => return Some(all.iter().filter_map(Value::as_str).collect()),
-        _ => {}
-    }
-    let mut any = ["anyOf", "oneOf"].iter();
-    let variants = any.find_map(|key| schema[*key].as_array())?;
-    // If a variant is an array, its items are described there and not in `schema`, so the kinds
-    // count as unknown.
-    let known = |variant| kinds(variant).filter(|kinds| !kinds.contains(&"array"));
-    let kinds: Option<Vec<_>> = variants.iter().map(known).collect();
-    Some(kinds?.concat())
-}
-
 fn example(key: &str, schema: &Value) -> String {
     match sample(schema) {
         Value::String(text) => format!("Write {key}={}.", quoted(&text)),
@@ -303,6 +257,81 @@ fn refuse_misread(
         quoted(value),
         quoted(word)
     )))
+}
+
+impl<'a> Names<'a> {
+    fn schema(&self, name: &str) -> Option<Cow<'a, Value>> {
+        let own = self.own(name);
+        let declared = self.tool.parameters().value()["properties"].get(own);
+        declared.map(Cow::Borrowed).or_else(|| {
+            let mut undeclared = self.tool.usage().undeclared.iter();
+            let more = undeclared.find(|more| more.name == own)?;
+            Some(Cow::Owned(json!({ "type": more.kind })))
+        })
+    }
+
+    fn list(&self) -> String {
+        let required = required(self.tool.parameters());
+        let others = self.spellings().map(|(_, own)| own);
+        let mut names: Vec<&str> = required.into_iter().chain(others).collect();
+        let mut seen = BTreeSet::new();
+        names.retain(|name| seen.insert(*name));
+        match names.as_slice() {
+            [] => "It takes no arguments.".to_owned(),
+            [one] => format!("It takes {one} only."),
+            all => format!("It takes {}.", all.join(", ")),
+        }
+    }
+}
+
+/// Refuses arguments that the tool would ignore, and suggests those that may be meant.
+///
+/// # Errors
+///
+/// Returns `invalid_tool_params`, naming the unknown arguments.
+pub fn refuse_unknown(tool: &dyn Tool, args: &Args) -> Result<(), ToolError> {
+    let names = Names::new(tool);
+    let args = args.as_map();
+    let unknown = names.unknown(args);
+    if unknown.is_empty() {
+        return Ok(());
+    }
+    let hints = unknown.iter().filter_map(|name| {
+        let meant = names.suggestion(name, args)?;
+        Some(match unknown.as_slice() {
+            [_] => format!("Did you mean {meant}?"),
+            _ => format!("Did you mean {meant} by \"{name}\"?"),
+        })
+    });
+    let hints: Vec<String> = hints.collect();
+    let hint = if hints.is_empty() {
+        names.list()
+    } else {
+        hints.join(" ")
+    };
+    Err(ToolError::invalid(format!(
+        "The tool {} has no argument \"{}\".",
+        tool.name(),
+        unknown.join("\" or \"")
+    ))
+    .with_hint(hint))
+}
+
+/// Returns the parameter that a value without a name is meant for, with its schema: the only
+/// required parameter, or else the only one. Returns `None` if there is no such one, or if it takes
+/// objects or lists of them.
+pub fn obvious_parameter(schema: &Schema) -> Option<(&str, &Value)> {
+    let properties = schema.value()["properties"].as_object()?;
+    let name = match required(schema).as_slice() {
+        [one] => *one,
+        [] if properties.len() == 1 => properties.keys().next()?,
+        _ => return None,
+    };
+    let (name, property) = properties.get_key_value(name)?;
+    let is_object = property["type"] == "object" || property["properties"].is_object();
+    let holds_others =
+        property["items"]["type"] == "object" || property["items"]["type"] == "array";
+    (!is_object && !holds_others).then_some((name, property))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-use super::{Names, misnamed, obvious_parameter};
+use super::{Names, misnamed};
 use crate::tool::{
     Args, Context, ExtraArgument, Kind, Schema, Tool, ToolError, ToolInfo, ToolInvocation, Usage,
 };
@@ -45,17 +45,6 @@ pub(in crate::tool) fn reader() -> Taking {
         json!({"type": "object", "required": ["absolute_path"], "properties": {
         "absolute_path": {"type": "string"}, "limit": {"type": "number"}}}),
     )
-}
-
-#[test]
-fn an_object_or_a_list_of_objects_is_not_obvious() {
-    for property in [
-        json!({"type": "object"}),
-        json!({"type": "array", "items": {"type": "object"}}),
-    ] {
-        let schema = json!({"required": ["a"], "properties": {"a": property}});
-        assert_eq!(obvious_parameter(&Schema::from_value(schema)), None);
-    }
 }
 
 #[test]

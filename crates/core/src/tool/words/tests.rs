@@ -1,6 +1,6 @@
-use super::from_words;
-use crate::tool::ToolError;
+use super::{from_words, obvious_parameter};
 use crate::tool::usage::tests::{Taking, reader, taking};
+use crate::tool::{Schema, ToolError};
 use serde_json::{Value, json};
 
 fn typed(tool: &Taking, words: &[&str]) -> Result<Value, String> {
@@ -195,4 +195,15 @@ fn a_word_without_a_place_is_refused() {
     let none = taking(json!({"type": "object", "properties": {}}));
     let error = typed(&none, &["x=1"]).expect_err("refused");
     assert!(error.contains("no argument \"x\""), "{error}");
+}
+
+#[test]
+fn an_object_or_a_list_of_objects_is_not_obvious() {
+    for property in [
+        json!({"type": "object"}),
+        json!({"type": "array", "items": {"type": "object"}}),
+    ] {
+        let schema = json!({"required": ["a"], "properties": {"a": property}});
+        assert_eq!(obvious_parameter(&Schema::from_value(schema)), None);
+    }
 }
