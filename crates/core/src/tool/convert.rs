@@ -14,9 +14,8 @@ use serde_json::{Map, Value, json};
 const MAX_HOPS: usize = 16;
 
 /// Converts the arguments of a call to the types that `tool` declares. `null` for an optional
-/// argument means its absence, and text is converted like `KEY=VALUE` on a command line (see
-/// [`from_words`](super::from_words)). A value that can't be converted stays as it is, and the
-/// schema refuses it.
+/// argument means its absence, and text is converted like `KEY=VALUE` on a command line. A value
+/// that can't be converted stays as it is, and the schema refuses it.
 pub fn convert(tool: &dyn Tool, args: &mut Value) {
     let Value::Object(members) = args else { return };
     if !may_need_it(members) {
