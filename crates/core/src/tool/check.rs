@@ -29,11 +29,14 @@ const MAX_EXCERPT_CHARS: usize = 200;
 
 const MAX_DEPTH: usize = 400;
 
+const UNREADABLE: &str = "The tool's schema has a pattern, and its program lacks the feature \
+    `patterns` of gemini-tools-library, which checks it.";
+
 pub(super) fn check(schema: &Value, value: &Value) -> Result<(), String> {
     if pattern::ARE_CHECKED || !reference::has_patterns(schema) {
         return check_part(schema, schema, value);
     }
-    Err("The schema has a pattern, which is checked with the feature `patterns` only.".to_owned())
+    Err(UNREADABLE.to_owned())
 }
 
 pub(super) fn accepts(root: &Value, part: &Value, value: &Value) -> bool {
