@@ -305,7 +305,10 @@ impl Builder {
             .delegate_size_limit(PROGRAM_BYTES)
             .delegate_dfa_size_limit(CACHE_BYTES);
         let built = builder.build();
-        built.map(Some).map_err(|_| too_large(&expression))
+        built.map(Some).map_err(|_| {
+            // Which of the patterns it is can't be told, because they are compiled together.
+            ToolError::invalid("A pattern is too large or has too many groups.".to_owned())
+        })
     }
 }
 
@@ -443,12 +446,19 @@ impl Translation<'_> {
     /// on until `to`, which `!(…)` needs for its look-ahead. Returns the position after the group.
     fn push_group(&mut self, sign: char, from: usize, ends: &[usize], to: usize) -> Option<usize> {
         let begin = if sign == '!' { "(?!(?:" } else { "(?:" };
+        let before = self.expression.len();
         self.expression.push_str(begin);
+        let choices = self.expression.len();
         let mut at = from;
         for end in ends {
             self.expression.push_str(if at > from { "|" } else { "" });
             self.push(at, *end)?;
             at = end + 1;
+        }
+        if sign != '!' && self.expression.len() == choices {
+            // A regular expression must not repeat nothing, as `*()` does.
+            self.expression.truncate(before);
+            return Some(at);
         }
         self.expression.push(')');
         match sign {

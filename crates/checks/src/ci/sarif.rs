@@ -5,10 +5,12 @@
 
 use super::{CheckReport, ReportedRule};
 use gemini_tools_core::diagnostic::{Diagnostic, Severity};
-use gemini_tools_core::text::show_path;
+
 use serde::ser::{Serialize, Serializer};
 use serde_json::{Value, json};
 use std::collections::HashMap;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 
@@ -117,7 +119,7 @@ fn result(issue: &Diagnostic, rule_index: usize) -> Value {
     let Some(file) = issue.place.file() else {
         return result;
     };
-    let mut place = json!({ "artifactLocation": { "uri": uri(&show_path(file)) } });
+    let mut place = json!({ "artifactLocation": { "uri": uri(file) } });
     if let Some(line) = issue.place.line {
         let columns = [
             ("startColumn", issue.place.column),
@@ -135,13 +137,20 @@ fn result(issue: &Diagnostic, rule_index: usize) -> Value {
     result
 }
 
-fn uri(path: &str) -> String {
-    let mut out = if path.starts_with('/') {
+/// Returns a relative reference, or a URL of an absolute path, with each byte that is not a letter,
+/// a digit or one of `/-._~` as `%XX`.
+fn uri(path: &Path) -> String {
+    let path = path.as_os_str().as_bytes();
+    let mut out = if path.starts_with(b"/") {
         "file://".to_owned()
     } else {
         String::new()
     };
-    for byte in path.trim_start_matches("./").bytes() {
+    let mut rest = path;
+    while let Some(behind) = rest.strip_prefix(b"./") {
+        rest = behind;
+    }
+    for byte in rest.iter().copied() {
         match byte {
             b'/' | b'-' | b'.' | b'_' | b'~' => out.push(char::from(byte)),
             b if b.is_ascii_alphanumeric() => out.push(char::from(b)),
@@ -154,15 +163,19 @@ fn uri(path: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::uri;
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    use std::path::Path;
 
     #[test]
     fn paths_become_references() {
         for (path, wanted) in [
-            ("src/a b.rs", "src/a%20b.rs"),
-            ("./a:b%", "a%3Ab%25"),
-            ("/tmp/ü", "file:///tmp/%C3%BC"),
+            (&b"src/a b.rs"[..], "src/a%20b.rs"),
+            (b"./a:b%", "a%3Ab%25"),
+            (b"/tmp/\xc3\xbc", "file:///tmp/%C3%BC"),
+            (b"b\xff.txt", "b%FF.txt"),
         ] {
-            assert_eq!(uri(path), wanted);
+            assert_eq!(uri(Path::new(OsStr::from_bytes(path))), wanted);
         }
     }
 }
