@@ -339,6 +339,10 @@ fn only_what_has_changed_is_looked_at_and_only_added_lines_count() {
     git(&["add", "-A"]);
     git(&["commit", "-qm", "second"]);
     std::fs::write(ws.path("new.txt"), "bad\n").expect("written");
+    // What links lead to has not changed.
+    for (target, link) in [("same.txt", "link.txt"), ("nowhere", "dangling.txt")] {
+        std::os::unix::fs::symlink(target, ws.path(link)).expect("a link");
+    }
     let found = |base: &[&str]| {
         let answer = run(base);
         let lines = answer.text().lines().filter(|line| line.contains("error["));

@@ -449,7 +449,11 @@ impl<'a> Worker<'a> {
                 ToolError::new(ErrorKind::PathNotInWorkspace, what)
                     .with_hint("Names count from the project's root.")
             })?;
-            match workspace.file_type(&place) {
+            // As in a walk, a link is a file with a name and without text. What it leads to is
+            // checked under its own name, and is no change where only the link is new.
+            let is_link = place.path().is_symlink();
+            let kind = is_link.then_some(Ok(FileType::Symlink));
+            match kind.unwrap_or_else(|| workspace.file_type(&place)) {
                 Ok(FileType::Directory) => {}
                 Ok(_) if workspace.check_gemini_ignore(&place).is_err() => closed += 1,
                 Ok(kind) => {
