@@ -34,6 +34,7 @@
 
 mod audit;
 mod cache;
+mod catalogue;
 mod content;
 mod declare;
 pub mod many;
@@ -44,5 +45,6 @@ mod session;
 mod tool;
 
 pub use audit::{ServerFindings, ServersToAsk, lint_servers};
+pub use catalogue::Catalogue;
 pub use session::says_something_else;
 pub use session::{Mcp, McpDeclaration};

@@ -25,7 +25,7 @@ use gemini_tools_core::tool::{
 use gemini_tools_custom_tools as custom;
 use gemini_tools_custom_tools::dialect::restore;
 use gemini_tools_environment::variables::{self, seconds_of};
-use gemini_tools_mcp::{Mcp, McpDeclaration, many, says_something_else};
+use gemini_tools_mcp::{Catalogue, Mcp, McpDeclaration, many, says_something_else};
 use gemini_tools_policy::approval::{
     ApprovalPrompt, ApprovalQuestion, ApprovalReply, ArgumentChange, Explanation, Gate, GateError,
     GatedCall, Pass,
@@ -113,6 +113,8 @@ pub struct Session {
     tool_env: ToolEnv,
     registry: ToolRegistry,
     mcp: OnceLock<Option<Arc<Mcp>>>,
+    /// The tools of servers that were searched last.
+    searched: Mutex<Arc<Catalogue>>,
     gate: Gate,
     journal: Option<Arc<Journal>>,
 }
@@ -153,6 +155,7 @@ impl Session {
             registry: registry(&tool_env)?,
             tool_env,
             mcp: OnceLock::new(),
+            searched: Mutex::default(),
             gate,
             journal,
         })
@@ -319,9 +322,7 @@ impl Session {
             return Ok(Arc::clone(tool));
         }
         if self.means(name, many::SEARCH) {
-            let mut tools = self.all_server_tools(true, &cx.cancel);
-            tools.retain(|tool| tool.origin.is_some() && !self.is_registered(&tool.name));
-            return Ok(Arc::new(many::search_tool(tools)));
+            return Ok(Arc::new(many::search_tool(self.catalogue(&cx.cancel))));
         }
         if self.means(name, many::CALL) {
             return Ok(Arc::new(many::call_tool()));
@@ -334,6 +335,18 @@ impl Session {
         let others = self.mcp().map(|mcp| mcp.others()).unwrap_or_default();
         let error = self.registry.missing(name, &others);
         Err(custom::explain_missing(&self.tool_env, name, error))
+    }
+
+    /// Returns the tools of servers that can be searched. They are listed for each search, since
+    /// servers may declare others, but taken apart again only if they differ.
+    fn catalogue(&self, cancel: &Cancellation) -> Arc<Catalogue> {
+        let mut tools = self.all_server_tools(true, cancel);
+        tools.retain(|tool| tool.origin.is_some() && !self.is_registered(&tool.name));
+        let mut searched = self.searched.lock().unwrap_or_else(PoisonError::into_inner);
+        if searched.tools() != tools {
+            *searched = Arc::new(Catalogue::new(tools));
+        }
+        Arc::clone(&searched)
     }
 
     /// Calls `look` with the tool of this name, as [`Session::run`] would find it.
@@ -349,7 +362,7 @@ impl Session {
     ) -> Result<T, ToolError> {
         if self.means(name, many::SEARCH) {
             // Listing the tools to be found would start servers, and `look` doesn't need them.
-            return Ok(look(&many::search_tool(Vec::new())));
+            return Ok(look(&many::search_tool(Arc::default())));
         }
         self.find(name, cx).map(|tool| look(&*tool))
     }
