@@ -58,16 +58,19 @@ fn answer_has_the_known_form() {
 }
 
 /// A project of so many files with so many matches each, in ten directories.
-fn large(files: usize, matches: usize) -> Workspace {
+fn large(files: usize, matches: usize, directories: usize) -> Workspace {
     (0..files).fold(Workspace::new(), |ws, n| {
         let line = |i: usize| format!("pub fn function_{i}_of_file_{n}() {{}}\n");
-        ws.file(format!("d{}/file{n:03}.rs", n % 10), lines(matches, line))
+        ws.file(
+            format!("d{}/file{n:03}.rs", n % directories),
+            lines(matches, line),
+        )
     })
 }
 
 #[test]
 fn a_search_that_is_too_long_names_every_file_with_its_count() {
-    let ws = large(90, 40);
+    let ws = large(90, 40, 10);
     let output = search(&ws, &json!({"pattern": "fn "})).output();
     assert!(
         output.starts_with(
@@ -100,12 +103,18 @@ fn a_search_that_is_too_long_names_every_file_with_its_count() {
 
 #[test]
 fn a_search_in_very_many_files_counts_by_directory() {
-    let output = search(&large(400, 5), &json!({"pattern": "fn "})).output();
+    let output = search(&large(400, 5, 10), &json!({"pattern": "fn "})).output();
     for n in 0..10 {
         let counts = format!("\nd{n}/: 200 matches in 40 files\n");
         assert!(output.contains(&counts), "{counts} is not in {output}");
     }
     assert!(output.chars().count() < 2_000, "{output}");
+    let output = search(&large(400, 5, 400), &json!({"pattern": "fn "})).output();
+    assert!(
+        output.contains("\n(200 more): 1000 matches in 200 files\n"),
+        "{output}"
+    );
+    assert_eq!(output.matches(" in 1 file\n").count(), 200);
 }
 
 #[test]

@@ -313,7 +313,8 @@ impl ForeignCommands {
         let words = shlex::split(&self.discovery).filter(|words| !words.is_empty());
         words.ok_or_else(|| {
             format!(
-                "The discovery command {:?} has an unterminated quote; quote it as for a shell.",
+                "The discovery command {:?} is empty or has an unterminated quote; \
+                 quote it as for a shell.",
                 self.discovery
             )
         })

@@ -18,6 +18,7 @@ pub fn path_from_argument(argument: &str) -> PathBuf {
         let escaped = bytes[i..]
             .strip_prefix(b"\\x{")
             .filter(|rest| rest.get(2) == Some(&b'}'))
+            .filter(|rest| rest[..2].iter().all(u8::is_ascii_hexdigit))
             .and_then(|rest| std::str::from_utf8(&rest[..2]).ok())
             .and_then(|hex| u8::from_str_radix(hex, 16).ok())
             .filter(|byte| matches!(byte, 1..b' ' | b'\\' | 0x7f..));
@@ -354,6 +355,8 @@ mod tests {
         let shown = show_name(name);
         assert_eq!(shown, "caf\\x{e9} \\x{41}.txt");
         assert_eq!(path_from_argument(&shown).as_os_str().as_bytes(), name);
+        let plain = "\\x{+f} \\x{f}";
+        assert_eq!(path_from_argument(plain), std::path::Path::new(plain));
     }
 
     #[test]

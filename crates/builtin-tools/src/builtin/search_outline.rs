@@ -89,7 +89,8 @@ fn first_matches(files: &Files, most: usize) -> String {
 }
 
 /// Returns the numbers of matches by directory. The directories' paths are cut to so few leading
-/// components that at most `MAX_NAMED` directories are left, but never to less than one component.
+/// components that at most `MAX_NAMED` directories are left, but never to less than one component:
+/// if there are still more then, the last line has the sum of the others.
 fn directories(files: &Files) -> String {
     let mut depth = usize::MAX;
     loop {
@@ -109,7 +110,11 @@ fn directories(files: &Files) -> String {
             *group = (group.0 + count_of(hits.as_deref()), group.1 + 1);
         }
         if groups.len() <= MAX_NAMED || depth <= 1 {
-            let lines = groups.into_iter().map(|(name, (matches, files))| {
+            let others = groups.values().skip(MAX_NAMED);
+            let sum = others.fold((0, 0), |sum, group| (sum.0 + group.0, sum.1 + group.1));
+            let more = groups.len().saturating_sub(MAX_NAMED);
+            let named = groups.into_iter().take(MAX_NAMED);
+            let lines = named.map(|(name, (matches, files))| {
                 let name = if name.is_empty() {
                     ".".into()
                 } else {
@@ -117,7 +122,8 @@ fn directories(files: &Files) -> String {
                 };
                 line(&name, matches, files)
             });
-            return lines.collect();
+            let rest = (more > 0).then(|| line(&format!("({more} more)"), sum.0, sum.1));
+            return lines.chain(rest).collect();
         }
         depth = deepest - 1;
     }
