@@ -45,9 +45,13 @@ const MAX_GROUPS: usize = 8;
 /// Number of texts that are counted to learn which patterns are possible in most texts.
 const SAMPLE: usize = 512;
 
-/// Minimum length of a literal text in bytes. A searcher compares only as many first bytes of its
-/// texts as the shortest of them has, so with a very short one it would stop at too many places.
+/// Minimum length of a literal text in bytes. A searcher compares only as many bytes of its texts
+/// as the shortest of them has, so with a very short one it would stop at too many places.
 const MIN_LITERAL: usize = 3;
+
+/// Maximum number of bytes that a searcher compares at once. It looks at the rest of a literal text
+/// only where these are the same, or look so to it.
+const WINDOW: usize = 4;
 
 /// The non-ASCII characters that equal an ASCII letter where case is ignored: the Kelvin sign (k)
 /// and the long s.
@@ -145,6 +149,10 @@ fn required(hir: &Hir) -> Option<Vec<Vec<u8>>> {
 /// stands interrupts the search. Which literal texts are so common depends on the files. So for the
 /// first texts, it is counted how many of them each pattern could match in. From then on, patterns
 /// that could match in more than half of them are not looked for and count as possible.
+///
+/// A searcher compares few bytes, and stops wherever they fit. So it looks for the part of each
+/// literal text that is rarest by the bytes of the first texts, for example `py(x` rather than
+/// `strc` of `strcpy(x`.
 #[derive(Debug)]
 pub struct Prefilter {
     all: Searchers,
@@ -152,6 +160,8 @@ pub struct Prefilter {
     looked: AtomicUsize,
     /// For each pattern, how many of the counted texts it could match in.
     found: Vec<AtomicUsize>,
+    /// How often each byte is in the counted texts.
+    bytes: [AtomicUsize; 256],
     /// The literal texts, each with the index of its pattern. If some pattern ignores case, all of
     /// them are in lower case, because a searcher can't ignore case.
     texts: Vec<(Vec<u8>, usize)>,
@@ -171,10 +181,10 @@ struct Searchers {
 }
 
 impl Searchers {
-    fn new(texts: &[(Vec<u8>, usize)], mut always: Vec<usize>) -> Self {
+    fn new(texts: &[(Vec<u8>, usize)], mut always: Vec<usize>, bytes: &[AtomicUsize; 256]) -> Self {
         let mut groups = Vec::new();
         for texts in texts.chunks(GROUP) {
-            match Group::new(texts) {
+            match Group::new(texts, bytes) {
                 Some(group) => groups.push(group),
                 // The processor lacks the vector instructions that the searcher needs.
                 None => always.extend(texts.iter().map(|(_, pattern)| *pattern)),
@@ -190,22 +200,33 @@ impl Searchers {
 #[derive(Debug)]
 struct Group {
     searcher: packed::Searcher,
-    /// The literal texts by their first byte, each with the index of its pattern.
-    by_start: BTreeMap<u8, Vec<(Vec<u8>, usize)>>,
+    /// The literal texts by the byte at which the searcher finds them.
+    by_byte: BTreeMap<u8, Vec<Literal>>,
+}
+
+/// A literal text, and where the part of it begins that a searcher looks for.
+#[derive(Debug)]
+struct Literal {
+    text: Vec<u8>,
+    start: usize,
+    pattern: usize,
 }
 
 impl Group {
-    fn new(texts: &[(Vec<u8>, usize)]) -> Option<Self> {
-        let mut by_start = BTreeMap::<_, Vec<_>>::new();
+    fn new(texts: &[(Vec<u8>, usize)], bytes: &[AtomicUsize; 256]) -> Option<Self> {
+        let mut by_byte = BTreeMap::<_, Vec<_>>::new();
+        let mut parts = Vec::new();
         for (text, pattern) in texts {
-            let first = text.first().copied()?;
-            by_start
-                .entry(first)
-                .or_default()
-                .push((text.clone(), *pattern));
+            let start = rarest(text, bytes);
+            parts.push(&text[start..]);
+            by_byte.entry(*text.get(start)?).or_default().push(Literal {
+                text: text.clone(),
+                start,
+                pattern: *pattern,
+            });
         }
-        let searcher = packed::Searcher::new(texts.iter().map(|(text, _)| text))?;
-        Some(Self { searcher, by_start })
+        let searcher = packed::Searcher::new(parts)?;
+        Some(Self { searcher, by_byte })
     }
 
     /// Sets `possible` to true at the index of each pattern one of whose literal texts is in the
@@ -213,14 +234,28 @@ impl Group {
     fn look(&self, text: &[u8], possible: &mut [bool]) {
         let mut from = 0;
         while let Some(found) = self.searcher.find_in(text, Span::from(from..text.len())) {
-            // The searcher reports only one of the literal texts that begin at this byte.
-            let rest = &text[found.start()..];
-            for (literal, pattern) in self.by_start.get(&rest[0]).into_iter().flatten() {
-                possible[*pattern] |= rest.starts_with(literal);
+            // The searcher reports only one of the literal texts that it finds at this byte.
+            let at = found.start();
+            for literal in self.by_byte.get(&text[at]).into_iter().flatten() {
+                let begin = at.checked_sub(literal.start);
+                possible[literal.pattern] |=
+                    begin.is_some_and(|begin| text[begin..].starts_with(&literal.text));
             }
-            from = found.start() + 1;
+            from = at + 1;
         }
     }
+}
+
+/// Returns where the `WINDOW` bytes of a literal text begin that are likely to be the rarest, if
+/// each byte is as frequent as `bytes` says.
+fn rarest(text: &[u8], bytes: &[AtomicUsize; 256]) -> usize {
+    let frequency = |window: &[u8]| -> f64 {
+        let counts = window.iter().map(|b| bytes[usize::from(*b)].load(Relaxed));
+        counts.map(|count| (count as f64 + 1.0).ln()).sum()
+    };
+    let windows = text.windows(WINDOW.min(text.len()).max(1)).enumerate();
+    let rarest = windows.min_by(|(_, a), (_, b)| frequency(a).total_cmp(&frequency(b)));
+    rarest.map_or(0, |(start, _)| start)
 }
 
 impl Prefilter {
@@ -247,8 +282,10 @@ impl Prefilter {
                 text.make_ascii_lowercase();
             }
         }
+        let bytes = [const { AtomicUsize::new(0) }; 256];
         Self {
-            all: Searchers::new(&texts, always.clone()),
+            all: Searchers::new(&texts, always.clone(), &bytes),
+            bytes,
             rare: OnceLock::new(),
             looked: AtomicUsize::new(0),
             found,
@@ -265,7 +302,17 @@ impl Prefilter {
         let common = (0..self.found.len()).filter(|i| is_common(*i));
         let always = self.always.iter().copied().chain(common).collect();
         let texts = self.texts.iter().filter(|(_, i)| !is_common(*i));
-        Searchers::new(&texts.cloned().collect::<Vec<_>>(), always)
+        Searchers::new(&texts.cloned().collect::<Vec<_>>(), always, &self.bytes)
+    }
+
+    fn count_bytes(&self, text: &[u8]) {
+        let mut counts = [0; 256];
+        for byte in text {
+            counts[usize::from(*byte)] += 1;
+        }
+        for (all, count) in self.bytes.iter().zip(counts) {
+            all.fetch_add(count, Relaxed);
+        }
     }
 
     /// Sets `possible` to true at the index of each pattern that may match in a text. Does not
@@ -290,6 +337,9 @@ impl Prefilter {
             };
             let groups = searchers.groups.iter();
             groups.for_each(|group| group.look(&text, possible));
+            if is_counted {
+                self.count_bytes(&text);
+            }
         }
         if is_counted {
             let found = self.found.iter().zip(possible).filter(|(_, is)| **is);
@@ -530,6 +580,10 @@ mod tests {
         let compiled = words.map(|word| pattern(word, true));
         for length in 6..80 {
             let filter = Prefilter::new(&compiled);
+            if length % 2 == 0 {
+                // From then on, it looks for the ends of the texts, which have no `n`.
+                (0..=SAMPLE).for_each(|_| filter.look(b"nnn", &mut [false; 4]));
+            }
             for start in 0..=length - 6 {
                 let mut text = vec![b'.'; length];
                 text[start..start + 6].copy_from_slice(b"nEEdle");
