@@ -25,7 +25,8 @@ pub struct WatchedStream<'a> {
 /// How the reader of a stream reads.
 #[derive(Debug, Clone, Copy)]
 pub enum Reader<'a> {
-    /// No reader could see a part of a write: the stream is a file, a terminal or a device.
+    /// The stream is a file, a terminal or a device. A host does not read it in pieces that it
+    /// decodes one by one, so it does not matter where a piece ends.
     Whole,
     /// The reader may read parts of a write, and the system tells how much it has read.
     Watched(WatchedStream<'a>),

@@ -109,8 +109,8 @@ fn is_attached(part: &str, word: &str) -> bool {
     cluster.is_some_and(|cluster| cluster.len() > word.len() && cluster.ends_with(word))
 }
 
-/// Splits a text into words. A path stays whole, but in any other text, such as `s/a/rm/e` for
-/// `sed`, slashes separate words as well.
+/// Splits a text into words. Slashes don't separate words in what could be a path, and `s/a/rm/e`
+/// could be one, too. They do in any other text, such as `s/x/git/;s/y/push/` for `sed`.
 fn parts(text: &str) -> impl Iterator<Item = &str> {
     let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '+' | '-');
     let ends_path = move |c: char| !is_word(c) && !matches!(c, '/' | '~' | '@' | '%');

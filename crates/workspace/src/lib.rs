@@ -729,8 +729,8 @@ mod tests {
         assert_eq!(real(&way).expect("its own"), outside);
         let refused = real(&away).expect_err("refused");
         assert_eq!(refused.kind, ErrorKind::PolicyViolation, "{refused}");
-        // The path of a first root must have no links. If one was put into it since, it is not
-        // followed.
+        // `open_at` needs a path without links. If a link was put into the path after it had been
+        // resolved, opening fails, and the link is not followed.
         assert!(Workspace::open_at(&outside, &[], None).is_ok());
         assert!(Workspace::open_at(&away, &[], None).is_err());
     }

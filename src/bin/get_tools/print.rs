@@ -19,9 +19,9 @@ pub(crate) fn print(text: &[u8]) -> u8 {
     start::write_status("get_tools", write_text(text))
 }
 
-/// Shows a text with the user's pager, or prints it without a terminal or a pager. No program in
-/// `root`, the project that the text is about, is used as the pager: the text lets the user decide
-/// whether that project may run anything.
+/// Shows a text in the user's pager. If there is no terminal or no pager, prints the text. The
+/// pager is not looked up in directories of `PATH` below `root`, the project that the text is
+/// about: by the text, the user decides whether that project may run anything.
 pub(crate) fn page(root: &Path, text: &[u8]) -> u8 {
     let is_terminal = std::io::stdout().is_terminal() && std::io::stdin().is_terminal();
     match is_terminal.then(|| program::page(text, root)) {

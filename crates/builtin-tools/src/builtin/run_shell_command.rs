@@ -308,8 +308,9 @@ struct Report<'a> {
 }
 
 impl Report<'_> {
-    /// Records how the command ended. If processes of it still run, leaves them running in the
-    /// background. Returns the kind of the error; `None` if the command did not fail.
+    /// Records how the command ended. If processes of it still run, tries to leave them running in
+    /// the background. Returns the kind of the call's error: `None` if the command ended by itself,
+    /// with whatever status, or goes on in the background.
     fn conclude(
         &mut self,
         outcome: CommandOutcome,

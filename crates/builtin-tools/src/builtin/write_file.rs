@@ -83,8 +83,8 @@ struct Plan {
 }
 
 impl Call {
-    /// Encodes the content like the present file, with its byte order mark, and with CRLF line ends
-    /// if all of its lines have them.
+    /// Encodes the content like the present file, with that file's byte order mark. The content gets
+    /// CRLF line ends if all lines of that file have them and the content has no carriage return.
     fn plan(&self, target: &Target) -> Result<Plan, ToolError> {
         let fresh = |old_text| Plan {
             bytes: self.content.clone().into_bytes(),

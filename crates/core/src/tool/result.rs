@@ -51,7 +51,8 @@ pub struct ResultView {
     /// Byte range of a command's output within the text, which also says other things about the
     /// command.
     pub command_output: Option<Range<usize>>,
-    /// Text without labels that say nothing, which some forms print instead.
+    /// The text without lines that tell nothing, such as an exit code of 0. The forms `Content` and
+    /// `Host` print it in place of the whole text.
     pub short_text: Option<String>,
     /// Shorter text for a model, if the text is longer than the limit of answers. The whole text is
     /// then stored in a file.

@@ -104,7 +104,7 @@ pub fn save(home: &Path, root: &Path, seen: Fingerprint) -> Result<PathBuf, Trus
     let root = std::fs::canonicalize(root).map_err(fail)?;
     let path = TrustRecord::path(home, &root);
     save_to(&path, &root, seen)?;
-    // The user has now reviewed what tools have changed.
+    // The user has now reviewed all changes that tools made, so the states before them are deleted.
     watch::forget(home, &root)?;
     Ok(path)
 }

@@ -28,8 +28,9 @@ pub struct TrustWatch {
     root: PathBuf,
     /// Empty if not everything could be read; then everything counts as changed.
     before: Fingerprint,
-    /// The file that contains `before` until this value is dropped. It is locked, so that others
-    /// see that its process lives. `None` if it could not be written, or if it has to stay.
+    /// The path of a copy of `before`, which is deleted when this value is dropped, and the open
+    /// file. It is locked, so that other processes see that this one still runs. `None` if it could
+    /// not be written, or if `end` could not save the state, so that the copy must stay.
     call: Option<(PathBuf, File)>,
 }
 

@@ -195,8 +195,10 @@ impl HostFiles {
             return report.error("host-no-command", &*file.path, what, why, help);
         };
         let command = filled(started.command);
-        // What `init` writes for this command is known to be harmless; other arguments may let in
-        // the network, or name other rules.
+        // The arguments that `init` writes into the entry for this command are harmless. Others may
+        // not be: `--http --allow-remote` opens the server to other machines, and `--policy` takes
+        // the place of the user's rules. So an entry with other arguments is only started if the
+        // project is trusted.
         let own = Value::Object(self.host.entry(started.command));
         let own = self.host.started(&own);
         let has_own_arguments = own.is_some_and(|own| own.arguments == started.arguments);

@@ -45,7 +45,8 @@ enum Form {
 #[derive(Debug, Clone)]
 pub(super) struct RulePattern {
     form: Form,
-    /// True to compare the last component only: the pattern has no inner slash, or is `**/name`.
+    /// If true, only the last component of a path is compared: the pattern has no slash but a
+    /// trailing one, or is `**/name`.
     is_for_names: bool,
 }
 

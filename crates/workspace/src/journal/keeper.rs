@@ -23,7 +23,8 @@ const MAX_COPIED_BYTES: u64 = 32 * 1024 * 1024;
 
 const MAX_DIGESTED_BYTES: u64 = 256 * 1024;
 
-/// A write of a file larger than the journal's maximum size divided by this prunes the journal.
+/// The journal is pruned after a change whose old content is larger than the journal's maximum size
+/// divided by this number. The sizes of several changed files are added up.
 const LARGE_PART: u64 = 16;
 
 /// Returns a new id of ten digits and lower-case letters that are not easily confused.

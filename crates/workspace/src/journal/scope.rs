@@ -45,9 +45,9 @@ impl ChangeScope {
         }
     }
 
-    /// Returns a path, relative to its root, if changes of it are kept; otherwise `None`. `path` is
-    /// absolute and has no links. Changes are not kept outside of the roots and in the journal, nor
-    /// of files that git ignores unless `takes_ignored` is set.
+    /// Returns a path, relative to its root, if its changes are recorded; otherwise `None`. `path`
+    /// is absolute and has no links. These changes are not recorded: outside of the roots, in the
+    /// journal's own directory, and, unless `takes_ignored` is set, of files that git ignores.
     pub(super) fn find(&mut self, path: &Path, is_dir: bool) -> Option<CoveredPath> {
         let is_below_root = self.roots.iter().any(|root| path.starts_with(root));
         if !is_below_root || path.starts_with(&self.journal) {

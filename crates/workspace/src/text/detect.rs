@@ -1,10 +1,11 @@
 //! Detects the encoding of a text by its bytes.
 //!
-//! A text that is valid UTF-8 is UTF-8. Otherwise valid and invalid sequences are weighed, as in
-//! [`Evidence`], because the text may be damaged UTF-8. In an older encoding some sequences are
-//! valid UTF-8 by chance, but rarely between two ASCII characters, and most bytes around them are
-//! invalid. In no legacy text among the test texts of `chardet` do the valid sequences weigh more
-//! than 0.7 of the invalid bytes.
+//! A text that is valid UTF-8 is UTF-8, unless its zero bytes show that it is UTF-16, UTF-32 or no
+//! text. Any other text may be damaged UTF-8 or in an older encoding. To decide, [`Evidence`]
+//! weighs the valid UTF-8 sequences against the invalid places: it is damaged UTF-8 if they weigh
+//! about as much. In an older encoding some sequences are valid by chance, but rarely between two
+//! ASCII characters, and most bytes around them are invalid: in the legacy texts among the test
+//! texts of `chardet`, the valid ones weigh at most 0.7 times as much.
 
 use super::Encoding;
 use super::wide;
