@@ -3,7 +3,7 @@
 use super::nearest::nearest_in;
 use super::{placeholder, text_diff};
 use crate::edit::Reading;
-use crate::patch::{Change, FilePatch, Hunk, HunkError, Patched, apply};
+use crate::patch::{Change, FilePatch, Hunk, HunkError, MARK, Patched, apply};
 use gemini_tools_core::tool::{Context, DiffStat, ErrorKind, ToolError};
 use gemini_tools_workspace::diff::{Algorithm, DiffOp, diff_lines};
 use gemini_tools_workspace::lines::{beginning, encoding_of};
@@ -190,7 +190,7 @@ impl Planning<'_> {
 
     fn delete(&self, target: Target, hunks: &[Hunk]) -> Result<Plan, ToolError> {
         self.check_no_link()?;
-        let (old, _) = self.old(&target)?;
+        let (old, _) = self.old(&target, hunks)?;
         let left = apply(&old, hunks).map_err(|e| self.miss(&e, &old))?.text;
         if !hunks.is_empty() && !left.is_empty() {
             let why = "has lines that the patch does not remove, so it is not removed";
@@ -212,7 +212,7 @@ impl Planning<'_> {
         is_executable: Option<bool>,
         index: usize,
     ) -> Result<Plan, ToolError> {
-        let (old, encoding) = self.old(&target)?;
+        let (old, encoding) = self.old(&target, hunks)?;
         let added: String = hunks.iter().map(Hunk::added).collect();
         placeholder::check("patch", &added, &old)?;
         let Patched { text, readings } = apply(&old, hunks).map_err(|e| self.miss(&e, &old))?;
@@ -232,9 +232,16 @@ impl Planning<'_> {
         };
         let mut shown = self.shown(change, Some(&old), &text, readings);
         shown.unseen = self.check_seen(&target, Some(&replaced_lines(&old, &text)))?;
-        shown.texts = Some((old, text));
+        let mark = if has_mark(encoding, hunks) {
+            b""
+        } else {
+            encoding.mark()
+        };
+        // The parser of a language may take the mark for a fault.
+        let plain = |text: String| text.trim_start_matches(MARK).to_owned();
+        shown.texts = Some((plain(old), plain(text)));
         let new = NewContent {
-            bytes: [encoding.mark(), &bytes].concat(),
+            bytes: [mark, &bytes].concat(),
             access_of: new_target.is_some().then_some(index),
             is_executable,
         };
@@ -273,9 +280,10 @@ impl Planning<'_> {
             .with_hint("Use run_shell_command."))
     }
 
-    /// Returns the present content as text, and its encoding. Refuses a file that would not have
-    /// the same bytes after its text is encoded again.
-    fn old(&self, target: &Target) -> Result<(String, Encoding), ToolError> {
+    /// Returns the present content as text, and its encoding. The text begins with the byte-order
+    /// mark if the hunks have it. Refuses a file that would not have the same bytes after its text
+    /// is encoded again.
+    fn old(&self, target: &Target, hunks: &[Hunk]) -> Result<(String, Encoding), ToolError> {
         let place = &self.subject.place;
         let Some(current) = &target.current else {
             let error = ToolError::new(ErrorKind::FileNotFound, self.about("does not exist"))
@@ -290,7 +298,10 @@ impl Planning<'_> {
             return Err(ToolError::new(ErrorKind::FileTooLarge, self.about(&why)));
         }
         let (encoding, bytes) = read(current).map_err(|e| io_error(&e, place.path()))?;
-        if let Some(text) = encoding.decode_fully(&bytes) {
+        if let Some(mut text) = encoding.decode_fully(&bytes) {
+            if has_mark(encoding, hunks) {
+                text.insert(0, MARK);
+            }
             return Ok((text, encoding));
         }
         let name = encoding.name();
@@ -369,6 +380,12 @@ impl Planning<'_> {
             texts: None,
         }
     }
+}
+
+/// Returns true if the byte-order mark of a file is text for these hunks, which then may remove it.
+/// In UTF-16 it is not: no program compares such files by lines of bytes.
+fn has_mark(encoding: Encoding, hunks: &[Hunk]) -> bool {
+    encoding.is_utf8() && !encoding.mark().is_empty() && hunks.iter().any(Hunk::has_mark)
 }
 
 fn check_absent(place: &WorkspacePath, target: &Target) -> Result<(), ToolError> {

@@ -14,6 +14,9 @@ pub use place::{HunkError, Patched, apply};
 
 use gemini_tools_core::tool::Kind;
 
+/// The byte-order mark.
+pub const MARK: char = '\u{feff}';
+
 /// The change that a patch makes to one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FilePatch {
@@ -142,6 +145,12 @@ impl Hunk {
 
     fn new_lines(&self) -> impl DoubleEndedIterator<Item = &Line> + Clone {
         self.lines.iter().filter(|line| line.role != Role::Removed)
+    }
+
+    /// Returns true if the hunk was written by a program and has a line with a byte-order mark: then
+    /// the mark is a part of the first line of the file, as in its bytes.
+    pub fn has_mark(&self) -> bool {
+        self.start.is_some() && self.lines.iter().any(|line| line.text.starts_with(MARK))
     }
 
     /// Returns the lines that the hunk adds, with their line feeds, as one text.
