@@ -7,6 +7,7 @@
 //! This module works on strings: it opens no files and knows nothing of tools.
 
 mod envelope;
+mod names;
 mod place;
 mod unified;
 

@@ -156,6 +156,26 @@ fn a_fault_names_its_line() {
             "1: only regular files",
         ),
         (
+            "diff --git a/f b/f\nindex 1..2 120000\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-x\n+y\n",
+            "1: only regular files",
+        ),
+        (
+            "diff --git a/f b/f\nindex 1..2 160000\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-x\n+y\n",
+            "1: only regular files",
+        ),
+        (
+            "diff --git a/1/f b/2/f\nnew file mode 100644\n--- /dev/null\n+++ w/2/f\n@@ -0,0 +1 @@\n+x\n",
+            "1: the name is \"w/2/f\" or, without a prefix, \"2/f\"",
+        ),
+        (
+            "diff --git a/f b/f\nnew file mode 100644\n--- /dev/null\n+++ b/g\n@@ -0,0 +1 @@\n+x\n",
+            "1: the name is \"b/g\" here and \"b/f\"",
+        ),
+        (
+            "--- /dev/null\n+++ \"b/caf\\351\"\n@@ -0,0 +1 @@\n+x\n",
+            "2: the name can't be read",
+        ),
+        (
             "@@ -1 +1 @@\n-a\n+b\n--- a/f\n+++ b/f\n",
             "1: the hunk belongs to no file",
         ),
@@ -200,6 +220,56 @@ fn names_lose_their_prefixes_only_where_both_sides_show_one() {
     let name = r#""a/\a\b\t\n\v\f\r\"\\\303\274""#;
     let expected = "\u{7}\u{8}\t\n\u{b}\u{c}\r\"\\ü";
     assert_eq!(path(name, &name.replace("a/", "b/")), expected);
+}
+
+#[test]
+fn the_line_of_git_tells_the_prefixes_of_a_new_file() {
+    for (header, name, expected) in [
+        ("a/f b/f", "b/f", "f"),
+        ("i/f w/f", "w/f", "f"),
+        ("old/a b new/a b", "new/a b\t", "a b"),
+        ("a/f  b/f ", "b/f \t", "f "),
+        ("b/b b/b", "b/b", "b/b"),
+        ("a/x b/x a/x b/x", "a/x b/x\t", "a/x b/x"),
+        (r#""a/q\" f" "b/q\" f""#, r#""b/q\" f""#, "q\" f"),
+        ("a/f b/f", "f", "f"),
+    ] {
+        let text = format!(
+            "diff --git {header}\nnew file mode 100644\n--- /dev/null\n+++ {name}\n@@ -0,0 +1 @@\n+x\n"
+        );
+        let patches = parse(&text).unwrap_or_else(|e| panic!("{header}: {e:?}"));
+        assert_eq!(patches[0].path, expected, "{header}");
+    }
+}
+
+#[test]
+fn the_first_second_of_1970_is_that_of_a_file_that_is_not_there() {
+    let old = "@@ -1 +0,0 @@\n-a\n";
+    let new = "@@ -0,0 +1 @@\n+a\n";
+    for (time, body, is_gone) in [
+        ("1970-01-01 00:00:00.000000000 +0000", old, true),
+        ("1969-12-31 19:00:00 -05:00", old, true),
+        ("1970-01-01 05:30:00.000 +0530", old, true),
+        ("1970-01-01 05:30:00.000 +0500", old, false),
+        ("1970-01-01 00:00:01.000000000 +0000", old, false),
+        ("1970-01-01 00:00:00.000000001 +0000", old, false),
+        (
+            "1970-01-01 00:00:00.000000000 +0000",
+            "@@ -1 +1 @@\n-a\n+b\n",
+            false,
+        ),
+    ] {
+        let text =
+            format!("--- \"a/f\\t\"\t2026-01-01 00:00:00 +0000\n+++ \"b/f\\t\"\t{time}\n{body}");
+        let patches = parse(&text).expect("a patch");
+        let change = &patches[0].change;
+        assert_eq!(matches!(change, Change::Delete { .. }), is_gone, "{text}");
+        assert_eq!(patches[0].path, "f\t");
+    }
+    let text =
+        format!("--- a/f\t1970-01-01 00:00:00 +0000\n+++ b/f\t2026-01-01 00:00:00 +0000\n{new}");
+    let patches = parse(&text).expect("a patch");
+    assert!(matches!(&patches[0].change, Change::Create { text, .. } if text == "a\n"));
 }
 
 #[test]

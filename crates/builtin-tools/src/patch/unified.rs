@@ -1,6 +1,9 @@
 //! Unified diffs, as `diff -u` and git write them.
 
+use super::names::{self, Header, Side};
 use super::{Change, FilePatch, Hunk, Line, Lines, PatchError, Role};
+
+const UNREADABLE: &str = "the name can't be read: its quotes are wrong, or it is not UTF-8";
 
 /// Returns true if a section about a file begins anywhere, so that this is a unified diff.
 pub(super) fn is_begun(lines: &Lines<'_>) -> bool {
@@ -35,17 +38,15 @@ pub(super) fn parse(lines: &Lines<'_>) -> Result<Vec<FilePatch>, PatchError> {
 #[derive(Default)]
 struct Section {
     number: usize,
-    is_git: bool,
-    /// The names in the lines `---` and `+++`, of which `/dev/null` becomes an inner `None`; the
-    /// outer `None` if there are no such lines.
-    names: Option<[Option<String>; 2]>,
+    /// The line `diff --git`; `None` if there is none.
+    header: Option<Header>,
+    /// The lines `---` and `+++`; `None` if there are none.
+    sides: Option<[Side; 2]>,
     renamed: (Option<String>, Option<String>),
     old_mode: Option<u32>,
     new_mode: Option<u32>,
     is_new: bool,
     is_deleted: bool,
-    /// The name in the line `diff --git`; `None` if there is no such line or its two names differ.
-    both: Option<String>,
     hunks: Vec<Hunk>,
 }
 
@@ -56,18 +57,21 @@ impl Section {
             ..Self::default()
         };
         if let Some(names) = lines.texts[*at].strip_prefix("diff --git ") {
-            section.is_git = true;
-            section.both = same_name(names.trim_end());
+            section.header = Some(Header::parse(names));
             *at += 1;
         }
         while let Some(line) = lines.texts.get(*at) {
-            if line.starts_with("--- ") && is_head(lines, *at) && section.names.is_none() {
-                section.names = Some([*line, lines.texts[*at + 1]].map(|line| name(&line[4..])));
+            if line.starts_with("--- ") && is_head(lines, *at) {
+                let side = |at: usize| {
+                    let side = Side::parse(&lines.texts[at][4..]);
+                    side.ok_or_else(|| PatchError::new(lines.number(at), UNREADABLE))
+                };
+                section.sides = Some([side(*at)?, side(*at + 1)?]);
                 *at += 2;
                 section.parse_hunks(lines, at)?;
                 break;
             }
-            let is_over = !section.is_git || is_head(lines, *at);
+            let is_over = section.header.is_none() || is_head(lines, *at);
             let fail = |why: &str| PatchError::new(lines.number(*at), why);
             if is_over || !section.take(line).map_err(fail)? {
                 break;
@@ -96,15 +100,20 @@ impl Section {
         } else if let Some(text) = word("deleted file mode ") {
             (self.is_deleted, self.old_mode) = (true, mode(text));
         } else if let Some(text) = word("rename from ") {
-            self.renamed.0 = Some(unquoted(text.trim_end()));
+            self.renamed.0 = Some(names::whole(text).ok_or(UNREADABLE)?);
         } else if let Some(text) = word("rename to ") {
-            self.renamed.1 = Some(unquoted(text.trim_end()));
+            self.renamed.1 = Some(names::whole(text).ok_or(UNREADABLE)?);
         } else if word("copy ").is_some() {
             return Err("a copy is not taken: give the new file whole");
         } else if word("GIT binary patch").or(word("Binary files ")).is_some() {
             return Err("a binary file can't be patched");
+        } else if let Some(text) = word("index ") {
+            // The mode of a file that keeps it. It tells the change of a link from that of its text.
+            let kept = text.split_once(' ').and_then(|(_, kept)| mode(kept));
+            self.old_mode = self.old_mode.or(kept);
+            self.new_mode = self.new_mode.or(kept);
         } else {
-            let others = ["index ", "similarity ", "dissimilarity "];
+            let others = ["similarity ", "dissimilarity "];
             return Ok(others.iter().any(|mark| word(mark).is_some()));
         }
         Ok(true)
@@ -140,11 +149,11 @@ impl Section {
     fn into_patch(self) -> Result<FilePatch, PatchError> {
         let fail = |why: &str| Err(PatchError::new(self.number, why));
         let is_executable = |mode: u32| mode & 0o100 != 0;
-        let (old, new) = match self.names() {
+        let [old, new] = match self.names() {
             Ok(names) => names,
-            Err(why) => return fail(why),
+            Err(why) => return fail(&why),
         };
-        let old_is_empty = self.hunks.iter().all(|hunk| hunk.old().next().is_none());
+        let old_is_empty = self.is_empty(Role::Removed);
         let change = match (&old, &new) {
             (None, Some(_)) => {
                 if !old_is_empty {
@@ -180,39 +189,32 @@ impl Section {
         Ok(FilePatch { path, change })
     }
 
+    /// Returns true if the hunks have no line of the file before (`Removed`) or after (`Added`).
+    fn is_empty(&self, side: Role) -> bool {
+        let mut lines = self.hunks.iter().flat_map(|hunk| &hunk.lines);
+        lines.all(|line| line.role != Role::Context && line.role != side)
+    }
+
     /// Returns the file's names before and after the change; `None` where there is no file.
-    fn names(&self) -> Result<(Option<String>, Option<String>), &'static str> {
-        let (old, new) = match (&self.renamed, &self.names) {
-            ((Some(old), Some(new)), _) => return Ok((Some(old.clone()), Some(new.clone()))),
-            (_, Some([old, new])) => (old.clone(), new.clone()),
-            _ => {
-                let Some(name) = &self.both else {
-                    return Err("the name of the file can't be told");
-                };
-                let old = (!self.is_new).then(|| name.clone());
-                return Ok((old, (!self.is_deleted).then(|| name.clone())));
-            }
+    fn names(&self) -> Result<[Option<String>; 2], String> {
+        if let (Some(old), Some(new)) = &self.renamed {
+            return Ok([Some(old.clone()), Some(new.clone())]);
+        }
+        let header = self.header.as_ref();
+        let Some(sides) = &self.sides else {
+            let name = header.and_then(|header| header.name.as_ref());
+            let name = name.ok_or("the name of the file can't be told")?;
+            let of = |is_there: bool| is_there.then(|| name.clone());
+            return Ok([of(!self.is_new), of(!self.is_deleted)]);
         };
-        let rest = |name: &str| name.split_once('/').map(|(_, rest)| rest.to_owned());
-        match (old, new) {
-            // The prefixes `a/` and `b/` would make the names differ, so the names have none.
-            (Some(old), Some(new)) if old == new => Ok((Some(old), Some(new))),
-            // The first components differ: `a` and `b`, or the directories of two versions.
-            (Some(old), Some(new)) => match (rest(&old), rest(&new)) {
-                (Some(one), Some(other)) if one == other => Ok((Some(one.clone()), Some(one))),
-                _ => Err("both names of the file differ, and nothing says that it is renamed"),
-            },
-            (old, new) => {
-                let stripped = |name: String, side: &str| match name.strip_prefix(side) {
-                    Some(rest) => rest.to_owned(),
-                    None => name,
-                };
-                Ok((
-                    old.map(|name| stripped(name, "a/")),
-                    new.map(|name| stripped(name, "b/")),
-                ))
+        let mut names = names::both(sides, header)?;
+        // A file may really be of that time. It was there if it had lines.
+        for (at, side) in [Role::Removed, Role::Added].into_iter().enumerate() {
+            if header.is_none() && sides[at].is_epoch && self.is_empty(side) {
+                names[at] = None;
             }
         }
+        Ok(names)
     }
 }
 
@@ -312,77 +314,4 @@ fn take_until_head(lines: &Lines<'_>, at: &mut usize, hunk: &mut Hunk) -> Result
     }
     hunk.drop_separators();
     Ok(())
-}
-
-/// Returns the name in a line `---` or `+++`, without the time that may follow it; `None` for
-/// `/dev/null`.
-fn name(text: &str) -> Option<String> {
-    let text = text.trim_end_matches('\r');
-    let text = if text.starts_with('"') {
-        text
-    } else {
-        text.split('\t').next().unwrap_or(text)
-    };
-    let name = unquoted(text.trim_end());
-    (name != "/dev/null").then_some(name)
-}
-
-/// Returns the name that both sides of `diff --git` have, without the prefixes `a/` and `b/`.
-fn same_name(names: &str) -> Option<String> {
-    let (old, new) = if names.starts_with('"') {
-        let (old, new) = names.split_once("\" ")?;
-        (unquoted(&format!("{old}\"")), unquoted(new))
-    } else {
-        // A name may contain spaces, but both are equally long, with a space in the middle.
-        let middle = names.len() / 2;
-        if names.as_bytes().get(middle) != Some(&b' ') {
-            return None;
-        }
-        (names[..middle].to_owned(), names[middle + 1..].to_owned())
-    };
-    if old == new {
-        return Some(new);
-    }
-    let rest = |name: &str| name.split_once('/').map(|(_, rest)| rest.to_owned());
-    let (old, new) = (rest(&old)?, rest(&new)?);
-    (old == new).then_some(new)
-}
-
-/// Resolves the escapes of a name that git has put in quotes.
-fn unquoted(name: &str) -> String {
-    let Some(inner) = name
-        .strip_prefix('"')
-        .and_then(|name| name.strip_suffix('"'))
-    else {
-        return name.to_owned();
-    };
-    let mut bytes = Vec::new();
-    let mut rest = inner.bytes().peekable();
-    while let Some(byte) = rest.next() {
-        if byte != b'\\' {
-            bytes.push(byte);
-            continue;
-        }
-        let escaped = rest.next().unwrap_or(b'\\');
-        bytes.push(match escaped {
-            b'a' => 0x07,
-            b'b' => 0x08,
-            b't' => b'\t',
-            b'n' => b'\n',
-            b'v' => 0x0b,
-            b'f' => 0x0c,
-            b'r' => b'\r',
-            b'0'..=b'7' => {
-                let mut value = u32::from(escaped - b'0');
-                for _ in 0..2 {
-                    if let Some(digit) = rest.next_if(|byte| (b'0'..=b'7').contains(byte)) {
-                        value = value * 8 + u32::from(digit - b'0');
-                    }
-                }
-                u8::try_from(value & 0xff).unwrap_or(b'?')
-            }
-            other => other,
-        });
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }

@@ -1,0 +1,185 @@
+//! The names of a file in the lines of a unified diff.
+
+/// The names in a line `diff --git`.
+#[derive(Default)]
+pub(super) struct Header {
+    /// Both names, if they mean one.
+    full: [String; 2],
+    /// The one that both mean, without prefixes; `None` if there is none, as in a rename.
+    pub(super) name: Option<String>,
+}
+
+impl Header {
+    /// Parses what follows `diff --git `.
+    pub(super) fn parse(names: &str) -> Self {
+        let names = names.trim_end_matches('\r');
+        let pair = |at: usize| {
+            let (old, new) = names.split_at_checked(at)?;
+            let full = [whole(old)?, whole(new.strip_prefix(' ')?)?];
+            let name = Some(common(&full[0], &full[1])?);
+            Some(Self { full, name })
+        };
+        // Names may have spaces, so the one between them is where both mean one name: behind the
+        // quotes of the first, in the middle if both are equal, or else where what follows the
+        // first slash of each is the same. Then as many slashes are before as behind it.
+        let quotes = quoted(names).map(|(_, more)| names.len() - more.len());
+        let slashes: Vec<usize> = names.match_indices('/').map(|(at, _)| at).collect();
+        let second = slashes.get(slashes.len() / 2);
+        let rests = second.map(|second| slashes[0] + names.len() - second);
+        let places = [quotes, Some(names.len() / 2), rests];
+        let found = places.into_iter().flatten().find_map(pair);
+        found.unwrap_or_default()
+    }
+}
+
+/// The name in a line `---` or `+++`.
+pub(super) struct Side {
+    /// `None` for `/dev/null`.
+    name: Option<String>,
+    /// True if the time behind the name is that which `diff -N` gives a file that is not there.
+    pub(super) is_epoch: bool,
+}
+
+impl Side {
+    /// Parses what follows `--- ` or `+++ `; `None` if the name's quotes or bytes can't be read.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let text = text.trim_end_matches('\r');
+        let (name, time) = if text.starts_with('"') {
+            quoted(text)?
+        } else {
+            // git and diff end a name that has blanks with a tab. Other blanks are no part of it.
+            let (name, time) = text.split_once('\t').unwrap_or((text.trim_end(), ""));
+            (name.to_owned(), time)
+        };
+        Some(Self {
+            name: (name != "/dev/null").then_some(name),
+            is_epoch: is_epoch(time),
+        })
+    }
+}
+
+/// Returns the file's name before and after the change, without prefixes, as the lines `---` and
+/// `+++` have it; `None` where there is no file. `header` is the line `diff --git`, if there is one.
+pub(super) fn both(
+    sides: &[Side; 2],
+    header: Option<&Header>,
+) -> Result<[Option<String>; 2], String> {
+    let contradicts = |name: &str, header: &str| {
+        Err(format!(
+            "the name is {name:?} here and {header:?} in the line \"diff --git\""
+        ))
+    };
+    let (at, name) = match (&sides[0].name, &sides[1].name) {
+        (Some(old), Some(new)) => {
+            let name = common(old, new)
+                .ok_or("both names of the file differ, and nothing says that it is renamed")?;
+            return match header.and_then(|header| header.name.as_ref()) {
+                Some(known) if *known != name => contradicts(&name, known),
+                _ => Ok([Some(name.clone()), Some(name)]),
+            };
+        }
+        (Some(name), None) => (0, name),
+        (None, Some(name)) => (1, name),
+        (None, None) => return Ok([None, None]),
+    };
+    let known = header.and_then(|header| Some((&header.full[at], header.name.as_ref()?)));
+    let usual = name.strip_prefix(["a/", "b/"][at]);
+    let told = match (known, usual) {
+        (Some((full, known)), _) if [full, known].contains(&name) => known,
+        (Some((full, _)), _) => return contradicts(name, full),
+        (None, Some(usual)) => usual,
+        (None, None) => match header.and(rest(name)) {
+            Some(rest) => {
+                return Err(format!(
+                    "the name is {name:?} or, without a prefix, {rest:?}: the line \"diff --git\" does not tell"
+                ));
+            }
+            None => name,
+        },
+    };
+    let mut names = [None, None];
+    names[at] = Some(told.to_owned());
+    Ok(names)
+}
+
+/// Returns the one name that two names mean: the prefixes `a/` and `b/`, or the directories of two
+/// versions, would make them differ, so equal names have no prefix.
+fn common(old: &str, new: &str) -> Option<String> {
+    if old == new {
+        return Some(old.to_owned());
+    }
+    let rest = rest(old)?;
+    (self::rest(new)? == rest).then(|| rest.to_owned())
+}
+
+fn rest(name: &str) -> Option<&str> {
+    let (_, rest) = name.split_once('/')?;
+    (!rest.is_empty()).then_some(rest)
+}
+
+/// Returns a name that is the whole text, and may be in quotes; `None` if these can't be read.
+pub(super) fn whole(text: &str) -> Option<String> {
+    let text = text.trim_end_matches('\r');
+    if !text.starts_with('"') {
+        return Some(text.to_owned());
+    }
+    let (name, more) = quoted(text)?;
+    more.is_empty().then_some(name)
+}
+
+/// Resolves the quotes and escapes in which git and diff put odd names. Returns the name and what
+/// follows it; `None` if they are wrong or the name is not UTF-8.
+fn quoted(text: &str) -> Option<(String, &str)> {
+    let mut bytes = Vec::new();
+    let mut rest = text.strip_prefix('"')?.bytes();
+    loop {
+        let escaped = match rest.next()? {
+            b'"' => break,
+            b'\\' => rest.next()?,
+            byte => {
+                bytes.push(byte);
+                continue;
+            }
+        };
+        bytes.push(match escaped {
+            b'a' => 0x07,
+            b'b' => 0x08,
+            b't' => b'\t',
+            b'n' => b'\n',
+            b'v' => 0x0b,
+            b'f' => 0x0c,
+            b'r' => b'\r',
+            b'0'..=b'3' => {
+                let mut digit = || rest.next().filter(|b| (b'0'..=b'7').contains(b));
+                (escaped - b'0') * 64 + (digit()? - b'0') * 8 + (digit()? - b'0')
+            }
+            b'"' | b'\\' => escaped,
+            _ => return None,
+        });
+    }
+    let more = &text[text.len() - rest.len()..];
+    Some((String::from_utf8(bytes).ok()?, more))
+}
+
+/// Returns true if a time such as `1970-01-01 01:00:00.000000000 +0100` is the first second of
+/// 1970 in Greenwich.
+fn is_epoch(time: &str) -> bool {
+    let minutes = || -> Option<i32> {
+        let [date, clock, zone] = *time.split_whitespace().collect::<Vec<_>>() else {
+            return None;
+        };
+        let (clock, parts) = clock.split_once('.').unwrap_or((clock, ""));
+        let (hour, rest) = clock.split_once(':')?;
+        let minute = rest.strip_suffix(":00")?;
+        let offset: i32 = zone.replace(':', "").parse().ok()?;
+        let day = match date {
+            "1970-01-01" => 0,
+            "1969-12-31" => -1,
+            _ => return None,
+        };
+        let of_day = hour.parse::<i32>().ok()? * 60 + minute.parse::<i32>().ok()?;
+        let is_whole = parts.bytes().all(|digit| digit == b'0');
+        is_whole.then_some(day * 24 * 60 + of_day - (offset / 100 * 60 + offset % 100))
+    };
+    minutes() == Some(0)
+}
