@@ -13,6 +13,7 @@ mod listing_peers;
 mod names;
 mod nearest_paths;
 mod patch_durability;
+mod patch_peers;
 mod path_arguments;
 mod paths;
 mod peers;

@@ -1,0 +1,317 @@
+//! `apply_patch` against `git apply`: the differences that git and diff make of trees that a seed decides give the same
+//! bytes, modes and names, or are refused for a reason that the page has.
+
+use std::collections::BTreeMap;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::json;
+
+use super::peers::output;
+use crate::harness::random::{Random, seeds};
+use crate::harness::tree::{Node, Tree};
+use crate::harness::{Workspace, trials, write};
+
+/// Names of files, none of which is a directory of another.
+const NAMES: [&str; 26] = [
+    "x", "c d", "e\"q", "q\" f", "ü", "f\\g", "t\tb", "nl\nname", "-n", "--- x", "+++ b", "@@",
+    "space ", " lead", "a/a", "b/b", "b/x", "a/x b/x", "new/x", "i/w", "d 1/x", "d1/d2/z ",
+    "dev/null", "*.txt", "\u{1}c", "a\rb",
+];
+
+/// Lines, many of which look like those of a patch.
+const LINES: [&str; 22] = [
+    "one",
+    "two",
+    "three",
+    "",
+    " ",
+    "\tx",
+    "--- a",
+    "+++ b",
+    "-- ",
+    "@@ -1 +1 @@",
+    "-",
+    "+",
+    "\\ No newline at end of file",
+    "*** End Patch",
+    "diff --git a/x b/x",
+    "é",
+    "x\ry",
+    "}",
+    "}",
+    "\u{feff}",
+    "trail  ",
+    "rename from a",
+];
+
+/// What the page says is refused: of links, of a file that two sections name, and where a hunk has no lines around it.
+const REFUSALS: [&str; 4] = [
+    "only regular files can be patched",
+    "two sections about",
+    "exists already",
+    "its place is not known",
+];
+
+#[derive(Clone, PartialEq)]
+enum Entry {
+    File { content: Vec<u8>, mode: u32 },
+    Link(&'static str),
+}
+
+type Entries = BTreeMap<&'static str, Entry>;
+
+fn entry(random: &mut Random) -> Entry {
+    if random.one_in(12) {
+        return Entry::Link(random.of(&["x", "nowhere", "c d"]));
+    }
+    let ends = random.of(&[&["\n"][..], &["\n"], &["\r\n"], &["\n", "\r\n"]]);
+    let mut text = String::new();
+    if random.one_in(4) {
+        text.push('\u{feff}');
+    }
+    for _ in 0..random.of(&[0, 1, 1, 2, 3, 5, 8, 20]) {
+        text.push_str(random.of(&LINES));
+        text.push_str(random.of(ends));
+    }
+    let length = text.trim_end_matches(['\r', '\n']).len();
+    text.truncate(if random.one_in(4) { length } else { text.len() });
+    let mode = if random.one_in(5) { 0o755 } else { 0o644 };
+    Entry::File {
+        content: text.into_bytes(),
+        mode,
+    }
+}
+
+/// Changes lines, their ends, the last one's end and the byte-order mark.
+fn edited(random: &mut Random, content: &[u8]) -> Vec<u8> {
+    let text = str::from_utf8(content).expect("UTF-8");
+    let mut lines: Vec<String> = text.split('\n').map(str::to_owned).collect();
+    for _ in 0..=random.below(4) {
+        let at = random.below(lines.len());
+        match random.below(7) {
+            0 => lines.insert(at, random.of(&LINES).to_owned()),
+            1 => random.of(&LINES).clone_into(&mut lines[at]),
+            2 if lines.len() > 1 => drop(lines.remove(at)),
+            3 if lines[at].ends_with('\r') => drop(lines[at].pop()),
+            3 => lines[at].push('\r'),
+            4 if lines[0].starts_with('\u{feff}') => drop(lines[0].remove(0)),
+            4 => lines[0].insert(0, '\u{feff}'),
+            5 if lines.last().is_some_and(String::is_empty) => drop(lines.pop()),
+            5 => lines.push(String::new()),
+            _ => lines
+                .iter_mut()
+                .for_each(|line| *line = line.trim_end_matches('\r').to_owned()),
+        }
+        if lines.is_empty() {
+            lines.push(String::new());
+        }
+    }
+    lines.join("\n").into_bytes()
+}
+
+fn changed(random: &mut Random, entries: &Entries) -> Entries {
+    let mut changed = entries.clone();
+    for _ in 0..=random.below(3) {
+        let names: Vec<_> = changed.keys().copied().collect();
+        let other = random.of(&NAMES);
+        if names.is_empty() || random.one_in(5) {
+            let entry = entry(random);
+            changed.entry(other).or_insert(entry);
+            continue;
+        }
+        let name = random.of(&names);
+        let Some(entry) = changed.remove(name) else {
+            continue;
+        };
+        let (content, mode) = match entry {
+            Entry::Link(_) => {
+                changed.insert(name, Entry::Link(random.of(&["x", "elsewhere"])));
+                continue;
+            }
+            Entry::File { content, mode } => (content, mode),
+        };
+        let (name, content, mode) = match random.below(7) {
+            0 => continue,
+            1 => (name, content, mode ^ 0o111),
+            2 if !changed.contains_key(other) => (other, content, mode),
+            3 if !changed.contains_key(other) => (other, edited(random, &content), mode),
+            _ => (name, edited(random, &content), mode),
+        };
+        changed.insert(name, Entry::File { content, mode });
+    }
+    changed
+}
+
+fn place(dir: &Path, entries: &Entries) {
+    for name in fs::read_dir(dir).into_iter().flatten() {
+        let path = name.expect("an entry").path();
+        if path.file_name().is_some_and(|name| name == ".git") {
+            continue;
+        }
+        let is_directory = path.symlink_metadata().expect("there").is_dir();
+        let remove = if is_directory {
+            fs::remove_dir_all
+        } else {
+            fs::remove_file
+        };
+        remove(&path).expect("removed");
+    }
+    fs::create_dir_all(dir).expect("a directory");
+    for (name, entry) in entries {
+        let path = dir.join(name);
+        match entry {
+            Entry::File { content, mode } => {
+                write(&path, content);
+                fs::set_permissions(&path, Permissions::from_mode(*mode)).expect("its mode");
+            }
+            Entry::Link(target) => {
+                fs::create_dir_all(path.parent().expect("a directory")).expect("made");
+                symlink(target, &path).expect("a link");
+            }
+        }
+    }
+}
+
+/// The files and links below a directory. git knows no others.
+fn files(dir: &Path) -> BTreeMap<String, Node> {
+    let mut nodes = Tree::of(dir).nodes;
+    nodes.retain(|_, node| !matches!(node, Node::Directory { .. }));
+    nodes
+}
+
+fn git(ws: &Workspace, dir: &Path, args: &[&str]) -> Option<Vec<u8>> {
+    let mut command = Command::new("git");
+    command.arg("-C").arg(dir).args(args);
+    let run = output(ws, command);
+    run.status.success().then_some(run.stdout)
+}
+
+/// The options of git for a difference, and those with which it applies it.
+fn options(random: &mut Random) -> (Vec<&'static str>, Vec<&'static str>) {
+    let mut making = vec![
+        "-c",
+        random.of(&["core.quotePath=true", "core.quotePath=false"]),
+    ];
+    let mut applying = vec!["apply"];
+    let is_mnemonic = random.one_in(4);
+    if is_mnemonic {
+        making.extend(["-c", "diff.mnemonicPrefix=true"]);
+    }
+    making.extend([
+        "diff",
+        "--cached",
+        random.of(&["-M", "-M30%", "--no-renames", "-B"]),
+    ]);
+    making.push(random.of(&["-U0", "-U1", "-U3", "-U3", "-U9"]));
+    if making.contains(&"-U0") {
+        applying.push("--unidiff-zero");
+    }
+    match random.below(4) {
+        0 if !is_mnemonic => {
+            making.push("--no-prefix");
+            applying.push("-p0");
+        }
+        1 => making.extend(["--src-prefix=old/", "--dst-prefix=new/"]),
+        2 => making.extend(["--src-prefix=a/", "--dst-prefix=longer/"]),
+        _ => {}
+    }
+    making.push("HEAD");
+    (making, applying)
+}
+
+/// Has `git apply` and us apply a patch to the tree `before`. Returns whether we did.
+#[track_caller]
+fn hold(ws: &Workspace, before: &Entries, patch: &str, applying: &[&str], what: &str) -> bool {
+    let theirs = ws.root().join("out/theirs");
+    place(&theirs, before);
+    place(&ws.dir(), before);
+    let file = ws.outside_path("patch");
+    write(Path::new(&file), patch.as_bytes());
+    // One that git itself can't apply, as of an empty file under a new name, is none to be held to.
+    if git(ws, &theirs, &[applying, &[&file]].concat()).is_none() {
+        return false;
+    }
+    let was = files(&ws.dir());
+    let answer = ws
+        .tool("apply_patch")
+        .arguments(&json!({"patch": patch}))
+        .unwatched()
+        .run();
+    let is_applied = answer.status() == 0;
+    let shown = answer.shown();
+    let has_reason = REFUSALS.iter().any(|reason| shown.contains(reason));
+    assert!(is_applied || has_reason, "{what}: {shown}\n{patch}");
+    let wanted = if is_applied { files(&theirs) } else { was };
+    assert_eq!(files(&ws.dir()), wanted, "{what}: {shown}\n{patch}");
+    is_applied
+}
+
+fn before(random: &mut Random) -> Entries {
+    (0..=random.below(5))
+        .map(|_| (random.of(&NAMES), entry(random)))
+        .collect()
+}
+
+#[test]
+fn what_git_makes_is_applied_as_git_applies_it() {
+    let trials = 25 * trials();
+    let mut applied = 0;
+    for seed in seeds("patch_peers", trials) {
+        let mut random = Random::new(seed);
+        let ws = Workspace::new();
+        let repository = ws.root().join("out/repository");
+        let before = before(&mut random);
+        let run = |args: &[&str]| {
+            git(&ws, &repository, args).unwrap_or_else(|| panic!("seed {seed}: git {args:?}"))
+        };
+        place(&repository, &before);
+        run(&["init", "-q", "--template=", "."]);
+        run(&["add", "-A", "-f"]);
+        run(&[
+            "-c",
+            "user.name=o",
+            "-c",
+            "user.email=o",
+            "commit",
+            "-qm",
+            "x",
+        ]);
+        place(&repository, &changed(&mut random, &before));
+        run(&["add", "-A", "-f"]);
+        let (making, applying) = options(&mut random);
+        let patch = String::from_utf8(run(&making)).expect("UTF-8");
+        let what = format!("seed {seed}: {making:?}");
+        applied += u32::from(!patch.is_empty() && hold(&ws, &before, &patch, &applying, &what));
+    }
+    assert!(applied * 3 > trials, "{applied} of {trials}");
+}
+
+#[test]
+fn what_diff_makes_is_applied_as_git_applies_it() {
+    let trials = 15 * trials();
+    let mut applied = 0;
+    for seed in seeds("patch_peers", trials) {
+        let mut random = Random::new(seed);
+        let ws = Workspace::new();
+        let is_plain = |(_, entry): &(&str, Entry)| matches!(entry, Entry::File { .. });
+        let before: Entries = before(&mut random).into_iter().filter(is_plain).collect();
+        let after = changed(&mut random, &before)
+            .into_iter()
+            .filter(is_plain)
+            .collect();
+        place(&ws.root().join("out/one"), &before);
+        place(&ws.root().join("out/two"), &after);
+        let mut command = Command::new("env");
+        let zone = random.of(&["UTC", "EST5", "IST-5:30"]);
+        let out = ws.root().join("out");
+        command.arg("-C").arg(out).arg(format!("TZ={zone}"));
+        command.args(["diff", "-ruN", "one", "two"]);
+        let patch = String::from_utf8(output(&ws, command).stdout).expect("UTF-8");
+        let what = format!("seed {seed}: diff");
+        applied += u32::from(!patch.is_empty() && hold(&ws, &before, &patch, &["apply"], &what));
+    }
+    assert!(applied * 3 > trials, "{applied} of {trials}");
+}
