@@ -236,6 +236,12 @@ fn what_may_be_an_option_makes_a_line_unresolved() {
         "PATH[0]=/tmp; ls",
         "sh -c 'alias ls=rm\nls x'",
         "sh -c 'x=\"a PATH=/tmp\"; export A=$x; ls'",
+        "declare -a x='($(q))'",
+        "readonly -A x=\"$v\"",
+        "for i in a b; do export x=$v; read -ra x <<< a; done",
+        "a=(b); typeset a='($(q))'",
+        "mapfile < f; eval 'declare MAPFILE=$v'",
+        ": ${a[1]:=b}; local a+=\"$v\"",
     ] {
         let analysis = analyse(line);
         assert!(!analysis.unresolved.is_empty(), "{line}: {analysis:?}");
@@ -277,6 +283,8 @@ fn ordinary_lines_stay_resolved() {
         ("gdb ./program", vec!["gdb"]),
         ("stdbuf -oL make", vec!["stdbuf", "make"]),
         ("sudo -u root -n ls", vec!["sudo", "ls"]),
+        ("read -ra a <<< x; export b=\"$c\"", vec!["read", "export"]),
+        ("declare -a a; declare a=x b='(c)'", vec!["declare"]),
     ] {
         let analysis = analyse(line);
         if analysis.root_commands() != roots || !analysis.unresolved.is_empty() {
