@@ -68,6 +68,7 @@ mod mention;
 mod options;
 mod plain;
 mod render;
+mod starters;
 mod variables;
 mod words;
 mod wrappers;

@@ -242,6 +242,21 @@ fn what_may_be_an_option_makes_a_line_unresolved() {
         "a=(b); typeset a='($(q))'",
         "mapfile < f; eval 'declare MAPFILE=$v'",
         ": ${a[1]:=b}; local a+=\"$v\"",
+        "tar -I ./q -cf t f",
+        "tar cIf ./q t f",
+        "tar -vF./q -cf t f",
+        "tar --use-comp ./q -cf t f",
+        "tar -I 'zstd -19; q' -cf t f",
+        "tar \"-$x\" ./q -cf t f",
+        "tar -I\"$x\" -cf t f",
+        "rsync -avze ./q f h:",
+        "split --fil=./q f",
+        "git send-email --smtp=/q f",
+        "git fetch \"--$x\" . a",
+        "rg --pre ./q a",
+        "man -aP./q ls",
+        "zip -qTT ./q -T x f",
+        "scp -Bo ProxyCommand=./q f h:",
     ] {
         let analysis = analyse(line);
         assert!(!analysis.unresolved.is_empty(), "{line}: {analysis:?}");
@@ -285,6 +300,14 @@ fn ordinary_lines_stay_resolved() {
         ("sudo -u root -n ls", vec!["sudo", "ls"]),
         ("read -ra a <<< x; export b=\"$c\"", vec!["read", "export"]),
         ("declare -a a; declare a=x b='(c)'", vec!["declare"]),
+        ("tar -xzf Images.tgz -CInstall", vec!["tar"]),
+        ("tar -cI 'zstd -19 -T0' -f x \"$d\"", vec!["tar"]),
+        ("tar --checkpoint=9 -cf t f", vec!["tar"]),
+        ("rsync -avz --delete -e ssh f h:", vec!["rsync"]),
+        ("git log --cc --author=x", vec!["git"]),
+        ("wget -qe robots=off -Oexe u", vec!["wget"]),
+        ("scp -i ie -o BatchMode=yes f h:", vec!["scp"]),
+        ("rg --pre-glob '*.x' a", vec!["rg"]),
     ] {
         let analysis = analyse(line);
         if analysis.root_commands() != roots || !analysis.unresolved.is_empty() {
