@@ -20,7 +20,9 @@ pub(super) fn resolve(walk: &mut Walk<'_>, name: &str, rest: &[Word], text: &str
         "printf" => is_plain_printf(rest),
         "read" => is_plain_read(walk, rest, text),
         "declare" | "typeset" | "local" | "readonly" | "export" => {
-            rest.iter().all(|word| is_plain_declaration(walk, word))
+            let makes_arrays = rest.iter().any(makes_array);
+            rest.iter()
+                .all(|word| is_plain_declaration(walk, word, makes_arrays))
         }
         "unset" => rest.iter().all(|word| {
             let value = word.value.as_deref().unwrap_or_default();
@@ -77,7 +79,13 @@ fn is_plain_printf(rest: &[Word]) -> bool {
     is_plain && !may_be_option(format)
 }
 
+/// Returns true for options such as the `-a` of `read` or the `-rA` of `declare`.
+fn makes_array(word: &Word) -> bool {
+    word.known.starts_with('-') && word.known.contains(['a', 'A'])
+}
+
 fn is_plain_read(walk: &mut Walk<'_>, rest: &[Word], text: &str) -> bool {
+    let makes_arrays = rest.iter().any(makes_array);
     let mut words = rest.iter();
     while let Some(word) = words.next() {
         let Some(value) = word.value.as_deref() else {
@@ -86,6 +94,9 @@ fn is_plain_read(walk: &mut Walk<'_>, rest: &[Word], text: &str) -> bool {
         let Some(letters) = value.strip_prefix('-') else {
             if !is_name(value) {
                 return false;
+            }
+            if makes_arrays {
+                walk.analysis.arrays.name(value);
             }
             variables::assign(walk, value, None, text);
             continue;
@@ -105,7 +116,7 @@ fn is_plain_read(walk: &mut Walk<'_>, rest: &[Word], text: &str) -> bool {
     true
 }
 
-fn is_plain_declaration(walk: &mut Walk<'_>, word: &Word) -> bool {
+fn is_plain_declaration(walk: &mut Walk<'_>, word: &Word, makes_arrays: bool) -> bool {
     if let Some((name, value)) = word.known.split_once('=') {
         let name = name.strip_suffix('+').unwrap_or(name);
         let value = word.value.as_ref().map(|_| value);
@@ -114,10 +125,17 @@ fn is_plain_declaration(walk: &mut Walk<'_>, word: &Word) -> bool {
         let is_one = is_name(name) && (walk.depth == 0 || word.is_single);
         if is_one {
             variables::assign(walk, name, value, &word.written);
+            walk.analysis.arrays.declare(name, value, &word.written);
+        }
+        if makes_arrays {
+            walk.analysis.arrays.name(name);
         }
         return is_one;
     }
     let value = word.value.as_deref().unwrap_or_default();
+    if makes_arrays {
+        walk.analysis.arrays.name(value);
+    }
     match value.strip_prefix(['-', '+']) {
         Some(letters) => letters.bytes().all(|b| b"aAgprx".contains(&b)),
         None => is_name(value) && (value == "HOME" || !variables::is_read_by_bash(value)),

@@ -68,6 +68,7 @@ mod mention;
 mod options;
 mod plain;
 mod render;
+mod starters;
 mod variables;
 mod words;
 mod wrappers;
@@ -80,6 +81,7 @@ pub use plain::NotPlain;
 
 use budget::Limits;
 use std::collections::BTreeSet;
+use variables::Arrays;
 use words::Word;
 
 const MAX_LINE: usize = 128 * 1024;
@@ -106,6 +108,7 @@ pub struct Analysis {
     /// The first construct of the line that is not plain shell, or the limit that the line exceeds.
     pub not_plain: Option<NotPlain>,
     understood: Option<String>,
+    arrays: Arrays,
 }
 
 /// A simple command that the line may run. An assignment through which a program may start another
@@ -240,6 +243,11 @@ impl Analysis {
             analysis: self,
         };
         walk.script(&script);
+        if depth == 0 {
+            for text in walk.analysis.arrays.take_evaluated() {
+                walk.unresolved(&text);
+            }
+        }
         Ok(())
     }
 }

@@ -109,7 +109,10 @@ impl Walk<'_> {
             }
             match &assignment.value {
                 Value::Word(word) => self.text(word),
-                Value::List(words) => self.texts(words),
+                Value::List(words) => {
+                    self.analysis.arrays.name(&assignment.name);
+                    self.texts(words);
+                }
             }
         }
         for word in arguments {
@@ -149,6 +152,9 @@ impl Walk<'_> {
                 if matches!(*operator, ":=" | "=") {
                     let text = variable.to_string();
                     variables::assign(self, &variable.name, None, &text);
+                    if variable.subscript.is_some() {
+                        self.analysis.arrays.name(&variable.name);
+                    }
                 }
                 self.pieces(operands);
             }

@@ -3,6 +3,7 @@
 
 use super::Walk;
 use super::words::{Word, is_among};
+use std::collections::BTreeSet;
 
 /// Variables in upper case whose values no known program runs as a command or loads as code.
 const HARMLESS: &str = "\
@@ -50,5 +51,40 @@ pub(super) fn assign(walk: &mut Walk<'_>, name: &str, value: Option<&str>, text:
         };
         let name = word(Some(format!("{name}=")), "");
         walk.push(&[name, word(value.map(str::to_owned), text)], text);
+    }
+}
+
+/// Arrays that bash itself has or makes. Those whose names begin with `BASH` are unresolved anyway.
+const ARRAYS_OF_BASH: &str = "COPROC DIRSTACK FUNCNAME GROUPS MAPFILE PIPESTATUS";
+
+/// What a line tells about arrays. If the name is that of an array, `declare name='($(rm x))'` and
+/// its like evaluate the value as the list of its elements, in spite of the quotes. The line may
+/// make the array further behind, and come back in a loop, so both are collected until its end.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Arrays {
+    names: BTreeSet<String>,
+    /// The declarations whose value is or may be a list in parentheses.
+    lists: Vec<(String, String)>,
+}
+
+impl Arrays {
+    pub(super) fn name(&mut self, name: &str) {
+        self.names.insert(name.to_owned());
+    }
+
+    pub(super) fn declare(&mut self, name: &str, value: Option<&str>, text: &str) {
+        if value.is_none_or(|value| value.starts_with('(')) {
+            self.lists.push((name.to_owned(), text.to_owned()));
+        }
+    }
+
+    /// Returns the declarations that bash may evaluate as lists.
+    pub(super) fn take_evaluated(&mut self) -> Vec<String> {
+        let Self { names, lists } = std::mem::take(self);
+        let lists = lists.into_iter();
+        lists
+            .filter(|(name, _)| names.contains(name) || is_among(name, ARRAYS_OF_BASH))
+            .map(|(_, text)| text)
+            .collect()
     }
 }

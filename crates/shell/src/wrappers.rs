@@ -2,12 +2,13 @@
 //!
 //! A dozen wrappers, `eval`, `find -exec` and shells like bash are followed to the commands that
 //! they run. Other programs whose purpose is to run programs (`RUNNERS`) are unresolved, and so are
-//! the options and `git` commands that may start one. All other arguments are not interpreted.
+//! the options (`starters`) and `git` commands that may start one. All other arguments are not
+//! interpreted.
 
 use super::builtins::{self, is_setting};
 use super::options::{Arguments, Wrapper};
 use super::words::{Word, is_among};
-use super::{Walk, base, variables};
+use super::{Walk, base, starters, variables};
 
 const fn wrapper(name: &'static str, short: &'static str, long: &'static str) -> Wrapper {
     Wrapper {
@@ -82,27 +83,6 @@ const RUNNERS: &str = "\
     toybox tsp uclampset uname26 unbuffer unshare valgrind watch x86_64 xvfb-run xonsh \
     csh fish ksh lksh mksh oksh osh pdksh tcsh yash zsh";
 
-/// Long options whose value is a command in any program that has them.
-const RUN_BY_OPTION: &str = "\
-    --cc-cmd --checkpoint-action --compress-program --diff-program --exec --exec-batch --header-cmd \
-    --open-files-in-pager --pager --post-invoke --pre-invoke --receive-pack --rsh --sendmail-cmd \
-    --smtp-server --strip-program --to-cmd --to-command --upload-pack --use-compress-program";
-
-/// Programs that accept abbreviated option names, each with its options whose value is a command.
-const RUN_BY_BEGINNING: [(&str, &str); 5] = [
-    (
-        "git",
-        "--config --exec --extcmd --open-files-in-pager --receive-pack --template --upload-pack",
-    ),
-    ("install", "--strip-program"),
-    ("sdiff", "--diff-program"),
-    ("sort", "--compress-program"),
-    (
-        "tar",
-        "--checkpoint-action --to-command --use-compress-program",
-    ),
-];
-
 const LIKE_BASH: &str = "bash rbash sh dash ash hush posh";
 
 /// Adds a command and those that it runs in turn. `words` begin with the program's name; `depth`
@@ -124,7 +104,7 @@ pub(super) fn resolve(walk: &mut Walk<'_>, words: &[Word], text: &str, depth: us
     }
     let (rest, program) = (&words[1..], program(name));
     builtins::resolve(walk, name, rest, text);
-    if rest.iter().any(|word| names_program(program, word)) {
+    if starters::starts_another(program, rest) {
         walk.unresolved(text);
     }
     match program {
@@ -149,14 +129,6 @@ pub(super) fn resolve(walk: &mut Walk<'_>, words: &[Word], text: &str, depth: us
 
 fn run(walk: &mut Walk<'_>, words: &[Word], depth: usize) {
     resolve(walk, words, &joined(words), depth + 1);
-}
-
-fn names_program(program: &str, word: &Word) -> bool {
-    let known = word.known.as_str();
-    let name = known.split_once('=').map_or(known, |(name, _)| name);
-    let own = RUN_BY_BEGINNING.iter().find(|(known, _)| *known == program);
-    let begins = |option: &str| name.len() > 2 && option.starts_with(name);
-    is_among(name, RUN_BY_OPTION) || own.is_some_and(|(_, own)| own.split(' ').any(begins))
 }
 
 fn has_letter(word: &Word, letters: &[char]) -> bool {
@@ -458,7 +430,8 @@ fn git_runs_others(rest: &[Word]) -> bool {
         }
     };
     let letters: &[char] = match command {
-        "filter-branch" | "merge-index" => return true,
+        "filter-branch" | "for-each-repo" | "merge-index" | "remote-ext" | "submodule--helper"
+        | "web--browse" => return true,
         "bisect" | "submodule" => {
             let runs = |word: &Word| word.value.is_none() || word.is_one_of(&["run", "foreach"]);
             return words.any(runs);

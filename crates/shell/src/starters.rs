@@ -1,0 +1,164 @@
+//! Programs that work on data, with the options through which they start another program.
+//!
+//! A rule that allows `tar` must not allow `tar -I ./evil`. So such an option makes a line
+//! unresolved, unless its value is one of the few that everybody uses. Programs that are languages,
+//! such as `awk`, `sed`, `vim` or `make`, are not listed: whoever allows one allows its scripts.
+
+use super::words::{Word, is_among};
+
+struct Starter {
+    programs: &'static str,
+    /// The letters of the short options whose value is a program.
+    short: &'static str,
+    /// Letters of other options, behind which a cluster goes on with their value.
+    ends: &'static str,
+    /// The long options whose value is a program. The programs accept any beginning of them.
+    long: &'static str,
+    /// Values that start nothing but the programs they are meant for. One that ends in `=` is the
+    /// beginning of a value.
+    harmless: &'static str,
+}
+
+const fn starter(
+    programs: &'static str,
+    short: &'static str,
+    ends: &'static str,
+    long: &'static str,
+    harmless: &'static str,
+) -> Starter {
+    Starter {
+        programs,
+        short,
+        ends,
+        long,
+        harmless,
+    }
+}
+
+const COMPRESSORS: &str = "bzip2 gzip lz4 lzip lzma lzop pbzip2 pigz xz zstd zstdmt";
+
+const STARTERS: &[Starter] = &[
+    starter("cpio mt", "", "", "--rsh-command", ""),
+    starter(
+        "git",
+        "",
+        "",
+        "--browser --cc-cmd --config --exec --extcmd --header-cmd --httpd --open-files-in-pager \
+         --receive-pack --sendmail-cmd --smtp-server --template --to-cmd --upload-pack",
+        "",
+    ),
+    starter("install", "", "", "--strip-program", ""),
+    starter("man", "H P", "LMRSm", "--html --pager", "cat"),
+    starter("rg", "", "", "--hostname-bin --pre", ""),
+    starter("rsync", "e", "Mf", "--rsh --rsync-path", "ssh"),
+    starter(
+        "scp sftp",
+        "D S o",
+        "FJPXbcil",
+        "",
+        "BatchMode= ConnectTimeout= StrictHostKeyChecking= UserKnownHostsFile=",
+    ),
+    starter("diff3 sdiff", "", "", "--diff-program", ""),
+    starter("sort", "", "", "--compress-program", COMPRESSORS),
+    starter("split", "", "", "--filter", ""),
+    starter(
+        "bsdtar gtar tar",
+        "F I",
+        "Cf",
+        "--checkpoint-action --info-script --new-volume-script --rmt-command --rsh-command \
+         --to-command --use-compress-program",
+        COMPRESSORS,
+    ),
+    starter(
+        "wget",
+        "e",
+        "AODPRUaio",
+        "--execute --use-askpass",
+        "robots=",
+    ),
+    starter("zip", "TT", "", "--unzip-command", "unzip"),
+];
+
+/// Long options whose value is a command in any program that has them.
+const LONG: &str = "\
+    --cc-cmd --checkpoint-action --compress-program --diff-program --exec --exec-batch --header-cmd \
+    --open-files-in-pager --pager --post-invoke --pre-invoke --receive-pack --rsh --sendmail-cmd \
+    --smtp-server --strip-program --to-cmd --to-command --upload-pack --use-compress-program";
+
+/// Options that are no abbreviations, although they are the beginning of another.
+const WHOLE: &str = "--cc --checkpoint --strip --to";
+
+/// Returns true if an option of this program may start another one.
+pub(super) fn starts_another(program: &str, rest: &[Word]) -> bool {
+    let own = STARTERS.iter().find(|own| is_among(program, own.programs));
+    let is_bundle = |word: &Word| {
+        // `tar cIf ./evil x` is the old form of `tar -c -I ./evil -f x`.
+        let is_old = program.ends_with("tar") && !word.known.starts_with('-');
+        is_old && (word.known.contains(['F', 'I']) || word.value.is_none())
+    };
+    let is_started = |(i, word): (usize, &Word)| {
+        let Some(attached) = named_by_long(own, word).or_else(|| named_by_short(own?, word)) else {
+            return false;
+        };
+        let is_known = |word: &&Word| word.value.is_some() && !word.is_expanded;
+        let value = if attached.is_empty() {
+            rest.get(i + 1)
+                .filter(is_known)
+                .map(|next| next.known.as_str())
+        } else {
+            Some(word).filter(is_known).map(|_| attached)
+        };
+        let is_harmless = |value| own.is_some_and(|own| is_harmless(own, value));
+        !(is_known(&word) && value.is_some_and(is_harmless))
+    };
+    own.is_some() && rest.first().is_some_and(is_bundle) || rest.iter().enumerate().any(is_started)
+}
+
+/// Returns the value that is attached to a long option, or an empty text if none is.
+fn named_by_long<'w>(own: Option<&Starter>, word: &'w Word) -> Option<&'w str> {
+    let known = word.known.as_str();
+    let (name, attached) = known.split_once('=').unwrap_or((known, ""));
+    let may_go_on = word.value.is_none() && name == known && name.starts_with('-');
+    let is_beginning = may_go_on || name.len() > 2 && !is_among(name, WHOLE);
+    let begins = |option: &str| is_beginning && option.starts_with(name);
+    let is_own = || own.is_some_and(|own| own.long.split_whitespace().any(begins));
+    (is_among(name, LONG) || is_own()).then_some(attached)
+}
+
+/// Returns the value that is attached to a short option, or an empty text if none is.
+fn named_by_short<'w>(own: &Starter, word: &'w Word) -> Option<&'w str> {
+    let cluster = word.known.strip_prefix('-')?;
+    if cluster.starts_with('-') {
+        return None;
+    }
+    for (at, letter) in cluster.char_indices() {
+        let mut short = own.short.split_whitespace();
+        if let Some(attached) = short.find_map(|option| cluster[at..].strip_prefix(option)) {
+            return Some(attached);
+        }
+        if own.ends.contains(letter) {
+            return None;
+        }
+    }
+    (word.value.is_none() && !own.short.is_empty()).then_some("")
+}
+
+fn is_harmless(own: &Starter, value: &str) -> bool {
+    let mut words = value.split(' ');
+    let first = words.next().unwrap_or_default();
+    let is_first = own.harmless.split_whitespace().any(|known| {
+        let rest = first.strip_prefix(known);
+        rest.is_some_and(|rest| rest.is_empty() || known.ends_with('=') && is_path(rest))
+    });
+    // Such as those of `zstd -19 -T0`.
+    let is_level = |word: &str| {
+        let level = word.strip_prefix('-');
+        level.is_some_and(|level| level.bytes().all(|b| b.is_ascii_digit() || b == b'T'))
+    };
+    is_first && words.all(is_level)
+}
+
+fn is_path(text: &str) -> bool {
+    let fits = |b: u8| b.is_ascii_alphanumeric() || b"-._/".contains(&b);
+    text.bytes().all(fits)
+}
