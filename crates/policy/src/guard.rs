@@ -202,6 +202,7 @@ impl<'a> Guard<'a> {
             || has_guarded_name(&real)
             || self.places.iter().any(|place| real.starts_with(place))
             || started::starts(&self.started, &real, self.root)
+            || git::holds(&real)
             || git::runs(&real, self.home.as_deref())
     }
 

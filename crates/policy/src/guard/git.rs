@@ -1,8 +1,9 @@
-//! Programs that git starts: hooks, filters, drivers and helpers in its configuration.
+//! Directories of git, and programs that git starts: hooks, filters, drivers and helpers in its
+//! configuration.
 //!
-//! A file is compared with the programs that the configuration of each repository around it names,
-//! and with those in the user's own configuration. Included configuration files are not read. A
-//! name without a slash is skipped: git looks it up in `PATH`, where no file of the project is.
+//! A file is compared with all values in the configuration of each repository around it, and in the
+//! user's own configuration, whatever the key: more keys name a program than a list would have.
+//! Included configuration files are not read.
 
 use super::started::{end, words};
 use gemini_tools_workspace::file_owner::FileOwner;
@@ -11,11 +12,21 @@ use std::path::{Path, PathBuf};
 
 const MAX_BYTES: u64 = 1024 * 1024;
 
-/// The last parts, in lower case, of the keys whose value names a program or an included file.
-/// Every key of the section `alias` counts as well.
-const NAMES: &str = "\
-    askpass clean cmd command defaultkeycommand difffilter driver editor external fsmonitor helper packobjectshook \
-    pager path process program smudge sshcommand textconv";
+/// The last parts, in lower case, of the keys whose value git never starts, though it may look like
+/// the path of a file: what git only reads, other directories and names in repositories.
+const DATA: &str = "\
+    allowedsignersfile attributesfile description directory email excludesfile fetch file format ignorerevsfile \
+    insteadof merge name push pushinsteadof pushurl signingkey template url worktree";
+
+/// Returns true if a path is that of git's data of a repository, or a file in it. The name of such a
+/// directory need not be `.git`: see `--bare` and `--separate-git-dir` of git init.
+pub(super) fn holds(path: &Path) -> bool {
+    let is_there = |path: PathBuf| path.symlink_metadata().is_ok();
+    path.ancestors().any(|top| {
+        let has = |name: &str| is_there(top.join(name));
+        has("HEAD") && (has("objects") && has("refs") || has("commondir"))
+    })
+}
 
 /// Returns true if git may start the file at `real`, a path without links.
 pub(super) fn runs(real: &Path, home: Option<&Path>) -> bool {
@@ -36,16 +47,27 @@ pub(super) fn runs(real: &Path, home: Option<&Path>) -> bool {
 
 fn names(entry: &ConfigEntry, top: &Path, home: Option<&Path>, real: &Path) -> bool {
     let (section, name) = entry.key.rsplit_once('.').unwrap_or_default();
-    if name == "hookspath" {
+    // These name a directory, with the hooks of this repository or of new ones.
+    if matches!(name, "hookspath" | "templatedir") {
         return !entry.value.is_empty()
             && real.starts_with(super::opened(&top.join(entry.path(home))));
     }
-    let is_started = section == "alias" || NAMES.split(' ').any(|one| one == name);
-    is_started
-        && words(&entry.value)
-            .filter(|word| word.contains('/'))
-            .map(end)
-            .any(|end| !end.as_os_str().is_empty() && real.ends_with(end))
+    // Any name may be that of an alias, or of a command with a pager of its own.
+    if !matches!(section, "alias" | "pager") && DATA.split(' ').any(|one| one == name) {
+        return false;
+    }
+    // The first name is looked up in `PATH` if it has no slash, where no file of the project is. A
+    // later one is a file at the top, such as the script in `sh clean.sh`, unless the value is an
+    // alias of a command of git.
+    let is_command = section != "alias" || entry.value.starts_with('!');
+    words(&entry.value).enumerate().any(|(at, word)| {
+        if word.contains('/') {
+            let end = end(word);
+            !end.as_os_str().is_empty() && real.ends_with(end)
+        } else {
+            at > 0 && is_command && real == top.join(word)
+        }
+    })
 }
 
 /// Returns the configuration files of the repository at `top`, or none if it is not one. In a

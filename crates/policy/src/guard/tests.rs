@@ -121,8 +121,11 @@ fn what_git_starts_is_guarded_in_the_repository_a_worktree_and_below() {
     place.write(
         ".git/config",
         "[core]\n hooksPath = scripts/\"my hooks\"\n[filter \"x\"]\n clean = ./tools/clean.sh %f\n\
-         [alias]\n st = status\n go = !sh bin/go\n[credential]\n helper = store\n\
-         [remote \"origin\"]\n url = https://host/a/b\n",
+         [alias]\n st = status b.txt\n go = !sh bin/go\n[credential]\n helper = store\n\
+         [remote \"origin\"]\n url = ../a/b\n uploadPack = up/pack\n[init]\n templateDir = tpl\n\
+         [core]\n alternateRefsCommand = sh refs.sh\n gitProxy = \"p/proxy\" for host\n\
+         [submodule \"s\"]\n update = !./sub/update\n[pager]\n fetch = ./bin/less\n\
+         [commit]\n template = ./doc/commit\n[user]\n name = A a.txt\n",
     );
     place.write("sub/.git", "gitdir: ../.git/modules/sub\n");
     place.write(".git/modules/sub/config", "[core]\n hooksPath = h\n");
@@ -132,12 +135,54 @@ fn what_git_starts_is_guarded_in_the_repository_a_worktree_and_below() {
         "scripts/my hooks/pre-commit",
         "tools/clean.sh",
         "bin/go",
+        "up/pack",
+        "tpl/hooks/post-checkout",
+        "refs.sh",
+        "p/proxy",
+        "sub/update",
+        "bin/less",
         "sub/h/post-merge",
         "wt/scripts/my hooks/x",
     ] {
         assert!(place.covers(path), "{path}");
     }
-    for path in ["scripts/x", "status", "src/store/index.ts", "a/b", "h/x"] {
+    for path in [
+        "scripts/x",
+        "status",
+        "src/store/index.ts",
+        "a/b",
+        "h/x",
+        "doc/commit",
+        "a.txt",
+        "b.txt",
+    ] {
+        assert!(!place.covers(path), "{path}");
+    }
+}
+
+#[test]
+fn gits_own_files_are_guarded_whatever_their_directory_is_called() {
+    let place = Place::new();
+    for bare in ["meta", "fix.git"] {
+        place.write(&format!("{bare}/HEAD"), "ref: refs/heads/main\n");
+        for made in ["objects", "refs"] {
+            fs::create_dir_all(place.root.join(bare).join(made)).expect("made");
+        }
+    }
+    place.write("wt/HEAD", "ref: refs/heads/main\n");
+    place.write("wt/commondir", "../meta\n");
+    for path in [
+        "meta",
+        "meta/config",
+        "meta/hooks/x",
+        "fix.git/worktrees/w/config.worktree",
+        "wt/config.worktree",
+    ] {
+        assert!(place.covers(path), "{path}");
+    }
+    place.write("docs/objects/a", "");
+    place.write("docs/refs/a", "");
+    for path in ["docs/config", "fix/config", "src/x"] {
         assert!(!place.covers(path), "{path}");
     }
 }
