@@ -44,6 +44,9 @@ fn no_mode_and_no_rule_but_yolo_changes_what_programs_obey_unasked() {
         ".mcp.json",
         r#"{"mcpServers": {"s": {"command": "node", "args": ["scripts/server.js"]}}}"#,
     );
+    // What `git init --separate-git-dir=meta` makes.
+    let ws = ws.file("meta/HEAD", "ref: refs/heads/main\n");
+    let ws = ws.file("meta/objects/x", "").file("meta/refs/x", "");
     let ways = [
         &["--approval-mode", "auto_edit"][..],
         &["--approval-mode", "default", "--policy", "allow.toml"],
@@ -59,6 +62,7 @@ fn no_mode_and_no_rule_but_yolo_changes_what_programs_obey_unasked() {
         ".envrc",
         "./.husky/pre-commit",
         "scripts/server.js",
+        "meta/config",
     ] {
         for (tool, arguments) in edits(path) {
             for way in ways {
@@ -77,6 +81,8 @@ fn no_mode_and_no_rule_but_yolo_changes_what_programs_obey_unasked() {
         "echo x > .gemini/tools/x.sh",
         "cp allow.toml .gemini/policies/x.toml",
         "cd .git/hooks && tee post-commit",
+        "git config core.fsmonitor ./evil",
+        "sort -uo.gemini/settings.json allow.toml",
     ] {
         let call = ws
             .tool("run_shell_command")

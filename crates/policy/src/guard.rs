@@ -7,10 +7,12 @@
 //!
 //! A file is guarded if its name or that of a directory above it is listed, as written or after
 //! links are followed; if a link in a listed directory leads to it; if policy rules are read from
-//! it; or if a configuration starts it ([`started`], [`git`]).
+//! it; if it is in a directory of git's own data; or if a configuration starts it ([`started`],
+//! [`git`]).
 
 mod git;
 mod links;
+mod programs;
 mod started;
 mod written;
 
@@ -18,7 +20,7 @@ use super::{Decision, Inquiry, Mode, Policy, PolicyCall, Verdict, defaults, patc
 use gemini_tools_core::text::path_from_argument;
 use gemini_tools_core::tool::Kind;
 use gemini_tools_settings::settings::home;
-use gemini_tools_shell::analyse;
+use gemini_tools_shell::{Analysis, analyse};
 use gemini_tools_workspace::Workspace;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -73,28 +75,25 @@ pub(super) fn ask(asked: Inquiry<'_>, verdict: Verdict, policy: &Policy) -> Verd
     let patched = patches::paths(call).unwrap_or_default();
     let line = shell::line_of(call).filter(|_| patched.is_empty());
     let line = line.map(|line| verdict.understood.as_deref().unwrap_or(line));
-    let named = match line {
-        Some(line) => words(call, line),
-        None if !patched.is_empty() => patched.iter().map(String::as_str).collect(),
-        None if changes_files(call) => paths(call),
-        None => Vec::new(),
-    };
     let analysis = line.map(analyse);
-    // A part of the line that can't be analysed may build the path of a guarded file in any way.
-    // Then every word of the line is treated as if it named one.
-    let is_unknown = analysis
-        .as_ref()
-        .is_some_and(|line| !line.unresolved.is_empty());
-    let analysis = analysis.filter(written::may_write);
-    if named.is_empty() && analysis.is_none() {
+    let named = match (line, &analysis) {
+        (Some(line), Some(analysis)) => words(line, analysis),
+        _ if !patched.is_empty() => patched.iter().map(String::as_str).collect(),
+        _ if changes_files(call) => paths(call),
+        _ => Vec::new(),
+    };
+    if named.is_empty() && analysis.as_ref().is_none_or(written::only_reads) {
         return verdict;
     }
     let guard = Guard::new(&policy.root, &policy.more_roots, home(), &policy.rule_paths);
-    let directory = directories(call)
-        .next()
-        .map_or(policy.root.clone(), |dir| policy.root.join(dir));
-    let is_covered = named.iter().any(|path| is_unknown || guard.covers(path))
-        || analysis.is_some_and(|line| guard.covers_writes_of(&line, &directory));
+    let is_covered = named.iter().any(|path| guard.covers(path))
+        || line.zip(analysis).is_some_and(|(line, analysis)| {
+            let own = directories(call).next();
+            let directory = policy.root.join(own.unwrap_or_default());
+            may_write_any(line, &named, &analysis)
+                || own.is_some_and(|own| guard.covers(own))
+                || guard.covers_writes_of(&analysis, &directory)
+        });
     if !is_covered {
         return verdict;
     }
@@ -137,18 +136,34 @@ fn paths<'a>(call: &PolicyCall<'a>) -> Vec<&'a str> {
     found
 }
 
-/// Returns the parts of a shell line between blanks, quotes and operators, and the directory it runs
-/// in, if the line redirects or mentions a program that writes files. This finds names also where
-/// the line can't be analysed, and in scripts in its arguments.
-fn words<'a>(call: &PolicyCall<'a>, line: &'a str) -> Vec<&'a str> {
-    let words: Vec<&str> = line
-        .split(|c: char| c.is_whitespace() || "<>|&;()=\"'".contains(c))
-        .filter(|word| !word.is_empty())
-        .collect();
-    if !written::redirects(line) && !words.iter().any(|word| written::is_writer(word)) {
-        return Vec::new();
-    }
-    words.into_iter().chain(directories(call)).collect()
+/// Returns the parts of a shell line between blanks, quotes and operators, if the line may get names
+/// from other texts than the words of its commands: it redirects, has a script that mentions a
+/// program that is known to write, or is not understood.
+fn words<'a>(line: &'a str, analysis: &Analysis) -> Vec<&'a str> {
+    let words = line.split(|c: char| c.is_whitespace() || "<>|&;()=\"'".contains(c));
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    let commands = analysis.commands.iter();
+    let known = commands.filter(|command| programs::is_writer(command.root()));
+    let mentioned = words.iter().filter(|word| programs::is_writer(word));
+    let is_wanted = !analysis.unresolved.is_empty()
+        || written::redirects(line)
+        || mentioned.count() > known.count();
+    if is_wanted { words } else { Vec::new() }
+}
+
+/// Returns true if a part of the line can't be analysed, and the line redirects, or mentions a
+/// program that is known to write or `git config`. Then that part may write a guarded file without
+/// naming it in a way that is seen here.
+fn may_write_any(line: &str, words: &[&str], analysis: &Analysis) -> bool {
+    let has = |program: &str| {
+        words
+            .iter()
+            .any(|word| word.rsplit('/').next() == Some(program))
+    };
+    !analysis.unresolved.is_empty()
+        && (written::redirects(line)
+            || words.iter().any(|word| programs::is_writer(word))
+            || has("git") && has("config"))
 }
 
 fn directories<'a>(call: &PolicyCall<'a>) -> impl Iterator<Item = &'a str> {

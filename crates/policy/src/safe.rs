@@ -12,6 +12,27 @@ mod programs;
 use gemini_tools_shell::Command;
 use std::path::{Component, Path, PathBuf};
 
+/// Returns true if the arguments of a program, wherever its files are, let it do nothing but read.
+pub(super) fn only_reads(command: &Command) -> bool {
+    // A pattern may become several words: `uniq *` writes the second file.
+    let expands = |word: &Option<String>| {
+        let mut is_quoted = false;
+        word.iter().flat_map(|word| word.chars()).any(|c| {
+            let expands = !is_quoted && "*?[{".contains(c);
+            is_quoted = !is_quoted && c == '\\';
+            expands
+        })
+    };
+    if command.patterns.iter().any(expands) {
+        return false;
+    }
+    let args: Option<Vec<&str>> = command.words.iter().skip(1).map(Option::as_deref).collect();
+    let mut known = programs::PROGRAMS.iter();
+    args.is_some_and(|args| {
+        known.any(|program| program.name == command.root() && program.accepts(&args, &|_| false))
+    })
+}
+
 const FIND_ACTS: &str = "\
     -delete -exec -execdir -fls -fprint -fprint0 -fprintf -ok -okdir";
 

@@ -67,7 +67,7 @@ fn guarded(root: &Path) -> BTreeMap<String, Vec<u8>> {
 }
 
 /// Writes one character of a name in one of the ways that bash knows.
-fn spelled(c: char, random: &mut Random) -> String {
+fn spelled(c: char, random: &mut Random, computes: bool) -> String {
     match random.below(18) {
         0 => format!("'{c}'"),
         1 => format!("\"{c}\""),
@@ -78,8 +78,8 @@ fn spelled(c: char, random: &mut Random) -> String {
         6 => format!("{{{c},zz}}"),
         7 => format!("$'\\x{:02x}'", u32::from(c)),
         8 => format!("{{zz,'{c}'}}"),
-        9 if random.below(3) == 0 => format!("$(echo {c})"),
-        10 if random.below(3) == 0 => format!("${{x:-{c}}}"),
+        9 if computes && random.below(3) == 0 => format!("$(echo {c})"),
+        10 if computes && random.below(3) == 0 => format!("${{x:-{c}}}"),
         11 if random.below(3) == 0 => format!("$'{c}'\"\""),
         _ => c.to_string(),
     }
@@ -87,8 +87,11 @@ fn spelled(c: char, random: &mut Random) -> String {
 
 /// Returns a line that writes to a file of this name, somehow.
 fn line(name: &str, random: &mut Random) -> String {
+    let kind = random.below(36);
+    // What a variable or a substitution adds to a name is seen for the best-known programs only.
+    let computes = kind < 12;
     let words = |name: &str, random: &mut Random| -> String {
-        name.chars().map(|c| spelled(c, random)).collect()
+        name.chars().map(|c| spelled(c, random, computes)).collect()
     };
     let (directory, base) = name.rsplit_once('/').unwrap_or((".", name));
     let (whole, directory, base) = (
@@ -96,7 +99,7 @@ fn line(name: &str, random: &mut Random) -> String {
         words(directory, random),
         words(base, random),
     );
-    match random.below(12) {
+    match kind {
         0 => format!("echo x > {whole}"),
         1 => format!("echo x >> {whole}"),
         2 => format!("echo x | tee {whole}"),
@@ -108,9 +111,130 @@ fn line(name: &str, random: &mut Random) -> String {
         8 if !whole.contains('\'') => format!("bash -c 'cp new {whole}'"),
         9 => format!("for f in {whole}; do cp new $f; done"),
         10 => format!("sed -i s/before/after/ {whole}"),
-        _ => format!("true; (mv new {whole}) 2>&1 | cat"),
+        8 | 11 => format!("true; (mv new {whole}) 2>&1 | cat"),
+        12 => format!("sort new -uo{whole}"),
+        13 => format!("env sort --output={whole} new"),
+        14 => format!("shuf -eo{whole} x"),
+        15 => format!("sed -n w{whole} new"),
+        16 => format!("sed '1!s/a/b/;s/n/m/w '{whole} new"),
+        17 => format!("uniq -c new {whole}"),
+        18 => format!("ptx -G new {whole}"),
+        19 => format!("install -Dt{directory} new"),
+        20 => format!("mktemp -p {directory}"),
+        21 => format!("find new -fprint {whole}"),
+        22 => format!("find {directory} -name {base} -delete"),
+        23 => format!("find . -path ./{name} -delete"),
+        24 => format!("env time -o {whole} true"),
+        25 => format!("git diff --no-index --output={whole} /dev/null new"),
+        26 => format!("git -C {directory} diff --no-index --outpu {base} /dev/null main.rs"),
+        27 => format!("git interpret-trailers --trailer a=b --in-place {whole}"),
+        28 => format!("cat {whole} && split -l1 new {whole} && mv {whole}aa {whole}"),
+        29 => format!("git config --file {whole} a.b c"),
+        30 => format!("echo {whole} | xargs shuf new -o"),
+        31 => format!("f={whole}; shuf new -o \"$f\""),
+        32 => format!("cd {directory}; csplit -sf {base} ../new 1"),
+        33 => format!("rm {whole}"),
+        34 => format!("tar -cf{whole} new"),
+        _ => format!("env -C {directory} shuf -eo {base} x"),
     }
 }
+
+/// A rule that allows a program lets it read what is guarded, and run what the project has.
+#[test]
+fn what_reads_or_runs_guarded_files_is_not_asked_about() {
+    let place = TempDir::new().expect("a directory");
+    let root = place.path().canonicalize().expect("its name");
+    make(&root);
+    let rules = [(Tier::User, PathBuf::from("own.toml"), ALLOW.to_owned())];
+    let policy = Policy::from_texts(&rules, &Settings::default(), &root);
+    for line in READING {
+        assert!(unasked(&policy, line).is_some(), "{line}");
+    }
+    for line in WRITING {
+        assert!(unasked(&policy, line).is_none(), "{line}");
+    }
+}
+
+const READING: &[&str] = &[
+    "cat package.json .git/config",
+    "cat package.json | jq -r .version",
+    "cat .git/config; gh pr create --title 'about package.json'",
+    "cd .github && grep -rn uses . && git log -p -- workflows",
+    "sed -n 1,20p package.json",
+    "sed -n '/a/,/b/p' src/Makefile",
+    "sed 's/a/b/g' package.json | grep -c name | sort",
+    "find . -name package.json",
+    "git diff --name-only HEAD | xargs prettier --check",
+    "git add package.json && git commit -m 'package.json: newer'",
+    "git diff HEAD -- package.json",
+    "git log --oneline HEAD package.json",
+    "git show HEAD:package.json",
+    "git push origin HEAD",
+    "git archive -o a.tar HEAD",
+    "git clone https://example.com/x.git",
+    "git remote add up git@example.com:x/y.git",
+    "git branch -u up/main && git push -u up main",
+    "git config user.name",
+    "git config --global --get user.name",
+    "git -C src config --list --show-origin",
+    "git config get --all a.b",
+    "git config --file .gitmodules --get-regexp path",
+    "env A=b git config --type=bool --get a.b",
+    "cargo test --manifest-path src/Cargo.toml",
+    "npm test",
+    "make -f src/Makefile all",
+    "docker build -f Dockerfile.dev -t a:b .",
+    "python3 setup.py build",
+    "bash .github/x.sh",
+    "time timeout 5 cat .envrc",
+    "uniq package.json",
+    "test -f package.json && echo .git/config",
+    "PATH=\"$PWD/.git/x:$PATH\" ls package.json",
+    "ls packages.md | xargs rm",
+    "gh pr create --title x --body \"$(cat <<'E'\nchanges package.json\nE\n)\"",
+    "cd web && vale src/**/*.ts",
+    "./x.sh package.json && prettier --check package.json && git restore --staged package.json",
+    "rm packages.md",
+    "find packages.md -iname '*.MD' -empty -print",
+];
+
+const WRITING: &[&str] = &[
+    "git config alias.x '!./evil'",
+    "git config --add alias.x '!./evil'",
+    "git config --global core.fsmonitor ./evil",
+    "git config set core.fsmonitor ./evil",
+    "git config --type bool a.b true",
+    "git config --unset a.b",
+    "git config --uns a.b",
+    "git config --rename-section a b",
+    "git config -e",
+    "git config -f src/x a.b c",
+    "git config -f --get a.b c",
+    "git config $name",
+    "git -C src --no-pager config a.b c",
+    "env -u X git config a.b c",
+    "echo a.b c | xargs git config",
+    "strace git config a.b c",
+    "/usr/lib/git-core/git-config a.b c",
+    "sed -i s/a/b/ package.json",
+    "until false; do tee .envr$c; done",
+    "bash -c 'git config a.b c'",
+    "git init .gemini",
+    "git worktree add .claude/x",
+    "git checkout other -- package.json",
+    "git --work-tree=.gemini checkout other -- settings.json",
+    "git format-patch -o .git/hooks HEAD",
+    "git archive -oHEAD x",
+    "tool --to=local:.git/config",
+    "GIT_TRACE=/x/.git/config git status",
+    "find .git/hooks -delete",
+    "find . -name '*rc' -delete",
+    "find . -iname PACKAGE.JSON -delete",
+    "tool -aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaao.git/config",
+    "command time -o .envrc true",
+    "sed -n -e p -e w.envrc new",
+    "cd src && shuf new -o .mc?.json",
+];
 
 fn run(root: &Path, line: &str) {
     let mut bash = Command::new("bash");

@@ -6,34 +6,20 @@
 //! only.
 
 use super::Guard;
+use super::programs::{self, is_writer};
 use gemini_tools_shell::{Analysis, Command};
 use gemini_tools_workspace::pattern::expand_braces;
+use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-
-/// Programs whose operands are files that they write. If one of their words is known only when the
-/// line runs, it may be any file.
-const WRITERS: &str = "cp dd install ln mkdir mv patch rsync tee touch truncate unzip";
-
-/// Programs that write to some of the files that they are given, such as `curl -o FILE`. Most of
-/// their words do not name such a file, so a word that is known only when the line runs is not
-/// taken for one.
-const SOMETIMES: &str =
-    "aria2c bsdtar cpio csplit curl ed ex scp sed sftp shred sort split tar wget xxd zip";
 
 /// The most directory entries that are compared with a pattern. If there are more, the pattern
 /// counts as one that matches a guarded file.
 const MAX_ENTRIES: usize = 20_000;
 
-/// Returns true if a program writes to files that its words name.
-pub(super) fn is_writer(name: &str) -> bool {
-    let name = name.rsplit('/').next().unwrap_or_default();
-    [WRITERS, SOMETIMES].iter().any(|list| is_among(list, name))
-}
-
-fn is_among(list: &str, name: &str) -> bool {
-    list.split(' ').any(|one| one == name)
-}
+/// The most parts of a word that are taken for paths. A word with more counts as one that names a
+/// guarded file.
+const MAX_PARTS: usize = 256;
 
 /// Returns true if a text has a `>` that may open a file. The `>` of `2>&1` does not, and a `>`
 /// before `/dev/null` does not count.
@@ -52,73 +38,174 @@ pub(super) fn redirects(text: &str) -> bool {
     })
 }
 
-/// Returns true if each operand of a command counts as a file that it writes.
-fn is_sure(command: &Command) -> bool {
-    let in_place = |word: &Option<String>| {
-        word.as_ref()
-            .is_none_or(|word| word.starts_with('-') && word.contains('i'))
-    };
-    is_among(WRITERS, command.root())
-        || command.root() == "sed" && command.patterns.iter().skip(1).any(in_place)
+/// Returns true if a line neither redirects its output to a file nor has a command that may write.
+pub(super) fn only_reads(analysis: &Analysis) -> bool {
+    let mut commands = analysis.commands.iter();
+    analysis.targets.is_empty()
+        && with_written(analysis).next().is_none()
+        && !commands.any(programs::configures_git)
 }
 
-/// Returns true if a line redirects its output to a file, or runs a program for which [`is_writer`]
-/// returns true.
-pub(super) fn may_write(analysis: &Analysis) -> bool {
+/// Returns true if a word that may name a file that is written is known only when the line runs, or
+/// may be put together from what `xargs` reads or `find` finds.
+fn computes_words(analysis: &Analysis) -> bool {
+    let passes_on = |command: &Command| ["find", "xargs"].contains(&command.root());
+    let has_input = analysis.commands.iter().any(passes_on);
+    with_written(analysis).any(|(command, words)| {
+        // Of an assignment such as `PATH=$HOME/bin`, the value is no name.
+        !command.root().ends_with('=')
+            && (has_input && !passes_on(command) || words.iter().any(|word| word.is_none()))
+    })
+}
+
+/// Returns all words of a line from which the value of a variable or the input of a program may
+/// come.
+fn with_texts(analysis: &Analysis) -> impl Iterator<Item = &str> {
+    let words = analysis.commands.iter().flat_map(|command| {
+        // `HEAD` is a commit in commands such as `git diff --name-only HEAD`.
+        let is_commit = |word: &&String| command.root() == "git" && *word == "HEAD";
+        let words = command.patterns.iter().skip(1).flatten();
+        words.filter(move |word| !is_commit(word))
+    });
+    let texts = words.chain(&analysis.texts);
+    texts.flat_map(|text| text.split_whitespace())
+}
+
+/// Returns true if a line redirects its output to a file, or runs a program that is known to write.
+fn surely_writes(analysis: &Analysis) -> bool {
     let mut commands = analysis.commands.iter();
     !analysis.targets.is_empty() || commands.any(|command| is_writer(command.root()))
 }
 
-/// Returns the parts of a word that may be a path: the word, the value of `--option=value` and
-/// `of=value`, and that of `-ovalue`.
-fn paths_in(pattern: &str) -> impl Iterator<Item = &str> {
-    let value = pattern.split_once('=').map(|(_, value)| value);
-    let attached = pattern.strip_prefix('-').and_then(|rest| rest.get(1..));
-    [Some(pattern), value, attached].into_iter().flatten()
+/// Returns the commands of a line that may write, each with the words that may name what it writes.
+fn with_written(analysis: &Analysis) -> impl Iterator<Item = (&Command, Vec<&Option<String>>)> {
+    let commands = &analysis.commands;
+    let each = commands.iter().enumerate().map(|(at, command)| {
+        let words = programs::written(command, commands.get(at + 1));
+        (command, words)
+    });
+    each.filter(|(_, words)| !words.is_empty())
+}
+
+type Parts<'p> = &'p dyn Fn(&str) -> Option<BTreeSet<&str>>;
+
+/// Returns the parts of a word that may be a path: the word, what stands before and behind `=`, `:`
+/// and `,`, and what stands behind letters of options, as in `-uoFILE`. `None` if there are too many.
+fn paths_in(word: &str) -> Option<BTreeSet<&str>> {
+    let separators = ['=', ':', ','];
+    let cluster = word.strip_prefix('-').unwrap_or_default();
+    let letters = cluster
+        .bytes()
+        .take_while(u8::is_ascii_alphanumeric)
+        .count();
+    if word.matches(separators).count() + letters > MAX_PARTS {
+        return None;
+    }
+    let behind = |(at, _): (usize, &str)| &word[at + 1..];
+    let mut found: BTreeSet<&str> = word.split(separators).collect();
+    found.extend(word.match_indices(separators).map(behind));
+    found.extend((1..=letters).map(|at| &cluster[at..]));
+    found.insert(word);
+    found.remove("");
+    Some(found)
+}
+
+/// Returns the names of files that a script of `sed` may write: those behind `w`, which is a command
+/// or a flag of `s`. `None` if there are too many.
+fn paths_in_script(word: &str) -> Option<BTreeSet<&str>> {
+    let starts = word
+        .match_indices(['w', 'W'])
+        .map(|(at, _)| &word[at + 1..]);
+    if starts.clone().count() > MAX_PARTS {
+        return None;
+    }
+    let lines = starts.map(|rest| rest.lines().next().unwrap_or_default());
+    Some(
+        lines
+            .map(str::trim_start)
+            .filter(|line| !line.is_empty())
+            .collect(),
+    )
 }
 
 impl Guard<'_> {
-    /// Returns true if a line that runs in `directory` may write a guarded file. If the line
-    /// changes its directory, the directory counts as a file that it writes, because later relative
-    /// paths lead there.
+    /// Returns true if a line that runs in `directory` may write a guarded file or a setting of git.
+    /// If the line changes its directory, the directory counts as a file that it writes, because
+    /// later relative paths lead there.
     pub(super) fn covers_writes_of(&self, analysis: &Analysis, directory: &Path) -> bool {
-        let enters = |command: &Command| ["cd", "popd", "pushd"].contains(&command.root());
-        let directory = (!analysis.commands.iter().any(enters)).then_some(directory);
+        let commands = &analysis.commands;
+        let enters = |command: &&Command| ["cd", "popd", "pushd"].contains(&command.root());
+        let start = (!commands.iter().any(|one| enters(&one))).then_some(directory);
         let covers = |word: &Option<String>, unknown: bool| match word {
-            Some(word) => paths_in(word).any(|path| self.covers_pattern(path, directory)),
+            Some(word) => self.covers_parts(word, start, unknown, &paths_in),
             None => unknown,
         };
-        let writes = |command: &Command| {
-            let is_sure = enters(command) || is_sure(command);
-            let mut words = command.patterns.iter().skip(1);
-            (is_sure || is_writer(command.root())) && words.any(|word| covers(word, is_sure))
+        let writes = |(command, words): (&Command, Vec<&Option<String>>)| {
+            let is_sure = programs::is_sure(command);
+            let is_known = is_sure || is_writer(command.root());
+            let covers = |word: &String| match command.root() {
+                // Without `-i`, `sed` only writes to files that its script names.
+                "sed" if !is_sure => self.covers_parts(word, start, true, &paths_in_script),
+                "sed" => [&paths_in as Parts<'_>, &paths_in_script]
+                    .iter()
+                    .any(|parts| self.covers_parts(word, start, true, parts)),
+                // `find` compares its patterns with names in all directories.
+                "find" if may_be_listed(&parts_of(&word.to_ascii_lowercase()), true) => true,
+                _ => self.covers_parts(word, start, is_known, &paths_in),
+            };
+            let mut words = words.into_iter();
+            words.any(|word| word.as_ref().map_or(is_sure, covers))
         };
+        let is_sure = surely_writes(analysis);
+        let mut entered = commands.iter().filter(enters);
+        let entered = entered.any(|one| {
+            one.patterns
+                .iter()
+                .skip(1)
+                .any(|word| covers(word, is_sure))
+        });
         analysis.targets.iter().any(|word| covers(word, true))
-            || analysis.commands.iter().any(writes)
+            || commands.iter().any(programs::configures_git)
+            || with_written(analysis).any(writes)
+            || !only_reads(analysis) && entered
+            || computes_words(analysis)
+                && with_texts(analysis).any(|word| self.covers_parts(word, start, false, &paths_in))
     }
 
-    /// Returns true if bash may turn a word into the path of a guarded file. Where `directory` is
-    /// not known, a pattern may mean any file.
-    fn covers_pattern(&self, pattern: &str, directory: Option<&Path>) -> bool {
+    /// Returns true if bash may turn a word into one that has the path of a guarded file as one of
+    /// its `parts`. Where `directory` is not known, a pattern may mean any file if `unknown`, and
+    /// else one with a listed name.
+    fn covers_parts(
+        &self,
+        pattern: &str,
+        directory: Option<&Path>,
+        unknown: bool,
+        parts: Parts<'_>,
+    ) -> bool {
         let Ok(alternatives) = expand_braces(pattern) else {
             return true;
         };
         alternatives.iter().any(|alternative| {
-            let parts: Vec<Vec<Unit>> = alternative.split('/').map(units).collect();
-            let is_wild = |unit: &Unit| !matches!(unit, Unit::Char(_));
-            if !parts.iter().flatten().any(is_wild) {
-                return self.covers(&text(&parts));
-            }
-            let Some(directory) = directory else {
-                return true;
-            };
-            let start = if alternative.starts_with('/') {
-                Path::new("/")
-            } else {
-                directory
-            };
-            self.covers_any(start, &parts)
+            let covers = |path: &str| self.covers_pattern(path, directory, unknown);
+            parts(alternative).is_none_or(|paths| paths.into_iter().any(covers))
         })
+    }
+
+    fn covers_pattern(&self, path: &str, directory: Option<&Path>, unknown: bool) -> bool {
+        let parts = parts_of(path);
+        let is_wild = |unit: &Unit| !matches!(unit, Unit::Char(_));
+        if !parts.iter().flatten().any(is_wild) {
+            return self.covers(&text(&parts));
+        }
+        let Some(directory) = directory else {
+            return unknown || may_be_listed(&parts, false);
+        };
+        let start = if path.starts_with('/') {
+            Path::new("/")
+        } else {
+            directory
+        };
+        self.covers_any(start, &parts)
     }
 
     /// Returns true if a guarded file is among the existing ones whose path matches `parts` below
@@ -159,6 +246,10 @@ enum Unit {
     Many,
 }
 
+fn parts_of(pattern: &str) -> Vec<Vec<Unit>> {
+    pattern.split('/').map(units).collect()
+}
+
 /// Parses a component of a pattern. A set of characters, such as `[a-c]`, and all that follows it
 /// count as `*`, so that it does not matter how bash would interpret the set.
 fn units(component: &str) -> Vec<Unit> {
@@ -190,6 +281,21 @@ fn literal(part: &[Unit]) -> Option<String> {
 fn text(parts: &[Vec<Unit>]) -> String {
     let parts: Vec<String> = parts.iter().filter_map(|part| literal(part)).collect();
     parts.join("/")
+}
+
+/// Returns true if a pattern may match a listed name: as bash compares it, `*` means no dot at the
+/// start, or as `find` does it with `-iname`.
+fn may_be_listed(parts: &[Vec<Unit>], is_find: bool) -> bool {
+    let is = |part: &Vec<Unit>, names: &str| {
+        let is_open = is_find || part.first() == Some(&Unit::Char('.'));
+        let mut names = names.split(' ');
+        names.any(|name| {
+            (is_open || !name.starts_with('.'))
+                && (matches(part, name) || is_find && matches(part, &name.to_ascii_lowercase()))
+        })
+    };
+    let is_file = |part: &Vec<Unit>| is(part, super::FILES) || is(part, super::BUILD_FILES);
+    parts.last().is_some_and(is_file) || parts.iter().any(|part| is(part, super::DIRECTORIES))
 }
 
 /// Returns true if a pattern matches the whole name. Where a character does not match, the last `*`

@@ -1,0 +1,229 @@
+//! What programs do with the files that their words name.
+//!
+//! A list of the programs that write files would never be complete, nor would one of their options.
+//! So a word counts as a file that is written, unless the program is known to only read such words,
+//! or to run code of the project, which a question about a word would not hold back.
+
+use crate::safe;
+use gemini_tools_shell::Command;
+
+/// Programs whose operands are files that they write. If one of their words is known only when the
+/// line runs, it may be any file.
+const WRITERS: &str = "cp dd install ln mkdir mktemp mv patch rsync tee touch truncate unzip";
+
+/// Other programs that are known to write files. A script in an argument that mentions one of them
+/// is searched for names.
+const SOMETIMES: &str = "\
+    aria2c bsdtar cpio csplit curl ed ex ptx scp sed sftp shred shuf sort split tar wget xxd zip";
+
+/// Programs that write no file that a word names, whatever their options.
+const READERS: &str = "\
+    . : [ actionlint alias b2sum basename cat cd cksum cmp column comm cut date df diff dir dirname du echo egrep exit expand \
+    export expr false fd fdfind fgrep file fmt fold grep hadolint head hexdump id jq kill ls md5sum nl nm numfmt objdump od \
+    paste pgrep popd pr printf ps pushd pwd read readelf readlink realpath return rev rg seq set sha1sum sha224sum \
+    sha256sum sha384sum sha512sum shellcheck shift size sleep source stat strings sum tac tail test tr true type \
+    uname unset vdir wait wc which whoami yamllint zcat zgrep";
+
+/// Interpreters, builds and the like: what they write is up to the code that they run.
+const RUN_CODE: &str = "\
+    ant ash awk bash bazel buck2 bun bundle cargo cmake composer ctest dash deno docker docker-compose dotnet elixir \
+    eslint gawk gmake go gradle gradlew java jest julia just ksh lua make mawk meson mix mvn mvnw ninja node nodejs npm npx \
+    nx perl php pip pipx pnpm podman poetry pre-commit prettier pytest python rake rscript ruby sbt sh swift tox ts-node tsx \
+    turbo uv uvx vitest yarn zsh";
+
+/// Programs that run the command behind their own options.
+const WRAPPERS: &str = "builtin command env exec nice nohup setsid stdbuf sudo time timeout xargs";
+
+/// Commands of git that write no file that an operand names, at least not in the directory of the
+/// project. `--output` of those that compare does.
+const GIT_READERS: &str = "\
+    add annotate blame branch cat-file check-attr check-ignore cherry cherry-pick commit config count-objects describe \
+    diff diff-files diff-index diff-tree fetch for-each-ref fsck gc grep help log ls-files ls-remote ls-tree merge \
+    merge-base name-rev pull push range-diff rebase reflog remote reset rev-list rev-parse revert shortlog show \
+    show-branch show-ref status switch tag update-index var verify-commit verify-tag version whatchanged";
+
+const FIND_WRITES: &str = "-delete -fls -fprint -fprint0 -fprintf";
+
+/// Returns true if a program is known to write files that its words name.
+pub(super) fn is_writer(name: &str) -> bool {
+    let name = name.rsplit('/').next().unwrap_or_default();
+    [WRITERS, SOMETIMES].iter().any(|list| is_among(list, name))
+}
+
+fn is_among(list: &str, name: &str) -> bool {
+    list.split(' ').any(|one| one == name)
+}
+
+/// Returns true if each operand of a command counts as a file that it writes.
+pub(super) fn is_sure(command: &Command) -> bool {
+    let in_place = |word: &Option<String>| {
+        word.as_ref()
+            .is_none_or(|word| word.starts_with('-') && word.contains('i'))
+    };
+    is_among(WRITERS, command.root())
+        || command.root() == "sed" && command.patterns.iter().skip(1).any(in_place)
+}
+
+/// Returns the words of a command that may name a file that it writes. `next` is the command that
+/// the analysis of the line has behind this one: for a wrapper, it is the one that it runs.
+pub(super) fn written<'c>(command: &'c Command, next: Option<&Command>) -> Vec<&'c Option<String>> {
+    let root = command.root();
+    // The analysis has the value of an assignment in this form only. What `find` compares is a
+    // pattern for itself, whether or not it is one for bash.
+    let is_literal = root.ends_with('=') || root == "find";
+    let words = if is_literal {
+        &command.words[..]
+    } else {
+        &command.patterns[..]
+    };
+    let is_action =
+        |word: &Option<String>| word.as_ref().is_none_or(|word| is_among(FIND_WRITES, word));
+    let reads = match root {
+        "find" => !words.iter().any(is_action),
+        root => is_among(READERS, root) || safe::only_reads(command),
+    };
+    let unversioned = root.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    if words.is_empty() || reads {
+        return Vec::new();
+    }
+    if is_among(RUN_CODE, unversioned) || is_of_project(command) {
+        return outputs(words, true);
+    }
+    match root {
+        "git" => return written_by_git(command),
+        "gh" | "glab" => return without_texts(words),
+        _ => {}
+    }
+    let runs = next.and_then(|next| next.words.first()?.as_ref());
+    let is_run = |word: &Option<String>| runs.is_some() && word.as_ref() == runs;
+    let end = words.iter().skip(1).rposition(is_run);
+    let end = end.filter(|_| is_among(WRAPPERS, root));
+    words[1..end.map_or(words.len(), |end| end + 1)]
+        .iter()
+        .collect()
+}
+
+/// Returns true if the program is a file of the project, such as `./build.sh`.
+fn is_of_project(command: &Command) -> bool {
+    let name = command
+        .words
+        .first()
+        .and_then(Option::as_deref)
+        .unwrap_or_default();
+    let is_below = !name.starts_with('/') && !name.split('/').any(|part| part == "..");
+    name.contains('/') && is_below && !is_writer(name)
+}
+
+/// Returns the arguments without titles and the like, which often tell of files.
+fn without_texts(words: &[Option<String>]) -> Vec<&Option<String>> {
+    const TEXTS: &str = "--body --description --message --notes --title -b -m -t";
+    let is_text =
+        |pair: &&[Option<String>]| is_among(TEXTS, pair[0].as_deref().unwrap_or_default());
+    let pairs = words.windows(2).filter(|pair| !is_text(pair));
+    pairs.map(|pair| &pair[1]).collect()
+}
+
+/// Returns the values of options such as `--output`, and of `-o` too if `short`.
+fn outputs(words: &[Option<String>], short: bool) -> Vec<&Option<String>> {
+    let behind = words.windows(2).filter_map(|pair| {
+        let option = pair[0].as_deref()?;
+        is_output(option, short).then_some(&pair[1])
+    });
+    let own = words.iter().filter(|word| {
+        let option = word.as_deref().unwrap_or_default();
+        is_output(option.split('=').next().unwrap_or_default(), false) && option.contains('=')
+            || short && option.starts_with("-o")
+    });
+    behind.chain(own).collect()
+}
+
+fn is_output(option: &str, short: bool) -> bool {
+    option.starts_with("--ou")
+        || short && option.starts_with('-') && !option.starts_with("--") && option.ends_with('o')
+}
+
+fn written_by_git(command: &Command) -> Vec<&Option<String>> {
+    let words = &command.patterns[..];
+    let (name, _) = git_command(command);
+    let has = |option: &str| words.iter().flatten().any(|word| word == option);
+    let unstages = name == Some("restore") && has("--staged") && !has("--worktree") && !has("-W");
+    if unstages || name.is_none_or(|name| is_among(GIT_READERS, name)) {
+        return outputs(words, false);
+    }
+    // As a commit, `HEAD` is in many lines. It may be a file behind `-o` or `--`, and for `mv`.
+    let is_commit = |at: usize| {
+        let before = words[at - 1].as_deref().unwrap_or_default();
+        let is_file = is_output(before, true) || words[..at].contains(&Some("--".to_owned()));
+        let name_of = |word: &str| word.split(':').next().unwrap_or_default().to_owned();
+        let is_head = words[at]
+            .as_deref()
+            .is_some_and(|word| name_of(word).eq_ignore_ascii_case("HEAD"));
+        is_head && !is_file && name != Some("mv")
+    };
+    let written = (1..words.len()).filter(|at| !is_commit(*at));
+    written.map(|at| &words[at]).collect()
+}
+
+/// Returns the command of git, such as `config`, and the words behind it.
+fn git_command(command: &Command) -> (Option<&str>, &[Option<String>]) {
+    let mut words = command.words.get(1..).unwrap_or_default();
+    while let [word, rest @ ..] = words {
+        words = rest;
+        match word.as_deref() {
+            Some("-C" | "-c" | "--attr-source" | "--git-dir" | "--namespace" | "--work-tree") => {
+                words = rest.get(1..).unwrap_or_default();
+            }
+            Some(option) if option.starts_with('-') => {}
+            name => return (name, words),
+        }
+    }
+    (None, words)
+}
+
+/// Returns true if a command may write a setting of git.
+pub(super) fn configures_git(command: &Command) -> bool {
+    match (command.root(), git_command(command)) {
+        ("git", (Some("config"), words)) => !reads_settings(words),
+        ("git-config", _) => !reads_settings(&command.words[1..]),
+        _ => false,
+    }
+}
+
+/// Returns true if these arguments of `git config` surely only read. An option that is not listed
+/// may write, also one that is abbreviated.
+fn reads_settings(words: &[Option<String>]) -> bool {
+    const READ: &str = "\
+        --get --get-all --get-color --get-colorbool --get-regexp --get-urlmatch --list -l";
+    const FLAGS: &str = "\
+        --bool --bool-or-int --expiry-date --fixed-value --global --includes --int --local --name-only --no-includes \
+        --null --path --show-origin --show-scope --system --worktree -z";
+    const WITH_VALUE: &str = "--blob --default --file --type -f -t";
+    let first = words.first().and_then(Option::as_deref);
+    if matches!(first, Some("get" | "list")) {
+        return true;
+    }
+    let (mut operands, mut reads) = (0, false);
+    let mut words = words.iter().map(Option::as_deref);
+    while let Some(word) = words.next() {
+        let option = word.filter(|word| word.starts_with('-'));
+        let Some(option) = option else {
+            operands += if word.is_some() { 1 } else { 2 };
+            continue;
+        };
+        let (name, value) = match option.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (option, None),
+        };
+        if is_among(READ, name) {
+            reads = true;
+        } else if is_among(WITH_VALUE, name) {
+            // A value that is known only when the line runs may be several words.
+            if value.is_none() && words.next().flatten().is_none() {
+                return false;
+            }
+        } else if !is_among(FLAGS, name) {
+            return false;
+        }
+    }
+    reads || operands < 2
+}
