@@ -100,7 +100,7 @@ impl CommandChanges {
         // another process, the command's supervisor.
         journal.caller();
         Some(Self {
-            scope: ChangeScope::new(workspace, &journal.home, takes_ignored),
+            scope: ChangeScope::new(workspace, journal.home.as_deref(), takes_ignored),
             journal,
             tool: tool.to_owned(),
             line: line.to_owned(),

@@ -185,7 +185,8 @@ impl Journal {
     ///
     /// Returns why nothing can be kept, as the end of a sentence.
     pub(super) fn open_hour(&self, at: u64) -> Result<Hour, String> {
-        let path = place::journal(&self.home);
+        let home = self.home.as_deref();
+        let path = place::journal(home.ok_or("there is no home directory; set HOME")?);
         let number = at / place::HOUR_MILLIS;
         let fail = |e| place::complaint(&path, e);
         let dir = match place::open(&path).map_err(fail)? {

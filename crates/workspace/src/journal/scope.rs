@@ -20,7 +20,7 @@ struct DirectoryRules {
 #[derive(Debug)]
 pub(super) struct ChangeScope {
     roots: Vec<PathBuf>,
-    journal: PathBuf,
+    journal: Option<PathBuf>,
     takes_ignored: bool,
     /// Opened on first use, in the process of the command's supervisor and not in the tool's.
     workspace: Option<Workspace>,
@@ -34,10 +34,10 @@ pub(super) struct CoveredPath {
 }
 
 impl ChangeScope {
-    pub(super) fn new(workspace: &Workspace, home: &Path, takes_ignored: bool) -> Self {
+    pub(super) fn new(workspace: &Workspace, home: Option<&Path>, takes_ignored: bool) -> Self {
         Self {
             roots: workspace.roots().map(Path::to_owned).collect(),
-            journal: super::place::journal(home),
+            journal: home.map(super::place::journal),
             takes_ignored,
             workspace: None,
             users: UsersRules::default(),
@@ -50,7 +50,11 @@ impl ChangeScope {
     /// journal's own directory, and, unless `takes_ignored` is set, of files that git ignores.
     pub(super) fn find(&mut self, path: &Path, is_dir: bool) -> Option<CoveredPath> {
         let is_below_root = self.roots.iter().any(|root| path.starts_with(root));
-        if !is_below_root || path.starts_with(&self.journal) {
+        let is_of_journal = self
+            .journal
+            .as_ref()
+            .is_some_and(|journal| path.starts_with(journal));
+        if !is_below_root || is_of_journal {
             return None;
         }
         let place = self.workspace()?.place_of(path)?;
