@@ -1,6 +1,7 @@
 //! Decides for which files the changes that a command makes are kept.
 
-use super::entry::FileState;
+use super::entry::{FileState, NodeKind};
+use super::keeper::stamped;
 use super::node;
 use crate::git_config::UsersRules;
 use crate::ignore::{IgnoreRules, IgnoreSource};
@@ -68,6 +69,20 @@ impl ChangeScope {
                 is_gemini_ignored: source == Some(IgnoreSource::Gemini),
             }),
         }
+    }
+
+    /// Returns true if the content of files below a directory is kept.
+    pub(super) fn covers_below(&mut self, dir: &Path) -> bool {
+        let is_kept = |covered: CoveredPath| !covered.is_gemini_ignored;
+        self.roots.iter().any(|root| root == dir) || self.find(dir, true).is_some_and(is_kept)
+    }
+
+    /// Returns the path and the state of the first root.
+    pub(super) fn root(&self) -> Option<(&Path, FileState)> {
+        let root = self.roots.first()?;
+        let state = stamped(&rustix::fs::lstat(root).ok()?);
+        let kind = Some(NodeKind::Directory);
+        Some((root, FileState { kind, ..state }))
     }
 
     /// Returns the state of a path; `None` if nothing is there or a directory above is a link.
