@@ -7,8 +7,10 @@ use crate::journal::place;
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, CWD, Mode, chmodat, fstat, linkat, statat};
 use rustix::io::Errno;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::num::NonZero;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 const MAX_COMPARED_BYTES: u64 = 256 * 1024;
@@ -281,7 +283,58 @@ fn make_private(dir: &OwnedFd, id: &str) {
     }
 }
 
+/// Returns true for `objects/` of a git repository, for a file in it that holds objects, and for
+/// the directory of such a file.
 fn is_git_object(path: &Path) -> bool {
-    let mut names = path.iter();
-    names.any(|name| name == ".git") && names.any(|name| name == "objects")
+    let is_hex = |name: &[u8]| name.iter().all(u8::is_ascii_hexdigit);
+    let mut names = path.iter().map(OsStr::as_bytes);
+    // A branch may be named `objects/`, too.
+    if !names.any(|name| name == b".git") || !names.any(|name| name == b"objects") {
+        return false;
+    }
+    match (names.next(), names.next(), names.next()) {
+        (None, ..) => path.join("pack").is_dir(),
+        (Some(b"pack"), _, None) => true,
+        (Some(dir), file, None) if dir.len() == 2 && is_hex(dir) => {
+            // The rest of the digits of an object's SHA-1 or SHA-256.
+            file.is_none_or(|name| matches!(name.len(), 38 | 62) && is_hex(name))
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_git_object;
+    use std::path::Path;
+
+    #[test]
+    fn only_files_of_git_that_hold_objects_are_objects() {
+        let digits = "0123456789abcdef0123456789abcdef012345";
+        let dir = tempfile::tempdir().expect("a directory");
+        let objects = dir.path().join(".git/objects");
+        std::fs::create_dir_all(objects.join("pack")).expect("made");
+        let is_object = |name: &str| is_git_object(&dir.path().join(".git").join(name));
+        let loose = format!("objects/0f/{digits}");
+        let in_module = format!("modules/lib/{loose}");
+        for name in [
+            "objects",
+            "objects/0f",
+            &loose,
+            &in_module,
+            "objects/pack/pack-1.idx",
+        ] {
+            assert!(is_object(name), "{name}");
+        }
+        let branch = "refs/heads/objects";
+        for name in [
+            branch,
+            &format!("{branch}/feature"),
+            "objects/info/alternates",
+            "HEAD",
+        ] {
+            assert!(!is_object(name), "{name}");
+        }
+        assert!(!is_git_object(Path::new("objects/0f")));
+    }
 }
