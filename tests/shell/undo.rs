@@ -4,15 +4,20 @@ mod table;
 
 use std::fs;
 use std::io::Write;
+use std::os::unix::fs::MetadataExt;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::fd::OwnedFd;
+use rustix::fs::{Mode, OFlags, openat};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::harness::answer::Answer;
 use crate::harness::tree::{Change, Tree};
 use crate::harness::{Call, Workspace, executable, processes_below, search_path, trials};
+
+const LONG_NAME: &str = "a_directory_in_a_chain_of_directories_whose_names_are_long_so_that_few_of_them_make_a_path_too_long";
 
 /// Long enough for anything here.
 const WAIT_LIMIT: Duration = Duration::from_secs(20);
@@ -305,6 +310,79 @@ fn what_is_over_the_limits_is_named_in_the_answer_and_by_the_undo() {
     assert_eq!(fs::read_to_string(ws.path("small")).expect("text"), "x\n");
     assert_eq!(undo(&ws, &["small"]).status(), 0);
     assert_eq!(fs::read_to_string(ws.path("small")).expect("text"), "small");
+}
+
+/// Makes `deep/`, a chain of directories whose paths become longer than any system call takes, with
+/// a file in the last one.
+fn make_deep(ws: &Workspace) {
+    let mode = Mode::from_raw_mode(0o755);
+    let mut dir = OwnedFd::from(fs::File::open(ws.path(".")).expect("opened"));
+    for name in std::iter::once("deep").chain(std::iter::repeat_n(LONG_NAME, 45)) {
+        rustix::fs::mkdirat(&dir, name, mode).expect("made");
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+        dir = openat(&dir, name, flags, Mode::empty()).expect("opened");
+    }
+    let flags = OFlags::WRONLY | OFlags::CREATE;
+    drop(openat(&dir, "leaf", flags, mode).expect("made"));
+}
+
+#[test]
+fn where_a_path_is_too_long_to_be_known_no_part_passes_for_the_whole() {
+    let ws = Workspace::new().file("a.txt", "a");
+    for line in ["echo x > a.txt; rm -rf deep", "mv deep moved"] {
+        make_deep(&ws);
+        let said = run(&ws, line);
+        assert!(said.contains("changes can't be undone"), "{line}: {said}");
+        let undone = undo(&ws, &[]);
+        assert_eq!(undone.status(), 1, "{line}: {}", undone.shown());
+        let errors = undone.errors();
+        undone.must_say(&errors, &["was not kept: ", "paths that are unknown"]);
+        assert!(!undone.text().contains("Undid"), "{}", undone.shown());
+    }
+    assert_eq!(fs::read_to_string(ws.path("a.txt")).expect("text"), "x\n");
+    assert_eq!(undo(&ws, &["a.txt"]).status(), 0);
+    assert_eq!(fs::read_to_string(ws.path("a.txt")).expect("text"), "a");
+}
+
+#[test]
+fn a_file_that_was_only_touched_or_written_anew_with_the_same_content_is_undone() {
+    let ws = Workspace::new().file("a.txt", "a");
+    run(&ws, "echo x > a.txt; echo x > new");
+    run(&ws, "echo x > new");
+    let now = std::time::SystemTime::now() - Duration::from_secs(60);
+    let file = fs::File::options().write(true).open(ws.path("a.txt"));
+    file.and_then(|file| file.set_modified(now)).expect("set");
+    let undone = undo(&ws, &[]);
+    assert_eq!(undone.status(), 0, "{}", undone.shown());
+    assert_eq!(fs::read_to_string(ws.path("a.txt")).expect("text"), "a");
+    assert!(!fs::exists(ws.path("new")).expect("a look"));
+}
+
+#[test]
+fn a_file_whose_removal_fails_does_not_share_its_content_with_the_journal() {
+    let ws = Workspace::new().file("a.txt", "a");
+    let links = || fs::metadata(ws.path("a.txt")).expect("a file").nlink();
+    run(&ws, "rmdir a.txt; mkfifo a.txt; chmod 600 a.txt");
+    assert_eq!(links(), 1);
+    assert_eq!(undo(&ws, &[]).status(), 0);
+    assert_eq!(links(), 1);
+}
+
+#[test]
+fn no_command_is_named_to_take_an_undo_back_that_can_not_be() {
+    let ws = Workspace::new();
+    run(&ws, "mkfifo pipe; echo x > new");
+    let undone = undo(&ws, &[]);
+    assert_eq!(undone.status(), 0, "{}", undone.shown());
+    assert!(
+        !undone.text().contains("To take this back"),
+        "{}",
+        undone.shown()
+    );
+    undone.must_say(
+        &undone.errors(),
+        &["can't be taken back: 1 of its 2 changes"],
+    );
 }
 
 #[test]

@@ -153,7 +153,9 @@ fn keep(notice: &Notice, locator: &mut Locator, changes: &mut CommandChanges) {
             (Some((_, Ok(Some(from)))), Some((_, Ok(Some(to))))) => {
                 changes.rename(&from, &to, flags & RENAME_EXCHANGE != 0);
             }
-            (Some((_, Err(_))), _) | (_, Some((_, Err(_)))) => changes.miss(),
+            (Some((_, Err(unknown))), _) | (_, Some((_, Err(unknown)))) => {
+                changes.miss(unknown.above.as_deref());
+            }
             _ => {}
         }
         return;
@@ -163,7 +165,7 @@ fn keep(notice: &Notice, locator: &mut Locator, changes: &mut CommandChanges) {
             Ok(Some(path)) => changes.touch(&path, access),
             // The system call will fail, or the file that it changes has no path.
             Ok(None) => {}
-            Err(_) => changes.miss(),
+            Err(unknown) => changes.miss(unknown.above.as_deref()),
         }
     }
 }

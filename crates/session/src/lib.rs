@@ -205,8 +205,7 @@ impl Session {
         &self.tool_env
     }
 
-    /// Returns the journal of the files that tools change; `None` if the settings switch it off, or
-    /// there is no home directory.
+    /// Returns the journal of the files that tools change; `None` if the settings switch it off.
     pub fn journal(&self) -> Option<&Journal> {
         self.journal.as_deref()
     }
@@ -548,9 +547,12 @@ fn registry(tool_env: &ToolEnv) -> Result<ToolRegistry, ToolError> {
 }
 
 fn journal(workspace: &Workspace, wanted: &UndoSettings) -> Option<Arc<Journal>> {
-    let home = workspace.home().filter(|_| wanted.enabled)?;
+    if !wanted.enabled {
+        return None;
+    }
+    let home = workspace.home().map(Path::to_owned);
     let limits = Limits::new(wanted.max_age_days, wanted.max_megabytes);
-    let journal = Journal::new(home.to_owned(), limits, &wanted.exclude, caller);
+    let journal = Journal::new(home, limits, &wanted.exclude, caller);
     let journal = Arc::new(journal);
     workspace.set_journal(Arc::clone(&journal));
     Some(journal)

@@ -100,20 +100,6 @@ mod tests {
     }
 
     #[test]
-    fn what_another_process_has_left_behind_is_neither_in_the_way_nor_removed() {
-        let dir = tempfile::tempdir().expect("a directory");
-        // Temporary files may have been left by a process that had the same process id, for example
-        // in another container.
-        let left = |n: usize| dir.path().join(format!(".it.{}.{n}", std::process::id()));
-        for n in 0..1000 {
-            fs::write(left(n), "left").expect("written");
-        }
-        write_record(&dir.path().join("it"), b"x").expect("written");
-        assert!((0..1000).all(|n| left(n).exists()));
-        assert_eq!(fs::read_dir(dir.path()).expect("it").count(), 1001);
-    }
-
-    #[test]
     fn what_cannot_be_written_leaves_nothing_behind() {
         let dir = tempfile::tempdir().expect("a directory");
         let taken = dir.path().join("directory");

@@ -292,6 +292,11 @@ impl Workspace {
             .chain(self.refused.iter().map(PathBuf::as_path))
     }
 
+    /// Returns true if the old content of written files is kept.
+    pub fn keeps_changes(&self) -> bool {
+        self.home.is_some() && self.journal.get().is_some()
+    }
+
     /// Keeps the old content of written files in `journal` from now on.
     pub fn set_journal(&self, journal: Arc<Journal>) {
         // If a journal is set already, that one stays.

@@ -269,7 +269,14 @@ impl View<'_> {
             .map(|outcome| self.display_diff(&outcome.diff))
             .collect();
         text.extend(undone.map(|outcome| self.summary(outcome, options.explain)));
-        let mut kept = outcomes.iter().filter(|outcome| outcome.not_kept.is_none());
+        let mut entries = chosen.iter().map(|i| &self.history.entries[*i]);
+        let is_of_command = entries.any(|entry| entry.command.is_some());
+        let is_kept = |outcome: &&FileOutcome| outcome.not_kept.is_none();
+        // The undo of a command is taken back as a whole, too.
+        let is_lost = is_of_command && !outcomes.iter().all(|outcome| is_kept(&outcome));
+        let mut kept = outcomes
+            .iter()
+            .filter(|outcome| !is_lost && is_kept(outcome));
         if let Some(id) = kept.find_map(|outcome| outcome.id.as_deref()) {
             text.push_str(&format!("To take this back: call_tool --undo {id}\n"));
         }
@@ -279,9 +286,6 @@ impl View<'_> {
         for outcome in &outcomes {
             self.complain(outcome);
         }
-        let is_of_command = chosen
-            .iter()
-            .any(|i| self.history.entries[*i].command.is_some());
         let is_unchanged = outcomes.iter().all(|outcome| outcome.id.is_none());
         if is_refused && is_of_command && is_unchanged {
             warn(

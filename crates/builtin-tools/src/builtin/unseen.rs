@@ -30,9 +30,17 @@ pub(super) fn check(
     let Some(change) = workspace.unseen_change(target) else {
         let is_overwritten = lines.is_none() && target.current.is_some();
         let is_new = is_overwritten && workspace.is_unread_and_new(target);
-        let note = " What was there had been written since this conversation began, and you had not read it; \
-                    call_tool --undo gives it back.";
-        return Ok(if is_new { note } else { "" }.to_owned());
+        if !is_new {
+            return Ok(String::new());
+        }
+        let undo = if workspace.keeps_changes() {
+            "; call_tool --undo gives it back"
+        } else {
+            ""
+        };
+        return Ok(format!(
+            " What was there had been written since this conversation began, and you had not read it{undo}."
+        ));
     };
     if change.is_gone {
         return Ok(" It had been removed since you read it.".to_owned());

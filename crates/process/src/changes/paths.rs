@@ -3,7 +3,7 @@
 use super::Access;
 use super::calls::CallPath;
 use super::listener::Notice;
-use rustix::fd::OwnedFd;
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{CWD, Mode, OFlags, openat, readlinkat};
 use rustix::io::Errno;
 use std::collections::HashSet;
@@ -15,6 +15,16 @@ use std::path::{Component, Path, PathBuf};
 /// Maximum number of links that are followed here, on the way to a file that does not exist. For
 /// existing files, the kernel follows the links.
 const MAX_LINKS: usize = 8;
+
+/// The longest path that a system call takes or returns, in bytes, with a NUL.
+const MAX_PATH_BYTES: usize = 4096;
+
+/// A path that can't be found out.
+#[derive(Debug)]
+pub(super) struct Unknown {
+    /// The nearest directory above whose path is known.
+    pub(super) above: Option<PathBuf>,
+}
 
 #[derive(Debug, Default)]
 pub(super) struct Locator {
@@ -30,14 +40,17 @@ impl Locator {
     ///
     /// # Errors
     ///
-    /// Returns the operating system's error if the path can't be read from the process.
+    /// Returns [`Unknown`] if the path can't be read from the process, or is too long for the
+    /// kernel to tell.
     pub(super) fn locate(
         &mut self,
         notice: &Notice,
         target: CallPath,
-    ) -> Result<Option<PathBuf>, Errno> {
-        let text = match target.path {
-            Some(index) => notice.string(notice.arguments[index])?,
+    ) -> Result<Option<PathBuf>, Unknown> {
+        let text = match target.path.map(|i| notice.string(notice.arguments[i])) {
+            // The call fails for the same reason, or its process was killed.
+            Some(Err(Errno::NAMETOOLONG | Errno::FAULT | Errno::SRCH)) => return Ok(None),
+            Some(text) => text.map_err(|_| Unknown { above: None })?,
             None => Vec::new(),
         };
         let thread = notice.thread;
@@ -60,7 +73,7 @@ impl Locator {
             // A call that creates, renames or removes a name fails if the path is empty.
             return Ok(None);
         }
-        let path = real_path(PathBuf::from(path), follows);
+        let path = real_path(PathBuf::from(path), follows)?;
         if let Some(path) = &path {
             self.note(path, follows);
         }
@@ -97,7 +110,11 @@ impl Locator {
         let text = text.strip_prefix("/").unwrap_or(text);
         let path: PathBuf = base.join(text).components().collect();
         let is_known = self.plain.contains(path.parent()?);
-        (is_known && !(follows && path.is_symlink())).then_some(path)
+        let is_link = || match readlinkat(CWD, &path, Vec::new()) {
+            Err(Errno::NAMETOOLONG) => true,
+            link => link.is_ok(),
+        };
+        (is_known && !(follows && is_link())).then_some(path)
     }
 }
 
@@ -118,39 +135,98 @@ fn of_process(text: Vec<u8>, thread: u32) -> Vec<u8> {
     }
 }
 
-fn real_path(mut path: PathBuf, follows: bool) -> Option<PathBuf> {
+fn real_path(mut path: PathBuf, follows: bool) -> Result<Option<PathBuf>, Unknown> {
     for _ in 0..MAX_LINKS {
-        if follows && let Some(file) = open(&path, OFlags::empty()) {
-            return path_of(&file);
+        if follows && let Some(file) = open(CWD, &path, OFlags::empty())? {
+            let found = path_of(&file);
+            // The directory of a file tells its own path, if the file's is too long.
+            if !matches!(found, Err(Errno::NAMETOOLONG)) {
+                return Ok(found.ok().flatten());
+            }
         }
         let bytes = path.as_os_str().as_bytes();
-        let end = bytes.iter().rposition(|byte| *byte != b'/')? + 1;
-        let start = bytes[..end].iter().rposition(|byte| *byte == b'/')? + 1;
-        let name = OsStr::from_bytes(&bytes[start..end]).to_owned();
+        let Some((parent, name)) = split(bytes) else {
+            return Ok(None);
+        };
         if name == "." || name == ".." {
-            return path_of(&open(&path, OFlags::empty())?);
+            return match open(CWD, &path, OFlags::empty())? {
+                Some(dir) => known_path(&dir),
+                None => Ok(None),
+            };
         }
-        let parent = OsStr::from_bytes(&bytes[..start]);
-        let parent = open(Path::new(parent), OFlags::DIRECTORY)?;
-        let link = follows.then(|| readlinkat(&parent, &name, Vec::new()).ok());
-        let directory = path_of(&parent)?;
-        match link.flatten() {
+        let Some(parent) = open(CWD, Path::new(parent), OFlags::DIRECTORY)? else {
+            return Ok(None);
+        };
+        let link = follows.then(|| readlinkat(&parent, name, Vec::new()));
+        let Some(directory) = known_path(&parent)? else {
+            return Ok(None);
+        };
+        match link {
             // The link leads to a file that does not exist yet.
-            Some(link) => path = directory.join(OsString::from_vec(link.into_bytes())),
-            None => return Some(directory.join(name)),
+            Some(Ok(link)) => path = directory.join(OsString::from_vec(link.into_bytes())),
+            // The call has an open file, and `/proc` can't tell the file's path.
+            Some(Err(Errno::NAMETOOLONG)) => return Err(Unknown { above: None }),
+            _ => return Ok(Some(directory.join(name))),
         }
     }
-    None
+    Ok(None)
 }
 
-fn open(path: &Path, flags: OFlags) -> Option<OwnedFd> {
+/// Splits the last component off a path. The rest ends with a slash.
+fn split(path: &[u8]) -> Option<(&OsStr, &OsStr)> {
+    let end = path.iter().rposition(|byte| *byte != b'/')? + 1;
+    let start = path[..end].iter().rposition(|byte| *byte == b'/')? + 1;
+    Some((
+        OsStr::from_bytes(&path[..start]),
+        OsStr::from_bytes(&path[start..end]),
+    ))
+}
+
+/// Opens a file only to name it; `None` if the call of the process can't open it either.
+fn open(at: impl AsFd, path: &Path, flags: OFlags) -> Result<Option<OwnedFd>, Unknown> {
     let flags = flags | OFlags::PATH | OFlags::CLOEXEC;
-    openat(CWD, path, flags, Mode::empty()).ok()
+    match openat(at, path, flags, Mode::empty()) {
+        // The path has grown by the name of the directory where the process starts. Or a name is
+        // too long, and the call will fail.
+        Err(Errno::NAMETOOLONG) if path.as_os_str().len() >= MAX_PATH_BYTES => {
+            Err(Unknown { above: None })
+        }
+        file => Ok(file.ok()),
+    }
 }
 
-fn path_of(file: &OwnedFd) -> Option<PathBuf> {
+/// Returns the path of an open file; `None` if it has none.
+///
+/// # Errors
+///
+/// Returns the operating system's error: `NAMETOOLONG` for a path of more than 4095 bytes.
+fn path_of(file: &OwnedFd) -> Result<Option<PathBuf>, Errno> {
     let link = format!("/proc/self/fd/{}", file.as_raw_fd());
-    std::fs::read_link(link)
-        .ok()
-        .filter(|path| path.is_absolute())
+    let path = readlinkat(CWD, link, Vec::new())?;
+    let path = PathBuf::from(OsString::from_vec(path.into_bytes()));
+    Ok(Some(path).filter(|path| path.is_absolute()))
+}
+
+/// Returns the path of an open directory, and `None` if it has none.
+///
+/// # Errors
+///
+/// Returns the nearest directory above that has a path, if the directory's own path is too long.
+fn known_path(dir: &OwnedFd) -> Result<Option<PathBuf>, Unknown> {
+    let found = path_of(dir);
+    if !matches!(found, Err(Errno::NAMETOOLONG)) {
+        return Ok(found.ok().flatten());
+    }
+    let mut above = open(dir, Path::new(".."), OFlags::DIRECTORY)?;
+    while let Some(dir) = above {
+        match path_of(&dir) {
+            Err(Errno::NAMETOOLONG) => above = open(&dir, Path::new(".."), OFlags::DIRECTORY)?,
+            path => {
+                return Err(Unknown {
+                    above: path.ok().flatten(),
+                });
+            }
+        }
+    }
+    Err(Unknown { above: None })
 }

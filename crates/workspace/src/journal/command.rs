@@ -13,12 +13,16 @@ use super::scope::{ChangeScope, CoveredPath};
 use super::{Journal, place};
 use crate::{OpenFile, Workspace};
 use rustix::fs::{AtFlags, CWD, Stat, linkat, unlinkat};
+use rustix::io::Errno;
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 const MAX_PATHS: usize = 50_000;
+
+/// The longest path that a system call takes on Linux, in bytes, with a NUL.
+const MAX_PATH_BYTES: usize = 4096;
 
 /// How a command is about to touch a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,7 +104,7 @@ impl CommandChanges {
         // another process, the command's supervisor.
         journal.caller();
         Some(Self {
-            scope: ChangeScope::new(workspace, &journal.home, takes_ignored),
+            scope: ChangeScope::new(workspace, journal.home.as_deref(), takes_ignored),
             journal,
             tool: tool.to_owned(),
             line: line.to_owned(),
@@ -150,9 +154,12 @@ impl CommandChanges {
         }
     }
 
-    /// Counts a change that can't be undone, because its path is unknown or too many were changed.
-    pub fn miss(&mut self) {
-        self.missed = self.missed.saturating_add(1);
+    /// Counts a change that can't be undone because its path is unknown. `above` is the nearest
+    /// directory whose path is known: if nothing below it is kept anyway, the change is not counted.
+    pub fn miss(&mut self, above: Option<&Path>) {
+        if above.is_none_or(|dir| self.scope.covers_below(dir)) {
+            self.missed = self.missed.saturating_add(1);
+        }
     }
 
     /// Keeps the state of a path, absolute and without links, before a command touches it.
@@ -166,8 +173,14 @@ impl CommandChanges {
             }
             return self.touch_again(path, access);
         }
-        let Ok(found) = self.scope.look(path) else {
-            return;
+        let found = match self.scope.look(path) {
+            Ok(found) => found,
+            // Renaming a directory has made this path, and no system call takes a path of its
+            // length. Other calls for which a name is too long will fail.
+            Err(Errno::NAMETOOLONG) if path.as_os_str().len() >= MAX_PATH_BYTES => {
+                return self.miss(path.parent());
+            }
+            Err(_) => return,
         };
         let is_dir = found
             .as_ref()
@@ -180,16 +193,16 @@ impl CommandChanges {
             return;
         };
         if self.before.len() >= MAX_PATHS {
-            return self.miss();
+            return self.miss(None);
         }
+        let exclusion = self.journal.exclusion(is_gemini_ignored, &rel);
         let mut before = OriginalState {
             id: new_id(),
             state: None,
             kept: OldContent::default(),
-            is_excluded: false,
+            is_excluded: exclusion.is_some(),
         };
         if let Some((state, stat)) = found {
-            let exclusion = self.journal.exclusion(is_gemini_ignored, &rel);
             let is_kept = state.is_file() && access != Access::Mode && exclusion.is_none();
             if state.kind == Some(NodeKind::Special) {
                 before.kept = OldContent::Lost("it was no regular file".to_owned());
@@ -200,7 +213,6 @@ impl CommandChanges {
             before.state = Some(self.first_state(state));
             if let Some(reason) = exclusion {
                 before.kept = OldContent::Lost(reason.to_owned());
-                before.is_excluded = true;
             } else if is_kept {
                 self.keep_once(path, stat, access, &mut before);
             }
@@ -307,11 +319,15 @@ impl CommandChanges {
             if !is_kept || self.before.len() >= MAX_PATHS {
                 continue;
             }
-            for entry in std::fs::read_dir(from).into_iter().flatten().flatten() {
+            let Ok(entries) = std::fs::read_dir(&from) else {
+                self.miss(Some(&from));
+                continue;
+            };
+            for entry in entries.flatten() {
                 if waiting.len() < MAX_PATHS {
                     waiting.push((entry.path(), to.join(entry.file_name())));
                 } else {
-                    self.miss();
+                    self.miss(None);
                 }
             }
         }

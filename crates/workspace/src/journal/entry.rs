@@ -161,6 +161,14 @@ pub struct JournalEntry {
 }
 
 impl JournalEntry {
+    /// Adds the entry as a line of the log. Returns false if it can't be written as JSON.
+    pub(super) fn push_line(&self, lines: &mut Vec<u8>) -> bool {
+        lines.push(b'\n');
+        let is_written = serde_json::to_writer(&mut *lines, self).is_ok();
+        lines.push(b'\n');
+        is_written
+    }
+
     /// Returns the file's path.
     pub fn path(&self) -> Cow<'_, Path> {
         match &self.raw {

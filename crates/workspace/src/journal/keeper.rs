@@ -55,12 +55,14 @@ impl Hour {
         let mut lines = Vec::new();
         let mut is_whole = true;
         for entry in entries {
-            let json = serde_json::to_vec(entry).unwrap_or_default();
-            is_whole &= !json.is_empty();
-            lines.extend([b"\n", &*json, b"\n"].concat());
+            is_whole &= entry.push_line(&mut lines);
         }
-        // All lines are written with one system call, so that those of several writers don't mix.
-        retry_on_intr(|| write(&self.log, &lines)) == Ok(lines.len()) && is_whole
+        self.append_lines(&lines) && is_whole
+    }
+
+    /// Writes lines with one system call, so that those of several writers don't mix.
+    pub(super) fn append_lines(&self, lines: &[u8]) -> bool {
+        retry_on_intr(|| write(&self.log, lines)) == Ok(lines.len())
     }
 }
 
@@ -185,7 +187,8 @@ impl Journal {
     ///
     /// Returns why nothing can be kept, as the end of a sentence.
     pub(super) fn open_hour(&self, at: u64) -> Result<Hour, String> {
-        let path = place::journal(&self.home);
+        let home = self.home.as_deref();
+        let path = place::journal(home.ok_or("there is no home directory; set HOME")?);
         let number = at / place::HOUR_MILLIS;
         let fail = |e| place::complaint(&path, e);
         let dir = match place::open(&path).map_err(fail)? {

@@ -40,7 +40,7 @@
 //! let root = root.canonicalize()?;
 //! let workspace = Workspace::open_at(&root, &[], Some(&home))?;
 //! let caller = || Caller { program: "editor".to_owned(), session: "today".to_owned() };
-//! let journal = Journal::new(home.clone(), Limits::default(), &[], caller);
+//! let journal = Journal::new(Some(home.clone()), Limits::default(), &[], caller);
 //! workspace.set_journal(Arc::new(journal));
 //!
 //! std::fs::write(root.join("a.txt"), "one\n")?;
@@ -114,7 +114,7 @@ impl Default for Limits {
 /// The journal that keeps the old content of the files that a workspace writes.
 #[derive(Debug)]
 pub struct Journal {
-    home: PathBuf,
+    home: Option<PathBuf>,
     limits: Limits,
     exclude: PatternSet,
     find_caller: fn() -> Caller,
@@ -122,11 +122,12 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Creates a journal below the home directory. `exclude` has patterns as in `.gitignore`: the
+    /// Creates a journal below the home directory. Without one, each change says that it can't be
+    /// kept. `exclude` has patterns as in `.gitignore`: the
     /// content of matching files, and of files below matching directories, is not kept.
     /// `find_caller` is called when the first change is recorded.
     pub fn new(
-        home: PathBuf,
+        home: Option<PathBuf>,
         limits: Limits,
         exclude: &[String],
         find_caller: fn() -> Caller,

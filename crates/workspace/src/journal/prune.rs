@@ -16,7 +16,11 @@ const BLOCK_BYTES: u64 = 4096;
 impl Journal {
     /// Removes changes that are too old, and the oldest ones while the journal is too large.
     pub fn prune(&self) {
-        let Ok(Some(dir)) = place::open(&place::journal(&self.home)) else {
+        let Some(Ok(Some(dir))) = self
+            .home
+            .as_deref()
+            .map(|home| place::open(&place::journal(home)))
+        else {
             return;
         };
         let Limits {

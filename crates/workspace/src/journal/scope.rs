@@ -1,6 +1,7 @@
 //! Decides for which files the changes that a command makes are kept.
 
-use super::entry::FileState;
+use super::entry::{FileState, NodeKind};
+use super::keeper::stamped;
 use super::node;
 use crate::git_config::UsersRules;
 use crate::ignore::{IgnoreRules, IgnoreSource};
@@ -20,7 +21,7 @@ struct DirectoryRules {
 #[derive(Debug)]
 pub(super) struct ChangeScope {
     roots: Vec<PathBuf>,
-    journal: PathBuf,
+    journal: Option<PathBuf>,
     takes_ignored: bool,
     /// Opened on first use, in the process of the command's supervisor and not in the tool's.
     workspace: Option<Workspace>,
@@ -34,10 +35,10 @@ pub(super) struct CoveredPath {
 }
 
 impl ChangeScope {
-    pub(super) fn new(workspace: &Workspace, home: &Path, takes_ignored: bool) -> Self {
+    pub(super) fn new(workspace: &Workspace, home: Option<&Path>, takes_ignored: bool) -> Self {
         Self {
             roots: workspace.roots().map(Path::to_owned).collect(),
-            journal: super::place::journal(home),
+            journal: home.map(super::place::journal),
             takes_ignored,
             workspace: None,
             users: UsersRules::default(),
@@ -50,7 +51,11 @@ impl ChangeScope {
     /// journal's own directory, and, unless `takes_ignored` is set, of files that git ignores.
     pub(super) fn find(&mut self, path: &Path, is_dir: bool) -> Option<CoveredPath> {
         let is_below_root = self.roots.iter().any(|root| path.starts_with(root));
-        if !is_below_root || path.starts_with(&self.journal) {
+        let is_of_journal = self
+            .journal
+            .as_ref()
+            .is_some_and(|journal| path.starts_with(journal));
+        if !is_below_root || is_of_journal {
             return None;
         }
         let place = self.workspace()?.place_of(path)?;
@@ -64,6 +69,20 @@ impl ChangeScope {
                 is_gemini_ignored: source == Some(IgnoreSource::Gemini),
             }),
         }
+    }
+
+    /// Returns true if the content of files below a directory is kept.
+    pub(super) fn covers_below(&mut self, dir: &Path) -> bool {
+        let is_kept = |covered: CoveredPath| !covered.is_gemini_ignored;
+        self.roots.iter().any(|root| root == dir) || self.find(dir, true).is_some_and(is_kept)
+    }
+
+    /// Returns the path and the state of the first root.
+    pub(super) fn root(&self) -> Option<(&Path, FileState)> {
+        let root = self.roots.first()?;
+        let state = stamped(&rustix::fs::lstat(root).ok()?);
+        let kind = Some(NodeKind::Directory);
+        Some((root, FileState { kind, ..state }))
     }
 
     /// Returns the state of a path; `None` if nothing is there or a directory above is a link.

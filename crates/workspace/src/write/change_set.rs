@@ -271,7 +271,9 @@ impl ChangeSet<'_> {
             None
         };
         // If undo has been turned off since, and the log lacks lines of the change, nobody would
-        // find the old files in the journal.
+        // find the old files in the journal. If the log could not be written, they are kept all the
+        // same: it may have the lines of some of them, and this content is nowhere else. The
+        // journal's limits apply to files without a line, too.
         let is_kept = not_written.is_none() || journal.is_some();
         for step in &self.record.steps {
             if step.entry.before.is_some()

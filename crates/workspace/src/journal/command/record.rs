@@ -2,57 +2,99 @@
 
 use super::{ChangeCounts, CommandChanges, OriginalState};
 use crate::journal::entry::{FileState, JournalEntry, OldContent};
-use crate::journal::keeper::{self, now};
+use crate::journal::keeper::{self, new_id, now};
 use crate::journal::place;
 use rustix::fd::OwnedFd;
-use rustix::fs::{AtFlags, CWD, Mode, chmodat, linkat, statat};
+use rustix::fs::{AtFlags, CWD, Mode, chmodat, fstat, linkat, statat};
+use rustix::io::Errno;
+use std::ffi::OsStr;
 use std::fs::File;
+use std::num::NonZero;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 const MAX_COMPARED_BYTES: u64 = 256 * 1024;
+
+const MAX_LINES_BYTES: usize = 16 * 1024 * 1024;
 
 impl CommandChanges {
     /// Records the files that the command has changed since the last `record`. Returns how many
     /// these are, and for how many the change can't be undone.
     pub fn record(&mut self) -> ChangeCounts {
-        let mut counts = ChangeCounts {
-            changed: self.missed,
-            lost: std::mem::take(&mut self.missed),
-        };
-        let mut entries = Vec::new();
+        let mut counts = ChangeCounts::default();
         let mut touched = std::mem::take(&mut self.before);
         for before in touched.values_mut() {
             self.share_copy(before);
         }
-        for (path, before) in touched {
+        let mut undo = self.undo.take().unwrap_or_default();
+        let call = (!undo.call.is_empty()).then_some(undo.call);
+        let at = now();
+        let mut lines = Lines::default();
+        for (path, mut before) in touched {
             let path = PathBuf::from(path);
-            let after = self.scope.look(&path);
-            let after = after.map(|found| found.map(|(state, _)| state));
-            match after {
+            match self.after(&path, &mut before) {
                 Ok(after) if self.is_changed(&path, &before, after.as_ref()) => {
                     counts.changed += 1;
                     let is_lost = matches!(before.kept, OldContent::Lost(_))
                         && !before.is_untouched()
                         && !before.is_excluded;
                     counts.lost += u32::from(is_lost);
-                    entries.push((path, before, after));
+                    let undoes = undo.undoes.remove(&path).unwrap_or_default();
+                    let entry = JournalEntry {
+                        undoes,
+                        call: call.clone(),
+                        ..self.entry(at, &path, before, after)
+                    };
+                    lines.push(entry, self);
                 }
                 Ok(_) => self.discard(&before),
                 // The path can't be read, perhaps because the command has removed permissions of
                 // its directory.
                 Err(_) => {
                     self.discard(&before);
-                    counts.changed += 1;
-                    counts.lost += 1;
+                    self.missed = self.missed.saturating_add(1);
                 }
             }
         }
-        if !entries.is_empty() && !self.append(entries) {
+        counts.changed += self.missed;
+        counts.lost += self.missed;
+        if let Some(entry) = self.missed_entry(at) {
+            lines.push(JournalEntry { call, ..entry }, self);
+        }
+        if !lines.finish(undo.undoes.into_values().flatten(), self) {
             counts.lost = counts.changed;
         }
-        self.hour = None;
         self.linked.clear();
         counts
+    }
+
+    /// Returns the state in which the command has left a path.
+    ///
+    /// # Errors
+    ///
+    /// Returns the operating system's error.
+    fn after(
+        &mut self,
+        path: &Path,
+        before: &mut OriginalState,
+    ) -> Result<Option<FileState>, Errno> {
+        let found = self.scope.look(path)?.map(|(state, _)| state);
+        let (Some(state), Some(now), OldContent::Moved) = (&before.state, &found, &before.kept)
+        else {
+            return Ok(found);
+        };
+        if state.stamp.file() != now.stamp.file() {
+            return Ok(found);
+        }
+        // The file got a second name in the journal because it was about to lose its own, but that
+        // has failed. Whoever writes to the file would write to the journal's.
+        self.discard(before);
+        before.kept = OldContent::Lost(if state.stamp == now.stamp {
+            String::new()
+        } else {
+            "it was written to before it was copied".to_owned()
+        });
+        Ok(self.scope.look(path)?.map(|(state, _)| state))
     }
 
     /// Gives a path its own hard link to the copy that was made under another name of the file.
@@ -113,50 +155,121 @@ impl CommandChanges {
         old.is_some() && old == content(now)
     }
 
-    fn append(&mut self, changes: Vec<(PathBuf, OriginalState, Option<FileState>)>) -> bool {
-        let at = now();
-        if self.hour.is_none() {
-            self.hour = self.journal.open_hour(at).ok();
+    fn entry(
+        &mut self,
+        at: u64,
+        path: &Path,
+        before: OriginalState,
+        after: Option<FileState>,
+    ) -> JournalEntry {
+        if before.kept == OldContent::Moved
+            && let Some(hour) = &self.hour
+        {
+            make_private(&hour.dir, &before.id);
         }
-        let Some(hour) = &self.hour else {
-            return false;
+        let linked = before
+            .state
+            .as_ref()
+            .and_then(|state| self.linked.get(&state.stamp.file()));
+        let command = self.command.get_or_insert_with(|| before.id.clone());
+        JournalEntry {
+            left: linked.and_then(|linked| linked.left.clone()),
+            tool: self.tool.clone(),
+            command: Some(command.clone()),
+            line: (before.id == *command).then(|| self.line.clone()),
+            before: before.state,
+            after: after.map(|after| with_digest(path, after, before.is_excluded)),
+            old_content: before.kept,
+            ..self.journal.entry(before.id, at, path)
+        }
+    }
+
+    /// Returns an entry of the root for the changes that were missed, so that the command is not
+    /// undone without them.
+    fn missed_entry(&mut self, at: u64) -> Option<JournalEntry> {
+        let missed = NonZero::new(std::mem::take(&mut self.missed))?;
+        let (path, state) = self.scope.root()?;
+        let path = path.to_owned();
+        let before = OriginalState {
+            id: new_id(),
+            state: Some(state.clone()),
+            kept: OldContent::Lost(format!(
+                "{missed} changes were of paths that are unknown or too long, or came after too many"
+            )),
+            is_excluded: true,
         };
-        let first = changes.first().map(|(_, before, _)| before.id.clone());
-        let command = self.command.get_or_insert(first.unwrap_or_default());
-        let mut undo = self.undo.take().unwrap_or_default();
-        let mut entries = Vec::new();
-        for (path, before, after) in changes {
-            if before.kept == OldContent::Moved {
-                make_private(&hour.dir, &before.id);
-            }
-            let linked = before
-                .state
-                .as_ref()
-                .and_then(|state| self.linked.get(&state.stamp.file()));
-            entries.push(JournalEntry {
-                left: linked.and_then(|linked| linked.left.clone()),
-                tool: self.tool.clone(),
-                command: Some(command.clone()),
-                line: (before.id == *command).then(|| self.line.clone()),
-                before: before.state,
-                after,
-                old_content: before.kept,
-                call: (!undo.call.is_empty()).then(|| undo.call.clone()),
-                undoes: undo.undoes.remove(&path).unwrap_or_default(),
-                ..self.journal.entry(before.id, at, &path)
-            });
+        Some(self.entry(at, &path, before, Some(state)))
+    }
+
+    fn append(&mut self, lines: &[u8]) -> bool {
+        if self.hour.is_none() {
+            self.hour = self.journal.open_hour(now()).ok();
         }
-        if let Some(first) = entries.first_mut() {
-            // A path that already was as before its changes gets no entry of this undo. The first
-            // entry lists these changes too, so that they count as undone.
-            let others = undo.undoes.into_values().flatten();
-            first.undoes.splice(0..0, others);
+        let hour = self.hour.as_ref();
+        hour.is_some_and(|hour| hour.append_lines(lines))
+    }
+}
+
+/// The lines of a record. They are written to the log together, so that of a command whose
+/// supervisor is killed all changes can be undone, or none. Of a very large record, they would take
+/// too much memory.
+#[derive(Default)]
+struct Lines {
+    bytes: Vec<u8>,
+    last: Option<JournalEntry>,
+    is_incomplete: bool,
+}
+
+impl Lines {
+    fn push(&mut self, entry: JournalEntry, changes: &mut CommandChanges) {
+        if let Some(entry) = self.last.replace(entry) {
+            self.is_incomplete |= !entry.push_line(&mut self.bytes);
         }
-        let is_written = hour.append(&entries);
-        if hour.is_new || self.journal.is_large(self.kept_bytes) {
-            self.journal.prune();
+        if self.bytes.len() > MAX_LINES_BYTES {
+            self.is_incomplete |= !changes.append(&self.bytes);
+            self.bytes.clear();
         }
-        is_written
+    }
+
+    /// Writes the lines. Returns false if some could not be written.
+    ///
+    /// A path that already was as before the changes that an undo takes back gets no entry. The
+    /// last entry lists these changes (`others`) too, so that they count as undone.
+    fn finish(
+        mut self,
+        others: impl Iterator<Item = String>,
+        changes: &mut CommandChanges,
+    ) -> bool {
+        if let Some(mut last) = self.last {
+            last.undoes.splice(0..0, others);
+            self.is_incomplete |= !last.push_line(&mut self.bytes);
+            self.is_incomplete |= !changes.append(&self.bytes);
+        }
+        let is_large = changes.journal.is_large(changes.kept_bytes);
+        if changes
+            .hour
+            .take()
+            .is_some_and(|hour| hour.is_new || is_large)
+        {
+            changes.journal.prune();
+        }
+        !self.is_incomplete
+    }
+}
+
+/// Adds the digest of a small file, by which an undo finds that a file which was only touched since
+/// still has the same content. A file that the user has excluded gets none, because a short secret
+/// could be guessed from it.
+fn with_digest(path: &Path, state: FileState, is_excluded: bool) -> FileState {
+    let digest = || {
+        let file = place::open_file(CWD, path).ok()?;
+        let now = keeper::state(&file, &fstat(&file).ok()?);
+        (now.stamp == state.stamp).then_some(now.sha256)?
+    };
+    let is_wanted = state.is_file() && !is_excluded;
+    FileState {
+        sha256: is_wanted.then(digest).flatten(),
+        ..state
     }
 }
 
@@ -170,7 +283,58 @@ fn make_private(dir: &OwnedFd, id: &str) {
     }
 }
 
+/// Returns true for `objects/` of a git repository, for a file in it that holds objects, and for
+/// the directory of such a file.
 fn is_git_object(path: &Path) -> bool {
-    let mut names = path.iter();
-    names.any(|name| name == ".git") && names.any(|name| name == "objects")
+    let is_hex = |name: &[u8]| name.iter().all(u8::is_ascii_hexdigit);
+    let mut names = path.iter().map(OsStr::as_bytes);
+    // A branch may be named `objects/`, too.
+    if !names.any(|name| name == b".git") || !names.any(|name| name == b"objects") {
+        return false;
+    }
+    match (names.next(), names.next(), names.next()) {
+        (None, ..) => path.join("pack").is_dir(),
+        (Some(b"pack"), _, None) => true,
+        (Some(dir), file, None) if dir.len() == 2 && is_hex(dir) => {
+            // The rest of the digits of an object's SHA-1 or SHA-256.
+            file.is_none_or(|name| matches!(name.len(), 38 | 62) && is_hex(name))
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_git_object;
+    use std::path::Path;
+
+    #[test]
+    fn only_files_of_git_that_hold_objects_are_objects() {
+        let digits = "0123456789abcdef0123456789abcdef012345";
+        let dir = tempfile::tempdir().expect("a directory");
+        let objects = dir.path().join(".git/objects");
+        std::fs::create_dir_all(objects.join("pack")).expect("made");
+        let is_object = |name: &str| is_git_object(&dir.path().join(".git").join(name));
+        let loose = format!("objects/0f/{digits}");
+        let in_module = format!("modules/lib/{loose}");
+        for name in [
+            "objects",
+            "objects/0f",
+            &loose,
+            &in_module,
+            "objects/pack/pack-1.idx",
+        ] {
+            assert!(is_object(name), "{name}");
+        }
+        let branch = "refs/heads/objects";
+        for name in [
+            branch,
+            &format!("{branch}/feature"),
+            "objects/info/alternates",
+            "HEAD",
+        ] {
+            assert!(!is_object(name), "{name}");
+        }
+        assert!(!is_git_object(Path::new("objects/0f")));
+    }
 }

@@ -22,6 +22,10 @@ impl Whole<'_, '_> {
     /// present state are refused.
     pub(super) fn set_goal(&mut self, path: &Path) -> Result<(), String> {
         let run = self.run;
+        if self.workspace().roots().any(|root| root == path) {
+            // The root stands for changes of unknown paths. The entry says why they are lost.
+            return Err(String::new());
+        }
         let chosen = &self.by_path[path];
         let mut outcome = FileOutcome {
             path: path.to_owned(),

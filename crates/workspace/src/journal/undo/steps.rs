@@ -58,6 +58,12 @@ impl Whole<'_, '_> {
             outcome.is_done &= !reached.contains(path.as_path());
             outcome.id.clone_from(&id);
         }
+        if counts.lost > 0
+            && let Some(outcome) = self.outcomes.values_mut().find(|o| !o.is_done)
+        {
+            let (lost, all) = (counts.lost, counts.changed);
+            outcome.not_kept = Some(format!("{lost} of its {all} changes could not be kept"));
+        }
     }
 }
 

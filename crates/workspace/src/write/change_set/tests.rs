@@ -18,7 +18,7 @@ fn workspace(top: &Path, has_journal: bool) -> Workspace {
             program: "test".to_owned(),
             session: "test".to_owned(),
         };
-        let journal = Journal::new(home, Limits::default(), &[], caller);
+        let journal = Journal::new(Some(home), Limits::default(), &[], caller);
         workspace.set_journal(Arc::new(journal));
     }
     workspace
