@@ -335,7 +335,8 @@ fn trust_in_a_folder_ends_by_what_a_call_has_changed_that_was_killed() {
     assert_eq!(status(&ws).0, 0, "as it was before");
     fs::write(ws.path(SETTINGS), ALLOWING).expect("written");
     assert_eq!(status(&ws), changed, "the call may have written it");
-    ws.get_tools(&["trust", "--yes"]).unwatched().run();
+    let looked = ws.get_tools(&["trust", "--yes"]).unwatched().run();
+    assert_eq!(looked.status(), 0, "{}", looked.shown());
     assert_eq!(status(&ws).0, 0, "looked at");
 }
 

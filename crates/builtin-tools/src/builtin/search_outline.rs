@@ -109,7 +109,7 @@ fn directories(files: &Files) -> String {
             let group = groups.entry(&name[..end]).or_default();
             *group = (group.0 + count_of(hits.as_deref()), group.1 + 1);
         }
-        if groups.len() <= MAX_NAMED || depth <= 1 {
+        if groups.len() <= MAX_NAMED || deepest <= 1 {
             let others = groups.values().skip(MAX_NAMED);
             let sum = others.fold((0, 0), |sum, group| (sum.0 + group.0, sum.1 + group.1));
             let more = groups.len().saturating_sub(MAX_NAMED);
