@@ -182,7 +182,9 @@ struct Guard<'a> {
     /// Files and directories that policy rules are read from, and targets of links in
     /// [`DIRECTORIES`].
     places: Vec<PathBuf>,
-    /// The last components of the paths of programs that configurations start.
+    /// The paths in commands that configuration files start, without a leading `/` and without
+    /// components such as `$HOME` or `~`. A file whose path ends with one of them is guarded, except
+    /// Markdown.
     started: Vec<PathBuf>,
 }
 

@@ -71,7 +71,8 @@ fn with_texts(analysis: &Analysis) -> impl Iterator<Item = &str> {
     texts.flat_map(|text| text.split_whitespace())
 }
 
-/// Returns true if a line redirects its output to a file, or runs a program that is known to write.
+/// Returns true if a line has any redirection of output, even `2>&1`, or runs a program that is
+/// known to write.
 fn surely_writes(analysis: &Analysis) -> bool {
     let mut commands = analysis.commands.iter();
     !analysis.targets.is_empty() || commands.any(|command| is_writer(command.root()))
