@@ -87,7 +87,7 @@ fn spelled(c: char, random: &mut Random, computes: bool) -> String {
 
 /// Returns a line that writes to a file of this name, somehow.
 fn line(name: &str, random: &mut Random) -> String {
-    let kind = random.below(36);
+    let kind = random.below(37);
     // What a variable or a substitution adds to a name is seen for the best-known programs only.
     let computes = kind < 12;
     let words = |name: &str, random: &mut Random| -> String {
@@ -135,6 +135,7 @@ fn line(name: &str, random: &mut Random) -> String {
         32 => format!("cd {directory}; csplit -sf {base} ../new 1"),
         33 => format!("rm {whole}"),
         34 => format!("tar -cf{whole} new"),
+        35 => format!("echo x 1<>{whole}"),
         _ => format!("env -C {directory} shuf -eo {base} x"),
     }
 }
@@ -193,6 +194,9 @@ const READING: &[&str] = &[
     "ls packages.md | xargs rm",
     "gh pr create --title x --body \"$(cat <<'E'\nchanges package.json\nE\n)\"",
     "cd web && vale src/**/*.ts",
+    "gh pr list --json number --jq '.[].number'",
+    "bat package.json && perl -e 'print 1' package.json",
+    "git --work-tree=.github status",
     "./x.sh package.json && prettier --check package.json && git restore --staged package.json",
     "rm packages.md",
     "find packages.md -iname '*.MD' -empty -print",
@@ -200,6 +204,15 @@ const READING: &[&str] = &[
 
 const WRITING: &[&str] = &[
     "git config alias.x '!./evil'",
+    "cp new ~/.bashr?",
+    "rm ~root/.ssh/*",
+    "git --work-tree=.gemini reset --hard",
+    "cd .gemini && git --git-dir=../.git --work-tree=. reset --hard",
+    "git -C .gemini --git-dir=../.git --work-tree . pull",
+    "cd /usr && bin/chmod +x package.json",
+    "perl -pi -e s/a/b/ package.json",
+    "gawk -i inplace 1 package.json",
+    "cmake -E rm package.json",
     "git config --add alias.x '!./evil'",
     "git config --global core.fsmonitor ./evil",
     "git config set core.fsmonitor ./evil",

@@ -63,7 +63,12 @@ impl Walk<'_> {
         }
         for redirect in &stage.redirects {
             match &redirect.target {
-                RedirectTarget::Word(word) if redirect.operator.starts_with('<') => self.text(word),
+                // `<>` opens a file for writing, too.
+                RedirectTarget::Word(word)
+                    if redirect.operator.starts_with('<') && !redirect.operator.contains('>') =>
+                {
+                    self.text(word);
+                }
                 RedirectTarget::Word(word) => {
                     if self.budget.take(1, word.text.len()).is_some() {
                         self.analysis.targets.push(word.pattern());

@@ -43,18 +43,19 @@ const STARTERS: &[Starter] = &[
         "git",
         "",
         "",
-        "--browser --cc-cmd --config --exec --extcmd --header-cmd --httpd --open-files-in-pager \
+        "--access-hook --authors-prog --browser --cc-cmd --config --exec --extcmd --header-cmd --httpd --open-files-in-pager \
          --receive-pack --sendmail-cmd --smtp-server --template --to-cmd --upload-pack",
         "",
     ),
     starter("install", "", "", "--strip-program", ""),
+    starter("ar nm ranlib", "", "", "--plugin", ""),
     starter("man", "H P", "LMRSm", "--html --pager", "cat"),
     starter("rg", "", "", "--hostname-bin --pre", ""),
     starter("rsync", "e", "Mf", "--rsh --rsync-path", "ssh"),
     starter(
         "scp sftp",
-        "D S o",
-        "FJPXbcil",
+        "D F S b o",
+        "JPXcil",
         "",
         "BatchMode= ConnectTimeout= StrictHostKeyChecking= UserKnownHostsFile=",
     ),
@@ -73,7 +74,7 @@ const STARTERS: &[Starter] = &[
         "wget",
         "e",
         "AODPRUaio",
-        "--execute --use-askpass",
+        "--config --execute --use-askpass",
         "robots=",
     ),
     starter("zip", "TT", "", "--unzip-command", "unzip"),
@@ -86,7 +87,7 @@ const LONG: &str = "\
     --smtp-server --strip-program --to-cmd --to-command --upload-pack --use-compress-program";
 
 /// Options that are no abbreviations, although they are the beginning of another.
-const WHOLE: &str = "--cc --checkpoint --strip --to";
+const WHOLE: &str = "--author --cc --checkpoint --strip --to";
 
 /// Returns true if an option of this program may start another one.
 pub(super) fn starts_another(program: &str, rest: &[Word]) -> bool {

@@ -21,11 +21,17 @@ const DATA: &str = "\
 /// Returns true if a path is that of git's data of a repository, or a file in it. The name of such a
 /// directory need not be `.git`: see `--bare` and `--separate-git-dir` of git init.
 pub(super) fn holds(path: &Path) -> bool {
-    let is_there = |path: PathBuf| path.symlink_metadata().is_ok();
-    path.ancestors().any(|top| {
-        let has = |name: &str| is_there(top.join(name));
-        has("HEAD") && (has("objects") && has("refs") || has("commondir"))
-    })
+    for top in path.ancestors() {
+        let has = |name: &str| top.join(name).symlink_metadata().is_ok();
+        if has("HEAD") && (has("objects") && has("refs") || has("commondir")) {
+            return true;
+        }
+        if has(".git") {
+            // A working tree, which may be inside of a bare repository.
+            return false;
+        }
+    }
+    false
 }
 
 /// Returns true if git may start the file at `real`, a path without links.

@@ -18,7 +18,7 @@ const SOMETIMES: &str = "\
 
 /// Programs that write no file that a word names, whatever their options.
 const READERS: &str = "\
-    . : [ actionlint alias b2sum basename cat cd cksum cmp column comm cut date df diff dir dirname du echo egrep exit expand \
+    . : [ actionlint alias b2sum basename bat batcat cat cd cksum cmp column comm cut date df diff dir dirname du echo egrep exit expand \
     export expr false fd fdfind fgrep file fmt fold grep hadolint head hexdump id jq kill ls md5sum nl nm numfmt objdump od \
     paste pgrep popd pr printf ps pushd pwd read readelf readlink realpath return rev rg seq set sha1sum sha224sum \
     sha256sum sha384sum sha512sum shellcheck shift size sleep source stat strings sum tac tail test tr true type \
@@ -41,6 +41,9 @@ const GIT_READERS: &str = "\
     diff diff-files diff-index diff-tree fetch for-each-ref fsck gc grep help log ls-files ls-remote ls-tree merge \
     merge-base name-rev pull push range-diff rebase reflog remote reset rev-list rev-parse revert shortlog show \
     show-branch show-ref status switch tag update-index var verify-commit verify-tag version whatchanged";
+
+/// Those of them that change the files of the working tree.
+const GIT_CHECKS_OUT: &str = "cherry-pick merge pull rebase reset revert stash switch";
 
 const FIND_WRITES: &str = "-delete -fls -fprint -fprint0 -fprintf";
 
@@ -65,8 +68,13 @@ pub(super) fn is_sure(command: &Command) -> bool {
 }
 
 /// Returns the words of a command that may name a file that it writes. `next` is the command that
-/// the analysis of the line has behind this one: for a wrapper, it is the one that it runs.
-pub(super) fn written<'c>(command: &'c Command, next: Option<&Command>) -> Vec<&'c Option<String>> {
+/// the analysis of the line has behind this one: for a wrapper, it is the one that it runs. `moves`
+/// is true if the line changes its directory: then `bin/rm` need not be a file of the project.
+pub(super) fn written<'c>(
+    command: &'c Command,
+    next: Option<&Command>,
+    moves: bool,
+) -> Vec<&'c Option<String>> {
     let root = command.root();
     // The analysis has the value of an assignment in this form only. What `find` compares is a
     // pattern for itself, whether or not it is one for bash.
@@ -86,7 +94,8 @@ pub(super) fn written<'c>(command: &'c Command, next: Option<&Command>) -> Vec<&
     if words.is_empty() || reads {
         return Vec::new();
     }
-    if is_among(RUN_CODE, unversioned) || is_of_project(command) {
+    let runs_code = is_among(RUN_CODE, unversioned) && !edits_in_place(unversioned, words);
+    if runs_code || !moves && is_of_project(command) {
         return outputs(words, true);
     }
     match root {
@@ -103,6 +112,22 @@ pub(super) fn written<'c>(command: &'c Command, next: Option<&Command>) -> Vec<&
         .collect()
 }
 
+/// Returns true if an interpreter is to edit the files that it is given, as with `perl -pi`, or
+/// `cmake` is to act as a tool such as `cp`.
+fn edits_in_place(program: &str, words: &[Option<String>]) -> bool {
+    let mut words = words.iter().skip(1).map(Option::as_deref);
+    match program {
+        "perl" | "ruby" => words.any(|word| {
+            word.is_none_or(|word| {
+                word.starts_with('-') && !word.starts_with("--") && word.contains('i')
+            })
+        }),
+        "awk" | "gawk" => words.any(|word| word.is_none_or(|word| word.contains("inplace"))),
+        "cmake" => words.any(|word| word.is_none_or(|word| word == "-E")),
+        _ => false,
+    }
+}
+
 /// Returns true if the program is a file of the project, such as `./build.sh`.
 fn is_of_project(command: &Command) -> bool {
     let name = command
@@ -116,7 +141,7 @@ fn is_of_project(command: &Command) -> bool {
 
 /// Returns the arguments without titles and the like, which often tell of files.
 fn without_texts(words: &[Option<String>]) -> Vec<&Option<String>> {
-    const TEXTS: &str = "--body --description --message --notes --title -b -m -t";
+    const TEXTS: &str = "--body --description --jq --message --notes --title -b -m -q -t";
     let is_text =
         |pair: &&[Option<String>]| is_among(TEXTS, pair[0].as_deref().unwrap_or_default());
     let pairs = words.windows(2).filter(|pair| !is_text(pair));
@@ -148,12 +173,17 @@ fn written_by_git(command: &Command) -> Vec<&Option<String>> {
     let has = |option: &str| words.iter().flatten().any(|word| word == option);
     let unstages = name == Some("restore") && has("--staged") && !has("--worktree") && !has("-W");
     if unstages || name.is_none_or(|name| is_among(GIT_READERS, name)) {
-        return outputs(words, false);
+        let mut written = outputs(words, false);
+        if name.is_some_and(|name| is_among(GIT_CHECKS_OUT, name)) {
+            written.extend(work_tree(words));
+        }
+        return written;
     }
     // As a commit, `HEAD` is in many lines. It may be a file behind `-o` or `--`, and for `mv`.
+    let end = words.iter().position(|word| word.as_deref() == Some("--"));
     let is_commit = |at: usize| {
         let before = words[at - 1].as_deref().unwrap_or_default();
-        let is_file = is_output(before, true) || words[..at].contains(&Some("--".to_owned()));
+        let is_file = is_output(before, true) || end.is_some_and(|end| end < at);
         let name_of = |word: &str| word.split(':').next().unwrap_or_default().to_owned();
         let is_head = words[at]
             .as_deref()
@@ -162,6 +192,25 @@ fn written_by_git(command: &Command) -> Vec<&Option<String>> {
     };
     let written = (1..words.len()).filter(|at| !is_commit(*at));
     written.map(|at| &words[at]).collect()
+}
+
+/// Returns the words that say which working tree git is to take, if `--work-tree` does.
+fn work_tree(words: &[Option<String>]) -> Vec<&Option<String>> {
+    let is = |word: &Option<String>, option: &str| word.as_deref() == Some(option);
+    let attached = |word: &&Option<String>| {
+        let word = word.as_deref().unwrap_or_default();
+        word.starts_with("--work-tree=")
+    };
+    let mut found: Vec<_> = words.iter().filter(attached).collect();
+    let behind = |option: &'static str| {
+        let pairs = words.windows(2).filter(move |pair| is(&pair[0], option));
+        pairs.map(|pair| &pair[1])
+    };
+    found.extend(behind("--work-tree"));
+    if !found.is_empty() {
+        found.extend(behind("-C"));
+    }
+    found
 }
 
 /// Returns the command of git, such as `config`, and the words behind it.

@@ -182,7 +182,8 @@ fn gits_own_files_are_guarded_whatever_their_directory_is_called() {
     }
     place.write("docs/objects/a", "");
     place.write("docs/refs/a", "");
-    for path in ["docs/config", "fix/config", "src/x"] {
+    place.write("fix.git/main/.git", "gitdir: ../worktrees/main\n");
+    for path in ["docs/config", "fix/config", "src/x", "fix.git/main/src/x"] {
         assert!(!place.covers(path), "{path}");
     }
 }

@@ -78,11 +78,17 @@ fn surely_writes(analysis: &Analysis) -> bool {
     !analysis.targets.is_empty() || commands.any(|command| is_writer(command.root()))
 }
 
+/// Returns true if a command changes the directory of the line.
+fn enters(command: &Command) -> bool {
+    ["cd", "popd", "pushd"].contains(&command.root())
+}
+
 /// Returns the commands of a line that may write, each with the words that may name what it writes.
 fn with_written(analysis: &Analysis) -> impl Iterator<Item = (&Command, Vec<&Option<String>>)> {
     let commands = &analysis.commands;
-    let each = commands.iter().enumerate().map(|(at, command)| {
-        let words = programs::written(command, commands.get(at + 1));
+    let moves = commands.iter().any(enters);
+    let each = commands.iter().enumerate().map(move |(at, command)| {
+        let words = programs::written(command, commands.get(at + 1), moves);
         (command, words)
     });
     each.filter(|(_, words)| !words.is_empty())
@@ -135,8 +141,7 @@ impl Guard<'_> {
     /// later relative paths lead there.
     pub(super) fn covers_writes_of(&self, analysis: &Analysis, directory: &Path) -> bool {
         let commands = &analysis.commands;
-        let enters = |command: &&Command| ["cd", "popd", "pushd"].contains(&command.root());
-        let start = (!commands.iter().any(|one| enters(&one))).then_some(directory);
+        let start = (!commands.iter().any(enters)).then_some(directory);
         let covers = |word: &Option<String>, unknown: bool| match word {
             Some(word) => self.covers_parts(word, start, unknown, &paths_in),
             None => unknown,
@@ -158,7 +163,7 @@ impl Guard<'_> {
             words.any(|word| word.as_ref().map_or(is_sure, covers))
         };
         let is_sure = surely_writes(analysis);
-        let mut entered = commands.iter().filter(enters);
+        let mut entered = commands.iter().filter(|one| enters(one));
         let entered = entered.any(|one| {
             one.patterns
                 .iter()
@@ -201,12 +206,14 @@ impl Guard<'_> {
         let Some(directory) = directory else {
             return unknown || may_be_listed(&parts, false);
         };
-        let start = if path.starts_with('/') {
-            Path::new("/")
-        } else {
-            directory
+        let (start, parts) = match (path.strip_prefix("~/"), self.home.as_deref()) {
+            (Some(_), Some(home)) => (home, &parts[1..]),
+            // The home directory of another user, or of nobody knows whom.
+            _ if path.starts_with('~') => return true,
+            _ if path.starts_with('/') => (Path::new("/"), &parts[..]),
+            _ => (directory, &parts[..]),
         };
-        self.covers_any(start, &parts)
+        self.covers_any(start, parts)
     }
 
     /// Returns true if a guarded file is among the existing ones whose path matches `parts` below
