@@ -40,6 +40,10 @@ const STOP_WORDS: &str = "a all am an and any are as at be been but by can could
     me my need not of on or our please so some tell than that the their them then there these they this to use want was we \
     were what when where which who will with would you your";
 
+/// The most words, and pairs of words, of a query that are searched. Each is looked for in every
+/// tool, and a query is a sentence or two.
+const MAX_TERMS: usize = 1000;
+
 /// The declarations of tools, taken apart into words once for all searches among them.
 #[derive(Debug, Default)]
 pub struct Catalogue {
@@ -169,6 +173,9 @@ impl Stems {
         let mut terms = Vec::new();
         let (mut after, mut after_tells) = (END, false);
         each_word(query, |word| {
+            if terms.len() >= MAX_TERMS {
+                return;
+            }
             let lower = lower(word);
             let tells = !STOP_WORDS.split(' ').any(|stop| stop == lower);
             let stem = self.numbers.get(&*snowball.stem(&lower));

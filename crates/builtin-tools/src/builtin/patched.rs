@@ -168,7 +168,7 @@ impl Planning<'_> {
                 text,
                 is_executable,
             } => self.create(target, text, *is_executable),
-            Change::Delete { hunks } => self.delete(target, hunks),
+            Change::Delete { hunks } => self.delete(target, hunks.as_deref()),
             Change::Update {
                 hunks,
                 is_executable,
@@ -188,11 +188,12 @@ impl Planning<'_> {
         Ok((shown, vec![part(&self.subject.place, target, Some(new))]))
     }
 
-    fn delete(&self, target: Target, hunks: &[Hunk]) -> Result<Plan, ToolError> {
+    fn delete(&self, target: Target, listed: Option<&[Hunk]>) -> Result<Plan, ToolError> {
         self.check_no_link()?;
+        let hunks = listed.unwrap_or_default();
         let (old, _) = self.old(&target, hunks)?;
         let left = apply(&old, hunks).map_err(|e| self.miss(&e, &old))?.text;
-        if !hunks.is_empty() && !left.is_empty() {
+        if listed.is_some() && !left.is_empty() {
             let why = "has lines that the patch does not remove, so it is not removed";
             let message = self.about(why);
             return Err(ToolError::new(ErrorKind::EditNoOccurrenceFound, message));

@@ -32,7 +32,7 @@ pub(super) fn parse(lines: &Lines<'_>) -> Result<Vec<FilePatch>, PatchError> {
                 number,
             )?);
         } else if let Some(path) = path_after(mark, "*** Delete File:") {
-            patches.push(patch(path, Change::Delete { hunks: Vec::new() }, number)?);
+            patches.push(patch(path, Change::Delete { hunks: None }, number)?);
         } else if let Some(path) = path_after(mark, "*** Update File:") {
             let change = update(lines, &mut at, number)?;
             patches.push(patch(path, change, number)?);

@@ -39,8 +39,8 @@ pub enum Change {
     },
     /// The file is removed.
     Delete {
-        /// The lines that the file must consist of; empty if the patch does not list them.
-        hunks: Vec<Hunk>,
+        /// The lines that the file must consist of; `None` if the patch does not list them.
+        hunks: Option<Vec<Hunk>>,
     },
     /// The file gets other content, another name or another mode.
     Update {

@@ -171,13 +171,14 @@ fn is_epoch(time: &str) -> bool {
         let (clock, parts) = clock.split_once('.').unwrap_or((clock, ""));
         let (hour, rest) = clock.split_once(':')?;
         let minute = rest.strip_suffix(":00")?;
-        let offset: i32 = zone.replace(':', "").parse().ok()?;
+        let offset = i32::from(zone.replace(':', "").parse::<i16>().ok()?);
         let day = match date {
             "1970-01-01" => 0,
             "1969-12-31" => -1,
             _ => return None,
         };
-        let of_day = hour.parse::<i32>().ok()? * 60 + minute.parse::<i32>().ok()?;
+        let number = |text: &str| Some(i32::from(text.parse::<u8>().ok()?));
+        let of_day = number(hour)? * 60 + number(minute)?;
         let is_whole = parts.bytes().all(|digit| digit == b'0');
         is_whole.then_some(day * 24 * 60 + of_day - (offset / 100 * 60 + offset % 100))
     };

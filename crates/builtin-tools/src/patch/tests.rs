@@ -12,7 +12,9 @@ fn update(text: &str, hunks: &str) -> Result<String, HunkError> {
 
 fn patched(text: &str, patch: &FilePatch) -> Result<String, HunkError> {
     match &patch.change {
-        Change::Update { hunks, .. } | Change::Delete { hunks } => {
+        Change::Update { hunks, .. } => apply(text, hunks).map(|patched| patched.text),
+        Change::Delete { hunks } => {
+            let hunks = hunks.as_deref().unwrap_or_default();
             apply(text, hunks).map(|patched| patched.text)
         }
         Change::Create { text, .. } => Ok(text.clone()),
@@ -172,6 +174,10 @@ fn a_fault_names_its_line() {
             "1: the name is \"b/g\" here and \"b/f\"",
         ),
         (
+            "diff --git a/f b/f\ndeleted file mode 100644\n--- a/f\n+++ b/f\n@@ -1 +0,0 @@\n-x\n",
+            "1: the line \"+++\" should have /dev/null",
+        ),
+        (
             "--- /dev/null\n+++ \"b/caf\\351\"\n@@ -0,0 +1 @@\n+x\n",
             "2: the name can't be read",
         ),
@@ -253,6 +259,8 @@ fn the_first_second_of_1970_is_that_of_a_file_that_is_not_there() {
         ("1970-01-01 05:30:00.000 +0500", old, false),
         ("1970-01-01 00:00:01.000000000 +0000", old, false),
         ("1970-01-01 00:00:00.000000001 +0000", old, false),
+        ("1970-01-01 71582788:16:00 +0000", old, false),
+        ("1970-01-01 00:00:00 -32768", old, false),
         (
             "1970-01-01 00:00:00.000000000 +0000",
             "@@ -1 +1 @@\n-a\n+b\n",

@@ -164,7 +164,9 @@ impl Section {
                     is_executable: self.new_mode.is_some_and(is_executable),
                 }
             }
-            (Some(_), None) => Change::Delete { hunks: self.hunks },
+            (Some(_), None) => Change::Delete {
+                hunks: Some(self.hunks),
+            },
             (Some(old), Some(new)) => {
                 let to = (old != new).then(|| new.clone());
                 let is_executable = self
@@ -208,6 +210,11 @@ impl Section {
             return Ok([of(!self.is_new), of(!self.is_deleted)]);
         };
         let mut names = names::both(sides, header)?;
+        for (at, is_gone, mark) in [(0, self.is_new, "---"), (1, self.is_deleted, "+++")] {
+            if is_gone && names[at].is_some() {
+                return Err(format!("the line \"{mark}\" should have /dev/null"));
+            }
+        }
         // A file may really be of that time. It was there if it had lines.
         for (at, side) in [Role::Removed, Role::Added].into_iter().enumerate() {
             if header.is_none() && sides[at].is_epoch && self.is_empty(side) {

@@ -92,6 +92,8 @@ pub struct CommandChanges {
     hour: Option<Hour>,
     kept_bytes: u64,
     missed: u32,
+    /// The total size of the files of which digests were made, in bytes.
+    digested: u64,
     command: Option<String>,
 }
 
@@ -114,6 +116,7 @@ impl CommandChanges {
             hour: None,
             kept_bytes: 0,
             missed: 0,
+            digested: 0,
             command: None,
         })
     }
@@ -316,7 +319,11 @@ impl CommandChanges {
             let found = self.scope.look(&from).ok().flatten();
             let is_dir = found.is_some_and(|(state, _)| state.is_directory());
             let is_kept = is_dir && self.scope.find(&from, true).is_some();
-            if !is_kept || self.before.len() >= MAX_PATHS {
+            if !is_kept {
+                continue;
+            }
+            if self.before.len() >= MAX_PATHS {
+                self.miss(Some(&from));
                 continue;
             }
             let Ok(entries) = std::fs::read_dir(&from) else {

@@ -17,6 +17,10 @@ const MAX_COMPARED_BYTES: u64 = 256 * 1024;
 
 const MAX_LINES_BYTES: usize = 16 * 1024 * 1024;
 
+/// How many bytes are read at most at the end of a command, for digests of the files that it has
+/// changed. They take a few tenths of a second.
+const MAX_DIGESTED_BYTES: u64 = 64 * 1024 * 1024;
+
 impl CommandChanges {
     /// Records the files that the command has changed since the last `record`. Returns how many
     /// these are, and for how many the change can't be undone.
@@ -178,10 +182,27 @@ impl CommandChanges {
             command: Some(command.clone()),
             line: (before.id == *command).then(|| self.line.clone()),
             before: before.state,
-            after: after.map(|after| with_digest(path, after, before.is_excluded)),
+            after: after.map(|after| self.with_digest(path, after, before.is_excluded)),
             old_content: before.kept,
             ..self.journal.entry(before.id, at, path)
         }
+    }
+
+    /// Adds the digest of a small file, by which an undo finds that a file which was only touched
+    /// since still has the same content. A file that the user has excluded gets none, because a
+    /// short secret could be guessed from it, nor do more files than can be read at once.
+    fn with_digest(&mut self, path: &Path, state: FileState, is_excluded: bool) -> FileState {
+        let digest = || {
+            let file = place::open_file(CWD, path).ok()?;
+            let now = keeper::state(&file, &fstat(&file).ok()?);
+            (now.stamp == state.stamp).then_some(now.sha256)?
+        };
+        let is_wanted = state.is_file() && !is_excluded && self.digested < MAX_DIGESTED_BYTES;
+        let sha256 = is_wanted.then(digest).flatten();
+        if sha256.is_some() {
+            self.digested += state.stamp.size();
+        }
+        FileState { sha256, ..state }
     }
 
     /// Returns an entry of the root for the changes that were missed, so that the command is not
@@ -257,22 +278,6 @@ impl Lines {
     }
 }
 
-/// Adds the digest of a small file, by which an undo finds that a file which was only touched since
-/// still has the same content. A file that the user has excluded gets none, because a short secret
-/// could be guessed from it.
-fn with_digest(path: &Path, state: FileState, is_excluded: bool) -> FileState {
-    let digest = || {
-        let file = place::open_file(CWD, path).ok()?;
-        let now = keeper::state(&file, &fstat(&file).ok()?);
-        (now.stamp == state.stamp).then_some(now.sha256)?
-    };
-    let is_wanted = state.is_file() && !is_excluded;
-    FileState {
-        sha256: is_wanted.then(digest).flatten(),
-        ..state
-    }
-}
-
 fn make_private(dir: &OwnedFd, id: &str) {
     let stat = statat(dir, id, AtFlags::SYMLINK_NOFOLLOW);
     // All hard links of a file have the same mode. If the file has a name outside of the journal,
@@ -288,10 +293,20 @@ fn make_private(dir: &OwnedFd, id: &str) {
 fn is_git_object(path: &Path) -> bool {
     let is_hex = |name: &[u8]| name.iter().all(u8::is_ascii_hexdigit);
     let mut names = path.iter().map(OsStr::as_bytes);
-    // A branch may be named `objects/`, too.
-    if !names.any(|name| name == b".git") || !names.any(|name| name == b"objects") {
+    if !names.any(|name| name == b".git") {
         return false;
     }
+    let names: Vec<_> = names.collect();
+    let objects = names.iter().rposition(|name| *name == b"objects");
+    let Some(objects) = objects.filter(|at| {
+        // A branch or a tag may be named `objects/ab`, too.
+        !names[..*at]
+            .iter()
+            .any(|name| [&b"refs"[..], b"logs"].contains(name))
+    }) else {
+        return false;
+    };
+    let mut names = names.into_iter().skip(objects + 1);
     match (names.next(), names.next(), names.next()) {
         (None, ..) => path.join("pack").is_dir(),
         (Some(b"pack"), _, None) => true,
@@ -326,10 +341,13 @@ mod tests {
         ] {
             assert!(is_object(name), "{name}");
         }
+        assert!(is_object(&format!("modules/objects/{loose}")));
         let branch = "refs/heads/objects";
         for name in [
             branch,
             &format!("{branch}/feature"),
+            &format!("{branch}/ab"),
+            "logs/refs/heads/objects/pack",
             "objects/info/alternates",
             "HEAD",
         ] {

@@ -22,8 +22,14 @@ impl Whole<'_, '_> {
     /// present state are refused.
     pub(super) fn set_goal(&mut self, path: &Path) -> Result<(), String> {
         let run = self.run;
-        if self.workspace().roots().any(|root| root == path) {
-            // The root stands for changes of unknown paths. The entry says why they are lost.
+        let stands_for_lost = |index: &usize| {
+            let entry = run.entry(*index);
+            let is_directory = entry.before.as_ref().is_some_and(FileState::is_directory);
+            is_directory && entry.loss().is_some()
+        };
+        if self.by_path[path].iter().any(stands_for_lost) {
+            // The entry of the root of the command stands for changes of unknown paths, and says
+            // why they are lost.
             return Err(String::new());
         }
         let chosen = &self.by_path[path];
