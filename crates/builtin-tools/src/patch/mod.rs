@@ -148,10 +148,11 @@ impl Hunk {
         self.lines.iter().filter(|line| line.role != Role::Removed)
     }
 
-    /// Returns true if the hunk was written by a program and has a line with a byte-order mark: then
-    /// the mark is a part of the first line of the file, as in its bytes.
+    /// Returns true if the byte-order mark of the file is text for the hunk: it was written by a
+    /// program, and has a line with a mark, or adds lines before the first one, which has it.
     pub fn has_mark(&self) -> bool {
-        self.start.is_some() && self.lines.iter().any(|line| line.text.starts_with(MARK))
+        let has_mark = || self.lines.iter().any(|line| line.text.starts_with(MARK));
+        self.start == Some(0) || self.start.is_some() && has_mark()
     }
 
     /// Returns the lines that the hunk adds, with their line feeds, as one text.
