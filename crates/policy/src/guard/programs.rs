@@ -150,16 +150,27 @@ fn without_texts(words: &[Option<String>]) -> Vec<&Option<String>> {
 
 /// Returns the values of options such as `--output`, and of `-o` too if `short`.
 fn outputs(words: &[Option<String>], short: bool) -> Vec<&Option<String>> {
-    let behind = words.windows(2).filter_map(|pair| {
-        let option = pair[0].as_deref()?;
-        is_output(option, short).then_some(&pair[1])
+    let attached = words.iter().filter(|word| {
+        let word = word.as_deref().unwrap_or_default();
+        short && word.starts_with("-o")
     });
-    let own = words.iter().filter(|word| {
-        let option = word.as_deref().unwrap_or_default();
-        is_output(option.split('=').next().unwrap_or_default(), false) && option.contains('=')
-            || short && option.starts_with("-o")
+    values(words, move |option| is_output(option, short))
+        .chain(attached)
+        .collect()
+}
+
+/// Returns the words behind an option, and those that are a long option with its value.
+fn values<'w>(
+    words: &'w [Option<String>],
+    is_option: impl Fn(&str) -> bool + Copy + 'w,
+) -> impl Iterator<Item = &'w Option<String>> {
+    let pairs = words.windows(2);
+    let behind = pairs.filter(move |pair| pair[0].as_deref().is_some_and(is_option));
+    let own = words.iter().filter(move |word| {
+        let parts = word.as_deref().and_then(|word| word.split_once('='));
+        parts.is_some_and(|(option, _)| option.starts_with("--") && is_option(option))
     });
-    behind.chain(own).collect()
+    behind.map(|pair| &pair[1]).chain(own)
 }
 
 fn is_output(option: &str, short: bool) -> bool {
@@ -196,19 +207,9 @@ fn written_by_git(command: &Command) -> Vec<&Option<String>> {
 
 /// Returns the words that say which working tree git is to take, if `--work-tree` does.
 fn work_tree(words: &[Option<String>]) -> Vec<&Option<String>> {
-    let is = |word: &Option<String>, option: &str| word.as_deref() == Some(option);
-    let attached = |word: &&Option<String>| {
-        let word = word.as_deref().unwrap_or_default();
-        word.starts_with("--work-tree=")
-    };
-    let mut found: Vec<_> = words.iter().filter(attached).collect();
-    let behind = |option: &'static str| {
-        let pairs = words.windows(2).filter(move |pair| is(&pair[0], option));
-        pairs.map(|pair| &pair[1])
-    };
-    found.extend(behind("--work-tree"));
+    let mut found: Vec<_> = values(words, |option| option == "--work-tree").collect();
     if !found.is_empty() {
-        found.extend(behind("-C"));
+        found.extend(values(words, |option| option == "-C"));
     }
     found
 }

@@ -48,10 +48,10 @@ pub(super) fn only_reads(analysis: &Analysis) -> bool {
 
 /// Returns true if a word that may name a file that is written is known only when the line runs, or
 /// may be put together from what `xargs` reads or `find` finds.
-fn computes_words(analysis: &Analysis) -> bool {
+fn computes_words(analysis: &Analysis, written: &[WrittenWords<'_>]) -> bool {
     let passes_on = |command: &Command| ["find", "xargs"].contains(&command.root());
     let has_input = analysis.commands.iter().any(passes_on);
-    with_written(analysis).any(|(command, words)| {
+    written.iter().any(|(command, words)| {
         // Of an assignment such as `PATH=$HOME/bin`, the value is no name.
         !command.root().ends_with('=')
             && (has_input && !passes_on(command) || words.iter().any(|word| word.is_none()))
@@ -84,7 +84,7 @@ fn enters(command: &Command) -> bool {
 }
 
 /// Returns the commands of a line that may write, each with the words that may name what it writes.
-fn with_written(analysis: &Analysis) -> impl Iterator<Item = (&Command, Vec<&Option<String>>)> {
+fn with_written(analysis: &Analysis) -> impl Iterator<Item = WrittenWords<'_>> {
     let commands = &analysis.commands;
     let moves = commands.iter().any(enters);
     let each = commands.iter().enumerate().map(move |(at, command)| {
@@ -93,6 +93,9 @@ fn with_written(analysis: &Analysis) -> impl Iterator<Item = (&Command, Vec<&Opt
     });
     each.filter(|(_, words)| !words.is_empty())
 }
+
+/// A command with the words that may name what it writes.
+type WrittenWords<'a> = (&'a Command, Vec<&'a Option<String>>);
 
 type Parts<'p> = &'p dyn Fn(&str) -> Option<BTreeSet<&str>>;
 
@@ -146,7 +149,7 @@ impl Guard<'_> {
             Some(word) => self.covers_parts(word, start, unknown, &paths_in),
             None => unknown,
         };
-        let writes = |(command, words): (&Command, Vec<&Option<String>>)| {
+        let writes = |(command, words): &WrittenWords<'_>| {
             let is_sure = programs::is_sure(command);
             let is_known = is_sure || is_writer(command.root());
             let covers = |word: &String| match command.root() {
@@ -159,9 +162,10 @@ impl Guard<'_> {
                 "find" if may_be_listed(&parts_of(&word.to_ascii_lowercase()), true) => true,
                 _ => self.covers_parts(word, start, is_known, &paths_in),
             };
-            let mut words = words.into_iter();
+            let mut words = words.iter();
             words.any(|word| word.as_ref().map_or(is_sure, covers))
         };
+        let written: Vec<_> = with_written(analysis).collect();
         let is_sure = surely_writes(analysis);
         let mut entered = commands.iter().filter(|one| enters(one));
         let entered = entered.any(|one| {
@@ -172,9 +176,9 @@ impl Guard<'_> {
         });
         analysis.targets.iter().any(|word| covers(word, true))
             || commands.iter().any(programs::configures_git)
-            || with_written(analysis).any(writes)
-            || !only_reads(analysis) && entered
-            || computes_words(analysis)
+            || written.iter().any(writes)
+            || entered && !(analysis.targets.is_empty() && written.is_empty())
+            || computes_words(analysis, &written)
                 && with_texts(analysis).any(|word| self.covers_parts(word, start, false, &paths_in))
     }
 
