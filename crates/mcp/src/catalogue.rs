@@ -310,11 +310,11 @@ fn each_word<'t>(text: &'t str, mut each: impl FnMut(&'t str)) {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::{Catalogue, McpDeclaration, each_word};
     use serde_json::json;
 
-    fn tool(name: &str, description: &str, required: &[&str]) -> McpDeclaration {
+    pub(crate) fn tool(name: &str, description: &str, required: &[&str]) -> McpDeclaration {
         let schema = json!({
             "type": "object",
             "required": required,

@@ -154,27 +154,12 @@ pub fn wanted(mut args: Value) -> Result<(String, Value), ToolError> {
 
 #[cfg(test)]
 mod tests {
-    use super::{McpDeclaration, offered};
-    use serde_json::json;
-
-    fn tool(name: &str, description: &str) -> McpDeclaration {
-        let schema = json!({"type": "object", "properties": {"unit": {"type": "string", "enum": ["kilometre", "mile"]}}});
-        McpDeclaration {
-            name: format!("s__{name}"),
-            alias: format!("mcp_s_{name}"),
-            origin: Some(("s".to_owned(), name.to_owned())),
-            text: format!(
-                r#"{{"name":"s__{name}","description":{},"parametersJsonSchema":{schema}"#,
-                json!(description)
-            ),
-            annotations: None,
-            is_read_only: false,
-        }
-    }
+    use super::offered;
+    use crate::catalogue::tests::tool;
 
     #[test]
     fn few_tools_are_declared_themselves() {
-        let two = || vec![tool("a", "A."), tool("b", "B.")];
+        let two = || vec![tool("a", "A.", &[]), tool("b", "B.", &[])];
         assert_eq!(offered(two(), 2), two());
         let offered = offered(two(), 1);
         let names: Vec<&str> = offered.iter().map(|tool| &*tool.name).collect();
