@@ -20,7 +20,7 @@ use super::{Decision, Inquiry, Mode, Policy, PolicyCall, Verdict, defaults, patc
 use gemini_tools_core::text::path_from_argument;
 use gemini_tools_core::tool::Kind;
 use gemini_tools_settings::settings::home;
-use gemini_tools_shell::{Analysis, analyse};
+use gemini_tools_shell::analyse;
 use gemini_tools_workspace::Workspace;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -76,10 +76,11 @@ pub(super) fn ask(asked: Inquiry<'_>, verdict: Verdict, policy: &Policy) -> Verd
     let line = shell::line_of(call).filter(|_| patched.is_empty());
     let line = line.map(|line| verdict.understood.as_deref().unwrap_or(line));
     let analysis = line.map(analyse);
-    let named = match (line, &analysis) {
-        (Some(line), Some(analysis)) => words(line, analysis),
-        _ if !patched.is_empty() => patched.iter().map(String::as_str).collect(),
-        _ if changes_files(call) => paths(call),
+    let unresolved = analysis.iter().any(|one| !one.unresolved.is_empty());
+    let named = match line {
+        Some(line) if unresolved => written::parts_of_code(line).collect(),
+        None if !patched.is_empty() => patched.iter().map(String::as_str).collect(),
+        None if changes_files(call) => paths(call),
         _ => Vec::new(),
     };
     if named.is_empty() && analysis.as_ref().is_none_or(written::only_reads) {
@@ -90,7 +91,7 @@ pub(super) fn ask(asked: Inquiry<'_>, verdict: Verdict, policy: &Policy) -> Verd
         || line.zip(analysis).is_some_and(|(line, analysis)| {
             let own = directories(call).next();
             let directory = policy.root.join(own.unwrap_or_default());
-            may_write_any(line, &named, &analysis)
+            unresolved && may_write_any(line, &named)
                 || own.is_some_and(|own| guard.covers(own))
                 || guard.covers_writes_of(&analysis, &directory)
         });
@@ -136,34 +137,18 @@ fn paths<'a>(call: &PolicyCall<'a>) -> Vec<&'a str> {
     found
 }
 
-/// Returns the parts of a shell line between blanks, quotes and operators, if the line may get names
-/// from other texts than the words of its commands: it redirects, has a script that mentions a
-/// program that is known to write, or is not understood.
-fn words<'a>(line: &'a str, analysis: &Analysis) -> Vec<&'a str> {
-    let words = line.split(|c: char| c.is_whitespace() || "<>|&;()=\"'".contains(c));
-    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
-    let commands = analysis.commands.iter();
-    let known = commands.filter(|command| programs::is_writer(command.root()));
-    let mentioned = words.iter().filter(|word| programs::is_writer(word));
-    let is_wanted = !analysis.unresolved.is_empty()
-        || written::redirects(line)
-        || mentioned.count() > known.count();
-    if is_wanted { words } else { Vec::new() }
-}
-
-/// Returns true if a part of the line can't be analysed, and the line redirects, or mentions a
-/// program that is known to write or `git config`. Then that part may write a guarded file without
-/// naming it in a way that is seen here.
-fn may_write_any(line: &str, words: &[&str], analysis: &Analysis) -> bool {
+/// Returns true if a line, with a part that can't be analysed, redirects, or mentions a program that
+/// is known to write or `git config`. Then that part may write a guarded file without naming it in
+/// a way that is seen here.
+fn may_write_any(line: &str, words: &[&str]) -> bool {
     let has = |program: &str| {
         words
             .iter()
             .any(|word| word.rsplit('/').next() == Some(program))
     };
-    !analysis.unresolved.is_empty()
-        && (written::redirects(line)
-            || words.iter().any(|word| programs::is_writer(word))
-            || has("git") && has("config"))
+    written::redirects(line)
+        || words.iter().any(|word| programs::is_writer(word))
+        || has("git") && has("config")
 }
 
 fn directories<'a>(call: &PolicyCall<'a>) -> impl Iterator<Item = &'a str> {

@@ -87,7 +87,7 @@ fn spelled(c: char, random: &mut Random, computes: bool) -> String {
 
 /// Returns a line that writes to a file of this name, somehow.
 fn line(name: &str, random: &mut Random) -> String {
-    let kind = random.below(37);
+    let kind = random.below(39);
     // What a variable or a substitution adds to a name is seen for the best-known programs only.
     let computes = kind < 12;
     let words = |name: &str, random: &mut Random| -> String {
@@ -136,6 +136,8 @@ fn line(name: &str, random: &mut Random) -> String {
         33 => format!("rm {whole}"),
         34 => format!("tar -cf{whole} new"),
         35 => format!("echo x 1<>{whole}"),
+        36 => format!("awk '{{ print > \"{name}\" }}' new"),
+        37 => format!("perl -e 'system(\"cp new {name}\")'"),
         _ => format!("env -C {directory} shuf -eo {base} x"),
     }
 }
@@ -200,6 +202,14 @@ const READING: &[&str] = &[
     "./x.sh package.json && prettier --check package.json && git restore --staged package.json",
     "rm packages.md",
     "find packages.md -iname '*.MD' -empty -print",
+    "npm install && cat package.json",
+    "git commit -m 'a -> b in package.json'",
+    "jq '.version > 3' package.json > new",
+    "awk '$3 > 5' package.json",
+    "node -e 'console.log([1].map(x => x), require(\"./package.json\").version)'",
+    "tree .github && sort -u .envrc && yq .name package.json && ruff check src/.x",
+    "cat > new <<'E'\ncp a package.json\nE",
+    "echo 'to copy: cp a package.json > b'",
 ];
 
 const WRITING: &[&str] = &[
@@ -247,6 +257,15 @@ const WRITING: &[&str] = &[
     "command time -o .envrc true",
     "sed -n -e p -e w.envrc new",
     "cd src && shuf new -o .mc?.json",
+    "sort -uo.envrc new",
+    "sort -uo .envrc new",
+    "yq -i .a=1 package.json",
+    "yq --inplace .a=1 package.json",
+    "ruff check --fix --output-file=package.json",
+    "tree -o .envrc",
+    "tool run 'cp a package.json'",
+    "python3 - <<'E'\nimport os\nos.system('cp new package.json')\nE",
+    "ssh localhost 'cd x && echo 1 >.envrc'",
 ];
 
 fn run(root: &Path, line: &str) {

@@ -24,12 +24,13 @@ const READERS: &str = "\
     sha256sum sha384sum sha512sum shellcheck shift size sleep source stat strings sum tac tail test tr true type \
     uname unset vdir wait wc which whoami yamllint zcat zgrep";
 
-/// Interpreters, builds and the like: what they write is up to the code that they run.
+/// Interpreters, builds and the like: what they write is up to the code that they run, or said by
+/// an option such as `-o`.
 const RUN_CODE: &str = "\
     ant ash awk bash bazel buck2 bun bundle cargo cmake composer ctest dash deno docker docker-compose dotnet elixir \
     eslint gawk gmake go gradle gradlew java jest julia just ksh lua make mawk meson mix mvn mvnw ninja node nodejs npm npx \
-    nx perl php pip pipx pnpm podman poetry pre-commit prettier pytest python rake rscript ruby sbt sh swift tox ts-node tsx \
-    turbo uv uvx vitest yarn zsh";
+    nx perl php pip pipx pnpm podman poetry pre-commit prettier pytest python rake rscript ruby ruff sbt sh sort swift tox tree \
+    ts-node tsx turbo uv uvx vitest yarn yq zsh";
 
 /// Programs that run the command behind their own options.
 const WRAPPERS: &str = "builtin command env exec nice nohup setsid stdbuf sudo time timeout xargs";
@@ -90,12 +91,10 @@ pub(super) fn written<'c>(
         "find" => !words.iter().any(is_action),
         root => is_among(READERS, root) || safe::only_reads(command),
     };
-    let unversioned = root.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     if words.is_empty() || reads {
         return Vec::new();
     }
-    let runs_code = is_among(RUN_CODE, unversioned) && !edits_in_place(unversioned, words);
-    if runs_code || !moves && is_of_project(command) {
+    if runs_code(command) && !edits_in_place(command) || !moves && is_of_project(command) {
         return outputs(words, true);
     }
     match root {
@@ -112,14 +111,25 @@ pub(super) fn written<'c>(
         .collect()
 }
 
+fn unversioned(command: &Command) -> &str {
+    let root = command.root();
+    root.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.')
+}
+
+/// Returns true if a program runs code of the project, or code in its arguments.
+pub(super) fn runs_code(command: &Command) -> bool {
+    is_among(RUN_CODE, unversioned(command))
+}
+
 /// Returns true if an interpreter is to edit the files that it is given, as with `perl -pi`, or
 /// `cmake` is to act as a tool such as `cp`.
-fn edits_in_place(program: &str, words: &[Option<String>]) -> bool {
-    let mut words = words.iter().skip(1).map(Option::as_deref);
-    match program {
-        "perl" | "ruby" => words.any(|word| {
+fn edits_in_place(command: &Command) -> bool {
+    let mut words = command.patterns.iter().skip(1).map(Option::as_deref);
+    match unversioned(command) {
+        "perl" | "ruby" | "yq" => words.any(|word| {
             word.is_none_or(|word| {
-                word.starts_with('-') && !word.starts_with("--") && word.contains('i')
+                let is_short = word.starts_with('-') && !word.starts_with("--");
+                is_short && word.contains('i') || word.starts_with("--in")
             })
         }),
         "awk" | "gawk" => words.any(|word| word.is_none_or(|word| word.contains("inplace"))),
@@ -152,7 +162,7 @@ fn without_texts(words: &[Option<String>]) -> Vec<&Option<String>> {
 fn outputs(words: &[Option<String>], short: bool) -> Vec<&Option<String>> {
     let attached = words.iter().filter(|word| {
         let word = word.as_deref().unwrap_or_default();
-        short && word.starts_with("-o")
+        short && word.starts_with('-') && !word.starts_with("--") && word.contains('o')
     });
     values(words, move |option| is_output(option, short))
         .chain(attached)

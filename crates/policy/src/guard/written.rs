@@ -38,11 +38,41 @@ pub(super) fn redirects(text: &str) -> bool {
     })
 }
 
-/// Returns true if a line neither redirects its output to a file nor has a command that may write.
+/// Returns what stands between blanks, quotes and operators in a text.
+pub(super) fn parts_of_code(text: &str) -> impl Iterator<Item = &str> {
+    let parts = text.split(|c: char| c.is_whitespace() || "<>|&;()=\"'".contains(c));
+    parts.filter(|part| !part.is_empty())
+}
+
+/// Returns the names in scripts that the line hands to programs, such as `awk '{ print > "x" }'` or
+/// a here-document for `python`, if the script redirects or mentions a program that is known to
+/// write. Programs of which all operands are known to be read have no scripts.
+fn names_in_scripts(analysis: &Analysis) -> impl Iterator<Item = &str> {
+    let commands = &analysis.commands;
+    let scripts = commands.iter().enumerate().flat_map(|(at, command)| {
+        if programs::runs_code(command) {
+            command.patterns.iter().skip(1).collect()
+        } else {
+            programs::written(command, commands.get(at + 1), true)
+        }
+    });
+    let mut scripts = scripts.flatten().peekable();
+    let texts = scripts.peek().is_some().then_some(&analysis.texts);
+    let all = scripts.chain(texts.into_iter().flatten());
+    all.filter(|text| {
+        // The arrows of JavaScript and PHP open no file.
+        redirects(&text.replace("=>", "").replace("->", "")) || parts_of_code(text).any(is_writer)
+    })
+    .flat_map(|text| parts_of_code(text))
+}
+
+/// Returns true if a line neither redirects its output to a file nor has a command or a script that
+/// may write.
 pub(super) fn only_reads(analysis: &Analysis) -> bool {
     let mut commands = analysis.commands.iter();
     analysis.targets.is_empty()
         && with_written(analysis).next().is_none()
+        && names_in_scripts(analysis).next().is_none()
         && !commands.any(programs::configures_git)
 }
 
@@ -177,6 +207,7 @@ impl Guard<'_> {
         analysis.targets.iter().any(|word| covers(word, true))
             || commands.iter().any(programs::configures_git)
             || written.iter().any(writes)
+            || names_in_scripts(analysis).any(|name| self.covers(name))
             || entered && !(analysis.targets.is_empty() && written.is_empty())
             || computes_words(analysis, &written)
                 && with_texts(analysis).any(|word| self.covers_parts(word, start, false, &paths_in))
