@@ -3,22 +3,13 @@
 //!
 //! A new executable adds its `command.rs` here; a test fails until it does.
 
-#[path = "../../src/bin/call_tool/command.rs"]
-#[expect(dead_code, reason = "the command line alone is looked at")]
-mod call_tool;
-#[path = "../../src/bin/get_tools/command.rs"]
-mod get_tools;
-#[path = "../../src/bin/run_agent/command.rs"]
-mod run_agent;
-#[path = "../../src/bin/serve_tools/command.rs"]
-mod serve_tools;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use clap::{Command, CommandFactory};
+use clap::Command;
 use clap_complete::{Shell, generate};
+use gemini_tools_executables::{call_tool, get_tools, run_agent, serve_tools};
 use serde_json::json;
 
 use crate::harness::{Answer, Workspace, executable, hold_generated, skipped};
@@ -30,8 +21,8 @@ pub(crate) fn all() -> Vec<Command> {
     vec![
         get_tools::command(),
         call_tool::command(),
-        run_agent::RunAgentOptions::command(),
-        serve_tools::ServeToolsOptions::command(),
+        run_agent::command(),
+        serve_tools::command(),
     ]
 }
 
@@ -44,18 +35,13 @@ pub(crate) fn read(name: &str) -> String {
 }
 
 #[test]
-fn every_executable_with_a_command_line_is_looked_at() {
+fn the_command_line_of_every_executable_is_looked_at() {
     let known: BTreeSet<String> = all().iter().map(|c| c.get_name().to_owned()).collect();
     let mut found = BTreeSet::new();
     for entry in fs::read_dir(in_checkout("src/bin")).expect("the executables") {
         let path = entry.expect("its entry").path();
-        if ["command.rs", "options.rs"]
-            .iter()
-            .any(|f| path.join(f).exists())
-        {
-            let name = path.file_name().expect("a name").to_string_lossy();
-            found.insert(name.into_owned());
-        }
+        let name = path.file_stem().expect("a name").to_string_lossy();
+        found.insert(name.into_owned());
     }
     assert_eq!(known, found);
 }

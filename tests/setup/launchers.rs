@@ -46,7 +46,7 @@ impl Checkout {
             "scripts",
             "tools",
             "completions",
-            "src/bin/call_tool",
+            "src/call_tool",
             "crates/process/src/tree/deep",
         ] {
             fs::create_dir_all(root.join(directory)).expect("a directory");
@@ -188,7 +188,7 @@ fn sources_that_git_replaced_are_built_anew() {
     let mut builds = 1;
     for name in [
         "src/lib.rs",
-        "src/bin/call_tool/main.rs",
+        "src/call_tool/mod.rs",
         "crates/new",
         "crates/process/Cargo.toml",
         "crates/process/src/lib.rs",

@@ -1,0 +1,428 @@
+//! `call_tool --check`, and searches that are used as checks: applies rules to files and prints one
+//! report.
+
+use crate::call_tool::ci::{FOUND, UNCHECKED, document};
+use crate::call_tool::input::{arguments, read_bytes, read_input};
+use crate::call_tool::options::{CallToolOptions, CiFormat};
+use crate::call_tool::print::{Medium, print};
+use crate::call_tool::{call_options, open_session, person, shows_colours, status};
+use gemini_tools::answer::Answer;
+use gemini_tools::builtin;
+use gemini_tools::checks::baseline::Baseline;
+use gemini_tools::checks::rules::{Demand, LineRule, Rule, RuleFile, Search};
+use gemini_tools::checks::run::{Outcome, Selection, run as run_rules};
+use gemini_tools::checks::{changed, report};
+use gemini_tools::ci::CheckReport;
+use gemini_tools::diagnostic::{Diagnostic, Origin, Severity};
+use gemini_tools::session::Session;
+use gemini_tools::text::{counted, show_path};
+use gemini_tools::tool::{Cancellation, Context, ToolError, ToolResult, convert};
+use gemini_tools::workspace::pattern::split_list;
+use gemini_tools::workspace::{WorkspacePath, atomic_file};
+use serde_json::{Value, json};
+use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// The tool whose calls the policy must allow for a check, because a check reads files as this tool
+/// does.
+const SEARCH: &str = "search_file_content";
+
+/// The arguments of a search that may also be used as a check.
+const SEARCH_KEYS: [&str; 7] = [
+    "case_sensitive",
+    "exclude_pattern",
+    "fixed_strings",
+    "include",
+    "no_ignore",
+    "path",
+    "pattern",
+];
+
+/// Why nothing could be checked.
+enum Failure {
+    /// The errors in rule files.
+    Faults(Vec<Diagnostic>),
+    Error(ToolError),
+}
+
+impl From<ToolError> for Failure {
+    fn from(error: ToolError) -> Self {
+        Self::Error(error)
+    }
+}
+
+struct Check {
+    session: Session,
+    rules: RuleFile,
+    selection: Selection,
+    baseline: Option<PathBuf>,
+    suite: &'static str,
+}
+
+/// Runs the check and prints its report. Returns the exit status.
+pub(crate) fn run(options: &CallToolOptions, cancel: &Cancellation) -> u8 {
+    let done = Check::open(options, cancel).and_then(|mut check| check.make(options, cancel));
+    done.unwrap_or_else(|failure| print_failure(options, failure, cancel))
+}
+
+impl Check {
+    fn open(options: &CallToolOptions, cancel: &Cancellation) -> Result<Self, Failure> {
+        let session = open_session(options)?;
+        let mut check = Self {
+            session,
+            rules: RuleFile::default(),
+            selection: Selection::default(),
+            baseline: options.baseline.clone(),
+            suite: "call_tool --check",
+        };
+        if options.check.is_empty() {
+            check.read_search(options, cancel)?;
+        } else {
+            check.judge(options, json!({ "pattern": "." }), cancel)?;
+            check.read_rules(&options.check)?;
+        }
+        check.select(options, cancel)?;
+        Ok(check)
+    }
+
+    /// Validates the arguments, and asks the policy whether files may be searched with them.
+    fn judge(
+        &self,
+        options: &CallToolOptions,
+        args: Value,
+        cancel: &Cancellation,
+    ) -> Result<(), ToolError> {
+        let person = person(options, cancel);
+        let mut how = call_options(options, person.as_ref());
+        how.is_strict = true;
+        how.is_explained = true;
+        let mut cx = Context::new(cancel.clone(), false);
+        let explained = self.session.run(SEARCH, args, how, &mut cx).outcome?;
+        match explained.error {
+            Some(refused) => Err(ToolError::denied(refused.message)),
+            None => Ok(()),
+        }
+    }
+
+    fn read_rules(&mut self, files: &[PathBuf]) -> Result<(), Failure> {
+        let mut faults = Vec::new();
+        for file in files {
+            match RuleFile::load(file) {
+                Ok(read) => {
+                    let beside = file.parent().unwrap_or(Path::new(""));
+                    if self.baseline.is_none() {
+                        self.baseline = read.baseline.as_ref().map(|path| beside.join(path));
+                    }
+                    self.rules.add(read).map_err(ToolError::invalid)?;
+                }
+                Err(mut found) => faults.append(&mut found),
+            }
+        }
+        if faults.is_empty() {
+            Ok(())
+        } else {
+            Err(Failure::Faults(faults))
+        }
+    }
+
+    /// Reads the arguments of a search, and makes them the check's only rule.
+    fn read_search(
+        &mut self,
+        options: &CallToolOptions,
+        cancel: &Cancellation,
+    ) -> Result<(), Failure> {
+        let known = builtin::find(&options.name).is_some_and(|known| known.name == SEARCH);
+        let is_stdin = |file: &Path| file.as_os_str() == "-";
+        if !known {
+            let what = format!("Only a search can be a check, not {:?}.", options.name);
+            return Err(ToolError::invalid(what)
+                .with_hint(format!("Use it with {SEARCH}."))
+                .into());
+        }
+        if options.args.is_none() && options.files_from.as_deref().is_some_and(is_stdin) {
+            let what =
+                "Standard input has the list of files, so the pattern can't come from there.";
+            return Err(ToolError::invalid(what)
+                .with_hint("Give it as an argument: pattern=TODO.")
+                .into());
+        }
+        let input = match &options.args {
+            Some(_) => Vec::new(),
+            None => read_input(cancel)?,
+        };
+        let cx = Context::new(cancel.clone(), false);
+        let args = arguments(options, &self.session, &input, &cx)?;
+        let args = self.session.with_tool(SEARCH, &cx, |tool| {
+            let mut args = args;
+            convert(tool, &mut args);
+            args
+        })?;
+        let keys = args.as_object().into_iter().flat_map(|args| args.keys());
+        if let Some(other) = keys
+            .into_iter()
+            .find(|key| !SEARCH_KEYS.contains(&key.as_str()))
+        {
+            let what = format!("{other:?} says nothing for a search that is a check.");
+            let known = SEARCH_KEYS.join(", ");
+            return Err(ToolError::invalid(what)
+                .with_hint(format!("It takes {known}."))
+                .into());
+        }
+        self.judge(options, args.clone(), cancel)?;
+        self.suite = SEARCH;
+        self.rules.rules.push(rule_of_search(options, &args)?);
+        self.selection.no_ignore = args["no_ignore"].as_bool().unwrap_or_default();
+        self.selection.path = args["path"].as_str().map(str::to_owned);
+        Ok(())
+    }
+
+    fn select(
+        &mut self,
+        options: &CallToolOptions,
+        cancel: &Cancellation,
+    ) -> Result<(), ToolError> {
+        let root = self.session.tool_env().workspace.root().to_owned();
+        let workspace = &self.session.tool_env().workspace;
+        let own = options.check.iter().chain(&self.baseline);
+        let own = own.filter_map(|file| workspace.place_of(&std::path::absolute(file).ok()?));
+        let name = |place: WorkspacePath| {
+            let shown = workspace.display(place.path());
+            shown.as_os_str().as_bytes().to_vec()
+        };
+        self.selection.except = own.map(name).collect();
+        let selection = &mut self.selection;
+        if let Some(file) = &options.files_from {
+            let list = read_bytes(&show_path(file), cancel)?;
+            let names: Vec<_> = changed::split_names(&list).collect();
+            if names.is_empty() {
+                return Err(ToolError::invalid(
+                    "The list of files is empty, so nothing was checked.",
+                )
+                .with_hint("--changed BASE asks git, and passes where nothing has changed."));
+            }
+            selection.files = Some(names);
+        }
+        if let Some(base) = options.changed.as_ref().or(options.changed_lines.as_ref()) {
+            selection.files = Some(changed::files(&root, base, cancel)?);
+        }
+        if let Some(base) = &options.changed_lines {
+            selection.lines = Some(changed::lines(&root, base, cancel)?);
+        }
+        if selection.files.is_some() && selection.path.is_some() {
+            return Err(ToolError::invalid(
+                "\"path\" says what is searched, and so does the list of files.",
+            )
+            .with_hint("Leave out path, or use include."));
+        }
+        Ok(())
+    }
+
+    /// Checks the files and prints the findings, or updates the baseline. Returns the exit status.
+    fn make(&mut self, options: &CallToolOptions, cancel: &Cancellation) -> Result<u8, Failure> {
+        let known = self.known(options)?;
+        let counting = known.clone().filter(|_| !options.update_baseline);
+        let selection = std::mem::take(&mut self.selection);
+        let is_whole = selection.files.is_none();
+        let workspace = &self.session.tool_env().workspace;
+        let rules = &self.rules.rules;
+        let outcome = run_rules(rules, workspace, &selection, counting, cancel)?;
+        if is_whole {
+            self.check_seen(&outcome)?;
+        }
+        if options.update_baseline {
+            return Ok(self.update(known.as_ref(), &outcome)?);
+        }
+        let mut found = report::report(self.suite, rules, &outcome);
+        if options.report == Some(CiFormat::Sarif) {
+            report::add_fingerprints(&mut found, workspace);
+        }
+        if !self.print(options, found, &outcome) {
+            return Ok(UNCHECKED);
+        }
+        let fails = options
+            .fail_level
+            .or(self.rules.fail_level)
+            .unwrap_or(Severity::Error);
+        // More severe levels are smaller. If a search is used as a check, any finding is a breach,
+        // whatever its level.
+        let is_breach = |level: Severity| level <= fails || options.check.is_empty();
+        let mut found = outcome.findings.iter();
+        Ok(
+            match found.any(|finding| is_breach(rules[finding.rule].level)) {
+                true => FOUND,
+                // The files that could not be read may have findings.
+                false if outcome.unreadable > 0 => UNCHECKED,
+                false => 0,
+            },
+        )
+    }
+
+    /// Refuses a check if one of its rules applies to no file: otherwise a typo in a pattern would
+    /// make the project look clean.
+    fn check_seen(&self, outcome: &Outcome) -> Result<(), ToolError> {
+        let rules = self.rules.rules.iter().zip(&outcome.seen);
+        let mut unseen = rules.filter(|(rule, seen)| {
+            **seen == 0 && !matches!(rule.demand, Demand::File | Demand::NoFile)
+        });
+        let Some((rule, _)) = unseen.next() else {
+            return Ok(());
+        };
+        let about = match rule.include.as_slice() {
+            [] => "There is no file".to_owned(),
+            include => format!("No file matches the include {:?}", include.join(",")),
+        };
+        let what = format!("Rule {}: {about}, so nothing was looked at.", rule.id);
+        Err(ToolError::invalid(what)
+            .with_hint("Check its spelling: patterns count from the project's root."))
+    }
+
+    /// Reads the baseline. Returns `None` if none is named, or if the file does not exist yet and
+    /// will be created.
+    fn known(&self, options: &CallToolOptions) -> Result<Option<Baseline>, ToolError> {
+        let Some(file) = &self.baseline else {
+            if options.update_baseline {
+                return Err(
+                    ToolError::invalid("There is no baseline to write.").with_hint(
+                        "Name one: --baseline FILE, or baseline = \"FILE\" in the rule file.",
+                    ),
+                );
+            }
+            return Ok(None);
+        };
+        let name = show_path(file);
+        let bytes = match std::fs::read(file) {
+            Ok(bytes) => bytes,
+            Err(e) if options.update_baseline && e.kind() == ErrorKind::NotFound => {
+                return Ok(None);
+            }
+            Err(e) => {
+                return Err(
+                    ToolError::invalid(format!("The baseline {name} can't be read: {e}."))
+                        .with_hint("--update-baseline writes it."),
+                );
+            }
+        };
+        let text = String::from_utf8_lossy(&bytes);
+        Baseline::read(&text).map(Some).map_err(|line| {
+            ToolError::invalid(format!("Line {line} of the baseline {name} is no finding."))
+                .with_hint("It needs a rule, a file and a text with tabs between them.")
+        })
+    }
+
+    fn update(&self, known: Option<&Baseline>, outcome: &Outcome) -> Result<u8, ToolError> {
+        let file = self.baseline.as_deref().unwrap_or(Path::new(""));
+        if outcome.is_cut {
+            return Err(
+                ToolError::invalid("There are too many findings for a baseline.")
+                    .with_hint("Give the rules an include, or a max."),
+            );
+        }
+        let found = Baseline::of(&self.rules.rules, &outcome.findings);
+        let kept = known.map_or(found.clone(), |known| known.shared_with(&found));
+        let whole = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
+        let name = show_path(file);
+        atomic_file::put(&whole, kept.text().as_bytes(), 0o666, None, false).map_err(|e| {
+            ToolError::invalid(format!("The baseline {name} can't be written: {e}."))
+        })?;
+        let new = found.count() - kept.count();
+        let more = match new {
+            0 => String::new(),
+            new => format!(" {} new, which it does not get.", counted(new, "finding")),
+        };
+        let said = format!("{name} has {}.{more}\n", counted(kept.count(), "finding"));
+        if !print(said.as_bytes(), Medium::Text) {
+            return Ok(UNCHECKED);
+        }
+        Ok(u8::from(new > 0))
+    }
+
+    /// Prints the report. Returns false if it can't be written.
+    fn print(&self, options: &CallToolOptions, mut found: CheckReport, outcome: &Outcome) -> bool {
+        let root = self.session.tool_env().workspace.root();
+        if let Some(format) = options.report {
+            found.use_repository_paths(root);
+            return print(&document(format, &found), Medium::Text);
+        }
+        let directory = std::env::current_dir().unwrap_or_default();
+        for issue in &mut found.issues {
+            if let Some(Origin::File(file)) = &mut issue.place.origin {
+                let whole = root.join(&*file);
+                let below = whole.strip_prefix(&directory).map(Path::to_owned);
+                *file = below.unwrap_or(whole);
+            }
+        }
+        let text = report::text(&found, &self.rules.rules, outcome, shows_colours(options));
+        print(text.as_bytes(), Medium::Text)
+    }
+}
+
+fn rule_of_search(options: &CallToolOptions, args: &Value) -> Result<Rule, ToolError> {
+    let text = |key: &str| args[key].as_str().filter(|text| !text.is_empty());
+    let flag = |key: &str| args[key].as_bool().unwrap_or_default();
+    let message = options.message.clone().unwrap_or_default();
+    let search = Search {
+        pattern: text("pattern").unwrap_or_default(),
+        except: text("exclude_pattern"),
+        ignores_case: !flag("case_sensitive"),
+        fixed: flag("fixed_strings"),
+    };
+    let lines = LineRule::new(search, &message)?;
+    let list = split_list(text("include").unwrap_or_default());
+    let (excluded, included): (Vec<&str>, _) = list.iter().partition(|one| one.starts_with('!'));
+    let owned = |list: Vec<&str>| list.into_iter().map(str::to_owned).collect();
+    let excluded = excluded.into_iter().map(|one| &one[1..]).collect();
+    Ok(Rule {
+        id: options.rule_id.clone().unwrap_or_else(|| SEARCH.to_owned()),
+        demand: if options.files_without_match {
+            Demand::Match(lines)
+        } else {
+            Demand::NoMatch(lines)
+        },
+        include: owned(included),
+        exclude: owned(excluded),
+        level: options.level.unwrap_or(Severity::Error),
+        message,
+        help: String::new(),
+        url: String::new(),
+        max: options.max.unwrap_or_default(),
+    })
+}
+
+/// Prints why nothing could be checked, in the requested format. Returns the exit status.
+fn print_failure(options: &CallToolOptions, failure: Failure, cancel: &Cancellation) -> u8 {
+    let mut report = CheckReport {
+        suite: "call_tool --check".to_owned(),
+        ..CheckReport::default()
+    };
+    let (text, status) = match failure {
+        Failure::Faults(faults) => {
+            let lines: Vec<String> = faults.iter().map(Diagnostic::to_string).collect();
+            report.issues = faults;
+            report.failure = Some("The rules have faults, so nothing was checked.".to_owned());
+            report.use_repository_paths(&std::env::current_dir().unwrap_or_default());
+            (lines.join("\n"), UNCHECKED)
+        }
+        Failure::Error(error) => {
+            let answer: Answer<'_> = Answer {
+                name: &options.name,
+                id: None,
+                outcome: Err::<ToolResult, _>(error),
+            };
+            report.failure = answer.failure().map(|(message, _)| message);
+            let status = match status(&answer, cancel) {
+                FOUND => UNCHECKED,
+                status => status,
+            };
+            (
+                format!("call_tool: {}", answer.to_text().trim_end()),
+                status,
+            )
+        }
+    };
+    match options.report {
+        Some(format) => print(&document(format, &report), Medium::Text),
+        None => print(text.trim_end().as_bytes(), Medium::Complaint),
+    };
+    status
+}

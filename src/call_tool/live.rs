@@ -1,0 +1,52 @@
+//! The output of a call that still runs: as text on a terminal, or as lines of JSON for `--stream`.
+
+use crate::call_tool::print::{Medium, print, print_json};
+use gemini_tools::answer::to_line;
+use gemini_tools::text::harmless_lines;
+use gemini_tools::tool::OutputUpdate;
+use serde_json::{Value, json};
+use std::sync::{Mutex, PoisonError};
+
+/// The output of a running call that the terminal has shown already.
+#[derive(Default)]
+pub(crate) struct LiveText(Mutex<String>);
+
+impl LiveText {
+    /// Prints a piece of output. Pieces that are not text are ignored.
+    pub(crate) fn show(&self, output: OutputUpdate) {
+        let OutputUpdate::Text(text) = output else {
+            return;
+        };
+        write(&harmless_lines(&text));
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push_str(&text);
+    }
+
+    /// Returns and forgets all that was printed; `None` if nothing was.
+    pub(crate) fn take(&self) -> Option<String> {
+        let shown = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        (!shown.is_empty()).then_some(shown)
+    }
+}
+
+pub(crate) fn write(text: &str) {
+    print(text.as_bytes(), Medium::Text);
+}
+
+/// Prints a line of JSON with a piece of output of a running call.
+pub(crate) fn print_line(output: OutputUpdate) {
+    if let Some(line) = line(output) {
+        print_json(&to_line(&line), 0);
+    }
+}
+
+/// Returns a piece of output as JSON; `None` for a kind of output that has no such form.
+pub(crate) fn line(output: OutputUpdate) -> Option<Value> {
+    match output {
+        OutputUpdate::Text(text) => Some(json!({ "type": "output", "text": text })),
+        OutputUpdate::ModelCall(call) => Some(json!({ "type": "model_call", "call": call })),
+        _ => None,
+    }
+}

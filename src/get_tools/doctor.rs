@@ -1,0 +1,117 @@
+//! `get_tools doctor`: whether the set-up works, and what to do where it does not.
+
+use crate::get_tools::command::DoctorOptions;
+use crate::get_tools::print::{fail, print};
+use crate::get_tools::style::Style;
+use crate::get_tools::table::at_width;
+use gemini_tools::diagnostic::{Diagnostic, Severity};
+use gemini_tools::doctor::{DoctorReport, Extent, State, Try, check};
+use gemini_tools::json;
+use gemini_tools::session::Project;
+use gemini_tools::text::visible;
+use serde_json::Value;
+
+pub(crate) fn run(options: &DoctorOptions) -> u8 {
+    let others = options.host.as_deref().filter(|host| *host != "gemini");
+    if let (Some(host), false) = (others, options.tries.is_empty()) {
+        let reason = format!(
+            "--try is for the call command of Gemini CLI; leave it out with --host {host}."
+        );
+        return fail(2, &reason);
+    }
+    let mut tries = Vec::new();
+    for text in &options.tries {
+        match parse(text) {
+            Ok(one) => tries.push(one),
+            Err(reason) => return fail(2, &format!("--try {}: {reason}", visible(text))),
+        }
+    }
+    let root = match std::env::current_dir() {
+        Ok(root) => root,
+        Err(e) => return fail(1, &format!("The current directory is gone: {e}.")),
+    };
+    let extent = Extent {
+        tries,
+        host: options.host.clone(),
+    };
+    let report = check(&Project::open(&root), &extent);
+    let text = if options.json {
+        serde_json::to_string_pretty(&report).unwrap_or_default() + "\n"
+    } else {
+        text(&report, Style::for_stdout())
+    };
+    match print(text.as_bytes()) {
+        0 => u8::from(report.has_errors()),
+        status => status,
+    }
+}
+
+fn parse(text: &str) -> Result<Try, String> {
+    let (name, args) = text.split_once('=').unwrap_or((text, "{}"));
+    match json::read_unlimited(args.as_bytes()) {
+        Ok(Value::Object(args)) => Ok(Try {
+            name: name.to_owned(),
+            args,
+        }),
+        Ok(_) => Err("the arguments must be a JSON object".to_owned()),
+        Err(e) => Err(format!("the arguments are not valid JSON: {e}")),
+    }
+}
+
+fn text(report: &DoctorReport, style: Style) -> String {
+    let mut text = String::new();
+    for fact in &report.facts {
+        let mark = match fact.state {
+            State::Works => style.green("✓"),
+            State::Known => style.dim("·"),
+            State::Missing => style.yellow("–"),
+        };
+        if style.has_marks {
+            text.push_str(&format!("{mark} "));
+        }
+        text.push_str(&format!("{:15} {}\n", fact.name, visible(&fact.text)));
+    }
+    for finding in &report.findings {
+        text.push('\n');
+        text.push_str(&described(finding, style));
+    }
+    let count = |severity: Severity| {
+        let all = report.findings.iter();
+        all.filter(|finding| finding.severity == severity).count()
+    };
+    let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
+    let counts = format!("Errors: {errors}, warnings: {warnings}");
+    let summary = match (errors, warnings) {
+        (0, 0) => style.green("No problems found."),
+        (0, _) => style.yellow(&counts),
+        _ => style.red(&counts),
+    };
+    text.push_str(&format!("\n{summary}\n"));
+    text
+}
+
+fn described(finding: &Diagnostic, style: Style) -> String {
+    let name = finding.severity.name();
+    let (mark, name) = match finding.severity {
+        Severity::Error => (style.red("✗ "), style.red(name)),
+        _ => (style.yellow("! "), style.yellow(name)),
+    };
+    let mark = if style.has_marks { &mark } else { "" };
+    let head = format!("{mark}{name}{}", style.dim(&format!("[{}]", finding.code)));
+    let place = finding.place.to_string();
+    let mut text = at_width(&visible(&place), "    ", style);
+    text = match text.split_once('\n') {
+        Some((first, rest)) => format!("{head} {}\n{rest}", style.bold(first)),
+        None => text,
+    };
+    let indented = |label: &str, words: &str, gap: &str| {
+        at_width(&format!("    {label}{gap}{}", visible(words)), "", style)
+    };
+    text.push_str(&indented("", &finding.message, ""));
+    if !finding.why.is_empty() {
+        let why = indented("Why:", &finding.why, " ");
+        text.push_str(&why.replacen("Why:", &style.dim("Why:"), 1));
+    }
+    let help = indented("Do:", &finding.help, "  ");
+    text + &help.replacen("Do:", &style.bold("Do:"), 1)
+}

@@ -1,0 +1,182 @@
+//! `get_tools lint`: checks the tools of the user, the project and MCP servers, or the files that
+//! are named: tools, printed declarations, and rule files of `call_tool --check`.
+
+use crate::get_tools::command::{LintFormat, LintOptions};
+use crate::get_tools::print::{fail, print};
+use gemini_tools::answer::to_line;
+use gemini_tools::checks::rules::RuleFile;
+use gemini_tools::ci::{CheckReport, github, junit, sarif};
+use gemini_tools::custom::{Lint, lint_tools};
+use gemini_tools::diagnostic::{Diagnostic, Origin};
+use gemini_tools::mcp::{ServersToAsk, lint_servers};
+use gemini_tools::session::Project;
+use gemini_tools::settings::home;
+use gemini_tools::text::{show_path, visible};
+use std::ffi::OsStr;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
+
+const MAX_BEGINNING_BYTES: u64 = 512;
+
+pub(crate) fn run(options: &LintOptions) -> u8 {
+    let root = std::env::current_dir().unwrap_or_default();
+    let asks = match (options.refresh, options.mcp) {
+        (true, _) => ServersToAsk::All,
+        (false, true) => ServersToAsk::Unknown,
+        (false, false) => ServersToAsk::None,
+    };
+    let looked = if options.files.is_empty() {
+        check_tools(&root, asks).map_err(|message| (message, 1))
+    } else {
+        check_paths(&options.files, &root).map_err(|message| (message, 2))
+    };
+    let mut lint = match looked {
+        Ok(lint) => lint,
+        Err((message, status)) => return fail(status, &visible(&message)),
+    };
+    for finding in &mut lint.findings {
+        if let Some(Origin::File(path)) = &mut finding.place.origin
+            && let Ok(inside) = path.strip_prefix(&root)
+        {
+            *path = inside.to_owned();
+        }
+    }
+    let format = if options.json {
+        LintFormat::Json
+    } else {
+        options.format
+    };
+    let text = match format {
+        LintFormat::Text => as_text(&lint) + &lint.summary() + "\n",
+        LintFormat::Json => {
+            let lines = lint
+                .findings
+                .iter()
+                .filter_map(|f| serde_json::to_string(f).ok());
+            lines.map(|line| line + "\n").collect()
+        }
+        LintFormat::Sarif => {
+            String::from_utf8(to_line(&sarif(&report(&lint, &root)))).unwrap_or_default()
+        }
+        LintFormat::Junit => junit(&report(&lint, &root)),
+        LintFormat::Github => github(&report(&lint, &root)),
+    };
+    match print(text.as_bytes()) {
+        0 => u8::from(lint.has_errors()),
+        status => status,
+    }
+}
+
+fn check_tools(root: &Path, asks: ServersToAsk) -> Result<Lint, String> {
+    let Project { home, settings, .. } = Project::open(root);
+    let mut lint = lint_tools(&settings, home.as_deref(), root).map_err(|e| e.to_string())?;
+    let found = lint_servers(&settings, home.as_deref(), root, asks);
+    lint.take_servers(found.servers, found.findings, &found.tools);
+    Ok(lint)
+}
+
+fn check_paths(paths: &[PathBuf], root: &Path) -> Result<Lint, String> {
+    let (home, mut all) = (home(), Lint::default());
+    for path in paths {
+        if path.is_dir() {
+            all.take_path(path, home.as_deref(), root);
+            for file in json_files(path)? {
+                let text = read(&file)?;
+                // Other JSON, such as a package.json, may lie beside lists of declarations.
+                if text.trim_start().starts_with('[') {
+                    all.take_list(&text, Some(&file));
+                }
+            }
+        } else if is_rule_file(path)? {
+            all.files += 1;
+            match RuleFile::load(path) {
+                Ok(read) => all.rules += read.rules.len(),
+                Err(faults) => all.findings.extend(faults),
+            }
+        } else if is_tool_file(path)? {
+            all.take_path(path, home.as_deref(), root);
+        } else {
+            let file = Some(path.as_path()).filter(|path| path.as_os_str() != "-");
+            all.take_list(&read(path)?, file);
+        }
+    }
+    Ok(all)
+}
+
+fn json_files(directory: &Path) -> Result<Vec<PathBuf>, String> {
+    let failed = |e: std::io::Error| format!("{}: {e}", show_path(directory));
+    let entries = std::fs::read_dir(directory).map_err(failed)?;
+    let paths = entries.flatten().map(|entry| entry.path());
+    let is_json = |path: &PathBuf| path.extension().is_some_and(|e| e == "json") && path.is_file();
+    let mut files: Vec<PathBuf> = paths.filter(is_json).collect();
+    files.sort();
+    Ok(files)
+}
+
+/// Returns true if the file is a rule file of `call_tool --check`.
+fn is_rule_file(path: &Path) -> Result<bool, String> {
+    let is_toml = path
+        .extension()
+        .is_some_and(|extension| extension == "toml");
+    Ok(is_toml && RuleFile::is_one(&read(path)?))
+}
+
+fn is_tool_file(path: &Path) -> Result<bool, String> {
+    let extension = path.extension().and_then(OsStr::to_str);
+    match extension {
+        _ if path.as_os_str() == "-" => return Ok(false),
+        Some("toml") => return Ok(true),
+        Some("json") => return Ok(false),
+        _ => {}
+    }
+    let mut beginning = Vec::new();
+    let file = std::fs::File::open(path).map_err(|e| format!("{}: {e}", show_path(path)))?;
+    let read = file.take(MAX_BEGINNING_BYTES).read_to_end(&mut beginning);
+    read.map_err(|e| format!("{}: {e}", show_path(path)))?;
+    let beginning = beginning.trim_ascii_start();
+    let beginning = beginning.strip_prefix(b"\xef\xbb\xbf").unwrap_or(beginning);
+    Ok(!beginning.starts_with(b"[") && !beginning.starts_with(b"{"))
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    let (name, mut reader): (_, Box<dyn Read>) = if path.as_os_str() == "-" {
+        ("standard input".to_owned(), Box::new(std::io::stdin()))
+    } else {
+        let name = show_path(path).into_owned();
+        let file = std::fs::File::open(path).map_err(|e| format!("{name}: {e}"))?;
+        (name, Box::new(file))
+    };
+    let mut bytes = Vec::new();
+    let limited = &mut reader.by_ref().take(MAX_FILE_BYTES + 1);
+    limited
+        .read_to_end(&mut bytes)
+        .map_err(|e| format!("{name}: {e}"))?;
+    if bytes.len() as u64 > MAX_FILE_BYTES {
+        return Err(format!("{name}: it is larger than {MAX_FILE_BYTES} bytes"));
+    }
+    String::from_utf8(bytes).map_err(|_| format!("{name}: it is not text in UTF-8"))
+}
+
+fn as_text(lint: &Lint) -> String {
+    let lines = lint.findings.iter();
+    let lines = lines.map(|finding| format!("{}\n", visible(&finding.to_string())));
+    lines.collect()
+}
+
+fn report(lint: &Lint, root: &Path) -> CheckReport {
+    let issue = |finding: &Diagnostic| {
+        let mut issue = finding.clone();
+        issue.message = visible(&finding.what()).into_owned();
+        (issue.place.tool, issue.place.key) = (String::new(), String::new());
+        issue
+    };
+    let mut report = CheckReport {
+        suite: "get_tools lint".to_owned(),
+        issues: lint.findings.iter().map(issue).collect(),
+        ..CheckReport::default()
+    };
+    report.use_repository_paths(root);
+    report
+}

@@ -1,0 +1,47 @@
+//! `serve_tools`: serves our tools over MCP, on the standard streams or over HTTP, and connects to
+//! other MCP servers (`--connect`).
+
+mod command;
+mod options;
+
+pub use command::command;
+
+use crate::start;
+use std::io::IsTerminal;
+
+/// Runs the program and returns its exit status.
+#[must_use]
+pub fn run() -> u8 {
+    let mut words = std::env::args().skip(1);
+    if words.next().as_deref() == Some("--connect") {
+        return connect(words.next().as_deref());
+    }
+    match options::options() {
+        Ok(options) => {
+            if options.http.is_none() && std::io::stdin().is_terminal() {
+                log(
+                    "waiting for an MCP client on standard input, a message of JSON in each line; \
+                     --http serves over the network, --help tells more, Ctrl-C ends",
+                );
+            }
+            gemini_tools::serve::run(options)
+        }
+        Err(status) => status,
+    }
+}
+
+/// Holds the connections to MCP servers for `get_tools`, `call_tool` and `run_agent`, and does what
+/// tools in these programs need the network for. The programs start this mode themselves, so it is
+/// not in the help. Requests are JSON lines on standard input; at its end, all servers are ended.
+fn connect(protocol: Option<&str>) -> u8 {
+    if protocol == Some(&*gemini_tools::network::protocol()) {
+        return gemini_tools::connect::run();
+    }
+    log("--connect: another version has other messages; install executables of one version");
+    2
+}
+
+/// Prints a message for a person on standard error, because standard output carries the protocol.
+fn log(message: &str) {
+    start::warn(&format!("serve_tools: {message}"));
+}
