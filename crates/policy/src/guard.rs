@@ -17,12 +17,13 @@ mod started;
 mod written;
 
 use super::{Decision, Inquiry, Mode, Policy, PolicyCall, Verdict, defaults, patches, shell};
-use gemini_tools_core::text::path_from_argument;
+use gemini_tools_core::text::{path_from_argument, visible};
 use gemini_tools_core::tool::Kind;
 use gemini_tools_settings::settings::home;
 use gemini_tools_shell::analyse;
 use gemini_tools_workspace::Workspace;
 use serde_json::Value;
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
 /// Files that tell a build what to run. Gemini CLI 0.61 guards the same ones.
@@ -76,34 +77,45 @@ pub(super) fn ask(asked: Inquiry<'_>, verdict: Verdict, policy: &Policy) -> Verd
     let line = shell::line_of(call).filter(|_| patched.is_empty());
     let line = line.map(|line| verdict.understood.as_deref().unwrap_or(line));
     let analysis = line.map(analyse);
-    let unresolved = analysis.iter().any(|one| !one.unresolved.is_empty());
-    let named = match line {
-        Some(line) if unresolved => written::parts_of_code(line).collect(),
+    let unresolved = analysis
+        .as_ref()
+        .filter(|analysis| !analysis.unresolved.is_empty());
+    let unresolved = unresolved.and(line).map(written::without_sourced);
+    let named = match unresolved.as_deref() {
+        Some(line) => written::parts_of_code(line).collect(),
         None if !patched.is_empty() => patched.iter().map(String::as_str).collect(),
         None if changes_files(call) => paths(call),
         _ => Vec::new(),
     };
-    if named.is_empty() && analysis.as_ref().is_none_or(written::only_reads) {
+    let only_reads = analysis.as_ref().is_none_or(written::only_reads);
+    if named.is_empty() && only_reads && !analysis.as_ref().is_some_and(written::runs_code) {
         return verdict;
     }
-    let guard = Guard::new(&policy.root, &policy.more_roots, home(), &policy.rule_paths);
-    let is_covered = named.iter().any(|path| guard.covers(path))
-        || line.zip(analysis).is_some_and(|(line, analysis)| {
-            let own = directories(call).next();
-            let directory = policy.root.join(own.unwrap_or_default());
-            unresolved && may_write_any(line, &named)
-                || own.is_some_and(|own| guard.covers(own))
-                || guard.covers_writes_of(&analysis, &directory)
-        });
+    let mut guard = Guard::new(&policy.root, &policy.more_roots, home(), &policy.rule_paths);
+    let own = line.and_then(|_| directories(call).next());
+    let is_own_covered = !only_reads && own.is_some_and(|own| guard.covers(own));
+    let is_known = analysis
+        .as_ref()
+        .is_none_or(|analysis| guard.enter(analysis, own.unwrap_or_default()));
+    let is_covered = is_own_covered
+        || named.iter().any(|path| guard.covers(path))
+        || unresolved
+            .as_deref()
+            .is_some_and(|line| may_write_any(line, &named) || guard.covers_spelled(line))
+        || analysis.is_some_and(|analysis| guard.covers_writes_of(&analysis, is_known));
     if !is_covered {
         return verdict;
     }
-    let rule = "built in: files that programs run or obey change with the user's approval";
+    let mut rule =
+        "built in: files that programs run or obey change with the user's approval".to_owned();
+    if let Some(found) = guard.found.take() {
+        rule.push_str(&format!(": {}", visible(&found)));
+    }
     Verdict {
         // If this were true, the gate would drop the question when the tool itself has nothing to
         // ask.
         is_default: false,
-        ..defaults::ask(asked, 999, rule)
+        ..defaults::ask(asked, 999, &rule)
     }
 }
 
@@ -149,6 +161,7 @@ fn may_write_any(line: &str, words: &[&str]) -> bool {
     written::redirects(line)
         || words.iter().any(|word| programs::is_writer(word))
         || has("git") && has("config")
+        || has("shopt") && line.contains(['*', '?', '['])
 }
 
 fn directories<'a>(call: &PolicyCall<'a>) -> impl Iterator<Item = &'a str> {
@@ -160,6 +173,9 @@ fn directories<'a>(call: &PolicyCall<'a>) -> impl Iterator<Item = &'a str> {
 
 struct Guard<'a> {
     root: &'a Path,
+    /// The directories from which a relative path may lead: the project's or, for a line of shell,
+    /// each one that it may run in.
+    bases: Vec<PathBuf>,
     home: Option<PathBuf>,
     /// Resolves paths as the built-in tools do; `None` if the root can't be opened; then no
     /// built-in tool can write either.
@@ -171,6 +187,8 @@ struct Guard<'a> {
     /// components such as `$HOME` or `~`. A file whose path ends with one of them is guarded, except
     /// Markdown.
     started: Vec<PathBuf>,
+    /// The newest word that was found to mean a guarded file, for the question.
+    found: RefCell<Option<String>>,
 }
 
 impl<'a> Guard<'a> {
@@ -179,8 +197,10 @@ impl<'a> Guard<'a> {
         places.extend(links::targets(root, home.as_deref()));
         Self {
             root,
+            bases: vec![root.to_owned()],
             places,
             started: started::programs(root, home.as_deref()),
+            found: RefCell::new(None),
             workspace: Workspace::open_at(root, more, home.as_deref()).ok(),
             home,
         }
@@ -190,12 +210,15 @@ impl<'a> Guard<'a> {
     /// (`.g*`), which could expand to one.
     fn covers(&self, written: &str) -> bool {
         let is_pattern = |part: &str| part.starts_with('.') && part.contains(['*', '?', '[']);
-        if written.split('/').any(is_pattern) {
-            return true;
+        let is_covered = written.split('/').any(is_pattern)
+            || self
+                .meanings(written)
+                .iter()
+                .any(|path| self.covers_path(path));
+        if is_covered {
+            self.found.replace(Some(written.to_owned()));
         }
-        self.meanings(written)
-            .iter()
-            .any(|path| self.covers_path(path))
+        is_covered
     }
 
     fn covers_path(&self, path: &Path) -> bool {
@@ -212,7 +235,8 @@ impl<'a> Guard<'a> {
     /// and the one that the built-in tools resolve it to.
     fn meanings(&self, written: &str) -> Vec<PathBuf> {
         let written = written.replace('\0', "");
-        let mut found = vec![self.root.join(written.replace('\\', "/"))];
+        let spelled = written.replace('\\', "/");
+        let mut found: Vec<_> = self.bases.iter().map(|base| base.join(&spelled)).collect();
         if let Some(workspace) = &self.workspace
             && let Ok(meant) = workspace.meant(&written)
         {

@@ -14,6 +14,7 @@ use lines::Random;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
@@ -42,6 +43,7 @@ fn make(root: &Path) {
         fs::write(path, "as before\n").expect("written");
     }
     fs::write(root.join("new"), "new\n").expect("written");
+    symlink("../package.json", root.join("src/link")).expect("a link");
 }
 
 /// Returns the contents of the guarded files, and of all files below guarded directories.
@@ -87,7 +89,7 @@ fn spelled(c: char, random: &mut Random, computes: bool) -> String {
 
 /// Returns a line that writes to a file of this name, somehow.
 fn line(name: &str, random: &mut Random) -> String {
-    let kind = random.below(39);
+    let kind = random.below(46);
     // What a variable or a substitution adds to a name is seen for the best-known programs only.
     let computes = kind < 12;
     let words = |name: &str, random: &mut Random| -> String {
@@ -137,6 +139,17 @@ fn line(name: &str, random: &mut Random) -> String {
         34 => format!("tar -cf{whole} new"),
         35 => format!("echo x 1<>{whole}"),
         36 => format!("awk '{{ print > \"{name}\" }}' new"),
+        38 => format!("cp new /dev/fd/3/{base} 3<{directory}"),
+        39 => format!("tee /dev/stdin <{whole}"),
+        40 => format!("cd {directory}; gzip {base} 2>&1"),
+        41 => format!(
+            "env -C {directory} cp {} {base}",
+            "../".repeat(9) + "dev/null"
+        ),
+        42 => format!("awk -v out={whole} '{{ print > out }}' new"),
+        43 => format!("ed -s new <<E\nw {name}\nq\nE"),
+        44 => format!("find {directory} -name {base} -exec cp new {{}} ';'"),
+        45 => format!("sort new --o={whole}"),
         37 => format!("perl -e 'system(\"cp new {name}\")'"),
         _ => format!("env -C {directory} shuf -eo {base} x"),
     }
@@ -150,12 +163,13 @@ fn what_reads_or_runs_guarded_files_is_not_asked_about() {
     make(&root);
     let rules = [(Tier::User, PathBuf::from("own.toml"), ALLOW.to_owned())];
     let policy = Policy::from_texts(&rules, &Settings::default(), &root);
-    for line in READING {
-        assert!(unasked(&policy, line).is_some(), "{line}");
-    }
-    for line in WRITING {
-        assert!(unasked(&policy, line).is_none(), "{line}");
-    }
+    let is_free = |line: &&&str| unasked(&policy, line).is_some();
+    let asked: Vec<_> = READING.iter().filter(|line| !is_free(line)).collect();
+    let free: Vec<_> = WRITING.iter().filter(is_free).collect();
+    assert!(
+        asked.is_empty() && free.is_empty(),
+        "asked: {asked:#?}, not asked: {free:#?}"
+    );
 }
 
 const READING: &[&str] = &[
@@ -210,6 +224,20 @@ const READING: &[&str] = &[
     "tree .github && sort -u .envrc && yq .name package.json && ruff check src/.x",
     "cat > new <<'E'\ncp a package.json\nE",
     "echo 'to copy: cp a package.json > b'",
+    "pip install -r .github/requirements.txt",
+    "eval \"$(ssh-agent -s)\" >/dev/null 2>&1",
+    "\"$PYTHON\" -m pytest 2>&1 | tail",
+    ". \"$HOME/.cargo/env\" && cargo test",
+    "cd .github && cat a.yml 2>/dev/null | head && ls 2>&1",
+    "VERSION=$(sed -nE 's/^version = \"(.*)\"/\\1/p' src/Cargo.toml); cargo publish",
+    "[[ \"$(sed -n 1p package.json)\" == x ]] && npm t",
+    "npm-run-all test:* && tool --omit=a.py,tests/*",
+    "git rm -q --cached .envrc && git restore -S package.json",
+    "git archive HEAD package.json -o x.tar && git hash-object package.json",
+    "git checkout -b x origin/HEAD && git rebase --onto main HEAD~1 x",
+    "cd src && cp *.rs ../target/",
+    "gh pr create --body-file - <<'E'\nchanges package.json\nE",
+    "grep -rn x src | tee /dev/stderr | wc -l",
 ];
 
 const WRITING: &[&str] = &[
@@ -266,6 +294,43 @@ const WRITING: &[&str] = &[
     "tool run 'cp a package.json'",
     "python3 - <<'E'\nimport os\nos.system('cp new package.json')\nE",
     "ssh localhost 'cd x && echo 1 >.envrc'",
+    "tee /dev/stdin <package.json",
+    "echo x 3<package.json >/dev/fd/3",
+    "cp new /dev/fd/3/ci.yml 3<.github/workflows",
+    "{ cd -P /proc/self/fd/3; tee pre-commit; } 3<.git/hooks <new",
+    "echo 'rm packag?.json' | sh",
+    "bash <<E\ngzip pack\"age.json\"\nE",
+    "shopt -s dotglob; gzip *nvrc",
+    "awk 'BEGIN{system(\"rm package.json\")}'",
+    "make --eval='x:;rm package.json' x",
+    "python3 -c 'import os; os.system(\"cp new package.json\\n\")'",
+    "node -e 'require(\"child_process\").execSync(`cp new package.json`)'",
+    "awk 'BEGIN{system(\"echo a=>package.json\")}'",
+    "awk -v out=package.json '{print > out}' new",
+    "awk '{print \"x\" > FILENAME}' package.json",
+    "npm exec -- cp new package.json",
+    "docker run -v .:/w x cp /w/new /w/package.json",
+    "ed -s new <<E\nw package.json\nE",
+    "sed -n -f - new <<E\nw package.json\nE",
+    "vim -es '+w! .envrc' +q new",
+    "sqlite3 :memory: '.once package.json' 'select 1'",
+    "git checkout v1 --pathspec-from-file=- <<<package.json",
+    "git checkout v1 -- 'packag?.json'",
+    "git checkout v1 -- ':(top)package.json'",
+    "git restore -s v1 --staged --work package.json",
+    "git restore -s v1 -S -qW package.json",
+    "git clone https://example.com/org/.claude.git",
+    "gunzip -f src/package.json.gz",
+    "sed -i.json s/a/b/ package",
+    "cp -b -S .json new package",
+    "sort new --o=package.json",
+    "find . -name 'packag?.json' -exec cp new {} ';'",
+    "fd -H . | xargs -I{} cp new {}",
+    "find . -path './src?Makefile' -delete",
+    "cd src && cp ../new link",
+    "pushd src; tee lin? <../new",
+    "env -C src cp ../new link",
+    "cp -t. new src/link",
 ];
 
 fn run(root: &Path, line: &str) {

@@ -100,6 +100,9 @@ pub struct Analysis {
     /// The texts of the line that are not words of commands: values of variables, here-documents,
     /// words of loops.
     pub texts: Vec<String>,
+    /// Those of the texts that a command reads from its standard input: here-documents and
+    /// here-strings.
+    pub documents: Vec<String>,
     /// True if the line, or a script in it, has a redirection of any kind, such as `>file`, `2>&1`
     /// or a here-document.
     pub redirects: bool,

@@ -68,6 +68,9 @@ impl Walk<'_> {
                     if redirect.operator.starts_with('<') && !redirect.operator.contains('>') =>
                 {
                     self.text(word);
+                    if redirect.operator == "<<<" {
+                        self.keep_document();
+                    }
                 }
                 RedirectTarget::Word(word) => {
                     if self.budget.take(1, word.text.len()).is_some() {
@@ -78,10 +81,17 @@ impl Walk<'_> {
                 RedirectTarget::Document(text) => {
                     if let Some(text) = text.get() {
                         self.text(text);
+                        self.keep_document();
                     }
                 }
             }
         }
+    }
+
+    /// Notes that the newest text is the input of a command.
+    fn keep_document(&mut self) {
+        let newest = self.analysis.texts.last().cloned();
+        self.analysis.documents.extend(newest);
     }
 
     fn simple(

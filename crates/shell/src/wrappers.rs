@@ -190,9 +190,13 @@ fn with_unknown(words: &[Word], mark: &str) -> Vec<Word> {
     let with_unknown = |(i, word): (usize, &Word)| {
         let is_unknown =
             |value: &String| value == mark || (i == 0 || runs_scripts) && value.contains(mark);
-        Word {
-            value: word.value.clone().filter(|value| !is_unknown(value)),
-            ..word.clone()
+        match &word.value {
+            Some(value) if is_unknown(value) => Word {
+                value: None,
+                pattern: None,
+                ..word.clone()
+            },
+            _ => word.clone(),
         }
     };
     words.iter().enumerate().map(with_unknown).collect()

@@ -11,10 +11,11 @@ use gemini_tools_shell::Command;
 /// line runs, it may be any file.
 const WRITERS: &str = "cp dd install ln mkdir mktemp mv patch rsync tee touch truncate unzip";
 
-/// Other programs that are known to write files. A script in an argument that mentions one of them
-/// is searched for names.
+/// Other programs that are known to write or remove files. A script in an argument that mentions one
+/// of them is searched for names.
 const SOMETIMES: &str = "\
-    aria2c bsdtar cpio csplit curl ed ex ptx scp sed sftp shred shuf sort split tar wget xxd zip";
+    aria2c bsdtar bunzip2 bzip2 chmod chown cpio csplit curl ed ex gunzip gzip ptx rimraf rm rmdir scp sed sftp shred \
+    shuf sort split tar unlink unxz unzstd vi vim wget xxd xz zip zstd";
 
 /// Programs that write no file that a word names, whatever their options.
 const READERS: &str = "\
@@ -39,11 +40,14 @@ const WRAPPERS: &str = "builtin command env exec nice nohup setsid stdbuf sudo t
 /// project. `--output` of those that compare does.
 const GIT_READERS: &str = "\
     add annotate blame branch cat-file check-attr check-ignore cherry cherry-pick commit config count-objects describe \
-    diff diff-files diff-index diff-tree fetch for-each-ref fsck gc grep help log ls-files ls-remote ls-tree merge \
-    merge-base name-rev pull push range-diff rebase reflog remote reset rev-list rev-parse revert shortlog show \
+    diff diff-files diff-index diff-tree difftool fetch for-each-ref fsck gc grep hash-object help log ls-files ls-remote \
+    ls-tree merge merge-base name-rev pull push range-diff rebase reflog remote reset rev-list rev-parse revert shortlog show \
     show-branch show-ref status switch tag update-index var verify-commit verify-tag version whatchanged";
 
-/// Those of them that change the files of the working tree.
+/// Commands of git that write only what `-o` and `--output` name.
+const GIT_OUTPUTS: &str = "archive format-patch";
+
+/// Those of the readers that change the files of the working tree.
 const GIT_CHECKS_OUT: &str = "cherry-pick merge pull rebase reset revert stash switch";
 
 const FIND_WRITES: &str = "-delete -fls -fprint -fprint0 -fprintf";
@@ -149,6 +153,17 @@ fn is_of_project(command: &Command) -> bool {
     name.contains('/') && is_below && !is_writer(name)
 }
 
+/// Returns true if the arguments of a program, and what it reads, are mostly texts for people.
+pub(super) fn takes_prose(command: &Command) -> bool {
+    ["gh", "glab"].contains(&command.root())
+}
+
+/// Returns the words that name a directory in which a program is to run.
+pub(super) fn directories(command: &Command) -> Vec<&Option<String>> {
+    const OPTIONS: &str = "-C --chdir --cwd --directory";
+    values(&command.patterns, |option| is_among(OPTIONS, option)).collect()
+}
+
 /// Returns the arguments without titles and the like, which often tell of files.
 fn without_texts(words: &[Option<String>]) -> Vec<&Option<String>> {
     const TEXTS: &str = "--body --description --jq --message --notes --title -b -m -q -t";
@@ -185,16 +200,37 @@ fn values<'w>(
 
 fn is_output(option: &str, short: bool) -> bool {
     option.starts_with("--ou")
+        || option.len() > 2 && "--output".starts_with(option)
         || short && option.starts_with('-') && !option.starts_with("--") && option.ends_with('o')
 }
 
 fn written_by_git(command: &Command) -> Vec<&Option<String>> {
     let words = &command.patterns[..];
     let (name, _) = git_command(command);
-    let has = |option: &str| words.iter().flatten().any(|word| word == option);
-    let unstages = name == Some("restore") && has("--staged") && !has("--worktree") && !has("-W");
-    if unstages || name.is_none_or(|name| is_among(GIT_READERS, name)) {
-        let mut written = outputs(words, false);
+    let has = |long: &str, short: char| {
+        words.iter().any(|word| {
+            word.as_ref()
+                .is_none_or(|word| match word.strip_prefix("--") {
+                    Some(rest) => !rest.is_empty() && long.starts_with(rest),
+                    None => word.starts_with('-') && word.contains(short),
+                })
+        })
+    };
+    // These change the index only.
+    let unstages = match name {
+        Some("restore") => {
+            words
+                .iter()
+                .flatten()
+                .any(|word| word == "--staged" || word == "-S")
+                && !has("worktree", 'W')
+        }
+        Some("rm") => words.iter().flatten().any(|word| word == "--cached"),
+        _ => false,
+    };
+    let prints = name.is_some_and(|name| is_among(GIT_OUTPUTS, name));
+    if unstages || prints || name.is_none_or(|name| is_among(GIT_READERS, name)) {
+        let mut written = outputs(words, prints);
         if name.is_some_and(|name| is_among(GIT_CHECKS_OUT, name)) {
             written.extend(work_tree(words));
         }
@@ -205,10 +241,11 @@ fn written_by_git(command: &Command) -> Vec<&Option<String>> {
     let is_commit = |at: usize| {
         let before = words[at - 1].as_deref().unwrap_or_default();
         let is_file = is_output(before, true) || end.is_some_and(|end| end < at);
-        let name_of = |word: &str| word.split(':').next().unwrap_or_default().to_owned();
-        let is_head = words[at]
-            .as_deref()
-            .is_some_and(|word| name_of(word).eq_ignore_ascii_case("HEAD"));
+        let is_head = words[at].as_deref().is_some_and(|word| {
+            let name = word.split(':').next().unwrap_or_default();
+            let last = name.rsplit('/').next().unwrap_or_default();
+            last.eq_ignore_ascii_case("HEAD")
+        });
         is_head && !is_file && name != Some("mv")
     };
     let written = (1..words.len()).filter(|at| !is_commit(*at));

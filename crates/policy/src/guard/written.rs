@@ -21,6 +21,9 @@ const MAX_ENTRIES: usize = 20_000;
 /// guarded file.
 const MAX_PARTS: usize = 256;
 
+/// The most directories that a line may run in. If there are more, they count as unknown.
+const MAX_BASES: usize = 32;
+
 /// Returns true if a text has a `>` that may open a file. The `>` of `2>&1` does not, and a `>`
 /// before `/dev/null` does not count.
 pub(super) fn redirects(text: &str) -> bool {
@@ -28,6 +31,7 @@ pub(super) fn redirects(text: &str) -> bool {
         |rest: &str| !rest.starts_with(|c: char| !c.is_whitespace() && !";|&)<>".contains(c));
     text.split('>').skip(1).any(|behind| {
         let duplicates = behind.strip_prefix('&').is_some_and(|word| {
+            let word = word.trim_start_matches(' ');
             let rest = word.trim_start_matches(|c: char| c.is_ascii_digit() || c == '-');
             rest.len() < word.len() && ends_word(rest)
         });
@@ -38,42 +42,78 @@ pub(super) fn redirects(text: &str) -> bool {
     })
 }
 
-/// Returns what stands between blanks, quotes and operators in a text.
+/// Returns what stands between blanks, quotes, brackets and operators in a text.
 pub(super) fn parts_of_code(text: &str) -> impl Iterator<Item = &str> {
-    let parts = text.split(|c: char| c.is_whitespace() || "<>|&;()=\"'".contains(c));
+    let parts = text.split(|c: char| c.is_whitespace() || "<>|&;()[]{}=,:\"'`\\".contains(c));
     parts.filter(|part| !part.is_empty())
 }
 
-/// Returns the names in scripts that the line hands to programs, such as `awk '{ print > "x" }'` or
-/// a here-document for `python`, if the script redirects or mentions a program that is known to
-/// write. Programs of which all operands are known to be read have no scripts.
-fn names_in_scripts(analysis: &Analysis) -> impl Iterator<Item = &str> {
-    let commands = &analysis.commands;
-    let scripts = commands.iter().enumerate().flat_map(|(at, command)| {
-        if programs::runs_code(command) {
-            command.patterns.iter().skip(1).collect()
-        } else {
-            programs::written(command, commands.get(at + 1), true)
-        }
+/// Leaves out the files that `source` and `.` read.
+pub(super) fn without_sourced(line: &str) -> String {
+    let mut is_read = false;
+    let words = line.split_whitespace().filter(|word| {
+        let is_name = [".", "source"].contains(word);
+        !std::mem::replace(&mut is_read, is_name)
     });
-    let mut scripts = scripts.flatten().peekable();
-    let texts = scripts.peek().is_some().then_some(&analysis.texts);
-    let all = scripts.chain(texts.into_iter().flatten());
-    all.filter(|text| {
-        // The arrows of JavaScript and PHP open no file.
-        redirects(&text.replace("=>", "").replace("->", "")) || parts_of_code(text).any(is_writer)
-    })
-    .flat_map(|text| parts_of_code(text))
+    words.collect::<Vec<_>>().join(" ")
 }
 
-/// Returns true if a line neither redirects its output to a file nor has a command or a script that
-/// may write.
+/// Returns true if a script that a line hands to a program may start one that writes or removes
+/// what is named in it.
+fn mentions_writer(text: &str) -> bool {
+    // Many programs have a command `install`, which takes no file to write.
+    let mut parts = parts_of_code(text);
+    parts.any(|part| part != "install" && is_writer(part))
+}
+
+/// Returns the names behind each `>` of a script: a file may stand a word further, as in Perl's
+/// `open(F, ">", "x")`.
+fn redirected(script: &str) -> impl Iterator<Item = &str> {
+    let behind = script.match_indices('>').map(|(at, _)| &script[at + 1..]);
+    behind.flat_map(|rest| parts_of_code(rest).take(2))
+}
+
+/// Returns true if a script of `awk` prints to a file, whatever gives its name.
+fn prints_to_file(script: &str) -> bool {
+    let mut statements = script.split([';', '}', '\n']);
+    statements.any(|text| {
+        let print = text.find("print");
+        print.is_some_and(|at| redirects(&text[at..]))
+    })
+}
+
+/// Returns true if the target of a redirection may be a file: neither a descriptor nor a device of
+/// the terminal.
+fn is_file(target: Option<&String>) -> bool {
+    let is_number = |word: &str| word.bytes().all(|b| b.is_ascii_digit() || b == b'-');
+    target.is_none_or(|word| {
+        let is_device = ["/dev/null", "/dev/tty"].contains(&word.as_str());
+        !is_number(word) && !is_device
+    })
+}
+
+/// Returns the words of a line's redirections that may open a file for writing.
+fn targets(analysis: &Analysis) -> impl Iterator<Item = &Option<String>> {
+    let targets = analysis.targets.iter();
+    targets.filter(|target| is_file(target.as_ref()))
+}
+
+/// Returns true if a word may mean a file that is open already, by its descriptor.
+fn is_descriptor(word: &str) -> bool {
+    word.contains("/dev/fd") || word.contains("/dev/std") || word.contains("/proc/")
+}
+
+/// Returns true if a line neither redirects its output to a file nor has a command that may write,
+/// but for what the scripts do that it hands to programs.
 pub(super) fn only_reads(analysis: &Analysis) -> bool {
-    let mut commands = analysis.commands.iter();
-    analysis.targets.is_empty()
+    targets(analysis).next().is_none()
         && with_written(analysis).next().is_none()
-        && names_in_scripts(analysis).next().is_none()
-        && !commands.any(programs::configures_git)
+        && !analysis.commands.iter().any(programs::configures_git)
+}
+
+/// Returns true if a line has a program that may run code of its arguments or its input.
+pub(super) fn runs_code(analysis: &Analysis) -> bool {
+    analysis.commands.iter().any(programs::runs_code)
 }
 
 /// Returns true if a word that may name a file that is written is known only when the line runs, or
@@ -101,11 +141,10 @@ fn with_texts(analysis: &Analysis) -> impl Iterator<Item = &str> {
     texts.flat_map(|text| text.split_whitespace())
 }
 
-/// Returns true if a line has any redirection of output, even `2>&1`, or runs a program that is
-/// known to write.
+/// Returns true if a line redirects its output to a file, or runs a program that is known to write.
 fn surely_writes(analysis: &Analysis) -> bool {
     let mut commands = analysis.commands.iter();
-    !analysis.targets.is_empty() || commands.any(|command| is_writer(command.root()))
+    targets(analysis).next().is_some() || commands.any(|command| is_writer(command.root()))
 }
 
 /// Returns true if a command changes the directory of the line.
@@ -113,10 +152,25 @@ fn enters(command: &Command) -> bool {
     ["cd", "popd", "pushd"].contains(&command.root())
 }
 
+/// Returns the words that name a directory in which a command of the line, or the rest of it, runs.
+fn entered(analysis: &Analysis) -> impl Iterator<Item = &Option<String>> {
+    analysis.commands.iter().flat_map(|command| {
+        if enters(command) {
+            let words = command.patterns.iter().skip(1);
+            return words.filter(|word| !is_option(word.as_ref())).collect();
+        }
+        programs::directories(command)
+    })
+}
+
+fn is_option(word: Option<&String>) -> bool {
+    word.is_some_and(|word| word.starts_with('-'))
+}
+
 /// Returns the commands of a line that may write, each with the words that may name what it writes.
 fn with_written(analysis: &Analysis) -> impl Iterator<Item = WrittenWords<'_>> {
     let commands = &analysis.commands;
-    let moves = commands.iter().any(enters);
+    let moves = entered(analysis).next().is_some();
     let each = commands.iter().enumerate().map(move |(at, command)| {
         let words = programs::written(command, commands.get(at + 1), moves);
         (command, words)
@@ -146,6 +200,12 @@ fn paths_in(word: &str) -> Option<BTreeSet<&str>> {
     found.extend(word.match_indices(separators).map(behind));
     found.extend((1..=letters).map(|at| &cluster[at..]));
     found.insert(word);
+    // A clone, or what is unpacked, has the name without its last ending.
+    let clone = [".git", ".gz", ".xz", ".bz2", ".zst", ".br", ".gpg"]
+        .iter()
+        .find_map(|end| word.strip_suffix(end));
+    found.extend(clone);
+    found.extend(clone.and_then(|path| path.rsplit(['/', ':']).next()));
     found.remove("");
     Some(found)
 }
@@ -169,86 +229,166 @@ fn paths_in_script(word: &str) -> Option<BTreeSet<&str>> {
 }
 
 impl Guard<'_> {
-    /// Returns true if a line that runs in `directory` may write a guarded file or a setting of git.
-    /// If the line changes its directory, the directory counts as a file that it writes, because
-    /// later relative paths lead there.
-    pub(super) fn covers_writes_of(&self, analysis: &Analysis, directory: &Path) -> bool {
-        let commands = &analysis.commands;
-        let start = (!commands.iter().any(enters)).then_some(directory);
-        let covers = |word: &Option<String>, unknown: bool| match word {
-            Some(word) => self.covers_parts(word, start, unknown, &paths_in),
-            None => unknown,
-        };
-        let writes = |(command, words): &WrittenWords<'_>| {
-            let is_sure = programs::is_sure(command);
-            let is_known = is_sure || is_writer(command.root());
-            let covers = |word: &String| match command.root() {
-                // Without `-i`, `sed` only writes to files that its script names.
-                "sed" if !is_sure => self.covers_parts(word, start, true, &paths_in_script),
-                "sed" => [&paths_in as Parts<'_>, &paths_in_script]
-                    .iter()
-                    .any(|parts| self.covers_parts(word, start, true, parts)),
-                // `find` compares its patterns with names in all directories.
-                "find" if may_be_listed(&parts_of(&word.to_ascii_lowercase()), true) => true,
-                _ => self.covers_parts(word, start, is_known, &paths_in),
+    /// Takes relative paths from now on from each directory in which the line, which begins in
+    /// `directory`, may run. Returns false if these are not all known.
+    pub(super) fn enter(&mut self, analysis: &Analysis, directory: &str) -> bool {
+        self.bases = vec![self.root.join(directory)];
+        for word in entered(analysis) {
+            let word = word.as_deref().map(parts_of);
+            let name = word.and_then(|parts| parts.iter().map(|part| literal(part)).collect());
+            let Some(name) = name.map(|parts: Vec<String>| parts.join("/")) else {
+                return false;
             };
-            let mut words = words.iter();
-            words.any(|word| word.as_ref().map_or(is_sure, covers))
+            let inner: Vec<_> = self.bases.iter().map(|base| base.join(&name)).collect();
+            self.bases.extend(inner);
+            self.bases.sort();
+            self.bases.dedup();
+            if self.bases.len() > MAX_BASES {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Returns true if a line that is not understood has a word that is a guarded file once its
+    /// quotes are gone and its patterns and lists are expanded.
+    pub(super) fn covers_spelled(&self, line: &str) -> bool {
+        let line = line.replace(['"', '\'', '\\'], "");
+        let words = line.split(|c: char| c.is_whitespace() || "<>|&;()=`".contains(c));
+        let mut words = words.filter(|word| !word.is_empty());
+        words.any(|word| self.covers_parts(word, true, &paths_in))
+    }
+
+    /// Returns true if a line may write a guarded file or a setting of git. If the line changes its
+    /// directory, the directory counts as a file that it writes, because later relative paths lead
+    /// there. `is_known` says whether all directories in which it runs are known.
+    pub(super) fn covers_writes_of(&self, analysis: &Analysis, is_known: bool) -> bool {
+        let commands = &analysis.commands;
+        let covers = |word: &Option<String>, unknown: bool| match word {
+            Some(word) => self.covers_parts(word, is_known, &paths_in),
+            None => unknown,
         };
         let written: Vec<_> = with_written(analysis).collect();
         let is_sure = surely_writes(analysis);
-        let mut entered = commands.iter().filter(|one| enters(one));
-        let entered = entered.any(|one| {
-            one.patterns
-                .iter()
-                .skip(1)
-                .any(|word| covers(word, is_sure))
-        });
-        analysis.targets.iter().any(|word| covers(word, true))
+        let writes = targets(analysis).next().is_some() || !written.is_empty();
+        let words = written.iter().flat_map(|(_, words)| words.iter().copied());
+        let mut all = words
+            .chain(targets(analysis))
+            .chain(entered(analysis))
+            .flatten();
+        targets(analysis).any(|word| covers(word, true))
             || commands.iter().any(programs::configures_git)
-            || written.iter().any(writes)
-            || names_in_scripts(analysis).any(|name| self.covers(name))
-            || entered && !(analysis.targets.is_empty() && written.is_empty())
+            || written.iter().any(|written| self.covers_words(written, is_known))
+            || self.covers_scripts(analysis, &written)
+            || writes && entered(analysis).any(|word| covers(word, is_sure))
+            // What is read from, a descriptor may write to.
+            || all.any(|word| is_descriptor(word))
+                && analysis.texts.iter().any(|word| self.covers_parts(word, is_known, &paths_in))
             || computes_words(analysis, &written)
-                && with_texts(analysis).any(|word| self.covers_parts(word, start, false, &paths_in))
+                && with_texts(analysis).any(|word| self.covers_parts(word, is_known, &paths_in))
+    }
+
+    fn covers_words(&self, (command, words): &WrittenWords<'_>, is_known: bool) -> bool {
+        let is_sure = programs::is_sure(command);
+        let root = command.root();
+        let covers = |word: &String| {
+            let plain = word.to_ascii_lowercase();
+            match root {
+                // Without `-i`, `sed` only writes to files that its script names.
+                "sed" if !is_sure => self.covers_parts(word, true, &paths_in_script),
+                "sed" => [&paths_in as Parts<'_>, &paths_in_script]
+                    .iter()
+                    .any(|parts| self.covers_parts(word, is_known, parts)),
+                // `find` compares its patterns with names in all directories, and git does so with
+                // those that the shell has left to it.
+                "find" if may_be_found(&plain) => true,
+                "git" if may_be_found(pathspec(&plain.replace('\\', ""))) => true,
+                _ => self.covers_parts(word, is_known, &paths_in),
+            }
+        };
+        // Of programs that edit in place and of those that copy, an option may say how the name of
+        // a copy ends.
+        let copies = is_sure || is_writer(root) || root == "perl";
+        let endings = words.iter().filter(|_| copies).copied().flatten();
+        let endings = endings.filter_map(|word| paths_in(word)).flatten();
+        let endings: BTreeSet<&str> = endings.filter(|end| is_ending(end)).collect();
+        let has_ending = |word: &String| {
+            let mut endings = endings.iter();
+            endings.any(|end| self.covers(&format!("{word}{end}")))
+        };
+        let mut words = words.iter();
+        words.any(|word| match word {
+            Some(word) => covers(word) || has_ending(word),
+            None => is_sure,
+        })
+    }
+
+    /// Returns true if a script that the line hands to a program may write a guarded file: in an
+    /// argument, such as `awk '{ print > "x" }'`, or as standard input, in a here-document.
+    fn covers_scripts(&self, analysis: &Analysis, written: &[WrittenWords<'_>]) -> bool {
+        let covers = |text: &str| parts_of_code(text).any(|part| self.covers(part));
+        let covers_redirected = |text: &str| redirected(text).any(|part| self.covers(part));
+        let documents = &analysis.documents;
+        let is_code = |command: &Command| programs::runs_code(command);
+        let mut runs = analysis.commands.iter().filter(|command| is_code(command));
+        // What another program takes for a script is not known.
+        let takes_text = |command: &Command| !programs::takes_prose(command) && !is_code(command);
+        let mut others = written.iter().filter(|(command, _)| takes_text(command));
+        runs.any(|command| {
+            let words = command.patterns.iter().skip(1).flatten();
+            let texts = || words.clone().chain(documents);
+            let may_write = |text: &String| {
+                mentions_writer(text) || command.root().ends_with("awk") && prints_to_file(text)
+            };
+            texts().any(|text| covers_redirected(text))
+                || texts().any(may_write) && texts().any(|text| covers(text))
+        }) || others.any(|(command, words)| {
+            // Git has messages, which tell of files.
+            let is_script =
+                |word: &&String| word.contains(char::is_whitespace) && command.root() != "git";
+            let words = words.iter().copied().flatten().filter(is_script);
+            words.chain(documents).any(|text| covers(text))
+        })
     }
 
     /// Returns true if bash may turn a word into one that has the path of a guarded file as one of
-    /// its `parts`. Where `directory` is not known, a pattern may mean any file if `unknown`, and
-    /// else one with a listed name.
-    fn covers_parts(
-        &self,
-        pattern: &str,
-        directory: Option<&Path>,
-        unknown: bool,
-        parts: Parts<'_>,
-    ) -> bool {
+    /// its `parts`. Where the directory is not known, a pattern may mean any listed name.
+    fn covers_parts(&self, pattern: &str, is_known: bool, parts: Parts<'_>) -> bool {
         let Ok(alternatives) = expand_braces(pattern) else {
             return true;
         };
         alternatives.iter().any(|alternative| {
-            let covers = |path: &str| self.covers_pattern(path, directory, unknown);
+            // bash expands a word as a whole.
+            let covers = |path: &str| {
+                if path.contains(['*', '?', '[']) && path != alternative {
+                    self.covers(&text(&parts_of(path)))
+                } else {
+                    self.covers_pattern(path, is_known)
+                }
+            };
             parts(alternative).is_none_or(|paths| paths.into_iter().any(covers))
         })
     }
 
-    fn covers_pattern(&self, path: &str, directory: Option<&Path>, unknown: bool) -> bool {
+    fn covers_pattern(&self, path: &str, is_known: bool) -> bool {
         let parts = parts_of(path);
         let is_wild = |unit: &Unit| !matches!(unit, Unit::Char(_));
         if !parts.iter().flatten().any(is_wild) {
             return self.covers(&text(&parts));
         }
-        let Some(directory) = directory else {
-            return unknown || may_be_listed(&parts, false);
-        };
-        let (start, parts) = match (path.strip_prefix("~/"), self.home.as_deref()) {
-            (Some(_), Some(home)) => (home, &parts[1..]),
+        if !is_known {
+            return may_be_listed(&parts);
+        }
+        match (path.strip_prefix("~/"), self.home.as_deref()) {
+            (Some(_), Some(home)) => self.covers_any(home, &parts[1..]),
             // The home directory of another user, or of nobody knows whom.
-            _ if path.starts_with('~') => return true,
-            _ if path.starts_with('/') => (Path::new("/"), &parts[..]),
-            _ => (directory, &parts[..]),
-        };
-        self.covers_any(start, parts)
+            _ if path.starts_with('~') => true,
+            _ if path.starts_with('/') => self.covers_any(Path::new("/"), &parts),
+            _ => {
+                let mut bases = self.bases.iter();
+                bases.any(|base| self.covers_any(base, &parts))
+            }
+        }
     }
 
     /// Returns true if a guarded file is among the existing ones whose path matches `parts` below
@@ -293,9 +433,14 @@ fn parts_of(pattern: &str) -> Vec<Vec<Unit>> {
     pattern.split('/').map(units).collect()
 }
 
-/// Parses a component of a pattern. A set of characters, such as `[a-c]`, and all that follows it
-/// count as `*`, so that it does not matter how bash would interpret the set.
+/// Parses a component of a pattern. A set of plain characters, such as `[a-c]`, is one character. One
+/// that is less simple, and all that follows it, counts as `*`, so that it does not matter how bash
+/// would interpret the set.
 fn units(component: &str) -> Vec<Unit> {
+    let is_plain = |set: &str| {
+        let mut chars = set.chars();
+        !set.is_empty() && chars.all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
+    };
     let mut units = Vec::new();
     let mut chars = component.chars();
     while let Some(c) = chars.next() {
@@ -303,10 +448,17 @@ fn units(component: &str) -> Vec<Unit> {
             '\\' => Unit::Char(chars.next().unwrap_or('\\')),
             '?' => Unit::One,
             '*' => Unit::Many,
-            '[' => {
-                units.push(Unit::Many);
-                break;
-            }
+            '[' => match chars.as_str().split_once(']') {
+                Some((set, rest)) if is_plain(set) => {
+                    chars = rest.chars();
+                    Unit::One
+                }
+                Some(_) => {
+                    units.push(Unit::Many);
+                    break;
+                }
+                None => Unit::Char('['),
+            },
             c => Unit::Char(c),
         });
     }
@@ -326,19 +478,52 @@ fn text(parts: &[Vec<Unit>]) -> String {
     parts.join("/")
 }
 
-/// Returns true if a pattern may match a listed name: as bash compares it, `*` means no dot at the
-/// start, or as `find` does it with `-iname`.
-fn may_be_listed(parts: &[Vec<Unit>], is_find: bool) -> bool {
+/// Returns true if a pattern of bash, in which `*` means no dot at the start, may match a listed
+/// name.
+fn may_be_listed(parts: &[Vec<Unit>]) -> bool {
     let is = |part: &Vec<Unit>, names: &str| {
-        let is_open = is_find || part.first() == Some(&Unit::Char('.'));
+        let is_open = part.first() == Some(&Unit::Char('.'));
         let mut names = names.split(' ');
-        names.any(|name| {
-            (is_open || !name.starts_with('.'))
-                && (matches(part, name) || is_find && matches(part, &name.to_ascii_lowercase()))
-        })
+        names.any(|name| (is_open || !name.starts_with('.')) && matches(part, name))
     };
     let is_file = |part: &Vec<Unit>| is(part, super::FILES) || is(part, super::BUILD_FILES);
     parts.last().is_some_and(is_file) || parts.iter().any(|part| is(part, super::DIRECTORIES))
+}
+
+/// Returns true if a pattern, in lower case, may match a path with a listed name where `*` and `?`
+/// also match a `/` and a dot at the start, as they do for `find` and git.
+fn may_be_found(pattern: &str) -> bool {
+    let all = units(pattern);
+    let separates = |unit: &Unit| !matches!(unit, Unit::Char(c) if *c != '/');
+    let starts: Vec<usize> = (0..all.len())
+        .filter(|&at| at == 0 || separates(&all[at - 1]) || all[at] == Unit::Many)
+        .collect();
+    let is = |part: &[Unit], names: &str| {
+        let mut names = names.split(' ');
+        names.any(|name| matches(part, &name.to_ascii_lowercase()))
+    };
+    starts.iter().any(|&start| {
+        let file = &all[start..];
+        let mut ends = (start + 1..=all.len())
+            .filter(|&end| end == all.len() || separates(&all[end]) || all[end - 1] == Unit::Many);
+        is(file, super::FILES)
+            || is(file, super::BUILD_FILES)
+            || ends.any(|end| is(&all[start..end], super::DIRECTORIES))
+    })
+}
+
+/// Returns a pathspec of git without its magic, as in `:(top)x`.
+fn pathspec(word: &str) -> &str {
+    match word.strip_prefix(':') {
+        Some(rest) if rest.starts_with('(') => rest.split_once(')').map_or(rest, |(_, path)| path),
+        Some(rest) => rest.trim_start_matches(['/', '!', '^', ':']),
+        None => word,
+    }
+}
+
+/// Returns true if a word may be the end of the name of a copy, such as `.json`.
+fn is_ending(word: &str) -> bool {
+    word.starts_with('.') && word.len() > 1 && !word.contains('/')
 }
 
 /// Returns true if a pattern matches the whole name. Where a character does not match, the last `*`
