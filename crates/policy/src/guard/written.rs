@@ -352,7 +352,7 @@ impl Guard<'_> {
     }
 
     /// Returns true if bash may turn a word into one that has the path of a guarded file as one of
-    /// its `parts`. Where the directory is not known, a pattern may mean any listed name.
+    /// its `parts`. Where the directory is not known, a pattern may mean any file.
     fn covers_parts(&self, pattern: &str, is_known: bool, parts: Parts<'_>) -> bool {
         let Ok(alternatives) = expand_braces(pattern) else {
             return true;
@@ -377,7 +377,7 @@ impl Guard<'_> {
             return self.covers(&text(&parts));
         }
         if !is_known {
-            return may_be_listed(&parts);
+            return true;
         }
         match (path.strip_prefix("~/"), self.home.as_deref()) {
             (Some(_), Some(home)) => self.covers_any(home, &parts[1..]),
@@ -476,18 +476,6 @@ fn literal(part: &[Unit]) -> Option<String> {
 fn text(parts: &[Vec<Unit>]) -> String {
     let parts: Vec<String> = parts.iter().filter_map(|part| literal(part)).collect();
     parts.join("/")
-}
-
-/// Returns true if a pattern of bash, in which `*` means no dot at the start, may match a listed
-/// name.
-fn may_be_listed(parts: &[Vec<Unit>]) -> bool {
-    let is = |part: &Vec<Unit>, names: &str| {
-        let is_open = part.first() == Some(&Unit::Char('.'));
-        let mut names = names.split(' ');
-        names.any(|name| (is_open || !name.starts_with('.')) && matches(part, name))
-    };
-    let is_file = |part: &Vec<Unit>| is(part, super::FILES) || is(part, super::BUILD_FILES);
-    parts.last().is_some_and(is_file) || parts.iter().any(|part| is(part, super::DIRECTORIES))
 }
 
 /// Returns true if a pattern, in lower case, may match a path with a listed name where `*` and `?`
