@@ -99,6 +99,38 @@ fn paths_begin_at_the_root_that_the_known_heading_names() {
 }
 
 #[test]
+fn a_long_list_for_a_model_says_each_directory_once() {
+    let old = |ws: Workspace, name: String| ws.file(&name, "").age(&name, 3 * 24 * 3600);
+    let names = |directory: &str, n: usize| {
+        let name = |i| format!("{directory}file{i:02}.c");
+        (0..n).map(name).collect::<Vec<_>>()
+    };
+    let all = [names("", 8), names("src/deep/", 4), names("src/", 8)].concat();
+    let ws = all.iter().cloned().fold(Workspace::new(), old);
+    let call = |pattern: &str| ws.tool("glob").arguments(&json!({"pattern": pattern}));
+    let output = call("**/*.c").run().output();
+    let head = ", sorted by modification time (newest first), below their directories:\n./\n file00.c\n file01.c\n";
+    assert!(output.contains(head), "{output}");
+    let mut directory = "";
+    let mut paths = Vec::new();
+    for line in output.lines().skip(1) {
+        match line.strip_prefix(' ') {
+            Some(name) => paths.push(format!("{directory}{name}")),
+            None => directory = line.strip_prefix("./").unwrap_or(line),
+        }
+    }
+    assert_eq!(paths, all);
+    // A shorter list, one for a program, and one whose files lie apart have the paths themselves.
+    assert_eq!(in_order(&call("src/**/*.c").run()), all[8..]);
+    let whole = call("**/*.c").env("GEMINI_TOOLS_CONDENSE", "off").run();
+    assert_eq!(in_order(&whole), all);
+    let apart = (0..20).map(|n| format!("d{n:02}/file.c"));
+    let ws = apart.fold(Workspace::new(), old);
+    let paths = in_order(&ws.call("glob", &json!({"pattern": "**/*.c"})));
+    assert_eq!((paths.len(), &*paths[0]), (20, "d00/file.c"));
+}
+
+#[test]
 fn absolute_pattern_is_taken_from_the_root() {
     let ws = tree();
     assert_eq!(

@@ -1,7 +1,8 @@
 //! `glob`: finds files by a pattern, and lists recently changed ones first.
 
 use super::scope::{
-    SearchScope, ignored_note, node_modules, node_modules_note, push_unreadable, require_directory,
+    SearchScope, divided, ignored_note, node_modules, node_modules_note, push_unreadable,
+    require_directory,
 };
 use super::{BuiltinTool, ToolEnv, make_call};
 use gemini_tools_core::colours::Look;
@@ -31,6 +32,12 @@ const RECENT_SECS: i64 = 24 * 60 * 60;
 const MAX_BYTES: usize = 16 * 1024 * 1024;
 
 const HIT_BYTES: usize = 64;
+
+/// From so many files on, a model gets each directory on a line of its own above the names in it,
+/// if on average at least `GROUP` of them follow one another: otherwise that would be no shorter.
+const LONG_LIST: usize = 20;
+
+const GROUP: usize = 2;
 
 pub(super) static TOOL: BuiltinTool = BuiltinTool {
     name: "glob",
@@ -195,6 +202,11 @@ impl GlobMatch<'_> {
         (other.changed.cmp(&self.changed))
             .then_with(|| place.cmp(other_place))
             .then_with(|| self.path.cmp(&other.path))
+    }
+
+    fn is_beside(&self, other: &Self) -> bool {
+        let [one, another] = [self, other].map(|hit| (hit.place.path(), divided(&hit.path).0));
+        one == another
     }
 }
 
@@ -378,27 +390,51 @@ impl Call {
         }
         ignored.extend(near);
         let mut text = self.headline(hits.len(), ignored, report, cx);
-        let mut places = Vec::new();
-        for GlobMatch { place, path, .. } in &hits {
-            text.push_str("\n");
-            if let Some(above) = self.scope.above(place) {
-                text.push_path(above);
-                if !text.text.ends_with('/') {
-                    text.push_looking("/", Look::Path);
-                }
+        let groups = hits.chunk_by(GlobMatch::is_beside);
+        let is_long = hits.len() >= LONG_LIST && groups.clone().count() * GROUP <= hits.len();
+        if is_long && cx.view.condenses {
+            text.push_str(", below their directories:");
+            for group in groups {
+                self.push_group(&mut text, group);
             }
-            text.push_name(path);
-            if cx.view.places == ResultPlaces::Items {
-                let path = place.path().join(OsStr::from_bytes(path));
-                places.push(FoundPlace::file(path.as_os_str().as_bytes()));
+        } else {
+            text.push_str(if hits.is_empty() { "." } else { ":" });
+            for hit in &hits {
+                self.push_path(&mut text, hit.place, &hit.path);
             }
         }
+        let places = hits.iter().map(|hit| {
+            let path = hit.place.path().join(OsStr::from_bytes(&hit.path));
+            FoundPlace::file(path.as_os_str().as_bytes())
+        });
         push_unreadable(&mut text, report);
         let mut result = ToolResult::named(text)
             .with_display(format!("Found {}", super::counted(hits.len(), "file")))
             .with_data("files", hits.len());
-        result.locations = (cx.view.places == ResultPlaces::Items).then_some(places);
+        result.locations = (cx.view.places == ResultPlaces::Items).then(|| places.collect());
         result
+    }
+
+    fn push_group(&self, text: &mut NamedText, group: &[GlobMatch<'_>]) {
+        let place = group[0].place;
+        let directory = divided(&group[0].path).0;
+        let is_root = directory.is_empty() && self.scope.above(place).is_none();
+        self.push_path(text, place, if is_root { b"./" } else { directory });
+        for hit in group {
+            text.push_str("\n ");
+            text.push_name(divided(&hit.path).1);
+        }
+    }
+
+    fn push_path(&self, text: &mut NamedText, place: &WorkspacePath, path: &[u8]) {
+        text.push_str("\n");
+        if let Some(above) = self.scope.above(place) {
+            text.push_path(above);
+            if !text.text.ends_with('/') {
+                text.push_looking("/", Look::Path);
+            }
+        }
+        text.push_name(path);
     }
 
     fn headline(
@@ -409,10 +445,10 @@ impl Call {
         cx: &Context,
     ) -> NamedText {
         let (head, tail) = match total {
-            0 => ("No files found".to_owned(), "."),
+            0 => ("No files found".to_owned(), ""),
             _ => (
                 format!("Found {total} file(s)"),
-                ", sorted by modification time (newest first):",
+                ", sorted by modification time (newest first)",
             ),
         };
         let mut text = NamedText::answering(cx);

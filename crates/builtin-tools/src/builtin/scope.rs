@@ -159,6 +159,11 @@ impl SearchScope {
     }
 }
 
+/// Divides the path of a file behind its last slash.
+pub(super) fn divided(path: &[u8]) -> (&[u8], &[u8]) {
+    path.split_at(memchr::memrchr(b'/', path).map_or(0, |at| at + 1))
+}
+
 pub(super) fn node_modules<'a>(
     patterns: impl IntoIterator<Item = &'a str>,
     path: Option<&str>,
