@@ -200,16 +200,14 @@ def build_read_small(bench):
     return Workload(ours, peer, check=partial(check_first_line, bench, ours, peer))
 
 
-def build_search(bench, pattern, case_sensitive=False, folder=None, most_matches=None):
+def build_search(bench, pattern, case_sensitive=False, folder=None, most_matches=20_000):
     root = bench.corpora.linux
-    arguments = {"pattern": pattern}
+    # rg shows every match. Without a number, ours would show the first of each file, and stop at 20,000.
+    arguments = {"pattern": pattern, "total_max_matches": most_matches}
     if case_sensitive:
         arguments["case_sensitive"] = True
     if folder:
         arguments["path"] = str(root / folder)
-    # Ours stops at 20,000 unless told otherwise, and rg does not.
-    if most_matches:
-        arguments["total_max_matches"] = most_matches
     ours = bench.call("search_file_content", arguments, root)
     options = ["-n"] if case_sensitive else ["-n", "-i"]
     rg = bench.searcher("rg")

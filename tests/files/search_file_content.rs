@@ -72,20 +72,27 @@ fn large(files: usize, matches: usize, directories: usize) -> Workspace {
 fn a_search_that_is_too_long_names_every_file_with_its_count() {
     let ws = large(90, 40, 10);
     let output = search(&ws, &json!({"pattern": "fn "})).output();
-    assert!(
-        output.starts_with(
-            "Found 3600 matches for pattern \"fn \" in the workspace directory:\n---\n"
-        )
-    );
-    assert!(output.chars().count() < 18_000, "{}", output.len());
+    let head = "Found 3600 matches for pattern \"fn \" in the workspace directory:\n---\nd0/\n file000.rs (40)\n";
+    assert!(output.starts_with(head), "{output}");
+    assert!(output.chars().count() < 6_000, "{}", output.len());
     for n in 0..90 {
-        let first = format!(
-            "File: d{}/file{n:03}.rs\nL1: pub fn function_0_of_file_{n}() {{}}\n",
-            n % 10
-        );
+        let first = format!("\n file{n:03}.rs (40)\nL1: pub fn function_0_of_file_{n}() {{}}\n");
         assert!(output.contains(&first), "{first} is not in {output}");
     }
-    assert_eq!(output.matches(" more)\n").count(), 90);
+    for n in 0..10 {
+        assert!(
+            output.contains(&format!("\nd{n}/\n file00{n}.rs")),
+            "{output}"
+        );
+    }
+    let hint = "\n(The number of matches of each file, and the first. For more give 'path' or 'total_max_matches'.)";
+    assert!(output.ends_with(hint), "{output}");
+    let own = json!({"pattern": "fn ", "total_max_matches": 4000});
+    let output = search(&ws, &own).output();
+    assert!(
+        output.starts_with(head),
+        "over the limit in spite of it: {output}"
+    );
     let (_, rest) = output
         .split_once("The whole answer is in ")
         .expect("a file");
@@ -99,6 +106,47 @@ fn a_search_that_is_too_long_names_every_file_with_its_count() {
     assert_eq!(lines.text().lines().count(), 3600);
     let short = search(&ws, &json!({"pattern": "function_7_of"}));
     assert_eq!(matches(&short).len(), 90, "what fits is shown as ever");
+}
+
+#[test]
+fn only_more_than_a_hundred_matches_in_several_files_are_too_many_for_a_model() {
+    let ws = large(2, 60, 1);
+    let shown = |arguments: Value| matches(&search(&ws, &arguments)).len();
+    assert_eq!(shown(json!({"pattern": r"function_[1-4]?\d_"})), 100);
+    assert_eq!(
+        shown(json!({"pattern": "fn ", "path": "d0/file001.rs"})),
+        60
+    );
+    let many = json!({"pattern": "fn "});
+    assert_eq!(shown(many.clone()), 20, "both files have a share");
+    for (own, found) in [("total_max_matches", 110), ("max_matches_per_file", 120)] {
+        assert_eq!(shown(json!({"pattern": "fn ", own: 110})), found, "{own}");
+    }
+    let call = ws.tool("search_file_content").arguments(&many);
+    let all = call.env("GEMINI_TOOLS_CONDENSE", "off").run();
+    assert_eq!(matches(&all).len(), 120);
+    let one = Workspace::new().file("a.txt", lines(150, |n| format!("needle {n}\n")));
+    assert_eq!(
+        matches(&search(&one, &json!({"pattern": "needle"}))).len(),
+        150
+    );
+}
+
+#[test]
+fn a_line_among_too_many_is_shown_around_its_match() {
+    let line = format!("  {} needle {}\n", "é".repeat(100), "y".repeat(100));
+    let ws = Workspace::new()
+        .file("a.txt", line.repeat(60))
+        .file("b.txt", "  needle\n".repeat(60));
+    let output = search(&ws, &json!({"pattern": "needle"})).output();
+    let head = "---\n./\n a.txt (60)\nL1: …é";
+    assert!(output.contains(head), "{output}");
+    assert!(output.contains("é needle y"), "{output}");
+    assert!(output.contains("y…\nL2: …"), "{output}");
+    assert!(
+        output.contains(" b.txt (60)\nL1: needle\nL2: needle\n"),
+        "{output}"
+    );
 }
 
 #[test]

@@ -28,6 +28,7 @@ use std::borrow::Cow;
 use std::cell::Cell;
 use std::fs::File;
 use std::io::Read;
+use std::ops::Range;
 
 /// Files of this size or more, in bytes, are searched in blocks.
 pub(super) const BUFFER_BYTES: usize = 256 * 1024;
@@ -453,32 +454,31 @@ pub(super) fn without_line_feed(line: &[u8]) -> &[u8] {
 /// Shortens a long line to the text around its match, which begins at byte `at`.
 pub(super) fn cut(line: &str, at: usize) -> Cow<'_, str> {
     let line = line.trim_end_matches(['\r', '\n']);
-    if line.len() <= LINE_CHARS || line.chars().nth(LINE_CHARS).is_none() {
+    let part = around(line, at, LINE_CHARS);
+    if part.len() == line.len() {
         return Cow::Borrowed(line);
     }
-    let floor = |mut at: usize| {
-        at = at.min(line.len());
-        while !line.is_char_boundary(at) {
-            at -= 1;
-        }
-        at
-    };
-    let from = if at < LINE_CHARS / 2 {
-        0
-    } else {
-        floor(at - LINE_CHARS / 4)
-    };
-    let to = line[from..]
-        .char_indices()
-        .nth(LINE_CHARS)
-        .map_or(line.len(), |(i, _)| from + i);
-    let head = if from > 0 { "... " } else { "" };
-    let tail = if to < line.len() {
+    let head = if part.start > 0 { "... " } else { "" };
+    let tail = if part.end < line.len() {
         "... [truncated]"
     } else {
         ""
     };
-    Cow::Owned(format!("{head}{}{tail}", &line[from..to]))
+    Cow::Owned(format!("{head}{}{tail}", &line[part]))
+}
+
+/// Returns the range of a line to show if that should be at most `most` characters: all of it if it
+/// is no longer, otherwise the text around a match that begins at byte `at`.
+pub(super) fn around(line: &str, at: usize, most: usize) -> Range<usize> {
+    if line.len() <= most || line.chars().nth(most).is_none() {
+        return 0..line.len();
+    }
+    let mut from = if at < most / 2 { 0 } else { at - most / 4 };
+    while !line.is_char_boundary(from) {
+        from -= 1;
+    }
+    let to = line[from..].char_indices().nth(most);
+    from..to.map_or(line.len(), |(i, _)| from + i)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use super::search::{
     Failure, FileSearcher, Hits, MAX_BYTES, MAX_CONTEXT_LINES, SearchRequest, context_lines,
     count_of, number,
 };
-use super::search_outline::outline;
+use super::search_outline::{MAX_WHOLE, push_outline};
 use super::syntax::Parser;
 use super::{BuiltinTool, ToolEnv, make_call};
 use gemini_tools_core::colours::Look;
@@ -56,6 +56,7 @@ pub(super) static TOOL: BuiltinTool = BuiltinTool {
         renamed: &[("dir_path", "path"), ("include_pattern", "include")],
         limits: &[
             Limit::Count(MAX_MATCHES).of("matching lines, where `total_max_matches` is missing"),
+            Limit::Count(MAX_WHOLE).of("matching lines in several files that a model gets all"),
             Limit::Bytes(MAX_BYTES as u64).of("lines that are shown, with 64 bytes for each"),
             Limit::Count(MAX_CONTEXT_LINES).of("lines of `context`, `before` and `after`"),
             Limit::Count(super::query::MAX_PATTERN_BYTES as u64).of("an expression, in bytes"),
@@ -143,6 +144,8 @@ struct Call {
     names_only: bool,
     request: SearchRequest,
     most: u64,
+    /// The most matches of which a model gets all lines: unlimited if the call has its own limit.
+    most_whole: u64,
     /// The parser that finds definitions; `None` unless the call asks for them.
     parser: Option<Parser>,
 }
@@ -193,6 +196,10 @@ fn build(params: Params, tool_env: &ToolEnv) -> Result<Call, ToolError> {
         names_only,
         request,
         most,
+        most_whole: match params.total_max_matches.or(params.max_matches_per_file) {
+            Some(_) => u64::MAX,
+            None => MAX_WHOLE,
+        },
         parser: (params.definitions == Some(true)).then(|| Parser::new(tool_env)),
     })
 }
@@ -586,14 +593,8 @@ impl Call {
         cx: &Context,
     ) -> ToolResult {
         kept.binary.sort_unstable();
-        let shown = self.show(&kept, cx);
+        let mut shown = self.show(&kept, cx);
         let is_cut = kept.is_cut || shown.is_cut;
-        let mut text = self.headline(shown.matches, is_cut, cx);
-        if shown.files > 0 && !self.names_only {
-            text.push_str("---\n");
-        }
-        let head = text.text.clone();
-        text.append(shown.text);
         let notes = self.notes(
             &kept,
             report,
@@ -601,14 +602,7 @@ impl Call {
             (is_cut, shown.is_cut_in_file),
             cx,
         );
-        let outline = outline(
-            &text.text,
-            &head,
-            &notes.text,
-            &kept.files,
-            cx.view.limit_chars,
-        );
-        text.append(notes);
+        let (text, outline) = self.text(&kept, (&mut shown, is_cut), notes, cx);
         let summary = format!("Found {}", super::counted(shown.matches as usize, "match"));
         let mut result = ToolResult::named(text)
             .with_display(summary)
@@ -629,6 +623,42 @@ impl Call {
         result.locations = self.request.columns.then_some(shown.locations);
         result.view.outline = outline;
         result
+    }
+
+    /// Returns the text with the matches that `shown` has, and a shorter one if it is too long.
+    fn text(
+        &self,
+        kept: &Results,
+        (shown, is_cut): (&mut ShownMatches, bool),
+        notes: NamedText,
+        cx: &Context,
+    ) -> (NamedText, Option<String>) {
+        let has_lines = shown.files > 0 && !self.names_only;
+        let headline = || {
+            let mut text = self.headline(shown.matches, is_cut, cx);
+            text.push_str(if has_lines { "---\n" } else { "" });
+            text
+        };
+        let outline = |ways| {
+            let mut text = headline();
+            push_outline(&mut text, &kept.files, &self.query, ways);
+            text
+        };
+        let can_be_outlined = has_lines && kept.files.len() > 1;
+        let is_long = shown.matches > self.most_whole && cx.view.condenses;
+        if is_long && can_be_outlined {
+            let mut text = outline("'path' or 'total_max_matches'");
+            text.append(notes);
+            return (text, None);
+        }
+        let mut text = headline();
+        let end = notes.text.clone();
+        text.append(std::mem::take(&mut shown.text));
+        text.append(notes);
+        let limit = cx.view.limit_chars.filter(|_| can_be_outlined);
+        let is_over = limit.is_some_and(|limit| text.text.chars().nth(limit).is_some());
+        let shorter = is_over.then(|| outline("'path'").text + &end);
+        (text, shorter)
     }
 
     /// Returns the notes that follow the matches. If nothing was found, `nearest` has similar

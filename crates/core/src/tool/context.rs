@@ -56,7 +56,8 @@ pub struct CallView {
     /// The maximum number of characters of an answer, for tools that choose themselves what to
     /// leave out; `None` for no limit.
     pub limit_chars: Option<usize>,
-    /// Set if a model reads the answer, so that a command's output is condensed.
+    /// Set if a model reads the answer: a command's output is condensed, and long searches and
+    /// lists are shortened.
     pub condenses: bool,
     /// The id that the caller has given the call, if any. The journal of changes records it.
     pub call_id: Option<String>,
