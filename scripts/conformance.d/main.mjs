@@ -10,15 +10,18 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
-const USAGE = `Usage: scripts/conformance [--bin DIRECTORY] [--only client|server] [--keep]
+import { startBridge } from './bridge.mjs';
 
-Runs the MCP conformance suite against serve_tools --http, with tools of our own
-for its fixtures, in protocol versions 2025-11-25 and 2026-07-28, with the
-extensions for tasks and skills; and against get_tools and call_tool as clients.
+const USAGE = `Usage: scripts/conformance [--bin DIRECTORY] [--only client|http|stdio] [--keep]
+
+Runs the MCP conformance suite against serve_tools, with tools of our own for
+its fixtures, in protocol versions 2025-11-25 and 2026-07-28, with the
+extensions for tasks and skills, over HTTP and over standard streams (through a
+bridge); and against get_tools and call_tool as clients.
 What is expected to fail is in scripts/conformance.d/expected-failures.yaml.
 
   --bin DIRECTORY  the executables (default: bin, which builds them)
-  --only WHICH     only one of the two
+  --only WHICH     only one of the three
   --keep           keep the directory with the suite's reports, and print it
 `;
 
@@ -74,8 +77,7 @@ const suite = [
     path.join(options.installed, options.node, 'bin/node'),
     path.join(options.installed, '@modelcontextprotocol/conformance/dist/index.js'),
 ];
-const expected = ['--expected-failures', path.join(here, 'expected-failures.yaml')];
-
+const EXPECTED = path.join(here, 'expected-failures.yaml');
 
 /**
  * Runs the suite. Resolves to whether nothing has failed that is not expected to, and nothing passed that is.
@@ -169,27 +171,42 @@ function environment() {
     return { PATH, LANG, HOME: path.join(playground, 'home') };
 }
 
-async function checkServer() {
+async function checkHttp() {
     const token = randomBytes(16).toString('hex');
     const env = { ...environment(), GEMINI_TOOLS_SERVE_TOKEN: token, GEMINI_CLI_TRUST_WORKSPACE: 'true' };
     const { server, port } = await startServer(env);
     const proxy = await startProxy(port, token);
-    const url = ['--url', `http://127.0.0.1:${proxy.address().port}/mcp`];
-    let isGood = true;
     try {
-        for (const version of VERSIONS) {
-            const words = ['server', ...url, '--suite', 'all', '--spec-version', version, ...expected];
-            isGood = (await runSuite(`server, ${version}`, words, environment())) && isGood;
-        }
-        for (const scenario of extensionScenarios()) {
-            const words = ['server', ...url, '--scenario', scenario, ...expected];
-            isGood = (await runSuite(`server, ${scenario}`, words, environment())) && isGood;
-        }
+        return await checkServer('http', proxy.address().port, EXPECTED);
     } finally {
         proxy.close();
         proxy.closeAllConnections();
         server.removeAllListeners('exit');
         server.kill();
+    }
+}
+
+async function checkStdio() {
+    const env = { ...environment(), GEMINI_CLI_TRUST_WORKSPACE: 'true' };
+    const options = { cwd: path.join(playground, 'project'), env, stdio: ['pipe', 'pipe', 'inherit'] };
+    const bridge = await startBridge(() => spawn(path.join(bin, 'serve_tools'), ['--root', '.'], options));
+    // What a key of its own says besides is expected here alone.
+    const expected = path.join(playground, 'expected-failures.yaml');
+    fs.writeFileSync(expected, fs.readFileSync(EXPECTED, 'utf8').replace('\nstdio:\n', '\n'));
+    try {
+        return await checkServer('stdio', bridge.port, expected);
+    } finally {
+        bridge.stop();
+    }
+}
+
+async function checkServer(transport, port, expected) {
+    const words = ['server', '--url', `http://127.0.0.1:${port}/mcp`, '--expected-failures', expected];
+    const ofVersions = VERSIONS.map((version) => [version, ['--suite', 'all', '--spec-version', version]]);
+    const ofExtensions = extensionScenarios().map((scenario) => [scenario, ['--scenario', scenario]]);
+    let isGood = true;
+    for (const [what, which] of [...ofVersions, ...ofExtensions]) {
+        isGood = (await runSuite(`${transport}, ${what}`, [...words, ...which], environment())) && isGood;
     }
     return isGood;
 }
@@ -208,7 +225,7 @@ async function checkClient() {
     for (const [version, scenarios] of Object.entries(CLIENT_SCENARIOS)) {
         for (const scenario of scenarios) {
             const words = ['client', '--command', driver, '--scenario', scenario];
-            words.push('--spec-version', version, ...expected);
+            words.push('--spec-version', version, '--expected-failures', EXPECTED);
             isGood = (await runSuite(`client, ${version}, ${scenario}`, words, environment())) && isGood;
         }
     }
@@ -218,11 +235,10 @@ async function checkClient() {
 const playground = makePlayground();
 let isGood = true;
 try {
-    if (options.only !== 'client') {
-        isGood = await checkServer();
-    }
-    if (options.only !== 'server') {
-        isGood = (await checkClient()) && isGood;
+    for (const [part, check] of Object.entries({ http: checkHttp, stdio: checkStdio, client: checkClient })) {
+        if (!options.only || options.only === part) {
+            isGood = (await check()) && isGood;
+        }
     }
 } finally {
     if (options.keep) {
