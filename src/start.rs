@@ -89,7 +89,7 @@ pub fn named_tools(session: &Session) -> Vec<(String, String)> {
     });
     let theirs = session.known_server_tools(true).into_iter().map(|tool| {
         let description = first_sentence(&tool.description());
-        (tool.name, description)
+        (tool.name.clone(), description)
     });
     let mut all: Vec<_> = ours.chain(theirs).collect();
     all.sort();

@@ -18,6 +18,7 @@ use gemini_tools::workspace::pattern::PatternSet;
 use serde_json::json;
 use std::cell::RefCell;
 use std::io::IsTerminal;
+use std::sync::Arc;
 
 /// Names of our tools that qwen-code 0.24 takes for old names of its own tools, each with the new
 /// name. When a model calls either name, qwen-code runs its own tool, unless ours is declared under
@@ -205,7 +206,7 @@ fn is_set(variable: &str) -> bool {
     gemini_tools::variables::value(variable).is_some_and(|value| value != "0")
 }
 
-fn mcp_tools(shown: &Selection<'_>, mcp: &Mcp, custom: &[String]) -> Vec<McpDeclaration> {
+fn mcp_tools(shown: &Selection<'_>, mcp: &Mcp, custom: &[String]) -> Vec<Arc<McpDeclaration>> {
     let mut tools = mcp.list(shown.options.refresh, &Cancellation::default());
     shown.print_notes(&mcp.take_notes());
     tools.retain(|tool| {
@@ -222,7 +223,7 @@ fn mcp_tools(shown: &Selection<'_>, mcp: &Mcp, custom: &[String]) -> Vec<McpDecl
     tools
 }
 
-fn add_mcp(list: &mut Vec<String>, tools: Vec<McpDeclaration>, with_kinds: bool) {
+fn add_mcp(list: &mut Vec<String>, tools: Vec<Arc<McpDeclaration>>, with_kinds: bool) {
     for tool in tools {
         let kind = match (with_kinds, tool.is_read_only) {
             (false, _) => "",

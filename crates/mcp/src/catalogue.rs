@@ -14,6 +14,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 /// Indices of the parts of a declaration in arrays such as [`WEIGHTS`].
 const NAME: usize = 0;
@@ -47,7 +48,7 @@ const MAX_TERMS: usize = 1000;
 /// The declarations of tools, taken apart into words once for all searches among them.
 #[derive(Debug, Default)]
 pub struct Catalogue {
-    tools: Vec<McpDeclaration>,
+    tools: Vec<Arc<McpDeclaration>>,
     searched: Vec<SearchedTool>,
     stems: Stems,
 }
@@ -83,7 +84,7 @@ struct Term {
 
 impl Catalogue {
     /// Takes `tools` apart.
-    pub fn new(tools: Vec<McpDeclaration>) -> Self {
+    pub fn new(tools: Vec<Arc<McpDeclaration>>) -> Self {
         let mut stems = Stems::default();
         let snowball = stemmer();
         let searched = tools
@@ -107,7 +108,7 @@ impl Catalogue {
     }
 
     /// Returns the tools that were taken apart.
-    pub fn tools(&self) -> &[McpDeclaration] {
+    pub fn tools(&self) -> &[Arc<McpDeclaration>] {
         &self.tools
     }
 
@@ -135,7 +136,8 @@ impl Catalogue {
             sum / (1.0 + REQUIRED * tool.required)
         };
         let scores = weighed.iter().zip(&self.searched).map(score);
-        let mut found: Vec<(f64, &McpDeclaration)> = scores.zip(&self.tools).collect();
+        let tools = self.tools.iter().map(|tool| &**tool);
+        let mut found: Vec<(f64, &McpDeclaration)> = scores.zip(tools).collect();
         found.retain(|(score, _)| *score > 0.0);
         found.sort_by(|a, b| b.0.total_cmp(&a.0));
         found.into_iter().map(|(_, tool)| tool).collect()
@@ -313,14 +315,15 @@ fn each_word<'t>(text: &'t str, mut each: impl FnMut(&'t str)) {
 pub(super) mod tests {
     use super::{Catalogue, McpDeclaration, each_word};
     use serde_json::json;
+    use std::sync::Arc;
 
-    pub(crate) fn tool(name: &str, description: &str, required: &[&str]) -> McpDeclaration {
+    pub(crate) fn tool(name: &str, description: &str, required: &[&str]) -> Arc<McpDeclaration> {
         let schema = json!({
             "type": "object",
             "required": required,
             "properties": {"unit": {"type": "string", "required": true, "enum": ["kilometre", "mile"]}},
         });
-        McpDeclaration {
+        Arc::new(McpDeclaration {
             name: format!("s__{name}"),
             alias: format!("mcp_s_{name}"),
             origin: Some(("s".to_owned(), name.to_owned())),
@@ -330,7 +333,7 @@ pub(super) mod tests {
             ),
             annotations: None,
             is_read_only: false,
-        }
+        })
     }
 
     fn names(catalogue: &Catalogue, query: &str) -> Vec<String> {

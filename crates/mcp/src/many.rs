@@ -31,7 +31,7 @@ const NAMED_SERVERS: usize = 20;
 
 /// Returns the declarations for a model. If more than `limit` of `tools` are of MCP servers, the
 /// search tool and the call tool stand for those.
-pub fn offered(tools: Vec<McpDeclaration>, limit: usize) -> Vec<McpDeclaration> {
+pub fn offered(tools: Vec<Arc<McpDeclaration>>, limit: usize) -> Vec<Arc<McpDeclaration>> {
     let mut servers: BTreeMap<&str, usize> = BTreeMap::new();
     for (server, _) in tools.iter().filter_map(|tool| tool.origin.as_ref()) {
         *servers.entry(server).or_default() += 1;
@@ -58,7 +58,7 @@ pub fn offered(tools: Vec<McpDeclaration>, limit: usize) -> Vec<McpDeclaration> 
     let mut offered: Vec<_> = tools
         .into_iter()
         .filter(|tool| tool.origin.is_none())
-        .chain(own)
+        .chain(own.map(Arc::new))
         .collect();
     offered.sort_by(|a, b| a.name.cmp(&b.name));
     offered

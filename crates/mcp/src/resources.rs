@@ -35,10 +35,10 @@ pub(super) fn is_resource_tool(name: &str) -> bool {
     name == LIST.name || name == READ.name
 }
 
-pub(super) fn declarations() -> Vec<McpDeclaration> {
+pub(super) fn declarations() -> Vec<Arc<McpDeclaration>> {
     let own =
         |spec: &Spec| McpDeclaration::of_no_server(spec.name, spec.description, spec.schema, true);
-    [LIST, READ].iter().map(own).collect()
+    [LIST, READ].iter().map(own).map(Arc::new).collect()
 }
 
 pub(super) fn tool(mcp: &Arc<Mcp>, name: &str) -> Option<Arc<dyn Tool>> {

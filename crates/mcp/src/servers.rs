@@ -34,6 +34,10 @@ impl Server {
         own.map_or(most, |own| own.min(most))
     }
 
+    pub(super) fn note(&self, note: &str) -> String {
+        format!("The MCP server {}: {note}", self.name)
+    }
+
     pub(super) fn entry(&self) -> String {
         let Some(file) = &self.file else {
             return "mcp.serverCommand in the settings".to_owned();

@@ -66,11 +66,13 @@ struct State {
     changed: BTreeSet<usize>,
     /// Servers that could not be asked after they had announced a change; the next list asks them.
     missed: BTreeSet<usize>,
+    /// The tools of all servers, as long as `known` is what they were listed from.
+    listed: Option<Vec<Arc<McpDeclaration>>>,
     notes: Vec<String>,
 }
 
 /// A tool that a server has declared, or a tool of this crate, as `get_tools` prints it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct McpDeclaration {
     /// The tool's name.
     pub name: String,
@@ -85,6 +87,13 @@ pub struct McpDeclaration {
     pub annotations: Option<Map<String, Value>>,
     /// True if the server says that the tool only reads, and the user trusts the server.
     pub is_read_only: bool,
+}
+
+impl State {
+    fn learn(&mut self, at: usize, known: &Arc<Declarations>) {
+        self.known.insert(at, Arc::clone(known));
+        self.listed = None;
+    }
 }
 
 impl McpDeclaration {
@@ -172,7 +181,7 @@ impl Mcp {
     /// Lists the tools of all servers, sorted by name. Servers whose declarations are not known are
     /// asked, all at once. With `refresh`, all servers are asked, and changed declarations are
     /// accepted.
-    pub fn list(&self, refresh: bool, cancel: &Cancellation) -> Vec<McpDeclaration> {
+    pub fn list(&self, refresh: bool, cancel: &Cancellation) -> Vec<Arc<McpDeclaration>> {
         for (at, failure) in self.ask_all(refresh, cancel) {
             let what = match self.cached(at) {
                 Some(_) => "whether its tools have changed is not known",
@@ -184,44 +193,13 @@ impl Mcp {
     }
 
     /// Lists the known tools of all servers, sorted by name, without asking any server.
-    pub fn known(&self) -> Vec<McpDeclaration> {
-        let mut list: BTreeMap<String, McpDeclaration> = BTreeMap::new();
-        let mut has_resources = false;
-        for (at, server, known) in self.known_servers() {
-            has_resources |= known.has_resources;
-            for error in known.errors() {
-                self.note(at, &error.text());
-            }
-            for tool in &known.tools {
-                if !server.offers(&tool.original) {
-                    continue;
-                }
-                if let Some(held) = &tool.held {
-                    self.note(at, &format!("{:?} is held back: {held}", tool.original));
-                    continue;
-                }
-                let listed = McpDeclaration {
-                    name: tool.name.clone(),
-                    alias: names::gemini_cli_name(&server.name, &tool.original),
-                    origin: Some((server.name.clone(), tool.original.clone())),
-                    text: tool.text.clone(),
-                    annotations: tool.annotations.clone(),
-                    is_read_only: is_read_only(server, tool),
-                };
-                if let Some(other) = list.get(&tool.name) {
-                    let note = format!("{:?} is left out: {} is taken.", tool.original, other.name);
-                    self.note(at, &note);
-                } else {
-                    list.insert(tool.name.clone(), listed);
-                }
-            }
-        }
-        let mut list: Vec<McpDeclaration> = list.into_values().collect();
-        if has_resources {
-            list.extend(resources::declarations());
-            list.sort_by(|a, b| a.name.cmp(&b.name));
-        }
-        list
+    pub fn known(&self) -> Vec<Arc<McpDeclaration>> {
+        // Reads the caches of servers of which nothing is known yet.
+        self.known_servers().for_each(drop);
+        let state = &mut *self.state();
+        let (known, notes) = (&state.known, &mut state.notes);
+        let list = || listed_tools(&self.servers, known, notes);
+        state.listed.get_or_insert_with(list).clone()
     }
 
     /// Asks several servers at once: all of them with `refresh`, otherwise those whose declarations
@@ -256,7 +234,7 @@ impl Mcp {
     }
 
     fn note(&self, at: usize, note: &str) {
-        let note = format!("The MCP server {}: {note}", self.servers[at].name);
+        let note = self.servers[at].note(note);
         self.state().notes.push(note);
     }
 
@@ -270,7 +248,7 @@ impl Mcp {
             return None;
         }
         let known = Arc::new(known);
-        self.state().known.insert(at, Arc::clone(&known));
+        self.state().learn(at, &known);
         Some(known)
     }
 
@@ -324,7 +302,7 @@ impl Mcp {
         }
         let known = Arc::new(known);
         let mut state = self.state();
-        state.known.insert(at, Arc::clone(&known));
+        state.learn(at, &known);
         state.asked.insert(at);
         state.missed.remove(&at);
         Ok(known)
@@ -676,6 +654,46 @@ pub fn says_something_else(server: &str, tool: &str) -> ToolError {
     ToolError::denied(format!(
         "The MCP server {server} has changed its hints about what the tool {tool:?} does."
     ))
+}
+
+/// Lists the tools that may be called, sorted by name, and adds notes about the others.
+fn listed_tools(
+    servers: &[Server],
+    known: &BTreeMap<usize, Arc<Declarations>>,
+    notes: &mut Vec<String>,
+) -> Vec<Arc<McpDeclaration>> {
+    let mut list: BTreeMap<&str, Arc<McpDeclaration>> = BTreeMap::new();
+    for (&at, known) in known {
+        let server = &servers[at];
+        notes.extend(known.errors().map(|error| server.note(&error.text())));
+        for tool in &known.tools {
+            if !server.offers(&tool.original) {
+                continue;
+            }
+            if let Some(held) = &tool.held {
+                notes.push(server.note(&format!("{:?} is held back: {held}", tool.original)));
+            } else if list.contains_key(&*tool.name) {
+                let note = format!("{:?} is left out: {} is taken.", tool.original, tool.name);
+                notes.push(server.note(&note));
+            } else {
+                let listed = McpDeclaration {
+                    name: tool.name.clone(),
+                    alias: names::gemini_cli_name(&server.name, &tool.original),
+                    origin: Some((server.name.clone(), tool.original.clone())),
+                    text: tool.text.clone(),
+                    annotations: tool.annotations.clone(),
+                    is_read_only: is_read_only(server, tool),
+                };
+                list.insert(&tool.name, Arc::new(listed));
+            }
+        }
+    }
+    let mut list: Vec<Arc<McpDeclaration>> = list.into_values().collect();
+    if known.values().any(|known| known.has_resources) {
+        list.extend(resources::declarations());
+        list.sort_by(|a, b| a.name.cmp(&b.name));
+    }
+    list
 }
 
 fn is_read_only(server: &Server, tool: &DeclaredTool) -> bool {

@@ -254,23 +254,27 @@ impl Session {
         &self,
         can_ask: bool,
         cancel: &Cancellation,
-    ) -> Vec<McpDeclaration> {
+    ) -> Vec<Arc<McpDeclaration>> {
         let limit = self.tool_env.settings.mcp.search_above();
         many::offered(self.all_server_tools(can_ask, cancel), limit)
     }
 
-    fn all_server_tools(&self, can_ask: bool, cancel: &Cancellation) -> Vec<McpDeclaration> {
+    fn all_server_tools(&self, can_ask: bool, cancel: &Cancellation) -> Vec<Arc<McpDeclaration>> {
         let tools = self.mcp().map(|mcp| mcp.list(false, cancel));
         self.visible_among(tools.unwrap_or_default(), can_ask)
     }
 
     /// Lists the tools of MCP servers that are known without asking a server.
-    pub fn known_server_tools(&self, can_ask: bool) -> Vec<McpDeclaration> {
+    pub fn known_server_tools(&self, can_ask: bool) -> Vec<Arc<McpDeclaration>> {
         let tools = self.mcp().map(|mcp| mcp.known());
         self.visible_among(tools.unwrap_or_default(), can_ask)
     }
 
-    fn visible_among(&self, mut tools: Vec<McpDeclaration>, can_ask: bool) -> Vec<McpDeclaration> {
+    fn visible_among(
+        &self,
+        mut tools: Vec<Arc<McpDeclaration>>,
+        can_ask: bool,
+    ) -> Vec<Arc<McpDeclaration>> {
         tools.retain(|tool| as_call(tool, |call| self.gate.shows(call, can_ask)));
         tools
     }

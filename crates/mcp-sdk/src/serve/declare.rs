@@ -70,10 +70,10 @@ pub(super) fn registry_tools(registry: &ToolRegistry) -> Vec<model::Tool> {
 
 fn sorted<'a>(
     tools: impl Iterator<Item = &'a dyn Tool>,
-    servers: &[McpDeclaration],
+    servers: &[Arc<McpDeclaration>],
 ) -> Vec<model::Tool> {
     let mut declared: Vec<_> = tools.map(ours).collect();
-    declared.extend(servers.iter().map(server_tool));
+    declared.extend(servers.iter().map(|tool| server_tool(tool)));
     declared.sort_by(|a, b| a.name.cmp(&b.name));
     declared
 }
