@@ -443,15 +443,3 @@ fn an_account_that_code_assist_no_longer_serves_is_told_what_to_use() {
         }
     }
 }
-
-#[test]
-fn the_api_says_how_many_tokens_a_model_takes_in() {
-    let limit = |body: &[u8]| {
-        let server = WebServer::always(answer(200, &[("Content-Type", "application/json")], body));
-        let limit = client(&server.url("")).input_token_limit("m-1", &Cancellation::default());
-        assert_eq!(server.asked()[0].target, "/v1beta/models/m-1");
-        limit
-    };
-    assert_eq!(limit(br#"{"inputTokenLimit": 4096}"#), Some(4096));
-    assert_eq!(limit(b"{}"), None);
-}

@@ -908,10 +908,5 @@ fn what_a_tool_shows_people_is_whole_on_the_page() {
         shown("lines"),
         json!({"markdown": "l1\nl2\nl3\nl4\nl5 <b>"})
     );
-    let items = json!([
-        ["✓", "Look", "completed"],
-        ["☐", "Act", "pending"],
-        ["»", "Test", "in progress"]
-    ]);
-    assert_eq!(shown("todos")["items"], items);
+    assert_eq!(shown("todos"), json!({"plain": "✓ Look\n☐ Act\n» Test"}));
 }

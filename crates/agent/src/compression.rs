@@ -26,15 +26,6 @@ const SUMMARY_PROMPT: &str = "Write the summary of everything above now.";
 /// summary. The wording is Gemini CLI's.
 const SUMMARY_ACKNOWLEDGEMENT: &str = "Got it. Thanks for the additional context!";
 
-#[derive(Debug, Default)]
-pub(super) struct CompressionState {
-    input_limit: Option<u64>,
-    /// Compression is not tried again before a prompt has this many tokens. Each attempt raises the
-    /// number, so that an attempt that did not help is not repeated in every turn. A successful
-    /// attempt resets it.
-    not_before: u64,
-}
-
 impl AgentSession<'_> {
     /// Compresses the history if the context window is nearly full: the model summarizes the older
     /// part, and the summary takes its place if that needs fewer tokens.
@@ -45,13 +36,12 @@ impl AgentSession<'_> {
     /// a warning.
     pub(super) fn compress(&mut self) -> Result<(), SessionError> {
         let from = self.last_prompt_tokens;
-        let is_full = |limit: u64| from >= (limit as f64 * COMPRESSED_FROM) as u64;
-        let may_be_full = is_full(input_limit::SMALLEST) && from >= self.compression.not_before;
-        if !may_be_full || !is_full(self.input_limit()) {
+        let full = input_limit::by_name(&self.config.model) as f64 * COMPRESSED_FROM;
+        if from < (full as u64).max(self.compress_from) {
             return Ok(());
         }
         // Try again when the prompt has grown by a tenth.
-        self.compression.not_before = from + from / 10;
+        self.compress_from = from + from / 10;
         // The last message has not been answered yet, so it must stay.
         let messages = &self.conversation;
         let before = &messages[..messages.len().saturating_sub(1)];
@@ -83,7 +73,7 @@ impl AgentSession<'_> {
             prompt_tokens: to,
         });
         self.conversation = shorter;
-        self.compression.not_before = 0;
+        self.compress_from = 0;
         self.notify(&SessionEvent::Compressed { from, to });
         Ok(())
     }
@@ -112,14 +102,5 @@ impl AgentSession<'_> {
                 Ok(None)
             }
         }
-    }
-
-    fn input_limit(&mut self) -> u64 {
-        let model = &self.config.model;
-        let Parts { client, cancel, .. } = &mut self.parts;
-        *self.compression.input_limit.get_or_insert_with(|| {
-            let said = client.input_token_limit(model, cancel);
-            said.unwrap_or_else(|| input_limit::by_name(model))
-        })
     }
 }

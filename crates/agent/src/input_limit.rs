@@ -1,8 +1,5 @@
-//! Guesses a model's input limit from its name, for APIs that do not report it.
-
-/// The smallest limit of any model that supports tool calls. A prompt well below it can't fill a
-/// model's window, so the real limit need not be looked up.
-pub(super) const SMALLEST: u64 = 32_768;
+//! The input limits of models, by their names. Gemini CLI goes by names, too: Vertex AI and Code
+//! Assist don't report a limit.
 
 const USUAL: u64 = 1_048_576;
 

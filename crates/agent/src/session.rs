@@ -2,7 +2,6 @@
 //! calls.
 
 use super::call::{CallOutcome, CallRequest, ToolCall};
-use super::compression::CompressionState;
 use super::conversation::{curated, is_unanswered};
 use super::event::{Observer, SessionError, SessionErrorKind, SessionEvent};
 use super::loops::CallLoop;
@@ -54,7 +53,10 @@ pub struct AgentSession<'a> {
     prompt_id: String,
     loops: CallLoop,
     pub(super) last_prompt_tokens: u64,
-    pub(super) compression: CompressionState,
+    /// Compression is not tried before a prompt has this many tokens. Each attempt raises the
+    /// number, so that an attempt that did not help is not repeated in every turn. A successful
+    /// attempt resets it.
+    pub(super) compress_from: u64,
 }
 
 /// What a session needs from its caller.
@@ -144,7 +146,7 @@ impl<'a> AgentSession<'a> {
             prompt_id: String::new(),
             loops: CallLoop::default(),
             last_prompt_tokens: stored.prompt_tokens,
-            compression: CompressionState::default(),
+            compress_from: 0,
         }
     }
 

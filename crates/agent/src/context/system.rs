@@ -3,11 +3,12 @@
 
 use super::{line_of, platform};
 use crate::clock;
-use gemini_tools_core::tool::Cancellation;
+use gemini_tools_core::tool::{Cancellation, ToolError};
+use gemini_tools_workspace::file_owner::FileOwner;
 use gemini_tools_workspace::text::detect;
-use gemini_tools_workspace::{OpenFile, Workspace, WorkspacePath};
+use gemini_tools_workspace::{Workspace, WorkspacePath};
 use std::ffi::OsStr;
-use std::io::{Read, Write};
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 /// The built-in prompt. Text that differs from run to run, such as the date, is appended later, so
@@ -30,11 +31,8 @@ const MAX_BYTES: u64 = 1024 * 1024;
 ///
 /// Returns a message if a file that is asked for can't be read or written.
 pub fn system_prompt(workspace: &Workspace, memory: &str) -> Result<String, String> {
-    let variable = |name| std::env::var_os(name).unwrap_or_default();
-    let (read, written) = (
-        variable("GEMINI_SYSTEM_MD"),
-        variable("GEMINI_WRITE_SYSTEM_MD"),
-    );
+    let [read, written] = ["GEMINI_SYSTEM_MD", "GEMINI_WRITE_SYSTEM_MD"]
+        .map(|name| std::env::var_os(name).unwrap_or_default());
     build(workspace, &read, &written, memory)
 }
 
@@ -44,14 +42,21 @@ fn build(
     written: &OsStr,
     memory: &str,
 ) -> Result<String, String> {
-    let own = PromptFile::named_by(read, workspace).map(|file| file.read(workspace));
+    let root = workspace.root();
+    let own = named_by(read, workspace).map(|(path, owner)| read_file(&path, owner));
     let own = own.transpose()?;
-    if let Some(file) = PromptFile::named_by(written, workspace) {
-        file.write(workspace, own.as_deref().unwrap_or(RULES))?;
+    if let Some((path, owner)) = named_by(written, workspace) {
+        let text = own.as_deref().unwrap_or(RULES);
+        write(workspace, &path, owner, text).map_err(|e| {
+            format!(
+                "GEMINI_WRITE_SYSTEM_MD: the prompt can't be written: {}",
+                e.message
+            )
+        })?;
     }
     let mut prompt = own.unwrap_or_else(|| {
         let rules = RULES.trim_end();
-        let (today, platform, root) = (clock::today(), platform(), line_of(workspace.root()));
+        let (today, platform, root) = (clock::today(), platform(), line_of(root));
         format!(
             "{rules}\n\n# This run\n\n- Date: {today}\n- Operating system: {platform}\n\
              - Project's root directory: {root}"
@@ -65,56 +70,16 @@ fn build(
     Ok(prompt)
 }
 
-enum PromptFile {
-    /// The project's `.gemini/system.md`. It is opened within the workspace, so a link in an
-    /// untrusted project can't lead to a file outside.
-    Projects,
-    Other(PathBuf),
-}
-
-impl PromptFile {
-    fn named_by(value: &OsStr, workspace: &Workspace) -> Option<Self> {
-        match value.to_string_lossy().trim().to_lowercase().as_str() {
-            "" | "0" | "false" => None,
-            "1" | "true" => Some(Self::Projects),
-            _ => Some(Self::Other(user_path(value, workspace))),
+/// Returns the file that a variable names. That of the project is opened as the project's, so that a
+/// link in an untrusted one can't lead to a file outside of it.
+fn named_by<'a>(value: &OsStr, workspace: &'a Workspace) -> Option<(PathBuf, FileOwner<'a>)> {
+    match value.to_string_lossy().trim().to_lowercase().as_str() {
+        "" | "0" | "false" => None,
+        "1" | "true" => {
+            let (root, home) = (workspace.root(), workspace.home());
+            Some((root.join(PROJECTS), FileOwner::Projects { root, home }))
         }
-    }
-
-    fn read(&self, workspace: &Workspace) -> Result<String, String> {
-        let (path, open) = match self {
-            Self::Projects => {
-                let place = workspace.root_place().join(Path::new(PROJECTS));
-                let path = workspace.root().join(PROJECTS);
-                (path, workspace.open_file(&place).map_err(|e| e.message))
-            }
-            Self::Other(path) => {
-                let open = Workspace::for_user_file(path)
-                    .and_then(|(user, place)| user.open_file(&place))
-                    .map_err(|e| e.message);
-                (path.clone(), open)
-            }
-        };
-        read(&path, open)
-    }
-
-    fn write(&self, workspace: &Workspace, text: &str) -> Result<(), String> {
-        let put = |workspace: &Workspace, place: &WorkspacePath| {
-            workspace
-                .target(place, &Cancellation::default())?
-                .commit(place, |file| file.write_all(text.as_bytes()))
-        };
-        let written = match self {
-            Self::Projects => {
-                let place = workspace.root_place().join(Path::new(PROJECTS));
-                put(workspace, &place)
-            }
-            Self::Other(path) => {
-                Workspace::for_user_file(path).and_then(|(user, place)| put(&user, &place))
-            }
-        };
-        let failed = |why| format!("GEMINI_WRITE_SYSTEM_MD: the prompt can't be written: {why}");
-        written.map(drop).map_err(|e| failed(e.message))
+        _ => Some((user_path(value, workspace), FileOwner::Users)),
     }
 }
 
@@ -126,24 +91,43 @@ fn user_path(value: &OsStr, workspace: &Workspace) -> PathBuf {
     }
 }
 
-fn read(path: &Path, open: Result<OpenFile, String>) -> Result<String, String> {
-    let unusable = |why: String| {
-        let path = path.display();
-        format!("GEMINI_SYSTEM_MD asks for the system prompt {path}, which can't be used: {why}")
+fn read_file(path: &Path, owner: FileOwner<'_>) -> Result<String, String> {
+    let text = || {
+        let bytes = owner.beginning(path, MAX_BYTES + 1)?;
+        let bytes = bytes.ok_or_else(|| io::Error::other("there is no such file"))?;
+        if bytes.len() as u64 > MAX_BYTES {
+            let what = format!("it has more than {MAX_BYTES} bytes");
+            return Err(io::Error::other(what));
+        }
+        let encoding = detect(&bytes, true).ok_or_else(|| io::Error::other("it is not text"))?;
+        Ok(encoding.decode(&bytes).into_owned())
     };
-    let open = open.map_err(unusable)?;
-    let mut bytes = Vec::new();
-    (&open.file)
-        .take(MAX_BYTES + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|e| unusable(format!("{e}.")))?;
-    if bytes.len() as u64 > MAX_BYTES {
-        return Err(unusable(format!("it has more than {MAX_BYTES} bytes.")));
+    text().map_err(|why| {
+        let path = path.display();
+        format!("GEMINI_SYSTEM_MD asks for the system prompt {path}, which can't be used: {why}.")
+    })
+}
+
+fn write(
+    workspace: &Workspace,
+    path: &Path,
+    owner: FileOwner<'_>,
+    text: &str,
+) -> Result<(), ToolError> {
+    let put = |workspace: &Workspace, place: &WorkspacePath| {
+        let target = workspace.target(place, &Cancellation::default())?;
+        target.commit(place, |file| file.write_all(text.as_bytes()))
+    };
+    match owner {
+        FileOwner::Projects { .. } => {
+            put(workspace, &workspace.root_place().join(Path::new(PROJECTS)))
+        }
+        FileOwner::Users => {
+            let (user, place) = Workspace::for_user_file(path)?;
+            put(&user, &place)
+        }
     }
-    match detect(&bytes, true) {
-        Some(encoding) => Ok(encoding.decode(&bytes).into_owned()),
-        None => Err(unusable("it is not text.".to_owned())),
-    }
+    .map(drop)
 }
 
 #[cfg(test)]

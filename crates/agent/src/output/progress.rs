@@ -16,9 +16,7 @@ use std::io::Write;
 
 const RESULT_LINES: usize = 2;
 
-const STEP_LINES: usize = 12;
-
-const DIFF_LINES: usize = 12;
+const MOST_LINES: usize = 12;
 
 /// Errors are cut to this many columns on the terminal; the model gets the whole text.
 const ERROR_COLUMNS: usize = 300;
@@ -138,8 +136,8 @@ impl<W: Write> ProgressOutput<W> {
     fn diff(&mut self, diff: &str) {
         let lines = diff.lines().skip_while(|line| !line.starts_with("@@"));
         let lines: Vec<&str> = lines.filter(|line| !line.starts_with("@@")).collect();
-        let left_out = lines.len().saturating_sub(DIFF_LINES);
-        for line in lines.iter().take(DIFF_LINES) {
+        let left_out = lines.len().saturating_sub(MOST_LINES);
+        for line in lines.iter().take(MOST_LINES) {
             let colour = match line.as_bytes().first() {
                 Some(b'+') => GREEN,
                 Some(b'-') => RED,
@@ -172,23 +170,14 @@ impl<W: Write> ProgressOutput<W> {
                 lines.removed()
             ));
         }
-        let line = parts.join(", ");
-        let go_on = self.go_on.as_ref().map(|command| {
+        self.styled_line(DIM, &format!("{}.", parts.join(", ")));
+        if let Some(command) = &self.go_on {
             // A session that is done needs a new prompt; an interrupted one can just continue.
             let prompt = if is_done { " 'PROMPT'" } else { "" };
-            format!("Go on with: {command}{prompt}")
-        });
-        let line = match go_on {
-            Some(go_on) if line.chars().count() + 2 + go_on.chars().count() < self.columns => {
-                format!("{line}. {go_on}")
-            }
             // The command is on a line of its own, so that it can be copied.
-            Some(go_on) => format!("{line}.\n{go_on}"),
-            None => format!("{line}."),
-        };
-        let line = line.split('\n').map(|line| self.styled(DIM, line));
-        let line = line.collect::<Vec<_>>().join("\n");
-        self.line(&line);
+            let go_on = format!("Go on with: {command}{prompt}");
+            self.styled_line(DIM, &go_on);
+        }
     }
 }
 
@@ -206,8 +195,13 @@ fn result_lines(call: &ToolCall) -> Vec<String> {
         return Vec::new();
     };
     let text = match shown(&outcome.display) {
-        Some(Shown::Steps(steps)) => return steps.lines(STEP_LINES),
-        Some(Shown::Markdown(text) | Shown::Plain(text)) => text,
+        Some(Shown::Lines(mut lines)) => {
+            let left_out = lines.len().saturating_sub(MOST_LINES);
+            lines.truncate(MOST_LINES);
+            lines.extend((left_out > 0).then(|| format!("… {left_out} lines more")));
+            return lines;
+        }
+        Some(Shown::Markdown(text)) => text,
         Some(Shown::Json(_)) => outcome.text.clone(),
         None => String::new(),
     };

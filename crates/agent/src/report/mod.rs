@@ -6,7 +6,7 @@
 use super::call::ToolCall;
 use super::clock::{Clock, iso, span};
 use super::event::{Observer, SessionError, SessionEvent};
-use super::output::display::{Shown, Step, shown};
+use super::output::display::{Shown, shown};
 use super::output::{escape_controls, metrics};
 use super::stats::Stats;
 use base64::Engine as _;
@@ -107,8 +107,8 @@ impl HtmlReport {
         let failure = outcome.command_failure.as_ref();
         // A display that is contained in the answer is not shown twice.
         let display = shown(&outcome.display).filter(|shown| match shown {
-            Shown::Markdown(text) | Shown::Plain(text) => !outcome.text.contains(text.trim()),
-            Shown::Json(_) | Shown::Steps(_) => true,
+            Shown::Markdown(text) => !outcome.text.contains(text.trim()),
+            Shown::Lines(_) | Shown::Json(_) => true,
         });
         self.add("call", |own| {
             json!({
@@ -131,21 +131,8 @@ impl HtmlReport {
     fn display(&mut self, shown: &Shown) -> Value {
         match shown {
             Shown::Markdown(text) => json!({ "markdown": self.cut(text, CALL_BYTES) }),
-            Shown::Plain(text) | Shown::Json(text) => {
-                json!({ "plain": self.cut(text, CALL_BYTES) })
-            }
-            Shown::Steps(steps) => {
-                let mut step = |step: &Step| {
-                    let [state, text] = [&step.state, &step.text].map(|t| self.cut(t, NAME_BYTES));
-                    json!([step.mark(), text, state.replace('_', " ")])
-                };
-                let items: Vec<Value> = steps.items.iter().map(&mut step).collect();
-                json!({
-                    "title": self.cut(&steps.title, NAME_BYTES),
-                    "items": items,
-                    "markdown": self.cut(&steps.result, CALL_BYTES),
-                })
-            }
+            Shown::Lines(lines) => json!({ "plain": self.cut(&lines.join("\n"), CALL_BYTES) }),
+            Shown::Json(text) => json!({ "plain": self.cut(text, CALL_BYTES) }),
         }
     }
 

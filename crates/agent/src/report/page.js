@@ -58,10 +58,10 @@ function call(entry) {
     ` ${oneLine(entry.description)} `,
     el('span', { class: 'soft' }, `${entry.duration}${lines}`),
   );
-  // What was changed, and what is to be done, is what a reader looks for.
+  // What was changed is what a reader looks for.
   return el(
     'details',
-    { class: isGood ? false : 'bad', open: entry.diff !== null || entry.display?.items !== undefined },
+    { class: isGood ? false : 'bad', open: entry.diff !== null },
     summary,
     list([['State', entry.state], ['Decision', entry.decision ?? 'none'], ['Duration', entry.duration]]),
     entry.diff ? diff(entry.diff) : [],
@@ -71,13 +71,10 @@ function call(entry) {
   );
 }
 
-/** What the tool shows people: a list of steps with their states, Markdown, or text as it is. */
-function display({ title = '', items = [], markdown: text = '', plain = '' }) {
-  const step = ([mark, words, state]) => el('li', { dir: 'auto' }, `${mark} ${words} `, el('span', { class: 'soft' }, state));
+/** What the tool shows people: Markdown, or text as it is. */
+function display({ markdown: text = '', plain = '' }) {
   return [
     el('h3', {}, 'Display'),
-    ...(title === '' ? [] : block('text', title)),
-    ...(items.length === 0 ? [] : [el('ul', { class: 'steps' }, items.map(step))]),
     ...(text === '' ? [] : words(text)),
     ...(plain === '' ? [] : [el('pre', { tabindex: 0 }, el('code', {}, plain))]),
   ];

@@ -29,8 +29,6 @@ const TIMEOUTS: HttpTimeouts = HttpTimeouts {
     answer: Duration::from_secs(300),
 };
 
-const MODEL_LIMIT: Duration = Duration::from_secs(10);
-
 const MAX_ERROR_BYTES: usize = 256 * 1024;
 
 const PIECE_BYTES: usize = 16 * 1024;
@@ -244,18 +242,6 @@ impl GeminiClient {
                 .as_u64()
                 .ok_or_else(|| ApiError::unreadable("there is no totalTokens", &answer))
         })
-    }
-
-    /// Asks the API for the model's input limit in tokens. Returns `None` if the API does not
-    /// report it, as Vertex AI and Code Assist don't, or if the request fails or takes too long.
-    pub fn input_token_limit(&mut self, model: &str, cancel: &Cancellation) -> Option<u64> {
-        let credentials = self.credentials.as_ref()?;
-        let url = credentials.model_address(model)?;
-        let cancel = cancel.restarted(MODEL_LIMIT);
-        let request = HttpRequest::get(&url, credentials.headers());
-        let mut response = self.http.send(request, &cancel).ok()?;
-        let model = document(&whole(&mut response, model).ok()?).ok()?;
-        model["inputTokenLimit"].as_u64().filter(|limit| *limit > 0)
     }
 
     fn retrying<T>(

@@ -204,11 +204,6 @@ impl Credentials {
         headers
     }
 
-    pub(super) fn model_address(&self, model: &str) -> Option<Url> {
-        let name = model_name(model).ok()?;
-        (self.service == Service::GeminiApi).then(|| self.below(&["v1beta", "models", name]))
-    }
-
     /// Returns the URL of a model's method.
     ///
     /// # Errors

@@ -36,7 +36,6 @@ mod client;
 mod credentials;
 mod default_credentials;
 mod error;
-mod external_account;
 mod id;
 mod login;
 mod messages;

@@ -62,9 +62,9 @@ fn a_file_that_is_missing_or_no_prompt_is_an_error() {
         ("~/none.md", "none.md"),
         ("~/binary.md", "not text"),
         ("~/large.md", "more than 1048576 bytes"),
-        ("~/fifo", "named pipe"),
-        ("~/project", "directory"),
-        ("1", "leads out of the workspace"),
+        ("~/fifo", "not a regular file"),
+        ("~/project", "not a regular file"),
+        ("1", "leads out of the project"),
     ] {
         let error = prompt(&place, read, "").expect_err("no prompt");
         assert!(error.contains(why), "{read}: {error}");

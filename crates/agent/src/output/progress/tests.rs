@@ -149,9 +149,11 @@ fn the_end_says_what_the_session_came_to_and_how_it_goes_on() {
     };
     let sums = "2 turns, 2 calls (1 failed), 260 tokens, 4.2s, 1 file changed (+2 -1).";
     let go_on = "Go on with: run_agent --continue 'PROMPT'";
-    assert_eq!(last(120, false), format!("{sums} {go_on}\n"));
     assert_eq!(last(80, false), format!("{sums}\n{go_on}\n"));
-    assert_eq!(last(120, true), format!("{sums} {go_on}\x1b[0m\n"));
+    assert_eq!(
+        last(80, true),
+        format!("{sums}\x1b[0m\n\x1b[2m{go_on}\x1b[0m\n")
+    );
 }
 
 #[test]
@@ -197,7 +199,7 @@ fn warnings_and_the_end_are_told_with_and_without_a_terminal() {
     assert_eq!(
         plain(&events),
         "Warning: slow\nThe history was shortened from 9 to 1 tokens.\nError: No.\n\
-         0 turns, 2 calls (1 failed), 260 tokens, 4.2s. Go on with: run_agent --continue\n"
+         0 turns, 2 calls (1 failed), 260 tokens, 4.2s.\nGo on with: run_agent --continue\n"
     );
     let mut out = Vec::new();
     let mut notes = NotesOutput::new(&mut out);
