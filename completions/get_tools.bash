@@ -109,7 +109,7 @@ _get_tools() {
             return 0
             ;;
         get_tools__subcmd__doctor)
-            opts="-h --host --json --try --help"
+            opts="-h --host --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -117,10 +117,6 @@ _get_tools() {
             case "${prev}" in
                 --host)
                     COMPREPLY=($(compgen -W "agy amp claude cline codex copilot crush cursor gemini goose junie kilo kiro opencode qwen roo vscode windsurf zed" -- "${cur}"))
-                    return 0
-                    ;;
-                --try)
-                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 *)
@@ -131,7 +127,7 @@ _get_tools() {
             return 0
             ;;
         get_tools__subcmd__init)
-            opts="-y -h --host --user --project --yes --undo --allow --trust --output --skill --help"
+            opts="-y -h --host --user --project --yes --undo --allow --trust --skill --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -143,10 +139,6 @@ _get_tools() {
                     ;;
                 --allow)
                     COMPREPLY=($(compgen -W "read-only all none" -- "${cur}"))
-                    return 0
-                    ;;
-                --output)
-                    COMPREPLY=($(compgen -W "host part" -- "${cur}"))
                     return 0
                     ;;
                 *)

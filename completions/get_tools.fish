@@ -94,8 +94,6 @@ zed\t''"
 complete -c get_tools -n "__fish_get_tools_using_subcommand init" -l allow -d 'The tools that a model may call without a terminal [default: read-only]' -r -f -a "read-only\t''
 all\t''
 none\t''"
-complete -c get_tools -n "__fish_get_tools_using_subcommand init" -l output -d 'Form of answers in Gemini CLI: host is text, part JSON [default: asks; with --yes part]' -r -f -a "host\t''
-part\t''"
 complete -c get_tools -n "__fish_get_tools_using_subcommand init" -l user -d 'Change your own settings, for all projects'
 complete -c get_tools -n "__fish_get_tools_using_subcommand init" -l project -d 'Change the project\'s settings [default where the host reads these at once]'
 complete -c get_tools -n "__fish_get_tools_using_subcommand init" -s y -l yes -d 'Don\'t ask'
@@ -122,7 +120,6 @@ roo\t''
 vscode\t''
 windsurf\t''
 zed\t''"
-complete -c get_tools -n "__fish_get_tools_using_subcommand doctor" -l try -d 'Make this call as well, whatever it does' -r
 complete -c get_tools -n "__fish_get_tools_using_subcommand doctor" -l json -d 'Print JSON'
 complete -c get_tools -n "__fish_get_tools_using_subcommand doctor" -s h -l help -d 'Print help'
 complete -c get_tools -n "__fish_get_tools_using_subcommand completions" -s h -l help -d 'Print help'

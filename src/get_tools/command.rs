@@ -57,7 +57,6 @@ Exit status: 0 no errors, 1 errors, 2 unusable arguments or an unreadable file."
 const DOCTOR_EXAMPLES: &str = "\
 Examples:
   get_tools doctor
-  get_tools doctor --try 'weather={\"place\":\"Oslo\"}'
   get_tools doctor --host claude
   get_tools doctor --json | jq '.findings[].code'
 
@@ -79,7 +78,6 @@ Examples:
 The changes for Gemini CLI, of which --yes makes the first two:
   .gemini/settings.json          the two commands
   ~/.gemini/policies             rules for headless calls
-  ~/.gemini/.env                 text (--output host)
   ~/.gemini/trustedFolders.json  the project (--trust)
 
 The commands are named without their directory if that is on the PATH. By the rules Gemini CLI 0.61 lets a model call \
@@ -297,9 +295,6 @@ pub(crate) struct InitOptions {
     /// Trust the project as well, if it brings nothing else that runs
     #[arg(long, conflicts_with_all = ["undo", "user"])]
     pub(crate) trust: bool,
-    /// Form of answers in Gemini CLI: host is text, part JSON [default: asks; with --yes part]
-    #[arg(long, value_name = "FORM", value_parser = ["host", "part"], conflicts_with = "undo")]
-    pub(crate) output: Option<String>,
     /// Write a skill, from which models learn to use the tools, where the host reads it
     #[arg(long, conflicts_with = "undo")]
     pub(crate) skill: bool,
@@ -315,9 +310,6 @@ pub(crate) struct DoctorOptions {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
-    /// Make this call as well, whatever it does
-    #[arg(long = "try", value_name = "NAME[=JSON]")]
-    pub(crate) tries: Vec<String>,
 }
 
 /// Returns the command line of the program.

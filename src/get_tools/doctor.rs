@@ -5,36 +5,16 @@ use crate::get_tools::print::{fail, print};
 use crate::get_tools::style::Style;
 use crate::get_tools::table::at_width;
 use gemini_tools::diagnostic::{Diagnostic, Severity};
-use gemini_tools::doctor::{DoctorReport, Extent, State, Try, check};
-use gemini_tools::json;
+use gemini_tools::doctor::{DoctorReport, State, check};
 use gemini_tools::session::Project;
 use gemini_tools::text::visible;
-use serde_json::Value;
 
 pub(crate) fn run(options: &DoctorOptions) -> u8 {
-    let others = options.host.as_deref().filter(|host| *host != "gemini");
-    if let (Some(host), false) = (others, options.tries.is_empty()) {
-        let reason = format!(
-            "--try is for the call command of Gemini CLI; leave it out with --host {host}."
-        );
-        return fail(2, &reason);
-    }
-    let mut tries = Vec::new();
-    for text in &options.tries {
-        match parse(text) {
-            Ok(one) => tries.push(one),
-            Err(reason) => return fail(2, &format!("--try {}: {reason}", visible(text))),
-        }
-    }
     let root = match std::env::current_dir() {
         Ok(root) => root,
         Err(e) => return fail(1, &format!("The current directory is gone: {e}.")),
     };
-    let extent = Extent {
-        tries,
-        host: options.host.clone(),
-    };
-    let report = check(&Project::open(&root), &extent);
+    let report = check(&Project::open(&root), options.host.as_deref());
     let text = if options.json {
         serde_json::to_string_pretty(&report).unwrap_or_default() + "\n"
     } else {
@@ -43,18 +23,6 @@ pub(crate) fn run(options: &DoctorOptions) -> u8 {
     match print(text.as_bytes()) {
         0 => u8::from(report.has_errors()),
         status => status,
-    }
-}
-
-fn parse(text: &str) -> Result<Try, String> {
-    let (name, args) = text.split_once('=').unwrap_or((text, "{}"));
-    match json::read_unlimited(args.as_bytes()) {
-        Ok(Value::Object(args)) => Ok(Try {
-            name: name.to_owned(),
-            args,
-        }),
-        Ok(_) => Err("the arguments must be a JSON object".to_owned()),
-        Err(e) => Err(format!("the arguments are not valid JSON: {e}")),
     }
 }
 

@@ -8,7 +8,7 @@ use crate::get_tools::table::at_width;
 use gemini_tools::builtin;
 use gemini_tools::custom::Custom;
 use gemini_tools::custom::own_program::are_on_path;
-use gemini_tools::hosts::{HOSTS, Host};
+use gemini_tools::hosts::Host;
 use gemini_tools::init::{self, Allow, FileChange, Purpose, SetupPlace, SetupPlan, SetupScope};
 use gemini_tools::process::command::find_program;
 use gemini_tools::settings::home;
@@ -88,11 +88,7 @@ fn try_run(options: &InitOptions) -> Result<u8, Stop> {
 }
 
 fn refuse_options_of_gemini(options: &InitOptions, host: &Host) -> Result<(), Stop> {
-    for (id, is_set) in [
-        ("allow", options.allow.is_some()),
-        ("trust", options.trust),
-        ("output", options.output.is_some()),
-    ] {
+    for (id, is_set) in [("allow", options.allow.is_some()), ("trust", options.trust)] {
         if is_set {
             let reason = format!(
                 "--{id} is for Gemini CLI; leave it out. {} asks about calls itself.",
@@ -170,7 +166,6 @@ fn planned(
     }
     let is_named = !are_on_path(place.root);
     let directory = is_named.then(own_directory).flatten();
-    let asks = !options.yes;
     let mut plan = init::plan(&init::InitOptions {
         place,
         allow: match options.allow.as_deref() {
@@ -180,11 +175,7 @@ fn planned(
         },
         directory: directory.as_deref(),
         tools: &tools(place.home, place.root),
-        trusts_folder: (options.trust || asks) && before.may_be_trusted(),
-        // With `host_form`, `call_tool` answers Gemini CLI in text instead of JSON. A line in the
-        // user's `.env` sets this for all of the user's projects. So it is planned only with
-        // `--output host`, or without `--output` if the user is asked about each change.
-        host_form: options.output.as_ref().map_or(asks, |form| form == "host"),
+        trusts_folder: (options.trust || !options.yes) && before.may_be_trusted(),
         has_skill: options.skill,
     })?;
     let names_commands = |change: &FileChange| change.purpose == Purpose::Commands;
@@ -345,11 +336,7 @@ fn change_text(change: &FileChange, style: Style) -> String {
     let diff = change.diff();
     // For a new or removed file, the diff's header tells nothing.
     let is_whole = change.before.is_none() || change.after.is_none();
-    let heads = if is_whole && change.shows_a_diff() {
-        3
-    } else {
-        0
-    };
+    let heads = if is_whole { 3 } else { 0 };
     for line in diff.lines().skip(heads) {
         let line = visible(line);
         text.push_str(&match line.as_bytes().first() {
@@ -383,20 +370,10 @@ fn done(before: &ProjectBefore, home: &Path, root: &Path) -> String {
     } else {
         "Gemini CLI does not trust this directory yet: start gemini here once and trust the folder, or, without a terminal, set GEMINI_CLI_TRUST_WORKSPACE=true. Then: get_tools doctor\n"
     };
-    let others = HOSTS
-        .iter()
-        .filter(|host| !host.is_gemini() && host.is_installed(home));
-    let others: Vec<String> = others
-        .map(|host| format!("{} (get_tools init --host {})", host.title, host.name))
-        .collect();
-    let others = match others.join(", ") {
-        names if names.is_empty() => names,
-        names => format!("Also on this machine: {names}.\n"),
-    };
     format!(
         "Done. {next}\
          Then try: gemini -p 'Use discovered_tool_read_file to say what README.md is about.'\n\
-         {others}get_tools init{option} --undo takes it back.\n"
+         get_tools init{option} --undo takes it back.\n"
     )
 }
 

@@ -158,8 +158,6 @@ fn nothing_is_found_in_a_sound_set_up() {
         );
         assert_eq!(found(&doctor(ws, &["--json"])), Vec::<String>::new());
     }
-    let tried = doctor(&theirs, &["--try", "greet={\"name\":\"Ada\"}"]);
-    tried.must_say(tried.text(), &["greet: status 0", "No problems found."]);
 }
 
 #[test]
@@ -465,18 +463,6 @@ fn faults_of_calls_are_found() {
             &[],
             "hangs",
         ),
-        (
-            "print(\"hello\"",
-            "print('old', file=sys.stderr)\nprint(\"hello\"",
-            &["--try", "greet"],
-            "call-stderr",
-        ),
-        (
-            "print(\"hello\"",
-            "sys.exit('no')\nprint(\"hello\"",
-            &["--try", "greet"],
-            "call-fails",
-        ),
     ]
     .map(|(from, to, args, id)| {
         let program = SOUND.replace(from, to);
@@ -523,16 +509,11 @@ fn faults_around_it_are_found() {
 
 #[test]
 fn a_tool_that_settings_take_away_is_not_tried() {
-    for (key, names, is_called) in [
-        ("core", "ReadFileTool", false),
-        ("exclude", "list_directory", true),
-    ] {
+    for (key, names) in [("core", "ReadFileTool"), ("exclude", "list_directory")] {
         let ws = with_ours().home(SETTINGS, json!({"tools": {key: [names]}}).to_string());
         finds_no(&ws, &[], "call-fails");
         let none = "no harmless tool available";
-        assert_eq!(fact(&ws, "tried").contains(none), !is_called, "{key}");
-        let said = fact(&ws, "declarations");
-        assert_eq!(said == "1 tool", !is_called, "{said}");
+        assert!(fact(&ws, "tried").contains(none), "{key}");
     }
 }
 
@@ -635,20 +616,6 @@ fn nothing_that_was_started_is_left() {
 }
 
 #[test]
-fn a_call_to_try_must_be_a_name_and_an_object() {
-    let ws = with_program(SOUND);
-    for (text, reason) in [
-        ("greet=[]", "must be a JSON object"),
-        ("greet={", "are not valid JSON"),
-    ] {
-        let answer = doctor(&ws, &["--try", text]);
-        assert_eq!(answer.status(), 2);
-        let said = answer.errors();
-        answer.must_say(&said, &[reason]);
-    }
-}
-
-#[test]
 fn what_variables_hold_is_not_told() {
     let ws = with_program("#!/bin/sh\necho \"$2 is no good token\" >&2\nexit 1\n").file(
         SETTINGS,
@@ -667,12 +634,7 @@ fn what_variables_hold_is_not_told() {
 }
 
 #[test]
-fn how_a_call_fails_is_told() {
-    let killed = with_program(
-        "#!/bin/sh\n[ $# -gt 0 ] || { echo '[]'; exit; }\ncat >/dev/null\n[ \"$1\" != greet ] || kill -SEGV $$\nexit 1\n",
-    );
-    let told = told(&killed, &["--try", "greet"], "call-fails");
-    assert_eq!(told[0]["message"], "It fails (SIGSEGV)");
+fn a_directory_is_no_call_command() {
     let directory = with_program(QUICK)
         .directory("place")
         .file(SETTINGS, settings("'./my tools'", "./place"));
@@ -724,61 +686,16 @@ fn a_wrapper_is_judged_by_a_call_that_succeeds() {
     for (lines, id) in [
         ("echo warming up >&2\n", "call-stderr"),
         ("exit 0\n", "call-leaves-input"),
+        ("cat >/dev/null; echo no >&2; exit 3\n", "call-fails"),
     ] {
         let lines = format!("{unknown}{lines}");
         let told = told(&with_wrapper(&lines), &[], id);
         assert_eq!(told.len(), 1, "{lines}: {told:?}");
         assert_eq!(told[0]["subject"], "list_directory");
     }
-}
-
-#[test]
-fn a_rule_that_counts_in_plan_mode_is_told_where_it_allows_changes() {
-    let rule = |modes: &str| {
-        let names = "[\"discovered_tool_write_file\", \"discovered_tool_read_file\"]";
-        let rule = format!("[[rule]]\ntoolName = {names}\ndecision = \"allow\"\npriority = 100\n");
-        with_ours().home(".gemini/policies/mine.toml", rule + modes)
-    };
-    let told_of = told(&rule(""), &[], "rule-plan-mode");
-    assert_eq!(told_of.len(), 1, "{told_of:?}");
-    let what = told_of[0]["message"].as_str().expect("words");
-    assert!(what.ends_with("asked about write_file."), "{what}");
-    let modes = "modes = [\"default\", \"autoEdit\", \"yolo\"]";
-    let help = told_of[0]["help"].as_str().expect("words");
-    assert!(help.ends_with(modes), "{help}");
-    let in_others = rule(&format!("{modes}\n"));
-    finds_no(&in_others, &[], "rule-plan-mode");
-    let manifest = "description = \"d\"\ncommand = [\"true\"]\n";
-    let own =
-        "[[rule]]\ntoolName = \"discovered_tool_deploy\"\ndecision = \"allow\"\npriority = 100\n";
-    let ws = with_ours()
-        .home(".gemini/tools/deploy.toml", manifest)
-        .home(".gemini/policies/own.toml", own);
-    finds(&ws, &[], "rule-plan-mode");
-    let allowed = json!({"tools": {"allowed": ["discovered_tool_run_shell_command"]}});
-    finds(
-        &with_ours().home(SETTINGS, allowed.to_string()),
-        &[],
-        "rule-plan-mode",
-    );
-}
-
-#[test]
-fn settings_of_qwen_are_seen_with_what_becomes_of_them() {
-    let qwen = ".qwen/settings.json";
-    let ws = Workspace::new().file(qwen, settings("get_tools", "call_tool"));
-    let pair = told(&ws, &[], "host-not-set-up");
-    assert_eq!(pair[0]["severity"], "error", "{pair:?}");
-    assert!(pair[0].to_string().contains("init --host qwen"), "{pair:?}");
-    let set = ws
-        .get_tools(&["doctor"])
-        .env("QWEN_CODE_LEGACY_MCP_BLOCKING", "1");
-    let set = set.unwatched().run();
-    assert_eq!(set.status(), 0, "{}", set.shown());
-    set.must_say(
-        set.text(),
-        &["warning[host-approval]", "QWEN_CODE_LEGACY_MCP_BLOCKING=1"],
-    );
+    let killed = format!("{unknown}cat >/dev/null; kill -SEGV $$\n");
+    let told = told(&with_wrapper(&killed), &[], "call-fails");
+    assert_eq!(told[0]["message"], "It fails (SIGSEGV)");
 }
 
 #[test]

@@ -68,14 +68,7 @@ fn what_init_sets_up_has_no_faults() {
             assert_eq!(findings(&answer), Vec::<Value>::new(), "{host} {args:?}");
             assert_eq!(answer.status(), 0, "{host}");
             let facts = answer.json()["facts"].to_string();
-            let is_tried = [
-                "qwen", "claude", "codex", "opencode", "copilot", "goose", "cline",
-            ]
-            .contains(&host);
             assert!(facts.contains("list_directory works"), "{host}: {facts}");
-            for fact in ["asks: ", "limits: ", "variables: "] {
-                assert!(facts.contains(fact) || !is_tried, "{host}: {fact}: {facts}");
-            }
         }
     }
 }
@@ -97,17 +90,6 @@ fn all_hosts_that_are_set_up_are_checked_and_a_host_that_is_not_is_told_how() {
     finds(&answer, "host-not-set-up", &["get_tools init --host qwen"]);
     let answer = doctor(&ws, &["--host", "gemini"], &[]);
     finds(&answer, "no-commands", &["get_tools init"]);
-}
-
-#[test]
-fn a_call_to_try_is_refused_for_other_hosts() {
-    let ws = Workspace::new();
-    let answer = installed(&ws, &["doctor", "--host", "codex", "--try", "glob"]).run();
-    assert_eq!(answer.status(), 2, "{}", answer.shown());
-    answer.must_say(
-        &answer.errors(),
-        &["--try", "leave it out with --host codex"],
-    );
 }
 
 #[test]
@@ -245,14 +227,9 @@ fn broken_set_ups_of_codex_are_told_with_cause_and_remedy() {
 fn broken_set_ups_of_qwen_code_are_told_with_cause_and_remedy() {
     for (entry, code, pieces) in [
         (
-            json!({"command": "serve_tools", "trust": true}),
-            "host-approval",
-            &["plan mode", "permissions.allow"][..],
-        ),
-        (
             json!({"command": "/usr"}),
             "program-not-executable",
-            &["/usr is a directory"],
+            &["/usr is a directory"][..],
         ),
         (
             json!({"command": "cat"}),

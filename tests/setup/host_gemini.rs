@@ -49,9 +49,7 @@ fn what_gemini_cli_keeps_from_the_server_is_told() {
     let sound = doctor(&ws, &["--host", "gemini"], &[]);
     assert_eq!(findings(&sound), Vec::<Value>::new());
     let facts = sound.json()["facts"].to_string();
-    for fact in ["list_directory works", "plan mode: ", "sandbox: "] {
-        assert!(facts.contains(fact), "{fact}: {facts}");
-    }
+    assert!(facts.contains("list_directory works"), "{facts}");
     let answer = installed(&ws, &["doctor", "--json", "--host", "gemini"]).run();
     finds(&answer, "gemini-untrusted", &["does not trust the folder"]);
 }

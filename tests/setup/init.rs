@@ -1,7 +1,6 @@
 //! `get_tools init`: what it changes, what it leaves alone, and the way back.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
@@ -362,33 +361,26 @@ fn answered(ws: &Workspace, args: &[&str], answers: &[&str], code: i32) -> Strin
 
 const RULES: &str = "home/.gemini/policies";
 
-/// The user's variables for Gemini CLI.
-const ENV: &str = "home/.gemini/.env";
-
 #[test]
 fn a_person_is_asked_about_each_change() {
     let ws = Workspace::new();
     let before = Tree::of(ws.root());
     let mut person = ws.get_tools(&["init"]).unwatched().at_a_terminal();
-    let shown = person.sees(&question(1, 4));
+    let shown = person.sees(&question(1, 3));
     assert!(shown.contains("discoveryCommand") && !shown.contains("[[rule]]"));
     person.types(b"?\n");
     person.sees("q  quit: nothing at all is changed");
-    person.sees(&question(1, 4));
+    person.sees(&question(1, 3));
     person.types(b"y\n");
-    person.sees(&question(2, 4));
+    person.sees(&question(2, 3));
     assert!(!ws.dir().join(SETTINGS).exists(), "before the last answer");
     person.types(b"y\n");
-    let shown = person.sees(&question(3, 4));
+    let shown = person.sees(&question(3, 3));
     assert!(shown.contains("TRUST_FOLDER"), "{shown}");
     person.types(b"\n");
-    let shown = person.sees(&question(4, 4));
-    assert!(shown.contains("+GEMINI_TOOLS_OUTPUT=host"), "{shown}");
-    person.types(b"n\n");
     let said = person.sees_it_end(0);
     assert!(said.contains("get_tools init --trust"), "{said}");
     assert!(ws.dir().join(SETTINGS).exists() && ws.root().join(RULES).exists());
-    assert!(!ws.root().join(ENV).exists(), "it was declined");
     assert!(!ws.root().join("home/.gemini/trustedFolders.json").exists());
     // What is taken back is asked about too, and what stays can be taken back later.
     answered(&ws, &["--undo"], &["n\n", "a\n"], 0);
@@ -402,7 +394,7 @@ fn a_person_can_agree_to_all_or_to_nothing() {
     for (answers, code) in [
         (&["a\n"][..], 0),
         (&["n\n", "all\n"], 0),
-        (&["n\n", "n\n", "n\n", "n\n"], 1),
+        (&["n\n", "n\n", "n\n"], 1),
         (&["y\n", "q\n"], 1),
         (&["y\n", "\u{4}"], 1),
     ] {
@@ -417,7 +409,6 @@ fn a_person_can_agree_to_all_or_to_nothing() {
         assert_eq!(ws.dir().join(SETTINGS).exists(), answers.len() == 1);
         assert!(ws.root().join("home/.gemini/trustedFolders.json").exists());
         assert!(ws.root().join(RULES).exists(), "{answers:?}");
-        assert_eq!(read(ws.root().join(ENV)), "GEMINI_TOOLS_OUTPUT=host\n");
     }
 }
 
@@ -427,7 +418,7 @@ fn diffs_have_colours_for_people() {
         let ws = Workspace::new();
         let call = ws.get_tools(&["init"]).unwatched().env("TERM", "xterm");
         let mut person = call.env(variable.0, variable.1).at_a_terminal();
-        let shown = person.sees(&question(1, 4));
+        let shown = person.sees(&question(1, 3));
         person.types(b"q\n");
         person.sees_it_end(1);
         shown
@@ -445,85 +436,6 @@ fn diffs_have_colours_for_people() {
     forced.must_say(forced.text(), &["\u{1b}[32m+{"]);
     let piped = done(&Workspace::new(), &["--yes"]);
     assert!(!piped.contains('\u{1b}'), "{piped:?}");
-}
-
-#[test]
-fn text_for_gemini_cli_is_chosen_by_a_line_that_undo_takes_out_again() {
-    for before in ["GEMINI_API_KEY=s3cret\n", "A='b'", "A=b\r\nC=d\r\n", ""] {
-        let ws = Workspace::new().home(".gemini/.env", before);
-        let file = ws.root().join(ENV);
-        crate::harness::set_mode(&file, 0o600);
-        let tree = Tree::of(ws.root());
-        done(&ws, &["--yes"]);
-        assert_eq!(read(&file), before, "not unless that is asked for");
-        let said = done(&ws, &["--yes", "--output", "host"]);
-        assert!(said.contains("\n+GEMINI_TOOLS_OUTPUT=host\n"), "{said}");
-        let after = read(&file);
-        assert!(after.starts_with(before), "{after:?}");
-        let end = if before.contains('\r') { "\r\n" } else { "\n" };
-        assert!(
-            after.ends_with(&format!("GEMINI_TOOLS_OUTPUT=host{end}")),
-            "{after:?}"
-        );
-        assert_eq!(
-            fs::metadata(&file).expect("it").permissions().mode() & 0o777,
-            0o600
-        );
-        // Nothing else of the file is shown, or kept elsewhere.
-        let records = ws.root().join("home/.gemini/tools_init");
-        let kept = fs::read_dir(records).expect("records").flatten();
-        let kept: String = kept.map(|entry| read(entry.path())).collect();
-        for text in [&said, &kept] {
-            assert!(!text.contains("s3cret") && !text.contains("A="), "{text}");
-        }
-        let again = done(&ws, &["--yes", "--output", "host"]);
-        assert_eq!(again, "All is in place already.\n");
-        let said = done(&ws, &["--undo", "--yes"]);
-        assert!(said.contains("\n-GEMINI_TOOLS_OUTPUT=host\n"), "{said}");
-        assert!(!said.contains("s3cret"), "{said}");
-        unchanged(&tree, &ws);
-    }
-}
-
-#[test]
-fn a_file_of_variables_that_init_made_goes_unless_it_was_added_to() {
-    let ws = Workspace::new();
-    let tree = Tree::of(ws.root());
-    let file = ws.root().join(ENV);
-    done(&ws, &["--yes", "--output", "host"]);
-    assert_eq!(read(&file), "GEMINI_TOOLS_OUTPUT=host\n");
-    assert_eq!(
-        fs::metadata(&file).expect("it").permissions().mode() & 0o777,
-        0o600
-    );
-    done(&ws, &["--undo", "--yes"]);
-    unchanged(&tree, &ws);
-    done(&ws, &["--yes", "--output", "host"]);
-    fs::write(&file, read(&file) + "GEMINI_API_KEY=k\n").expect("written");
-    done(&ws, &["--undo", "--yes"]);
-    assert_eq!(read(&file), "GEMINI_API_KEY=k\n");
-}
-
-#[test]
-fn a_form_that_the_user_has_chosen_stays() {
-    let chosen = "export GEMINI_TOOLS_OUTPUT=\"text\" # mine\n";
-    let ws = Workspace::new().home(".gemini/.env", chosen);
-    let said = done(&ws, &["--yes", "--output", "host"]);
-    assert!(
-        said.contains("GEMINI_TOOLS_OUTPUT=text, which stays"),
-        "{said}"
-    );
-    assert_eq!(read(ws.root().join(ENV)), chosen);
-    // What can't be read does not keep the rest from being done.
-    let ws = Workspace::new().home(".gemini/.env", b"\xff\n");
-    let said = done(&ws, &["--yes", "--output", "host"]);
-    assert!(
-        said.contains("Text instead of JSON can't be chosen"),
-        "{said}"
-    );
-    assert!(ws.dir().join(SETTINGS).exists());
-    let answer = init(&Workspace::new(), &["--undo", "--output", "host"]);
-    assert_eq!(answer.status(), 2, "{}", answer.shown());
 }
 
 #[test]

@@ -338,21 +338,6 @@ impl Policy {
         problems
     }
 
-    /// Returns the names of tools that the rules of a file allow in a mode.
-    pub fn allowed_in<'s>(
-        &'s self,
-        file: &'s Path,
-        mode: Mode,
-    ) -> impl Iterator<Item = &'s str> + Clone {
-        let allows = move |rule: &&Rule| {
-            rule.source.file.as_deref() == Some(file)
-                && rule.decision == Decision::Allow
-                && (rule.modes.is_empty() || rule.modes.contains(&mode))
-        };
-        let rules = self.rules.iter().filter(allows);
-        rules.flat_map(|rule| rule.tools.iter().map(String::as_str))
-    }
-
     /// Adds directories, other than the project's, in which tools may write. A program that is
     /// found there never counts as a harmless one of the same name.
     pub fn add_roots<'r>(&mut self, roots: impl Iterator<Item = &'r Path>) {

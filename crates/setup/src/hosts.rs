@@ -1,6 +1,6 @@
 //! The hosts that take the tools over MCP. Each is a file of data, `hosts/NAME.toml`: its settings
-//! files, the entry that it needs, and its behaviour in the version that was tried, or in its
-//! manual.
+//! files, the entry that it needs, and, for the book, its behaviour in the version that was tried,
+//! or in its manual.
 //!
 //! `build.rs` compiles in every file that is there, so a new host is one file here and one in
 //! `tests/setup/hosts.d`, and no host can be treated in a way that its file does not show.
@@ -9,14 +9,11 @@
 
 use crate::init::SetupScope;
 use crate::syntax::Syntax;
-#[cfg(doc)]
-use gemini_tools_core::client_host::ClientHost;
 use gemini_tools_environment::variables::RESTRICTING;
-use gemini_tools_process::command::find_program;
 use gemini_tools_workspace::file_owner::FileOwner;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
-use std::ffi::OsStr;
 use std::iter::once;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -37,12 +34,6 @@ pub struct Host {
     pub name: &'static str,
     /// The name for people.
     pub title: String,
-    /// The version of the host in which the facts were observed; empty if the host was not run.
-    #[serde(default)]
-    pub run: String,
-    /// The document that states the facts, and its month, if the host was not run.
-    #[serde(default)]
-    pub documentation: String,
     pub(crate) program: String,
     /// The scope of `get_tools init` unless the user chooses one.
     #[serde(default)]
@@ -71,11 +62,9 @@ pub struct Host {
     /// The key under which an entry lists the variables that are passed on to its server; `None` if
     /// the host has no such list.
     pub(crate) listed: Option<String>,
-    /// How the user can switch off the host's questions, if that would affect its plan mode, too.
-    pub(crate) unasked: Option<Unasked>,
-    /// How the host behaves towards a server of tools.
-    #[serde(default)]
-    pub facts: HostFacts,
+    /// How the host behaves, for the book alone. The tests read this part of the files.
+    #[serde(rename = "facts")]
+    _facts: IgnoredAny,
     /// What a user should do first after the set-up.
     pub next: String,
 }
@@ -99,33 +88,6 @@ enum Passes {
     AllButKeys,
     /// Only a few that the system sets.
     Few,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Unasked {
-    pub(crate) key: String,
-    /// A variable that makes the host run the commands in Gemini CLI's settings without asking.
-    pub(crate) variable: String,
-}
-
-/// The behaviour of a host towards a server of tools. What is not documented is empty.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct HostFacts {
-    /// When the host uses the project's settings file.
-    pub trust: String,
-    /// Before which calls it asks the user, with and without a terminal.
-    pub asks: String,
-    /// What is allowed in the host's plan mode.
-    pub plan: String,
-    /// Whether the host's sandbox applies to the server.
-    pub sandbox: String,
-    /// Which environment variables the server gets.
-    pub variables: String,
-    /// How much of a long answer the model gets, as [`ClientHost::answer_limit`] has it, and how
-    /// long a call may take.
-    pub limits: String,
 }
 
 /// The command that an entry starts.
@@ -158,20 +120,6 @@ fn usual_env() -> String {
     "env".to_owned()
 }
 
-impl HostFacts {
-    /// Returns the facts, each with its subject.
-    pub fn all(&self) -> [(&'static str, &str); 6] {
-        [
-            ("project's file", &self.trust),
-            ("asks", &self.asks),
-            ("plan mode", &self.plan),
-            ("sandbox", &self.sandbox),
-            ("variables", &self.variables),
-            ("limits", &self.limits),
-        ]
-    }
-}
-
 impl Host {
     /// Returns the names of all hosts, sorted.
     pub fn names() -> impl Iterator<Item = &'static str> {
@@ -187,14 +135,6 @@ impl Host {
     /// server.
     pub fn is_gemini(&self) -> bool {
         self.name == "gemini"
-    }
-
-    /// Returns where the facts are from: the version that was run, or the document.
-    pub fn seen(&self) -> &str {
-        match &*self.run {
-            "" => &self.documentation,
-            version => version,
-        }
     }
 
     /// Returns the settings file of a scope; `None` for a project if the host has no such file.
@@ -295,13 +235,6 @@ impl Host {
         let (name, entry) = all.find(|(_, entry)| names_server(entry))?;
         Some((name, entry))
     }
-
-    /// Returns true if the host seems to be installed.
-    pub fn is_installed(&self, home: &Path) -> bool {
-        let file = || self.file(home, home, SetupScope::User);
-        find_program(OsStr::new(&self.program)).is_some()
-            || file().is_some_and(|file| file.exists())
-    }
 }
 
 pub(crate) fn owner<'a>(is_projects: bool, home: &'a Path, root: &'a Path) -> FileOwner<'a> {
@@ -369,7 +302,42 @@ mod tests {
     use super::{FILES, HOSTS, Host, NAME, SetupScope};
     use gemini_tools_core::client_host::ClientHost;
     use gemini_tools_test_harness::{checkout, hold_generated};
+    use serde::Deserialize;
     use std::path::Path;
+
+    /// What the book says of a host. What is not documented is empty.
+    #[derive(Debug, Default, Deserialize)]
+    #[serde(deny_unknown_fields, default)]
+    struct HostFacts {
+        /// The version of the host in which the facts were observed; empty if it was not run.
+        run: String,
+        /// The document that states the facts, and its month, if the host was not run.
+        documentation: String,
+        /// When the host uses the project's settings file.
+        trust: String,
+        /// Before which calls it asks the user, with and without a terminal.
+        asks: String,
+        /// What is allowed in the host's plan mode.
+        plan: String,
+        /// Whether the host's sandbox applies to the server.
+        sandbox: String,
+        /// Which environment variables the server gets.
+        variables: String,
+        /// How much of a long answer the model gets, as [`ClientHost::answer_limit`] has it, and
+        /// how long a call may take.
+        limits: String,
+    }
+
+    fn facts(host: &Host) -> HostFacts {
+        #[derive(Deserialize)]
+        struct File {
+            facts: HostFacts,
+        }
+        let file = FILES.iter().find(|(name, _)| *name == host.name);
+        let (name, text) = file.expect("a file");
+        let file: File = toml::from_str(text).unwrap_or_else(|e| panic!("{name}: {e}"));
+        file.facts
+    }
 
     #[test]
     fn every_file_is_a_host_that_can_be_set_up() {
@@ -379,7 +347,12 @@ mod tests {
         assert_eq!(HOSTS.len(), FILES.len());
         for host in HOSTS.iter() {
             let name = host.name;
-            assert_ne!(host.run.is_empty(), host.documentation.is_empty(), "{name}");
+            let facts = facts(host);
+            assert_ne!(
+                facts.run.is_empty(),
+                facts.documentation.is_empty(),
+                "{name}"
+            );
             assert!(!host.user.is_empty() && !host.next.is_empty(), "{name}");
             assert!(
                 host.scope == SetupScope::User || !host.project.is_empty(),
@@ -409,7 +382,7 @@ mod tests {
                 let client = ClientHost::find(client).expect("a client");
                 let size = client.answer_limit(model).expect("a limit").size;
                 let sizes = [size, size.next_multiple_of(1000)].map(|size| size.to_string());
-                let limits = host.facts.limits.replace(',', "");
+                let limits = facts(host).limits.replace(',', "");
                 assert!(
                     sizes.iter().any(|size| limits.contains(size)),
                     "{name}: {sizes:?}"
@@ -424,7 +397,7 @@ mod tests {
         let page = std::fs::read_to_string(checkout().join(PAGE)).expect("the page");
         // Hosts that were run come first.
         let mut hosts: Vec<&Host> = HOSTS.iter().collect();
-        hosts.sort_by_key(|host| host.run.is_empty());
+        hosts.sort_by_key(|host| facts(host).run.is_empty());
         let known = |text: &str| {
             if text.is_empty() {
                 "undocumented"
@@ -438,30 +411,35 @@ mod tests {
             None => "none".to_owned(),
         };
         let overview = |host: &Host| {
-            let seen = match &*host.run {
-                "" => format!("not run; {}", host.documentation),
+            let known_facts = facts(host);
+            let seen = match &*known_facts.run {
+                "" => format!("not run; {}", known_facts.documentation),
                 version => format!("run, {version}"),
             };
-            let facts =
-                [&host.facts.asks, &host.facts.plan, &host.facts.limits].map(|text| known(text));
+            let HostFacts {
+                asks, plan, limits, ..
+            } = &known_facts;
             let files = [file(&host.user, "~/"), file(&host.project, "")];
             [
                 vec![format!("{}, `{}`", host.title, host.name)],
                 files.to_vec(),
                 vec![seen],
-                facts.to_vec(),
+                [asks, plan, limits].map(|text| known(text)).to_vec(),
             ]
             .concat()
         };
         let rest = |host: &Host| {
-            let facts = [
-                &host.facts.trust,
-                &host.facts.sandbox,
-                &host.facts.variables,
-            ];
+            let HostFacts {
+                trust,
+                sandbox,
+                variables,
+                ..
+            } = facts(host);
             [
                 vec![host.title.clone()],
-                facts.map(|text| known(text)).to_vec(),
+                [trust, sandbox, variables]
+                    .map(|text| known(&text))
+                    .to_vec(),
             ]
             .concat()
         };

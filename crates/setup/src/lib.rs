@@ -30,7 +30,6 @@
 //!     directory: None,
 //!     tools: &[],
 //!     trusts_folder: false,
-//!     host_form: false,
 //!     has_skill: false,
 //! })?;
 //! // A plan can be shown; nothing has been written yet.

@@ -1,5 +1,6 @@
 //! Checks the output of the discovery command as Gemini CLI and the API would.
 
+use super::calls::HARMLESS;
 use super::{DoctorReport, State};
 use gemini_tools_builtin_tools::builtin;
 use gemini_tools_core::declarations::{self as declaration, Names};
@@ -13,9 +14,9 @@ const PAIR: &str =
 #[derive(Debug, Default)]
 pub(super) struct DeclaredNames {
     pub(super) names: Vec<String>,
-    /// The names of declared tools that have the name and the schema of a built-in tool. Whichever
-    /// program declares them, they are called as if they were ours.
-    pub(super) ours: Vec<String>,
+    /// Set if [`HARMLESS`] is declared with our schema. Whichever program declares it, it is then
+    /// called as if it were ours.
+    pub(super) has_harmless: bool,
 }
 
 pub(super) fn check(text: &[u8], report: &mut DoctorReport) -> DeclaredNames {
@@ -37,22 +38,18 @@ pub(super) fn check(text: &[u8], report: &mut DoctorReport) -> DeclaredNames {
     let names = outcome.tools.into_iter().map(|tool| tool.original);
     DeclaredNames {
         names: names.collect(),
-        ours: ours(&items),
+        has_harmless: has_harmless(&items),
     }
 }
 
-fn ours(items: &[Value]) -> Vec<String> {
-    let own = builtin::TOOLS.iter();
-    let own = own.filter_map(|tool| serde_json::from_str(&tool.declaration(false)).ok());
-    let own: Vec<Value> = own.collect();
-    let is_own = |item: &&Value| {
+fn has_harmless(items: &[Value]) -> bool {
+    let own = builtin::find_exactly(HARMLESS).map(|tool| tool.declaration(false));
+    let own: Value = serde_json::from_str(&own.unwrap_or_default()).unwrap_or_default();
+    let is_own = |item: &Value| {
         let keys = ["name", "parametersJsonSchema"];
-        let is_same = |own: &Value| keys.iter().all(|key| own[key] == item[key]);
-        own.iter().any(is_same)
+        keys.iter().all(|key| own[key] == item[key])
     };
-    let own = items.iter().filter(is_own);
-    own.filter_map(|item| Some(item["name"].as_str()?.to_owned()))
-        .collect()
+    items.iter().any(is_own)
 }
 
 /// Rephrases a finding about a declaration for Gemini CLI, which repairs no declarations. What

@@ -24,9 +24,8 @@ const MAX_WAITING_LINES: usize = 1024;
 
 pub(super) struct ServerAnswers {
     pub(super) tools: usize,
-    /// The tool of the harmless call, and the error if it failed. `None` if the server has no tool
-    /// that could be called without an effect.
-    pub(super) call: Option<(&'static str, Option<String>)>,
+    /// The error of the harmless call, if it failed. `None` if the server does not have its tool.
+    pub(super) call: Option<Result<(), String>>,
 }
 
 fn unusable(what: impl Into<String>) -> Diagnostic {
@@ -95,20 +94,16 @@ impl Talk {
         self.say(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
         let list = self.demand("tools/list", &json!({}))?;
         let tools = list["tools"].as_array().map_or(&[][..], Vec::as_slice);
-        let is_there = |(name, _): &(&str, &str)| tools.iter().any(|tool| tool["name"] == *name);
         let mut call = None;
-        if let Some((name, arguments)) = HARMLESS.into_iter().find(is_there) {
-            let arguments: Value = serde_json::from_str(arguments).unwrap_or_default();
-            let params = json!({ "name": name, "arguments": arguments });
-            let error = match self.ask("tools/call", &params)? {
+        if tools.iter().any(|tool| tool["name"] == HARMLESS) {
+            let params = json!({ "name": HARMLESS, "arguments": { "path": "." } });
+            call = Some(match self.ask("tools/call", &params)? {
                 Ok(result) if result["isError"] == true => {
                     let text = result["content"][0]["text"].as_str();
-                    Some(text.unwrap_or_default().to_owned())
+                    Err(text.unwrap_or_default().to_owned())
                 }
-                Ok(_) => None,
-                Err(message) => Some(message),
-            };
-            call = Some((name, error));
+                answer => answer.map(drop),
+            });
         }
         let tools = tools.len();
         Ok(ServerAnswers { tools, call })

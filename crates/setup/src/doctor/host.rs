@@ -1,6 +1,7 @@
 //! Checks a host that takes the tools over MCP: its settings, and the server that they name,
 //! started as the host would.
 
+use super::calls::HARMLESS;
 use super::handshake::{ServerAnswers, shake_hands};
 use super::{DoctorReport, Setup, State, UNTRUSTED_IS_NOT_RUN, program, trust_remedy};
 use crate::hosts::{HOSTS, Host, NAME, owner};
@@ -50,7 +51,7 @@ pub(super) fn find(home: Option<&Path>, root: &Path, name: Option<&str>) -> Vec<
     let is_checked = |files: &HostFiles| {
         let is_asked_for = name.is_some() && !files.host.is_gemini();
         let is_broken = |file: &SettingsFile| file.fault.is_some() && file.names_server;
-        let is_trace = |file| !files.host.is_gemini() && is_broken(file) || files.has_pair(file);
+        let is_trace = |file| !files.host.is_gemini() && is_broken(file);
         is_asked_for || files.files.iter().any(is_trace) || files.entry(root).is_some()
     };
     all.filter(is_checked).collect()
@@ -75,29 +76,19 @@ fn read(host: &Host, home: &Path, root: &Path, scope: SetupScope) -> Option<Sett
 }
 
 impl HostFiles {
-    /// Returns the settings file in force, and the name and value of our entry in it. The user's
-    /// file may contain a section for this project, which takes precedence.
-    fn entry<'a>(&'a self, root: &Path) -> Option<(&'a SettingsFile, &'a str, &'a Value)> {
+    /// Returns the settings file in force, and our entry in it. The user's file may contain a
+    /// section for this project, which takes precedence.
+    fn entry<'a>(&'a self, root: &Path) -> Option<(&'a SettingsFile, &'a Value)> {
         let files = self.files.iter().map(|file| (file, &file.value));
         let root = root.to_string_lossy();
         let sections = files
             .clone()
             .map(|(file, value)| (file, &value["projects"][&*root]));
         sections.chain(files).find_map(|(file, document)| {
-            let named = || {
-                let servers = self.host.servers(document).as_object()?;
-                let (name, entry) = servers.get_key_value(NAME)?;
-                Some((name.as_str(), entry))
-            };
-            let (name, entry) = self.host.own_entry(document).or_else(named)?;
-            Some((file, name, entry))
+            let named = || self.host.servers(document).as_object()?.get(NAME);
+            let own = self.host.own_entry(document).map(|(_, entry)| entry);
+            Some((file, own.or_else(named)?))
         })
-    }
-
-    /// Returns true if the settings contain Gemini CLI's discovery command, and the host has a
-    /// switch to run the tools that it declares without asking.
-    fn has_pair(&self, file: &SettingsFile) -> bool {
-        self.host.unasked.is_some() && file.value["tools"]["discoveryCommand"].is_string()
     }
 
     pub(super) fn check(&self, setup: &Setup<'_>, report: &mut DoctorReport) {
@@ -105,11 +96,6 @@ impl HostFiles {
         match find_program(OsStr::new(&host.program)) {
             Some(path) => report.fact(&host.title, show_path(&path), State::Works),
             None => report.fact(&host.title, "not on the PATH", State::Missing),
-        }
-        let known = host.facts.all().into_iter();
-        for (subject, text) in known.filter(|(_, text)| !text.is_empty()) {
-            let text = format!("{subject}: {text} ({})", host.seen());
-            report.fact(&host.title, text, State::Known);
         }
         let before = report.findings.len();
         for file in &self.files {
@@ -124,8 +110,7 @@ impl HostFiles {
                 "Correct the file at that place.",
             );
         }
-        self.check_questions(setup, report);
-        let Some((file, _, entry)) = self.entry(setup.root) else {
+        let Some((file, entry)) = self.entry(setup.root) else {
             if report.findings.len() == before {
                 let what = format!("The settings of {} don't name serve_tools.", host.title);
                 let help = format!("get_tools init --host {}", host.name);
@@ -145,38 +130,6 @@ impl HostFiles {
         );
         report.fact(&host.title, what, State::Known);
         self.check_server(setup, file, entry, report);
-    }
-
-    /// Warns of settings that make the host run calls without asking, even in its plan mode.
-    fn check_questions(&self, setup: &Setup<'_>, report: &mut DoctorReport) {
-        let Some(unasked) = &self.host.unasked else {
-            return;
-        };
-        let mut warn = |file: &SettingsFile, what: String| {
-            let why =
-                "These tools edit and run commands without a question then, in its plan mode too.";
-            let help = "Take it out, and name what needs no question in permissions.allow.";
-            report.warn("host-approval", &*file.path, what, why, help);
-        };
-        for file in &self.files {
-            if self.has_pair(file)
-                && std::env::var_os(&unasked.variable).is_some_and(|value| value == "1")
-            {
-                warn(
-                    file,
-                    format!(
-                        "With {}=1 the two commands' tools take the place of its own.",
-                        unasked.variable
-                    ),
-                );
-            }
-        }
-        let Some((file, name, entry)) = self.entry(setup.root) else {
-            return;
-        };
-        if entry[&unasked.key] == true {
-            warn(file, format!("{name} has \"{}\": true.", unasked.key));
-        }
     }
 
     fn check_server(
@@ -245,17 +198,23 @@ impl HostFiles {
 fn note(host: &'static str, answers: &ServerAnswers, file: &Path, report: &mut DoctorReport) {
     let tools = counted(answers.tools, "tool");
     let text = match &answers.call {
-        Some((name, Some(error))) => {
+        Some(Err(error)) => {
             let what = format!("It fails: {error}");
             let help = "Correct that; get_tools config shows the settings and rules in force.";
-            return report.error("call-fails", *name, what, "The model gets an error.", help);
+            return report.error(
+                "call-fails",
+                HARMLESS,
+                what,
+                "The model gets an error.",
+                help,
+            );
         }
         None if answers.tools == 0 => {
             let why = "The model has nothing to call.";
             let help = "get_tools --notes says what was left out, and why.";
             return report.error("no-tools", file, "The server has no tools.", why, help);
         }
-        Some((name, None)) => format!("{tools}; {name} works"),
+        Some(Ok(())) => format!("{tools}; {HARMLESS} works"),
         None => tools,
     };
     report.fact(host, text, State::Works);

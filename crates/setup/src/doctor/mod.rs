@@ -28,32 +28,12 @@ use gemini_tools_policy::Policy;
 use gemini_tools_session::{PolicyOptions, Project};
 use gemini_tools_settings::settings::{Settings, variables_in};
 use serde::Serialize;
-use serde_json::{Map, Value};
 use setup::CommandText;
 use std::borrow::Cow;
 use std::path::Path;
 
 const UNTRUSTED_IS_NOT_RUN: &str =
     "Nothing of an untrusted project is run, here and in Gemini CLI.";
-
-/// A call that the user asks for, and which therefore may have an effect.
-#[derive(Debug, Clone)]
-pub struct Try {
-    /// The tool's name in the discovery command's output.
-    pub name: String,
-    /// The call's arguments.
-    pub args: Map<String, Value>,
-}
-
-/// The extent of the checks: further calls to make, and the only host to check.
-#[derive(Debug, Clone, Default)]
-pub struct Extent {
-    /// Calls to make with the call command.
-    pub tries: Vec<Try>,
-    /// The name of the only host to check, which is `gemini` for Gemini CLI; `None` checks all that
-    /// are set up.
-    pub host: Option<String>,
-}
 
 /// The result of the checks.
 #[derive(Debug, Default, Serialize)]
@@ -160,16 +140,17 @@ struct Commands {
     call: CommandText,
 }
 
-/// Checks the set-up of a project.
-pub fn check(project: &Project, extent: &Extent) -> DoctorReport {
+/// Checks the set-up of a project, for the host of this name, which is `gemini` for Gemini CLI, or
+/// for all hosts that are set up.
+pub fn check(project: &Project, host: Option<&str>) -> DoctorReport {
     let (home, root) = (project.home.as_deref(), project.root.as_path());
-    let hosts = host::find(home, root, extent.host.as_deref());
+    let hosts = host::find(home, root, host);
     let setup = Setup {
         home,
         root,
         settings: &project.settings,
         policy: project.policy(&PolicyOptions::default()),
-        is_for_others: !hosts.is_empty() && extent.tries.is_empty(),
+        is_for_others: !hosts.is_empty(),
     };
     let mut report = DoctorReport::default();
     note_environment(&setup, &mut report);
@@ -178,7 +159,7 @@ pub fn check(project: &Project, extent: &Extent) -> DoctorReport {
     for host in &hosts {
         host.check(&setup, &mut report);
     }
-    let is_for_gemini = extent.host.as_deref().is_none_or(|host| host == "gemini");
+    let is_for_gemini = host.is_none_or(|host| host == "gemini");
     let commands = if is_for_gemini {
         setup::check(&setup, &mut report)
     } else {
@@ -191,7 +172,7 @@ pub fn check(project: &Project, extent: &Extent) -> DoctorReport {
     }
     let mut declared = Vec::new();
     if let Some(commands) = &commands {
-        declared = commands.check(&setup, &extent.tries, &mut report);
+        declared = commands.check(&setup, &mut report);
         hide_values(commands, &mut report);
     }
     restrictions::check_names(&setup, &declared, &mut report);
@@ -232,12 +213,11 @@ fn hide_values(commands: &Commands, report: &mut DoctorReport) {
 }
 
 impl Commands {
-    fn check(&self, setup: &Setup<'_>, tries: &[Try], report: &mut DoctorReport) -> Vec<String> {
+    fn check(&self, setup: &Setup<'_>, report: &mut DoctorReport) -> Vec<String> {
         let printed = discovery::check(setup, &self.discovery, report);
         let declared = printed.map(|printed| declarations::check(&printed, report));
         let declared = declared.unwrap_or_default();
-        calls::check(setup, &self.call, &declared, tries, report);
-        restrictions::check_plan_mode(setup, &declared.names, report);
+        calls::check(setup, &self.call, &declared, report);
         declared.names
     }
 }

@@ -3,13 +3,10 @@
 //! they are not, because they simply succeed.
 
 use super::{DoctorReport, Setup, UNTRUSTED_IS_NOT_RUN, trust_remedy};
-use crate::init::MODES_BUT_PLAN;
 use gemini_tools_builtin_tools::builtin::{self, ToolEnv};
-use gemini_tools_core::diagnostic::Origin;
 use gemini_tools_custom_tools::Custom;
 use gemini_tools_environment::ancestors;
 use gemini_tools_environment::variables::{self, RESTRICTING, Variable, host_name};
-use gemini_tools_policy::{Mode, Tier};
 use gemini_tools_settings::settings::{Settings, UNTRUSTED};
 use gemini_tools_workspace::file_owner::FileOwner;
 use std::path::Path;
@@ -83,57 +80,4 @@ pub fn tool_names(settings: &Settings, home: Option<&Path>, root: &Path) -> Vec<
     let mut names = own.declarations(|_, _| true, false, false, tool_env).names;
     names.extend(builtin::TOOLS.iter().map(|tool| tool.name.to_owned()));
     names
-}
-
-/// Warns of tools that may change something without a question even in Plan mode.
-pub(super) fn check_plan_mode(setup: &Setup<'_>, names: &[String], report: &mut DoctorReport) {
-    let kinds = Custom::open(setup.home, setup.root, &setup.settings.trust).kinds();
-    let changes = |name: &&String| {
-        let own = kinds
-            .iter()
-            .find(|(own, _)| own == *name)
-            .map(|(_, kind)| *kind);
-        let built_in = builtin::find_exactly(name).map(|tool| tool.info.kind);
-        built_in.or(own).is_some_and(|kind| !kind.is_read_only())
-    };
-    let mut warn = |about: Origin, rules: Vec<&str>| {
-        let is_allowed = |name: &&String| {
-            let mut rules = rules.iter();
-            rules.any(|rule| rule.strip_prefix("discovered_tool_") == Some(name) || *rule == "*")
-        };
-        let names: Vec<&str> = names
-            .iter()
-            .filter(changes)
-            .filter(is_allowed)
-            .map(String::as_str)
-            .collect();
-        if names.is_empty() {
-            return;
-        }
-        let what = format!(
-            "In Plan mode too, no question is asked about {}.",
-            names.join(", ")
-        );
-        let why = "What allows a tool in every mode counts in Plan mode as well, where Gemini CLI's own tools may not write.";
-        let help = format!(
-            "Allow them in a rule of ~/.gemini/policies that has: modes = {MODES_BUT_PLAN}"
-        );
-        report.warn("rule-plan-mode", about, what, why, help);
-    };
-    let allowed = &setup.settings.allowed;
-    let allowed = allowed.users.iter().chain(&allowed.projects);
-    // The entries of `tools.allowed` apply in every mode.
-    warn(
-        "tools.allowed".into(),
-        allowed.map(String::as_str).collect(),
-    );
-    for file in setup
-        .policy
-        .files
-        .iter()
-        .filter(|file| file.tier == Tier::User)
-    {
-        let rules = setup.policy.allowed_in(&file.path, Mode::Plan);
-        warn(file.path.as_path().into(), rules.collect());
-    }
 }

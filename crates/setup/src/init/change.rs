@@ -38,8 +38,6 @@ pub enum Purpose {
     Rules,
     /// To put the project on Gemini CLI's list of trusted folders.
     Trust,
-    /// To have `call_tool` answer Gemini CLI in text.
-    HostForm,
     /// To add an entry for `serve_tools` to another host's settings.
     Server,
     /// To install the skill, a text that explains the tools to a model.
@@ -58,9 +56,6 @@ impl Purpose {
             }
             Self::Trust => {
                 "From now on Gemini CLI and get_tools trust this directory with all that comes into it."
-            }
-            Self::HostForm => {
-                "In all of your projects Gemini CLI shows you, and the model, text instead of JSON."
             }
             Self::Server => {
                 "This host gets the tools from serve_tools, and asks about calls as it does for any server."
@@ -189,23 +184,11 @@ pub(super) fn missing(path: &Path) -> Vec<PathBuf> {
 }
 
 impl FileChange {
-    /// Returns the change as a unified diff, or only the changed line of a file that may contain
-    /// secrets.
+    /// Returns the change as a unified diff.
     pub fn diff(&self) -> String {
-        let (before, after) = (self.before.as_deref(), self.after.as_deref());
-        if let Some(Edit::Line(line)) = &self.edit {
-            let has_it = after.is_some_and(|after| after.contains(line.trim()));
-            let sign = if has_it { '+' } else { '-' };
-            return format!("{sign}{}\n", line.trim());
-        }
+        let [before, after] = [&self.before, &self.after].map(|text| text.as_deref().unwrap_or(""));
         let name = gemini_tools_core::text::show_path(&self.path);
-        diff_texts(before.unwrap_or_default(), after.unwrap_or_default(), &name).0
-    }
-
-    /// Returns true if [`FileChange::diff`] returns a unified diff with its header. It does not for
-    /// a file that may contain secrets, of which only one line is shown.
-    pub fn shows_a_diff(&self) -> bool {
-        !matches!(self.edit, Some(Edit::Line(_)))
+        diff_texts(before, after, &name).0
     }
 
     pub(super) fn check(&self, owner: FileOwner<'_>) -> Result<(), InitError> {
@@ -222,9 +205,9 @@ impl FileChange {
         match &self.after {
             None => fs::remove_file(&self.path).map_err(fail),
             Some(text) => {
-                // A new file of a kind that often contains secrets is only readable by the user.
+                // The user's settings of other hosts often contain secrets.
                 let mode = match (&self.edit, owner) {
-                    (Some(Edit::Line(_)), _) | (Some(Edit::Entry(_)), FileOwner::Users) => 0o600,
+                    (Some(Edit::Entry(_)), FileOwner::Users) => 0o600,
                     _ => 0o644,
                 };
                 write(&self.real, text, mode).map_err(fail)

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 /// All modes of Gemini CLI except Plan mode. A rule without `modes` would apply in Plan mode as
 /// well.
-pub(crate) const MODES_BUT_PLAN: &str = r#"["default", "autoEdit", "yolo"]"#;
+const MODES_BUT_PLAN: &str = r#"["default", "autoEdit", "yolo"]"#;
 
 /// Returns rules that allow the tools. They are named one by one: without a terminal, Gemini CLI
 /// 0.61 shows a model only those discovered tools that a rule allows by name, not by a pattern.

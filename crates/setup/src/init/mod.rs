@@ -2,13 +2,12 @@
 //! those of another host, with all that is needed to use them at once, and undoes all of that.
 //!
 //! The changes are first collected in a plan, so that a person can review them before any file is
-//! touched. A backup of the former text is kept beside a changed file, unless the file may contain
-//! secrets or is Gemini CLI's list of trusted folders. [`undo`] restores the backup if the file is
+//! touched. A backup of the former text is kept beside a changed file, unless it is Gemini CLI's
+//! list of trusted folders. [`undo`] restores the backup if the file is
 //! unchanged since; otherwise it removes only what was inserted, if that is recorded.
 
 mod active_content;
 mod change;
-mod env_line;
 mod files;
 mod host;
 mod json;
@@ -25,14 +24,12 @@ pub use change::{FileChange, InitError, Purpose};
 use crate::hosts::Host;
 use crate::syntax::Syntax;
 use change::Project;
-pub(crate) use files::MODES_BUT_PLAN;
 use files::{SettingsCommands, policy, quoted, split_program};
 use gemini_tools_builtin_tools::SKILL;
 use gemini_tools_core::text::show_path;
 use gemini_tools_core::tool::Kind;
 use gemini_tools_custom_tools::own_program::is_this_installation;
 use gemini_tools_process::command::find_program;
-use gemini_tools_settings::env_file;
 use gemini_tools_settings::settings::expanded;
 use gemini_tools_workspace::edit::diff_texts;
 use gemini_tools_workspace::file_owner::FileOwner;
@@ -90,8 +87,6 @@ pub struct InitOptions<'a> {
     pub tools: &'a [(String, Kind)],
     /// True to put the project on Gemini CLI's list of trusted folders.
     pub trusts_folder: bool,
-    /// True to have `call_tool` answer Gemini CLI in text, by a line in the user's `.env`.
-    pub host_form: bool,
     /// True to install the skill.
     pub has_skill: bool,
 }
@@ -134,9 +129,6 @@ pub fn plan(options: &InitOptions<'_>) -> Result<SetupPlan, InitError> {
     plan.set_rules(options)?;
     if options.trusts_folder {
         plan.trust(home, root)?;
-    }
-    if options.host_form {
-        plan.set_host_form(home)?;
     }
     if options.has_skill {
         plan.write_skill(&base.join(SKILLS))?;
@@ -294,36 +286,6 @@ impl SetupPlan {
             return Ok(());
         }
         self.change(purpose, path, before, after, None)
-    }
-
-    /// Plans the line in the user's `.env` by which `call_tool` answers Gemini CLI in text, unless
-    /// the file sets that variable already.
-    fn set_host_form(&mut self, home: &Path) -> Result<(), InitError> {
-        let path = env_file::of_user(home);
-        let shown = show_path(&path).into_owned();
-        let before = match self.read(&path) {
-            Ok(before) => before,
-            // The rest of the plan does not depend on this file, so it is made all the same.
-            Err(e) => {
-                self.notes
-                    .push(format!("Text instead of JSON can't be chosen: {e}"));
-                return Ok(());
-            }
-        };
-        let text = before.clone().unwrap_or_default();
-        let variables = env_file::variables(&text);
-        let chosen = variables.iter().rfind(|(name, _)| name == env_line::OUTPUT);
-        if let Some((name, value)) = chosen {
-            if value != "host" {
-                self.notes
-                    .push(format!("{shown} has {name}={value}, which stays."));
-            }
-            return Ok(());
-        }
-        let line = env_line::appended(&text, env_line::HOST_FORM);
-        let after = Some(text + &line);
-        let edit = Some(Edit::Line(line));
-        self.change(Purpose::HostForm, path, before, after, edit)
     }
 
     fn trust(&mut self, home: &Path, root: &Path) -> Result<(), InitError> {
@@ -536,7 +498,6 @@ impl SetupPlan {
 
 fn without(path: &Path, text: &str, edit: &Edit) -> Result<Option<String>, String> {
     match edit {
-        Edit::Line(line) => Ok(env_line::without(text, line)),
         Edit::Key(key) => set::set(path, text, &[Set::new(&[key], None)]),
         Edit::Entry(at) => set::set(path, text, &[Set::new(at, None)]),
     }

@@ -41,9 +41,6 @@ pub(super) struct WrittenFile {
 pub(super) enum Edit {
     /// A key of a JSON object. No copy is kept, because the file is about other projects, too.
     Key(String),
-    /// A line, including the line ends added with it. No copy is kept, because the file contains
-    /// secrets.
-    Line(String),
     Entry(Vec<String>),
 }
 
