@@ -12,14 +12,12 @@ use gemini_tools::agent::report::HtmlReport;
 use gemini_tools::agent::stats::Stats;
 use gemini_tools::agent::telemetry::{Telemetry, TelemetryConfig};
 use gemini_tools::colours::ColourChoice;
-use gemini_tools::output::terminal_json;
+use gemini_tools::output::{terminal_json, width};
 use gemini_tools::text::{counted, visible};
 use gemini_tools::trust::TrustWatch;
 use std::collections::HashSet;
 use std::io::{self, ErrorKind, IsTerminal, Stdout, Write, stderr, stdout};
 use std::sync::atomic::{AtomicBool, Ordering};
-
-const COLUMNS: usize = 80;
 
 static IS_INCOMPLETE: AtomicBool = AtomicBool::new(false);
 
@@ -71,7 +69,7 @@ pub(crate) fn observers(
 ) -> Vec<Box<dyn Observer>> {
     let mut observers: Vec<Box<dyn Observer>> = vec![answer(options)];
     observers.push(if is_watched(options) {
-        let progress = ProgressOutput::new(stderr(), columns(), is_styled(), go_on);
+        let progress = ProgressOutput::new(stderr(), width(), is_styled(), go_on);
         Box::new(progress)
     } else {
         Box::new(NotesOutput::new(stderr()))
@@ -88,7 +86,7 @@ pub(crate) fn observers(
     }
     if is_watched(options) && is_live() {
         let shows_text = stdout().is_terminal();
-        let live = StatusOutput::new(stderr(), columns, is_styled(), shows_text, observers);
+        let live = StatusOutput::new(stderr(), width, is_styled(), shows_text, observers);
         return vec![Box::new(live)];
     }
     observers
@@ -137,19 +135,11 @@ fn answer(options: &RunAgentOptions) -> Box<dyn Observer> {
 }
 
 fn is_styled() -> bool {
-    !is_dumb() && ColourChoice::Auto.shows_on(true)
+    ColourChoice::Auto.shows_on(true)
 }
 
 fn is_dumb() -> bool {
     std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb")
-}
-
-fn columns() -> usize {
-    rustix::termios::tcgetwinsize(stderr())
-        .map(|size| usize::from(size.ws_col))
-        .ok()
-        .filter(|columns| *columns > 0)
-        .unwrap_or(COLUMNS)
 }
 
 pub(crate) fn undo(stats: &Stats, journal_session: Option<&str>) {

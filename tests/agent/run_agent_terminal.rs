@@ -611,7 +611,7 @@ fn progress_is_shown_on_a_terminal_only() {
     let ws = Workspace::new();
     let call = agent(&ws, &api, &["Play", "-y"]).env("TERM", "xterm");
     let mut person = call.at_a_terminal();
-    person.sees("  a line");
+    wait_until("the command", || content(&ws, "begun").is_some());
     write(&ws.dir().join("go"), b"");
     person.sees("\x1b[2K");
     person.sees("✓");
@@ -743,7 +743,7 @@ fn a_question_ends_with_the_session() {
 fn ctrl_c_in_the_editor_is_the_editors() {
     let Some(api) = playing(json!([
         [write_file("a", "a.txt", "one\n")],
-        [shell("b", "echo begun; sleep 98765")],
+        [shell("b", "touch begun; sleep 98765")],
     ])) else {
         return;
     };
@@ -778,7 +778,7 @@ fn ctrl_c_in_the_editor_is_the_editors() {
     let page = person.sees(ASKED);
     assert!(page.contains("+two"), "{page}");
     person.types(b"y");
-    person.sees("  begun");
+    wait_until("the command", || content(&ws, "begun").is_some());
     assert_eq!(content(&ws, "a.txt").as_deref(), Some("one\ntwo\n"));
     // The next one is the first of the session: it ends in order.
     person.types(CTRL_C);
@@ -814,7 +814,7 @@ fn ctrl_c_while_a_tool_runs_ends_it_and_keeps_what_it_said() {
     let Some(api) = playing(json!([[
         shell(
             "a",
-            "sleep 98765 & (sleep 98765 &) ; echo begun; sleep 98765"
+            "sleep 98765 & (sleep 98765 &) ; echo begun; touch begun; sleep 98765"
         ),
         shell("b", "touch b.txt"),
     ]])) else {
@@ -823,7 +823,7 @@ fn ctrl_c_while_a_tool_runs_ends_it_and_keeps_what_it_said() {
     let ws = Workspace::new();
     let stage = Stage::new(&ws, &api);
     let mut person = stage.begins(&["-y"]);
-    person.sees("  begun");
+    wait_until("the command", || content(&ws, "begun").is_some());
     person.types(CTRL_C);
     let shown = person.sees_it_end(130);
     assert!(shown.contains("cancelled"), "{shown}");
@@ -942,13 +942,13 @@ fn ctrl_c_while_the_prompt_is_awaited_ends_it() {
 
 #[test]
 fn a_second_ctrl_c_ends_it_at_once() {
-    let Some(api) = playing(json!([[shell("a", "echo begun; sleep 98765")]])) else {
+    let Some(api) = playing(json!([[shell("a", "touch begun; sleep 98765")]])) else {
         return;
     };
     let ws = Workspace::new();
     let stage = Stage::new(&ws, &api);
     let mut person = stage.begins(&["-y"]);
-    person.sees("  begun");
+    wait_until("the command", || content(&ws, "begun").is_some());
     // So that the first one can't end it.
     let found = processes_below(person.id());
     let (tool, _) = found

@@ -8,7 +8,7 @@ use gemini_tools_core::answer::Answer;
 use gemini_tools_core::json::{self, JsonError, MAX_BYTES};
 use gemini_tools_core::registry::bare_name;
 use gemini_tools_core::tool::{
-    Cancellation, Display, ErrorKind, Interruption, LlmContent, OutputUpdate, ResultError,
+    Cancellation, Display, ErrorKind, Interruption, LlmContent, ModelCall, ResultError,
     TailToolCallRequest, ToolResult,
 };
 use gemini_tools_policy::approval::Explanation;
@@ -106,7 +106,7 @@ impl BatchClient {
         judged: Option<&Map<String, Value>>,
         request: &CallRequest,
         cancel: &Cancellation,
-        news: &dyn Fn(OutputUpdate),
+        on_model_call: &dyn Fn(ModelCall),
     ) -> Result<ResultLine, Box<CallOutcome>> {
         let mut call = json!({ "name": name, "args": request.args, "returnTailCall": true });
         if let Some(judged) = judged {
@@ -130,7 +130,7 @@ impl BatchClient {
         );
         let broken = |message: String| Box::new(broken(request, message));
         let (_, receiver) = sent.map_err(|e| broken(format!("{e}.")))?;
-        let line = wait(&receiver, cancel, news, || {
+        let line = wait(&receiver, cancel, on_model_call, || {
             // Ending the process ends all its calls. That is right, because a session's calls are
             // only ever cancelled together.
             if let Some(running) = self.client.take() {
@@ -232,7 +232,7 @@ fn explanation(mut value: Value) -> Result<Explanation, JsonError> {
     })
 }
 
-/// Waits for the result of a call, and passes output that arrives before it to `news`. If the call
+/// Waits for the result of a call, and reports requests to a model that arrive before it. If the call
 /// is cancelled or its time is over, calls `end` once and waits for the result for a grace period.
 ///
 /// # Errors
@@ -241,19 +241,15 @@ fn explanation(mut value: Value) -> Result<Explanation, JsonError> {
 fn wait(
     receiver: &Receiver<BatchLine>,
     cancel: &Cancellation,
-    news: &dyn Fn(OutputUpdate),
+    on_model_call: &dyn Fn(ModelCall),
     end: impl FnOnce(),
 ) -> Result<Value, Option<Interruption>> {
     loop {
         match receiver.recv_timeout(TICK) {
-            Ok(BatchLine(line)) if line["type"] == "output" => {
-                if let Some(text) = line["text"].as_str() {
-                    news(OutputUpdate::Text(text.to_owned()));
-                }
-            }
+            Ok(BatchLine(line)) if line["type"] == "output" => {}
             Ok(BatchLine(mut line)) if line["type"] == "model_call" => {
                 if let Ok(call) = serde_json::from_value(line["call"].take()) {
-                    news(OutputUpdate::ModelCall(call));
+                    on_model_call(call);
                 }
             }
             Ok(BatchLine(line)) => return Ok(line),

@@ -60,13 +60,6 @@ pub enum SessionEvent<'a> {
     },
     /// The state of a call has changed.
     Call(&'a ToolCall),
-    /// New output of a call that runs.
-    Live {
-        /// The call's id.
-        id: &'a str,
-        /// Only what is new since the last such event.
-        text: &'a str,
-    },
     /// The history was shortened.
     Compressed {
         /// Prompt tokens before compression.

@@ -15,8 +15,8 @@ use gemini_tools_core::declarations::{self as declaration, Names, ServerOrigin};
 use gemini_tools_core::diagnostic::{Diagnostic, Severity};
 use gemini_tools_core::registry::{DISCOVERED_PREFIX, bare_name};
 use gemini_tools_core::tool::{
-    Cancellation, ConfirmationDetails, ErrorKind, Kind, LlmContent, OutputUpdate, ResultError,
-    Schema, ServerTool, TailToolCallRequest,
+    Cancellation, ConfirmationDetails, ErrorKind, Kind, LlmContent, ModelCall, ResultError, Schema,
+    ServerTool, TailToolCallRequest,
 };
 use gemini_tools_policy::approval::Explanation;
 use gemini_tools_policy::{PolicyCall, is_built_in};
@@ -276,7 +276,7 @@ impl Pair {
         BatchClient::new(call_tool).read_files(paths, cancel)
     }
 
-    /// Runs a call, and passes output that arrives while it runs to `news`. A further call that the
+    /// Runs a call, and reports each request that it makes to a model. A further call that the
     /// result asks for is returned, not run. With `by_annotations`, the policy has relied on an MCP
     /// server's annotations, and the call fails if the server has changed them since.
     pub fn run(
@@ -285,14 +285,14 @@ impl Pair {
         by_annotations: bool,
         request: &CallRequest,
         cancel: &Cancellation,
-        news: &dyn Fn(OutputUpdate),
+        on_model_call: &dyn Fn(ModelCall),
     ) -> (CallOutcome, Option<TailToolCallRequest>) {
         match (&self.own, &self.foreign) {
             (Some(own), _) if tool.is_own => {
                 let none = Map::new();
                 let said = tool.mcp.as_ref().filter(|_| by_annotations);
                 let judged = said.map(|mcp| mcp.annotations.as_ref().unwrap_or(&none));
-                let answer = own.call(&tool.original, judged, request, cancel, news);
+                let answer = own.call(&tool.original, judged, request, cancel, on_model_call);
                 answer.map_or_else(|failed| (*failed, None), |line| outcome(request, line))
             }
             (_, Some(foreign)) if !tool.is_own => {

@@ -12,7 +12,7 @@ use gemini_tools_core::parallel;
 use gemini_tools_core::registry::{hint, nearest};
 use gemini_tools_core::tail_call;
 use gemini_tools_core::tool::{
-    Cancellation, ConfirmationDetails, DiffStat, ErrorKind, Interruption, Kind, OutputUpdate,
+    Cancellation, ConfirmationDetails, DiffStat, ErrorKind, Interruption, Kind, ModelCall,
 };
 use gemini_tools_policy::approval::terminal::TerminalPrompt;
 use gemini_tools_policy::approval::{
@@ -363,17 +363,9 @@ impl Runner<'_> {
             return;
         };
         self.advance(call, CallState::Executing);
-        let id = call.request.id.clone();
-        let news = |news: OutputUpdate| match news {
-            OutputUpdate::Text(text) => self.notify(&SessionEvent::Live {
-                id: &id,
-                text: &text,
-            }),
-            OutputUpdate::ModelCall(call) => self.notify(&SessionEvent::ModelCall(&call)),
-            _ => {}
-        };
+        let count = |call: ModelCall| self.notify(&SessionEvent::ModelCall(&call));
         let by = self.by_annotations;
-        let (mut outcome, tail_call) = self.pair.run(tool, by, &call.request, self.cancel, &news);
+        let (mut outcome, tail_call) = self.pair.run(tool, by, &call.request, self.cancel, &count);
         call.tail_call = tail_call;
         // The tool attributes all lines to the model; the user's share is only known here.
         if let (Some(stat), Some(shares)) = (&mut outcome.diff_stat, call.shares) {

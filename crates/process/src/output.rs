@@ -12,7 +12,8 @@ use gemini_tools_core::text::with_deceptive;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::BorrowedFd;
 use rustix::io::{Errno, retry_on_intr};
-use rustix::stdio::stdout;
+use rustix::stdio::{stderr, stdout};
+use rustix::termios::tcgetwinsize;
 use std::borrow::Cow;
 use std::io;
 use std::time::Duration;
@@ -93,13 +94,13 @@ fn whole_characters(text: &[u8]) -> Option<Reader<'static>> {
 const USUAL_WIDTH: usize = 80;
 
 /// Returns the number of characters that a line has room for: `COLUMNS` if that is a number, or
-/// else the width of the terminal on standard output, or else 80.
+/// else the width of the terminal on standard output or standard error, or else 80.
 pub fn width() -> usize {
     let chosen = std::env::var("COLUMNS").ok();
     let chosen = chosen.and_then(|text| text.trim().parse::<usize>().ok());
     let of_terminal = || {
-        let size = rustix::termios::tcgetwinsize(stdout()).ok()?;
-        Some(usize::from(size.ws_col))
+        let mut streams = [stdout(), stderr()].into_iter();
+        streams.find_map(|stream| Some(usize::from(tcgetwinsize(stream).ok()?.ws_col)))
     };
     chosen
         .or_else(of_terminal)

@@ -6,16 +6,12 @@
 //! line.
 
 use super::escape::fitting;
-use super::progress::{call_label, last_line};
+use super::progress::call_label;
 use super::{Sink, one_line};
 use crate::call::{CallState, ToolCall};
 use crate::event::{Observer, SessionEvent};
 use std::fmt;
 use std::io::Write;
-
-const LABEL_COLUMNS: usize = 10;
-
-const NEWS_COLUMNS: usize = 24;
 
 /// Shows what the session is waiting for, below the output of other observers.
 #[derive(Debug)]
@@ -30,7 +26,7 @@ pub struct StatusOutput<W> {
     is_drawn: bool,
     model: String,
     running: Vec<(String, String)>,
-    status: Option<(String, String)>,
+    status: Option<String>,
 }
 
 impl<W: Write> StatusOutput<W> {
@@ -57,7 +53,8 @@ impl<W: Write> StatusOutput<W> {
     }
 
     fn wait_for_model(&mut self, subject: &str) {
-        self.status = Some((self.model.clone(), one_line(subject)));
+        let status = format!("{}  {}", self.model, one_line(subject));
+        self.status = Some(status.trim_end().to_owned());
     }
 
     fn follow(&mut self, event: &SessionEvent<'_>) {
@@ -72,12 +69,6 @@ impl<W: Write> StatusOutput<W> {
             | SessionEvent::Retry(_)
             | SessionEvent::AttemptFailed { wait: Some(_), .. } => self.wait_for_model(""),
             SessionEvent::Call(call) => self.follow_call(call),
-            SessionEvent::Live { id, text } => {
-                let of_call = self.running.iter().find(|(running, _)| running == id);
-                if let (Some((_, label)), Some(line)) = (of_call, last_line(text)) {
-                    self.status = Some((self.with_more(label), one_line(line)));
-                }
-            }
             SessionEvent::AttemptFailed { wait: None, .. }
             | SessionEvent::Response { .. }
             | SessionEvent::Ended { .. } => self.status = None,
@@ -92,15 +83,13 @@ impl<W: Write> StatusOutput<W> {
             let label = format!("{} {}", one_line(&call.request.name), call_label(call));
             self.running.push((id.clone(), label.trim_end().to_owned()));
         }
-        let first = self.running.first();
-        self.status = first.map(|(_, label)| (self.with_more(label), String::new()));
-    }
-
-    fn with_more(&self, label: &str) -> String {
-        match self.running.len() {
-            0 | 1 => label.to_owned(),
-            count => format!("{label}, and {} more", count - 1),
-        }
+        self.status = self
+            .running
+            .first()
+            .map(|(_, label)| match self.running.len() {
+                1 => label.clone(),
+                count => format!("{label}, and {} more", count - 1),
+            });
     }
 
     fn erase(&mut self) {
@@ -110,14 +99,18 @@ impl<W: Write> StatusOutput<W> {
     }
 
     fn draw(&mut self) {
-        let Some((label, news)) = &self.status else {
+        let Some(status) = &self.status else {
             return;
         };
-        let text = status_text(label, news, (self.columns)());
+        // The last column stays empty, because some terminals wrap as soon as it is filled, and the
+        // line could then not be erased.
+        let room = (self.columns)().saturating_sub(1);
+        let line = format!("… {status}");
+        let text = fitting(&line, room);
         let text = if self.is_styled {
             format!("\x1b[2m{text}\x1b[0m")
         } else {
-            text
+            text.into_owned()
         };
         self.is_drawn = true;
         self.sink.write(&text);
@@ -133,18 +126,6 @@ impl<W: Write + Send + fmt::Debug> Observer for StatusOutput<W> {
         self.follow(event);
         self.draw();
     }
-}
-
-/// Formats the status line for a terminal of `columns` columns. The last column stays empty,
-/// because some terminals wrap as soon as it is filled, and the line could then not be erased.
-fn status_text(label: &str, news: &str, columns: usize) -> String {
-    let room = columns.saturating_sub(1);
-    if news.is_empty() {
-        return fitting(&format!("… {label}"), room).into_owned();
-    }
-    let for_label = room.saturating_sub(2 + NEWS_COLUMNS).max(LABEL_COLUMNS);
-    let line = format!("… {}  {news}", fitting(label, for_label));
-    fitting(&line, room).into_owned()
 }
 
 #[cfg(test)]

@@ -215,10 +215,6 @@ fn result_lines(call: &ToolCall) -> Vec<String> {
     lines.into_iter().map(str::to_owned).collect()
 }
 
-pub(super) fn last_line(text: &str) -> Option<&str> {
-    text.lines().rev().find(|line| !line.trim().is_empty())
-}
-
 pub(super) fn call_label(call: &ToolCall) -> String {
     if bare_name(&call.request.name) == "run_shell_command"
         && let Some(Value::String(command)) = call.request.args.get("command")

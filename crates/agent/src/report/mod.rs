@@ -255,7 +255,7 @@ impl Observer for HtmlReport {
                     (self.warn)(&format!("The report can't be written: {}", e.message));
                 }
             }
-            SessionEvent::Live { .. } | SessionEvent::ModelCall(_) => {}
+            SessionEvent::ModelCall(_) => {}
         }
     }
 }

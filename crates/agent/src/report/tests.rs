@@ -70,10 +70,6 @@ fn whole_page() -> String {
             duration: Duration::from_secs(1),
         },
         SessionEvent::Call(&begun("replace", json!({}))),
-        SessionEvent::Live {
-            id: "x",
-            text: "live output",
-        },
         SessionEvent::Call(&edited),
         SessionEvent::Call(&failed),
         SessionEvent::Warning("slow"),

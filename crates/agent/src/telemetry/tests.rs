@@ -162,10 +162,6 @@ fn without_leave_nothing_of_prompts_and_files_is_written() {
         SessionEvent::Text("secret"),
         SessionEvent::Thought(&Thought::parse("**secret** secret")),
         SessionEvent::Call(&calls[0]),
-        SessionEvent::Live {
-            id: "x",
-            text: "secret",
-        },
         SessionEvent::Call(&calls[1]),
         SessionEvent::ModelCall(&refused),
     ];

@@ -1,5 +1,5 @@
-use super::{StatusOutput, status_text};
-use crate::call::CallState;
+use super::StatusOutput;
+use crate::call::{CallOutcome, CallState};
 use crate::event::{Observer, SessionEvent};
 use crate::output::tests::{STARTED, begun, turn};
 use crate::thought::Thought;
@@ -25,10 +25,8 @@ impl Write for Terminal {
 struct Writer(Terminal);
 
 impl Observer for Writer {
-    fn take(&mut self, event: &SessionEvent<'_>) {
-        if !matches!(event, SessionEvent::Live { .. }) {
-            self.0.write_all(b"event\n").expect("written");
-        }
+    fn take(&mut self, _: &SessionEvent<'_>) {
+        self.0.write_all(b"event\n").expect("written");
     }
 }
 
@@ -62,34 +60,20 @@ fn the_line_is_gone_before_anything_is_written() {
 }
 
 #[test]
-fn output_stands_beside_the_call_that_has_printed_it() {
-    let calls = ["first", "second"].map(|name| {
+fn calls_that_run_at_once_are_counted() {
+    let mut calls = ["first", "second"].map(|name| {
         let mut call = begun(name, json!({}));
         call.move_to(CallState::Executing);
         call
     });
-    let live = |name| SessionEvent::Live {
-        id: name,
-        text: "news\n",
-    };
-    let events = [
-        STARTED,
-        SessionEvent::Call(&calls[0]),
-        SessionEvent::Call(&calls[1]),
-        live("second-1"),
-        live("gone-1"),
-        live("first-1"),
-    ];
+    let done = CallState::Done(CallOutcome::default());
+    let [first, second] = calls.clone();
+    calls[0].move_to(done);
+    let events = [first, second, calls[0].clone()];
+    let events = events.each_ref().map(SessionEvent::Call);
     let text = shown(false, &events);
-    let drawn: Vec<&str> = text.rsplit('^').take(3).collect();
-    assert_eq!(
-        drawn,
-        [
-            "… first, and 1…  news",
-            "… second, and …  news",
-            "… second, and …  news"
-        ]
-    );
+    let drawn: Vec<&str> = text.split("event\n").skip(1).collect();
+    assert_eq!(drawn, ["… first^", "… first, and 1 more^", "… second"]);
 }
 
 #[test]
@@ -101,19 +85,9 @@ fn nothing_is_drawn_within_a_line_of_the_model() {
 
 #[test]
 fn a_line_is_no_wider_than_the_terminal() {
-    let long = "x".repeat(100);
-    for (label, news, expected) in [
-        ("m", "", "… m".to_owned()),
-        ("m", "Looks", "… m  Looks".to_owned()),
-        (&long, "", format!("… {}…", "x".repeat(36))),
-        (
-            &long,
-            &long,
-            format!("… {}…  {}…", "x".repeat(12), "x".repeat(21)),
-        ),
-    ] {
-        let text = status_text(label, news, 40);
-        assert_eq!(text, expected);
-        assert!(text.chars().count() < 40);
-    }
+    let mut call = begun("t", json!({"long": "x".repeat(100)}));
+    call.move_to(CallState::Executing);
+    let text = shown(false, &[SessionEvent::Call(&call)]);
+    let expected = format!("event\n… t long: {}…", "x".repeat(28));
+    assert_eq!(text, expected);
 }

@@ -52,10 +52,6 @@ fn a_session_is_told_line_by_line() {
         },
         SessionEvent::Call(&begun),
         SessionEvent::Call(&running),
-        SessionEvent::Live {
-            id: "x",
-            text: "hidden",
-        },
         SessionEvent::Call(&done),
         SessionEvent::Call(&failed),
         SessionEvent::Call(&refused),

@@ -35,10 +35,6 @@ fn a_pipe_gets_exactly_the_text_of_the_model() {
             duration: Duration::ZERO,
         },
         SessionEvent::Call(&begun),
-        SessionEvent::Live {
-            id: "t-1",
-            text: "hidden",
-        },
         SessionEvent::Call(&done),
         SessionEvent::Warning("hidden"),
         turn(2),
