@@ -68,14 +68,14 @@ Exit status: 0 no errors (there may be warnings), 1 errors, 2 unusable arguments
 
 const INIT_EXAMPLES: &str = "\
 Examples:
-  get_tools init                 shows each change and asks
+  get_tools init                 shows the changes and asks
   get_tools init --yes           changes without asking
   get_tools init --user          for all of your projects
   get_tools init --undo          takes it back
   get_tools init --host claude   sets Claude Code up
   get_tools init --skill         with a skill for the model
 
-The changes for Gemini CLI, of which --yes makes the first two:
+The changes for Gemini CLI, without --trust the first two:
   .gemini/settings.json          the two commands
   ~/.gemini/policies             rules for headless calls
   ~/.gemini/trustedFolders.json  the project (--trust)

@@ -1,7 +1,7 @@
 //! `get_tools init`: sets up a host, after the user has seen the changes.
 
 use crate::get_tools::command::InitOptions;
-use crate::get_tools::confirm::{choose, confirm};
+use crate::get_tools::confirm::confirm;
 use crate::get_tools::print::{fail, print};
 use crate::get_tools::style::Style;
 use crate::get_tools::table::at_width;
@@ -65,11 +65,11 @@ fn try_run(options: &InitOptions) -> Result<u8, Stop> {
         scope,
     };
     if let Some(host) = host {
-        let mut plan = planned_for_host(options, host, place)?;
+        let plan = planned_for_host(options, host, place)?;
         if plan.changes.is_empty() {
             return nothing_to_do(options, &plan);
         }
-        agree(options, &mut plan).map_err(Stop::Status)?;
+        agree(options, &plan).map_err(Stop::Status)?;
         plan.apply()?;
         return Ok(print_done(options, &done_for_host(host, scope)));
     }
@@ -81,7 +81,7 @@ fn try_run(options: &InitOptions) -> Result<u8, Stop> {
     if !options.undo {
         before.note(&mut plan);
     }
-    agree(options, &mut plan).map_err(Stop::Status)?;
+    agree(options, &plan).map_err(Stop::Status)?;
     plan.apply()?;
     before.trust_again(&home, &root)?;
     Ok(print_done(options, &done(&before, &home, &root)))
@@ -175,7 +175,7 @@ fn planned(
         },
         directory: directory.as_deref(),
         tools: &tools(place.home, place.root),
-        trusts_folder: (options.trust || !options.yes) && before.may_be_trusted(),
+        trusts_folder: options.trust && before.may_be_trusted(),
         has_skill: options.skill,
     })?;
     let names_commands = |change: &FileChange| change.purpose == Purpose::Commands;
@@ -189,27 +189,21 @@ fn planned(
     Ok(plan)
 }
 
-fn agree(options: &InitOptions, plan: &mut SetupPlan) -> Result<(), u8> {
+/// Shows the changes, and asks the user whether to make them.
+///
+/// # Errors
+///
+/// Returns the status to exit with, unless the user agrees.
+fn agree(options: &InitOptions, plan: &SetupPlan) -> Result<(), u8> {
     let style = Style::for_stdout();
-    let print = |text: &str| print(text.as_bytes());
-    let done = |status| if status == 0 { Ok(()) } else { Err(status) };
-    let shown: Vec<String> = plan
-        .changes
-        .iter()
-        .map(|one| change_text(one, style))
-        .collect();
-    let notes = notes(plan);
+    let changes = plan.changes.iter().map(|one| change_text(one, style));
+    let shown = changes.collect::<String>() + &notes(plan);
+    match print(shown.as_bytes()) {
+        0 => {}
+        status => return Err(status),
+    }
     let otherwise = "--yes makes the changes that are shown";
-    if options.yes {
-        done(print(&(shown.concat() + &notes)))?;
-        return confirm("", otherwise, false);
-    }
-    if !notes.is_empty() {
-        done(print(&(notes + "\n")))?;
-    }
-    let wanted = choose(&shown, otherwise, print)?;
-    plan.choose(&wanted);
-    Ok(())
+    confirm("Make these changes?", otherwise, !options.yes)
 }
 
 fn notes(plan: &SetupPlan) -> String {
@@ -255,8 +249,8 @@ impl ProjectBefore {
             && self.brings.is_empty()
     }
 
-    /// Adds a note on why this run leaves the project untrusted. Adds none if the run can trust it:
-    /// then the user is asked about that, or [`done`] names the command for it.
+    /// Adds a note on why this run leaves the project untrusted. Adds none if it can be trusted:
+    /// then [`done`] names the command for that.
     fn note(&self, plan: &mut SetupPlan) {
         let how = "then trust it, with get_tools trust and in Gemini CLI (/permissions; without a terminal GEMINI_CLI_TRUST_WORKSPACE=true).";
         let note = match (&self.trust, self.scope) {

@@ -342,74 +342,45 @@ fn without_being_asked_nothing_is_changed() {
     assert_eq!(model.status(), 2, "a model can't agree");
 }
 
-/// The question about a change.
-fn question(number: usize, count: usize) -> String {
-    format!("Make this change ({number} of {count})? [y/N/a/q/?]")
-}
+const QUESTION: &str = "Make these changes? [y/N]";
 
-/// Has a person answer the questions of `init`, a line each; gives what is shown.
+/// Has a person answer the question of `init`; gives what is shown.
 #[track_caller]
-fn answered(ws: &Workspace, args: &[&str], answers: &[&str], code: i32) -> String {
+fn answered(ws: &Workspace, args: &[&str], answer: &str, code: i32) -> String {
     let call = ws.get_tools(&["init"]).flags(args).unwatched();
     let mut person = call.env("TERM", "xterm").at_a_terminal();
-    for answer in answers {
-        person.sees("[y/N/a/q/?]");
-        person.types(answer.as_bytes());
-    }
-    person.sees_it_end(code)
+    let shown = person.sees(QUESTION);
+    person.types(answer.as_bytes());
+    shown + &person.sees_it_end(code)
 }
 
 const RULES: &str = "home/.gemini/policies";
 
 #[test]
-fn a_person_is_asked_about_each_change() {
-    let ws = Workspace::new();
-    let before = Tree::of(ws.root());
-    let mut person = ws.get_tools(&["init"]).unwatched().at_a_terminal();
-    let shown = person.sees(&question(1, 3));
-    assert!(shown.contains("discoveryCommand") && !shown.contains("[[rule]]"));
-    person.types(b"?\n");
-    person.sees("q  quit: nothing at all is changed");
-    person.sees(&question(1, 3));
-    person.types(b"y\n");
-    person.sees(&question(2, 3));
-    assert!(!ws.dir().join(SETTINGS).exists(), "before the last answer");
-    person.types(b"y\n");
-    let shown = person.sees(&question(3, 3));
-    assert!(shown.contains("TRUST_FOLDER"), "{shown}");
-    person.types(b"\n");
-    let said = person.sees_it_end(0);
-    assert!(said.contains("get_tools init --trust"), "{said}");
-    assert!(ws.dir().join(SETTINGS).exists() && ws.root().join(RULES).exists());
-    assert!(!ws.root().join("home/.gemini/trustedFolders.json").exists());
-    // What is taken back is asked about too, and what stays can be taken back later.
-    answered(&ws, &["--undo"], &["n\n", "a\n"], 0);
-    assert!(ws.dir().join(SETTINGS).exists() && !ws.root().join(RULES).exists());
-    answered(&ws, &["--undo"], &["y\n"], 0);
-    unchanged(&before, &ws);
-}
-
-#[test]
-fn a_person_can_agree_to_all_or_to_nothing() {
-    for (answers, code) in [
-        (&["a\n"][..], 0),
-        (&["n\n", "all\n"], 0),
-        (&["n\n", "n\n", "n\n"], 1),
-        (&["y\n", "q\n"], 1),
-        (&["y\n", "\u{4}"], 1),
-    ] {
+fn a_person_sees_all_changes_and_agrees_to_them_or_to_none() {
+    for answer in ["\n", "n\n", "what\n", "\u{4}"] {
         let ws = Workspace::new();
         let before = Tree::of(ws.root());
-        let said = answered(&ws, &[], answers, code);
-        if code == 1 {
-            assert!(said.contains("Nothing was done"), "{answers:?}: {said}");
-            unchanged(&before, &ws);
-            continue;
-        }
-        assert_eq!(ws.dir().join(SETTINGS).exists(), answers.len() == 1);
-        assert!(ws.root().join("home/.gemini/trustedFolders.json").exists());
-        assert!(ws.root().join(RULES).exists(), "{answers:?}");
+        let said = answered(&ws, &[], answer, 1);
+        assert!(said.contains("Nothing was done"), "{answer:?}: {said}");
+        unchanged(&before, &ws);
     }
+    let ws = Workspace::new();
+    let before = Tree::of(ws.root());
+    let said = answered(&ws, &[], "y\n", 0);
+    for shown in ["discoveryCommand", "[[rule]]", "get_tools init --trust"] {
+        assert!(said.contains(shown), "{shown}: {said}");
+    }
+    assert!(ws.dir().join(SETTINGS).exists() && ws.root().join(RULES).exists());
+    let trusted = ws.root().join("home/.gemini/trustedFolders.json");
+    assert!(!trusted.exists());
+    let said = answered(&ws, &["--trust"], "y\n", 0);
+    assert!(said.contains("TRUST_FOLDER") && trusted.exists(), "{said}");
+    // What is taken back is asked about too.
+    answered(&ws, &["--undo"], "n\n", 1);
+    assert!(ws.dir().join(SETTINGS).exists() && ws.root().join(RULES).exists());
+    answered(&ws, &["--undo"], "yes\n", 0);
+    unchanged(&before, &ws);
 }
 
 #[test]
@@ -418,8 +389,8 @@ fn diffs_have_colours_for_people() {
         let ws = Workspace::new();
         let call = ws.get_tools(&["init"]).unwatched().env("TERM", "xterm");
         let mut person = call.env(variable.0, variable.1).at_a_terminal();
-        let shown = person.sees(&question(1, 3));
-        person.types(b"q\n");
+        let shown = person.sees(QUESTION);
+        person.types(b"n\n");
         person.sees_it_end(1);
         shown
     };

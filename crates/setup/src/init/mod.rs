@@ -101,9 +101,8 @@ pub struct SetupPlan {
     record: Record,
     record_path: PathBuf,
     home: PathBuf,
-    /// Files that are left alone, because the user has declined the change or has edited them.
-    /// Their record is kept.
-    declined: Vec<PathBuf>,
+    /// Files that an undo leaves alone, because the user has edited them. Their record is kept.
+    edited: Vec<PathBuf>,
     /// The project whose files are changed; `None` if they are the user's.
     project: Option<Project>,
     is_undo: bool,
@@ -345,19 +344,6 @@ impl SetupPlan {
         Ok(())
     }
 
-    /// Drops the changes that the user has declined: those with false in `is_wanted`, which is in
-    /// the order of [`SetupPlan::changes`]. A declined undo can be done later.
-    pub fn choose(&mut self, is_wanted: &[bool]) {
-        let mut wanted = is_wanted.iter().copied();
-        let (kept, declined) = std::mem::take(&mut self.changes)
-            .into_iter()
-            .partition(|_| wanted.next().unwrap_or(true));
-        self.changes = kept;
-        let declined: Vec<FileChange> = declined;
-        self.declined
-            .extend(declined.into_iter().map(|change| change.path));
-    }
-
     fn restore(&mut self, file: &WrittenFile) -> Result<(), InitError> {
         let path = &file.path;
         let backup = match &file.backup {
@@ -367,7 +353,7 @@ impl SetupPlan {
         let Some(now) = self.read(path)? else {
             if let (Some(copy), Some(_)) = (&file.backup, backup) {
                 let (path, copy) = (show_path(path), show_path(copy));
-                self.decline(
+                self.leave(
                     file,
                     format!("{path} was deleted since. What was there before is in {copy}."),
                 );
@@ -383,7 +369,7 @@ impl SetupPlan {
                 Ok(None) => return Ok(()),
                 Err(e) => {
                     let why = InitError::new(path, e);
-                    self.decline(file, format!("{why}. The file stays as it is."));
+                    self.leave(file, format!("{why}. The file stays as it is."));
                     return Ok(());
                 }
             },
@@ -406,12 +392,12 @@ impl SetupPlan {
             ),
             _ => format!("{path} stays: it was edited since."),
         };
-        self.decline(file, note);
+        self.leave(file, note);
     }
 
-    fn decline(&mut self, file: &WrittenFile, note: String) {
+    fn leave(&mut self, file: &WrittenFile, note: String) {
         self.notes.push(note);
-        self.declined.push(file.path.clone());
+        self.edited.push(file.path.clone());
     }
 
     /// Writes the files, each atomically, and only if it has not changed since the plan was made.
@@ -472,7 +458,7 @@ impl SetupPlan {
     /// now empty.
     fn forget(&self) -> Result<(), InitError> {
         let mut left = self.record.clone();
-        let is_left = |file: &WrittenFile| self.declined.contains(&file.path);
+        let is_left = |file: &WrittenFile| self.edited.contains(&file.path);
         for file in left.files.iter().filter(|file| !is_left(file)) {
             if let Some(backup) = &file.backup {
                 record::remove(backup)?;
