@@ -157,44 +157,36 @@ impl<'a> Setup<'a> {
     /// name, and in addition our own, as Gemini CLI has its own tools in addition to discovered
     /// ones.
     fn commands(&self) -> Result<Commands, SessionError> {
-        let own = |arguments: Vec<String>| {
-            own_directory().map(|directory| OwnCommands {
-                directory,
-                arguments,
-                has_servers: uses_servers(self.options),
-            })
-        };
-        let foreign = match self.foreign()? {
-            Some(foreign) => foreign,
-            None if self.options.only_discovered => {
-                return Err(bad_input(
-                    "--only-discovered: There is no discovery command. Name one by \
-                     --discovery-command, or by tools.discoveryCommand in the settings.",
-                ));
+        let mut arguments = Some(Vec::new());
+        let mut foreign = self.foreign()?;
+        if let Some(pair) = &foreign {
+            // If the discovery command is our own `get_tools`, adding our own commands would list
+            // the tools twice.
+            let words = pair.words().map_err(SessionError::failed)?;
+            let root = self.workspace.root();
+            let is_own = |program: &str, name| own_name(program, root) == Some(name);
+            let lists_own = is_own(&words[0], "get_tools");
+            if lists_own && is_own(&pair.call, "call_tool") {
+                arguments = Some(words[1..].to_vec());
+                foreign = None;
+            } else if lists_own || self.options.only_discovered {
+                arguments = None;
             }
-            None => {
-                return Ok(Commands {
-                    own: Some(own(Vec::new())?),
-                    foreign: None,
-                });
-            }
-        };
-        // If the discovery command is our own `get_tools`, adding our own commands would list the
-        // tools twice.
-        let words = foreign.words().map_err(SessionError::failed)?;
-        let root = self.workspace.root();
-        let is_own = |program: &str, name| own_name(program, root) == Some(name);
-        let lists_own = is_own(&words[0], "get_tools");
-        if lists_own && is_own(&foreign.call, "call_tool") {
-            return Ok(Commands {
-                own: Some(own(words[1..].to_vec())?),
-                foreign: None,
-            });
+        } else if self.options.only_discovered {
+            return Err(bad_input(
+                "--only-discovered: There is no discovery command. Name one by \
+                 --discovery-command, or by tools.discoveryCommand in the settings.",
+            ));
         }
-        let has_own = !lists_own && !self.options.only_discovered;
+        let directory = own_directory(arguments.is_some())?;
+        let own = arguments.map(|arguments| OwnCommands {
+            arguments,
+            has_servers: uses_servers(self.options),
+        });
         Ok(Commands {
-            own: has_own.then(|| own(Vec::new())).transpose()?,
-            foreign: Some(foreign),
+            directory,
+            own,
+            foreign,
         })
     }
 
@@ -338,8 +330,7 @@ impl<'a> Setup<'a> {
         if paths.is_empty() {
             return Ok(vec![Part::text(text)]);
         }
-        let call_tool = own_directory()?.join("call_tool");
-        let read = pair.read_files(&paths, &call_tool, &self.environment()?, cancel);
+        let read = pair.read_files(&paths, cancel);
         let read = read.map_err(|e| match cancel.interruption() {
             Some(why) => why.into(),
             None => bad_input(format!("A file of the prompt can't be read: {}", e.message)),
@@ -529,13 +520,15 @@ fn uses_servers(options: &RunAgentOptions) -> bool {
     !options.no_mcp && variables::value(MCP_VARIABLE).is_none_or(|value| value != "0")
 }
 
-fn own_directory() -> Result<PathBuf, SessionError> {
+/// Returns the directory of this executable, in which `get_tools` and `call_tool` must be if their
+/// tools are used.
+fn own_directory(is_needed: bool) -> Result<PathBuf, SessionError> {
     let own = std::env::current_exe().map_err(|e| {
         SessionError::failed(format!("The path of run_agent can't be found out: {e}."))
     })?;
     let directory = own.parent().unwrap_or(Path::new("/")).to_owned();
     for name in ["get_tools", "call_tool"] {
-        if !directory.join(format!("{name}{EXE_SUFFIX}")).is_file() {
+        if is_needed && !directory.join(format!("{name}{EXE_SUFFIX}")).is_file() {
             return Err(SessionError::failed(format!(
                 "{name} is not beside run_agent in {}. Install all three there, or name other \
                  commands by --discovery-command and --call-command, with --only-discovered.",

@@ -107,21 +107,21 @@ impl DiscoveredTool {
     }
 }
 
-/// The discovery and call commands of a session. If both fields are `None`, there are no tools.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// The discovery and call commands of a session. If both pairs are `None`, there are no tools.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Commands {
-    /// The commands of this installation; `None` if the session does not use them.
+    /// The directory that contains `get_tools` and `call_tool` of this installation.
+    pub directory: PathBuf,
+    /// How `get_tools` lists our tools; `None` if the session does not use them.
     pub own: Option<OwnCommands>,
     /// A pair of commands of any origin; `None` if there is none.
     pub foreign: Option<ForeignCommands>,
 }
 
-/// `get_tools` and `call_tool` of this installation.
+/// How `get_tools` of this installation is asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwnCommands {
-    /// The directory that contains both programs.
-    pub directory: PathBuf,
-    /// Further arguments of `get_tools`, such as which tools it is to list.
+    /// Further arguments, such as which tools are to be listed.
     pub arguments: Vec<String>,
     /// Set if the tools of the MCP servers in the settings are listed.
     pub has_servers: bool,
@@ -137,10 +137,10 @@ pub struct ForeignCommands {
 }
 
 /// The tools of a session.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Pair {
     tools: Vec<DiscoveredTool>,
-    own: Option<BatchClient>,
+    own: BatchClient,
     foreign: Option<ExternalCommand>,
     /// Notes about tools that were left out or fixed.
     pub notes: Vec<String>,
@@ -159,17 +159,21 @@ impl Pair {
         environment: &[(String, String)],
         cancel: &Cancellation,
     ) -> Result<Self, String> {
-        let mut pair = Self::default();
+        let call = ExternalCommand::new(commands.directory.join("call_tool"), environment);
+        let mut pair = Self {
+            tools: Vec::new(),
+            own: BatchClient::new(call),
+            foreign: None,
+            notes: Vec::new(),
+        };
         if let Some(own) = &commands.own {
-            let words = own.discovery();
+            let words = own.discovery(&commands.directory);
             let printed = run_discovery(&words, environment, cancel)?;
             pair.add(&words[0], &printed.stdout, true)?;
             let stderr = String::from_utf8_lossy(&printed.stderr);
             let notes = stderr.lines();
             let notes = notes.map(|line| line.strip_prefix("get_tools: ").unwrap_or(line));
             pair.notes.extend(notes.map(str::to_owned));
-            let call = own.directory.join("call_tool");
-            pair.own = Some(BatchClient::new(ExternalCommand::new(call, environment)));
         }
         if let Some(foreign) = &commands.foreign {
             let words = foreign.words()?;
@@ -238,10 +242,7 @@ impl Pair {
         cancel: &Cancellation,
     ) -> Result<Explanation, Box<CallOutcome>> {
         if tool.is_own {
-            return match &self.own {
-                Some(own) => own.explain(&tool.original, request, cancel),
-                None => Err(Box::new(no_command(request))),
-            };
+            return self.own.explain(&tool.original, request, cancel);
         }
         // What a tool of another program does is not known, so the user is asked.
         Ok(Explanation {
@@ -256,8 +257,7 @@ impl Pair {
         })
     }
 
-    /// Reads the files that a prompt mentions, with the tool `read_many_files`. If the session does
-    /// not use our own tools, the program at `call_tool` is started for it.
+    /// Reads the files that a prompt mentions, with the tool `read_many_files`.
     ///
     /// # Errors
     ///
@@ -265,15 +265,9 @@ impl Pair {
     pub fn read_files(
         &self,
         paths: &BTreeSet<String>,
-        call_tool: &Path,
-        environment: &[(String, String)],
         cancel: &Cancellation,
     ) -> Result<LlmContent, ResultError> {
-        if let Some(own) = &self.own {
-            return own.read_files(paths, cancel);
-        }
-        let call_tool = ExternalCommand::new(call_tool, environment);
-        BatchClient::new(call_tool).read_files(paths, cancel)
+        self.own.read_files(paths, cancel)
     }
 
     /// Runs a call, and reports each request that it makes to a model. A further call that the
@@ -287,19 +281,18 @@ impl Pair {
         cancel: &Cancellation,
         on_model_call: &dyn Fn(ModelCall),
     ) -> (CallOutcome, Option<TailToolCallRequest>) {
-        match (&self.own, &self.foreign) {
-            (Some(own), _) if tool.is_own => {
-                let none = Map::new();
-                let said = tool.mcp.as_ref().filter(|_| by_annotations);
-                let judged = said.map(|mcp| mcp.annotations.as_ref().unwrap_or(&none));
-                let answer = own.call(&tool.original, judged, request, cancel, on_model_call);
-                answer.map_or_else(|failed| (*failed, None), |line| outcome(request, line))
-            }
-            (_, Some(foreign)) if !tool.is_own => {
-                (foreign.call(&tool.original, request, cancel), None)
-            }
-            _ => (no_command(request), None),
+        if !tool.is_own {
+            let call = |foreign: &ExternalCommand| foreign.call(&tool.original, request, cancel);
+            let none = || broken(request, "There is no command for this call.");
+            return (self.foreign.as_ref().map_or_else(none, call), None);
         }
+        let none = Map::new();
+        let said = tool.mcp.as_ref().filter(|_| by_annotations);
+        let judged = said.map(|mcp| mcp.annotations.as_ref().unwrap_or(&none));
+        let answer = self
+            .own
+            .call(&tool.original, judged, request, cancel, on_model_call);
+        answer.map_or_else(|failed| (*failed, None), |line| outcome(request, line))
     }
 }
 
@@ -322,8 +315,8 @@ impl ForeignCommands {
 }
 
 impl OwnCommands {
-    fn discovery(&self) -> Vec<String> {
-        let program = self.directory.join("get_tools").display().to_string();
+    fn discovery(&self, directory: &Path) -> Vec<String> {
+        let program = directory.join("get_tools").display().to_string();
         let mut words = vec![program];
         let own = self.arguments.iter();
         // Settings that were made for Gemini CLI may contain `--mcp`. It is dropped here, because
@@ -376,12 +369,6 @@ fn run_discovery(
     Err(format!(
         "The discovery command {command} has failed ({how}).{stderr}"
     ))
-}
-
-/// Returns the outcome of a call whose command the session does not have. This should not happen,
-/// because [`Pair::get`] only returns tools that a command of the session has declared.
-fn no_command(request: &CallRequest) -> CallOutcome {
-    broken(request, "There is no command for this call.")
 }
 
 /// Parses the output of a discovery command into tools, and notes about those left out or
