@@ -16,39 +16,30 @@ use gemini_tools::text::{show_path, visible};
 use gemini_tools::tool::Kind;
 use gemini_tools::trust::{self, Distrust, Fingerprint, ProjectTrust, Trust, TrustedBy};
 use std::ffi::OsStr;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 pub(crate) fn run(options: &InitOptions) -> u8 {
-    match try_run(options) {
-        Ok(status) | Err(Stop::Status(status)) => status,
-        Err(Stop::Reason(reason)) => fail(1, &visible(&reason)),
-    }
+    try_run(options).unwrap_or_else(|status| status)
 }
 
-enum Stop {
-    Reason(String),
-    /// The message has been printed already. The program exits with this status.
-    Status(u8),
+/// Prints why nothing was done, and returns the status to exit with.
+fn failed(reason: impl Display) -> u8 {
+    fail(1, &visible(&reason.to_string()))
 }
 
-impl<E: std::error::Error> From<E> for Stop {
-    fn from(error: E) -> Self {
-        Self::Reason(error.to_string())
-    }
-}
-
-fn try_run(options: &InitOptions) -> Result<u8, Stop> {
+fn try_run(options: &InitOptions) -> Result<u8, u8> {
     let name = options.host.as_deref().filter(|name| *name != "gemini");
     let host = name.map(|name| {
-        Host::find(name).ok_or_else(|| Stop::Reason(format!("hosts/{name}.toml is malformed")))
+        Host::find(name).ok_or_else(|| failed(format!("hosts/{name}.toml is malformed")))
     });
     let host = host.transpose()?;
     if let Some(host) = host {
         refuse_options_of_gemini(options, host)?;
     }
-    let home = home().ok_or_else(|| Stop::Reason("HOME is not set".to_owned()))?;
+    let home = home().ok_or_else(|| failed("HOME is not set"))?;
     let root = std::env::current_dir().map_err(|e| {
-        Stop::Reason(format!(
+        failed(format!(
             "the current directory can't be found ({e}); it may have been removed: change to another one"
         ))
     })?;
@@ -69,8 +60,8 @@ fn try_run(options: &InitOptions) -> Result<u8, Stop> {
         if plan.changes.is_empty() {
             return nothing_to_do(options, &plan);
         }
-        agree(options, &plan).map_err(Stop::Status)?;
-        plan.apply()?;
+        agree(options, &plan)?;
+        plan.apply().map_err(failed)?;
         return Ok(print_done(options, &done_for_host(host, scope)));
     }
     let before = ProjectBefore::look(place)?;
@@ -81,26 +72,26 @@ fn try_run(options: &InitOptions) -> Result<u8, Stop> {
     if !options.undo {
         before.note(&mut plan);
     }
-    agree(options, &plan).map_err(Stop::Status)?;
-    plan.apply()?;
+    agree(options, &plan)?;
+    plan.apply().map_err(failed)?;
     before.trust_again(&home, &root)?;
     Ok(print_done(options, &done(&before, &home, &root)))
 }
 
-fn refuse_options_of_gemini(options: &InitOptions, host: &Host) -> Result<(), Stop> {
+fn refuse_options_of_gemini(options: &InitOptions, host: &Host) -> Result<(), u8> {
     for (id, is_set) in [("allow", options.allow.is_some()), ("trust", options.trust)] {
         if is_set {
             let reason = format!(
                 "--{id} is for Gemini CLI; leave it out. {} asks about calls itself.",
                 host.title
             );
-            return Err(Stop::Status(fail(2, &reason)));
+            return Err(fail(2, &reason));
         }
     }
     Ok(())
 }
 
-fn nothing_to_do(options: &InitOptions, plan: &SetupPlan) -> Result<u8, Stop> {
+fn nothing_to_do(options: &InitOptions, plan: &SetupPlan) -> Result<u8, u8> {
     let text = match (options.undo, plan.knows_nothing()) {
         (true, true) => "There is nothing to undo here.\n".to_owned(),
         (true, false) if !plan.notes.is_empty() => notes(plan),
@@ -109,7 +100,7 @@ fn nothing_to_do(options: &InitOptions, plan: &SetupPlan) -> Result<u8, Stop> {
         (false, _) => "All is in place already.\n".to_owned(),
     };
     if options.undo {
-        plan.apply()?;
+        plan.apply().map_err(failed)?;
     }
     Ok(print(text.as_bytes()))
 }
@@ -118,9 +109,9 @@ fn planned_for_host(
     options: &InitOptions,
     host: &Host,
     place: SetupPlace<'_>,
-) -> Result<SetupPlan, Stop> {
+) -> Result<SetupPlan, u8> {
     if options.undo {
-        return Ok(init::undo(place, Some(host))?);
+        return init::undo(place, Some(host)).map_err(failed);
     }
     let SetupPlace { root, scope, .. } = place;
     let name = "serve_tools";
@@ -131,14 +122,8 @@ fn planned_for_host(
         (Some(path), SetupScope::User) => path,
         (None, _) => own_directory().unwrap_or_default().join(name),
     };
-    let Some(text) = server.to_str() else {
-        let path = show_path(&server);
-        return Err(Stop::Reason(format!(
-            "{path}: its name is not UTF-8, which the settings of {} can't hold; install the executables in another directory",
-            host.title
-        )));
-    };
-    let mut plan = init::plan_host(place, host, text, options.skill)?;
+    let mut plan =
+        init::plan_host(place, host, &show_path(&server), options.skill).map_err(failed)?;
     if scope == SetupScope::Project && server.is_absolute() && !plan.changes.is_empty() {
         let directory = server.parent().unwrap_or(&server);
         let init = format!("get_tools init --host {}", host.name);
@@ -160,9 +145,9 @@ fn planned(
     options: &InitOptions,
     place: SetupPlace<'_>,
     before: &ProjectBefore,
-) -> Result<SetupPlan, Stop> {
+) -> Result<SetupPlan, u8> {
     if options.undo {
-        return Ok(init::undo(place, None)?);
+        return init::undo(place, None).map_err(failed);
     }
     let is_named = !are_on_path(place.root);
     let directory = is_named.then(own_directory).flatten();
@@ -177,7 +162,8 @@ fn planned(
         tools: &tools(place.home, place.root),
         trusts_folder: options.trust && before.may_be_trusted(),
         has_skill: options.skill,
-    })?;
+    })
+    .map_err(failed)?;
     let names_commands = |change: &FileChange| change.purpose == Purpose::Commands;
     if let Some(directory) = directory
         && place.scope == SetupScope::Project
@@ -207,14 +193,11 @@ fn agree(options: &InitOptions, plan: &SetupPlan) -> Result<(), u8> {
 }
 
 fn notes(plan: &SetupPlan) -> String {
-    // The first line of a note is prose; the others are a diff.
-    let note = |note: &String| {
-        let (first, diff) = note.split_once('\n').unwrap_or((note, ""));
-        let diff = diff.lines().map(|line| format!("{}\n", visible(line)));
-        let diff: String = diff.collect();
-        at_width(&visible(first), "", Style::for_stdout()) + &diff
-    };
-    plan.notes.iter().map(note).collect()
+    let style = Style::for_stdout();
+    let notes = plan.notes.iter();
+    notes
+        .map(|note| at_width(&visible(note), "", style))
+        .collect()
 }
 
 struct ProjectBefore {
@@ -227,13 +210,13 @@ struct ProjectBefore {
 }
 
 impl ProjectBefore {
-    fn look(place: SetupPlace<'_>) -> Result<Self, Stop> {
+    fn look(place: SetupPlace<'_>) -> Result<Self, u8> {
         let SetupPlace { home, root, scope } = place;
         Ok(Self {
             scope,
             trust: Trust::judge(Some(home), root),
             holds_home: is_above(root, home),
-            brings: init::active_content(home, root)?,
+            brings: init::active_content(home, root).map_err(failed)?,
         })
     }
 
@@ -272,13 +255,12 @@ impl ProjectBefore {
 
     /// Renews the record of trust after the change. The user has just agreed to it, but it would
     /// otherwise count as a change by someone else.
-    fn trust_again(&self, home: &Path, root: &Path) -> Result<(), Stop> {
+    fn trust_again(&self, home: &Path, root: &Path) -> Result<(), u8> {
         if !matches!(self.trust, Trust::Trusted(TrustedBy::Record)) {
             return Ok(());
         }
-        let seen = Fingerprint::look(root)?;
-        trust::save(home, root, seen)?;
-        Ok(())
+        let seen = Fingerprint::look(root).map_err(failed)?;
+        trust::save(home, root, seen).map(drop).map_err(failed)
     }
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::sarif::check_json;
 use crate::harness::tree::Tree;
-use crate::harness::{Answer, Call, Workspace, executable, place_executable};
+use crate::harness::{Answer, Call, Workspace, executable};
 
 const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/setup/hosts.d");
 
@@ -482,28 +482,6 @@ fn without_a_terminal_the_change_is_shown_and_not_made() {
 }
 
 #[cfg(target_os = "linux")]
-#[test]
-fn a_directory_that_settings_cannot_name_is_refused() {
-    use std::os::unix::ffi::OsStrExt;
-    for (name, reason) in [
-        (&b"bad-\xff"[..], "its name is not UTF-8"),
-        (b"$HOME", "would take the $ in the name"),
-    ] {
-        let ws = Workspace::new();
-        let directory = ws
-            .root()
-            .join("out")
-            .join(std::ffi::OsStr::from_bytes(name));
-        fs::create_dir(&directory).expect("a directory");
-        let own = directory.join("get_tools");
-        place_executable("get_tools", &own);
-        let call = ws.program(&own, &["init", "--host", "qwen", "--yes"]);
-        let answer = call.env("PATH", "/usr/bin:/bin").unwatched().run();
-        assert_eq!(answer.status(), 1, "{}", answer.shown());
-        answer.must_say(&answer.errors(), &[reason, "another directory"]);
-    }
-}
-
 #[test]
 fn variables_of_the_hosts_move_their_files() {
     let ws = Workspace::new();

@@ -219,7 +219,7 @@ fn undo_leaves_everything_as_it_was() {
 }
 
 #[test]
-fn undo_leaves_alone_what_was_edited_since_and_shows_the_difference() {
+fn undo_leaves_alone_what_was_edited_since_and_names_the_copy() {
     let before = "{\"tools\": {\"callCommand\": \"mine\"}}\n";
     let ws = Workspace::new().file(SETTINGS, before);
     done(&ws, &["--yes"]);
@@ -238,8 +238,7 @@ fn undo_leaves_alone_what_was_edited_since_and_shows_the_difference() {
     for words in [
         ".toml stays: it was edited since.\n",
         "settings.json stays: it was edited since. What was there before is in ",
-        "settings.json.before-init; the difference:\n",
-        "\n-  \"theme\": \"y\",",
+        "settings.json.before-init.\n",
     ] {
         assert!(text.contains(words), "{words}: {text}");
     }
@@ -861,10 +860,7 @@ fn a_link_to_settings_that_are_not_there_is_refused() {
     let answer = ws.get_tools(&["init", "--yes"]).run();
     assert_eq!(answer.status(), 1);
     let stderr = answer.errors();
-    answer.must_say(
-        &stderr,
-        &["it is a link to ../dotfiles/settings.json, which is not there"],
-    );
+    answer.must_say(&stderr, &["settings.json: it is a link that leads nowhere"]);
 }
 
 #[test]
@@ -890,17 +886,6 @@ fn a_removed_current_directory_is_named() {
         &stderr,
         &["the current directory can't be found", "removed"],
     );
-}
-
-#[test]
-fn executables_below_a_name_with_a_dollar_are_refused() {
-    let ws = Workspace::new();
-    let directory = installed(&ws, "out/a$b");
-    let answer = init_from(&ws, &directory, &["--yes"]);
-    assert_eq!(answer.status(), 1);
-    let stderr = answer.errors();
-    answer.must_say(&stderr, &["a$b", "take the $ in this name for a variable"]);
-    assert!(!ws.dir().join(SETTINGS).exists());
 }
 
 #[test]

@@ -219,10 +219,6 @@ impl Host {
         }
     }
 
-    pub(crate) fn replaces_variables(&self) -> bool {
-        self.syntax != Syntax::Toml
-    }
-
     pub(crate) fn servers<'a>(&self, document: &'a Value) -> &'a Value {
         self.servers.iter().fold(document, |value, key| &value[key])
     }

@@ -88,22 +88,13 @@ pub(super) fn read(path: &Path, owner: FileOwner<'_>) -> Result<Option<String>, 
     let fail = |e: &dyn fmt::Display| InitError::new(path, e);
     let opened = owner.beginning(path, MAX_BYTES + 1).map_err(|e| fail(&e))?;
     let Some(bytes) = opened else {
-        // A write would replace a dangling link by a file, instead of creating its target.
-        return dangling(path).map_or(Ok(None), Err);
+        return Ok(None);
     };
     if bytes.len() as u64 > MAX_BYTES {
         return Err(fail(&"it is too large"));
     }
     let text = String::from_utf8(bytes).map_err(|_| fail(&"it is not text in UTF-8"))?;
     Ok(Some(text))
-}
-
-pub(super) fn dangling(path: &Path) -> Option<InitError> {
-    let target = fs::read_link(path).ok().filter(|_| !path.exists())?;
-    let target = gemini_tools_core::text::show_path(&target);
-    let reason =
-        format!("it is a link to {target}, which is not there: make that file, or remove the link");
-    Some(InitError::new(path, reason))
 }
 
 /// Resolves the links in a path. Components that do not exist yet are kept as they are.
@@ -207,7 +198,12 @@ impl FileChange {
             Some(text) => {
                 // The user's settings of other hosts often contain secrets.
                 let mode = match (&self.edit, owner) {
-                    (Some(Edit::Entry(_)), FileOwner::Users) => 0o600,
+                    (
+                        Some(Edit {
+                            keeps_copy: true, ..
+                        }),
+                        FileOwner::Users,
+                    ) => 0o600,
                     _ => 0o644,
                 };
                 write(&self.real, text, mode).map_err(fail)

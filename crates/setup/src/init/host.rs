@@ -32,13 +32,6 @@ pub fn plan_host(
         );
         return Err(InitError::new(root, reason));
     };
-    if host.replaces_variables() && server.contains('$') {
-        let reason = format!(
-            "{} would take the $ in the name {server} for a variable; install the executables in another directory",
-            host.title
-        );
-        return Err(InitError::new(&path, reason));
-    }
     let mut plan = SetupPlan::begin(place, Some(host))?;
     let before = plan.read(&path)?;
     // A malformed text is reported when it is edited.
@@ -51,7 +44,10 @@ pub fn plan_host(
         .record
         .file(&path)
         .is_some_and(|file| file.edit.is_some());
-    let edit = (value.is_null() || is_made_here).then(|| Edit::Entry(at(host, name, &[])));
+    let edit = (value.is_null() || is_made_here).then(|| Edit {
+        at: at(host, name, &[]),
+        keeps_copy: true,
+    });
     if there.is_none() && !value.is_null() {
         let shown = show_path(&path);
         plan.notes.push(format!(

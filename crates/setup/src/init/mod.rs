@@ -31,7 +31,6 @@ use gemini_tools_core::tool::Kind;
 use gemini_tools_custom_tools::own_program::is_this_installation;
 use gemini_tools_process::command::find_program;
 use gemini_tools_settings::settings::expanded;
-use gemini_tools_workspace::edit::diff_texts;
 use gemini_tools_workspace::file_owner::FileOwner;
 use record::{Edit, Record, WrittenFile};
 use set::Set;
@@ -181,8 +180,7 @@ impl SetupPlan {
     }
 
     fn read(&self, path: &Path) -> Result<Option<String>, InitError> {
-        self.real(path)
-            .map_err(|e| change::dangling(path).unwrap_or(e))?;
+        self.real(path)?;
         change::read(path, self.owner_of(path))
     }
 
@@ -202,7 +200,7 @@ impl SetupPlan {
         settings: &Path,
     ) -> Result<(), InitError> {
         let root = options.place.root;
-        let [discovery, call] = own_commands(options.directory)?;
+        let [discovery, call] = own_commands(options.directory);
         let before = self.read(settings)?;
         let there = SettingsCommands::read(before.as_deref().unwrap_or_default());
         let [old_discovery, old_call] = there.in_force();
@@ -300,7 +298,10 @@ impl SetupPlan {
             ));
         };
         let set = Set::new(&[root], Some("TRUST_FOLDER".into()));
-        let edit = Some(Edit::Key(root.to_owned()));
+        let edit = Some(Edit {
+            at: vec![root.to_owned()],
+            keeps_copy: false,
+        });
         self.set(Purpose::Trust, (&folders, GEMINI), before, &[set], edit)
     }
 
@@ -364,7 +365,7 @@ impl SetupPlan {
             // The change was never made, or has been reverted by hand.
             None if backup.as_deref() == Some(&*now) => return Ok(()),
             _ if file.is_as_written(&now) && (file.is_new || backup.is_some()) => backup,
-            Some(edit) => match without(path, &now, edit) {
+            Some(edit) => match set::set(path, &now, &[Set::new(&edit.at, None)]) {
                 Ok(Some(after)) => Some(after).filter(|after| !(file.is_new && is_empty(after))),
                 Ok(None) => return Ok(()),
                 Err(e) => {
@@ -374,25 +375,17 @@ impl SetupPlan {
                 }
             },
             None => {
-                self.note_edited(file, &now, backup.as_deref());
+                let copy = file.backup.as_ref().filter(|_| backup.is_some());
+                let copy =
+                    copy.map(|copy| format!(" What was there before is in {}.", show_path(copy)));
+                let path = show_path(path);
+                let copy = copy.unwrap_or_default();
+                self.leave(file, format!("{path} stays: it was edited since.{copy}"));
                 return Ok(());
             }
         };
         let edit = file.edit.clone();
         self.change(Purpose::Undo, path.clone(), Some(now), after, edit)
-    }
-
-    fn note_edited(&mut self, file: &WrittenFile, now: &str, before: Option<&str>) {
-        let path = show_path(&file.path);
-        let note = match (&file.backup, before) {
-            (Some(backup), Some(before)) => format!(
-                "{path} stays: it was edited since. What was there before is in {}; the difference:\n{}",
-                show_path(backup),
-                diff_texts(now, before, &path).0.trim_end()
-            ),
-            _ => format!("{path} stays: it was edited since."),
-        };
-        self.leave(file, note);
     }
 
     fn leave(&mut self, file: &WrittenFile, note: String) {
@@ -482,13 +475,6 @@ impl SetupPlan {
     }
 }
 
-fn without(path: &Path, text: &str, edit: &Edit) -> Result<Option<String>, String> {
-    match edit {
-        Edit::Key(key) => set::set(path, text, &[Set::new(&[key], None)]),
-        Edit::Entry(at) => set::set(path, text, &[Set::new(at, None)]),
-    }
-}
-
 fn is_empty(text: &str) -> bool {
     text.split_whitespace()
         .collect::<String>()
@@ -498,16 +484,11 @@ fn is_empty(text: &str) -> bool {
 
 /// Returns the discovery and the call command for the settings, not quoted: Gemini CLI takes the
 /// whole call command for a path.
-fn own_commands(directory: Option<&Path>) -> Result<[String; 2], InitError> {
-    let names = ["get_tools", "call_tool"];
-    let Some(directory) = directory else {
-        return Ok(names.map(str::to_owned));
-    };
-    if directory.to_string_lossy().contains('$') {
-        let reason = "Gemini CLI would take the $ in this name for a variable; install the executables in another directory";
-        return Err(InitError::new(directory, reason));
-    }
-    Ok(names.map(|name| show_path(&directory.join(name)).into_owned()))
+fn own_commands(directory: Option<&Path>) -> [String; 2] {
+    ["get_tools", "call_tool"].map(|name| match directory {
+        Some(directory) => show_path(&directory.join(name)).into_owned(),
+        None => name.to_owned(),
+    })
 }
 
 fn first_word(command: &str) -> String {

@@ -10,7 +10,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 
 const BACKUP: &str = ".before-init";
 
@@ -35,19 +35,14 @@ pub(super) struct WrittenFile {
     pub(super) is_new: bool,
 }
 
-/// A piece inserted into a file that other programs write to as well.
+/// A value inserted into a file that other programs write to as well.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum Edit {
-    /// A key of a JSON object. No copy is kept, because the file is about other projects, too.
-    Key(String),
-    Entry(Vec<String>),
-}
-
-impl Edit {
-    fn keeps_copy(&self) -> bool {
-        matches!(self, Self::Entry(_))
-    }
+pub(super) struct Edit {
+    /// The keys that lead to the value, outermost first.
+    pub(super) at: Vec<String>,
+    /// Set if a copy of the former file is kept. None is kept of the list of trusted folders, which
+    /// is about other projects, too.
+    pub(super) keeps_copy: bool,
 }
 
 impl WrittenFile {
@@ -143,7 +138,7 @@ impl Record {
                 file.backup = known.backup;
                 file.is_new = known.is_new;
             }
-            (Some(_), _) if change.edit.as_ref().is_none_or(Edit::keeps_copy) => {
+            (Some(_), _) if change.edit.as_ref().is_none_or(|edit| edit.keeps_copy) => {
                 needed = Some(backup_path(path));
                 file.backup.clone_from(&needed);
             }
