@@ -1,7 +1,6 @@
 //! Asks a person on the terminal.
 
 use crate::get_tools::print::fail;
-use crate::start::warn;
 use gemini_tools::process::tty::discard_typed_ahead;
 use gemini_tools::variables::is_in_qwen;
 use std::io::{BufRead, IsTerminal, Read, Write};
@@ -29,14 +28,13 @@ fn may_ask(otherwise: &str, asks: bool) -> Result<(), u8> {
     Ok(())
 }
 
-fn answer_to(question: &str) -> Option<String> {
+fn agrees(question: &str) -> bool {
     discard_typed_ahead();
-    // If the question can't be printed, there will be no answer either.
-    let _ = write!(std::io::stderr(), "{question} ");
+    // If the question can't be printed, there will be no answer either, and no answer is a no.
+    let _ = write!(std::io::stderr(), "{question} [y/N] ");
     let mut answer = String::new();
-    let read = std::io::stdin().lock().take(100).read_line(&mut answer);
-    read.is_ok_and(|length| length > 0)
-        .then(|| answer.trim().to_lowercase())
+    let _ = std::io::stdin().lock().take(100).read_line(&mut answer);
+    matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
 }
 
 /// Asks for confirmation if `asks` is true. `otherwise` tells the user how to proceed without a
@@ -47,12 +45,7 @@ fn answer_to(question: &str) -> Option<String> {
 /// Returns the status to exit with, unless the answer is yes.
 pub(crate) fn confirm(question: &str, otherwise: &str, asks: bool) -> Result<(), u8> {
     may_ask(otherwise, asks)?;
-    if !asks
-        || matches!(
-            answer_to(&format!("{question} [y/N]")).as_deref(),
-            Some("y" | "yes")
-        )
-    {
+    if !asks || agrees(question) {
         return Ok(());
     }
     Err(fail(1, "Nothing was done."))
