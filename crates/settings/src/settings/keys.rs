@@ -97,7 +97,7 @@ impl Reader<'_> {
     /// Warns of keys that are never read from a project.
     pub(super) fn note_what_never_counts(&mut self) {
         for name in NEVER_FROM_PROJECTS {
-            if self.is_project() && self.says(name) {
+            if self.is_project() && self.at(name).is_some_and(|value| !value.is_null()) {
                 self.leave_out(
                     "settings-scope",
                     name,
@@ -117,12 +117,8 @@ impl Reader<'_> {
                 self.leave_out(UNTRUSTED, CORE.name, what);
             }
         }
-        let exclude = self.restrictions(EXCLUDE);
-        self.extend(EXCLUDE, exclude, |settings| &mut settings.exclude);
-        if let Some(allowed) = self.list(ALLOWED) {
-            *self.into.allowed.of_scope(self.scope) = allowed;
-            self.replaces_users(ALLOWED);
-        }
+        self.extend(EXCLUDE, Self::restrictions, |into| &mut into.exclude);
+        self.set_for_scope(ALLOWED, Self::list, |into| &mut into.allowed);
     }
 
     fn read_commands(&mut self) {
@@ -138,10 +134,11 @@ impl Reader<'_> {
 
     fn read_limits(&mut self) {
         let now = self.into.truncate_threshold;
-        if let Some(n) = self.limit(THRESHOLD, now, whole) {
-            self.into.truncate_threshold = Some(n);
-            self.replaces(THRESHOLD);
-        }
+        self.set(
+            THRESHOLD,
+            |own, key| own.limit(key, now, whole),
+            |into| &mut into.truncate_threshold,
+        );
         let now = self.into.shell_idle_secs;
         let secs = |value: &Value| value.as_u64().map(saturated);
         if let Some(secs) = self.limit(IDLE, now.map(saturated), secs) {
@@ -154,20 +151,15 @@ impl Reader<'_> {
             self.into.max_turns = u32::try_from(turns).ok();
             self.replaces(TURNS);
         }
-        self.switch_on(NO_CORRECTION, |settings| {
-            &mut settings.disable_llm_correction
-        });
-        self.switch_on(NO_SYNTAX, |settings| &mut settings.disable_syntax);
-        if let Some(name) = self.text(MODEL) {
-            self.into.model = Some(name.to_owned());
-            self.replaces(MODEL);
-        }
+        self.switch_on(NO_CORRECTION, |into| &mut into.disable_llm_correction);
+        self.switch_on(NO_SYNTAX, |into| &mut into.disable_syntax);
+        self.set(MODEL, Self::owned_text, |into| &mut into.model);
     }
 
     fn read_context(&mut self, home: Option<&Path>) {
-        let directories = self.list(DIRECTORIES).map(|list| in_home(list, home));
-        self.extend(DIRECTORIES, directories, |settings| {
-            &mut settings.include_directories
+        let directories = |own: &mut Self, key| Some(in_home(own.list(key)?, home));
+        self.extend(DIRECTORIES, directories, |into| {
+            &mut into.include_directories
         });
         let Some(value) = self.value(FILE_NAME) else {
             return;
@@ -197,62 +189,47 @@ impl Reader<'_> {
     }
 
     fn read_sandbox(&mut self, home: Option<&Path>) {
-        if let Some(mode) = self.value(SANDBOX).cloned() {
-            *self.into.sandbox.modes.of_scope(self.scope) = Some(mode);
-            self.replaces_users(SANDBOX);
-        }
-        if let Some(container) = self.value(HOST_SANDBOX).cloned() {
-            *self.into.sandbox.containers.of_scope(self.scope) = Some(container);
-            self.replaces_users(HOST_SANDBOX);
-        }
-        let network = self.flag(SANDBOX_NETWORK);
-        self.set(SANDBOX_NETWORK, network, |settings| {
-            &mut settings.sandbox.network
+        let mode = |own: &mut Self, key| own.value(key).cloned();
+        self.set_for_scope(SANDBOX, mode, |into| &mut into.sandbox.modes);
+        self.set_for_scope(HOST_SANDBOX, mode, |into| &mut into.sandbox.containers);
+        self.set(SANDBOX_NETWORK, Self::flag, |into| {
+            &mut into.sandbox.network
         });
-        let paths = self.list(SANDBOX_PATHS).map(|list| in_home(list, home));
-        self.set(SANDBOX_PATHS, paths, |settings| {
-            &mut settings.sandbox.allowed_paths
-        });
-        let hosts = self.list(FETCH_HOSTS);
-        self.set(FETCH_HOSTS, hosts, |settings| &mut settings.fetch_hosts);
+        let paths = |own: &mut Self, key| Some(in_home(own.list(key)?, home));
+        self.set(SANDBOX_PATHS, paths, |into| &mut into.sandbox.allowed_paths);
+        self.set(FETCH_HOSTS, Self::list, |into| &mut into.fetch_hosts);
     }
 
     fn read_undo(&mut self) {
-        let enabled = self.flag(UNDO);
-        self.set(UNDO, enabled, |settings| &mut settings.undo.enabled);
-        let unseen = self.typed(UNSEEN, "refuse, warn or off", |value| {
-            UnseenChanges::from_name(value.as_str()?)
+        self.set(UNDO, Self::flag, |into| &mut into.undo.enabled);
+        let unseen = |own: &mut Self, key| {
+            own.typed(key, "refuse, warn or off", |value| {
+                UnseenChanges::from_name(value.as_str()?)
+            })
+        };
+        self.set(UNSEEN, unseen, |into| &mut into.unseen_changes);
+        self.set(UNDO_AGE, Self::count, |into| &mut into.undo.max_age_days);
+        self.set(UNDO_SIZE, Self::count, |into| &mut into.undo.max_megabytes);
+        self.extend(UNDO_EXCLUDE, Self::restrictions, |into| {
+            &mut into.undo.exclude
         });
-        self.set(UNSEEN, unseen, |settings| &mut settings.unseen_changes);
-        let days = self.count(UNDO_AGE);
-        self.set(UNDO_AGE, days, |settings| &mut settings.undo.max_age_days);
-        let size = self.count(UNDO_SIZE);
-        self.set(UNDO_SIZE, size, |settings| &mut settings.undo.max_megabytes);
-        let exclude = self.restrictions(UNDO_EXCLUDE);
-        self.extend(UNDO_EXCLUDE, exclude, |settings| &mut settings.undo.exclude);
-        let commands = self.typed(UNDO_COMMANDS, "off, on or all", |value| {
-            UndoCommands::from_name(value.as_str()?)
-        });
-        self.set(UNDO_COMMANDS, commands.map(Some), |settings| {
-            &mut settings.undo.commands
-        });
+        let commands = |own: &mut Self, key| {
+            own.typed(key, "off, on or all", |value| {
+                UndoCommands::from_name(value.as_str()?)
+            })
+        };
+        self.set(UNDO_COMMANDS, commands, |into| &mut into.undo.commands);
     }
 
     fn read_policy(&mut self, home: Option<&Path>) {
-        let names = self.restrictions(CONFIRMATION_REQUIRED);
-        self.extend(CONFIRMATION_REQUIRED, names, |settings| {
-            &mut settings.confirmation_required
+        self.extend(CONFIRMATION_REQUIRED, Self::restrictions, |into| {
+            &mut into.confirmation_required
         });
-        self.switch_on(NO_YOLO, |settings| &mut settings.disable_yolo);
-        self.switch_on(NO_ALWAYS, |settings| &mut settings.disable_always_allow);
-        let paths = self.restrictions(POLICIES);
-        let paths = paths.map(|list| in_home(list, home));
-        self.extend(POLICIES, paths, |settings| &mut settings.policy_paths);
-        let paths = self.restrictions(ADMIN_POLICIES);
-        let paths = paths.map(|list| in_home(list, home));
-        self.extend(ADMIN_POLICIES, paths, |settings| {
-            &mut settings.admin_policy_paths
-        });
+        self.switch_on(NO_YOLO, |into| &mut into.disable_yolo);
+        self.switch_on(NO_ALWAYS, |into| &mut into.disable_always_allow);
+        let paths = |own: &mut Self, key| Some(in_home(own.restrictions(key)?, home));
+        self.extend(POLICIES, paths, |into| &mut into.policy_paths);
+        self.extend(ADMIN_POLICIES, paths, |into| &mut into.admin_policy_paths);
     }
 }
 

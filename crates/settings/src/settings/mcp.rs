@@ -118,20 +118,11 @@ impl Reader<'_> {
             });
             self.adds(MCP_ALLOWED);
         }
-        let excluded = self.names(MCP_EXCLUDED);
-        self.extend(MCP_EXCLUDED, excluded, |settings| {
-            &mut settings.mcp.excluded
-        });
-        self.switch_on(MCP_PIN, |settings| &mut settings.mcp.pin);
-        let search_above = self.count(MCP_SEARCH);
-        self.set(MCP_SEARCH, search_above.map(Some), |settings| {
-            &mut settings.mcp.search_above
-        });
-        let command = self
-            .text(MCP_SERVER_COMMAND)
-            .map(|line| Some(line.to_owned()));
-        self.set(MCP_SERVER_COMMAND, command, |settings| {
-            &mut settings.mcp.server_command
+        self.extend(MCP_EXCLUDED, Self::names, |into| &mut into.mcp.excluded);
+        self.switch_on(MCP_PIN, |into| &mut into.mcp.pin);
+        self.set(MCP_SEARCH, Self::count, |into| &mut into.mcp.search_above);
+        self.set(MCP_SERVER_COMMAND, Self::owned_text, |into| {
+            &mut into.mcp.server_command
         });
         let servers = self.typed(MCP_SERVERS, "an object", Value::as_object);
         let Some(servers) = servers.filter(|servers| !servers.is_empty()) else {

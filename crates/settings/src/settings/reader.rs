@@ -1,6 +1,6 @@
 //! Reads one settings file by key and type, and applies each key's rule.
 
-use super::{Origin, Scope, Settings, UNTRUSTED};
+use super::{Origin, PerFile, Scope, Settings, UNTRUSTED};
 use gemini_tools_core::diagnostic::{Diagnostic, Severity};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -89,13 +89,9 @@ impl<'a> Reader<'a> {
             .filter(|value| !value.is_null())
     }
 
-    fn at(&self, name: &str) -> Option<&'a Value> {
+    pub(super) fn at(&self, name: &str) -> Option<&'a Value> {
         let mut names = name.split('.');
         names.try_fold(self.file, |value, name| value.get(name))
-    }
-
-    pub(super) fn says(&self, name: &str) -> bool {
-        self.at(name).is_some_and(|value| !value.is_null())
     }
 
     pub(super) fn is_project(&self) -> bool {
@@ -118,16 +114,6 @@ impl<'a> Reader<'a> {
         self.adds(key);
     }
 
-    /// Records that this file's value of a [`super::PerFile`] setting has replaced earlier ones. A
-    /// project's value replaces only the project's, any other only the user's and the system's.
-    pub(super) fn replaces_users(&mut self, key: Key) {
-        let scope = self.scope;
-        let is_other = |from: Scope| (from == Scope::Project) != (scope == Scope::Project);
-        let origins = &mut self.into.origins;
-        origins.retain(|origin| origin.key != key.name || is_other(origin.scope));
-        self.adds(key);
-    }
-
     pub(super) fn adds(&mut self, key: Key) {
         let value = self.written(key).cloned().unwrap_or_default();
         self.into.origins.push(Origin {
@@ -137,25 +123,44 @@ impl<'a> Reader<'a> {
         });
     }
 
-    pub(super) fn set<T>(
+    /// Sets a field to the value that `read` takes from the file, if there is one.
+    pub(super) fn set<T, F: From<T>>(
         &mut self,
         key: Key,
-        value: Option<T>,
-        field: fn(&mut Settings) -> &mut T,
+        read: impl FnOnce(&mut Self, Key) -> Option<T>,
+        field: fn(&mut Settings) -> &mut F,
     ) {
-        if let Some(value) = value {
-            *field(self.into) = value;
+        if let Some(value) = read(self, key) {
+            *field(self.into) = value.into();
             self.replaces(key);
+        }
+    }
+
+    /// Sets the project's part of a field, or the user's and the system's part. The value replaces
+    /// only earlier ones of that part.
+    pub(super) fn set_for_scope<T, F: From<T>>(
+        &mut self,
+        key: Key,
+        read: impl FnOnce(&mut Self, Key) -> Option<T>,
+        field: fn(&mut Settings) -> &mut PerFile<F>,
+    ) {
+        if let Some(value) = read(self, key) {
+            let scope = self.scope;
+            *field(self.into).of_scope(scope) = value.into();
+            let is_other = |from: Scope| (from == Scope::Project) != (scope == Scope::Project);
+            let origins = &mut self.into.origins;
+            origins.retain(|origin| origin.key != key.name || is_other(origin.scope));
+            self.adds(key);
         }
     }
 
     pub(super) fn extend<T>(
         &mut self,
         key: Key,
-        list: Option<Vec<T>>,
+        read: impl FnOnce(&mut Self, Key) -> Option<Vec<T>>,
         field: fn(&mut Settings) -> &mut Vec<T>,
     ) {
-        if let Some(list) = list {
+        if let Some(list) = read(self, key) {
             field(self.into).extend(list);
             self.adds(key);
         }
@@ -189,6 +194,10 @@ impl<'a> Reader<'a> {
 
     pub(super) fn text(&mut self, key: Key) -> Option<&'a str> {
         self.typed(key, "a string", Value::as_str)
+    }
+
+    pub(super) fn owned_text(&mut self, key: Key) -> Option<String> {
+        self.text(key).map(str::to_owned)
     }
 
     pub(super) fn flag(&mut self, key: Key) -> Option<bool> {
