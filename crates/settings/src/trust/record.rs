@@ -138,11 +138,15 @@ pub(super) fn to_json(root: &Path, seen: Fingerprint) -> io::Result<Vec<u8>> {
 /// Returns the operating system's error, with the path.
 pub fn remove(home: &Path, root: &Path) -> Result<bool, TrustRecordError> {
     let real = std::fs::canonicalize(root).unwrap_or_else(|_| root.to_owned());
-    let path = TrustRecord::path(home, &real);
-    match fs::remove_file(&path) {
+    remove_file(&TrustRecord::path(home, &real))
+}
+
+/// Removes a file. Returns true if there was one.
+pub(super) fn remove_file(path: &Path) -> Result<bool, TrustRecordError> {
+    match fs::remove_file(path) {
         Ok(()) => Ok(true),
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(e) => Err(TrustRecordError::new(&path, &e)),
+        Err(e) => Err(TrustRecordError::new(path, &e)),
     }
 }
 

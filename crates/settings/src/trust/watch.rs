@@ -10,7 +10,7 @@
 //! command could change the settings and have its caller killed, and nobody would know.
 
 use super::fingerprint::Fingerprint;
-use super::record::{TrustRecord, TrustRecordError, save_to, to_json};
+use super::record::{TrustRecord, TrustRecordError, remove_file, save_to, to_json};
 use super::{ProjectTrust, Trust};
 use gemini_tools_workspace::files::make_private;
 use rustix::fs::{FlockOperation, flock};
@@ -75,7 +75,7 @@ impl TrustWatch {
         let path = Self::path(home, root);
         let is_as = |seen: &Fingerprint| seen.changes(root).is_empty();
         let saved = TrustRecord::load_from(&path, root).and_then(|first| match first {
-            Some(first) if !goes_on && is_as(&first.seen) => remove(&path),
+            Some(first) if !goes_on && is_as(&first.seen) => remove_file(&path).map(drop),
             None if goes_on || !is_as(&self.before) => save_to(&path, root, self.before.clone()),
             _ => Ok(()),
         });
@@ -166,14 +166,7 @@ pub(super) fn changes_by_tools(home: &Path, root: &Path) -> Result<Vec<String>, 
 /// Deletes all saved states, because the user has seen the files as they are.
 pub(super) fn forget(home: &Path, root: &Path) -> Result<(), TrustRecordError> {
     for path in saved_calls(home, root) {
-        remove(&path)?;
+        remove_file(&path)?;
     }
-    remove(&TrustWatch::path(home, root))
-}
-
-fn remove(path: &Path) -> Result<(), TrustRecordError> {
-    match fs::remove_file(path) {
-        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(TrustRecordError::new(path, &e)),
-        _ => Ok(()),
-    }
+    remove_file(&TrustWatch::path(home, root)).map(drop)
 }
