@@ -335,6 +335,24 @@ fn internal(error: &ToolError) -> ErrorData {
     ErrorData::internal_error(error.to_string(), Some(data))
 }
 
+/// Defines handlers that return a list, all of it on one page.
+macro_rules! lists {
+    ($($name:ident($own:ident, $context:ident) -> $list:ident $items:block)+) => {$(
+        async fn $name(
+            &self,
+            request: Option<PaginatedRequestParams>,
+            context: RequestContext<RoleServer>,
+        ) -> Result<$list, ErrorData> {
+            fault::refuse_cursor(request)?;
+            let ($own, $context) = (self, &context);
+            let mut result = $list::with_all_items($items);
+            result.ttl_ms = list_ttl(&context);
+            sign(&mut result.meta, &context);
+            Ok(result)
+        }
+    )+};
+}
+
 impl ServerHandler for Connection {
     #[expect(deprecated, reason = "clients of older versions have a log")]
     fn get_info(&self) -> ServerConfig {
@@ -381,32 +399,38 @@ impl ServerHandler for Connection {
         Ok(result.with_ttl_ms(OWN_TTL_MS))
     }
 
-    async fn list_resources(
-        &self,
-        request: Option<PaginatedRequestParams>,
-        context: RequestContext<RoleServer>,
-    ) -> Result<ListResourcesResult, ErrorData> {
-        fault::refuse_cursor(request)?;
-        let skills = self.skills(&context).await?;
-        let mut resources: Vec<Resource> = skills.iter().map(ServedSkill::resource).collect();
-        resources.extend(self.offered(&context, offers::resources).await?);
-        let mut result = ListResourcesResult::with_all_items(resources);
-        result.ttl_ms = list_ttl(&context);
-        sign(&mut result.meta, &context);
-        Ok(result)
-    }
-
-    async fn list_resource_templates(
-        &self,
-        request: Option<PaginatedRequestParams>,
-        context: RequestContext<RoleServer>,
-    ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        fault::refuse_cursor(request)?;
-        let templates = self.offered(&context, offers::templates).await?;
-        let mut result = ListResourceTemplatesResult::with_all_items(templates);
-        result.ttl_ms = list_ttl(&context);
-        sign(&mut result.meta, &context);
-        Ok(result)
+    lists! {
+        list_resources(own, context) -> ListResourcesResult {
+            let skills = own.skills(context).await?;
+            let mut resources: Vec<Resource> = skills.iter().map(ServedSkill::resource).collect();
+            resources.extend(own.offered(context, offers::resources).await?);
+            resources
+        }
+        list_resource_templates(own, context) -> ListResourceTemplatesResult {
+            own.offered(context, offers::templates).await?
+        }
+        list_prompts(own, context) -> ListPromptsResult {
+            own.offered(context, offers::prompts).await?
+        }
+        list_skills(own, context) -> ListSkillsResult {
+            let skills = own.skills(context).await?;
+            skills.into_iter().map(|served| served.skill).collect()
+        }
+        list_tools(own, context) -> ListToolsResult {
+            let audience = own.audience(context);
+            let list = move |project: &Project, cx: &Context| {
+                let tools = declare::client_tools(project, audience, &cx.cancel);
+                let fingerprint = declare::fingerprint(&tools);
+                project.declared.set(fingerprint);
+                Ok((tools, fingerprint))
+            };
+            let roots = own.roots_of_list(context).await;
+            let (tools, fingerprint) = own.with_project(roots, context, list).await?;
+            if !asks_by_results(context) {
+                own.told.set(fingerprint);
+            }
+            tools
+        }
     }
 
     async fn read_resource(
@@ -431,19 +455,6 @@ impl ServerHandler for Connection {
         let mut result = ReadResourceResult::new(contents);
         sign(&mut result.meta, &context);
         Ok(result.into())
-    }
-
-    async fn list_prompts(
-        &self,
-        request: Option<PaginatedRequestParams>,
-        context: RequestContext<RoleServer>,
-    ) -> Result<ListPromptsResult, ErrorData> {
-        fault::refuse_cursor(request)?;
-        let prompts = self.offered(&context, offers::prompts).await?;
-        let mut result = ListPromptsResult::with_all_items(prompts);
-        result.ttl_ms = list_ttl(&context);
-        sign(&mut result.meta, &context);
-        Ok(result)
     }
 
     async fn get_prompt(
@@ -497,20 +508,6 @@ impl ServerHandler for Connection {
         Ok(())
     }
 
-    async fn list_skills(
-        &self,
-        request: Option<PaginatedRequestParams>,
-        context: RequestContext<RoleServer>,
-    ) -> Result<ListSkillsResult, ErrorData> {
-        fault::refuse_cursor(request)?;
-        let skills = self.skills(&context).await?;
-        let skills = skills.into_iter().map(|served| served.skill).collect();
-        let mut result = ListSkillsResult::with_all_items(skills);
-        result.ttl_ms = list_ttl(&context);
-        sign(&mut result.meta, &context);
-        Ok(result)
-    }
-
     async fn get_skill(
         &self,
         request: GetSkillRequestParams,
@@ -521,30 +518,6 @@ impl ServerHandler for Connection {
             return Err(skills::not_found(&request.uri, true));
         };
         let mut result = GetSkillResult::new(found.skill);
-        result.ttl_ms = list_ttl(&context);
-        sign(&mut result.meta, &context);
-        Ok(result)
-    }
-
-    async fn list_tools(
-        &self,
-        request: Option<PaginatedRequestParams>,
-        context: RequestContext<RoleServer>,
-    ) -> Result<ListToolsResult, ErrorData> {
-        fault::refuse_cursor(request)?;
-        let audience = self.audience(&context);
-        let list = move |project: &Project, cx: &Context| {
-            let tools = declare::client_tools(project, audience, &cx.cancel);
-            let fingerprint = declare::fingerprint(&tools);
-            project.declared.set(fingerprint);
-            Ok((tools, fingerprint))
-        };
-        let roots = self.roots_of_list(&context).await;
-        let (tools, fingerprint) = self.with_project(roots, &context, list).await?;
-        if !asks_by_results(&context) {
-            self.told.set(fingerprint);
-        }
-        let mut result = ListToolsResult::with_all_items(tools);
         result.ttl_ms = list_ttl(&context);
         sign(&mut result.meta, &context);
         Ok(result)
