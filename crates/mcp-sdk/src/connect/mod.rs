@@ -106,11 +106,11 @@ fn send(message: &ClientMessage) {
     let _ = stdout.write_all(&line).and_then(|()| stdout.flush());
 }
 
-fn failure(id: u64, message: &impl ToString) -> ClientMessage {
+fn failure(id: u64, message: String) -> ClientMessage {
     ClientMessage::Failed {
         id,
         why: FailureKind::Connection,
-        message: message.to_string(),
+        message,
     }
 }
 
@@ -216,7 +216,7 @@ impl Hub {
             }
             Ask::Do(request) => self.start(request),
             Ask::Web(request) => self.start_web(request),
-            Ask::Syntax(request) => start_syntax(request),
+            Ask::Syntax(request) => self.start_syntax(request),
             Ask::Cancel { id } => {
                 let cancel = lock(&self.running).remove(&id);
                 if let Some(cancel) = cancel {
@@ -229,7 +229,7 @@ impl Hub {
     fn start(&mut self, request: Request) {
         while self.tasks.try_join_next().is_some() {}
         let Some(server) = self.servers.get(&request.server).map(Arc::clone) else {
-            return send(&failure(request.id, &"it was not introduced"));
+            return send(&failure(request.id, "it was not introduced".to_owned()));
         };
         let (switch, given_up) = watch::channel(false);
         let cancel = move || {
@@ -260,30 +260,58 @@ impl Hub {
         });
     }
 
-    /// Starts a web task on a thread of its own, since it blocks.
-    fn start_web(&mut self, request: WebRequest) {
-        memory::limit_once();
+    fn start_web(&self, request: WebRequest) {
         let limit = request.limit_ms.map(Duration::from_millis);
         let cancel = limit.map_or_else(Cancellation::default, Cancellation::with_time_limit);
-        let (id, running) = (request.id, Arc::clone(&self.running));
-        let token = cancel.clone();
-        lock(&running).insert(id, Box::new(move || token.cancel()));
-        let thread = std::thread::Builder::new().spawn(move || {
+        let (id, token) = (request.id, cancel.clone());
+        lock(&self.running).insert(id, Box::new(move || token.cancel()));
+        self.start_thread(id, move || {
             let cx = Context::new(cancel, true).with_live_output(move |news| {
                 if let OutputUpdate::ModelCall(call) = news {
                     send(&ClientMessage::ModelCall { id, call });
                 }
             });
             let answer = gemini_tools_net::web::run(&request.task, request.home.as_deref(), &cx);
+            serde_json::to_value(answer).map_err(|e| e.to_string())
+        });
+    }
+
+    /// Starts a thread that parses a text. From then on this process can open no files or
+    /// connections: the parsers' grammars are C code, and the text may be crafted to exploit a
+    /// fault in them.
+    fn start_syntax(&self, request: SyntaxRequest) {
+        memory::limit_once();
+        memory::open_nothing_more();
+        self.start_thread(request.id, move || {
+            let text = &request.text;
+            let language = Language::of_name(&request.name);
+            let answer = language.map(|language| match &request.old {
+                Some(part) => {
+                    let old = part.restore(text).unwrap_or_default();
+                    serde_json::to_value(new_errors(&old, text, language))
+                }
+                None => serde_json::to_value(outline(text, language)),
+            });
+            let answer = answer.and_then(Result::ok);
+            answer.ok_or_else(|| "there is no such language".to_owned())
+        });
+    }
+
+    /// Starts a thread for work that blocks, and sends its answer.
+    fn start_thread(&self, id: u64, work: impl FnOnce() -> Result<Value, String> + Send + 'static) {
+        memory::limit_once();
+        let running = Arc::clone(&self.running);
+        let thread = std::thread::Builder::new().spawn(move || {
+            let answer = work();
             lock(&running).remove(&id);
-            send(&match serde_json::to_value(answer) {
+            send(&match answer {
                 Ok(result) => ClientMessage::Done { id, result },
-                Err(e) => failure(id, &e),
+                Err(message) => failure(id, message),
             });
         });
         if let Err(e) = thread {
             lock(&self.running).remove(&id);
-            send(&failure(id, &format!("no thread could be started: {e}")));
+            send(&failure(id, format!("no thread could be started: {e}")));
         }
     }
 
@@ -306,30 +334,5 @@ impl Hub {
             });
         }
         while ending.join_next().await.is_some() {}
-    }
-}
-
-/// Starts a thread that parses a text. From then on this process can open no files or connections:
-/// the parsers' grammars are C code, and the text may be crafted to exploit a fault in them.
-fn start_syntax(request: SyntaxRequest) {
-    memory::limit_once();
-    memory::open_nothing_more();
-    let id = request.id;
-    let thread = std::thread::Builder::new().spawn(move || {
-        let text = &request.text;
-        let answer = Language::of_name(&request.name).map(|language| match &request.old {
-            Some(part) => {
-                let old = part.restore(text).unwrap_or_default();
-                serde_json::to_value(new_errors(&old, text, language))
-            }
-            None => serde_json::to_value(outline(text, language)),
-        });
-        send(&match answer {
-            Some(Ok(result)) => ClientMessage::Done { id, result },
-            _ => failure(id, &"there is no such language"),
-        });
-    });
-    if let Err(e) = thread {
-        send(&failure(id, &format!("no thread could be started: {e}")));
     }
 }
