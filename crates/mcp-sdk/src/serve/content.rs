@@ -1,8 +1,8 @@
 //! Converts results of our tools to MCP content blocks.
 
 use gemini_tools_core::answer::Answer;
-use gemini_tools_core::message::Part;
-use gemini_tools_core::tool::{ErrorKind, LlmContent, PartOrText, ToolError};
+use gemini_tools_core::message::{Blob, Part};
+use gemini_tools_core::tool::{ErrorKind, ToolError};
 use rmcp::model::{CallToolResult, ContentBlock, Resource, ResourceContents};
 use serde_json::{Map, Value, json};
 
@@ -16,17 +16,8 @@ pub(super) fn result(answer: &Answer<'_>, is_foreign: bool, structured: bool) ->
         (Ok(result), None) => result,
     };
     let mut blocks = Vec::new();
-    match &result.llm_content {
-        LlmContent::Text(text) => blocks.push(ContentBlock::text(text)),
-        LlmContent::Part(part) => push(answer.name, part, &mut blocks),
-        LlmContent::List(list) => {
-            for item in list {
-                match item {
-                    PartOrText::Text(text) => blocks.push(ContentBlock::text(text)),
-                    PartOrText::Part(part) => push(answer.name, part, &mut blocks),
-                }
-            }
-        }
+    for part in result.llm_content.to_parts() {
+        push(answer.name, part, &mut blocks);
     }
     let has_media = blocks.iter().any(|block| block.as_text().is_none());
     let data = match result.data.as_ref().filter(|_| structured) {
@@ -66,38 +57,39 @@ fn with_text(data: &Map<String, Value>, blocks: &[ContentBlock]) -> Map<String, 
     all
 }
 
-fn push(tool: &str, part: &Part, blocks: &mut Vec<ContentBlock>) {
-    if let Some(text) = &part.text {
-        return blocks.push(ContentBlock::text(text));
-    }
-    if let Some(blob) = &part.inline_data {
-        let (mime, data) = (blob.mime_type.clone(), blob.data.clone());
-        return blocks.push(match mime.split('/').next() {
-            Some("image") => ContentBlock::image(data, mime),
-            Some("audio") => ContentBlock::audio(data, mime),
+fn push(tool: &str, part: Part, blocks: &mut Vec<ContentBlock>) {
+    blocks.push(match part {
+        Part {
+            text: Some(text), ..
+        } => ContentBlock::text(text),
+        Part {
+            inline_data: Some(Blob { mime_type, data }),
+            ..
+        } => match mime_type.split('/').next() {
+            Some("image") => ContentBlock::image(data, mime_type),
+            Some("audio") => ContentBlock::audio(data, mime_type),
             _ => {
                 // The protocol requires a URI. This one only serves as a name; nothing can be read
                 // by it.
                 let uri = format!("tool-result:{tool}/{}", blocks.len());
-                let contents = ResourceContents::blob(data, uri).with_mime_type(mime);
+                let contents = ResourceContents::blob(data, uri).with_mime_type(mime_type);
                 ContentBlock::resource(contents)
             }
-        });
-    }
-    if let Some(file) = &part.file_data
-        && let Some(uri) = file["fileUri"].as_str()
-    {
-        let name = uri.rsplit('/').next().unwrap_or_default();
-        let link = Resource::new(uri, name);
-        return blocks.push(ContentBlock::resource_link(
-            match file["mimeType"].as_str() {
-                Some(mime) => link.with_mime_type(mime),
-                None => link,
-            },
-        ));
-    }
-    let text = serde_json::to_string(part).unwrap_or_default();
-    blocks.push(ContentBlock::text(text));
+        },
+        part => match part.file_data.as_ref().and_then(link) {
+            Some(link) => ContentBlock::resource_link(link),
+            None => ContentBlock::text(serde_json::to_string(&part).unwrap_or_default()),
+        },
+    });
+}
+
+fn link(file: &Value) -> Option<Resource> {
+    let uri = file["fileUri"].as_str()?;
+    let link = Resource::new(uri, uri.rsplit('/').next().unwrap_or_default());
+    Some(match file["mimeType"].as_str() {
+        Some(mime) => link.with_mime_type(mime),
+        None => link,
+    })
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 
 use gemini_tools_core::answer::KeepText;
 use gemini_tools_core::client_host::AnswerLimit;
+use gemini_tools_core::text::count_newlines;
 use rmcp::model::{CallToolResult, ContentBlock};
 
 /// How many characters longer the final note may be than the note by which its size is estimated,
@@ -24,7 +25,9 @@ pub(super) fn limit(result: &mut CallToolResult, limit: AnswerLimit, keep: KeepT
     let sizes = texts
         .clone()
         .map(|text| limit.unit.of_text(&text.text) + AROUND_CHARS);
-    let lines = texts.clone().map(|text| newlines(&text.text) + 1);
+    let lines = texts
+        .clone()
+        .map(|text| count_newlines(text.text.as_bytes()) as usize + 1);
     let has_room = limit.lines.is_none_or(|most| lines.sum::<usize>() <= most);
     if has_room && sizes.sum::<usize>() <= limit.size + AROUND_CHARS {
         return;
@@ -88,12 +91,9 @@ fn within(
     chars.find(|(_, c)| take(*c).is_none())
 }
 
-fn newlines(text: &str) -> usize {
-    text.bytes().filter(|byte| *byte == b'\n').count()
-}
-
 fn note(text: &str, start: usize, end: usize, file: Option<&str>) -> String {
-    let (first, last) = (newlines(&text[..start]), newlines(&text[..end]));
+    let lines_before = |at: usize| count_newlines(&text.as_bytes()[..at]);
+    let (first, last) = (lines_before(start), lines_before(end));
     let bytes = end.saturating_sub(start);
     let rest = match file {
         Some(file) => format!(
