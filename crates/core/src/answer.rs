@@ -416,11 +416,11 @@ impl Answer<'_> {
     /// Returns the parts of the message that goes back to the model.
     pub fn parts(&self) -> Vec<Part> {
         let answer = |response| Part::function_response(self.id, self.name, response);
-        match (self.short_text(), self.failure()) {
-            (Some(text), Some(_)) => return vec![answer(json!({ "error": text }))],
-            (None, Some((message, _))) => return vec![answer(json!({ "error": message }))],
-            (Some(text), None) => return vec![answer(json!({ "output": text }))],
-            (None, None) => {}
+        let failure = self.failure();
+        let key = if failure.is_some() { "error" } else { "output" };
+        let text = self.short_text().map(str::to_owned);
+        if let Some(text) = text.or(failure.map(|(message, _)| message)) {
+            return vec![answer(json!({ key: text }))];
         }
         let Ok(result) = &self.outcome else {
             return Vec::new();
@@ -675,15 +675,14 @@ fn cut_to(text: &mut String, shown: &str, keep: KeepText<'_>) {
     if !text.ends_with('\n') {
         text.push('\n');
     }
-    match file {
-        Some(file) => text.push_str(&format!(
-            "[Truncated: {how_much}. The whole answer is in {}; read it with read_file.]",
+    let rest = match file {
+        Some(file) => format!(
+            "The whole answer is in {}; read it with read_file.",
             file.display()
-        )),
-        None => text.push_str(&format!(
-            "[Truncated: {how_much}. Narrow the call down to see them.]"
-        )),
-    }
+        ),
+        None => "Narrow the call down to see them.".to_owned(),
+    };
+    text.push_str(&format!("[Truncated: {how_much}. {rest}]"));
 }
 
 fn to_value(value: &impl Serialize) -> Value {

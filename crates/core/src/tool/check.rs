@@ -405,17 +405,13 @@ impl<'a> Checker<'a> {
         what: &str,
     ) -> Result<(), String> {
         let [least, most] = keys.map(|key| count(schema, key));
-        match (least, most) {
-            (Some(least), _) if (holds as u64) < least => self.wrong(&format!(
-                "must hold at least {}, not {holds}",
-                counted(least, what)
-            )),
-            (_, Some(most)) if (holds as u64) > most => self.wrong(&format!(
-                "must hold at most {}, not {holds}",
-                counted(most, what)
-            )),
-            _ => Ok(()),
-        }
+        let (words, bound) = match (least, most) {
+            (Some(least), _) if (holds as u64) < least => ("at least", least),
+            (_, Some(most)) if (holds as u64) > most => ("at most", most),
+            _ => return Ok(()),
+        };
+        let bound = counted(bound, what);
+        self.wrong(&format!("must hold {words} {bound}, not {holds}"))
     }
 
     fn check_text(&mut self, schema: &'a Map<String, Value>, text: &str) -> Result<(), String> {

@@ -55,23 +55,18 @@ fn convert_by(
 ) {
     let root = schema.whole();
     let declared = resolve(root, root);
-    let mut dropped = Vec::new();
-    for (key, value) in members.iter_mut() {
+    members.retain(|key, value| {
         let (name, undeclared) = own(key);
-        let kept = match (undeclared, declared["properties"].get(&name)) {
+        match (undeclared, declared["properties"].get(&name)) {
             (_, Some(property)) => member(root, declared, &name, property, value),
             (Some(property), None) => member(&property, &Value::Null, &name, &property, value),
             (None, None) => true,
-        };
-        if !kept {
-            dropped.push(key.clone());
         }
-    }
-    for key in dropped {
-        members.remove(&key);
-    }
+    });
 }
 
+/// Converts a member of an object. Returns false if it must be left out: if it is `null`, which its
+/// schema does not accept, and not required.
 fn member(root: &Value, object: &Value, name: &str, schema: &Value, value: &mut Value) -> bool {
     if !value.is_null() {
         convert_value(root, schema, value);
@@ -95,21 +90,15 @@ fn convert_value(root: &Value, schema: &Value, value: &mut Value) {
         }
     }
     match value {
-        Value::Object(members) => {
-            let mut dropped = Vec::new();
-            for (name, value) in members.iter_mut() {
-                if let Some(property) = schema["properties"].get(name) {
-                    if !member(root, schema, name, property, value) {
-                        dropped.push(name.clone());
-                    }
-                } else if let Some(more @ Value::Object(_)) = schema.get("additionalProperties") {
-                    convert_value(root, more, value);
-                }
+        Value::Object(members) => members.retain(|name, value| {
+            if let Some(property) = schema["properties"].get(name) {
+                return member(root, schema, name, property, value);
             }
-            for name in dropped {
-                members.remove(&name);
+            if let Some(more @ Value::Object(_)) = schema.get("additionalProperties") {
+                convert_value(root, more, value);
             }
-        }
+            true
+        }),
         Value::Array(items) => {
             for item in items {
                 convert_value(root, &schema["items"], item);

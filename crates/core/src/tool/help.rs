@@ -98,25 +98,21 @@ fn synopsis(tool: &dyn Tool) -> String {
     {
         return format!("call_tool {name}");
     }
-    match obvious_parameter(schema) {
+    let first = match obvious_parameter(schema) {
+        None => "KEY=VALUE".to_owned(),
         Some((parameter, property)) => {
-            let more = if property["type"] == "array" {
-                "..."
-            } else {
-                ""
-            };
+            let is_list = property["type"] == "array";
+            let more = if is_list { "..." } else { "" };
             let value = format!("{}{more}", visible(parameter).to_uppercase());
-            let is_required = parameters(schema.value())
-                .first()
-                .is_some_and(|first| first.is_required);
-            if is_required {
-                format!("call_tool {name} {value} [KEY=VALUE] [KEY=@FILE] [KEY:=JSON]")
+            let all = parameters(schema.value());
+            if all.first().is_some_and(|first| first.is_required) {
+                format!("{value} [KEY=VALUE]")
             } else {
-                format!("call_tool {name} [{value}] [KEY=VALUE] [KEY=@FILE] [KEY:=JSON]")
+                format!("[{value}] [KEY=VALUE]")
             }
         }
-        None => format!("call_tool {name} KEY=VALUE [KEY=@FILE] [KEY:=JSON]"),
-    }
+    };
+    format!("call_tool {name} {first} [KEY=@FILE] [KEY:=JSON]")
 }
 
 fn made_examples(tool: &dyn Tool) -> Vec<String> {
