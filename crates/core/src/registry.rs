@@ -118,17 +118,13 @@ impl ToolRegistry {
     /// Finds a tool as [`ToolRegistry::get`] does, and returns the shared pointer to it.
     pub fn find(&self, name: &str) -> Option<&Arc<dyn Tool>> {
         let bare = name.strip_prefix(DISCOVERED_PREFIX);
-        let exact = |name: &str| {
-            let aliased = || aliased(self.tools.values(), name);
-            self.tools.get(name).or_else(aliased)
+        let own = |name: &str| {
+            let tools = self.tools.values();
+            self.tools.get(name).or_else(|| named(tools, name))
         };
-        let found = exact(name).or_else(|| exact(bare?)).or_else(|| {
+        let found = own(name).or_else(|| own(bare?)).or_else(|| {
             self.sources.iter().find_map(|source| {
-                let exact = |name: &str| {
-                    let mut tools = source.0.iter();
-                    let aliased = || aliased(source.0.iter(), name);
-                    tools.find(|tool| tool.name() == name).or_else(aliased)
-                };
+                let exact = |name: &str| named(source.0.iter(), name);
                 exact(name).or_else(|| exact(bare?))
             })
         });
@@ -275,11 +271,14 @@ impl ToolRegistry {
     }
 }
 
-fn aliased<'a>(
-    mut tools: impl Iterator<Item = &'a Arc<dyn Tool>>,
-    alias: &str,
+fn named<'a>(
+    mut tools: impl Iterator<Item = &'a Arc<dyn Tool>> + Clone,
+    name: &str,
 ) -> Option<&'a Arc<dyn Tool>> {
-    tools.find(|tool| tool.info().aliases.contains(&alias))
+    let mut aliased = tools.clone();
+    tools
+        .find(|tool| tool.name() == name)
+        .or_else(|| aliased.find(|tool| tool.info().aliases.contains(&name)))
 }
 
 fn check_name(name: &str) -> Result<(), ToolError> {

@@ -6,11 +6,9 @@
 //! [`refuse_change`] and [`refuse_more`] refuse.
 
 use crate::tool::{
-    Args, Confirmation, Context, Tool, ToolError, ToolInvocation, ToolResult, build, catch, caught,
-    convert,
+    Args, Confirmation, Context, Tool, ToolError, ToolInvocation, ToolResult, build, catch, convert,
 };
 use serde_json::Value;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 const MAX_TAIL_CALLS: usize = 10;
@@ -51,8 +49,7 @@ pub fn execute(
         convert(&*tool, &mut args);
         let call = judge(&*tool, args)?;
         // A panic inside the tool is this call's failure, not the end of the process.
-        let outcome = catch_unwind(AssertUnwindSafe(|| call.run(cx)));
-        let mut result = caught(tool.name(), outcome)?;
+        let mut result = catch(tool.name(), || call.run(cx))?;
         let next = match result.tail_tool_call_request.take() {
             // The model gets to see a failure instead of a further call, as in Gemini CLI.
             Some(next) if result.error.is_none() => next,

@@ -58,15 +58,7 @@ pub fn validate_build_execute(
 ///
 /// Returns the error of `f`, or `unhandled_exception`.
 pub fn catch<T>(name: &str, f: impl FnOnce() -> Result<T, ToolError>) -> Result<T, ToolError> {
-    caught(name, catch_unwind(AssertUnwindSafe(f)))
-}
-
-/// Turns the panic that `catch_unwind` has caught into an error that names the tool.
-pub(crate) fn caught<T>(
-    name: &str,
-    outcome: std::thread::Result<Result<T, ToolError>>,
-) -> Result<T, ToolError> {
-    outcome.unwrap_or_else(|panic| {
+    catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|panic| {
         let text = panic
             .downcast_ref::<&str>()
             .map(|s| (*s).to_owned())

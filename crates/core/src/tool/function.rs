@@ -85,11 +85,18 @@ impl<P: DeserializeOwned + Send + 'static> Tool for FunctionTool<P> {
 
     fn build(&self, args: Args, _: &Context) -> Result<Box<dyn ToolInvocation>, ToolError> {
         let description = format!("{} `{}`", self.name, args.clone().into_value());
+        let confirmation = match self.changes {
+            None => Confirmation::NotNeeded,
+            Some(_) => Confirmation::Ask(ConfirmationDetails::Info {
+                title: format!("Confirm {}", self.name),
+                prompt: description.clone(),
+                urls: Vec::new(),
+            }),
+        };
         Ok(Box::new(Call {
             args: args.parse(&self.schema)?,
-            title: format!("Confirm {}", self.name),
             description,
-            changes: self.changes.is_some(),
+            confirmation,
             run: Arc::clone(&self.run),
         }))
     }
@@ -97,9 +104,8 @@ impl<P: DeserializeOwned + Send + 'static> Tool for FunctionTool<P> {
 
 struct Call<P> {
     args: P,
-    title: String,
     description: String,
-    changes: bool,
+    confirmation: Confirmation,
     run: Arc<Run<P>>,
 }
 
@@ -109,14 +115,7 @@ impl<P: Send> ToolInvocation for Call<P> {
     }
 
     fn confirmation(&self, _: &Context) -> Result<Confirmation, ToolError> {
-        if !self.changes {
-            return Ok(Confirmation::NotNeeded);
-        }
-        Ok(Confirmation::Ask(ConfirmationDetails::Info {
-            title: self.title.clone(),
-            prompt: self.description.clone(),
-            urls: Vec::new(),
-        }))
+        Ok(self.confirmation.clone())
     }
 
     fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {

@@ -42,7 +42,6 @@ pub use confirmation::{ApprovalMode, Confirmation, ConfirmationDetails, FileChan
 pub use context::{CallView, Context, OutputUpdate, ResultPlaces};
 pub use convert::convert;
 pub use error::{ErrorKind, ToolError};
-pub(crate) use execute::caught;
 pub use execute::{build, catch, validate_build_execute};
 pub use function::FunctionTool;
 #[cfg(feature = "hosts")]
