@@ -190,14 +190,11 @@ impl<'a> Capture<'a> {
         };
         let decoded = self.decoder.decoded_from();
         let decoded = decoded.map(|name| format!("\n[Decoded from {name}.]"));
-        let text = ends.cut(self.limit, |missing| {
-            format!("[Truncated: {missing} are left out here.{place}]\n")
-        });
-        let coloured = shown.coloured.map(|ends| {
-            ends.cut(self.limit, |missing| {
-                format!("[{missing} are left out here.{place}]\n")
-            })
-        });
+        let text =
+            ends.cut(|missing| format!("[Truncated: {missing} are left out here.{place}]\n"));
+        let coloured = shown
+            .coloured
+            .map(|ends| ends.cut(|missing| format!("[{missing} are left out here.{place}]\n")));
         let text = text.trim_matches(['\n', ' ', '\t']);
         let whole = has_frames && file.is_some() && !self.whole.is_lost;
         let text = if is_for_model {
@@ -237,7 +234,7 @@ impl OutputSink for Capture<'_> {
             return None;
         }
         let text = std::mem::replace(live, Ends::new(LIVE_CHARS))
-            .cut(LIVE_CHARS, |missing| format!("[… {missing} left out …]\n"));
+            .cut(|missing| format!("[… {missing} left out …]\n"));
         (!text.is_empty()).then_some(text)
     }
 }

@@ -50,7 +50,8 @@ impl Ends {
 
     /// Returns at most `limit` characters of the text. If some are missing, `marker` makes the note
     /// between beginning and end from a phrase such as `9 characters in 2 lines`.
-    pub(super) fn cut(self, limit: usize, marker: impl FnOnce(String) -> String) -> String {
+    pub(super) fn cut(self, marker: impl FnOnce(String) -> String) -> String {
+        let limit = self.limit;
         if self.chars <= limit {
             return self.head + &self.tail;
         }
