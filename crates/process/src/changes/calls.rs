@@ -1,7 +1,7 @@
 //! The system calls that change files, and the filter that stops at them.
 
 use super::Access;
-use crate::sandbox::filter::{SYS_FCHMODAT2, rule};
+use crate::sandbox::filter::{SYS_FCHMODAT2, any_of};
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpOp, SeccompFilter, TargetArch, sock_filter,
 };
@@ -149,8 +149,7 @@ pub(super) fn filter() -> Option<BpfProgram> {
         let conditions = flags.flat_map(|index| {
             FLAGS.map(|(mask, value)| (*index, SeccompCmpOp::MaskedEq(bits(mask)), bits(value)))
         });
-        let of_call: Result<_, _> = conditions.map(|condition| rule(&[condition])).collect();
-        rules.insert(call.number, of_call.ok()?);
+        rules.insert(call.number, any_of(conditions).ok()?);
     }
     let arch = TargetArch::try_from(std::env::consts::ARCH).ok()?;
     let filter = SeccompFilter::new(rules, SeccompAction::Allow, ASK, arch).ok()?;

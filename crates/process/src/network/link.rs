@@ -137,12 +137,7 @@ impl Link {
         let old = Some(OldPart::new(old, &text));
         // If no thread can be started, the sender is dropped, and the receiver gets no answer.
         let _ = std::thread::Builder::new().spawn(move || {
-            if let Some(errors) = link.parse(&SyntaxRequest {
-                id: 0,
-                name,
-                old,
-                text,
-            }) {
+            if let Some(errors) = link.parse(name, old, text) {
                 // The receiver may be gone because the call has failed meanwhile.
                 let _ = sender.send(errors);
             }
@@ -152,17 +147,23 @@ impl Link {
 
     /// Returns what the text of the file `name` defines; `None` if there is no answer in time.
     pub fn outline(&self, name: String, text: String) -> Option<Vec<Symbol>> {
-        let old = None;
-        self.parse(&SyntaxRequest {
-            id: 0,
+        self.parse(name, None, text)
+    }
+
+    fn parse<T: DeserializeOwned>(
+        &self,
+        name: String,
+        old: Option<OldPart>,
+        text: String,
+    ) -> Option<T> {
+        let until = Instant::now().checked_add(PARSING);
+        let id = 0;
+        let request = SyntaxRequest {
+            id,
             name,
             old,
             text,
-        })
-    }
-
-    fn parse<T: DeserializeOwned>(&self, request: &SyntaxRequest) -> Option<T> {
-        let until = Instant::now().checked_add(PARSING);
+        };
         let lines = |id, _: &mut BTreeSet<String>| {
             let request = request.clone();
             line(&Ask::Syntax(SyntaxRequest { id, ..request }))

@@ -202,15 +202,13 @@ fn privileged() -> Result<Rules, seccompiler::BackendError> {
         libc::SYS_add_key,
         libc::SYS_request_key,
     ]);
-    let namespaces = NAMESPACE_FLAGS.iter().map(|&flag| {
+    let namespaces = NAMESPACE_FLAGS.map(|flag| {
         let flag = u64::from(flag.unsigned_abs());
-        rule(&[(0, SeccompCmpOp::MaskedEq(flag), flag)])
+        (0, SeccompCmpOp::MaskedEq(flag), flag)
     });
-    rules.insert(libc::SYS_clone, namespaces.collect::<Result<_, _>>()?);
-    let typing = TERMINAL_IOCTLS
-        .iter()
-        .map(|&request| rule(&[(1, SeccompCmpOp::Eq, request)]));
-    rules.insert(libc::SYS_ioctl, typing.collect::<Result<_, _>>()?);
+    rules.insert(libc::SYS_clone, any_of(namespaces)?);
+    let typing = TERMINAL_IOCTLS.map(|request| (1, SeccompCmpOp::Eq, request));
+    rules.insert(libc::SYS_ioctl, any_of(typing)?);
     // Refuses `prlimit64` that sets (third argument not null) another process's limits (first not
     // 0).
     rules.insert(
@@ -222,12 +220,11 @@ fn privileged() -> Result<Rules, seccompiler::BackendError> {
     );
     // Refuses to change how other processes are scheduled, which Landlock does not check.
     for call in SCHEDULING {
-        rules.insert(call, vec![rule(&[(0, SeccompCmpOp::Ne, 0)])?]);
+        rules.insert(call, any_of([(0, SeccompCmpOp::Ne, 0)])?);
     }
     for (call, user) in PRIORITIES {
-        let of_others = rule(&[(1, SeccompCmpOp::Ne, 0)])?;
-        let of_a_user = rule(&[(0, SeccompCmpOp::Eq, user)])?;
-        rules.insert(call, vec![of_others, of_a_user]);
+        let others = (1, SeccompCmpOp::Ne, 0);
+        rules.insert(call, any_of([others, (0, SeccompCmpOp::Eq, user)])?);
     }
     Ok(rules)
 }
@@ -244,14 +241,10 @@ fn attributes(mode: SandboxMode) -> Result<Rules, seccompiler::BackendError> {
         SYS_REMOVEXATTRAT,
         SYS_FILE_SETATTR,
     ]);
-    let ioctls = FILE_IOCTLS
-        .iter()
-        .map(|&request| rule(&[(1, SeccompCmpOp::MaskedEq(0xffff), request)]));
-    rules.insert(libc::SYS_ioctl, ioctls.collect::<Result<_, _>>()?);
-    let controls = FILE_CONTROLS
-        .iter()
-        .map(|&command| rule(&[(1, SeccompCmpOp::Eq, command)]));
-    rules.insert(libc::SYS_fcntl, controls.collect::<Result<_, _>>()?);
+    let ioctls = FILE_IOCTLS.map(|request| (1, SeccompCmpOp::MaskedEq(0xffff), request));
+    rules.insert(libc::SYS_ioctl, any_of(ioctls)?);
+    let controls = FILE_CONTROLS.map(|command| (1, SeccompCmpOp::Eq, command));
+    rules.insert(libc::SYS_fcntl, any_of(controls)?);
     if mode == SandboxMode::ReadOnly {
         // In a sandbox where nothing can be written, a lock would only block other programs.
         rules.insert(libc::SYS_flock, Vec::new());
@@ -344,11 +337,17 @@ fn always(calls: &[i64]) -> Rules {
     calls.iter().map(|&call| (call, Vec::new())).collect()
 }
 
+/// Returns rules of which one matches if any of the conditions does.
+pub(crate) fn any_of(
+    conditions: impl IntoIterator<Item = (u8, SeccompCmpOp, u64)>,
+) -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
+    let conditions = conditions.into_iter();
+    conditions.map(|condition| rule(&[condition])).collect()
+}
+
 /// Returns a rule that matches if all its conditions on the arguments of these indices do. The
 /// kernel reads only the lower 32 bits of the arguments compared here, and so must the filter.
-pub(crate) fn rule(
-    conditions: &[(u8, SeccompCmpOp, u64)],
-) -> Result<SeccompRule, seccompiler::BackendError> {
+fn rule(conditions: &[(u8, SeccompCmpOp, u64)]) -> Result<SeccompRule, seccompiler::BackendError> {
     let conditions = conditions
         .iter()
         .map(|(index, op, value)| {
