@@ -41,14 +41,11 @@ impl Lint {
             let all = self.findings.iter().filter(|f| f.severity == severity);
             counted(all.count(), severity.name())
         };
-        let servers = match self.servers {
+        let and = |count: usize, noun: &str| match count {
             0 => String::new(),
-            n => format!(" and {}", counted(n, "MCP server")),
+            n => format!(" and {}", counted(n, noun)),
         };
-        let rules = match self.rules {
-            0 => String::new(),
-            n => format!(" and {}", counted(n, "rule")),
-        };
+        let (rules, servers) = (and(self.rules, "rule"), and(self.servers, "MCP server"));
         format!(
             "{}{rules} in {}{servers}: {}, {}, {}",
             counted(self.tools, "tool"),

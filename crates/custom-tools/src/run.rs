@@ -274,43 +274,33 @@ pub(super) fn interrupted(
     let CommandOutcome::Ended { why, left } = end else {
         return None;
     };
-    let mut hint = None;
-    let (kind, mut message) = match why {
-        StopReason::CallOutOfTime(limit) => {
-            hint = Some(format!("Narrow the call down, or {}.", limit.advice()));
-            (
-                ErrorKind::Timeout,
-                format!(
-                    "{tool} was ended with all that it started, because the call had reached its \
-                     time limit, {limit}."
-                ),
-            )
-        }
-        StopReason::OutOfTime | StopReason::Idle => {
-            hint = Some("timeout (seconds) in the tool's file sets it.".to_owned());
-            (
-                ErrorKind::Timeout,
-                format!(
-                    "{tool} was ended after {} s, its time limit, with all that it started.",
-                    running.timeout.as_secs_f64()
-                ),
-            )
-        }
-        StopReason::Cancelled => (
+    let mut error = match why {
+        StopReason::CallOutOfTime(limit) => ToolError::new(
+            ErrorKind::Timeout,
+            format!(
+                "{tool} was ended with all that it started, because the call had reached its time \
+                 limit, {limit}."
+            ),
+        )
+        .with_hint(format!("Narrow the call down, or {}.", limit.advice())),
+        StopReason::OutOfTime | StopReason::Idle => ToolError::new(
+            ErrorKind::Timeout,
+            format!(
+                "{tool} was ended after {} s, its time limit, with all that it started.",
+                running.timeout.as_secs_f64()
+            ),
+        )
+        .with_hint("timeout (seconds) in the tool's file sets it."),
+        StopReason::Cancelled => ToolError::new(
             ErrorKind::Cancelled,
             format!("{tool} was cancelled and ended."),
         ),
-        StopReason::Unwatched => (
-            ErrorKind::ExecutionFailed,
-            format!("{tool} was ended, because the process that watched over it was killed."),
-        ),
+        StopReason::Unwatched => ToolError::failed(format!(
+            "{tool} was ended, because the process that watched over it was killed."
+        )),
     };
     if left > 0 {
-        message.push_str(&format!(" {left} of its processes could not be ended."));
+        error.message += &format!(" {left} of its processes could not be ended.");
     }
-    let error = ToolError::new(kind, message);
-    Some(match hint {
-        Some(hint) => error.with_hint(hint),
-        None => error,
-    })
+    Some(error)
 }

@@ -89,23 +89,20 @@ fn each_node(schema: &mut Value, f: &mut impl FnMut(&mut Map<String, Value>)) {
         return;
     };
     f(node);
-    for key in ["properties", "$defs", "definitions"] {
-        if let Some(Value::Object(inner)) = node.get_mut(key) {
-            for inner in inner.values_mut() {
-                each_node(inner, f);
+    for (key, value) in node {
+        match (key.as_str(), value) {
+            ("properties" | "$defs" | "definitions", Value::Object(named)) => {
+                for inner in named.values_mut() {
+                    each_node(inner, f);
+                }
             }
-        }
-    }
-    for key in ["items", "additionalProperties"] {
-        if let Some(inner) = node.get_mut(key) {
-            each_node(inner, f);
-        }
-    }
-    for key in COMBINERS {
-        if let Some(Value::Array(branches)) = node.get_mut(key) {
-            for branch in branches {
-                each_node(branch, f);
+            ("items" | "additionalProperties", inner) => each_node(inner, f),
+            ("allOf" | "anyOf" | "oneOf", Value::Array(branches)) => {
+                for branch in branches {
+                    each_node(branch, f);
+                }
             }
+            _ => {}
         }
     }
 }
