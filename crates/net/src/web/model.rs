@@ -90,15 +90,12 @@ pub(super) fn tool_error(error: ApiError, kind: ErrorKind, cancel: &Cancellation
     if let Err(interrupted) = cancel.check() {
         return interrupted;
     }
-    let hint = match (error.kind, &error.hint) {
-        (ApiErrorKind::NotFound, Some(hint)) => {
-            Some(format!("{hint} {MODEL_VARIABLE} names another."))
-        }
-        (_, hint) => hint.clone(),
-    };
-    let own = ToolError::new(kind, error.message.clone());
-    match hint {
-        Some(hint) => own.with_hint(hint).with_source(error),
-        None => own.with_source(error),
+    let mut own = ToolError::new(kind, error.message.clone());
+    own.hint.clone_from(&error.hint);
+    if error.kind == ApiErrorKind::NotFound
+        && let Some(hint) = &mut own.hint
+    {
+        *hint += &format!(" {MODEL_VARIABLE} names another.");
     }
+    own.with_source(error)
 }
