@@ -370,33 +370,11 @@ const PLAIN_SETTINGS: &str = "\
 /// directory of git's programs. Options that are not listed may do that, such as `--config-env` or
 /// one that a later version adds. `--exec-path` is listed because without a value it only prints
 /// that directory.
-const PLAIN_OPTIONS: [&str; 25] = [
-    "-P",
-    "-h",
-    "-p",
-    "-v",
-    "--attr-source",
-    "--bare",
-    "--exec-path",
-    "--git-dir",
-    "--glob-pathspecs",
-    "--help",
-    "--html-path",
-    "--icase-pathspecs",
-    "--info-path",
-    "--literal-pathspecs",
-    "--man-path",
-    "--namespace",
-    "--no-advice",
-    "--no-lazy-fetch",
-    "--no-optional-locks",
-    "--no-pager",
-    "--no-replace-objects",
-    "--noglob-pathspecs",
-    "--paginate",
-    "--version",
-    "--work-tree",
-];
+const PLAIN_OPTIONS: &str = "\
+    -P -h -p -v --attr-source --bare --exec-path --git-dir --glob-pathspecs --help --html-path \
+    --icase-pathspecs --info-path --literal-pathspecs --man-path --namespace --no-advice \
+    --no-lazy-fetch --no-optional-locks --no-pager --no-replace-objects --noglob-pathspecs \
+    --paginate --version --work-tree";
 
 fn is_plain_setting(setting: &str) -> bool {
     let setting = setting.to_lowercase();
@@ -426,7 +404,7 @@ fn git_runs_others(rest: &[Word]) -> bool {
             }
             Some(option) if option.starts_with('-') => {
                 let name = option.split('=').next().unwrap_or_default();
-                if !PLAIN_OPTIONS.contains(&name) || option.starts_with("--exec-path=") {
+                if !is_among(name, PLAIN_OPTIONS) || option.starts_with("--exec-path=") {
                     return true;
                 }
             }
