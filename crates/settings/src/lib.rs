@@ -4,7 +4,6 @@
 //!
 //! - [`settings`]: the settings that tools use, from the four `settings.json` files in Gemini CLI's
 //!   order, and what a project may set in them;
-//! - [`env_file`]: the `.env` files that Gemini CLI reads;
 //! - [`trust`]: whether a project's files may run programs or use credentials.
 //!
 //! What a setting does is up to the crates that use it. Settings are written by
@@ -33,6 +32,5 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 
-pub mod env_file;
 pub mod settings;
 pub mod trust;

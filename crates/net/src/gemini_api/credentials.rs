@@ -8,7 +8,7 @@
 use super::default_credentials::{self, DefaultCredentials};
 use super::tokens::AccessToken;
 use super::{ApiError, ApiErrorKind, login};
-use gemini_tools_settings::env_file;
+use gemini_tools_environment::variables;
 use gemini_tools_workspace::file_owner::FileOwner;
 use serde::Deserialize;
 use std::fmt;
@@ -124,7 +124,7 @@ impl Credentials {
         let vars = Variables {
             env,
             file: read(".env")
-                .map(|text| env_file::variables(&text))
+                .map(|text| variables::parse(&text))
                 .unwrap_or_default(),
         };
         let logged_in = || match (home, read("oauth_creds.json")) {
