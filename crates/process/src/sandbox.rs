@@ -108,14 +108,12 @@ pub struct Sandbox {
     ruleset: OwnedFd,
     #[cfg(target_os = "linux")]
     filters: Vec<seccompiler::BpfProgram>,
-    missing: Vec<PathBuf>,
 }
 
 impl Sandbox {
     /// Prepares a sandbox, so that putting a forked child into it takes system calls only. Returns
     /// `None` if the mode is [`SandboxMode::Off`]. A path of [`SandboxPolicy::writable`] that does
-    /// not exist is left out, so that nothing can be written there even if it is created later: see
-    /// [`Sandbox::missing`].
+    /// not exist is left out, so that nothing can be written there even if it is created later.
     ///
     /// # Errors
     ///
@@ -131,17 +129,13 @@ impl Sandbox {
             SandboxMode::WorkspaceWrite => &policy.writable,
             SandboxMode::Off | SandboxMode::ReadOnly => &[],
         };
-        let (ruleset, missing) = ruleset::create(writable)?;
+        let ruleset = ruleset::create(writable)?;
         let filters = filter::compile(
             policy.mode,
             policy.network,
             ruleset::confines_unix_sockets(),
         )?;
-        Ok(Some(Self {
-            ruleset,
-            filters,
-            missing,
-        }))
+        Ok(Some(Self { ruleset, filters }))
     }
 
     /// Returns an error for every mode but [`SandboxMode::Off`]: this system has no sandbox.
@@ -158,11 +152,6 @@ impl Sandbox {
                 "Run it on Linux or in a container.",
             )),
         }
-    }
-
-    /// Returns the writable paths that did not exist, and therefore can't be written to.
-    pub fn missing(&self) -> &[PathBuf] {
-        &self.missing
     }
 
     /// Puts `command` into this sandbox when it is spawned. If that fails, spawning fails and

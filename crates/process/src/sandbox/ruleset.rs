@@ -26,14 +26,13 @@ const DEVICES: [&str; 6] = [
 /// The oldest version of Landlock that covers truncating and moving files (Linux 6.2).
 const NEEDED: ABI = ABI::V3;
 
-/// Creates a ruleset that allows changes to `writable` only. Returns it with those paths of
-/// `writable` that don't exist.
+/// Creates a ruleset that allows changes to `writable` only, as far as these paths exist.
 ///
 /// # Errors
 ///
 /// Returns `policy_violation` if the kernel has no Landlock or one that is too old, or if a path
 /// can't be used.
-pub(super) fn create(writable: &[PathBuf]) -> Result<(OwnedFd, Vec<PathBuf>), ToolError> {
+pub(super) fn create(writable: &[PathBuf]) -> Result<OwnedFd, ToolError> {
     let mut ruleset = handle_all().map_err(|e| lacking(&e))?;
     for device in DEVICES {
         if let Some(found) = open_device(Path::new(device)) {
@@ -41,12 +40,11 @@ pub(super) fn create(writable: &[PathBuf]) -> Result<(OwnedFd, Vec<PathBuf>), To
         }
     }
 
-    let mut missing = Vec::new();
     let mut found = Vec::new();
     for path in writable {
         match resolve(path) {
             Ok(resolved) => found.push((path, resolved)),
-            Err(Errno::NOENT | Errno::NOTDIR) => missing.push(path.clone()),
+            Err(Errno::NOENT | Errno::NOTDIR) => {}
             Err(e) => return Err(cannot_open(path, e)),
         }
     }
@@ -67,10 +65,7 @@ pub(super) fn create(writable: &[PathBuf]) -> Result<(OwnedFd, Vec<PathBuf>), To
         ruleset = allow(ruleset, opened, file_type).map_err(|e| lacking(&e))?;
     }
     let created: Option<OwnedFd> = ruleset.into();
-    match created {
-        Some(created) => Ok((created, missing)),
-        None => Err(no_landlock("Landlock is not active")),
-    }
+    created.ok_or_else(|| no_landlock("Landlock is not active"))
 }
 
 fn handle_all() -> Result<RulesetCreated, RulesetError> {
