@@ -8,11 +8,6 @@ use serde_json::{Value, json};
 use crate::harness::custom::{KEPT, SCRIPT, SHOW, call, declared, names, tool, with};
 use crate::harness::{Call, Workspace, set_mode};
 
-const PAIR: &str = r#"
-discovery_command = "echo '[{\"name\": \"told\", \"description\": \"d\"}]'"
-call_command = "cat"
-"#;
-
 fn declaration(ws: &Workspace, name: &str) -> Value {
     let list = ws.get_tools(&[]).changing_at_home(KEPT).run().json();
     let mut list = list.as_array().expect("a list").iter();
@@ -499,8 +494,8 @@ fn settings_leave_custom_tools_out_as_well() {
 
 #[test]
 fn a_call_of_a_built_in_tool_touches_no_directory_of_tools() {
-    let ws = with("pair.toml", PAIR).file("a.txt", "x\n");
-    // What the pair declares would be kept if the tools had been looked at.
+    let ws = with("show.toml", SHOW).file("a.txt", "x\n");
+    // A catalogue would be kept if the tools had been looked at.
     assert_eq!(
         ws.call("read_file", &json!({"absolute_path": "a.txt"}))
             .output(),
@@ -510,7 +505,7 @@ fn a_call_of_a_built_in_tool_touches_no_directory_of_tools() {
 }
 
 #[test]
-fn tools_follow_their_files() {
+fn a_catalogue_follows_its_files() {
     let ws = with("show.toml", SHOW);
     assert_eq!(declared(&ws), ["show"]);
     let dir = ws.root().join("home/.gemini/tools");
@@ -521,6 +516,10 @@ fn tools_follow_their_files() {
         declaration(&ws, "show")["description"],
         "Prints its arguments."
     );
+    for file in kept(&ws) {
+        fs::write(&file, "garbage").expect("written");
+    }
+    assert_eq!(declared(&ws), ["more", "show"]);
     fs::remove_file(dir.join("show.toml")).expect("removed");
     assert_eq!(declared(&ws), ["more"]);
     call(&ws, "show", &json!({"text": "a"})).error("tool_not_registered", 2);
@@ -536,25 +535,21 @@ fn kept(ws: &Workspace) -> Vec<std::path::PathBuf> {
 }
 
 #[test]
-fn what_a_pair_declares_is_kept_for_the_user_alone() {
+fn a_catalogue_is_the_users_alone() {
     use std::os::unix::fs::PermissionsExt;
-    let ws = with("pair.toml", PAIR);
-    assert_eq!(declared(&ws), ["told"]);
+    let ws = with("show.toml", SHOW);
+    declared(&ws);
     let mode = |path: &Path| path.metadata().expect("kept").permissions().mode() & 0o777;
     for file in kept(&ws) {
         assert_eq!(mode(&file), 0o600, "{}", file.display());
-        fs::write(&file, "garbage").expect("written");
     }
     assert!(!kept(&ws).is_empty());
-    assert_eq!(declared(&ws), ["told"]);
 }
 
 #[test]
-fn without_a_home_directory_or_a_place_for_caches_tools_work_all_the_same() {
-    let ws = with("show.toml", SHOW)
-        .home(".gemini/tools/pair.toml", PAIR)
-        .home(".gemini/tmp", "in the way");
-    assert_eq!(declared(&ws), ["show", "told"]);
+fn without_a_home_directory_or_a_place_for_catalogues_tools_work_all_the_same() {
+    let ws = with("show.toml", SHOW).home(".gemini/tmp", "in the way");
+    assert_eq!(declared(&ws), ["show"]);
     assert_eq!(
         call(&ws, "show", &json!({"text": "a"})).output(),
         "[a][--n=7]"

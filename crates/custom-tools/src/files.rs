@@ -4,6 +4,7 @@ use gemini_tools_core::text::show_path;
 use gemini_tools_process::program::may_be_executed;
 use gemini_tools_workspace::file_owner::{FileOwner, LEADS_OUT};
 use gemini_tools_workspace::resolve::ResolveError;
+use gemini_tools_workspace::stamp::Stamp;
 use rustix::fs::{AtFlags, Dir, FileType, OFlags, Stat, statat};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -15,6 +16,7 @@ pub(super) fn is_executable(file: &Path, owner: FileOwner<'_>) -> bool {
 
 pub(super) struct ListedFile {
     pub(super) name: OsString,
+    pub(super) stamp: Stamp,
     pub(super) is_executable: bool,
 }
 
@@ -51,6 +53,7 @@ pub(super) fn list(directory: &Path, owner: FileOwner<'_>) -> Result<Vec<ListedF
         };
         files.push(ListedFile {
             name: OsStr::from_bytes(name).to_owned(),
+            stamp: Stamp::from_stat(&stat),
             is_executable: may_be_executed(&stat),
         });
     }

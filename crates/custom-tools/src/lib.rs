@@ -8,8 +8,8 @@
 //! then the project's, then those of pairs in the order of their files; the other is left out and
 //! reported.
 //!
-//! A call of a built-in tool reads none of these files. What a discovery command prints is cached
-//! (`kept`). [`own_program`] recognises commands that are executables of this installation.
+//! A call of a built-in tool reads none of these files. What the files declare is cached
+//! (`catalogue`). [`own_program`] recognises commands that are executables of this installation.
 //!
 //! [`Lint`] checks these files and printed lists of declarations, and [`dialect`] converts
 //! declarations, calls and results to the formats of other hosts and APIs.
@@ -174,16 +174,24 @@ impl Custom {
         Some(finding.advise("", remedy.clone()))
     }
 
-    fn scan(&self) -> impl Iterator<Item = Scan> {
-        let directories = self.user.iter().chain(&self.project);
-        directories.map(|dir| catalogue::scan(dir, self.owner_of(dir)))
+    fn scan(&self, refresh: bool) -> [Scan; 2] {
+        let cached = |name: &str| self.cache.as_ref().map(|dir| dir.join(name));
+        [
+            (&self.user, "tools-of-user"),
+            (&self.project, "tools-of-project"),
+        ]
+        .map(|(dir, name)| {
+            dir.as_ref().map_or_else(Scan::default, |dir| {
+                catalogue::scan(dir, self.owner_of(dir), cached(name).as_deref(), refresh)
+            })
+        })
     }
 
     /// Returns the tools of manifests and scripts, in the order of precedence, and the files that
     /// name a discovery command and a call command.
-    fn singles(&self, notes: &mut Vec<String>) -> (Vec<ToolEntry>, Vec<PathBuf>) {
+    fn singles(&self, refresh: bool, notes: &mut Vec<String>) -> (Vec<ToolEntry>, Vec<PathBuf>) {
         let (mut owners, mut pairs) = (Owners::default(), Vec::new());
-        for scan in self.scan() {
+        for scan in self.scan(refresh) {
             notes.extend(scan.faults.into_iter().map(|fault| fault.text));
             pairs.extend(scan.pairs);
             for tool in scan.tools {
@@ -247,7 +255,7 @@ impl Custom {
     }
 
     /// Returns the declarations of all tools for which `keep` is true, as compact JSON;
-    /// `with_kinds` adds each tool's kind. `refresh` runs discovery commands again.
+    /// `with_kinds` adds each tool's kind. `refresh` ignores all caches.
     pub fn declarations(
         &self,
         mut keep: impl FnMut(&str, Kind) -> bool,
@@ -256,7 +264,7 @@ impl Custom {
         tool_env: impl Fn() -> Result<ToolEnv, ToolError>,
     ) -> Declarations {
         let mut notes = Vec::new();
-        let (mut tools, pairs) = self.singles(&mut notes);
+        let (mut tools, pairs) = self.singles(refresh, &mut notes);
         if !pairs.is_empty() {
             let taken = tools.iter().map(|t| t.name.clone()).collect();
             tools.extend(self.of_pairs(&pairs, &taken, refresh, &tool_env, &mut notes));
@@ -322,7 +330,7 @@ pub fn sources(tool_env: &ToolEnv) -> [Source; 2] {
         let tool_env = tool_env.clone();
         Source::new(move || {
             let custom = Custom::from_env(&tool_env);
-            let (mut listed, files) = custom.singles(&mut Vec::new());
+            let (mut listed, files) = custom.singles(false, &mut Vec::new());
             if is_of_pairs {
                 let taken = listed.into_iter().map(|tool| tool.name).collect();
                 let own = || Ok(tool_env.clone());
@@ -364,7 +372,7 @@ pub fn explain_missing(tool_env: &ToolEnv, name: &str, error: ToolError) -> Tool
         );
     }
     let (mut faults, mut pairs) = (Vec::new(), Vec::new());
-    for scan in custom.scan() {
+    for scan in custom.scan(false) {
         faults.extend(scan.faults);
         pairs.extend(scan.pairs);
     }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::{Answer, Call, Workspace};
 
-/// Where it is kept what pairs declare.
+/// Where catalogues are kept.
 pub const KEPT: &[&str] = &[".gemini/tmp"];
 
 /// A manifest that prints its arguments one by one, each in brackets.
@@ -40,7 +40,7 @@ echo
 echo "$PARAM_TEXT ${PARAM_LIST-unset} $GEMINI_TOOL_NAME"
 "#;
 
-/// Starts to describe a call of a custom tool, which may keep what a pair declares.
+/// Starts to describe a call of a custom tool, which may keep a catalogue.
 pub fn tool<'a>(ws: &'a Workspace, name: &str, arguments: &Value) -> Call<'a> {
     ws.tool(name).arguments(arguments).changing_at_home(KEPT)
 }
