@@ -23,6 +23,8 @@ use crate::harness::skipped;
 use crate::harness::web_server::{Asked, WebServer, answer};
 
 const ACCOUNT: &str = "agent@project.iam.gserviceaccount.com";
+const AUDIENCE: &str =
+    "//iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/p/providers/ci";
 const SCOPE: &str = "https://www.googleapis.com/auth/cloud-platform";
 
 /// What the server knows.
@@ -186,6 +188,35 @@ fn respond(asked: &Asked, known: &mut Known) -> (u16, Value) {
                 _ => refusal(400, "unsupported_grant_type", ""),
             }
         }
+        "/sts" => {
+            let form = form(asked);
+            let is_right = form("grant_type") == "urn:ietf:params:oauth:grant-type:token-exchange"
+                && form("requested_token_type") == "urn:ietf:params:oauth:token-type:access_token"
+                && form("subject_token_type") == "urn:ietf:params:oauth:token-type:jwt"
+                && form("scope") == SCOPE;
+            if !is_right || form("audience") != AUDIENCE {
+                return refusal(400, "invalid_request", "Invalid audience.");
+            }
+            if form("subject_token") != "subject-good" {
+                return refusal(400, "invalid_grant", "The token is not from the provider.");
+            }
+            token(known)
+        }
+        "/impersonate/agent@x:generateAccessToken" if is_known => {
+            let asked: Value = serde_json::from_slice(&asked.body).unwrap_or_default();
+            if asked["scope"] != json!([SCOPE]) || asked["lifetime"] != "3600s" {
+                return (400, json!({"error": {"message": "a wrong request"}}));
+            }
+            let token = known.give();
+            (
+                200,
+                json!({"accessToken": token, "expireTime": "2999-01-01T00:00:00Z"}),
+            )
+        }
+        "/subject" if asked.header("x-from") == Some("here") => {
+            (200, json!({"value": "subject-good"}))
+        }
+        "/large" => (200, json!({"value": "x".repeat(2 << 20)})),
         "/computeMetadata/v1/instance/service-accounts/default/token"
             if asked.header("metadata-flavor") == Some("Google") && query.contains(SCOPE) =>
         {
@@ -290,22 +321,79 @@ fn service_account(google: &Google, key: &str) -> Value {
     })
 }
 
+fn external_account(google: &Google, source: &Value) -> Value {
+    json!({
+        "type": "external_account", "audience": AUDIENCE, "token_url": google.url("/sts"),
+        "subject_token_type": "urn:ietf:params:oauth:token-type:jwt", "credential_source": source,
+    })
+}
+
 #[test]
 fn every_kind_of_credential_gets_one_token_for_all_requests() {
     let google = Google::new();
-    let mut kinds = vec![("an authorized user", authorized_user(&google))];
+    let mut kinds = vec![
+        ("an authorized user", authorized_user(&google), 1),
+        (
+            "an impersonated account",
+            json!({
+                "type": "impersonated_service_account",
+                "service_account_impersonation_url": google.url("/impersonate/agent@x:generateAccessToken"),
+                "source_credentials": authorized_user(&google),
+            }),
+            2,
+        ),
+        (
+            "a token in a file",
+            external_account(
+                &google,
+                &json!({"file": google.file("subject", "subject-good\n")}),
+            ),
+            1,
+        ),
+        (
+            "a token in a file of JSON",
+            external_account(
+                &google,
+                &json!({
+                    "file": google.file("subject.json", r#"{"token": "subject-good"}"#),
+                    "format": {"type": "json", "subject_token_field_name": "token"},
+                }),
+            ),
+            1,
+        ),
+        (
+            "a token behind an address",
+            external_account(
+                &google,
+                &json!({
+                    "url": google.url("/subject"), "headers": {"x-from": "here"},
+                    "format": {"type": "json", "subject_token_field_name": "value"},
+                }),
+            ),
+            1,
+        ),
+    ];
+    let mut acting = external_account(&google, &json!({"file": google.file("s", "subject-good")}));
+    acting["service_account_impersonation_url"] = google
+        .url("/impersonate/agent@x:generateAccessToken")
+        .into();
+    kinds.push((
+        "a token of another provider that acts as an account",
+        acting,
+        2,
+    ));
     if let Some((pem, public_key)) = rsa_key() {
         google.known().public_key = public_key;
-        kinds.push(("a service account", service_account(&google, &pem)));
+        kinds.push(("a service account", service_account(&google, &pem), 1));
     }
-    for (kind, file) in kinds {
+    for (kind, file, tokens) in kinds {
         let before = google.known().given;
         let mut client = google.by_file(&file, &[]).expect(kind);
         for _ in 0..3 {
             let said = ask(&mut client).unwrap_or_else(|e| panic!("{kind}: {e}"));
             assert_eq!(said, "All is well.", "{kind}");
         }
-        assert_eq!(google.known().given - before, 1, "{kind}");
+        assert_eq!(google.known().given - before, tokens, "{kind}");
     }
 }
 
@@ -377,6 +465,25 @@ fn wrong_credentials_are_refused_with_what_to_do_and_without_a_secret() {
         with(user(), "client_secret", "hush-wrong"),
         "invalid_client",
     ));
+    let subject = google.file("bad-subject", "subject-bad");
+    let external = external_account(&google, &json!({"file": subject}));
+    cases.push((
+        external.clone(),
+        "not from the provider. Check the provider",
+    ));
+    cases.push((with(external, "audience", "//other"), "Invalid audience."));
+    let source = json!({"file": google.file("s", "{}"), "format": {"type": "json"}});
+    cases.push((
+        external_account(&google, &source),
+        "has no subject_token_field_name",
+    ));
+    let source = json!({"url": google.url("/elsewhere")});
+    cases.push((external_account(&google, &source), "answered 401"));
+    let source = json!({"url": google.url("/large")});
+    cases.push((
+        external_account(&google, &source),
+        "answered with more than 1048576 bytes",
+    ));
     if let Some((pem, _)) = rsa_key() {
         // Google has another key for the account.
         cases.push((
@@ -389,7 +496,7 @@ fn wrong_credentials_are_refused_with_what_to_do_and_without_a_secret() {
         let mut client = google.by_file(&file, &[]).expect("well-formed");
         let error = ask(&mut client).expect_err(why).to_string();
         assert!(error.contains(why), "{why}: {error}");
-        for secret in ["refresh-bad", "hush"] {
+        for secret in ["refresh-bad", "hush", "subject-bad"] {
             assert!(!error.contains(secret), "{error}");
         }
     }
@@ -404,15 +511,26 @@ fn files_that_cannot_be_used_say_why() {
         file[key] = value;
         file
     };
+    let program = json!({"executable": {"command": "/bin/token"}});
+    let aws = json!({"environment_id": "aws1", "url": "http://169.254.169.254/"});
     for (file, why) in [
         (
-            with("type", "external_account".into()),
-            "its type (external_account) is not known",
+            with("type", "gdch_service_account".into()),
+            "its type (gdch_service_account) is not known",
         ),
         (with("refresh_token", Value::Null), "keys are missing"),
         (
             with("token_uri", "http://evil.example/token".into()),
             "token_uri is not an address of https",
+        ),
+        (
+            external_account(&google, &aws),
+            "the environment aws1 is not supported",
+        ),
+        (external_account(&google, &json!({})), "has no file or url"),
+        (
+            external_account(&google, &program),
+            "a credential_source with a program is not supported",
         ),
     ] {
         let error = google

@@ -109,14 +109,17 @@ fn read(path: &Path, vars: &Variables<'_>) -> Result<DefaultCredentials, ApiErro
             format!("The credentials in {path} can't be used: {why}."),
         )
         .with_hint(format!(
-            "Name another file in {FILE}, log in with: gcloud auth application-default login, or \
-             set GOOGLE_CLOUD_ACCESS_TOKEN to an access token"
+            "Name another file in {FILE}, or log in with: gcloud auth application-default login"
         ))
     };
     let text = std::fs::read(path).map_err(|e| unusable(e.to_string()))?;
     let mut value: Value = json::read(&text).map_err(|e| unusable(e.to_string()))?;
     complete(&mut value, token_url(vars)?.as_str()).map_err(unusable)?;
-    let word = |key: &str| value[key].as_str().map(str::to_owned);
+    let word = |key: &str| {
+        let word = value[key].as_str();
+        let word = word.or_else(|| value["source_credentials"][key].as_str());
+        word.map(str::to_owned)
+    };
     let kind = word("type").unwrap_or_else(|| "without a type".to_owned());
     let (project, quota_project) = (word("project_id"), word("quota_project_id"));
     // The parser's message is not shown, since it may quote a value that is secret.
@@ -132,22 +135,54 @@ fn read(path: &Path, vars: &Variables<'_>) -> Result<DefaultCredentials, ApiErro
     })
 }
 
-/// Sets the default token server in a credential file that names none. Checks that a secret may be
-/// sent to the one that it names.
+/// Sets the default token server in a credential file that names none, and in its nested
+/// credentials. Checks that a secret may be sent to the token servers that they name, and that the
+/// source of an external token is supported.
 fn complete(file: &mut Value, token_url: &str) -> Result<(), String> {
     let Some(fields) = file.as_object_mut() else {
         return Err("it is not an object".to_owned());
     };
+    if let Some(inner) = fields.get_mut("source_credentials") {
+        complete(inner, token_url)?;
+    }
     let server = fields.entry("token_uri").or_insert(Value::Null);
     if server.is_null() {
         *server = token_url.into();
     }
-    server.as_str().map_or(Ok(()), check_address)
+    for key in [
+        "token_uri",
+        "token_url",
+        "service_account_impersonation_url",
+    ] {
+        if let Some(text) = fields.get(key).and_then(Value::as_str) {
+            check_address(text, key)?;
+        }
+    }
+    let Some(source) = fields.get("credential_source") else {
+        return Ok(());
+    };
+    if !source["executable"].is_null() {
+        return Err(
+            "a credential_source with a program is not supported; run the program yourself \
+                    and set GOOGLE_CLOUD_ACCESS_TOKEN to an access token"
+                .to_owned(),
+        );
+    }
+    if let Some(id) = source["environment_id"].as_str() {
+        return Err(format!(
+            "a credential_source of the environment {id} is not supported; use one with a file \
+             or an address"
+        ));
+    }
+    if source["file"].is_null() && source["url"].is_null() {
+        return Err("credential_source has no file or url".to_owned());
+    }
+    Ok(())
 }
 
 /// Checks that an address may receive a secret: only HTTPS, or plain HTTP to this machine.
-fn check_address(text: &str) -> Result<(), String> {
-    let url = Url::parse(text).map_err(|_| "token_uri is not a valid address")?;
+fn check_address(text: &str, key: &str) -> Result<(), String> {
+    let url = Url::parse(text).map_err(|_| format!("{key} is not a valid address"))?;
     let is_here = match url.host() {
         Some(Host::Ipv4(ip)) => ip.is_loopback(),
         Some(Host::Ipv6(ip)) => ip.is_loopback(),
@@ -157,5 +192,5 @@ fn check_address(text: &str) -> Result<(), String> {
     if url.scheme() == "https" || (url.scheme() == "http" && is_here) {
         return Ok(());
     }
-    Err("token_uri is not an address of https".to_owned())
+    Err(format!("{key} is not an address of https"))
 }

@@ -36,6 +36,7 @@ mod client;
 mod credentials;
 mod default_credentials;
 mod error;
+mod external_account;
 mod id;
 mod login;
 mod messages;

@@ -2,10 +2,13 @@
 //!
 //! - An authorized user's refresh token is exchanged for an access token (RFC 6749, section 6).
 //! - A service account signs an assertion, which is exchanged (RFC 7523).
+//! - An external account's own token is exchanged at the Security Token Service (RFC 8693).
+//! - A token of another source is used to request one for an impersonated service account.
 //! - The metadata server of a Google Cloud machine is asked for one.
 
 use super::credentials::SecretText;
 use super::error::{ApiError, ApiErrorKind};
+use super::external_account::ExternalAccount;
 use super::login;
 use crate::http_client::{HttpClient, HttpRequest};
 use base64::Engine as _;
@@ -24,12 +27,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use url::Url;
 use url::form_urlencoded::Serializer;
 
-const SCOPE: &str = "https://www.googleapis.com/auth/cloud-platform";
+pub(super) const SCOPE: &str = "https://www.googleapis.com/auth/cloud-platform";
 
 /// A token is renewed this long before it expires, so that it does not expire during a request.
 const MARGIN: Duration = Duration::from_secs(225);
 
-const LIFETIME_SECS: u64 = 3600;
+pub(super) const LIFETIME_SECS: u64 = 3600;
 
 const MAX_ANSWER_BYTES: usize = 1024 * 1024;
 
@@ -53,6 +56,13 @@ pub(super) struct IssuedToken {
 pub(super) enum TokenSource {
     AuthorizedUser(AuthorizedUser),
     ServiceAccount(ServiceAccount),
+    ExternalAccount(Box<ExternalAccount>),
+    ImpersonatedServiceAccount {
+        service_account_impersonation_url: Url,
+        source_credentials: Box<TokenSource>,
+        #[serde(default)]
+        delegates: Vec<String>,
+    },
     #[serde(skip)]
     Metadata(Url),
 }
@@ -134,10 +144,19 @@ impl AccessToken {
 impl TokenSource {
     /// Requests a token. Returns the server's answer, which is guaranteed to have an
     /// `access_token`.
-    fn fetch(&self, client: &mut TokenClient<'_>) -> Result<Value, ApiError> {
+    pub(super) fn fetch(&self, client: &mut TokenClient<'_>) -> Result<Value, ApiError> {
         match self {
             TokenSource::AuthorizedUser(user) => user.fetch(client),
             TokenSource::ServiceAccount(account) => account.fetch(client),
+            TokenSource::ExternalAccount(account) => account.fetch(client),
+            TokenSource::ImpersonatedServiceAccount {
+                service_account_impersonation_url: url,
+                source_credentials,
+                delegates,
+            } => {
+                let own = source_credentials.fetch(client)?;
+                client.impersonate(url, delegates, LIFETIME_SECS, access_token(&own))
+            }
             TokenSource::Metadata(base) => {
                 let mut url = base.clone();
                 url.set_path("/computeMetadata/v1/instance/service-accounts/default/token");
@@ -165,7 +184,7 @@ impl AuthorizedUser {
             "Log in again: gcloud auth application-default login"
         };
         client
-            .exchange(&self.token_uri, &form)
+            .exchange(&self.token_uri, &form, vec![])
             .map_err(|e| refused_with(e.without(secrets[0]).without(secrets[1]), hint))
     }
 }
@@ -179,7 +198,7 @@ impl ServiceAccount {
         ];
         let hint = "Check that the key of the service account still exists.";
         client
-            .exchange(&self.token_uri, &form)
+            .exchange(&self.token_uri, &form, vec![])
             .map_err(|e| refused_with(e.without(&assertion), hint))
     }
 
@@ -225,15 +244,46 @@ impl ServiceAccount {
     }
 }
 
-struct TokenClient<'a> {
-    http: &'a mut HttpClient,
-    cancel: &'a Cancellation,
+pub(super) struct TokenClient<'a> {
+    pub(super) http: &'a mut HttpClient,
+    pub(super) cancel: &'a Cancellation,
 }
 
 impl TokenClient<'_> {
-    fn exchange(&mut self, url: &Url, form: &[(&str, &str)]) -> Result<Value, ApiError> {
+    /// Requests a token for the service account that `url` stands for. `token` is of an account
+    /// that may impersonate it.
+    pub(super) fn impersonate(
+        &mut self,
+        url: &Url,
+        delegates: &[String],
+        lifetime_secs: u64,
+        token: &str,
+    ) -> Result<Value, ApiError> {
+        let mut body = json!({ "scope": [SCOPE], "lifetime": format!("{lifetime_secs}s") });
+        if !delegates.is_empty() {
+            body["delegates"] = json!(delegates);
+        }
+        let headers = vec![
+            ("content-type", "application/json".to_owned()),
+            ("authorization", format!("Bearer {token}")),
+        ];
+        let hint = "Check that the account may create tokens of the other one \
+                    (roles/iam.serviceAccountTokenCreator).";
+        let answer = self
+            .send(Method::POST, url, headers, body.to_string().into_bytes())
+            .map_err(|e| refused_with(e.without(token), hint))?;
+        let named = json!({ "access_token": answer["accessToken"], "expires_in": lifetime_secs });
+        with_token(named, url)
+    }
+
+    pub(super) fn exchange(
+        &mut self,
+        url: &Url,
+        form: &[(&str, &str)],
+        mut headers: Vec<(&str, String)>,
+    ) -> Result<Value, ApiError> {
         let body = Serializer::new(String::new()).extend_pairs(form).finish();
-        let headers = vec![("content-type", "application/x-www-form-urlencoded".into())];
+        headers.push(("content-type", "application/x-www-form-urlencoded".into()));
         let answer = self.send(Method::POST, url, headers, body.into_bytes())?;
         with_token(answer, url)
     }
@@ -270,7 +320,7 @@ impl TokenClient<'_> {
     }
 }
 
-fn access_token(answer: &Value) -> &str {
+pub(super) fn access_token(answer: &Value) -> &str {
     answer["access_token"].as_str().unwrap_or_default().trim()
 }
 
@@ -309,7 +359,7 @@ fn refused(status: u16, host: &str, answer: &Value) -> ApiError {
     )
 }
 
-fn refused_with(error: ApiError, hint: &str) -> ApiError {
+pub(super) fn refused_with(error: ApiError, hint: &str) -> ApiError {
     match error.kind {
         ApiErrorKind::BadCredential | ApiErrorKind::Forbidden => error.with_hint(hint),
         _ => error,
