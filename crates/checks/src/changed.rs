@@ -1,5 +1,6 @@
 //! Finds the files and lines that differ from a git commit, by running git.
 
+use gemini_tools_builtin_tools::patch::unquoted;
 use gemini_tools_core::tool::{Cancellation, ErrorKind, ToolError};
 use gemini_tools_process::ending::ProcessEnd;
 use gemini_tools_process::piped::Program;
@@ -222,31 +223,11 @@ fn hunk(line: &[u8]) -> Option<(Range<u64>, Range<u64>)> {
 /// Reads the file name after `+++ ` without its prefix `b/`. Git quotes a name that has special
 /// characters, and puts a tab after a name that contains a blank. Returns `None` for `/dev/null`.
 fn name_of(text: &[u8]) -> Option<Vec<u8>> {
-    let Some(quoted) = text.strip_prefix(b"\"") else {
-        let name = text.strip_suffix(b"\t").unwrap_or(text);
-        return name.strip_prefix(b"b/").map(<[u8]>::to_vec);
+    let name = if text.starts_with(b"\"") {
+        unquoted(text)?.0
+    } else {
+        text.strip_suffix(b"\t").unwrap_or(text).to_vec()
     };
-    let mut name = Vec::new();
-    let mut bytes = quoted.iter().copied();
-    while let Some(byte) = bytes.next().filter(|b| *b != b'"') {
-        name.push(match (byte, byte == b'\\') {
-            (plain, false) => plain,
-            _ => match bytes.next()? {
-                b'a' => 7,
-                b'b' => 8,
-                b't' => b'\t',
-                b'n' => b'\n',
-                b'v' => 11,
-                b'f' => 12,
-                b'r' => b'\r',
-                digit @ b'0'..=b'3' => {
-                    let octal = [digit, bytes.next()?, bytes.next()?];
-                    u8::from_str_radix(std::str::from_utf8(&octal).ok()?, 8).ok()?
-                }
-                other => other,
-            },
-        });
-    }
     name.strip_prefix(b"b/").map(<[u8]>::to_vec)
 }
 

@@ -492,46 +492,20 @@ impl Reader<'_> {
 
     /// Reports keys that have no effect in a rule of this kind.
     fn misplaced(&mut self, rule: &WrittenRule, require: bool) {
-        let start = |is_there: Option<Range<usize>>| is_there.map(|span| span.start);
-        let keys = [
-            (
-                "include",
-                rule.glob.is_some(),
-                start(rule.include.as_ref().map(Spanned::span)),
-            ),
-            (
-                "case_sensitive",
-                rule.glob.is_some(),
-                start(rule.case_sensitive.as_ref().map(Spanned::span)),
-            ),
-            (
-                "fixed_strings",
-                rule.glob.is_some(),
-                start(rule.fixed_strings.as_ref().map(Spanned::span)),
-            ),
-            (
-                "exclude_pattern",
-                rule.pattern.is_none(),
-                start(rule.exclude_pattern.as_ref().map(Spanned::span)),
-            ),
-            (
-                "require",
-                rule.name.is_some(),
-                start(rule.require.as_ref().map(Spanned::span)),
-            ),
-            (
-                "max",
-                rule.glob.is_some() && require,
-                start(rule.max.as_ref().map(Spanned::span)),
-            ),
-        ];
-        for (key, _, at) in keys
-            .into_iter()
-            .filter(|(_, is_misplaced, _)| *is_misplaced)
-        {
-            if let Some(at) = at {
-                self.fault(at, format!("{key:?} says nothing for this kind of rule."));
-            }
+        let is_glob = rule.glob.is_some();
+        self.misplaced_key("include", rule.include.as_ref(), is_glob);
+        self.misplaced_key("case_sensitive", rule.case_sensitive.as_ref(), is_glob);
+        self.misplaced_key("fixed_strings", rule.fixed_strings.as_ref(), is_glob);
+        let except = rule.exclude_pattern.as_ref();
+        self.misplaced_key("exclude_pattern", except, rule.pattern.is_none());
+        self.misplaced_key("require", rule.require.as_ref(), rule.name.is_some());
+        self.misplaced_key("max", rule.max.as_ref(), is_glob && require);
+    }
+
+    fn misplaced_key<T>(&mut self, key: &str, value: Option<&Spanned<T>>, is_misplaced: bool) {
+        if let Some(value) = value.filter(|_| is_misplaced) {
+            let what = format!("{key:?} says nothing for this kind of rule.");
+            self.fault(value.span().start, what);
         }
     }
 

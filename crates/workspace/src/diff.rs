@@ -1,10 +1,12 @@
 //! Differences between two lists of lines.
 //!
-//! The algorithms compare numbers that stand for lines, so they are compiled for one type only.
+//! The algorithms compare numbers that stand for lines, so they are compiled for one type only,
+//! whatever stands for a line: its text or a hash of it.
 //! Each further type, like each of `similar`'s other algorithms, would add 100 KB to every
 //! executable.
 
 use similar::algorithms::{Capture, Compact, IdentifyDistinct, Replace, myers, patience};
+use std::hash::Hash;
 use std::time::Instant;
 
 pub use similar::{DiffOp, group_diff_ops};
@@ -20,10 +22,10 @@ pub enum Algorithm {
 
 /// Computes the operations that turn the old lines into the new ones, in order. After `deadline`
 /// the rest is compared more coarsely; `None` sets no limit.
-pub fn diff_lines(
+pub fn diff_lines<L: Eq + Hash>(
     algorithm: Algorithm,
-    old: &[&str],
-    new: &[&str],
+    old: &[L],
+    new: &[L],
     deadline: Option<Instant>,
 ) -> Vec<DiffOp> {
     let lines = IdentifyDistinct::<u32>::new(old, 0..old.len(), new, 0..new.len());
@@ -38,6 +40,11 @@ pub fn diff_lines(
         }
     };
     ops.into_inner().into_inner().into_ops()
+}
+
+/// Returns the operations that remove or add lines.
+pub fn changes(ops: &[DiffOp]) -> impl Iterator<Item = &DiffOp> {
+    ops.iter().filter(|op| !matches!(op, DiffOp::Equal { .. }))
 }
 
 #[cfg(test)]

@@ -10,8 +10,9 @@
 //! that directory each remembered file has a file, for later processes of the same conversation.
 
 use super::atomic_file::write_cache;
-use super::diff::{Algorithm, DiffOp, diff_lines};
+use super::diff::{Algorithm, DiffOp, changes, diff_lines};
 use super::journal::{ContentStamp, now, read};
+use super::lines::read_at;
 use super::write::Target;
 use super::{OpenFile, Workspace, walk};
 use gemini_tools_core::text::{excerpt, hex};
@@ -191,13 +192,9 @@ impl SeenFile {
             };
         };
         let text = String::from_utf8_lossy(&bytes);
-        let ops = line_ops(lines, &hashes(&bytes));
-        let ops: Vec<DiffOp> = ops
-            .into_iter()
-            .filter(|op| !matches!(op, DiffOp::Equal { .. }))
-            .collect();
+        let ops = diff_lines(Algorithm::Myers, lines, &hashes(&bytes), None);
         UnseenChange {
-            places: Some(ops.iter().map(DiffOp::new_range).collect()),
+            places: Some(changes(&ops).map(DiffOp::new_range).collect()),
             diff: shown(&ops, &text),
             seen_at,
             is_gone: false,
@@ -242,10 +239,9 @@ impl SeenFile {
 
 fn digest(file: &File) -> Option<u64> {
     use sha2::{Digest, Sha256};
-    use std::os::unix::fs::FileExt;
     let (mut digest, mut buffer, mut at) = (Sha256::new(), vec![0; 64 * 1024], 0);
     loop {
-        let count = file.read_at(&mut buffer, at).ok()?;
+        let count = read_at(file, &mut buffer, at).ok()?;
         if count == 0 {
             return digest
                 .finalize()
@@ -283,28 +279,19 @@ fn hashes(bytes: &[u8]) -> Vec<u32> {
     ends.map(line).collect()
 }
 
-fn line_ops(old: &[u32], new: &[u32]) -> Vec<DiffOp> {
-    let names = |hashes: &[u32]| -> Vec<String> { hashes.iter().map(u32::to_string).collect() };
-    let (old, new) = (names(old), names(new));
-    let [old, new] = [&old, &new].map(|names| names.iter().map(String::as_str).collect::<Vec<_>>());
-    diff_lines(Algorithm::Myers, &old, &new, None)
-}
-
 /// Returns the line hashes that a caller knows after its edit. It had seen `seen`, and its edit
 /// turned the lines `old` into `new`. Returns `None` if the edit has replaced lines that it had not
 /// seen.
 fn with_edit(seen: &[u32], old: &[u32], new: &[u32]) -> Option<Vec<u32>> {
-    let changes = |lines: &[u32]| -> Vec<(Range<usize>, Vec<u32>)> {
-        let ops = line_ops(old, lines).into_iter();
-        let changes = ops.filter(|op| !matches!(op, DiffOp::Equal { .. }));
-        changes
-            .map(|op| (op.old_range(), lines[op.new_range()].to_vec()))
-            .collect()
+    let changed = |lines: &[u32]| -> Vec<(Range<usize>, Vec<u32>)> {
+        let ops = diff_lines(Algorithm::Myers, old, lines, None);
+        let with_lines = |op: &DiffOp| (op.old_range(), lines[op.new_range()].to_vec());
+        changes(&ops).map(with_lines).collect()
     };
-    let mut changes = [changes(seen), changes(new)].concat();
-    changes.sort_by_key(|(place, _)| (place.start, place.end));
+    let mut changed = [changed(seen), changed(new)].concat();
+    changed.sort_by_key(|(place, _)| (place.start, place.end));
     let (mut lines, mut at) = (Vec::new(), 0);
-    for (place, new) in changes {
+    for (place, new) in changed {
         lines.extend(old.get(at..place.start)?);
         lines.extend(new);
         at = place.end;
@@ -318,7 +305,7 @@ fn shown(ops: &[DiffOp], text: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();
     let mut out = String::new();
     let mut room = SHOWN_LINES;
-    for op in ops {
+    for op in changes(ops) {
         let (old, new) = (op.old_range(), op.new_range());
         if room == 0 {
             out.push_str("...\n");

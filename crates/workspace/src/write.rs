@@ -224,7 +224,6 @@ impl Target {
         mut produce: impl FnMut(&mut File) -> io::Result<()>,
     ) -> Result<Option<String>, ToolError> {
         let path = place.path();
-        let fail = |e| system_error(e, &path.display().to_string());
         let dir = self.entry.dir.as_fd();
         // Only the user may read the new file until it has the mode of the file that it replaces.
         let mode = Mode::from_raw_mode(if self.current.is_some() { 0o600 } else { 0o666 });
@@ -233,10 +232,7 @@ impl Target {
         {
             return self.overwrite(current, path, &mut produce);
         }
-        let fail = |errno| {
-            self.making_error(errno, path)
-                .unwrap_or_else(|| fail(errno))
-        };
+        let fail = |errno| self.making_error(errno, path);
         remove_litter(dir, SystemTime::now());
         if let Some(mut new) = NewFile::nameless(dir, mode).map_err(fail)? {
             self.fill(&mut new.file, path, &mut produce)?;
@@ -290,32 +286,27 @@ impl Target {
         }))
     }
 
-    fn making_error(&self, errno: Errno, path: &Path) -> Option<ToolError> {
-        let reason = match errno {
-            _ if self.current.is_some() => return None,
-            Errno::ACCESS | Errno::PERM => "the system denies writing to",
-            Errno::ROFS => "nothing can be written to",
-            _ => return None,
+    /// Returns the error for a new file that can't be made.
+    fn making_error(&self, errno: Errno, path: &Path) -> ToolError {
+        let (reason, what) = match errno {
+            Errno::ACCESS | Errno::PERM if self.current.is_none() => {
+                ("the system denies writing to", "")
+            }
+            Errno::ROFS if self.current.is_none() => (
+                "nothing can be written to",
+                ", which is on a read-only file system",
+            ),
+            _ => return system_error(errno, &path.display().to_string()),
         };
-        let directory = path.ancestors().nth(self.entry.missing.len() + 1)?;
-        let is_ro = errno == Errno::ROFS;
-        let what = if is_ro {
-            ", which is on a read-only file system"
-        } else {
-            ""
-        };
-        Some(
-            ToolError::new(
-                ErrorKind::PermissionDenied,
-                format!(
-                    "{} can't be created: {reason} the directory {}{what}.",
-                    path.display(),
-                    directory.display()
-                ),
-            )
+        let above = path.ancestors().nth(self.entry.missing.len() + 1);
+        let message = format!(
+            "{} can't be created: {reason} the directory {}{what}.",
+            path.display(),
+            above.unwrap_or(path).display()
+        );
+        ToolError::new(ErrorKind::PermissionDenied, message)
             .with_hint("Write to another directory, or have its permissions changed.")
-            .with_source(io::Error::from(errno)),
-        )
+            .with_source(io::Error::from(errno))
     }
 
     /// Returns the real path of the target; `None` if the system can't tell it.

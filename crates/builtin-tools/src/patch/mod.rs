@@ -11,6 +11,7 @@ mod names;
 mod place;
 mod unified;
 
+pub use names::unquoted;
 pub use place::{HunkError, Patched, apply};
 
 use gemini_tools_core::tool::Kind;

@@ -127,14 +127,21 @@ pub(super) fn whole(text: &str) -> Option<String> {
     more.is_empty().then_some(name)
 }
 
-/// Resolves the quotes and escapes in which git and diff put odd names. Returns the name and what
-/// follows it; `None` if they are wrong or the name is not UTF-8.
+/// Returns a name in quotes and what follows it; `None` if the quotes are wrong or the name is not
+/// UTF-8.
 fn quoted(text: &str) -> Option<(String, &str)> {
+    let (name, length) = unquoted(text.as_bytes())?;
+    Some((String::from_utf8(name).ok()?, &text[length..]))
+}
+
+/// Resolves the quotes and escapes in which git and diff put odd names. Returns the name, and how
+/// many bytes it takes with its quotes; `None` if these are wrong.
+pub fn unquoted(text: &[u8]) -> Option<(Vec<u8>, usize)> {
     let mut bytes = Vec::new();
-    let mut rest = text.strip_prefix('"')?.bytes();
+    let mut rest = text.strip_prefix(b"\"")?.iter().copied();
     loop {
         let escaped = match rest.next()? {
-            b'"' => break,
+            b'"' => return Some((bytes, text.len() - rest.len())),
             b'\\' => rest.next()?,
             byte => {
                 bytes.push(byte);
@@ -157,8 +164,6 @@ fn quoted(text: &str) -> Option<(String, &str)> {
             _ => return None,
         });
     }
-    let more = &text[text.len() - rest.len()..];
-    Some((String::from_utf8(bytes).ok()?, more))
 }
 
 /// Returns true if a time such as `1970-01-01 01:00:00.000000000 +0100` is the first second of

@@ -2,7 +2,7 @@
 //! change in a large file is cheap.
 
 use super::super::OpenFile;
-use super::super::diff::{Algorithm, DiffOp, diff_lines, group_diff_ops};
+use super::super::diff::{Algorithm, DiffOp, changes, diff_lines, group_diff_ops};
 use super::super::lines::read_range;
 use super::{Match, Replacement};
 use gemini_tools_core::text::count_newlines;
@@ -192,7 +192,7 @@ fn push_hunk(
 }
 
 fn count_changes(stat: &mut DiffStat, ops: &[DiffOp]) {
-    for op in ops.iter().filter(|op| !matches!(op, DiffOp::Equal { .. })) {
+    for op in changes(ops) {
         stat.ai_added_lines += op.new_range().len() as u64;
         stat.ai_removed_lines += op.old_range().len() as u64;
     }

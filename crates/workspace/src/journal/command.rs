@@ -9,7 +9,7 @@ mod record;
 
 use super::entry::{ContentStamp, FileState, NodeKind, OldContent};
 use super::keeper::{self, Hour, new_id, now};
-use super::scope::{ChangeScope, CoveredPath};
+use super::scope::ChangeScope;
 use super::{Journal, place};
 use crate::{OpenFile, Workspace};
 use rustix::fs::{AtFlags, CWD, Stat, linkat, unlinkat};
@@ -188,17 +188,15 @@ impl CommandChanges {
         let is_dir = found
             .as_ref()
             .is_some_and(|(state, _)| state.is_directory());
-        let Some(CoveredPath {
-            rel,
-            is_gemini_ignored,
-        }) = self.scope.find(path, is_dir)
-        else {
+        let Some(covered) = self.scope.find(path, is_dir) else {
             return;
         };
         if self.before.len() >= MAX_PATHS {
             return self.miss(None);
         }
-        let exclusion = self.journal.exclusion(is_gemini_ignored, &rel);
+        let exclusion = self
+            .journal
+            .exclusion(covered.is_gemini_ignored, &covered.rel);
         let mut before = OriginalState {
             id: new_id(),
             state: None,

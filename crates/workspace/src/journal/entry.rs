@@ -6,7 +6,7 @@ use rustix::path::Arg;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 /// The identity of a file, its size and its mtime. Two equal stamps mean the same content, unless a
@@ -161,6 +161,18 @@ pub struct JournalEntry {
 }
 
 impl JournalEntry {
+    /// Returns an entry about a path, without anything else.
+    pub(super) fn of_path(id: String, at: u64, path: &Path) -> Self {
+        let raw = || path.as_os_str().as_bytes().to_vec();
+        Self {
+            id,
+            at,
+            path: path.to_string_lossy().into_owned(),
+            raw: path.to_str().is_none().then(raw),
+            ..Self::default()
+        }
+    }
+
     /// Adds the entry as a line of the log. Returns false if it can't be written as JSON.
     pub(super) fn push_line(&self, lines: &mut Vec<u8>) -> bool {
         lines.push(b'\n');

@@ -11,12 +11,13 @@ use super::keeper::{new_id, now, stamped};
 use super::{Journal, place};
 use crate::{OpenFile, resolve::Entry};
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, flock, fstat, openat, renameat, unlinkat};
+use rustix::fs::{
+    AtFlags, FlockOperation, Mode, OFlags, chmodat, flock, fstat, openat, renameat, unlinkat,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 const INTENTS: &str = "intents";
@@ -34,14 +35,9 @@ impl StepRecord {
     /// Creates the record of a step before its new file is written. `missing` is the number of
     /// directories above `path` that don't exist yet.
     pub(crate) fn new(path: &Path, missing: usize, temporary: String) -> Self {
-        let is_text = path.to_str().is_some();
         let entry = JournalEntry {
-            id: new_id(),
-            at: now(),
-            path: path.to_string_lossy().into_owned(),
-            raw: (!is_text).then(|| path.as_os_str().as_bytes().to_vec()),
             made: missing,
-            ..JournalEntry::default()
+            ..JournalEntry::of_path(new_id(), now(), path)
         };
         Self { entry, temporary }
     }
@@ -79,17 +75,7 @@ impl StepRecord {
                 // Dropping `backup` at the end of this block would remove the copy of the old
                 // content. From now on the intent decides how long the copy stays.
                 backup.is_made.set(true);
-                let (made, path, raw) = (
-                    self.entry.made,
-                    self.entry.path.clone(),
-                    self.entry.raw.take(),
-                );
-                self.entry = JournalEntry {
-                    path,
-                    raw,
-                    made,
-                    ..backup.entry.clone()
-                };
+                self.entry = backup.entry.clone();
                 let loss = self.entry.loss().filter(|_| !backup.is_excluded);
                 Ok(loss.map(str::to_owned))
             }
@@ -117,10 +103,6 @@ pub(crate) struct Intent {
     file: File,
 }
 
-fn hour_of(entry: &JournalEntry) -> u64 {
-    entry.at / place::HOUR_MILLIS
-}
-
 impl Intent {
     /// Creates and locks a new, empty intent below a home directory.
     ///
@@ -129,10 +111,7 @@ impl Intent {
     /// Returns why that is not possible, as the end of a sentence.
     pub(crate) fn create(home: &Path) -> Result<Self, String> {
         let journal = place::journal(home);
-        let complain = |e| place::complaint(&journal, e);
-        if place::open(&journal).map_err(complain)?.is_none() {
-            place::make(&journal).map_err(complain)?;
-        }
+        place::open_or_make(&journal)?;
         let path = journal.join(INTENTS);
         let fail = |e| place::complaint(&path, e);
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::APPEND | OFlags::CLOEXEC;
@@ -219,38 +198,27 @@ impl Intent {
         }
         let is_moved = is_kept
             && entry.old_content == OldContent::Moved
-            && self.hour(entry).is_some_and(|hour| {
+            && self.hour(entry.at).is_some_and(|hour| {
                 let moved = renameat(&dir, name, &hour, &*entry.id);
-                let private = || {
-                    rustix::fs::chmodat(
-                        &hour,
-                        &*entry.id,
-                        Mode::from_raw_mode(0o600),
-                        AtFlags::empty(),
-                    )
-                };
-                moved.is_ok() && private().is_ok()
+                let private = Mode::from_raw_mode(0o600);
+                moved.is_ok() && chmodat(&hour, &*entry.id, private, AtFlags::empty()).is_ok()
             });
         if !is_moved {
             let _ = unlinkat(&dir, name, AtFlags::empty());
         }
     }
 
-    fn hour(&self, entry: &JournalEntry) -> Option<OwnedFd> {
+    fn hour(&self, at: u64) -> Option<OwnedFd> {
         let journal = place::open(&place::journal(&self.home)).ok()??;
-        place::open_hour(&journal, hour_of(entry)).ok()?
+        place::open_hour(&journal, at / place::HOUR_MILLIS).ok()?
     }
 
     /// Removes the copy of a file's old content from the journal, because the file is not changed
     /// after all. The journal has a directory for each hour. An intent that was written before its
     /// copies names the hour of its own beginning, so a copy may be in the directory of the next.
     pub(crate) fn forget(&self, entry: &JournalEntry) {
-        for hour in [entry.at, entry.at + place::HOUR_MILLIS] {
-            let entry = JournalEntry {
-                at: hour,
-                ..entry.clone()
-            };
-            if let Some(hour) = self.hour(&entry) {
+        for at in [entry.at, entry.at + place::HOUR_MILLIS] {
+            if let Some(hour) = self.hour(at) {
                 let _ = unlinkat(&hour, &*entry.id, AtFlags::empty());
             }
         }
@@ -268,7 +236,7 @@ impl Intent {
         // A killed process may have appended only some of the lines, and the last one in part: the
         // system can end a write between two pages. So each entry is looked for.
         let mut log = Vec::new();
-        if let Some(hour) = self.hour(first)
+        if let Some(hour) = self.hour(first.at)
             && let Ok(mut file) = place::open_file(&hour, place::LOG)
             && file.read_to_end(&mut log).is_err()
         {

@@ -151,15 +151,10 @@ pub(super) fn stamped(stat: &Stat) -> FileState {
 impl Journal {
     pub(super) fn entry(&self, id: String, at: u64, path: &Path) -> JournalEntry {
         let caller = self.caller();
-        let bytes = path.as_os_str().as_bytes();
         JournalEntry {
-            id,
-            at,
             by: caller.program.clone(),
             session: caller.session.clone(),
-            path: path.to_string_lossy().into_owned(),
-            raw: path.to_str().is_none().then(|| bytes.to_vec()),
-            ..JournalEntry::default()
+            ..JournalEntry::of_path(id, at, path)
         }
     }
 
@@ -190,11 +185,7 @@ impl Journal {
         let home = self.home.as_deref();
         let path = place::journal(home.ok_or("there is no home directory; set HOME")?);
         let number = at / place::HOUR_MILLIS;
-        let fail = |e| place::complaint(&path, e);
-        let dir = match place::open(&path).map_err(fail)? {
-            Some(dir) => dir,
-            None => place::make(&path).map_err(fail)?,
-        };
+        let dir = place::open_or_make(&path)?;
         let path = path.join(number.to_string());
         let fail = |e| place::complaint(&path, e);
         let (dir, is_new) = place::make_hour(&dir, number).map_err(fail)?;

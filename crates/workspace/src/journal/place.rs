@@ -52,6 +52,16 @@ pub(crate) fn complaint(path: &Path, errno: Errno) -> String {
     }
 }
 
+/// Opens a directory as [`open`] does, and makes it if it is missing.
+///
+/// # Errors
+///
+/// Returns the [`complaint`] about it.
+pub(crate) fn open_or_make(path: &Path) -> Result<OwnedFd, String> {
+    let opened = open(path).and_then(|dir| dir.map_or_else(|| make(path), Ok));
+    opened.map_err(|errno| complaint(path, errno))
+}
+
 pub(crate) fn open_hour(dir: &OwnedFd, hour: u64) -> Result<Option<OwnedFd>, Errno> {
     open_private(dir.as_fd(), hour.to_string().as_ref())
 }

@@ -19,13 +19,12 @@ use super::keeper::{clone_or_copy, new_id, read, state};
 use super::{node, place};
 use crate::edit::{SHOWN_BYTES, diff_texts};
 use crate::write::{Target, is_lost_race};
-use crate::{OpenFile, Workspace, WorkspacePath, show_path};
+use crate::{Workspace, WorkspacePath, show_path};
 use gemini_tools_core::text::visible;
 use gemini_tools_core::tool::{Cancellation, ToolError};
 use rustix::fs;
 use std::collections::HashMap;
 use std::fs::File;
-use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -165,16 +164,10 @@ struct Run<'a> {
     kept: HashMap<ContentStamp, Vec<usize>>,
 }
 
-struct LocatedFile<'a> {
+struct LocatedFile {
+    /// The workspace of one of the user's own files; `None` for a file of the project.
     own: Option<Workspace>,
-    shared: &'a Workspace,
     place: WorkspacePath,
-}
-
-impl LocatedFile<'_> {
-    fn workspace(&self) -> &Workspace {
-        self.own.as_ref().unwrap_or(self.shared)
-    }
 }
 
 impl Run<'_> {
@@ -210,29 +203,28 @@ impl Run<'_> {
         last.map_or_else(FileOutcome::default, |e| refuse(&e))
     }
 
-    fn locate(&self, path: &Path, is_memory: bool) -> Result<LocatedFile<'_>, ToolError> {
-        let shared = self.undo.workspace;
+    fn locate(&self, path: &Path, is_memory: bool) -> Result<LocatedFile, ToolError> {
         let (own, place) = if is_memory && self.undo.memory.iter().any(|file| file == path) {
             let (own, place) = Workspace::for_user_file(path)?;
             (Some(own), place)
         } else {
+            let shared = self.undo.workspace;
             let outside = || shared.outside(&path.display().to_string());
             (None, shared.place_of(path).ok_or_else(outside)?)
         };
-        Ok(LocatedFile { own, shared, place })
+        Ok(LocatedFile { own, place })
     }
 
     fn attempt(
         &self,
-        located: &LocatedFile<'_>,
+        located: &LocatedFile,
         path: &Path,
         chosen: &[usize],
         id: &str,
     ) -> Result<FileOutcome, ToolError> {
-        let workspace = located.workspace();
+        let workspace = located.own.as_ref().unwrap_or(self.undo.workspace);
         if located.own.is_none() && is_behind_link(workspace, &located.place) {
-            let reason = "lies behind a symbolic link now";
-            return Err(ToolError::failed(format!("it {reason}")));
+            return Err(ToolError::failed("it lies behind a symbolic link now"));
         }
         let target = workspace.target(&located.place, &self.undo.cancel)?;
         let current = target.current.as_ref();
@@ -253,6 +245,8 @@ impl Run<'_> {
             match self.old_content(index) {
                 Ok(source) => {
                     outcome.undone = steps;
+                    let before = self.entry(index).before.as_ref();
+                    outcome.is_done = self.is_same(before, current_state.as_ref());
                     self.write(located, target, index, source, &mut outcome, id)?;
                     return Ok(outcome);
                 }
@@ -262,14 +256,20 @@ impl Run<'_> {
                 }
             }
         }
+        self.show_old(&mut outcome, current.map(|file| &file.file));
+        Ok(outcome)
+    }
+
+    /// Adds to a refusal how the present file, `now`, differs from the oldest content that was
+    /// asked for, and where that is.
+    fn show_old(&self, outcome: &mut FileOutcome, now: Option<&File>) {
         let oldest = outcome.refused.iter().map(|refusal| refusal.index).min();
         if let Some(index) = oldest
             && let Ok(Some(old)) = self.old_content(index)
         {
-            outcome.diff = self.diff(path, current.map(|file| &file.file), Some(&old));
+            outcome.diff = self.diff(&outcome.path, now, Some(&old));
             outcome.old_content = Some(self.backup(self.entry(index)));
         }
-        Ok(outcome)
     }
 
     /// Returns true if the file already is as it was before the oldest of the entries, and not as
@@ -398,54 +398,49 @@ impl Run<'_> {
         format!("--- {name}\n+++ {name}\nThe content is large, or is not UTF-8 text.\n")
     }
 
-    fn origin(&self, located: &LocatedFile<'_>, undone: &[usize], id: &str) -> ChangeOrigin {
-        let undone = undone.iter().map(|index| self.entry(*index));
-        ChangeOrigin {
-            tool: UNDO.to_owned(),
-            call: Some(self.call.clone()),
-            id: Some(id.to_owned()),
-            undoes: undone.map(|entry| entry.id.clone()).collect(),
-            is_users_file: located.own.is_some(),
-            is_remembered: false,
-        }
-    }
-
     /// Writes the content of `source`, which the file had before the entry with the index `oldest`.
     /// Without a source, removes the file.
     fn write(
         &self,
-        located: &LocatedFile<'_>,
+        located: &LocatedFile,
         target: Target,
         oldest: usize,
         source: Option<File>,
         outcome: &mut FileOutcome,
         id: &str,
     ) -> Result<(), ToolError> {
-        let before = self.entry(oldest).before.as_ref();
-        let current = target.current.as_ref();
-        let current_state = current.map(|OpenFile { file, stat }| state(file, stat));
-        outcome.diff = self.diff(
-            &outcome.path,
-            current.map(|file| &file.file),
-            source.as_ref(),
-        );
-        outcome.is_done = self.is_same(before, current_state.as_ref());
+        let current = target.current.as_ref().map(|current| &current.file);
+        outcome.diff = self.diff(&outcome.path, current, source.as_ref());
         if outcome.is_done || self.undo.is_explained {
             return Ok(());
         }
-        let origin = self.origin(located, &outcome.undone, id);
+        let shared = self.undo.workspace;
         let undone = outcome.undone.iter().map(|index| self.entry(*index));
+        let origin = ChangeOrigin {
+            tool: UNDO.to_owned(),
+            call: Some(self.call.clone()),
+            id: Some(id.to_owned()),
+            undoes: undone.clone().map(|entry| entry.id.clone()).collect(),
+            is_users_file: located.own.is_some(),
+            is_remembered: false,
+        };
         // A file that is created again does not get set-user-ID, set-group-ID and sticky bits: only
         // the user should grant these.
+        let before = self.entry(oldest).before.as_ref();
         let mode = before.filter(|_| current.is_none());
         let mode = mode.map(|state| std::fs::Permissions::from_mode(state.mode & 0o777));
-        let target = target.recorded(located.shared, &located.place, origin);
+        let target = target.recorded(shared, &located.place, origin);
         outcome.not_kept = if let Some(source) = source {
-            target.commit(&located.place, |file| put_back(&source, file, mode.clone()))?
+            target.commit(&located.place, |file| {
+                if let Some(mode) = &mode {
+                    file.set_permissions(mode.clone())?;
+                }
+                clone_or_copy(&source, file, u64::MAX)
+            })?
         } else {
             let not_kept = target.remove(&located.place)?;
             let new_directories = undone.map(|entry| entry.made).max().unwrap_or(0);
-            let workspace = located.workspace();
+            let workspace = located.own.as_ref().unwrap_or(shared);
             workspace.remove_empty_directories(&located.place, new_directories);
             not_kept
         };
@@ -455,25 +450,10 @@ impl Run<'_> {
 }
 
 fn is_behind_link(workspace: &Workspace, place: &WorkspacePath) -> bool {
-    let mut places = std::iter::successors(Some(place.clone()), WorkspacePath::parent);
+    let places = std::iter::successors(Some(place.clone()), WorkspacePath::parent);
+    let mut places = places.take_while(|place| !place.is_root());
     places.any(|place| {
-        let found = (!place.is_root()).then(|| node::look_plain(workspace, &place));
-        matches!(
-            found,
-            Some(Ok(Some((
-                FileState {
-                    kind: Some(NodeKind::Link(_)),
-                    ..
-                },
-                _
-            ))))
-        )
+        let found = node::look_plain(workspace, &place).ok().flatten();
+        found.is_some_and(|(state, _)| matches!(state.kind, Some(NodeKind::Link(_))))
     })
-}
-
-fn put_back(source: &File, file: &mut File, mode: Option<std::fs::Permissions>) -> io::Result<()> {
-    if let Some(mode) = mode {
-        file.set_permissions(mode)?;
-    }
-    clone_or_copy(source, file, u64::MAX)
 }

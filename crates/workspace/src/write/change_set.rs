@@ -12,13 +12,12 @@
 use super::{Target, access, in_place, lost_race, within};
 use crate::journal::{ChangeOrigin, ContentStamp, Intent, IntentRecord, PendingChange, StepRecord};
 use crate::new_file::{CHANGE_PREFIX, temporary_name};
-use crate::{Workspace, WorkspacePath, files, io_error, show_path, system_error};
+use crate::{Workspace, WorkspacePath, files, io_error, show_path};
 use gemini_tools_core::text::counted;
 use gemini_tools_core::tool::{Cancellation, ErrorKind, ToolError};
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, openat, renameat_with, unlinkat};
 use rustix::io::Errno;
-use rustix::path::Arg;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::File;
@@ -28,6 +27,12 @@ use std::path::{Path, PathBuf};
 
 /// The most files of one change. Up to two file descriptors are open for each.
 pub const MAX_CHANGED_FILES: usize = 256;
+
+/// Renaming fails if the new name exists.
+const NEW: RenameFlags = RenameFlags::NOREPLACE;
+
+/// Two files are exchanged in one step, so that both names exist at every moment.
+const EXCHANGED: RenameFlags = RenameFlags::EXCHANGE;
 
 /// The new content of a file.
 #[derive(Debug)]
@@ -385,27 +390,20 @@ impl ChangeSet<'_> {
         if now != before || prepared != after {
             return Err("was changed by another program meanwhile".to_owned());
         }
-        let fail = |e: Errno| format!("can't be changed: {e}");
         let (temporary_dir, temporary) = temporary;
-        match (before, after) {
+        let moved = match (before, after) {
             (None, _) => within(dir.as_fd(), &missing, &mut |dir| {
-                rename_new(temporary_dir.as_fd(), &temporary, dir, &name)
-            })
-            .map_err(fail),
-            (Some(_), None) => {
-                rename_new(dir.as_fd(), &name, temporary_dir.as_fd(), &temporary).map_err(fail)
-            }
-            (Some(_), Some(_)) => {
-                exchange(temporary_dir.as_fd(), &temporary, dir.as_fd(), &name).map_err(fail)
-            }
-        }?;
+                renameat_with(&temporary_dir, &temporary, dir, &name, NEW)
+            }),
+            (Some(_), None) => renameat_with(&dir, &name, &temporary_dir, &temporary, NEW),
+            (Some(_), Some(_)) => renameat_with(&temporary_dir, &temporary, &dir, &name, EXCHANGED),
+        };
+        moved.map_err(|e| format!("can't be changed: {e}"))?;
         // Another program may have replaced the file just before the exchange. Then its file is put
         // back.
         if before.is_some() && ContentStamp::at(&temporary_dir, &temporary) != before {
-            let _ = match after {
-                Some(_) => exchange(temporary_dir.as_fd(), &temporary, dir.as_fd(), &name),
-                None => rename_new(temporary_dir.as_fd(), &temporary, dir.as_fd(), &name),
-            };
+            let flags = if after.is_some() { EXCHANGED } else { NEW };
+            let _ = renameat_with(&temporary_dir, &temporary, &dir, &name, flags);
             return Err("was changed by another program meanwhile".to_owned());
         }
         Ok(())
@@ -428,22 +426,16 @@ impl ChangeSet<'_> {
         if now != after || prepared != before {
             return Err(());
         }
-        match (before, after) {
-            (None, _) => {
-                rename_new(dir.as_fd(), &name, temporary_dir.as_fd(), &temporary).map_err(drop)?;
-                if let Some(place) = self.workspace.beneath(&step.entry.path()) {
-                    self.workspace
-                        .remove_empty_directories(&place, step.entry.made);
-                }
-                Ok(())
-            }
-            (Some(_), None) => {
-                rename_new(temporary_dir.as_fd(), &temporary, dir.as_fd(), &name).map_err(drop)
-            }
-            (Some(_), Some(_)) => {
-                exchange(temporary_dir.as_fd(), &temporary, dir.as_fd(), &name).map_err(drop)
-            }
+        if before.is_some() {
+            let flags = if after.is_some() { EXCHANGED } else { NEW };
+            return renameat_with(&temporary_dir, &temporary, &dir, &name, flags).map_err(drop);
         }
+        renameat_with(&dir, &name, &temporary_dir, &temporary, NEW).map_err(drop)?;
+        if let Some(place) = self.workspace.beneath(&step.entry.path()) {
+            self.workspace
+                .remove_empty_directories(&place, step.entry.made);
+        }
+        Ok(())
     }
 
     fn target(&self, step: &StepRecord) -> Result<(OwnedFd, OsString, Vec<OsString>), String> {
@@ -477,26 +469,6 @@ impl ChangeSet<'_> {
     }
 }
 
-/// Renames a file; fails if the new name exists.
-fn rename_new(
-    from: BorrowedFd<'_>,
-    name: impl Arg,
-    to: BorrowedFd<'_>,
-    new: impl Arg,
-) -> Result<(), Errno> {
-    renameat_with(from, name, to, new, RenameFlags::NOREPLACE)
-}
-
-/// Exchanges two files in one step, so that both names exist at every moment.
-fn exchange(
-    from: BorrowedFd<'_>,
-    name: impl Arg,
-    to: BorrowedFd<'_>,
-    other: impl Arg,
-) -> Result<(), Errno> {
-    renameat_with(from, name, to, other, RenameFlags::EXCHANGE)
-}
-
 impl NewContent {
     /// Writes the content under a temporary name in the file's directory, with the file's final
     /// access rights.
@@ -526,11 +498,7 @@ impl NewContent {
         let flags =
             OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let written = openat(&target.entry.dir, temporary, flags, mode);
-        let written = written.map_err(|errno| {
-            target
-                .making_error(errno, path)
-                .unwrap_or_else(|| system_error(errno, &path.display().to_string()))
-        })?;
+        let written = written.map_err(|errno| target.making_error(errno, path))?;
         let mut written = File::from(written);
         let fail = |e: std::io::Error| io_error(&e, path);
         written.write_all(&self.bytes).map_err(fail)?;

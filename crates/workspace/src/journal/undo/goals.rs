@@ -139,8 +139,7 @@ impl Whole<'_, '_> {
             has_content,
             source,
             oldest: index,
-            former_file: usize::MAX,
-            is_optional: false,
+            ..Goal::default()
         }
     }
 
@@ -179,8 +178,10 @@ impl Whole<'_, '_> {
                 let now = look(self.workspace(), dir).ok().flatten();
                 if let Some(now) = now.filter(FileState::is_directory) {
                     let goal = Goal {
+                        now: Some(now),
+                        oldest,
                         is_optional: true,
-                        ..Goal::removal(now, oldest)
+                        ..Goal::default()
                     };
                     self.goals.by_path.insert(dir.to_owned(), goal);
                 }

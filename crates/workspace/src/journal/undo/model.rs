@@ -1,19 +1,16 @@
 //! A model of the files that an undo changes. All steps are tried on it before the first is made.
 
 use super::plan::{Goal, Goals, Step};
-use crate::journal::entry::{FileState, NodeKind};
+use crate::journal::entry::{FileId, FileState, NodeKind};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
-
-/// Device and inode of a file. Files that the undo creates have the device `u64::MAX` in the model.
-type FileKey = (u64, u64);
 
 #[derive(Debug, Clone, PartialEq)]
 enum Node {
     Directory(u32),
     Link(Vec<u8>),
     Special,
-    File(FileKey),
+    File(FileId),
 }
 
 #[derive(Debug, Clone)]
@@ -27,9 +24,9 @@ struct File {
 #[derive(Debug, Default)]
 pub(super) struct Model {
     nodes: BTreeMap<PathBuf, Node>,
-    files: HashMap<FileKey, File>,
+    files: HashMap<FileId, File>,
     /// Files that have a temporary second name while the undo runs.
-    aside: Vec<FileKey>,
+    aside: Vec<FileId>,
     made: u64,
     /// Directories with entries that the undo does not know.
     shared: HashSet<PathBuf>,
@@ -87,7 +84,7 @@ impl Model {
         for file in std::mem::take(&mut self.aside) {
             self.drop_name(file);
         }
-        let mut owners: HashMap<FileKey, usize> = HashMap::new();
+        let mut owners: HashMap<FileId, usize> = HashMap::new();
         for (path, goal) in &goals.by_path {
             if !self.reaches(path, goal, &mut owners) {
                 return Err(path.clone());
@@ -109,7 +106,7 @@ impl Model {
 
     /// Returns true if a path in the model is as its goal says. Two names must belong to one file
     /// if they did before the changes, and to two files if they did not.
-    fn reaches(&self, path: &Path, goal: &Goal, owners: &mut HashMap<FileKey, usize>) -> bool {
+    fn reaches(&self, path: &Path, goal: &Goal, owners: &mut HashMap<FileId, usize>) -> bool {
         let (Some(node), Some(then)) = (self.nodes.get(path), &goal.then) else {
             return goal.then.is_none() && !self.nodes.contains_key(path);
         };
@@ -127,13 +124,13 @@ impl Model {
         }
     }
 
-    fn drop_name(&mut self, key: FileKey) {
+    fn drop_name(&mut self, key: FileId) {
         if let Some(file) = self.files.get_mut(&key) {
             file.names -= 1;
         }
     }
 
-    fn file_at(&self, path: &Path) -> Option<FileKey> {
+    fn file_at(&self, path: &Path) -> Option<FileId> {
         match self.nodes.get(path) {
             Some(Node::File(key)) => Some(*key),
             _ => None,
@@ -141,6 +138,7 @@ impl Model {
     }
 
     fn new_file(&mut self, mode: u32) -> Node {
+        // No file on the disk has this device.
         let key = (u64::MAX, self.made);
         self.made += 1;
         let (names, is_written) = (1, true);

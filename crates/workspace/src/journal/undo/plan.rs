@@ -6,13 +6,14 @@
 //! journal. The order is: make directories writable, remove what has to go from the deepest on,
 //! create what was there from the top on, and set modes last.
 
+use super::Run;
 use crate::journal::entry::{ContentStamp, FileId, FileState, NodeKind};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 pub(super) const SHARED: &str = "has files that came later, or that git ignores";
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Goal {
     pub(super) now: Option<FileState>,
     pub(super) then: Option<FileState>,
@@ -33,19 +34,12 @@ pub(super) struct Goal {
 }
 
 impl Goal {
-    pub(super) fn removal(now: FileState, oldest: usize) -> Self {
-        Self {
-            now: Some(now),
-            then: None,
-            mode: 0,
-            is_mode_changed: false,
-            has_content: false,
-            source: None,
-            passed: Vec::new(),
-            oldest,
-            former_file: usize::MAX,
-            is_optional: false,
-        }
+    pub(super) fn file_now(&self) -> Option<&FileState> {
+        self.now.as_ref().filter(|now| now.is_file())
+    }
+
+    pub(super) fn file_then(&self) -> Option<&FileState> {
+        self.then.as_ref().filter(|then| then.is_file())
     }
 }
 
@@ -125,24 +119,16 @@ struct Planner {
     staying: HashSet<PathBuf>,
 }
 
-/// The questions about files on the disk that the plan asks.
-pub(super) trait Files {
-    fn original(&self, stamp: ContentStamp) -> ContentStamp;
-    /// Finds a name of the file with this device and inode. If there is none, finds one of a file
-    /// that an undo has created in its place.
-    fn find_name(&self, file: (u64, u64)) -> Option<(PathBuf, FileState)>;
-}
-
-pub(super) fn plan(goals: &mut Goals, files: &dyn Files) -> Result<Vec<Step>, Vec<Obstacle>> {
+pub(super) fn plan(goals: &mut Goals, run: &Run<'_>) -> Result<Vec<Step>, Vec<Obstacle>> {
     let mut planner = Planner::default();
-    let present = Present::new(goals, files);
+    let present = Present::new(goals, run);
     let mut claimed = HashSet::new();
     for former in former_files(goals) {
-        let holder = present.holder(goals, &former, &claimed, files);
+        let holder = present.holder(goals, &former, &claimed, run);
         let now = holder.as_ref().and_then(|path| goals.now(path)).cloned();
         let mode = if let (Some(at), Some(now)) = (holder, now) {
             claimed.insert(now.stamp.file());
-            planner.plan_held(goals, &former, &at, &now, &present, files)
+            planner.plan_held(goals, &former, &at, &now, &present, run)
         } else {
             planner.plan_new(goals, &former)
         };
@@ -158,25 +144,25 @@ pub(super) fn plan(goals: &mut Goals, files: &dyn Files) -> Result<Vec<Step>, Ve
 
 struct Present {
     leaving: HashMap<ContentStamp, Vec<PathBuf>>,
-    names: HashMap<(u64, u64), Vec<PathBuf>>,
+    names: HashMap<FileId, Vec<PathBuf>>,
 }
 
 impl Present {
-    fn new(goals: &Goals, files: &dyn Files) -> Self {
+    fn new(goals: &Goals, run: &Run<'_>) -> Self {
         let (mut leaving, mut names) = (HashMap::new(), HashMap::new());
         for (path, goal) in &goals.by_path {
-            let Some(now) = goal.now.as_ref().filter(|now| now.is_file()) else {
+            let Some(now) = goal.file_now() else {
                 continue;
             };
             // An earlier undo may have created this file in place of another one. Then it counts as
             // both.
-            let original = files.original(now.stamp).file();
+            let original = run.original(now.stamp).file();
             for file in HashSet::from([now.stamp.file(), original]) {
                 let of_file: &mut Vec<_> = names.entry(file).or_default();
                 of_file.push(path.clone());
             }
             if !goal.has_content {
-                let of_content: &mut Vec<_> = leaving.entry(files.original(now.stamp)).or_default();
+                let of_content: &mut Vec<_> = leaving.entry(run.original(now.stamp)).or_default();
                 of_content.push(path.clone());
             }
         }
@@ -187,8 +173,8 @@ impl Present {
         &self,
         goals: &mut Goals,
         former: &FormerFile,
-        claimed: &HashSet<(u64, u64)>,
-        files: &dyn Files,
+        claimed: &HashSet<FileId>,
+        run: &Run<'_>,
     ) -> Option<PathBuf> {
         let first = goals.by_path[&former.paths[0]].then.clone()?;
         let file = first.stamp.file();
@@ -205,7 +191,7 @@ impl Present {
             .filter(|_| former.is_linked);
         let leaving = self
             .leaving
-            .get(&files.original(first.stamp))
+            .get(&run.original(first.stamp))
             .into_iter()
             .flatten();
         let in_place = former.paths.iter().filter(has_content);
@@ -215,9 +201,8 @@ impl Present {
         if first.links.unwrap_or(1) <= former.paths.len() as u64 {
             return None;
         }
-        let (path, state) = files.find_name(file)?;
-        let is_same =
-            |known: &FileState| files.original(known.stamp) == files.original(state.stamp);
+        let (path, state) = run.find_name(file)?;
+        let is_same = |known: &FileState| run.original(known.stamp) == run.original(state.stamp);
         if !is_same(&first) && !former.passed(goals).any(is_same) {
             return None;
         }
@@ -234,15 +219,7 @@ impl Goals {
 }
 
 fn former_files(goals: &mut Goals) -> Vec<FormerFile> {
-    let file = |goal: &Goal| {
-        Some(
-            goal.then
-                .as_ref()
-                .filter(|then| then.is_file())?
-                .stamp
-                .file(),
-        )
-    };
+    let file = |goal: &Goal| Some(goal.file_then()?.stamp.file());
     let is_linked = |goal: &&Goal| goal.then.as_ref().is_some_and(|then| then.links.is_some());
     let linked: HashSet<_> = goals
         .by_path
@@ -305,7 +282,7 @@ impl Planner {
         at: &PathBuf,
         now: &FileState,
         present: &Present,
-        files: &dyn Files,
+        run: &Run<'_>,
     ) -> u32 {
         let first = &goals.by_path[&former.paths[0]];
         let then = first.then.as_ref();
@@ -313,13 +290,13 @@ impl Planner {
         let is_others = goals.others.contains_key(at);
         let mut anchor = is_others.then(|| at.clone());
         for path in &former.paths {
-            let now = goals.by_path[path].now.as_ref().filter(|now| now.is_file());
+            let now = goals.by_path[path].file_now();
             if now.is_some_and(|now| now.stamp.file() == file) {
                 self.staying.insert(path.clone());
                 anchor.get_or_insert_with(|| path.clone());
             }
         }
-        let is_same = |then: &FileState| files.original(then.stamp) == files.original(now.stamp);
+        let is_same = |then: &FileState| run.original(then.stamp) == run.original(now.stamp);
         let has_content = goals.by_path.get(at).is_some_and(|goal| goal.has_content);
         if !has_content && !then.is_some_and(is_same) {
             let links =
@@ -398,18 +375,11 @@ impl Planner {
         };
         // The first path that has another file now is overwritten with the content. If there is
         // none, a file is created at the first path. The other names are linked to it.
-        let is_file = |path: &&PathBuf| {
-            let now = goals.by_path[*path].now.as_ref();
-            now.is_some_and(FileState::is_file)
-        };
-        let first = former
-            .paths
-            .iter()
-            .find(is_file)
-            .unwrap_or(&former.paths[0]);
-        let goal = &goals.by_path[first];
+        let is_file = |path: &&PathBuf| goals.by_path[*path].file_now().is_some();
+        let replaced = former.paths.iter().find(is_file);
+        let first = replaced.unwrap_or(&former.paths[0]);
         let path = first.clone();
-        if goal.now.as_ref().is_some_and(FileState::is_file) {
+        if replaced.is_some() {
             self.staying.insert(path.clone());
             self.replacements.push(Step::Replace { path, source });
         } else {

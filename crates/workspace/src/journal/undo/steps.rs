@@ -3,12 +3,13 @@
 //! No link on the way to a path is followed, because a command could have put it there.
 
 use super::plan::{Goal, Obstacle, Step};
-use super::whole::{Whole, look, open, place_of};
+use super::whole::{Whole, look, place_of};
 use crate::WorkspacePath;
 use crate::journal::command::CommandChanges;
 use crate::journal::entry::{FileState, NodeKind};
 use crate::journal::keeper::{clone_or_copy, new_id};
-use crate::journal::node;
+use crate::journal::{node, place};
+use crate::lines::read_at;
 use gemini_tools_core::tool::ToolError;
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, Mode, OFlags, linkat, mkdirat, openat, symlinkat, unlinkat};
@@ -18,7 +19,6 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 const BLOCK_BYTES: usize = 64 * 1024;
@@ -78,15 +78,14 @@ fn failed(errno: impl Into<io::Error>) -> String {
 }
 
 impl Whole<'_, '_> {
-    fn place(&self, path: &Path) -> Result<WorkspacePath, String> {
+    pub(super) fn place(&self, path: &Path) -> Result<WorkspacePath, String> {
         place_of(self.workspace(), path)
     }
 
     pub(super) fn open(&self, path: &Path) -> Result<File, Errno> {
-        open(
-            self.workspace(),
-            &self.place(path).map_err(|_| Errno::XDEV)?,
-        )
+        let place = self.place(path).map_err(|_| Errno::XDEV)?;
+        let dir = self.workspace().open_parent(&place)?;
+        place::open_file(&dir, place.name())
     }
 
     fn content(&self, source: usize) -> Result<File, String> {
@@ -235,20 +234,16 @@ impl Whole<'_, '_> {
 }
 
 fn is_equal(one: &File, other: &File) -> io::Result<bool> {
-    let (mut one_block, mut other_block) = (vec![0; BLOCK_BYTES], vec![0; BLOCK_BYTES]);
-    let size = one.metadata()?.len();
-    if other.metadata()?.len() != size {
-        return Ok(false);
-    }
-    for at in (0..size).step_by(BLOCK_BYTES) {
-        let rest = usize::try_from(size - at)
-            .unwrap_or(BLOCK_BYTES)
-            .min(BLOCK_BYTES);
-        one.read_exact_at(&mut one_block[..rest], at)?;
-        other.read_exact_at(&mut other_block[..rest], at)?;
-        if one_block[..rest] != other_block[..rest] {
+    let (mut block, mut other_block, mut at) = (vec![0; BLOCK_BYTES], vec![0; BLOCK_BYTES], 0);
+    loop {
+        let length = read_at(one, &mut block, at)?;
+        let other_length = read_at(other, &mut other_block, at)?;
+        if block[..length] != other_block[..other_length] {
             return Ok(false);
         }
+        if length < BLOCK_BYTES {
+            return Ok(true);
+        }
+        at += length as u64;
     }
-    Ok(true)
 }

@@ -5,15 +5,13 @@
 //! files are compared with the goals. No link on the way to a path is followed.
 
 use super::model::Model;
-use super::plan::{Files, Goals, Obstacle, SHARED, Step, plan};
+use super::plan::{Goals, Obstacle, SHARED, Step, plan};
 use super::{FileOutcome, Run, UndoRefusal};
 use crate::journal::command::{Access, CommandChanges, UndoOrigin};
-use crate::journal::entry::{ContentStamp, FileState};
-use crate::journal::{node, place};
+use crate::journal::entry::{FileId, FileState};
+use crate::journal::node;
 use crate::{Workspace, WorkspacePath};
-use rustix::io::Errno;
 use std::collections::{BTreeMap, HashMap};
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 /// Maximum number of directory entries that are read to find another name of a file.
@@ -55,12 +53,10 @@ impl Run<'_> {
     }
 }
 
-impl Files for Run<'_> {
-    fn original(&self, stamp: ContentStamp) -> ContentStamp {
-        Run::original(self, stamp)
-    }
-
-    fn find_name(&self, file: (u64, u64)) -> Option<(PathBuf, FileState)> {
+impl Run<'_> {
+    /// Finds a name of the file with this device and inode. If there is none, finds one of a file
+    /// that an undo has created in its place.
+    pub(super) fn find_name(&self, file: FileId) -> Option<(PathBuf, FileState)> {
         let workspace = self.undo.workspace;
         let mut waiting: Vec<PathBuf> = workspace.roots().map(Path::to_owned).collect();
         let (mut rest, mut made) = (MAX_SEARCHED_NAMES, None);
@@ -178,16 +174,11 @@ impl Whole<'_, '_> {
             outcome.refused.push(UndoRefusal { index, reason });
         }
         for path in self.by_path.keys() {
+            let (is_here, now) = (self.place(path).is_ok(), self.open(path).ok());
             let outcome = self.outcomes.entry(path.clone()).or_default();
             outcome.path.clone_from(path);
-            let oldest = outcome.refused.iter().map(|refusal| refusal.index).min();
-            if let Some(index) = oldest
-                && let Ok(Some(old)) = self.run.old_content(index)
-                && let Ok(place) = place_of(self.run.undo.workspace, path)
-            {
-                let now = open(self.run.undo.workspace, &place).ok();
-                outcome.diff = self.run.diff(path, now.as_ref(), Some(&old));
-                outcome.old_content = Some(self.run.backup(self.run.entry(index)));
+            if is_here {
+                self.run.show_old(outcome, now.as_ref());
             }
         }
     }
@@ -202,24 +193,17 @@ impl Whole<'_, '_> {
 
     fn describe(&mut self) {
         for (path, goal) in &self.goals.by_path {
-            let Some(outcome) = self.outcomes.get_mut(path) else {
-                continue;
-            };
-            let is_file =
-                |state: &Option<FileState>| state.as_ref().is_some_and(FileState::is_file);
-            let (was, is) = (is_file(&goal.then), is_file(&goal.now));
+            let (was, is) = (goal.file_then().is_some(), goal.file_now().is_some());
             if goal.has_content || !was && !is {
                 continue;
             }
             let old = goal
                 .source
                 .and_then(|index| self.run.old_content(index).ok()?);
-            let place = place_of(self.run.undo.workspace, path);
-            let now = place
-                .ok()
-                .filter(|_| is)
-                .and_then(|place| open(self.run.undo.workspace, &place).ok());
-            if old.is_some() || !was {
+            let now = is.then(|| self.open(path).ok()).flatten();
+            if let Some(outcome) = self.outcomes.get_mut(path)
+                && (old.is_some() || !was)
+            {
                 outcome.diff = self.run.diff(path, now.as_ref(), old.as_ref());
             }
         }
@@ -283,9 +267,4 @@ impl Whole<'_, '_> {
         changes.abandon();
         Err(obstacles)
     }
-}
-
-pub(super) fn open(workspace: &Workspace, place: &WorkspacePath) -> Result<File, Errno> {
-    let dir = workspace.open_parent(place)?;
-    place::open_file(&dir, place.name())
 }
