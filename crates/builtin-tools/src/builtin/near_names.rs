@@ -5,6 +5,7 @@
 //! for `retry_limit`. To suggest such names, up to [`READ_BYTES`] of the files are read a second
 //! time. A search with matches skips this and costs nothing more.
 
+use crate::edit::is_word;
 use std::collections::BTreeSet;
 use std::collections::HashSet;
 use std::io::Read;
@@ -41,7 +42,7 @@ impl Wanted {
             literals(pattern)
         };
         let words = text
-            .split(|c: char| !is_name(c))
+            .split(|c: char| !is_word(c))
             .filter(|word| is_long_enough(word));
         let words: Vec<_> = words.map(|word| (word.to_owned(), plain(word))).collect();
         let lengths = || words.iter().map(|(_, plain)| plain.len());
@@ -87,10 +88,6 @@ fn literals(pattern: &str) -> String {
         text.push(if is_literal { c } else { ' ' });
     }
     text
-}
-
-fn is_name(c: char) -> bool {
-    c.is_alphanumeric() || c == '_'
 }
 
 fn is_long_enough(word: &str) -> bool {
@@ -142,7 +139,7 @@ impl<'a> NearNames<'a> {
 
     fn look_at(&mut self, text: &str) {
         let [least, most] = self.wanted.lengths;
-        for word in text.split(|c: char| !is_name(c)) {
+        for word in text.split(|c: char| !is_word(c)) {
             if word.len() < least || !is_long_enough(word) || self.seen.contains(word) {
                 continue;
             }

@@ -15,8 +15,8 @@
 //! begins and ends between words. If a file of up to `HELD_BYTES` has it more than once, lines
 //! around it are shown with it.
 
-use crate::edit::{Reading, fitting_places, plain};
-use gemini_tools_workspace::diff::{Algorithm, DiffOp, diff_lines};
+use crate::edit::{Reading, fitting_places, is_word, plain};
+use gemini_tools_workspace::diff::{Algorithm, changes, diff_lines};
 use std::io;
 use std::ops::Range;
 
@@ -290,11 +290,9 @@ fn describe(line: usize, text: &str, old: &str, reading: Option<Reading>) -> Str
 
 fn marked(wanted: &[&str], lines: &[&str]) -> Vec<String> {
     let mut out = Vec::new();
-    for op in diff_lines(Algorithm::Patience, wanted, lines, None) {
-        if !matches!(op, DiffOp::Equal { .. }) {
-            out.extend(wanted[op.old_range()].iter().map(|line| format!("-{line}")));
-            out.extend(lines[op.new_range()].iter().map(|line| format!("+{line}")));
-        }
+    for op in changes(&diff_lines(Algorithm::Patience, wanted, lines, None)) {
+        out.extend(wanted[op.old_range()].iter().map(|line| format!("-{line}")));
+        out.extend(lines[op.new_range()].iter().map(|line| format!("+{line}")));
     }
     out
 }
@@ -302,11 +300,8 @@ fn marked(wanted: &[&str], lines: &[&str]) -> Vec<String> {
 fn differences(wanted: &[&str], lines: &[&str]) -> String {
     let mut told: Vec<String> = Vec::new();
     let mut more = 0;
-    for op in diff_lines(Algorithm::Patience, wanted, lines, None) {
+    for op in changes(&diff_lines(Algorithm::Patience, wanted, lines, None)) {
         let (old, new) = (op.old_range(), op.new_range());
-        if matches!(op, DiffOp::Equal { .. }) {
-            continue;
-        }
         for at in 0..old.len().max(new.len()) {
             let line = |n: usize| match wanted.len() {
                 1 => "old_string".to_owned(),
@@ -360,7 +355,6 @@ fn apart(one: &str, other: &str) -> (String, String) {
             (one_end, other_end) = (indentation(one), indentation(other));
         }
     }
-    let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let is_within =
         |text: &str, at: usize| text[..at].ends_with(is_word) && text[at..].starts_with(is_word);
     while is_within(one, start) || is_within(other, start) {

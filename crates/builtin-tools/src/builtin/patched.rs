@@ -5,7 +5,7 @@ use super::{placeholder, text_diff};
 use crate::edit::Reading;
 use crate::patch::{Change, FilePatch, Hunk, HunkError, MARK, Patched, apply};
 use gemini_tools_core::tool::{Context, DiffStat, ErrorKind, ToolError};
-use gemini_tools_workspace::diff::{Algorithm, DiffOp, diff_lines};
+use gemini_tools_workspace::diff::{Algorithm, DiffOp, changes, diff_lines};
 use gemini_tools_workspace::lines::{beginning, encoding_of};
 use gemini_tools_workspace::text::Encoding;
 use gemini_tools_workspace::write::{ChangedFile, NewContent, Target};
@@ -412,8 +412,7 @@ fn part(place: &WorkspacePath, target: Target, new: Option<NewContent>) -> Chang
 fn replaced_lines(old: &str, new: &str) -> Vec<Range<usize>> {
     let lines = |text| -> Vec<&str> { str::split_inclusive(text, '\n').collect() };
     let ops = diff_lines(Algorithm::Myers, &lines(old), &lines(new), None);
-    let ops = ops.iter().filter(|op| !matches!(op, DiffOp::Equal { .. }));
-    ops.map(DiffOp::old_range).collect()
+    changes(&ops).map(DiffOp::old_range).collect()
 }
 
 fn read(current: &OpenFile) -> std::io::Result<(Encoding, Vec<u8>)> {

@@ -2,7 +2,7 @@
 
 use super::Reading;
 use super::depth::stays_in_block;
-use super::form::{Blanks, form, key};
+use super::form::{Blanks, form, is_word, key};
 use super::lines::{FileLines, ModelLines};
 use super::omission::omission;
 use super::reading::Texts;
@@ -435,7 +435,6 @@ impl<'a> Haystack<'a> {
             let text = |line: usize| self.file.line(line);
             let end = line + lines.len() - 1;
             let (head, tail) = (&text(line)[..head], &text(end)[tail..]);
-            let is_word = |c: char| c.is_alphanumeric() || c == '_';
             let cuts_word = head.ends_with(is_word) && old.starts_with(is_word)
                 || old.ends_with(is_word) && tail.starts_with(is_word);
             if cuts_word

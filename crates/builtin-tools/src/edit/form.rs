@@ -78,7 +78,6 @@ pub(super) fn key(line: &str, blanks: Blanks) -> Cow<'_, str> {
     if blanks == Blanks::Kept {
         return Cow::Owned(kept.to_owned());
     }
-    let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let mut out = String::with_capacity(kept.len());
     let mut is_apart = false;
     for c in kept.chars() {
@@ -109,6 +108,10 @@ pub(crate) fn plain(c: char) -> Option<char> {
         c if c.is_whitespace() && !matches!(c, '\t' | '\n') => ' ',
         c => c,
     })
+}
+
+pub(crate) fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
 }
 
 pub(crate) fn unescape(text: &str) -> String {

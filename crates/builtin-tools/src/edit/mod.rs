@@ -39,7 +39,7 @@ use std::ops::Range;
 
 pub(crate) use depth::{placed_literally, unit_of};
 use fit::{Haystack, Rank};
-pub(crate) use form::plain;
+pub(crate) use form::{is_word, plain};
 use lines::FileLines;
 pub(crate) use omission::omission;
 

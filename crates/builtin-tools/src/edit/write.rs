@@ -5,7 +5,7 @@
 
 use super::depth::{Layout, Pair, Texts as Indented, layout, levels, unit_of};
 use super::fit::{Fit, Haystack, LinePlace, Rank};
-use super::form::{Blanks, FormChar, form, key, plain};
+use super::form::{Blanks, FormChar, form, is_word, key, plain};
 use super::lines::{FileLines, ModelLines, indentation, trim_end};
 use super::omission::omission;
 use super::reading::{Texts, is_other_blank};
@@ -787,7 +787,6 @@ impl Spelling {
 }
 
 fn words(form: &[FormChar], may_cut: impl Fn(usize) -> bool) -> Vec<Range<usize>> {
-    let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let ends_word = |before: FormChar, after: FormChar| {
         let is_one = is_word(before.c) && is_word(after.c) || before.c == '.' && after.c == '.';
         !is_one || before.end < after.start
@@ -820,8 +819,6 @@ fn diff_words(old: Words<'_>, new: Words<'_>) -> Vec<DiffOp> {
         let text = |word: &Range<usize>| form[word.clone()].iter().map(|char| char.c).collect();
         words.iter().map(text).collect()
     });
-    let old: Vec<&str> = old.iter().map(String::as_str).collect();
-    let new: Vec<&str> = new.iter().map(String::as_str).collect();
     let deadline = Some(Instant::now() + DIFF_TIME);
     diff_lines(Algorithm::Myers, &old, &new, deadline)
 }
