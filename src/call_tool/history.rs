@@ -52,17 +52,10 @@ fn answer(options: &CallToolOptions, cancel: &Cancellation) -> Result<u8, ToolEr
         has_colours: crate::call_tool::shows_colours(options),
     };
     let filter = filter(options, &session, &history)?;
-    let mut chosen = history.chosen(&filter);
     if options.undo.is_none() {
-        return Ok(view.list(&chosen));
+        return Ok(view.list(&history.chosen(&filter)));
     }
-    let mut older = None;
-    if let (true, Some(&last)) = (filter.standing, chosen.first()) {
-        let of_others = |index: &&usize| !history.is_one_step(last, **index);
-        older = chosen.iter().find(of_others).copied();
-        chosen.retain(|index| history.is_one_step(last, *index));
-    }
-    view.take_back(options, &home, &chosen, older, cancel)
+    view.take_back(options, &home, &history.steps(&filter), cancel)
 }
 
 /// Returns which changes the command line selects. An undo without ids, session and time selects
@@ -81,12 +74,17 @@ fn filter(
     if !options.all {
         filter.roots = workspace.roots().map(Path::to_owned).collect();
     }
-    let path_of = |path: &String| real_path(&workspace.root().join(path));
-    filter
-        .paths
-        .extend(options.history.iter().flatten().map(path_of));
+    let path_of = |path: &String| match path.as_str() {
+        // Joined to the root, it would stand for the whole project.
+        "" => Err(ToolError::invalid("The path must not be empty.")
+            .with_hint("Leave it out for the whole project.")),
+        path => Ok(real_path(&workspace.root().join(path))),
+    };
+    for path in options.history.iter().flatten() {
+        filter.paths.push(path_of(path)?);
+    }
     for name in options.undo.iter().flatten() {
-        let path = path_of(name);
+        let path = path_of(name)?;
         let everything = || Filter {
             roots: filter.roots.clone(),
             ..Filter::default()
@@ -238,16 +236,9 @@ impl View<'_> {
         &self,
         options: &CallToolOptions,
         home: &Path,
-        chosen: &[usize],
-        older: Option<usize>,
+        steps: &[Vec<usize>],
         cancel: &Cancellation,
     ) -> Result<u8, ToolError> {
-        if chosen.is_empty() {
-            return Err(
-                ToolError::failed("There is nothing to undo in this project.")
-                    .with_hint("call_tool --history --all lists the changes in all projects."),
-            );
-        }
         let tool_env = self.session.tool_env();
         let undo = Undo {
             workspace: &tool_env.workspace,
@@ -255,7 +246,23 @@ impl View<'_> {
             is_explained: options.explain,
             cancel: cancel.clone(),
         };
-        let outcomes = undo.take_back(home, self.history, chosen);
+        let (mut at, mut outcomes) = (0, Vec::new());
+        for (i, step) in steps.iter().enumerate() {
+            let found = undo.take_back(home, self.history, step);
+            // What was put back by hand does not stand any more, so the change before it is next.
+            let mut outcomes_of_step = found.iter();
+            let is_passed = outcomes_of_step.all(|outcome| outcome.is_done && outcome.id.is_none());
+            if i == 0 || !is_passed {
+                (at, outcomes) = (i, found);
+            }
+            if !is_passed {
+                break;
+            }
+        }
+        let chosen = steps.get(at).ok_or_else(|| {
+            ToolError::failed("There is nothing to undo in this project.")
+                .with_hint("call_tool --history --all lists the changes in all projects.")
+        })?;
         let is_refused = outcomes.iter().any(|outcome| !outcome.refused.is_empty());
         let mut status = u8::from(is_refused);
         if self.json {
@@ -292,8 +299,8 @@ impl View<'_> {
                 "call_tool: Nothing was changed: what commands did is undone as a whole, or for a file or directory by: call_tool --undo PATH",
             );
         }
-        if let Some(older) = older.filter(|_| is_refused) {
-            let entry = &self.history.entries[older];
+        if let Some(older) = steps.get(at + 1).filter(|_| is_refused) {
+            let entry = &self.history.entries[older[0]];
             warn(&format!(
                 "call_tool: The change before it, {} of {}, is undone by: call_tool --undo {}",
                 visible(&entry.tool),

@@ -312,6 +312,68 @@ fn an_undo_of_what_a_user_has_put_back_by_hand_says_so() {
 }
 
 #[test]
+fn a_change_that_does_not_stand_is_passed_over_for_the_one_before_it() {
+    // Written anew with the same content, which must not hide the changes before it, nor stand in
+    // their way once they are undone.
+    let ws = Workspace::new().file("a.txt", "one\n").file("b.txt", "x\n");
+    edit(&ws, "b.txt", "x", "y");
+    create(&ws, "a.txt", "two\n");
+    create(&ws, "a.txt", "two\n");
+    for [a, b] in [["one\n", "y\n"], ["one\n", "x\n"]] {
+        let answer = undo(&ws, &[]);
+        assert_eq!(answer.status(), 0, "{}", answer.shown());
+        assert_eq!([text(&ws, "a.txt"), text(&ws, "b.txt")], [a, b]);
+    }
+    let answer = undo(&ws, &[]);
+    assert_eq!(answer.status(), 1, "{}", answer.shown());
+    answer.must_say(&answer.errors(), &["nothing to undo"]);
+
+    // Put back by hand.
+    let ws = Workspace::new().file("a.txt", "one\n").file("b.txt", "x\n");
+    edit(&ws, "b.txt", "x", "y");
+    create(&ws, "a.txt", "two\n");
+    create(&ws, "a.txt", "three\n");
+    fs::write(ws.path("a.txt"), "two\n").expect("written");
+    let explained = undo(&ws, &["--explain"]);
+    explained.must_say(explained.text(), &["-two\n+one\n", "Would undo 1 change"]);
+    for [a, b] in [["one\n", "y\n"], ["one\n", "x\n"]] {
+        let answer = undo(&ws, &[]);
+        assert_eq!(answer.status(), 0, "{}", answer.shown());
+        assert_eq!([text(&ws, "a.txt"), text(&ws, "b.txt")], [a, b]);
+    }
+    assert_eq!(undo(&ws, &[]).status(), 1);
+    // The undo of the older change can be taken back, and made again.
+    let entries = history(&ws, &[]);
+    let of_a = entries
+        .iter()
+        .find(|e| e["tool"] == "undo" && e["path"] == *ws.path("a.txt"));
+    let of_a = id(of_a.expect("the undo")).to_owned();
+    assert_eq!(undo(&ws, &[&of_a]).status(), 0);
+    assert_eq!(text(&ws, "a.txt"), "two\n");
+    assert_eq!(undo(&ws, &[]).status(), 0);
+    assert_eq!(text(&ws, "a.txt"), "one\n");
+}
+
+#[test]
+fn an_empty_name_is_refused_and_undoes_nothing() {
+    let ws = Workspace::new()
+        .file("a.txt", "one\n")
+        .file("b.txt", "one\n");
+    edit(&ws, "a.txt", "one", "two");
+    edit(&ws, "b.txt", "one", "two");
+    for args in [
+        &["--undo", ""][..],
+        &["--undo", "", "a.txt"],
+        &["--history", ""],
+    ] {
+        let answer = ws.call_tool(args).run();
+        assert_eq!(answer.status(), 2, "{}", answer.shown());
+        answer.must_say(&answer.errors(), &["must not be empty"]);
+    }
+    assert_eq!([text(&ws, "a.txt"), text(&ws, "b.txt")], ["two\n", "two\n"]);
+}
+
+#[test]
 fn names_command_no_terminal_and_break_no_line() {
     let name = "a\u{1b}[31m\r\n\u{202e}b.txt";
     let ws = Workspace::new().file(name, "one");

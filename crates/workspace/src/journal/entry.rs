@@ -203,6 +203,15 @@ impl JournalEntry {
         }
     }
 
+    /// Returns true if the file was written with the content that it had.
+    pub(super) fn changes_nothing(&self) -> bool {
+        let states = self.before.as_ref().zip(self.after.as_ref());
+        states.is_some_and(|(before, after)| {
+            let is_same = before.sha256 == after.sha256 && before.mode == after.mode;
+            before.sha256.is_some() && is_same
+        })
+    }
+
     /// Returns why the old content is lost; `None` if it is kept or there was none to keep.
     pub fn loss(&self) -> Option<&str> {
         match &self.old_content {

@@ -31,7 +31,7 @@ pub struct Filter {
     /// Directories that the files must lie below; empty for all. The user's memory files are chosen
     /// wherever they lie.
     pub roots: Vec<PathBuf>,
-    /// True to leave out undos, and changes that have been undone.
+    /// True to leave out undos, changes that have been undone, and those that changed nothing.
     pub standing: bool,
 }
 
@@ -77,13 +77,29 @@ impl History {
         let ids = entries.iter().enumerate();
         let by_id: HashMap<String, usize> = ids.map(|(i, entry)| (entry.id.clone(), i)).collect();
         let mut undone_by = HashMap::new();
+        // For each path, the oldest entry that an undo has undone, and that undo.
+        let mut reached: HashMap<&str, (usize, usize)> = HashMap::new();
         // The newest entries come first, because an undo that was itself undone does not count.
         for (i, entry) in entries.iter().enumerate().rev() {
             if undone_by.contains_key(&i) {
                 continue;
             }
+            // The path is as it was before an older change, so this one does not stand any more. It
+            // had no effect when that was undone: it had changed nothing, or was put back by hand.
+            if let Some((oldest, by)) = reached.get(&*entry.path)
+                && (*oldest < i && entry.tool != super::UNDO)
+            {
+                undone_by.insert(i, *by);
+                continue;
+            }
             let undone = entry.undoes.iter().filter_map(|id| by_id.get(id));
-            undone_by.extend(undone.filter(|other| **other < i).map(|other| (*other, i)));
+            for other in undone.copied().filter(|other| *other < i) {
+                undone_by.insert(other, i);
+                let (oldest, by) = reached.entry(&entry.path).or_insert((other, i));
+                if other < *oldest {
+                    (*oldest, *by) = (other, i);
+                }
+            }
         }
         Self {
             entries,
@@ -102,11 +118,30 @@ impl History {
         self.undone_by.get(&index).map(|by| &self.entries[*by])
     }
 
-    /// Returns true if the entries at both indices can only be undone together, because they are
-    /// the same or one command made them.
-    pub fn is_one_step(&self, one: usize, other: usize) -> bool {
-        let command = |index: usize| self.entries[index].command.as_ref();
-        one == other || command(one).is_some() && command(one) == command(other)
+    /// Returns the chosen entries in steps that are undone one by one, each with its newest entry
+    /// first. What one command has changed is one step. Unless the filter is for standing changes,
+    /// all entries are one step.
+    pub fn steps(&self, filter: &Filter) -> Vec<Vec<usize>> {
+        let chosen = self.chosen(filter);
+        if !filter.standing {
+            return if chosen.is_empty() {
+                Vec::new()
+            } else {
+                vec![chosen]
+            };
+        }
+        let mut steps: Vec<Vec<usize>> = Vec::new();
+        let mut of_commands: HashMap<&str, usize> = HashMap::new();
+        for index in chosen {
+            let next = steps.len();
+            let command = self.entries[index].command.as_deref();
+            let at = command.map_or(next, |command| *of_commands.entry(command).or_insert(next));
+            if at == next {
+                steps.push(Vec::new());
+            }
+            steps[at].push(index);
+        }
+        steps
     }
 
     /// Returns the indices of the entries that a filter chooses, newest first.
@@ -120,7 +155,9 @@ impl History {
             let is_named = |id: &String| {
                 entry.id == *id || is_of_undo(id) || entry.command.as_ref() == Some(id)
             };
-            let is_gone = entry.tool == super::UNDO || self.undone_by.contains_key(index);
+            let is_gone = entry.tool == super::UNDO
+                || self.undone_by.contains_key(index)
+                || entry.changes_nothing();
             let session = filter.session.as_ref();
             (filter.ids.is_empty() || filter.ids.iter().any(is_named))
                 && (filter.paths.is_empty() || is_below_any(&filter.paths))

@@ -23,6 +23,7 @@ use crate::{Workspace, WorkspacePath, show_path};
 use gemini_tools_core::text::visible;
 use gemini_tools_core::tool::{Cancellation, ToolError};
 use rustix::fs;
+use rustix::io::Errno;
 use std::collections::HashMap;
 use std::fs::File;
 use std::os::unix::fs::PermissionsExt;
@@ -362,13 +363,16 @@ impl Run<'_> {
             return Ok(None);
         };
         let open = || {
-            let dir = place::open(&self.journal).ok()??;
-            let dir = place::open_hour(&dir, entry.hour).ok()??;
-            let file = place::open_file(&dir, &entry.id).ok()?;
-            let stamp = ContentStamp::from(&fs::fstat(&file).ok()?);
-            Some((file, stamp))
+            let dir = place::open(&self.journal)?.ok_or(Errno::NOENT)?;
+            let dir = place::open_hour(&dir, entry.hour)?.ok_or(Errno::NOENT)?;
+            let file = place::open_file(&dir, &entry.id)?;
+            let stamp = ContentStamp::from(&fs::fstat(&file)?);
+            Ok((file, stamp))
         };
-        let (file, now) = open().ok_or("is not in the journal any more")?;
+        let (file, now) = open().map_err(|e| match e {
+            Errno::NOENT => "is not in the journal any more".to_owned(),
+            e => format!("can't be read in the journal: {e}"),
+        })?;
         let is_as_kept = match entry.old_content {
             OldContent::Moved => now == before.stamp,
             _ => now.size() == before.stamp.size(),

@@ -134,6 +134,11 @@ impl Whole<'_, '_> {
             }
         };
         self.describe();
+        if steps.is_empty() {
+            self.outcomes
+                .values_mut()
+                .for_each(|outcome| outcome.is_done = true);
+        }
         if self.run.undo.is_explained || steps.is_empty() {
             return;
         }
