@@ -6,7 +6,7 @@
 
 use crate::call_tool::dialect::{self, CallContext};
 use crate::call_tool::options::CallToolOptions;
-use crate::call_tool::print::print_json;
+use crate::call_tool::print::print_or_end;
 use crate::call_tool::{call_options, explanation, live, status};
 use crate::start::signal_status;
 use gemini_tools::answer::{Answer, Form, to_line};
@@ -18,6 +18,8 @@ use gemini_tools::session::{Clock, with_time_limit};
 use gemini_tools::tail_call::TailCalls;
 use gemini_tools::tool::{Cancellation, Context, ResultPlaces, ToolError};
 use rustix::io::Errno;
+use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -69,6 +71,7 @@ impl BatchCall {
         let id = match take("id") {
             Value::Null => None,
             Value::String(id) => Some(id),
+            Value::Number(number) => Some(written_id(line).unwrap_or_else(|| number.to_string())),
             other => Some(other.to_string()),
         };
         let annotations = match take("annotations") {
@@ -106,6 +109,18 @@ impl BatchCall {
             }
         }
     }
+}
+
+/// Returns the number that a call has as its id as it is written, because the caller compares it as
+/// text: `1e3` is the same number as `1000.0`, but another id.
+fn written_id(line: &[u8]) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Id<'a> {
+        #[serde(borrow)]
+        id: &'a RawValue,
+    }
+    let call: Id<'_> = serde_json::from_slice(line).ok()?;
+    Some(call.id.get().to_owned())
 }
 
 /// Reads calls until the input ends, and answers each of them. Returns the exit status: that of a
@@ -204,6 +219,10 @@ impl Batch {
             let reason = format!("Line {number} is longer than {MAX_BYTES} bytes.");
             return self.refuse(None, &reason);
         }
+        let line = match number {
+            1 => line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line),
+            _ => line,
+        };
         let line = line.trim_ascii();
         if line.is_empty() || self.cancel.signal().is_some() {
             return;
@@ -236,7 +255,7 @@ impl Batch {
                 Ok(request) => Some(Request::Foreign(request)),
                 Err(refusal) => {
                     self.has_failed.store(true, Ordering::Relaxed);
-                    self.write(&to_line(&refusal.to_value()));
+                    print_or_end(&to_line(&refusal.to_value()));
                     None
                 }
             },
@@ -337,7 +356,7 @@ impl Batch {
                 if status != 0 {
                     self.has_failed.store(true, Ordering::Relaxed);
                 }
-                self.write(&to_line(&value));
+                print_or_end(&to_line(&value));
                 true
             }
         }
@@ -363,7 +382,7 @@ impl Batch {
                 };
                 line["id"] = json!(id);
                 if clock.is_watched(number) {
-                    print_json(&to_line(&line), 0);
+                    print_or_end(&to_line(&line));
                 }
             });
         }
@@ -404,7 +423,7 @@ impl Batch {
         if let Some(dialect) = self.opened.options.from {
             self.has_failed.store(true, Ordering::Relaxed);
             let refusal = DialectError::new(dialect, reason);
-            return self.write(&to_line(&refusal.to_value()));
+            return print_or_end(&to_line(&refusal.to_value()));
         }
         let answer = Answer {
             name: "",
@@ -426,7 +445,7 @@ impl Batch {
             if let Some(id) = answer.id {
                 value["id"] = id.into();
             }
-            return self.write(&to_line(&value));
+            return print_or_end(&to_line(&value));
         }
         let mut more = Map::new();
         if form != Form::Part
@@ -437,12 +456,6 @@ impl Batch {
         if self.opened.options.stream {
             more.insert("type".to_owned(), "result".into());
         }
-        self.write(&answer.to_json_with(form, more));
-    }
-
-    fn write(&self, line: &[u8]) {
-        if print_json(line, 0) != 0 {
-            self.has_failed.store(true, Ordering::Relaxed);
-        }
+        print_or_end(&answer.to_json_with(form, more));
     }
 }

@@ -51,6 +51,15 @@ fn write(text: &[u8], medium: Medium) -> bool {
     write_status("call_tool", written) == 0
 }
 
+/// Prints a line of JSON. If it can't be written, ends the process: calls whose answers nobody gets
+/// must not change anything more.
+pub(crate) fn print_or_end(line: &[u8]) {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    if !write(line, Medium::Json) {
+        gemini_tools::process::exit(1);
+    }
+}
+
 /// Prints a last text and ends the process, even if other threads are still at work. `status`
 /// returns the exit status, given whether the text could be written.
 pub(crate) fn print_last(text: &[u8], medium: Medium, status: impl Fn(bool) -> u8) -> ! {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::harness::{Answer, Workspace};
+use crate::harness::{Answer, Workspace, lines};
 
 fn run(ws: &Workspace, lines: &[Value]) -> Answer {
     let text: String = lines
@@ -122,6 +122,41 @@ fn an_answer_that_can_not_be_written_is_a_failure() {
     let line = json!({"name": "list_directory", "args": {"path": "."}});
     let answer = call.input(format!("{line}\n")).unwatched().run();
     assert_eq!(answer.status(), 1, "{}", answer.shown());
+}
+
+#[test]
+fn a_batch_ends_at_the_first_answer_that_can_not_be_written() {
+    let ws = Workspace::new();
+    let calls = lines(20, |i| {
+        json!({"name": "write_file", "args": {"file_path": format!("f{i}"), "content": "x"}})
+            .to_string()
+            + "\n"
+    });
+    let call = ws.call_tool(&["--batch"]).in_bash("exec \"$@\" >/dev/full");
+    let answer = call.input(calls).unwatched().run();
+    assert_eq!(answer.status(), 1, "{}", answer.shown());
+    assert_eq!(answer.errors().matches("Can't write").count(), 1);
+    let made = |i: usize| ws.dir().join(format!("f{i}")).exists();
+    assert_eq!((made(0), made(1)), (true, false));
+}
+
+#[test]
+fn an_id_comes_back_as_it_was_written() {
+    let ws = Workspace::new();
+    let written = ["7", "12345678901234567890123", "1e3", "-0", "\"a b\""];
+    let line = |id: &str| {
+        format!("{{\"name\":\"list_directory\",\"id\" : {id} ,\"args\":{{\"path\":\".\"}}}}\n")
+    };
+    // A byte-order mark is no part of the first call.
+    let input = format!("\u{feff}{}", written.map(line).concat());
+    let answer = ws.call_tool(&["--batch"]).input(input).run();
+    assert_eq!(answer.status(), 0, "{}", answer.shown());
+    let answers = answers(&answer);
+    let mut found = ids(&answers);
+    found.sort_unstable();
+    let mut wanted = written.map(|id| id.trim_matches('"'));
+    wanted.sort_unstable();
+    assert_eq!(found, wanted);
 }
 
 #[test]
