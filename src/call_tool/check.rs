@@ -2,7 +2,7 @@
 //! report.
 
 use crate::call_tool::ci::{FOUND, UNCHECKED, document};
-use crate::call_tool::input::{arguments, read_bytes, read_input};
+use crate::call_tool::input::{arguments, read_bytes, read_input, unread};
 use crate::call_tool::options::{CallToolOptions, CiFormat};
 use crate::call_tool::print::{Medium, print};
 use crate::call_tool::{call_options, open_session, person, shows_colours, status};
@@ -14,11 +14,14 @@ use gemini_tools::checks::run::{Outcome, Selection, run as run_rules};
 use gemini_tools::checks::{changed, report};
 use gemini_tools::ci::CheckReport;
 use gemini_tools::diagnostic::{Diagnostic, Origin, Severity};
+use gemini_tools::json::MAX_BYTES;
+use gemini_tools::process::read_named;
 use gemini_tools::session::Session;
 use gemini_tools::text::{counted, show_path};
 use gemini_tools::tool::{Cancellation, Context, ToolError, ToolResult, convert};
 use gemini_tools::workspace::pattern::split_list;
 use gemini_tools::workspace::{WorkspacePath, atomic_file};
+use rustix::fs::Access;
 use serde_json::{Value, json};
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
@@ -80,7 +83,7 @@ impl Check {
             check.read_search(options, cancel)?;
         } else {
             check.judge(options, json!({ "pattern": "." }), cancel)?;
-            check.read_rules(&options.check)?;
+            check.read_rules(&options.check, cancel)?;
         }
         check.select(options, cancel)?;
         Ok(check)
@@ -105,10 +108,10 @@ impl Check {
         }
     }
 
-    fn read_rules(&mut self, files: &[PathBuf]) -> Result<(), Failure> {
+    fn read_rules(&mut self, files: &[PathBuf], cancel: &Cancellation) -> Result<(), Failure> {
         let mut faults = Vec::new();
         for file in files {
-            match RuleFile::load(file) {
+            match RuleFile::load(file, cancel) {
                 Ok(read) => {
                     let beside = file.parent().unwrap_or(Path::new(""));
                     if self.baseline.is_none() {
@@ -118,6 +121,7 @@ impl Check {
                 }
                 Err(mut found) => faults.append(&mut found),
             }
+            cancel.check()?;
         }
         if faults.is_empty() {
             Ok(())
@@ -220,14 +224,14 @@ impl Check {
 
     /// Checks the files and prints the findings, or updates the baseline. Returns the exit status.
     fn make(&mut self, options: &CallToolOptions, cancel: &Cancellation) -> Result<u8, Failure> {
-        let known = self.known(options)?;
+        let known = self.known(options, cancel)?;
         let counting = known.clone().filter(|_| !options.update_baseline);
         let selection = std::mem::take(&mut self.selection);
         let is_whole = selection.files.is_none();
         let workspace = &self.session.tool_env().workspace;
         let rules = &self.rules.rules;
         let outcome = run_rules(rules, workspace, &selection, counting, cancel)?;
-        if is_whole {
+        if is_whole && outcome.unreadable == 0 {
             self.check_seen(&outcome)?;
         }
         if options.update_baseline {
@@ -279,7 +283,11 @@ impl Check {
 
     /// Reads the baseline. Returns `None` if none is named, or if the file does not exist yet and
     /// will be created.
-    fn known(&self, options: &CallToolOptions) -> Result<Option<Baseline>, ToolError> {
+    fn known(
+        &self,
+        options: &CallToolOptions,
+        cancel: &Cancellation,
+    ) -> Result<Option<Baseline>, ToolError> {
         let Some(file) = &self.baseline else {
             if options.update_baseline {
                 return Err(
@@ -291,16 +299,17 @@ impl Check {
             return Ok(None);
         };
         let name = show_path(file);
-        let bytes = match std::fs::read(file) {
+        let bytes = match read_named(file, MAX_BYTES, cancel) {
             Ok(bytes) => bytes,
             Err(e) if options.update_baseline && e.kind() == ErrorKind::NotFound => {
                 return Ok(None);
             }
             Err(e) => {
-                return Err(
-                    ToolError::invalid(format!("The baseline {name} can't be read: {e}."))
-                        .with_hint("--update-baseline writes it."),
-                );
+                let error = unread(cancel, &format!("The baseline {name} can't be read: {e}."));
+                return Err(match e.kind() {
+                    ErrorKind::NotFound => error.with_hint("--update-baseline writes it."),
+                    _ => error,
+                });
             }
         };
         let text = String::from_utf8_lossy(&bytes);
@@ -312,17 +321,17 @@ impl Check {
 
     fn update(&self, known: Option<&Baseline>, outcome: &Outcome) -> Result<u8, ToolError> {
         let file = self.baseline.as_deref().unwrap_or(Path::new(""));
-        if outcome.is_cut {
+        let found = Baseline::of(&self.rules.rules, &outcome.findings);
+        let kept = known.map_or(found.clone(), |known| known.shared_with(&found));
+        let text = kept.text();
+        if outcome.is_cut || text.len() > MAX_BYTES {
             return Err(
                 ToolError::invalid("There are too many findings for a baseline.")
                     .with_hint("Give the rules an include, or a max."),
             );
         }
-        let found = Baseline::of(&self.rules.rules, &outcome.findings);
-        let kept = known.map_or(found.clone(), |known| known.shared_with(&found));
-        let whole = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
         let name = show_path(file);
-        atomic_file::put(&whole, kept.text().as_bytes(), 0o666, None, false).map_err(|e| {
+        replace_file(file, text.as_bytes()).map_err(|e| {
             ToolError::invalid(format!("The baseline {name} can't be written: {e}."))
         })?;
         let new = found.count() - kept.count();
@@ -355,6 +364,20 @@ impl Check {
         let text = report::text(&found, &self.rules.rules, outcome, shows_colours(options));
         print(text.as_bytes(), Medium::Text)
     }
+}
+
+/// Writes a file that may be there already. It keeps its mode and, if it is a link, its place; one
+/// that may not be written to is left as it is.
+fn replace_file(file: &Path, content: &[u8]) -> std::io::Result<()> {
+    let (whole, permissions) = match std::fs::canonicalize(file) {
+        Ok(real) => {
+            rustix::fs::access(&real, Access::WRITE_OK)?;
+            let permissions = std::fs::metadata(&real)?.permissions();
+            (real, Some(permissions))
+        }
+        Err(_) => (std::path::absolute(file)?, None),
+    };
+    atomic_file::put(&whole, content, 0o666, permissions, false)
 }
 
 fn rule_of_search(options: &CallToolOptions, args: &Value) -> Result<Rule, ToolError> {

@@ -57,7 +57,8 @@ pub(crate) fn check(
     if options.fail_on_match {
         wants("--fail-on-match", "matches")?;
         let data = result.data.as_ref();
-        if let Some(include) = data.and_then(|data| data.get("unmatchedInclude")) {
+        let read = data.filter(|data| !data.contains_key("unreadable"));
+        if let Some(include) = read.and_then(|data| data.get("unmatchedInclude")) {
             return Err(ToolError::invalid(format!(
                 "No file matches the include {include}, so nothing was searched."
             ))
@@ -170,6 +171,7 @@ pub(crate) fn report(
         let names = binary.into_iter().flatten().filter_map(Value::as_str);
         let binary = names.map(|name| issue(Some(Path::new(name)), None));
         report.issues.extend(binary);
+        report.failure = answer.unread();
         report.remarks = answer.remarks();
     }
     report.use_repository_paths(root);

@@ -318,7 +318,11 @@ impl Message {
             }
             complaint.into_bytes()
         } else if let (Some(Form::Lines), Some(session)) = (options.form, session) {
-            remarks = answer.remarks();
+            remarks = answer
+                .unread()
+                .into_iter()
+                .chain(answer.remarks())
+                .collect();
             let root = session.tool_env().workspace.root();
             let directory = std::env::current_dir().unwrap_or_default();
             // On a terminal, paths are printed as escaped lines, because a file's name may contain

@@ -4,19 +4,21 @@
 use crate::get_tools::command::{LintFormat, LintOptions};
 use crate::get_tools::print::{fail, print};
 use gemini_tools::answer::to_line;
-use gemini_tools::checks::rules::RuleFile;
+use gemini_tools::checks::rules::{MAX_RULE_FILE_BYTES, RuleFile};
 use gemini_tools::ci::{CheckReport, github, junit, sarif};
 use gemini_tools::custom::{Lint, lint_tools};
 use gemini_tools::diagnostic::{Diagnostic, Origin};
 use gemini_tools::mcp::{ServersToAsk, lint_servers};
-use gemini_tools::session::Project;
+use gemini_tools::process::{read_named, read_stdin};
+use gemini_tools::session::{Project, with_time_limit};
 use gemini_tools::settings::home;
 use gemini_tools::text::{show_path, visible};
+use gemini_tools::tool::Cancellation;
 use std::ffi::OsStr;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
+const MAX_FILE_BYTES: usize = 64 * 1024 * 1024;
 
 const MAX_BEGINNING_BYTES: u64 = 512;
 
@@ -89,9 +91,9 @@ fn check_paths(paths: &[PathBuf], root: &Path) -> Result<Lint, String> {
                     all.take_list(&text, Some(&file));
                 }
             }
-        } else if is_rule_file(path)? {
+        } else if let Some(text) = rule_file(path)? {
             all.files += 1;
-            match RuleFile::load(path) {
+            match RuleFile::read(path, &text) {
                 Ok(read) => all.rules += read.rules.len(),
                 Err(faults) => all.findings.extend(faults),
             }
@@ -115,20 +117,22 @@ fn json_files(directory: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(files)
 }
 
-/// Returns true if the file is a rule file of `call_tool --check`.
-fn is_rule_file(path: &Path) -> Result<bool, String> {
-    let is_toml = path
-        .extension()
-        .is_some_and(|extension| extension == "toml");
-    Ok(is_toml && RuleFile::is_one(&read(path)?))
+/// Returns the text of a rule file of `call_tool --check`; `None` for any other file.
+fn rule_file(path: &Path) -> Result<Option<String>, String> {
+    if path.extension().is_none_or(|extension| extension != "toml") {
+        return Ok(None);
+    }
+    let text = read_at_most(path, MAX_RULE_FILE_BYTES)?;
+    Ok(RuleFile::is_one(&text).then_some(text))
 }
 
 fn is_tool_file(path: &Path) -> Result<bool, String> {
     let extension = path.extension().and_then(OsStr::to_str);
     match extension {
-        _ if path.as_os_str() == "-" => return Ok(false),
         Some("toml") => return Ok(true),
         Some("json") => return Ok(false),
+        // What comes from a pipe can be read only once, and no tool does.
+        _ if path.exists() && !path.is_file() || path.as_os_str() == "-" => return Ok(false),
         _ => {}
     }
     let mut beginning = Vec::new();
@@ -141,21 +145,20 @@ fn is_tool_file(path: &Path) -> Result<bool, String> {
 }
 
 fn read(path: &Path) -> Result<String, String> {
-    let (name, mut reader): (_, Box<dyn Read>) = if path.as_os_str() == "-" {
-        ("standard input".to_owned(), Box::new(std::io::stdin()))
+    read_at_most(path, MAX_FILE_BYTES)
+}
+
+fn read_at_most(path: &Path, limit: usize) -> Result<String, String> {
+    let cancel = with_time_limit(&Cancellation::default());
+    let (name, bytes) = if path.as_os_str() == "-" {
+        ("standard input".into(), read_stdin(limit, &cancel))
     } else {
-        let name = show_path(path).into_owned();
-        let file = std::fs::File::open(path).map_err(|e| format!("{name}: {e}"))?;
-        (name, Box::new(file))
+        (show_path(path), read_named(path, limit, &cancel))
     };
-    let mut bytes = Vec::new();
-    let limited = &mut reader.by_ref().take(MAX_FILE_BYTES + 1);
-    limited
-        .read_to_end(&mut bytes)
-        .map_err(|e| format!("{name}: {e}"))?;
-    if bytes.len() as u64 > MAX_FILE_BYTES {
-        return Err(format!("{name}: it is larger than {MAX_FILE_BYTES} bytes"));
-    }
+    let bytes = bytes.map_err(|e| match cancel.check() {
+        Err(interrupted) => format!("{name}: {interrupted}"),
+        Ok(()) => format!("{name}: {e}"),
+    })?;
     String::from_utf8(bytes).map_err(|_| format!("{name}: it is not text in UTF-8"))
 }
 

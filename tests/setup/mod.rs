@@ -2,6 +2,7 @@
 
 mod checks;
 mod checks_ci;
+mod checks_input;
 mod dialects;
 mod doctor;
 mod formats;

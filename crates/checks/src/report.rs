@@ -5,7 +5,7 @@ use crate::rules::{Demand, Rule};
 use crate::run::{Finding, Outcome};
 use gemini_tools_core::colours::Look;
 use gemini_tools_core::diagnostic::{Diagnostic, Origin, Severity};
-use gemini_tools_core::text::{counted, line_name, visible};
+use gemini_tools_core::text::{counted, line_name, unread_sentence, visible};
 use gemini_tools_workspace::Workspace;
 use gemini_tools_workspace::lines::{encoding_of, read_range};
 use std::collections::HashMap;
@@ -35,6 +35,9 @@ pub fn report(suite: &str, rules: &[Rule], outcome: &Outcome) -> CheckReport {
             .map(|finding| issue(rules, finding))
             .collect(),
         remarks: remarks(outcome),
+        // Services show a run with remarks as a good one.
+        failure: (outcome.unreadable > 0)
+            .then(|| unread_sentence(outcome.unreadable, &outcome.unreadable_places)),
         ..CheckReport::default()
     }
 }
@@ -49,10 +52,6 @@ fn remarks(outcome: &Outcome) -> Vec<String> {
         remarks.push(format!(
             "{what} of the baseline gone: --update-baseline takes that out."
         ));
-    }
-    if let Some(example) = &outcome.unreadable_example {
-        let what = counted(outcome.unreadable, "file or directory");
-        remarks.push(format!("{what} not read, or not to the end: {example}"));
     }
     remarks
 }
@@ -136,7 +135,7 @@ pub fn text(report: &CheckReport, rules: &[Rule], outcome: &Outcome, has_colours
             out.push_str(&format!("    help: {}\n", visible(&issue.help)));
         }
     }
-    for remark in &report.remarks {
+    for remark in report.remarks.iter().chain(&report.failure) {
         out.push_str(&format!("{}\n", visible(remark)));
     }
     let kinds = ["error", "warning", "note"].into_iter().zip(numbers);

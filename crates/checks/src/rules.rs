@@ -8,19 +8,18 @@ use gemini_tools_builtin_tools::builtin::line_pattern::LinePattern;
 use gemini_tools_core::diagnostic::{Diagnostic, Severity};
 use gemini_tools_core::position::LineIndex;
 use gemini_tools_core::registry::nearest;
-use gemini_tools_core::tool::ToolError;
+use gemini_tools_core::tool::{Cancellation, ToolError};
+use gemini_tools_process::read_named;
 use gemini_tools_workspace::pattern::{PatternSet, split_list};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use std::fs::File;
-use std::io::Read;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, ValueDeserializer};
 
 /// Maximum size of a rule file in bytes.
-const MAX_RULE_FILE_BYTES: u64 = 4 * 1024 * 1024;
+pub const MAX_RULE_FILE_BYTES: usize = 4 * 1024 * 1024;
 
 /// The most rules that a run may have, of all rule files together.
 const MAX_RULES: usize = 1_000;
@@ -176,19 +175,10 @@ pub struct RuleFile {
     pub baseline: Option<PathBuf>,
 }
 
-fn text_of(file: &Path) -> Result<String, Diagnostic> {
+fn text_of(file: &Path, cancel: &Cancellation) -> Result<String, Diagnostic> {
     let fault = |message: String| Diagnostic::error("rule-file", "", "", message).in_file(file);
-    let unreadable = |e: std::io::Error| fault(format!("The file can't be read: {e}."));
-    let mut bytes = Vec::new();
-    let mut limited = File::open(file)
-        .map_err(unreadable)?
-        .take(MAX_RULE_FILE_BYTES + 1);
-    limited.read_to_end(&mut bytes).map_err(unreadable)?;
-    if bytes.len() as u64 > MAX_RULE_FILE_BYTES {
-        return Err(fault(format!(
-            "The file is larger than {MAX_RULE_FILE_BYTES} bytes."
-        )));
-    }
+    let bytes = read_named(file, MAX_RULE_FILE_BYTES, cancel)
+        .map_err(|e| fault(format!("The file can't be read: {e}.")))?;
     String::from_utf8(bytes).map_err(|e| {
         let before =
             String::from_utf8_lossy(&e.as_bytes()[..e.utf8_error().valid_up_to()]).into_owned();
@@ -209,10 +199,10 @@ impl RuleFile {
     ///
     /// # Errors
     ///
-    /// Returns an error if the file can't be opened, is too large or is not text, and the errors of
-    /// [`RuleFile::read`].
-    pub fn load(file: &Path) -> Result<Self, Vec<Diagnostic>> {
-        let text = text_of(file).map_err(|fault| vec![fault])?;
+    /// Returns an error if the file can't be opened, is too large or is not text, or if the call
+    /// was interrupted, and the errors of [`RuleFile::read`].
+    pub fn load(file: &Path, cancel: &Cancellation) -> Result<Self, Vec<Diagnostic>> {
+        let text = text_of(file, cancel).map_err(|fault| vec![fault])?;
         Self::read(file, &text)
     }
 

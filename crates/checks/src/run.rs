@@ -17,11 +17,13 @@ use gemini_tools_builtin_tools::builtin::line_pattern::{
 use gemini_tools_core::text::{counted, line_name};
 use gemini_tools_core::tool::{Cancellation, ErrorKind, ToolError};
 use gemini_tools_workspace::pattern::PatternSet;
-use gemini_tools_workspace::walk::{NodeModules, Visitor, WalkEntry, WalkOptions, walk};
+use gemini_tools_workspace::walk::{
+    NodeModules, Visitor, WalkEntry, WalkOptions, WalkReport, name_one, walk,
+};
 use gemini_tools_workspace::{Respect, Workspace, WorkspacePath};
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
@@ -90,14 +92,15 @@ pub struct Outcome {
     pub files: u64,
     /// How many findings are in the baseline and therefore not in `findings`.
     pub known: u64,
-    /// The findings of the baseline that the run has not found; `None` if there are none.
+    /// The findings of the baseline that the run has not found; `None` if there are none, or if not
+    /// all files were looked at.
     pub gone: Option<Baseline>,
     /// Set if findings were dropped because there were too many.
     pub is_cut: bool,
     /// How many files and directories could not be checked, or not completely.
     pub unreadable: u64,
-    /// One of the unreadable files or directories, with the reason.
-    pub unreadable_example: Option<String>,
+    /// The unreadable files and directories, each with the reason; not all, if they are many.
+    pub unreadable_places: Vec<String>,
     /// Remarks about files that were left out.
     pub remarks: Vec<String>,
 }
@@ -153,7 +156,9 @@ struct Shared {
     known: u64,
     baseline: Option<Baseline>,
     unreadable: u64,
-    unreadable_example: Option<String>,
+    unreadable_places: BTreeMap<Vec<u8>, String>,
+    /// The rules about required files that may lie in a directory that could not be read.
+    blind: HashSet<usize>,
 }
 
 /// Checks the files of a workspace by all rules. Findings that `baseline` contains don't count.
@@ -192,7 +197,7 @@ pub fn run(
             for worker in workers {
                 worker.add_to(&mut seen, &mut files, &mut not_text);
             }
-            run.unreadable(report.unreadable as u64, report.unreadable_example);
+            run.unread_directories(report, &prefix(workspace, place));
         }
     }
     if let Some(names) = &selection.files {
@@ -288,17 +293,34 @@ impl<'a> Run<'a> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn unreadable(&self, count: u64, example: Option<String>) {
+    fn unreadable(&self, name: Vec<u8>, why: String) {
         let mut shared = self.shared();
-        shared.unreadable += count;
-        shared.unreadable_example = shared.unreadable_example.take().or(example);
+        shared.unreadable += 1;
+        name_one(&mut shared.unreadable_places, name, why);
+    }
+
+    fn unread_directories(&self, report: WalkReport, prefix: &[u8]) {
+        let mut shared = self.shared();
+        let is_told = report.unreadable == report.unreadable_places.len();
+        for (i, filter) in self.filter_of.iter().enumerate() {
+            let include = &self.filters[*filter].include;
+            let can_hold = |path: &Vec<u8>| include.is_empty() || include.can_match_below(path);
+            if !is_told || report.unreadable_places.keys().any(can_hold) {
+                shared.blind.insert(i);
+            }
+        }
+        shared.unreadable += report.unreadable as u64;
+        for (path, why) in report.unreadable_places {
+            name_one(&mut shared.unreadable_places, [prefix, &path].concat(), why);
+        }
     }
 
     fn finish(self, seen: Vec<u64>, files: u64, mut remarks: Vec<String>) -> Outcome {
         let shared = self.shared.into_inner();
         let mut shared = shared.unwrap_or_else(PoisonError::into_inner);
         for (i, rule) in self.rules.iter().enumerate() {
-            if matches!(rule.demand, Demand::File) && seen[i] == 0 {
+            let is_blind = shared.blind.contains(&i);
+            if matches!(rule.demand, Demand::File) && seen[i] == 0 && !is_blind {
                 let missing = file_finding(rule, i, &[], "");
                 shared.add(self.rules, Vec::new(), vec![missing]);
             }
@@ -317,6 +339,7 @@ impl<'a> Run<'a> {
         }
         let mut findings: Vec<Finding> = shared.files.into_values().flatten().collect();
         let counts = shared.counts;
+        let is_complete = self.selection.files.is_none() && shared.unreadable == 0;
         findings.retain(|finding| counts[finding.rule] > self.rules[finding.rule].max);
         Outcome {
             findings,
@@ -324,10 +347,12 @@ impl<'a> Run<'a> {
             seen,
             files,
             known: shared.known,
-            gone: shared.baseline.filter(|left| !left.is_empty()),
+            gone: shared
+                .baseline
+                .filter(|left| is_complete && !left.is_empty()),
             is_cut: shared.is_cut,
             unreadable: shared.unreadable,
-            unreadable_example: shared.unreadable_example,
+            unreadable_places: shared.unreadable_places.into_values().collect(),
             remarks,
         }
     }
@@ -438,6 +463,7 @@ impl<'a> Worker<'a> {
         remarks: &mut Vec<String>,
     ) -> Result<(), ToolError> {
         let (mut missing, mut closed) = (0, 0);
+        let mut looked = HashSet::new();
         for name in names {
             self.run.cancel.check()?;
             let path = Path::new(OsStr::from_bytes(name));
@@ -449,6 +475,9 @@ impl<'a> Worker<'a> {
                 ToolError::new(ErrorKind::PathNotInWorkspace, what)
                     .with_hint("Names count from the project's root.")
             })?;
+            if !looked.insert(place.path().to_owned()) {
+                continue;
+            }
             // As in a walk, a link is a file with a name and without text. What it leads to is
             // checked under its own name, and is no change where only the link is new.
             let is_link = place.path().is_symlink();
@@ -467,7 +496,7 @@ impl<'a> Worker<'a> {
                     self.look(&shown, kind == FileType::RegularFile, open);
                 }
                 Err(error) if error.kind == ErrorKind::FileNotFound => missing += 1,
-                Err(error) => self.run.unreadable(1, Some(error.message)),
+                Err(error) => self.run.unreadable(name.clone(), error.message),
             }
         }
         let left_out = [
@@ -539,8 +568,8 @@ impl<'a> Worker<'a> {
     }
 
     fn unreadable(&self, name: &[u8], reason: &str) {
-        let example = format!("{}: {reason}", line_name(name));
-        self.run.unreadable(1, Some(example));
+        let why = format!("{}: {reason}", line_name(name));
+        self.run.unreadable(name.to_owned(), why);
     }
 
     fn read(&mut self, name: &[u8], mut file: File, found: &mut Vec<Finding>) {

@@ -6,7 +6,7 @@
 
 use crate::colours::{self, Look};
 use crate::message::{Content, Part};
-use crate::text::{harmless_lines, line_name};
+use crate::text::{harmless_lines, line_name, unread_sentence};
 use crate::tool::{
     Display, ErrorKind, FoundPlace, LlmContent, PartOrText, ResultView, ToolError, ToolResult,
 };
@@ -361,8 +361,25 @@ impl Answer<'_> {
         Some(paths)
     }
 
-    /// Returns sentences for a person about what a list of results lacks: files that could not be
-    /// read, and matches beyond the limit.
+    /// Returns a sentence for a person about the files and directories that could not be read.
+    pub fn unread(&self) -> Option<String> {
+        let result = self
+            .outcome
+            .as_ref()
+            .ok()
+            .filter(|result| result.error.is_none());
+        let data = result?.data.as_ref()?;
+        let count = data.get("unreadable")?.as_u64()?;
+        let places = data.get("unreadablePlaces").and_then(Value::as_array);
+        let places: Vec<_> = places
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect();
+        Some(unread_sentence(count, &places))
+    }
+
+    /// Returns sentences for a person about what a list of results lacks because of its limit.
     pub fn remarks(&self) -> Vec<String> {
         let mut remarks = Vec::new();
         let Ok(ToolResult {
@@ -373,11 +390,6 @@ impl Answer<'_> {
         else {
             return remarks;
         };
-        if let Some(unread) = data.get("unreadable") {
-            remarks.push(format!(
-                "Files and directories that could not be read: {unread}."
-            ));
-        }
         if data.get("limited") == Some(&Value::Bool(true)) {
             let shown = match data.get("matches").and_then(Value::as_u64) {
                 None => "some of the matches".to_owned(),

@@ -209,6 +209,26 @@ pub fn counted<N: Copy + Display + PartialEq + From<u8>>(n: N, noun: &str) -> St
     format!("{n} {stem}{ending}")
 }
 
+/// Returns a sentence about the files and directories that could not be read. `places` has a reason
+/// for each of them, or for the first of many.
+pub fn unread_sentence(count: u64, places: &[impl AsRef<str>]) -> String {
+    let noun = if count == 1 {
+        "file or directory"
+    } else {
+        "files or directories"
+    };
+    let reasons = places
+        .iter()
+        .map(|place| place.as_ref().trim_end_matches('.'));
+    let reasons = reasons.collect::<Vec<_>>().join("; ");
+    let rest = if count > places.len() as u64 {
+        "; …"
+    } else {
+        "."
+    };
+    format!("{count} {noun} not read, or not to the end: {reasons}{rest}")
+}
+
 /// Returns a text on one line, with one blank between words.
 pub fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")

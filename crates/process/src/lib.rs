@@ -85,7 +85,7 @@ pub mod tty;
 pub mod unread;
 
 pub use own::{caller, exit};
-pub use read_buffer::{ReadBuffer, wait_for_stdin};
+pub use read_buffer::{ReadBuffer, read_named, read_stdin, wait_for_stdin};
 
 /// What this system can't do that Linux can, as text for a person; `None` on Linux.
 pub const PLATFORM_LIMITATIONS: Option<&str> = if cfg!(target_os = "linux") {

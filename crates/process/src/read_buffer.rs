@@ -1,9 +1,12 @@
-//! A buffer for input of unknown size, and waiting for input.
+//! A buffer for input of unknown size, waiting for input, and reading all of it.
 
-use gemini_tools_core::tool::TICK;
+use gemini_tools_core::tool::{Cancellation, TICK};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::AsFd;
+use rustix::fs::{Mode, OFlags, open};
 use rustix::io::{Errno, read, retry_on_intr};
+use std::io::{self, ErrorKind};
+use std::path::Path;
 use std::time::Duration;
 
 const FIRST_BYTES: usize = 4 * 1024;
@@ -51,6 +54,58 @@ pub fn wait_for_stdin(is_over: impl Fn() -> bool) -> bool {
         }
     }
     false
+}
+
+/// Reads standard input to its end, even if it has more than `limit` bytes: if its reader went away,
+/// the writer could fail.
+///
+/// # Errors
+///
+/// Returns the errors of [`read_named`].
+pub fn read_stdin(limit: usize, cancel: &Cancellation) -> io::Result<Vec<u8>> {
+    read_all(rustix::stdio::stdin(), limit, true, cancel)
+}
+
+/// Reads a file that a person names. It may be a device, or a FIFO such as that of `<(command)`:
+/// neither opening nor reading it waits longer than the call may take.
+///
+/// # Errors
+///
+/// Returns the operating system's error, one for a file with more than `limit` bytes, or
+/// `Interrupted` after an interruption of the call.
+pub fn read_named(path: &Path, limit: usize, cancel: &Cancellation) -> io::Result<Vec<u8>> {
+    // Otherwise opening a FIFO would wait for its writer, and a signal would not end that.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    read_all(open(path, flags, Mode::empty())?, limit, false, cancel)
+}
+
+fn read_all(
+    fd: impl AsFd,
+    limit: usize,
+    drains: bool,
+    cancel: &Cancellation,
+) -> io::Result<Vec<u8>> {
+    let too_large = || io::Error::other(format!("it is larger than {limit} bytes"));
+    let mut bytes = Vec::new();
+    let mut buffer = ReadBuffer::new(64 * 1024);
+    let mut is_too_large = false;
+    while cancel.interruption().is_none() {
+        if !is_readable(&fd, TICK) {
+            continue;
+        }
+        match buffer.read(&fd) {
+            Ok([]) if is_too_large => return Err(too_large()),
+            Ok([]) => return Ok(bytes),
+            Ok(piece) if bytes.len() + piece.len() <= limit && !is_too_large => {
+                bytes.extend_from_slice(piece);
+            }
+            Ok(_) if drains => (is_too_large, bytes) = (true, Vec::new()),
+            Ok(_) => return Err(too_large()),
+            Err(Errno::AGAIN) => {}
+            Err(e) => return Err(e.into()),
+        }
+    }
+    Err(ErrorKind::Interrupted.into())
 }
 
 pub(crate) fn is_readable(fd: impl AsFd, pause: Duration) -> bool {

@@ -39,6 +39,7 @@ use gemini_tools_core::tool::{Cancellation, ToolError};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, FileType, OFlags};
 use rustix::io::Errno;
+use std::collections::BTreeMap;
 use std::ffi::{CStr, OsStr};
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
@@ -61,6 +62,9 @@ const PSEUDO_DIRECTORIES: [&[u8]; 3] = [b"proc", b"sys", b"dev"];
 /// Maximum size of one directory's entries in memory, in bytes: some 400,000 entries. A larger
 /// directory counts as unreadable.
 const MAX_WALKED_DIRECTORY_BYTES: usize = 16 * 1024 * 1024;
+
+/// The most files and directories that are named as unreadable.
+pub const MAX_NAMED: usize = 100;
 
 /// Maximum size in memory, in bytes, of the entries that [`Workspace::list_dir`] lists.
 pub const MAX_ENTRIES_BYTES: usize = 24 * 1024 * 1024;
@@ -136,8 +140,9 @@ pub trait Visitor: Send {
 pub struct WalkReport {
     /// The number of directories that could not be read.
     pub unreadable: usize,
-    /// The first directory that could not be read, with the reason.
-    pub unreadable_example: Option<String>,
+    /// The first of these directories by name, at most [`MAX_NAMED`]: the path from the start of the
+    /// walk, and a sentence that says why.
+    pub unreadable_places: BTreeMap<Vec<u8>, String>,
     /// True if more files are ignored than were counted.
     pub more_ignored: bool,
     /// Number of directories called `node_modules` that were skipped and that `.geminiignore` does
@@ -565,7 +570,7 @@ impl<'a, V: Visitor> Worker<'a, V> {
         if matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP) {
             return;
         }
-        self.left_out(|| {
+        self.left_out(path, || {
             let shown = gemini_tools_core::text::line_name(path);
             let shown = match shown.trim_end_matches('/') {
                 "" => ".",
@@ -585,14 +590,23 @@ impl<'a, V: Visitor> Worker<'a, V> {
         if path.len() == shared.start {
             lock(&shared.outcome).failure = Some(why);
         } else {
-            self.left_out(|| why.message);
+            self.left_out(path, || why.message);
         }
     }
 
-    fn left_out(&self, why: impl FnOnce() -> String) {
+    fn left_out(&self, path: &[u8], why: impl FnOnce() -> String) {
         let report = &mut lock(&self.shared.outcome).report;
         report.unreadable += 1;
-        report.unreadable_example.get_or_insert_with(why);
+        let path = path.strip_suffix(b"/").unwrap_or(path);
+        name_one(&mut report.unreadable_places, path.to_owned(), why());
+    }
+}
+
+/// Adds a name with a reason to those that are told, which are the first [`MAX_NAMED`] by name.
+pub fn name_one(told: &mut BTreeMap<Vec<u8>, String>, name: Vec<u8>, why: String) {
+    told.insert(name, why);
+    if told.len() > MAX_NAMED {
+        told.pop_last();
     }
 }
 

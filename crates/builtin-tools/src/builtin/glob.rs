@@ -2,7 +2,7 @@
 
 use super::scope::{
     SearchScope, divided, ignored_note, node_modules, node_modules_note, push_unreadable,
-    require_directory,
+    require_directory, with_unreadable,
 };
 use super::{BuiltinTool, ToolEnv, make_call};
 use gemini_tools_core::colours::Look;
@@ -18,6 +18,7 @@ use gemini_tools_workspace::{Respect, WorkspacePath};
 use rustix::fs::{AtFlags, FileType, Stat};
 use serde::Deserialize;
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -411,6 +412,7 @@ impl Call {
         let mut result = ToolResult::named(text)
             .with_display(format!("Found {}", super::counted(hits.len(), "file")))
             .with_data("files", hits.len());
+        result = with_unreadable(result, report, 0, &BTreeMap::new());
         result.locations = (cx.view.places == ResultPlaces::Items).then(|| places.collect());
         result
     }

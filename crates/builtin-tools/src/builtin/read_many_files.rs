@@ -346,7 +346,7 @@ impl Call {
         let excluded = finders.iter().find_map(|finder| finder.excluded);
         drop(finders);
         *selection = shared.into_inner().unwrap_or_else(PoisonError::into_inner);
-        if let Some(example) = report.unreadable_example {
+        if let Some((_, example)) = report.unreadable_places.into_iter().next() {
             selection.skipped.insert(example, "nothing there was read");
         }
         let none = "holds no file, or none that is not ignored";

@@ -1,14 +1,16 @@
 //! The directories that `glob` and `search_file_content` search.
 
 use super::locations;
+use gemini_tools_core::text::line_name;
 use gemini_tools_core::tool::named::NamedText;
-use gemini_tools_core::tool::{Cancellation, ErrorKind, Location, ToolError};
+use gemini_tools_core::tool::{Cancellation, ErrorKind, Location, ToolError, ToolResult};
 use gemini_tools_workspace::pattern::{PatternSet, split_list};
 use gemini_tools_workspace::walk::{
     NodeModules, Visitor, WalkEntry, WalkOptions, WalkReport, walk,
 };
 use gemini_tools_workspace::{Respect, Workspace, WorkspacePath};
 use rustix::fs::FileType;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -64,7 +66,7 @@ impl SearchScope {
             let (found, report) = walk(&self.workspace, place, options, cancel, || make(place))?;
             visitors.extend(found);
             all.unreadable += report.unreadable;
-            all.unreadable_example = all.unreadable_example.or(report.unreadable_example);
+            all.unreadable_places.extend(report.unreadable_places);
             all.more_ignored |= report.more_ignored;
             all.node_modules += report.node_modules;
         }
@@ -229,8 +231,27 @@ pub(super) fn node_modules_note(report: &WalkReport) -> Option<String> {
 }
 
 pub(super) fn push_unreadable(text: &mut NamedText, report: &WalkReport) {
-    if let Some(example) = &report.unreadable_example {
+    if let Some(example) = report.unreadable_places.values().next() {
         let directories = super::counted(report.unreadable, "directory");
         text.push_str(&format!("\n({directories} could not be read: {example})"));
     }
+}
+
+/// Adds the files and directories that could not be read to the data of a result.
+pub(super) fn with_unreadable(
+    result: ToolResult,
+    report: &WalkReport,
+    files: usize,
+    reasons: &BTreeMap<Vec<u8>, String>,
+) -> ToolResult {
+    let unread = report.unreadable + files;
+    if unread == 0 {
+        return result;
+    }
+    let of_file = |(name, why): (&Vec<u8>, &String)| format!("{}: {why}", line_name(name));
+    let directories = report.unreadable_places.values().cloned();
+    let places: Vec<_> = reasons.iter().map(of_file).chain(directories).collect();
+    result
+        .with_data("unreadable", unread)
+        .with_data("unreadablePlaces", places)
 }

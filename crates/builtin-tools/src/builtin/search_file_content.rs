@@ -5,6 +5,7 @@ use super::near_names::{NearNames, Wanted};
 use super::query::{Query, with_literal_hint};
 use super::scope::{
     SearchScope, node_modules, node_modules_note, push_unreadable, require_directory,
+    with_unreadable,
 };
 use super::search::{
     Failure, FileSearcher, Hits, MAX_BYTES, MAX_CONTEXT_LINES, SearchRequest, context_lines,
@@ -20,7 +21,7 @@ use gemini_tools_core::tool::{
     ResultPlaces, ToolError, ToolInfo, ToolInvocation, ToolResult, Usage,
 };
 use gemini_tools_workspace::pattern::{PatternSet, split_list};
-use gemini_tools_workspace::walk::{Visitor, WalkEntry, WalkReport};
+use gemini_tools_workspace::walk::{Visitor, WalkEntry, WalkReport, name_one};
 use gemini_tools_workspace::{Respect, Workspace, WorkspacePath, show_name};
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
@@ -273,10 +274,7 @@ struct Results {
 impl Results {
     fn leave_out(&mut self, name: Vec<u8>, reason: String) {
         self.unreadable += 1;
-        self.unreadable_examples.insert(name, reason);
-        if self.unreadable_examples.len() > MAX_UNREADABLE {
-            self.unreadable_examples.pop_last();
-        }
+        name_one(&mut self.unreadable_examples, name, reason);
     }
 
     /// Adds the matches of a file, and drops files that can't be shown any more. In whatever order
@@ -322,7 +320,8 @@ impl Results {
         }
         let files = super::counted(self.unreadable, "file");
         text.push_str(&format!("\n({files} could not be read"));
-        for (i, (name, reason)) in self.unreadable_examples.iter().enumerate() {
+        let told = self.unreadable_examples.iter().take(MAX_UNREADABLE);
+        for (i, (name, reason)) in told.enumerate() {
             text.push_str(if i == 0 { ": " } else { "; " });
             text.push_name(name);
             text.push_str(&format!(": {reason}"));
@@ -616,10 +615,7 @@ impl Call {
         if !nearest.is_empty() {
             result = result.with_data("nearestNames", nearest.to_vec());
         }
-        let unread = kept.unreadable + report.unreadable;
-        if unread > 0 {
-            result = result.with_data("unreadable", unread);
-        }
+        result = with_unreadable(result, report, kept.unreadable, &kept.unreadable_examples);
         result.locations = self.request.columns.then_some(shown.locations);
         result.view.outline = outline;
         result

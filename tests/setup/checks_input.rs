@@ -1,0 +1,241 @@
+//! `call_tool --check`: the files that it is given, and those that it can't read.
+
+use super::sarif::{check_junit, check_sarif};
+use crate::harness::{Workspace, has_signal, set_mode, wait_until};
+use rustix::process::{Pid, Signal, kill_process};
+use std::os::unix::fs::PermissionsExt;
+use std::thread;
+use std::time::Duration;
+
+const RULE: &str = "[[rule]]\nid='x'\npattern='b[a]d'\n";
+
+/// The options that name a file which the check reads.
+const NAMED: [&[&str]; 4] = [
+    &["--check", "pipe"],
+    &["--check", "checks.toml", "--baseline", "pipe"],
+    &["--check", "checks.toml", "--files-from", "pipe"],
+    &["search_file_content", "bad", "--files-from", "pipe"],
+];
+
+fn project() -> Workspace {
+    Workspace::new()
+        .file("checks.toml", RULE)
+        .file("a", "bad\n")
+        .fifo("pipe")
+}
+
+#[test]
+fn a_pipe_that_nobody_writes_to_is_waited_for_only_as_long_as_the_call_may_take() {
+    let ws = project();
+    for args in NAMED {
+        let answer = ws.call_tool(args).env("GEMINI_TOOLS_TIMEOUT", "1").run();
+        assert_eq!(answer.status(), 124, "{args:?}: {}", answer.shown());
+        let lint = ws.get_tools(&["lint", "pipe"]);
+        let lint = lint.env("GEMINI_TOOLS_TIMEOUT", "1").run();
+        assert_eq!(lint.status(), 2, "{}", lint.shown());
+    }
+}
+
+#[test]
+fn a_signal_ends_a_check_that_waits_for_a_pipe() {
+    let ws = project();
+    for (args, (signal, status)) in NAMED.into_iter().zip(
+        [(Signal::TERM, 143), (Signal::INT, 130)]
+            .into_iter()
+            .cycle(),
+    ) {
+        let running = ws.call_tool(args).start();
+        wait_until("its handlers", || {
+            has_signal(running.id(), "SigCgt:", signal)
+        });
+        thread::sleep(Duration::from_millis(300));
+        let pid = Pid::from_raw(i32::try_from(running.id()).expect("an id")).expect("a process");
+        kill_process(pid, signal).expect("a child of ours");
+        assert_eq!(running.finish().status(), status, "{args:?}");
+    }
+}
+
+#[test]
+fn rules_and_known_findings_may_come_from_pipes() {
+    let ws = project();
+    let script = "exec \"$@\" --check <(cat checks.toml) --baseline <(printf 'x\\ta\\tbad\\n')";
+    let answer = ws.call_tool(&[]).in_bash(script).run();
+    assert_eq!(answer.status(), 0, "{}", answer.shown());
+    answer.must_say(answer.text(), &["1 finding in the baseline"]);
+    let declared = "exec \"$@\" <(echo; printf '[%700s]' '')";
+    let lint = ws.get_tools(&["lint"]).in_bash(declared).run();
+    assert_eq!(lint.status(), 0, "{}", lint.shown());
+}
+
+#[test]
+fn a_baseline_without_end_is_refused() {
+    let ws = project();
+    let answer = ws
+        .call_tool(&["--check", "checks.toml", "--baseline", "/dev/zero"])
+        .run();
+    assert_eq!(answer.status(), 2);
+    answer.must_say(&answer.errors(), &["larger than 8388608 bytes"]);
+}
+
+#[test]
+fn a_baseline_that_is_written_anew_keeps_its_mode_and_its_place() {
+    let ws = Workspace::new()
+        .file("checks.toml", format!("{RULE}include='a'\n"))
+        .file("a", "bad\n")
+        .file("real.txt", "x\ta\tbad\nx\tb\tbad\n")
+        .mode("real.txt", 0o600)
+        .link("known.txt", "real.txt")
+        .unprivileged();
+    let update = || {
+        ws.call_tool(&["--check", "checks.toml", "--update-baseline"])
+            .flags(&["--baseline", "known.txt"])
+            .changing(&["real.txt"])
+            .run()
+    };
+    assert_eq!(update().text(), "known.txt has 1 finding.\n");
+    let real = ws.dir().join("real.txt");
+    let mode = || real.metadata().expect("a file").permissions().mode() & 0o777;
+    assert_eq!(mode(), 0o600);
+    assert!(ws.dir().join("known.txt").is_symlink());
+    set_mode(&real, 0o444);
+    std::fs::write(ws.path("a"), "good\n").expect("written");
+    let refused = update();
+    assert_eq!(refused.status(), 2, "{}", refused.shown());
+    refused.must_say(&refused.errors(), &["known.txt can't be written"]);
+    assert_eq!(mode(), 0o444);
+    let content = std::fs::read_to_string(&real).expect("text");
+    assert!(content.ends_with("x\ta\tbad\n"), "{content}");
+}
+
+#[test]
+fn only_a_check_of_all_files_says_which_known_findings_are_gone() {
+    let ws = Workspace::new()
+        .file("checks.toml", RULE)
+        .file("a", "good\n")
+        .file("b", "good\n")
+        .file("known.txt", "x\ta\tbad\nx\tb\tbad\n")
+        .git();
+    ws.git_command(&["add", "."]);
+    ws.git_command(&["commit", "-q", "-m", "all"]);
+    let check = ["--check", "checks.toml", "--baseline", "known.txt"];
+    let gone = "of the baseline gone";
+    let whole = ws.call_tool(&check).run();
+    whole.must_say(whole.text(), &["2 findings of the baseline gone"]);
+    for selection in [
+        &["--files-from", "-"][..],
+        &["--changed", "HEAD"],
+        &["--changed-lines", "HEAD"],
+    ] {
+        let part = ws.call_tool(&check).flags(selection).input("a\n").run();
+        assert_eq!(part.status(), 0, "{selection:?}: {}", part.shown());
+        assert!(!part.text().contains(gone), "{}", part.shown());
+    }
+}
+
+#[test]
+fn a_file_that_a_list_names_twice_is_checked_once() {
+    let ws = Workspace::new()
+        .file("checks.toml", RULE)
+        .file("s/f", "bad\n");
+    let list = format!("s/f\n./s/f\ns/../s/f\n{}\nnone\n./none\n", ws.path("s/f"));
+    let check = ws.call_tool(&["--check", "checks.toml", "--files-from", "-"]);
+    let answer = check.input(list).run();
+    answer.must_say(
+        answer.text(),
+        &["1 error in 1 file by", "1 file of the list left out"],
+    );
+}
+
+#[test]
+fn what_could_not_be_read_is_named_and_makes_no_report_a_good_one() {
+    let ws = Workspace::new()
+        .file(
+            "checks.toml",
+            "[[rule]]\nid='x'\npattern='b[a]d'\n[[rule]]\nid='s'\nglob='sec/s'\nrequire=true\n\
+             [[rule]]\nid='l'\nglob='LICENSE'\nrequire=true\n",
+        )
+        .file(
+            "only.toml",
+            "[[rule]]\nid='x'\npattern='b[a]d'\ninclude='sec/**'\n",
+        )
+        .file("LICENSE", "x\n")
+        .file("noread", "bad\n")
+        .mode("noread", 0)
+        .file("sec/s", "bad\n")
+        .mode("sec", 0)
+        .unprivileged();
+    let told = ["2 files or directories not read", "noread: ", "sec"];
+    for args in [
+        &["--check", "checks.toml"][..],
+        &["search_file_content", "bad", "--fail-on-match"],
+    ] {
+        let run = |flags: &[&str]| {
+            let answer = ws.call_tool(args).flags(flags).run();
+            assert_eq!(answer.status(), 2, "{}", answer.shown());
+            answer
+        };
+        let is_search = args[0] == "search_file_content";
+        let text = run(if is_search { &["-o", "lines"] } else { &[] });
+        text.must_say(&text.shown(), &told);
+        assert!(!text.shown().contains("no file sec/s"), "{}", text.shown());
+        let sarif = run(&["--format", "sarif"]);
+        let document = sarif.json();
+        check_sarif(&document);
+        let invocation = &document["runs"][0]["invocations"][0];
+        assert_eq!(invocation["executionSuccessful"], false);
+        let junit = run(&["--format", "junit"]);
+        check_junit(junit.text());
+        junit.must_say(junit.text(), &["errors=\"1\"", told[0]]);
+        let github = run(&["--format", "github"]);
+        github.must_say(github.text(), &["::error::2 files"]);
+    }
+    // Whether a file matches the include can't be known, so nothing is said against it.
+    let only = ws.call_tool(&["--check", "only.toml"]).run();
+    assert_eq!(only.status(), 2, "{}", only.shown());
+    assert!(
+        !only.shown().contains("No file matches"),
+        "{}",
+        only.shown()
+    );
+    // A required file that can't lie in the unread directory is missing.
+    let ws = Workspace::new()
+        .file(
+            "checks.toml",
+            "[[rule]]\nid='l'\nglob='docs/LICENSE'\nrequire=true\n",
+        )
+        .file("sec/s", "bad\n")
+        .mode("sec", 0)
+        .unprivileged();
+    let answer = ws.call_tool(&["--check", "checks.toml"]).run();
+    assert_eq!(answer.status(), 1, "{}", answer.shown());
+}
+
+#[test]
+fn a_command_line_of_a_check_that_makes_no_sense_is_told_to_a_person() {
+    let ws = project();
+    for args in [
+        &["--check"][..],
+        &["--check", "checks.toml", "--nonsense", "--format", "sarif"],
+        &["--undo", "--nonsense"],
+    ] {
+        let answer = ws.call_tool(args).run();
+        assert_eq!(answer.status(), 2, "{args:?}: {}", answer.shown());
+        assert_eq!(answer.text(), "", "{args:?}");
+        answer.must_say(&answer.errors(), &["call_tool: "]);
+    }
+}
+
+#[test]
+fn a_list_of_paths_says_which_directories_were_not_read() {
+    let ws = Workspace::new()
+        .file("a.txt", "x\n")
+        .file("sec/b.txt", "x\n")
+        .mode("sec", 0)
+        .unprivileged();
+    for form in [&["-o", "lines"][..], &["-0"]] {
+        let answer = ws.call_tool(&["glob", "**"]).flags(form).run();
+        answer.must_say(&answer.errors(), &["1 file or directory not read", "sec"]);
+    }
+    let result = ws.call_tool(&["glob", "**", "-o", "result"]).run();
+    assert_eq!(result.json()["data"]["unreadable"], 1, "{}", result.shown());
+}
