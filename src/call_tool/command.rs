@@ -6,7 +6,7 @@
 )]
 
 use crate::start::{approval_modes, colours, name_parser};
-use clap::builder::{PossibleValue, TypedValueParser};
+use clap::builder::{NonEmptyStringValueParser, PossibleValue, TypedValueParser};
 use clap::{ArgAction, ArgGroup, CommandFactory, Parser, ValueEnum};
 use gemini_tools::answer::Form;
 use gemini_tools::colours::ColourChoice;
@@ -212,7 +212,7 @@ pub(crate) struct CallToolOptions {
     #[arg(long, value_name = "MODE", value_parser = approval_modes())]
     pub(crate) approval_mode: Option<ApprovalMode>,
     /// Policy file or directory to use instead of ~/.gemini/policies
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) policy: Vec<String>,
     /// Say what the call would do, without doing it
     #[arg(long)]

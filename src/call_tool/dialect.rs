@@ -11,8 +11,9 @@ use gemini_tools::tool::{Cancellation, Context, ToolError, ToolResult};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// Answers the calls in `input`. Returns the exit status: 2 if it contains no call, that of the
-/// call if there is one, and 1 if one of several has failed.
+/// Answers the calls in `input`. Returns the exit status: 2 if it contains no call, that of an
+/// interruption before it was read, that of the call if there is one, and 1 if one of several has
+/// failed.
 pub(crate) fn run(
     options: &'static CallToolOptions,
     dialect: Dialect,
@@ -20,10 +21,22 @@ pub(crate) fn run(
     cancel: &Cancellation,
     clock: &Arc<Clock>,
 ) -> u8 {
-    let request = input
-        .map_err(|e| DialectError::new(dialect, e.to_string()))
-        .and_then(|input| DialectRequest::read(dialect, &input));
-    let mut request = match request {
+    let input = match input {
+        Ok(input) => input,
+        Err(error) => {
+            let mut value = DialectError::new(dialect, error.to_string()).to_value();
+            if cancel.interruption().is_some() {
+                value["error"]["type"] = json!("api_error");
+            }
+            let answer = Answer {
+                name: &options.name,
+                id: None,
+                outcome: Err(error),
+            };
+            return print_json(&to_line(&value), status(&answer, cancel));
+        }
+    };
+    let mut request = match DialectRequest::read(dialect, &input) {
         Ok(request) => request,
         Err(refusal) => return print_json(&to_line(&refusal.to_value()), 2),
     };

@@ -91,11 +91,6 @@ fn cancellation() -> Cancellation {
         let _ =
             signal_hook::flag::register_usize(signal, Arc::clone(&signals), signal as usize + 1);
     }
-    // With a handler for SIGXFSZ, writing more to a file than its size limit allows is an error
-    // instead of the end of the process.
-    let ignored = Arc::new(std::sync::atomic::AtomicBool::new(false));
-    let number = rustix::process::Signal::XFSZ.as_raw();
-    let _ = signal_hook::flag::register(number, ignored);
     if let Some(caller) = gemini_tools::process::caller() {
         cancel = cancel.with_caller(caller);
     }
@@ -105,7 +100,9 @@ fn cancellation() -> Cancellation {
 /// Opens a session in the directories of `--root`, or else in the current directory.
 fn open_session(options: &CallToolOptions) -> Result<Session, ToolError> {
     let Some((first, more)) = options.roots.split_first() else {
-        let root = std::env::current_dir().unwrap_or_default();
+        let root = std::env::current_dir().map_err(|e| {
+            ToolError::failed(format!("The current directory can't be opened: {e}."))
+        })?;
         return Session::open(&root, &[], &options.rules());
     };
     let absolute = |path: &PathBuf| {

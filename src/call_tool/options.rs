@@ -15,6 +15,7 @@ use gemini_tools::tool::{Cancellation, ToolError};
 use gemini_tools::variables;
 use serde_json::Value;
 use std::env::args_os;
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// Reads the command line and the environment. `Err` is the status to exit with; the message has
@@ -216,6 +217,26 @@ fn wants_text() -> bool {
     words.iter().any(|word| word == "-t" || joined(word)) || after("-o") || after("--output")
 }
 
+/// Returns true if an invalid command line is one of a check, or names no tool and is about the
+/// journal: no model waits for its answer.
+fn is_for_people() -> bool {
+    const CHECKS: [&str; 5] = [
+        "--changed",
+        "--changed-lines",
+        "--check",
+        "--files-from",
+        "--format",
+    ];
+    const JOURNAL: [&str; 3] = ["--history", "--prune-history", "--undo"];
+    let words: Vec<String> = args_os().skip(1).flat_map(OsString::into_string).collect();
+    let has = |options: &[&str]| {
+        let mut names = words.iter().filter_map(|word| word.split('=').next());
+        names.any(|name| options.contains(&name))
+    };
+    let names_tool = words.first().is_some_and(|word| !word.starts_with('-'));
+    has(&CHECKS) || has(&JOURNAL) && !names_tool
+}
+
 /// Reports an invalid command line and returns the exit status. A person on a terminal gets a
 /// message; a program gets the same form as for any other failure.
 pub(crate) fn usage_error(name: &str, reason: &str) -> u8 {
@@ -224,7 +245,7 @@ pub(crate) fn usage_error(name: &str, reason: &str) -> u8 {
     } else {
         2
     };
-    if is_stdout_terminal() || wants_text() {
+    if is_stdout_terminal() || wants_text() || is_for_people() {
         warn(&format!("call_tool: {reason}"));
         return status;
     }

@@ -6,7 +6,7 @@
 )]
 
 use crate::start::colours;
-use clap::builder::PossibleValuesParser;
+use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use gemini_tools::colours::ColourChoice;
 use gemini_tools::hosts::Host;
@@ -180,7 +180,7 @@ pub(crate) enum Subtask {
         #[arg(long)]
         json: bool,
         /// Policy file or directory to use instead of ~/.gemini/policies
-        #[arg(long, value_name = "PATH")]
+        #[arg(long, value_name = "PATH", value_parser = NonEmptyStringValueParser::new())]
         policy: Vec<String>,
     },
     /// Shows what a tool does, what it takes, how to call it, and its errors

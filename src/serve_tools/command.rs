@@ -1,6 +1,7 @@
 //! The command line of `serve_tools`, as clap types. The module `options` parses it.
 
 use crate::start::approval_modes;
+use clap::builder::NonEmptyStringValueParser;
 use clap::{CommandFactory, Parser};
 use gemini_tools::serve::DEFAULT_ADDRESS;
 use gemini_tools::tool::ApprovalMode;
@@ -55,7 +56,7 @@ pub(crate) struct ServeToolsOptions {
     #[arg(long, value_name = "MODE", value_parser = approval_modes())]
     pub(crate) approval_mode: Option<ApprovalMode>,
     /// Policy file or directory to use instead of ~/.gemini/policies
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) policy: Vec<String>,
 }
 

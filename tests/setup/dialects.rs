@@ -4,7 +4,8 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Answer, Workspace, skipped};
+use crate::harness::{Answer, Workspace, has_signal, skipped, wait_until};
+use rustix::process::{Pid, Signal, kill_process};
 
 /// The smallest files that count as what they are.
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n0000";
@@ -513,4 +514,21 @@ fn answers_are_of_the_types_of_the_official_sdks() {
         .expect("node runs");
     let said = String::from_utf8_lossy(&run.stdout);
     assert!(run.status.success(), "{said}\n{code}");
+}
+
+#[test]
+fn a_signal_that_comes_before_the_call_is_no_fault_of_the_call() {
+    let ws = files();
+    for dialect in ["openai", "anthropic"] {
+        let call = ws.call_tool(&["--from", dialect]);
+        let running = call.input_held_open().start();
+        wait_until("its handlers", || {
+            has_signal(running.id(), "SigCgt:", Signal::TERM)
+        });
+        let pid = Pid::from_raw(i32::try_from(running.id()).expect("an id")).expect("a process");
+        kill_process(pid, Signal::TERM).expect("a child of ours");
+        let answer = running.finish();
+        assert_eq!(answer.status(), 143, "{}", answer.shown());
+        assert_eq!(answer.json()["error"]["type"], "api_error");
+    }
 }

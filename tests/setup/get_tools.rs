@@ -355,3 +355,27 @@ fn serve_says_what_is_missing_beside_it() {
     }
     assert_eq!(refused.text(), "");
 }
+
+#[test]
+fn odd_surroundings_are_told_as_what_they_are() {
+    let ws = Workspace::new();
+    let gone = "mkdir gone; cd gone; rmdir ../gone; exec \"$@\"";
+    let answer = ws.call_tool(&["glob", "*", "-t"]).in_bash(gone).run();
+    answer.must_say(&answer.errors(), &["The current directory can't be opened"]);
+    let answer = ws.call_tool(&["--policy", "", "glob", "*", "-t"]).run();
+    assert_eq!(answer.status(), 2);
+    answer.must_say(&answer.errors(), &["--policy", "none was supplied"]);
+    let answer = ws
+        .call_tool(&["--history"])
+        .env("HOME", "/etc/passwd")
+        .run();
+    answer.must_say(&answer.errors(), &["a file is in place of a directory"]);
+    let doctor = ws.get_tools(&["doctor"]).run();
+    assert!(!doctor.shown().contains("Read: ."), "{}", doctor.shown());
+    let init = ws.get_tools(&["init", "--yes"]).unwatched();
+    let init = init.in_bash("ulimit -f 0; exec \"$@\"").run();
+    init.must_say(&init.errors(), &["File too large"]);
+    let notes = ws.root().join("home/.gemini/tools_init");
+    let left = std::fs::read_dir(notes).into_iter().flatten().count();
+    assert_eq!(left, 0, "no temporary file");
+}

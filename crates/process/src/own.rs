@@ -5,12 +5,18 @@ pub use crate::raw::without_sigpipe;
 use crate::raw;
 use rustix::fd::OwnedFd;
 use rustix::process::{Pid, Signal, getppid};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// Prepares this process. `SIGCHLD` gets its default action, because a host may ignore it and then
-/// the kernel forgets how children ended. On Linux, other processes of the same user can't look
+/// the kernel forgets how children ended. A write beyond the limit for file sizes fails. On Linux, other processes of the same user can't look
 /// into this process any more, unless the user is root.
 pub fn prepare() {
     raw::reset_signal(Signal::CHILD);
+    // With a handler for SIGXFSZ, writing more to a file than its size limit allows is an error
+    // instead of the end of the process, which would leave a temporary file.
+    let ignored = Arc::new(AtomicBool::new(false));
+    let _ = signal_hook::flag::register(Signal::XFSZ.as_raw(), ignored);
     // Other processes of the user then can't open `/proc/PID/fd` or the memory of this process. A
     // command that a tool runs could otherwise write another answer to the stream that the answer
     // goes to. Forked processes are protected, too, but not programs that are started. No core file

@@ -73,7 +73,11 @@ pub(super) fn check(setup: &Setup<'_>, report: &mut DoctorReport) -> Option<Comm
         .iter()
         .any(|one| one.code == "settings-unreadable")
     {
-        let what = format!("No settings name {missing}. Read: {}.", files.join(", "));
+        let read = match files.join(", ") {
+            none if none.is_empty() => String::new(),
+            files => format!(" Read: {files}."),
+        };
+        let what = format!("No settings name {missing}.{read}");
         let why = "Gemini CLI needs both: one declares the tools, the other runs them.";
         let help = "get_tools init writes both.";
         report.error("no-commands", "settings.json", what, why, help);

@@ -45,6 +45,9 @@ pub(crate) fn complaint(path: &Path, errno: Errno) -> String {
             let mode = crate::files::mode(&stat);
             format!("{name} has mode {mode:o} and must have mode 700; run: chmod 700 {name}")
         }
+        (Errno::NOTDIR, None) => {
+            format!("{name} can't be there, because a file is in place of a directory; set HOME")
+        }
         (Errno::LOOP | Errno::NOTDIR, _) => {
             format!("{name} is no directory, or is a link to one; remove it")
         }
