@@ -13,6 +13,7 @@ import { inWorkDirectory } from '../edits.d/ours.mjs';
 import { getPackages, readPackages } from '../edits.d/packages.mjs';
 import { Chance } from '../edits.d/random.mjs';
 import { aligned } from '../edits.d/table.mjs';
+import { HUNKS } from './hunks.mjs';
 import { changedFiles, choose, envelope, envelopeSection, isSame, sectionsOf, treeOf, unifiedPatch, writeVersions } from './trees.mjs';
 
 const at = (file) => fileURLToPath(new URL(file, import.meta.url));
@@ -142,6 +143,9 @@ async function measureDisturbed(run, counts) {
           const made = disturbed(change, kind, seed);
           if (made && !NO_PATCH.includes(kind.name)) disturb(run, counts, made);
         }
+        for (const made of HUNKS.map((make) => make(change, chance))) {
+          if (made) disturb(run, counts, made);
+        }
       }
     }
   }
@@ -157,9 +161,14 @@ function disturb(run, counts, made) {
     for (const [file, text] of texts) fs.writeFileSync(path.join(work, side, file), text);
   };
   write('before', [[name, made.text], ['other.txt', other]]);
-  const patch = envelope([
+  const rows = made.rows ?? rowsOf(made);
+  const patch = made.numbers ? [
+    '--- a/other.txt', '+++ b/other.txt', '@@ -1,3 +1,3 @@', ' one', '-two', '+TWO', ' three',
+    `--- a/${name}`, `+++ b/${name}`, made.numbers, ...rows,
+    '--- /dev/null', '+++ b/made.txt', '@@ -0,0 +1 @@', '+made', '',
+  ].join('\n') : envelope([
     ['*** Update File: other.txt', ' one', '-two', '+TWO', ' three'],
-    [`*** Update File: ${name}`, '@@', ...rowsOf(made)],
+    [`*** Update File: ${name}`, made.anchor ? `@@ ${made.anchor}` : '@@', ...rows],
     ['*** Add File: made.txt', '+made'],
   ]);
   let verdict = 'wrong';

@@ -51,6 +51,16 @@ fn all_files_are_changed_or_none() {
 }
 
 #[test]
+fn a_hunk_that_is_elsewhere_than_it_says_is_named_in_the_answer() {
+    let ws = Workspace::new().file("a.txt", "0\n0\n0\none\ntwo\n");
+    let patch = "--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n";
+    let call = ws.tool("apply_patch").arguments(&json!({"patch": patch}));
+    let said = call.unwatched().run().output();
+    assert!(said.contains("not at the lines that it says, but at 4") && said.contains("+2"));
+    assert_eq!(text(&ws, "a.txt").as_deref(), Some("0\n0\n0\none\n2\n"));
+}
+
+#[test]
 fn an_explanation_shows_every_file_and_changes_none() {
     let ws = Workspace::new()
         .file("a.txt", "one\n")

@@ -2,7 +2,6 @@
 
 use super::nearest::nearest_in;
 use super::{placeholder, text_diff};
-use crate::edit::Reading;
 use crate::patch::{Change, FilePatch, Hunk, HunkError, MARK, Patched, apply};
 use gemini_tools_core::tool::{Context, DiffStat, ErrorKind, ToolError};
 use gemini_tools_workspace::diff::{Algorithm, DiffOp, changes, diff_lines};
@@ -30,8 +29,8 @@ pub(super) struct PatchedFile {
     pub(super) change: &'static str,
     pub(super) diff: String,
     pub(super) diff_stat: DiffStat,
-    /// How hunks that are quoted inexactly differ from the file.
-    pub(super) notes: Vec<&'static str>,
+    /// How hunks that are quoted inexactly differ from the file, and which are at other lines.
+    pub(super) notes: Vec<String>,
     /// A note on changes that the caller has not seen, with a leading space; may be empty.
     pub(super) unseen: String,
     /// The text before and after; `None` if the file is created or deleted.
@@ -216,7 +215,9 @@ impl Planning<'_> {
         let (old, encoding) = self.old(&target, hunks)?;
         let added: String = hunks.iter().map(Hunk::added).collect();
         placeholder::check("patch", &added, &old)?;
-        let Patched { text, readings } = apply(&old, hunks).map_err(|e| self.miss(&e, &old))?;
+        let patched = apply(&old, hunks).map_err(|e| self.miss(&e, &old))?;
+        let notes = notes(&patched);
+        let text = patched.text;
         if text == old && is_executable.is_none() && new_target.is_none() {
             let message = self.about("is as the patch makes it already");
             return Err(ToolError::new(ErrorKind::EditNoChange, message));
@@ -231,7 +232,7 @@ impl Planning<'_> {
         } else {
             "updates"
         };
-        let mut shown = self.shown(change, Some(&old), &text, readings);
+        let mut shown = self.shown(change, Some(&old), &text, notes);
         shown.unseen = self.check_seen(&target, Some(&replaced_lines(&old, &text)))?;
         let mark = if has_mark(encoding, hunks) {
             b""
@@ -352,7 +353,7 @@ impl Planning<'_> {
         change: &'static str,
         old: Option<&str>,
         new: &str,
-        readings: Vec<Reading>,
+        notes: Vec<String>,
     ) -> PatchedFile {
         let name = self
             .workspace
@@ -376,7 +377,7 @@ impl Planning<'_> {
             change,
             diff: text,
             diff_stat: diff.diff_stat,
-            notes: readings.into_iter().map(Reading::describe).collect(),
+            notes,
             unseen: String::new(),
             texts: None,
         }
@@ -387,6 +388,17 @@ impl Planning<'_> {
 /// In UTF-16 it is not: no program compares such files by lines of bytes.
 fn has_mark(encoding: Encoding, hunks: &[Hunk]) -> bool {
     encoding.is_utf8() && !encoding.mark().is_empty() && hunks.iter().any(Hunk::has_mark)
+}
+
+fn notes(patched: &Patched) -> Vec<String> {
+    let readings = patched.readings.iter();
+    let mut notes: Vec<String> = readings.map(|one| one.describe().to_owned()).collect();
+    if !patched.moved.is_empty() {
+        let lines: Vec<String> = patched.moved.iter().map(usize::to_string).collect();
+        let lines = lines.join(", ");
+        notes.push(format!("not at the lines that it says, but at {lines}"));
+    }
+    notes
 }
 
 fn check_absent(place: &WorkspacePath, target: &Target) -> Result<(), ToolError> {

@@ -123,8 +123,9 @@ fn update(lines: &Lines<'_>, at: &mut usize, number: usize) -> Result<Change, Pa
                 hunk.anchors
                     .push(anchor.strip_prefix(' ').unwrap_or(anchor).to_owned());
             }
-        } else if hunk.lines.is_empty() && mark.is_empty() && hunk.number == 0 {
-            // Blank lines may stand between the head of the section and its first hunk.
+        } else if mark.is_empty() && !line.starts_with(' ') && hunk.number == 0 {
+            // Blank lines may stand between the head of the section and its first hunk. One with
+            // the mark of an unchanged line belongs to the hunk.
         } else if let Some(line) = Line::parse(line) {
             if hunk.number == 0 {
                 hunk.number = here;

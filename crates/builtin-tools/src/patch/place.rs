@@ -15,6 +15,12 @@ const MAX_COMPARED_BYTES: usize = 4 * 1024 * 1024;
 /// Maximum length in bytes of the old lines of a hunk that is looked for inexactly.
 const MAX_HUNK_BYTES: usize = 64 * 1024;
 
+/// New lines of fewer characters may stand below an anchor by chance.
+const MIN_APPLIED_CHARS: usize = 12;
+
+const NO_MARKS: &str = "its unchanged lines are one blank less deep than there, so they seem to \
+                        lack the blank that marks them";
+
 /// The result of a patch for one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Patched {
@@ -22,6 +28,8 @@ pub struct Patched {
     pub text: String,
     /// How hunks that are quoted inexactly differ from the file.
     pub readings: Vec<Reading>,
+    /// The lines, from 1, of hunks that are at other lines than their numbers say.
+    pub moved: Vec<usize>,
 }
 
 /// Why a hunk can't be applied.
@@ -101,6 +109,7 @@ pub fn apply(text: &str, hunks: &[Hunk]) -> Result<Patched, HunkError> {
     Ok(Patched {
         text: out,
         readings,
+        moved: file.moved,
     })
 }
 
@@ -108,7 +117,8 @@ pub fn apply(text: &str, hunks: &[Hunk]) -> Result<Patched, HunkError> {
 fn add_at_end(out: &mut String, text: &str, hunk: &Hunk) -> Result<(), HunkError> {
     let is_meant = text.is_empty() || hunk.start.is_none() && hunk.anchors.is_empty();
     if !is_meant {
-        let why = "it has no line that stays or goes, so its place is not known";
+        let why = "it has no line that stays or goes, so its place is not known; give lines that \
+                   stay around it";
         return Err(HunkError::new(hunk, why));
     }
     let added = hunk.added();
@@ -140,6 +150,7 @@ struct Placing<'t> {
     /// The number of lines by which the last hunk was found below the line number in its head;
     /// negative if it was above.
     drift: isize,
+    moved: Vec<usize>,
 }
 
 /// The bytes to replace, their new content, and how the old lines of the hunk differ from them
@@ -159,6 +170,7 @@ impl<'t> Placing<'t> {
             starts,
             done: 0,
             drift: 0,
+            moved: Vec::new(),
         }
     }
 
@@ -188,14 +200,17 @@ impl<'t> Placing<'t> {
             let Some(at) = self.choose(hunk, &found, &below)? else {
                 continue;
             };
-            self.check_not_applied(hunk, at)?;
+            self.check_not_applied(hunk, at, below[0])?;
             if let Some(start) = hunk.start {
+                if !self.stated_places(start).contains(&at) {
+                    self.moved.push(at + 1);
+                }
                 self.drift = at.cast_signed() - start.saturating_sub(1).cast_signed();
             }
             let place = self.starts[at]..self.starts[at + old.len()];
             return Ok((place, self.content(hunk, at, is_exact), None));
         }
-        self.inexact(hunk, self.starts[below[0]])
+        self.inexact(hunk, below[0])
     }
 
     /// Returns the line indices at or below which the hunk may begin: for each line that equals the
@@ -204,14 +219,16 @@ impl<'t> Placing<'t> {
         let Some((first, inner)) = hunk.anchors.split_first() else {
             return Ok(vec![from]);
         };
-        let lines = &self.lines;
-        let is = |anchor: &str, at: &usize| lines[*at].trim() == anchor.trim();
-        let outer = (from..lines.len())
-            .filter(|at| is(first, at))
-            .map(|at| at + 1);
-        let below = outer.filter_map(|at| {
-            inner.iter().try_fold(at, |at, anchor| {
-                (at..lines.len()).find(|at| is(anchor, at)).map(|at| at + 1)
+        let all_below = |anchor: &String| -> Vec<usize> {
+            let lines = (from..self.lines.len()).map(|at| at + 1);
+            lines
+                .filter(|below| self.lines[below - 1].trim() == anchor.trim())
+                .collect()
+        };
+        let inner: Vec<Vec<usize>> = inner.iter().map(all_below).collect();
+        let below = all_below(first).into_iter().filter_map(|at| {
+            inner.iter().try_fold(at, |at, all| {
+                all.get(all.partition_point(|below| *below <= at)).copied()
             })
         });
         let below: Vec<usize> = below.collect();
@@ -225,6 +242,13 @@ impl<'t> Placing<'t> {
         Ok(below)
     }
 
+    /// Returns the line indices that a hunk with the line number `start` may mean: with the drift of
+    /// the hunk before it, and without.
+    fn stated_places(&self, start: usize) -> [usize; 2] {
+        let stated = start.saturating_sub(1);
+        [stated.saturating_add_signed(self.drift), stated]
+    }
+
     /// Chooses the line index that the hunk means among those where its lines were found; `None` if
     /// they were found nowhere.
     fn choose(
@@ -234,9 +258,8 @@ impl<'t> Placing<'t> {
         below: &[usize],
     ) -> Result<Option<usize>, HunkError> {
         if let Some(start) = hunk.start {
-            let stated = start.saturating_sub(1);
-            let expected = stated.saturating_add_signed(self.drift);
-            if let Some(at) = [expected, stated].into_iter().find(|at| found.contains(at)) {
+            let mut stated = self.stated_places(start).into_iter();
+            if let Some(at) = stated.find(|at| found.contains(at)) {
                 return Ok(Some(at));
             }
         }
@@ -246,7 +269,7 @@ impl<'t> Placing<'t> {
             // Below each line that may be the anchor, only the first match of the hunk counts.
             below
                 .iter()
-                .filter_map(|below| found.iter().find(|at| *at >= below))
+                .filter_map(|below| found.get(found.partition_point(|at| at < below)))
                 .copied()
                 .collect()
         };
@@ -261,20 +284,41 @@ impl<'t> Placing<'t> {
         }
     }
 
-    /// Refuses a hunk that was probably applied before: it has no line number, removes no line, and
-    /// the file has all of its new lines at `at`. Its unchanged lines are found there, too, so the
-    /// new lines would be added a second time.
-    fn check_not_applied(&self, hunk: &Hunk, at: usize) -> Result<(), HunkError> {
-        let mut new = hunk.new_lines().zip(at..);
-        let adds = hunk.lines.iter().all(|line| line.role != Role::Removed);
-        let is_there = |(line, at): (&Line, usize)| {
-            let there = self.lines.get(at);
-            there.is_some_and(|there| without_end(there) == without_end(&line.text))
+    /// Refuses a hunk that was probably applied before: the file has all of its new lines where it
+    /// says that they belong. Its old lines, found at `at`, are then those of another place that is
+    /// alike, or unchanged lines beside which the new ones would be added a second time. A hunk
+    /// belongs at its line number, or below its anchors, from line index `from` on.
+    fn check_not_applied(&self, hunk: &Hunk, at: usize, from: usize) -> Result<(), HunkError> {
+        let new: Vec<&str> = hunk.new_lines().map(|line| line.text.as_str()).collect();
+        let is_there = |from: &usize| {
+            let mut there = self.lines.get(*from..).unwrap_or_default().iter();
+            new.iter().all(|line| {
+                there
+                    .next()
+                    .is_some_and(|there| without_end(there) == without_end(line))
+            })
         };
-        if hunk.start.is_none() && adds && new.all(is_there) {
-            return Err(HunkError::applied(hunk, at + 1));
-        }
-        Ok(())
+        let has = |role| hunk.lines.iter().any(|line| line.role == role);
+        // Lines that only stay say that others are gone if they are on both sides of them.
+        let is_around = [hunk.lines.first(), hunk.lines.last()]
+            .iter()
+            .all(|line| line.is_some_and(|line| line.role == Role::Context));
+        let found = if let Some(start) = hunk.start {
+            let places = self.stated_places(start);
+            let is_elsewhere = !places.contains(&at) && (has(Role::Added) || is_around);
+            places
+                .into_iter()
+                .filter(|_| is_elsewhere)
+                .find(|at| is_there(at))
+        } else if !has(Role::Removed) && is_there(&at) {
+            Some(at)
+        } else {
+            let chars: usize = new.iter().map(|line| line.trim().chars().count()).sum();
+            let says_enough = chars >= MIN_APPLIED_CHARS && (has(Role::Added) || is_around);
+            let mut above = from..at;
+            above.find(|at| says_enough && !hunk.anchors.is_empty() && is_there(at))
+        };
+        found.map_or(Ok(()), |line| Err(HunkError::applied(hunk, line + 1)))
     }
 
     /// Returns the content that replaces the old lines of the hunk, which begin at line index `at`.
@@ -325,9 +369,11 @@ impl<'t> Placing<'t> {
         }
     }
 
-    /// Finds the old lines in the text from byte `from` on, even if they are quoted inexactly.
-    fn inexact(&self, hunk: &Hunk, from: usize) -> Result<Placed, HunkError> {
+    /// Finds the old lines in the text from line index `first` on, even if they are quoted
+    /// inexactly.
+    fn inexact(&self, hunk: &Hunk, first: usize) -> Result<Placed, HunkError> {
         let lines = without_blank_ends(&hunk.lines);
+        let from = self.starts[first];
         let joined = |left_out: Role| -> String {
             let lines = lines.iter().filter(|line| line.role != left_out);
             lines.flat_map(|line| [&*line.text, "\n"]).collect()
@@ -338,9 +384,8 @@ impl<'t> Placing<'t> {
             return Err(HunkError::new(hunk, "its lines are not in the file"));
         }
         let line_of = |at: usize| self.text[..at].matches('\n').count() + 1;
-        let edited = edit::apply_inexactly(window, &old, &new).map_err(|refusal| {
-            let first = line_of(from) - 1;
-            match refusal {
+        let edited =
+            edit::apply_inexactly(window, &old, &new).map_err(|refusal| match refusal {
                 Refusal::NotFound => HunkError::new(hunk, "its lines are not in the file"),
                 Refusal::Several { lines, .. } => {
                     let lines: Vec<usize> = lines.iter().map(|line| line + first).collect();
@@ -351,8 +396,7 @@ impl<'t> Placing<'t> {
                     format!("it resembles line {} and after, but {why}", line + first),
                 ),
                 Refusal::Applied { line } => HunkError::applied(hunk, line + first),
-            }
-        })?;
+            })?;
         // A whole text is escaped or has a code fence around it, but a hunk consists of single
         // lines. So such a match is not what the hunk means.
         if matches!(edited.reading, Some(Reading::Escapes | Reading::Fence)) {
@@ -377,24 +421,40 @@ impl<'t> Placing<'t> {
         if !is_whole || !is_in_place {
             return Err(HunkError::new(hunk, "its lines are not in the file"));
         }
+        let line = line_of(start);
+        if lacks_marks(lines, place) {
+            let why = format!("it resembles line {line} and after, but {NO_MARKS}");
+            return Err(HunkError::new(hunk, why));
+        }
+        self.check_not_applied(hunk, line - 1, first)?;
         Ok((start..end, edited.content, edited.reading))
     }
 }
 
 /// Removes unchanged blank lines from both ends of a hunk, so that the file keeps its own there.
-fn without_blank_ends(mut lines: &[Line]) -> &[Line] {
-    let is_blank = |line: &Line| line.role == Role::Context && line.text.trim().is_empty();
-    while let [first, rest @ ..] = lines
-        && is_blank(first)
-    {
-        lines = rest;
-    }
-    while let [rest @ .., last] = lines
-        && is_blank(last)
-    {
-        lines = rest;
-    }
-    lines
+/// Those beside a change stay: they say where it belongs.
+fn without_blank_ends(lines: &[Line]) -> &[Line] {
+    let is_context = |line: &&Line| line.role == Role::Context;
+    let is_blank = |line: &&Line| is_context(line) && line.text.trim().is_empty();
+    let first = lines.iter().take_while(is_blank).count();
+    let first = first * usize::from(lines.get(first).as_ref().is_some_and(is_context));
+    let lines = &lines[first..];
+    let last = lines.len() - lines.iter().rev().take_while(is_blank).count();
+    let is_kept = last > 0 && is_context(&&lines[last - 1]);
+    &lines[..if is_kept { last } else { lines.len() }]
+}
+
+/// Returns true if unchanged lines of a hunk are one blank less deep than in `place`, and no removed
+/// one is: their first blank was probably meant to be that of the file, not the mark of the patch,
+/// and new lines, whose `+` was not forgotten, are as deep as they should be already.
+fn lacks_marks(lines: &[Line], place: &str) -> bool {
+    let is_less_deep = |line: &&Line| {
+        let text = line.text.trim_end();
+        let is_it = |there: &str| there.trim_end().strip_prefix(' ') == Some(text);
+        line.role != Role::Added && !text.is_empty() && place.lines().any(is_it)
+    };
+    let mut less_deep = lines.iter().filter(is_less_deep).peekable();
+    less_deep.peek().is_some() && less_deep.all(|line| line.role == Role::Context)
 }
 
 fn without_end(line: &str) -> &str {

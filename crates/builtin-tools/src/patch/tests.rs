@@ -401,6 +401,81 @@ fn a_patch_that_is_applied_already_is_refused() {
 }
 
 #[test]
+fn what_is_applied_at_its_place_already_is_not_applied_at_the_next_one() {
+    let hunk = "@@ func A() {\n \tif x {\n-\t\treturn err\n+\t\treturn wrap(err)\n \t}";
+    let body = |what: &str| format!("\tif x {{\n\t\treturn {what}\n\t}}\n}}\n");
+    let text = |a: &str, b: &str| format!("func A() {{\n{}func B() {{\n{}", body(a), body(b));
+    let once = text("wrap(err)", "err");
+    assert_eq!(
+        update(&text("err", "err"), hunk).as_deref(),
+        Ok(once.as_str())
+    );
+    let refused = update(&once, hunk).expect_err("applied");
+    assert!(refused.is_applied, "{refused:?}");
+    // So are the old lines if they are quoted inexactly.
+    let refused = update(
+        &once.replace("func B", "\nfunc B").replace("\t}", "\t}  "),
+        hunk,
+    );
+    assert!(refused.is_err_and(|e| e.is_applied));
+    // The number of a unified diff says where the hunk belongs, too, for removed lines as well.
+    let unified = |lines: &str, text: &str| {
+        let patches = parse(&format!("--- a/f\n+++ b/f\n{lines}\n")).expect("a patch");
+        patched(text, &patches[0])
+    };
+    let lines = hunk.replace("@@ func A() {", "@@ -2,3 +2,3 @@");
+    assert_eq!(
+        unified(&lines, &text("err", "err")).as_deref(),
+        Ok(once.as_str())
+    );
+    assert!(unified(&lines, &once).is_err_and(|e| e.is_applied));
+    let gone = "@@ -1,3 +1,2 @@\n a\n-b\n c";
+    assert!(unified(gone, "a\nc\na\nb\nc\n").is_err_and(|e| e.is_applied));
+    assert_eq!(
+        unified(gone, "x\nc\na\nb\nc\n").as_deref(),
+        Ok("x\nc\na\nc\n")
+    );
+    // A few characters may be there by chance.
+    assert_eq!(
+        update("x\n2\n1\n", "@@ x\n-1\n+2").as_deref(),
+        Ok("x\n2\n2\n")
+    );
+}
+
+#[test]
+fn a_blank_line_beside_a_change_says_where_the_change_belongs() {
+    let text = "x = 1\n\ndef f(i):\n    return a[i]\n";
+    for hunk in [
+        " \n+def f(i: int):\n     return a[i]",
+        " def f(i):\n+    i += 1\n ",
+    ] {
+        assert!(update(text, hunk).is_err(), "{hunk}");
+    }
+    // Away from it, a blank line may be forgotten or made up.
+    assert_eq!(
+        update(text, " \n def f(i):\n-    return a[i]\n+    return b[i]").as_deref(),
+        Ok("x = 1\n\ndef f(i):\n    return b[i]\n")
+    );
+    assert_eq!(
+        update(text, " \n     return a[i]\n+    # end").as_deref(),
+        Ok("x = 1\n\ndef f(i):\n    return a[i]\n    # end\n")
+    );
+}
+
+#[test]
+fn unchanged_lines_without_their_mark_do_not_shift_the_new_ones() {
+    let text = "def f():\n    if a:\n        return 1\n    return 2\n";
+    let hunk = "    if a:\n        return 1\n+    if b:\n+        return 3\n    return 2";
+    let refused = update(text, hunk).expect_err("no marks");
+    assert!(refused.why.contains("lack the blank"), "{refused:?}");
+    // Removed lines have their mark, so these lines are as deep as they seem.
+    assert_eq!(
+        update(text, "    if a:\n-       return 1\n+       return 3").as_deref(),
+        Ok("def f():\n    if a:\n        return 3\n    return 2\n")
+    );
+}
+
+#[test]
 fn the_end_of_the_file_is_a_condition() {
     let text = "a\nb\na\nb\n";
     assert_eq!(

@@ -1,0 +1,60 @@
+// Owns the disturbances of a hunk that only a patch can have: of its marks, its blank lines, its anchor and its numbers.
+
+import { extensionOf } from '../edits.d/generate.mjs';
+import { isAdded, isBlank, isContext, isRemoved, texts } from '../edits.d/kinds/rows.mjs';
+
+const lineOf = ({ kind, old, new: added }) => kind + (old ?? added);
+
+/** A case of a change in a file with plain line ends; null elsewhere. `make` returns null where it does not fit. */
+function hunk(kind, mark, make) {
+  return (change, chance) => {
+    if (change.mixed || change.end === '\r\n' || change.isOpen) return null;
+    const made = make(change, chance);
+    const base = { name: change.name, kind, mark, extension: extensionOf(change.name), text: change.before, ...texts(change) };
+    return made && { ...base, accepts: [change.after], literal: false, ...made };
+  };
+}
+
+function withoutMarks({ rows }) {
+  const isIndented = (row) => isContext(row) && row.old.startsWith(' ') && !isBlank(row.old);
+  const isMarked = (row) => isContext(row) && !isIndented(row) && row.old !== '';
+  if (!rows.some(isIndented) || rows.some(isMarked)) return null;
+  return { rows: rows.map((row) => (isIndented(row) ? row.old : lineOf(row))) };
+}
+
+/** A blank line that the file does not have, at the first or the last change, as an end of the hunk. */
+function blankBeside({ rows }, chance) {
+  const changed = rows.flatMap((row, i) => (isContext(row) ? [] : [i]));
+  const [first, last] = [changed[0], changed.at(-1)];
+  const isFirst = chance.below(2) === 0;
+  const beside = isFirst ? rows[first - 1] : rows[last + 1];
+  if (!beside || isBlank(beside.old) || isBlank(rows[isFirst ? first : last].old ?? '-')) return null;
+  const kept = isFirst ? rows.slice(first) : rows.slice(0, last + 1);
+  if (!kept.some((row) => !isAdded(row) && !isBlank(row.old))) return null;
+  const lines = kept.map(lineOf);
+  return { rows: isFirst ? [' ', ...lines] : [...lines, ' '] };
+}
+
+/** The file has the new lines, and farther down the old ones in another place. */
+function elsewhereToo(head) {
+  return ({ head: above, rows, tail }) => {
+    const lines = (side) => rows.filter((row) => row[side] !== null).map((row) => `${row[side]}\n`).join('');
+    const [old, fresh] = [lines('old'), lines('new')];
+    const anchor = above.split('\n').at(-2);
+    const isPlain = rows.some(isRemoved) && rows.some((row) => isAdded(row) && !isBlank(row.new));
+    if (!isPlain || !anchor?.trim() || fresh.includes(old) || (above + tail).includes(old)) return null;
+    const text = `${above}${fresh}${tail}#\n${old}`;
+    return { text, rows: rows.map(lineOf), ...head({ anchor, line: above.split('\n').length, rows }) };
+  };
+}
+
+const count = (rows, side) => rows.filter((row) => row[side] !== null).length;
+
+export const HUNKS = [
+  hunk('hunk: unchanged lines without their mark', 'may', withoutMarks),
+  hunk('hunk: a blank line that is not there beside the change', 'refuse', blankBeside),
+  hunk('hunk: applied already below its anchor', 'refuse', elsewhereToo(({ anchor }) => ({ anchor }))),
+  hunk('hunk: applied already at its line', 'refuse', elsewhereToo(({ line, rows }) => ({
+    numbers: `@@ -${line},${count(rows, 'old')} +${line},${count(rows, 'new')} @@`,
+  }))),
+];
