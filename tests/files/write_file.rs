@@ -89,6 +89,24 @@ fn a_line_that_stands_for_code_left_out_is_not_written() {
 }
 
 #[test]
+fn what_read_file_shows_of_a_line_that_it_cut_is_not_written() {
+    let content = format!("{}\nx = 1\n", "b".repeat(5000));
+    let ws = Workspace::new().file("a.js", &content);
+    let arguments = json!({"file_path": ws.path("a.js")});
+    let shown = ws.call("read_file", &arguments).output();
+    let (_, shown) = shown.split_once("\nb").expect("a cut line");
+    let content_of_it = format!("b{shown}").replace("x = 1", "x = 2");
+    let arguments = json!({"file_path": ws.path("a.js"), "content": content_of_it});
+    let answer = ws.call("write_file", &arguments);
+    let why = answer.error("invalid_tool_params", 2);
+    answer.must_say(
+        &why,
+        &["... [truncated, the line has 5", "nothing was written"],
+    );
+    assert_eq!(bytes(&ws, "a.js"), content.as_bytes());
+}
+
+#[test]
 fn creates_missing_directories() {
     let ws = Workspace::new();
     let arguments = json!({"file_path": ws.path("a/b/c/new.txt"), "content": "deep\n"});

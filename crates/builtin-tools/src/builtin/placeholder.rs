@@ -1,11 +1,14 @@
-//! Refuses new texts with placeholders such as `(rest of methods ...)`: in a file, they would
-//! replace the code that they stand for.
+//! Refuses new texts with placeholders such as `(rest of methods ...)`, or with the marks that tools
+//! put where they cut a long line: in a file, they would replace the code that they stand for.
 
 use crate::edit::omission;
 use gemini_tools_core::tool::{ErrorKind, ToolError};
 use gemini_tools_workspace::OpenFile;
 use gemini_tools_workspace::text::{DecodedReader, Encoding};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+
+/// What the marks at the ends of lines that `read_file` and the searches have cut begin with.
+const CUT: &str = "... [truncated";
 
 /// Length in bytes of the pieces in which longer lines of a file are looked at.
 const LINE_BYTES: u64 = 64 * 1024;
@@ -20,14 +23,13 @@ struct Placeholders<'t>(Vec<(&'t str, String)>);
 
 impl<'t> Placeholders<'t> {
     fn of(new: &'t str) -> Self {
-        let found = |line| Some((line, placeholder(line)?));
-        Self(new.lines().filter_map(found).collect())
+        Self(new.lines().filter_map(placeholder).collect())
     }
 
     /// Removes the placeholders that `line`, a line of an old text, has, too.
     fn remove_known(&mut self, line: &str) {
         if !self.0.is_empty()
-            && let Some(known) = placeholder(line)
+            && let Some((_, known)) = placeholder(line)
         {
             self.0.retain(|(_, form)| *form != known);
         }
@@ -40,14 +42,25 @@ impl<'t> Placeholders<'t> {
                 "{parameter} has the placeholder {:?} in place of code; nothing was written.",
                 line.trim()
             ))
-            .with_hint("Give the complete text, without placeholders.")),
+            .with_hint(
+                "Give the complete text, without placeholders, or change only other lines of the \
+                 file.",
+            )),
         }
     }
 }
 
-fn placeholder(line: &str) -> Option<String> {
+/// Returns the placeholder of a line, and a form in which equal ones are equal.
+fn placeholder(line: &str) -> Option<(&str, String)> {
+    if let Some(at) = line.find(CUT) {
+        let (mark, behind) = (&line[at..], &line[at + CUT.len()..]);
+        if behind.starts_with(']') || behind.starts_with(", the line has ") {
+            return Some((mark, mark.trim_end().to_owned()));
+        }
+    }
     // Dots alone are ordinary text, not a placeholder.
-    omission(line).filter(|phrase| !phrase.is_empty())
+    let phrase = omission(line).filter(|phrase| !phrase.is_empty())?;
+    Some((line, phrase))
 }
 
 /// Refuses a new text with a placeholder, unless the old text has the same one. The error names the
@@ -92,5 +105,20 @@ mod tests {
         assert!(check("content", text, "").is_err());
         assert!(check("content", text, "\n/* ... existing code ... */").is_ok());
         assert!(check("content", "a\n...\n", "").is_ok());
+    }
+
+    #[test]
+    fn the_mark_of_a_cut_line_is_no_text_of_it() {
+        for mark in [
+            "... [truncated]",
+            "... [truncated, the line has 5000 bytes]",
+            "... [truncated, the line has 9000 or more bytes]",
+        ] {
+            let text = format!("let a = \"bbb{mark}\nlet c = 1;\n");
+            let error = check("content", &text, "").expect_err(mark);
+            assert!(error.message.contains(mark), "{error:?}");
+            assert!(check("content", &text, &text).is_ok());
+        }
+        assert!(check("content", "bbb... [truncated at the end]\n", "").is_ok());
     }
 }
