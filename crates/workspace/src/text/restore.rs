@@ -228,7 +228,7 @@ impl Restored<'_> {
     /// Appends the new lines that replace old ones.
     fn changed(&mut self, old: Range<usize>, new: Range<usize>) -> Result<(), Unwritable> {
         let mut sources = Vec::new();
-        for line in &self.old[old] {
+        for line in &self.old[old.clone()] {
             let Ok(()) = self.encoding.replaced(line.bytes, |bytes| {
                 sources.push(bytes.to_vec());
                 Ok::<_, Infallible>(())
@@ -236,15 +236,9 @@ impl Restored<'_> {
         }
         let is_moved = |body: &str| self.known.get(body).copied().flatten();
         let bodies = self.new[new.clone()].iter().map(|line| line.0);
-        let others = bodies.filter(|body| is_moved(body).is_none());
-        let wanted: usize = others.map(|body| body.matches(REPLACEMENT).count()).sum();
-        let are_alike = sources.windows(2).all(|two| two[0] == two[1]);
-        let mut sources = match sources.first() {
-            Some(first) if are_alike => vec![first.clone(); wanted],
-            _ if sources.len() == wanted => sources,
-            _ => Vec::new(),
-        }
-        .into_iter();
+        let others: Vec<&str> = bodies.filter(|body| is_moved(body).is_none()).collect();
+        let shown: Vec<&str> = self.old[old].iter().map(|line| &*line.shown).collect();
+        let mut meant = meant(&sources, &shown.join("\n"), &others.join("\n")).into_iter();
         for number in new {
             let (body, end) = self.new[number];
             if let Some(bytes) = self.known.get(body).copied().flatten() {
@@ -253,8 +247,9 @@ impl Restored<'_> {
                 let mut pieces = body.split(REPLACEMENT);
                 self.push(pieces.next().unwrap_or_default())?;
                 for piece in pieces {
-                    let source = sources.next().ok_or(Unwritable::Unclear(number + 1))?;
-                    self.bytes.extend_from_slice(&source);
+                    let source = meant.next().flatten();
+                    let source = source.ok_or(Unwritable::Unclear(number + 1))?;
+                    self.bytes.extend_from_slice(source);
                     self.push(piece)?;
                 }
             }
@@ -262,4 +257,50 @@ impl Restored<'_> {
         }
         Ok(())
     }
+}
+
+/// Returns for each U+FFFD of the text `new` which of `sources` it stands for: the bytes that those
+/// of the text `old`, in place of which `new` stands, have in the file. They are known if they are
+/// all the same. Otherwise there must be as many as before, and their order alone says nothing: words
+/// may have moved. It counts only as far as both texts begin or end alike. Elsewhere the word around
+/// the U+FFFD counts, in small letters.
+fn meant<'s>(sources: &'s [Vec<u8>], old: &str, new: &str) -> Vec<Option<&'s [u8]>> {
+    let wanted = damaged_words(new);
+    if sources.windows(2).all(|two| two[0] == two[1]) {
+        return vec![sources.first().map(Vec::as_slice); wanted.len()];
+    }
+    if sources.len() != wanted.len() {
+        return vec![None; wanted.len()];
+    }
+    let mut by_word: HashMap<_, Option<&[u8]>> = HashMap::new();
+    for (word, source) in damaged_words(old).into_iter().zip(sources) {
+        let known = by_word.entry(word).or_insert(Some(source));
+        *known = known.filter(|known| known == source);
+    }
+    let count = |common: &mut dyn Iterator<Item = (char, char)>| {
+        let alike = common.take_while(|(one, other)| one == other);
+        alike.filter(|(c, _)| *c == REPLACEMENT).count()
+    };
+    let before = count(&mut old.chars().zip(new.chars()));
+    let after = count(&mut old.chars().rev().zip(new.chars().rev()));
+    let choose = |(at, (word, source)): (usize, (&(String, usize), &'s Vec<u8>))| {
+        let is_outer = at < before || wanted.len() - at <= after;
+        let by_order = is_outer.then_some(source.as_slice());
+        let by_word = by_word.get(word).copied().flatten();
+        let is_clear = by_order.is_none() || by_word.is_none() || by_order == by_word;
+        by_order.or(by_word).filter(|_| is_clear)
+    };
+    let all = wanted.iter().zip(sources).enumerate();
+    all.map(choose).collect()
+}
+
+/// Returns for each U+FFFD the word that it is in, and how many others are before it there.
+fn damaged_words(text: &str) -> Vec<(String, usize)> {
+    let words = text.split(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | REPLACEMENT));
+    let mut damaged = Vec::new();
+    for word in words {
+        let each = 0..word.matches(REPLACEMENT).count();
+        damaged.extend(each.map(|nth| (word.to_lowercase(), nth)));
+    }
+    damaged
 }
