@@ -189,7 +189,13 @@ fn of_a_damaged_file_changed_lines_keep_what_they_still_show() {
             "z�\nfür\nx� y �日\nz�\n",
             b"z\xfd\nf\xc3\xbcr\nx\xff y \xfe\xe6\x97\xa5\nz\xfd\n",
         ),
+        // Words that moved take their bytes with them.
+        (
+            "für\n�日 x�\nb\nz�\n",
+            b"f\xc3\xbcr\n\xfe\xe6\x97\xa5 x\xff\nb\nz\xfd\n",
+        ),
         ("für\n", b"f\xc3\xbcr\n"),
+        ("für\n� 1 � 2\nb\nz�\n", b""),
         ("für\nx� y\n日\n", b""),
         ("neu �\n", b""),
     ] {
@@ -250,6 +256,15 @@ fn an_edit_finds_and_keeps_the_bytes_that_are_shown_as_no_text() {
         bytes(&ws),
         b"f\xc3\xbcr\r\n\xff \xfe\xe6\x97\xa5\r\n\xff\r\n"
     );
+}
+
+#[test]
+fn the_answer_says_where_new_letters_are_not_as_those_beside_them() {
+    let ws = Workspace::new().file("f.txt", b"caf\xe9 d\xe9j\xe0 vu\nx \x01 y\nz\n");
+    let said = edit(&ws, "replace", "z", "é");
+    assert!(said.contains("the new text is in UTF-8"), "{said}");
+    assert!(bytes(&ws).ends_with("\né\n".as_bytes()));
+    assert!(!edit(&ws, "replace", "x ", "w ").contains("UTF-8"));
 }
 
 #[test]

@@ -179,7 +179,6 @@ fn the_files_line_ends_stay_whichever_the_texts_have() {
         "a\r\nB\r\nx\r\nc\r\n",
     );
     becomes("a\r\nb\nc\n", "a\r\nb", "x\ny\nz", "x\r\ny\r\nz\nc\n");
-    becomes("a\r\nb\r\n", "b", "b\n\r", "a\r\nb\r\n\r\n\r\n");
     becomes("a\rb\rc\r", "a\nb", "a\r\nB\nx", "a\rB\rx\rc\r");
     // Also if they are far away.
     let long = "x".repeat(10_000);
@@ -203,6 +202,23 @@ fn the_files_line_ends_stay_whichever_the_texts_have() {
         let message = answer.error("edit_no_change", 1);
         answer.must_say(&message, &["line ends"]);
     }
+}
+
+#[test]
+fn among_line_feeds_a_carriage_return_alone_is_a_character_as_others() {
+    becomes(
+        "a = \"x\ry\"\nb\n",
+        "a = ",
+        "# c\na = ",
+        "# c\na = \"x\ry\"\nb\n",
+    );
+    becomes("a = 1\nb\n", "1", "\"x\ry\"", "a = \"x\ry\"\nb\n");
+    becomes("a\r\nb\r\n", "b", "x\ry\nz", "a\r\nx\ry\r\nz\r\n");
+    becomes("10%\r20%\n", "10%\r", "", "20%\n");
+    becomes("10%\r20%\n", "10%\r", "15%\r", "15%\r20%\n");
+    // Without a line feed, it ends lines.
+    becomes("a\rb\r", "b", "b\nc", "a\rb\rc\r");
+    becomes("a\nb\n", "a\rb\r", "a\rc\r", "a\nc\n");
 }
 
 #[test]

@@ -25,7 +25,7 @@ mod unified_diff;
 pub use unified_diff::{SHOWN_BYTES, diff_texts};
 
 use super::OpenFile;
-use super::line_endings::{first_ending, with_end};
+use super::line_endings::{ending_of, first_ending, with_end, with_new_end};
 use super::lines::{beginning, read_at, read_range};
 use super::text::{Encoding, LineEnding, MAX_RESTORED_BYTES, REPLACEMENT, Unwritable};
 use gemini_tools_core::text::count_newlines;
@@ -211,7 +211,7 @@ impl Replacement {
     /// Returns `Ok(Err(_))` with what can't be written in the file's encoding; otherwise
     /// `cancelled`, `timeout`, or the operating system's error if the file can't be read.
     pub fn new(
-        mut matches: Vec<Match>,
+        found: Occurrences,
         new: &str,
         source: &OpenFile,
         path: &Path,
@@ -220,20 +220,25 @@ impl Replacement {
     ) -> Result<Result<Self, Unwritable>, ToolError> {
         let mut pieces = Pieces::new(source);
         let has_lines = new.contains(['\n', '\r']);
-        let mut ending_from = |at: u64| {
+        let mut ending_from = |at: u64, length: usize| {
             if !has_lines {
                 return Ok(None);
             }
-            let near = pieces.at(at, NEAR_BYTES);
+            let near = pieces.at(at, length);
             let near = near.map_err(|e| super::io_error(&e, path))?;
             Ok::<_, ToolError>(first_ending(near, encoding))
         };
-        let first = ending_from(encoding.mark().len() as u64)?;
+        let first = ending_from(encoding.mark().len() as u64, NEAR_BYTES)?;
         let (mut kinds, mut texts) = (Vec::new(), Vec::new());
+        let mut matches = found.matches;
         for place in &mut matches {
             cancel.check()?;
-            let near = ending_from(place.start)?;
-            let kind = near.or(first);
+            let kind = if found.by_line_ending {
+                // What is found has the line ends, be they lone carriage returns.
+                ending_from(place.start, (place.end - place.start) as usize)?
+            } else {
+                ending_of(ending_from(place.start, NEAR_BYTES)?, first)
+            };
             // U+FFFD in the new text stands for bytes of the old text, which differ from place to
             // place.
             let old = if new.contains(REPLACEMENT) {
@@ -246,7 +251,7 @@ impl Replacement {
             let known = kinds.iter().position(|known| *known == key);
             place.text = known.unwrap_or(kinds.len());
             if place.text == kinds.len() {
-                let text = kind.map_or(Cow::from(new), |kind| with_end(new, kind).into());
+                let text = kind.map_or(Cow::from(new), |kind| with_new_end(new, kind).into());
                 match encoding.encode_over(&key.1, &text) {
                     Ok(text) => texts.push(text),
                     Err(why) => return Ok(Err(why)),
@@ -302,6 +307,12 @@ impl Replacement {
             texts: vec![bytes],
             encoding,
         })
+    }
+
+    /// Returns true if the new text is ASCII, which all encodings but wide ones have alike.
+    #[must_use]
+    pub fn is_ascii(&self) -> bool {
+        self.texts.iter().all(|text| text.is_ascii())
     }
 
     fn text_for(&self, found: &Match) -> &[u8] {

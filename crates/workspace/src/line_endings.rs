@@ -1,38 +1,44 @@
 //! Gives new text the line ends of the file that is edited.
 //!
 //! The first line end at or after the place of the edit counts, or else the first one in the file.
-//! A lone carriage return is a line end, too.
+//! A lone carriage return is a line end only where there is no line feed: elsewhere it is a character
+//! of a line, such as one within a string.
 
 use super::text::{Encoding, LineEnding};
 use std::ops::Range;
 
 /// Returns the first line end in `bytes`, which must begin with a whole code unit; `None` if there
-/// is none.
+/// is none. A lone `\r` counts only if there is no `\n`.
 pub(super) fn first_ending(bytes: &[u8], encoding: Encoding) -> Option<LineEnding> {
     let unit = encoding.unit();
     let [cr, lf] = ["\r", "\n"].map(|end| encoding.encode(end).unwrap_or_default());
-    let at = if unit == 1 {
-        memchr::memchr2(b'\r', b'\n', bytes)?
-    } else {
-        let mut units = bytes.chunks_exact(unit);
-        units.position(|unit| *unit == *cr || *unit == *lf)? * unit
+    let find = |end: &[u8]| {
+        if unit == 1 {
+            return memchr::memmem::find(bytes, end);
+        }
+        let at = bytes.chunks_exact(unit).position(|unit| *unit == *end);
+        at.map(|at| at * unit)
     };
-    let Some(behind) = bytes[at..].strip_prefix(&*cr) else {
-        return Some(LineEnding::Lf);
-    };
-    Some(if behind.starts_with(&lf) {
-        LineEnding::Crlf
-    } else {
-        LineEnding::Cr
-    })
+    match find(&lf) {
+        Some(at) if bytes[..at].ends_with(&cr) => Some(LineEnding::Crlf),
+        Some(_) => Some(LineEnding::Lf),
+        None => find(&cr).map(|_| LineEnding::Cr),
+    }
+}
+
+/// Returns the line end of an edit: that of the place, unless it is a lone `\r` and the file has
+/// another one, or else that of the file.
+pub(super) fn ending_of(place: Option<LineEnding>, file: Option<LineEnding>) -> Option<LineEnding> {
+    let place_only = place.filter(|ending| *ending != LineEnding::Cr);
+    place_only.or(file).or(place)
 }
 
 /// Returns `new` with the line ends that `text` has at `place`, the range of bytes to be replaced.
 pub fn fitted(text: &str, place: Range<usize>, new: &str) -> String {
-    let utf8 = Encoding::default();
-    let ending = first_ending(&text.as_bytes()[place.start..], utf8);
-    match ending.or_else(|| first_ending(text.as_bytes(), utf8)) {
-        Some(ending) => with_end(new, ending),
+    let [there, first] =
+        [&text[place.start..], text].map(|text| first_ending(text.as_bytes(), Encoding::default()));
+    match ending_of(there, first) {
+        Some(ending) => with_new_end(new, ending),
         None => new.to_owned(),
     }
 }
@@ -68,6 +74,12 @@ pub fn with_end(text: &str, ending: LineEnding) -> String {
     out
 }
 
+/// Returns a new text with its line ends replaced by `ending`. A lone `\r` stays: it is a character
+/// of a line, unless `ending` is the same.
+pub(super) fn with_new_end(text: &str, ending: LineEnding) -> String {
+    text.replace("\r\n", "\n").replace('\n', ending.text())
+}
+
 #[cfg(test)]
 mod tests {
     use super::{LineEnding, fitted, with_end};
@@ -75,10 +87,12 @@ mod tests {
     #[test]
     fn a_new_text_has_the_line_ends_of_its_place() {
         let cases = [
-            ("", "a\nb\r\nc", "\n", "a\nb\rC", "a\nb\nC"),
-            ("z\r\n", "a", "\n", "x\ry", "x\ny"),
+            ("", "a\nb\r\nc", "\n", "a\nb\rC", "a\nb\rC"),
+            ("z\r\n", "a", "\n", "x\ry", "x\ry"),
+            ("", "a", "\rb\nc", "x\ny", "x\ny"),
+            ("b\n", "a", "\rc", "x\ny", "x\ny"),
             ("z\r\n", "a", "", "x\ny", "x\r\ny"),
-            ("", "a\rb", "\n", "a\r\nb\r\nx", "a\rb\rx"),
+            ("", "a\rb", "\r", "a\r\nb\r\nx", "a\rb\rx"),
             ("", "a", "", "x\r\ny", "x\r\ny"),
             ("", "a\nb\r\n", "", "x", "x"),
         ];

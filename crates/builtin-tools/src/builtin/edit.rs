@@ -4,17 +4,17 @@
 use super::nearest::{Source, nearest, nearest_in};
 use super::syntax::{Check, Parser};
 use super::{BuiltinTool, ToolEnv, placeholder};
-use crate::edit::{has_mixed_ends, whole_line_ends};
+use crate::edit::{has_lone_return, has_mixed_ends, whole_line_ends};
 use gemini_tools_core::tool::{
     Cancellation, Confirmation, Context, ErrorKind, FileDiff, ToolError, ToolResult,
 };
 use gemini_tools_syntax::MAX_BYTES;
 use gemini_tools_workspace::edit::{Occurrences, Replacement, SHOWN_BYTES, find};
 use gemini_tools_workspace::journal::ChangeOrigin;
-use gemini_tools_workspace::line_endings::differ_in_ends_only;
+use gemini_tools_workspace::line_endings::{differ_in_ends_only, with_end};
 use gemini_tools_workspace::lines::{beginning, encoding_of, read_range};
 use gemini_tools_workspace::media::MAX_MEDIA_BYTES;
-use gemini_tools_workspace::text::{Encoding, Unwritable};
+use gemini_tools_workspace::text::{Encoding, LineEnding, Unwritable};
 use gemini_tools_workspace::write::Target;
 use gemini_tools_workspace::{OpenFile, Workspace, WorkspacePath, show_path};
 use std::io::Write;
@@ -64,7 +64,6 @@ impl Edit {
         old: &str,
         new: &str,
     ) -> Result<Self, ToolError> {
-        let (old, new) = whole_line_ends(old, new);
         Ok(Self {
             workspace: Arc::clone(&tool_env.workspace),
             place: tool_env.workspace.locate(path)?,
@@ -156,6 +155,23 @@ impl Edit {
         })
     }
 
+    /// Returns both texts as they are looked for and written: without a `\r` at their ends that is
+    /// a part of a line end `\r\n`. In a file that has the old text with it, it is no such part.
+    pub(super) fn texts(
+        &self,
+        subject: Subject<'_>,
+        cancel: &Cancellation,
+    ) -> Result<(&str, &str), ToolError> {
+        let given = (&*self.old, &*self.new);
+        let whole = whole_line_ends(given.0, given.1);
+        if whole.0 == given.0 {
+            return Ok(given);
+        }
+        let found = self.find(subject, given.0, cancel)?;
+        let is_there = !found.matches.is_empty() && !found.by_line_ending;
+        Ok(if is_there { given } else { whole })
+    }
+
     pub(super) fn literal_plan(
         &self,
         subject: Subject<'_>,
@@ -167,16 +183,6 @@ impl Edit {
         let path = self.place.path();
         let is_literal = !found.by_line_ending && !found.by_replacement;
         let as_written = is_literal && has_mixed_ends(&self.old, new);
-        let matches = found.matches;
-        let replacement = if as_written {
-            Replacement::as_written(matches, new, encoding)
-        } else {
-            Replacement::new(matches, new, current, path, encoding, cancel)?
-        };
-        let replacement = replacement.map_err(|why| match why {
-            Unwritable::Character(c) => self.unwritable(encoding, c),
-            Unwritable::Unclear(line) => self.unclear(encoding, line),
-        })?;
         let note = if found.by_line_ending {
             " The line ends in old_string stood for those of the file."
         } else if found.by_replacement {
@@ -184,6 +190,21 @@ impl Edit {
         } else {
             ""
         };
+        // If a lone `\r` of the old text stood for a line end of the file, so does that of the new.
+        let new = if found.by_line_ending && has_lone_return(&self.old) {
+            &with_end(new, LineEnding::Lf)
+        } else {
+            new
+        };
+        let replacement = if as_written {
+            Replacement::as_written(found.matches, new, encoding)
+        } else {
+            Replacement::new(found, new, current, path, encoding, cancel)?
+        };
+        let replacement = replacement.map_err(|why| match why {
+            Unwritable::Character(c) => self.unwritable(encoding, c),
+            Unwritable::Unclear(line) => self.unclear(encoding, line),
+        })?;
         self.plan(subject, replacement, note.to_owned(), None)
     }
 
@@ -202,6 +223,8 @@ impl Edit {
         }
         if !encoding.is_utf8() {
             notes += &format!(" The file stays in {}.", encoding.name());
+        } else if !replacement.is_ascii() && self.encoding_of(current)?.is_none() {
+            notes += " The file is no text in an encoding that is known; the new text is in UTF-8.";
         }
         Ok(Plan::Replace {
             replacement,
@@ -211,10 +234,14 @@ impl Edit {
         })
     }
 
+    fn encoding_of(&self, current: &OpenFile) -> Result<Option<Encoding>, ToolError> {
+        encoding_of(current).map_err(|e| self.io_error(&e))
+    }
+
     pub(super) fn encoding(&self, current: &OpenFile) -> Result<Encoding, ToolError> {
         // A binary file can be edited as UTF-8: an edit changes no bytes outside of the text that
         // it replaces.
-        Ok(match encoding_of(current).map_err(|e| self.io_error(&e))? {
+        Ok(match self.encoding_of(current)? {
             Some(encoding) => encoding,
             None if current.size() > MAX_MEDIA_BYTES => {
                 return Err(ToolError::new(

@@ -106,7 +106,10 @@ impl Call {
     fn plan(&self, target: &Target, cx: &Context) -> Result<Plan, ToolError> {
         match self.edit.subject(target)? {
             None => Ok(Plan::Create),
-            Some(subject) => self.plan_for(subject, &self.edit.old, &self.edit.new, cx),
+            Some(subject) => {
+                let (old, new) = self.edit.texts(subject, &cx.cancel)?;
+                self.plan_for(subject, old, new, cx)
+            }
         }
     }
 

@@ -158,8 +158,15 @@ pub enum Refusal {
 ///
 /// Returns a refusal if it is not clear which text of the file is meant, or how it should change.
 pub fn apply(text: &str, old: &str, new: &str) -> Result<Edited, Refusal> {
-    let (old, new) = whole_line_ends(old, new);
-    let starts: Vec<usize> = literal_places(text, old);
+    let mut starts: Vec<usize> = literal_places(text, old);
+    let (old, new) = if starts.is_empty() {
+        whole_line_ends(old, new)
+    } else {
+        (old, new)
+    };
+    if starts.is_empty() {
+        starts = literal_places(text, old);
+    }
     let line_of = |at: usize| text[..at].matches('\n').count() + 1;
     match starts.as_slice() {
         [] => apply_inexactly(text, old, new),
@@ -207,7 +214,11 @@ pub(crate) fn whole_line_ends<'t>(old: &'t str, new: &'t str) -> (&'t str, &'t s
 pub(crate) fn has_mixed_ends(old: &str, new: &str) -> bool {
     let crlf = old.matches("\r\n").count();
     let has_both = crlf > 0 && crlf < old.matches('\n').count();
-    has_both && !new.replace("\r\n", "").contains('\r')
+    has_both && !has_lone_return(new)
+}
+
+pub(crate) fn has_lone_return(text: &str) -> bool {
+    text.replace("\r\n", "").contains('\r')
 }
 
 /// Returns the offsets at which a text occurs literally, without those that would split a `\r\n`.
