@@ -406,14 +406,15 @@ impl<'t> Placing<'t> {
         let before = self.text[..start].rsplit('\n').next().unwrap_or_default();
         let after = self.text[end..].split('\n').next().unwrap_or_default();
         // The search ignores blank lines at the edges of a text, but in a hunk they are lines, so
-        // the number of lines must be the same.
+        // the number of lines must be the same. Those that stay were compared, but are not replaced.
         let place = &self.text[start..end];
         let count = place
             .strip_suffix('\n')
             .unwrap_or(place)
             .split('\n')
             .count();
-        let wanted = old.matches('\n').count();
+        let wanted = lines.iter().filter(|line| line.role != Role::Added).count();
+        let wanted = wanted - blank_ends(lines).iter().sum::<usize>();
         let has_all = edited.reading == Some(Reading::LinesLeftOut) || count == wanted;
         let is_whole = before.trim().is_empty() && after.trim().is_empty() && has_all;
         let is_in_place = (!hunk.is_at_end || self.text[end..].trim().is_empty())
@@ -434,14 +435,24 @@ impl<'t> Placing<'t> {
 /// Removes unchanged blank lines from both ends of a hunk, so that the file keeps its own there.
 /// Those beside a change stay: they say where it belongs.
 fn without_blank_ends(lines: &[Line]) -> &[Line] {
-    let is_context = |line: &&Line| line.role == Role::Context;
-    let is_blank = |line: &&Line| is_context(line) && line.text.trim().is_empty();
+    let [first, last] = blank_ends(lines);
+    let last = lines.len() - last;
+    let stays = |at: usize| matches!(lines.get(at), Some(line) if line.role == Role::Context);
+    let from = if stays(first) { first } else { 0 };
+    let to = if last > first && stays(last - 1) {
+        last
+    } else {
+        lines.len()
+    };
+    &lines[from..to]
+}
+
+/// Counts the unchanged blank lines at the beginning and at the end of a hunk.
+fn blank_ends(lines: &[Line]) -> [usize; 2] {
+    let is_blank = |line: &&Line| line.role == Role::Context && line.text.trim().is_empty();
     let first = lines.iter().take_while(is_blank).count();
-    let first = first * usize::from(lines.get(first).as_ref().is_some_and(is_context));
-    let lines = &lines[first..];
-    let last = lines.len() - lines.iter().rev().take_while(is_blank).count();
-    let is_kept = last > 0 && is_context(&&lines[last - 1]);
-    &lines[..if is_kept { last } else { lines.len() }]
+    let last = lines[first..].iter().rev().take_while(is_blank).count();
+    [first, last]
 }
 
 /// Returns true if unchanged lines of a hunk are one blank less deep than in `place`, and no removed

@@ -451,6 +451,11 @@ fn a_blank_line_beside_a_change_says_where_the_change_belongs() {
     ] {
         assert!(update(text, hunk).is_err(), "{hunk}");
     }
+    // The file has it, perhaps with other blanks.
+    assert_eq!(
+        update(text, "   \n-def f(i):\n+def f(j):\n     return a[i]  ").as_deref(),
+        Ok("x = 1\n\ndef f(j):\n    return a[i]\n")
+    );
     // Away from it, a blank line may be forgotten or made up.
     assert_eq!(
         update(text, " \n def f(i):\n-    return a[i]\n+    return b[i]").as_deref(),
