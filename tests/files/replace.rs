@@ -467,6 +467,26 @@ fn occurrences_do_not_overlap() {
 }
 
 #[test]
+fn places_that_overlap_are_refused_unless_all_are_meant() {
+    let text = "<li>a</li>\n".repeat(3);
+    let old = "<li>a</li>\n".repeat(2);
+    let ws = with(&text);
+    for expected in 1..3 {
+        let mut arguments = arguments(&ws, &old, "b\n");
+        arguments["expected_replacements"] = json!(expected);
+        let message = ws
+            .call("replace", &arguments)
+            .error("edit_expected_occurrence_mismatch", 1);
+        assert!(message.contains("line 1, line 2"), "{message}");
+    }
+    let mut arguments = arguments(&ws, &old, "b\n");
+    arguments["allow_multiple"] = json!(true);
+    let call = ws.tool("replace").arguments(&arguments);
+    call.changing(&["a.txt"]).run().output();
+    assert_eq!(bytes(&ws), b"b\n<li>a</li>\n");
+}
+
+#[test]
 fn mode_and_links_stay() {
     let ws = Workspace::new()
         .file("d/real.sh", "echo one\n")

@@ -71,6 +71,92 @@ fn new_lines_whose_depth_is_not_known_are_refused() {
 }
 
 #[test]
+fn ascii_in_new_lines_stays_whatever_a_quoted_comment_has() {
+    for (comment, quoted, new) in [
+        ("# Don’t", "# Don't", "x = 'a'"),
+        ("# pages 3–5", "# pages 3-5", "x = 9 - 1"),
+        ("# 手順１", "# 手順1", "x = 1"),
+        ("# （注）", "# (注)", "f(2)"),
+        ("# wait…", "# wait...", "Tuple[int, ...]"),
+        ("# m²", "# m2", "m2 = 1"),
+    ] {
+        becomes(
+            format!("{comment}\nx = 0\n"),
+            &format!("{quoted}\nx = 0\n"),
+            &format!("{quoted}\n{new}\n"),
+            format!("{comment}\n{new}\n"),
+        );
+    }
+    // What is quoted in the changed line itself stays as the file has it.
+    let (old, new) = ("say \"hi\"\nend", "say \"bye\"\nend");
+    becomes("say “hi”\nend\n", old, new, "say “bye”\nend\n");
+}
+
+#[test]
+fn a_line_that_the_new_text_has_as_the_file_does_is_not_unescaped() {
+    for (file, escaped) in [
+        (r"sep = '\\'", r"sep = '\\\\'"),
+        (r#"r = "a\\b""#, r#"r = "a\\\\b""#),
+        (r#"p("x\n")"#, r#"p("x\\n")"#),
+        ("a &amp; b", "a &amp;amp; b"),
+    ] {
+        let text = format!("{file}\nx = 1\n");
+        let (old, new) = (format!("{escaped}\nx = 1\n"), format!("{file}\nx = 2\n"));
+        refuses(&text, &old, &new, "edit_no_occurrence_found");
+        let new = format!("{escaped}\nx = 2\n");
+        becomes(&text, &old, &new, format!("{file}\nx = 2\n"));
+    }
+}
+
+#[test]
+fn an_escape_of_another_notation_than_the_decoded_ones_is_not_written() {
+    let text = "if a == \"x\":\n    run(b)\n";
+    let old = "if a == &quot;x&quot;:\n    run(b)\n";
+    for entity in ["&#x27;", "&#38;", "&nbsp;"] {
+        let new = old.replace("(b)", &format!("(b, {entity})"));
+        refuses(text, old, &new, "edit_no_occurrence_found");
+    }
+    let old = r"city = 1\nname = 2\n";
+    let new = r#"city = 1\nname = "Zo\u00eb"\n"#;
+    refuses("city = 1\nname = 2\n", old, new, "edit_no_occurrence_found");
+}
+
+#[test]
+fn a_line_number_takes_no_blank_of_the_indentation_with_it() {
+    let text = "import os\nimport sys\n";
+    for mark in [":", "|", ": ", " | ", "\t"] {
+        let old = format!("1{mark}import os\n2{mark}import sys\n");
+        let new = format!("{old}3{mark}def g():\n4{mark}    return 1\n");
+        becomes(text, &old, &new, format!("{text}def g():\n    return 1\n"));
+    }
+}
+
+#[test]
+fn a_name_that_is_mistyped_in_a_line_that_stays_is_not_written_into_a_new_one() {
+    let text = "def pay(customer_id):\n    check(customer_id)\n    log(1)\n    return 1\n";
+    let old = text.replacen("customer", "custumer", 1);
+    let new = |name: &str| {
+        let line = format!("    charge({name})\n    return");
+        [
+            old.replace("    return", &line),
+            text.replace("    return", &line),
+        ]
+    };
+    let [wrong, _] = new("custumer_id");
+    refuses(text, &old, &wrong, "edit_no_occurrence_found");
+    let [right, after] = new("customer_id");
+    becomes(text, &old, &right, after);
+}
+
+#[test]
+fn places_that_overlap_are_several() {
+    let text = "<li>a</li>\n<li>a</li>\n<li>a</li>\n";
+    let old = "<li>a</li>\n<li>a</li>\n";
+    let message = refuses(text, old, "b\n", "edit_expected_occurrence_mismatch");
+    assert!(message.contains("line 1, line 2"), "{message}");
+}
+
+#[test]
 fn a_line_that_stands_for_code_left_out_is_not_written() {
     let new = "one\n// ... existing code ...";
     let message = refuses("one\ntwo\n", "one", new, "invalid_tool_params");

@@ -61,10 +61,23 @@ pub struct Match {
 pub struct Occurrences {
     /// The places, in order, without overlap.
     pub matches: Vec<Match>,
+    /// A place that overlaps one of `matches` and may be meant as well as that one.
+    pub overlap: Option<Match>,
     /// True if the text was found only after its line ends had been replaced by others.
     pub by_line_ending: bool,
     /// True if the text has U+FFFD and was found where the file has bytes that are not text.
     pub by_replacement: bool,
+}
+
+impl Occurrences {
+    /// Returns the numbers of the lines on which the text begins, also where places overlap.
+    #[must_use]
+    pub fn lines(&self) -> Vec<u64> {
+        let places = self.matches.iter().chain(&self.overlap);
+        let mut lines: Vec<u64> = places.map(|place| place.line).collect();
+        lines.sort_unstable();
+        lines
+    }
 }
 
 /// Finds every place of `old` in a file.
@@ -85,13 +98,14 @@ pub fn find(
         Ok(needle) => find_all(open, path, &needle, cancel).map(Ok),
         Err(c) => Ok(Err(c)),
     };
-    let exact = match find(old)? {
-        Err(REPLACEMENT) => Vec::new(),
+    let (matches, overlap) = match find(old)? {
+        Err(REPLACEMENT) => (Vec::new(), None),
         Err(unmappable) => return Ok(Err(unmappable)),
-        Ok(matches) => matches,
+        Ok(found) => found,
     };
     let mut found = Occurrences {
-        matches: exact,
+        matches,
+        overlap,
         ..Occurrences::default()
     };
     if found.matches.is_empty() && old.contains(REPLACEMENT) {
@@ -104,7 +118,9 @@ pub fn find(
     for ending in [LineEnding::Lf, LineEnding::Crlf, LineEnding::Cr] {
         let text = with_end(old, ending);
         if text != old {
-            found.matches.extend(find(&text)?.unwrap_or_default());
+            let (matches, overlap) = find(&text)?.unwrap_or_default();
+            found.matches.extend(matches);
+            found.overlap = found.overlap.or(overlap);
         }
     }
     found.matches.sort_unstable_by_key(|place| place.start);

@@ -1,6 +1,6 @@
 // Owns the kinds in which characters differ: look-alikes and escapes.
 
-import { everyLine, eachText, isContext, isQuoted, isRemoved, texts, wholeTexts } from './rows.mjs';
+import { everyLine, eachText, isAdded, isBlank, isContext, isQuoted, isRemoved, texts, wholeTexts } from './rows.mjs';
 
 const any = () => true;
 
@@ -34,6 +34,41 @@ function zeroWidth(line) {
   return line.trim() === '' ? line : `${line.slice(0, at)}\u200b${line.slice(at)}`;
 }
 
+/** A comment of the context with a character of typography, which is quoted in ASCII, and that ASCII in a new line. */
+function quotedInAscii(written, quoted) {
+  return (change, chance) => {
+    const rows = [{ kind: ' ', old: `# ${written}`, new: `# ${written}` }, ...change.rows];
+    const at = chance.pick(rows.flatMap((row, i) => (isAdded(row) && !isBlank(row.new) ? [i] : [])));
+    if (at === undefined || whole(change).includes(written)) return null;
+    const line = `${rows[at].new} # ${quoted}`;
+    const made = change.with({ rows: rows.map((row, i) => (i === at ? { ...row, new: line } : row)) });
+    const [first, ...rest] = made.rows;
+    return { ...texts(made, [{ ...first, old: `# ${quoted}`, new: `# ${quoted}` }, ...rest]), change: made };
+  };
+}
+
+/** A line that stays, as it is in new, and with its escapes escaped once more in old. */
+function escapedInOldOnly(written, escaped) {
+  return (change) => {
+    const row = { kind: ' ', old: written, new: written };
+    const made = change.with({ rows: [row, ...change.rows] });
+    return { ...texts(made, [{ ...row, old: escaped }, ...change.rows]), change: made };
+  };
+}
+
+/** Both texts in another notation; one of the new lines gets a character that only a stricter one escapes. */
+function escapedFurther(disturb, written, escaped) {
+  return (change, chance) => {
+    const at = chance.pick(change.rows.flatMap((row, i) => (isAdded(row) && !isBlank(row.new) ? [i] : [])));
+    if (at === undefined || whole(change).includes('\\')) return null;
+    const made = change.with({ rows: change.rows.map((row, i) => (i === at ? { ...row, new: row.new + written } : row)) });
+    const plain = texts(change);
+    const { old, new: fresh } = texts(made);
+    const edit = { old: disturb(old), new: disturb(fresh).replaceAll(written, escaped) };
+    return disturb(plain.old) === plain.old ? null : { ...edit, change: made };
+  };
+}
+
 const oldOnly = (disturb) => ({ old, new: fresh }) => ({ old: disturb(old), new: fresh });
 const newlines = (text) => text.replace(/\n(?!$)/g, '\\n');
 const unescaped = (text) => text.replaceAll('\\n', '\n').replaceAll('\\t', '\t');
@@ -65,4 +100,13 @@ export const CHARACTERS = [
   { name: 'escapes resolved that the file has', mark: 'may', make: wholeTexts(eachText(unescaped)) },
   { name: '& < > as entities', mark: 'apply', make: wholeTexts(eachText(entities), clearWithout(/&\w+;/)) },
   { name: 'quotes as entities', mark: 'apply', make: wholeTexts(eachText(quoteEntities), clearWithout(/&#?\w+;/)) },
+  { name: "' for \u2019 in the context, and ' in a new line", mark: 'apply', make: quotedInAscii('Don\u2019t', "Don't") },
+  { name: '- for \u2013 in the context, and - in a new line', mark: 'apply', make: quotedInAscii('pages 3\u20135', 'pages 3-5') },
+  { name: '1 for \uff11 in the context, and 1 in a new line', mark: 'apply', make: quotedInAscii('\u624b\u9806 \uff11', '\u624b\u9806 1') },
+  { name: '... for \u2026 in the context, and ... in a new line', mark: 'apply', make: quotedInAscii('wait\u2026', 'wait...') },
+  { name: 'a line with backslashes, doubled in old only', mark: 'keep', make: escapedInOldOnly("sep = '\\\\'", "sep = '\\\\\\\\'") },
+  { name: 'a line with \\n, escaped in old only', mark: 'keep', make: escapedInOldOnly('print("x\\n")', 'print("x\\\\n")') },
+  { name: 'a line with an entity, escaped in old only', mark: 'keep', make: escapedInOldOnly('<i>a &amp; b</i>', '<i>a &amp;amp; b</i>') },
+  { name: 'quotes as entities, and another one in a new line', mark: 'keep', make: escapedFurther(quoteEntities, '\u00a7', '&#xa7;') },
+  { name: 'line feeds as \\n, and \\u00eb in a new line', mark: 'keep', make: escapedFurther(newlines, '\u00eb', '\\u00eb') },
 ];

@@ -47,6 +47,30 @@ function elided(mark, sides = ['old', 'new']) {
   };
 }
 
+/** A word of the context that loses a letter there and in a new line, which has it, too. */
+function mistypedTwice(change, chance) {
+  const words = (line) => line.match(/\b[A-Za-z]{7,}(?=\b|_)/g) ?? [];
+  const { rows } = change;
+  const added = rows.filter((row) => isAdded(row) && !isBlank(row.new));
+  const row = chance.pick(awayRows(rows).filter((one) => words(one.old).length > 0));
+  const last = chance.pick(added);
+  if (!row || !last) return null;
+  const word = chance.pick(words(row.old));
+  const wrong = word.slice(0, 3) + word.slice(4);
+  const made = change.with({ rows: rows.map((one) => (one === last ? { ...one, new: `${one.new} ${word}` } : one)) });
+  const typed = (one) => (one === row ? { ...row, old: row.old.replace(word, wrong), new: row.new.replace(word, wrong) } : one);
+  const put = made.rows.map((one) => (isAdded(one) && one.new === `${last.new} ${word}` ? { ...one, new: `${last.new} ${wrong}` } : typed(one)));
+  return { ...texts(made, put), change: made };
+}
+
+/** The change among three equal lines, of which old has two. */
+function overlapping(change) {
+  const line = '<li>same line</li>';
+  const row = (old, fresh) => ({ kind: fresh === null ? '-' : old === null ? '+' : ' ', old, new: fresh });
+  const made = change.with({ rows: [row(line, line), row(line, null), row(null, '<li>new line</li>'), row(line, line)] });
+  return { ...texts(made, made.rows.slice(0, 3)), change: made };
+}
+
 function swapped(change, chance) {
   const { rows } = change;
   const isPair = (row, i) => i > 0 && isContext(row) && isContext(rows[i - 1]) && row.old !== rows[i - 1].old;
@@ -159,6 +183,7 @@ export const LINES = [
   { name: 'a removed line left out', mark: 'refuse', make: leftOut(filled(removed)) },
   { name: 'a letter lost in a context line', mark: 'apply', make: oneLine(awayRows, loseLetter) },
   { name: 'a letter lost beside the change', mark: 'may', make: oneLine(nextRows, loseLetter) },
+  { name: 'a word mistyped in a context line and in a new one', mark: 'keep', make: mistypedTwice },
   { name: 'a letter lost in a context line of old only', mark: 'keep', make: oneLine(contexts, loseLetter, ['old']) },
   { name: 'other case in a context line', mark: 'apply', make: oneLine(awayRows, otherCase) },
   { name: 'letters swapped in a context line', mark: 'apply', make: oneLine(awayRows, swappedLetters) },
@@ -171,12 +196,15 @@ export const LINES = [
   { name: 'an end mark more or less on a removed line', mark: 'refuse', make: oneLine(removed, endMark) },
   { name: 'two context lines swapped', mark: 'may', make: swapped },
   { name: 'a context line twice', mark: 'may', make: repeated(filled(contexts)) },
+  { name: 'two of three equal lines', mark: 'refuse', literal: false, make: overlapping },
   { name: 'numbers: 12<TAB>', mark: 'apply', make: numbered((n) => `${n}\t`) },
   { name: 'numbers: as cat -n', mark: 'apply', make: numbered((n) => `${String(n).padStart(6)}\t`) },
   { name: 'numbers: 12\u2192', mark: 'apply', make: numbered((n) => `${String(n).padStart(6)}\u2192`) },
   { name: 'numbers: L12: ', mark: 'apply', make: numbered((n) => `L${n}: `) },
   { name: 'numbers: 12: ', mark: 'apply', make: numbered((n) => `${n}: `) },
   { name: 'numbers: 12 | ', mark: 'apply', make: numbered((n) => `${n} | `) },
+  { name: 'numbers: 12:', mark: 'apply', make: numbered((n) => `${n}:`) },
+  { name: 'numbers: 12|', mark: 'apply', make: numbered((n) => `${n}|`) },
   { name: 'numbers: 12: in old only', mark: 'apply', make: numbered((n) => `${n}: `, ['old']) },
   { name: 'marks of a diff', mark: 'may', make: marked((row) => row.kind) },
   { name: 'marks of a quotation', mark: 'may', make: marked(() => '> ') },

@@ -106,24 +106,35 @@ impl Call {
     }
 
     fn check_count(&self, found: &Occurrences) -> Result<(), ToolError> {
-        let count = found.matches.len();
-        let times = gemini_tools_core::text::counted(count, "time");
-        match self.expected {
-            Some(expected) if (expected - count as f64).abs() > 0.0 => Err(ToolError::new(
-                ErrorKind::EditExpectedOccurrenceMismatch,
-                format!(
-                    "old_string occurs {times} in {}, not {expected}: at {}; nothing was changed.",
-                    self.edit.path(),
-                    line_list(found.matches.iter().map(|place| place.line))
-                ),
-            )
-            .with_hint(if (count as f64) > expected {
-                "Include more of the surrounding text in old_string, or set expected_replacements."
-            } else {
-                "Set expected_replacements to the number of occurrences."
-            })),
-            _ => Ok(()),
+        let Some(expected) = self.expected else {
+            return Ok(());
+        };
+        let lines = found.lines();
+        let count = lines.len() as f64;
+        if found.overlap.is_none() && (expected - count).abs() <= 0.0 {
+            return Ok(());
         }
+        let times = gemini_tools_core::text::counted(lines.len(), "time");
+        let how = if found.overlap.is_some() {
+            "at places that overlap".to_owned()
+        } else {
+            format!("not {expected}")
+        };
+        Err(ToolError::new(
+            ErrorKind::EditExpectedOccurrenceMismatch,
+            format!(
+                "old_string occurs {times} in {}, {how}: at {}; nothing was changed.",
+                self.edit.path(),
+                line_list(lines.into_iter())
+            ),
+        )
+        .with_hint(if found.overlap.is_some() {
+            "Include more of the surrounding text in old_string."
+        } else if count > expected {
+            "Include more of the surrounding text in old_string, or set expected_replacements."
+        } else {
+            "Set expected_replacements to the number of occurrences."
+        }))
     }
 }
 

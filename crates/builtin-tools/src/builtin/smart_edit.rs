@@ -123,16 +123,17 @@ impl Call {
         let found = self.edit.find(subject, old, &cx.cancel)?;
         match found.matches.as_slice() {
             [] => {}
-            [place] => {
+            [place] if found.overlap.is_none() => {
                 let new = self.place_text(subject, place, old, new)?;
                 return self.edit.literal_plan(subject, found, &new, &cx.cancel);
             }
-            several => {
-                let times = gemini_tools_core::text::counted(several.len(), "time");
+            _ => {
+                let lines = found.lines();
+                let times = gemini_tools_core::text::counted(lines.len(), "time");
                 return Err(ambiguous(format!(
                     "old_string occurs {times} in {}: at {}; nothing was changed.",
                     self.edit.path(),
-                    line_list(several.iter().map(|place| place.line))
+                    line_list(lines.into_iter())
                 )));
             }
         }

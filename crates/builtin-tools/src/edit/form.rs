@@ -2,7 +2,7 @@
 //! also removes line numbers and escapes.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
@@ -139,29 +139,42 @@ pub(crate) fn unescape(text: &str) -> String {
 
 /// Removes line numbers from both texts. Returns `None` unless every line of the old text that is
 /// not blank has one and they count up by one.
-pub(super) fn without_line_numbers(old: &str, new: &str) -> Option<(String, String)> {
-    let mut numbers = Vec::new();
+pub(super) fn without_line_numbers(text: &str, old: &str, new: &str) -> Option<(String, String)> {
+    let (mut numbers, mut contents) = (Vec::new(), Vec::new());
     for (at, line) in old.split('\n').enumerate() {
         if !line.trim().is_empty() {
-            numbers.push(split_line_number(line)?.0.checked_sub(at)?);
+            let (number, content) = split_line_number(line)?;
+            numbers.push(number.checked_sub(at)?);
+            contents.push(content);
         }
     }
     let first = numbers.first()?;
     if numbers.iter().any(|number| number != first) {
         return None;
     }
+    // In `12: x`, the blank belongs to the number if all lines have it and the file's do not.
+    let lines: HashSet<&str> = text.lines().map(str::trim_end).collect();
+    let has_blank = |content: &str| content.is_empty() || content.starts_with(' ');
+    let is_blank_of_number = contents.iter().copied().all(has_blank)
+        && !contents
+            .iter()
+            .all(|content| lines.contains(content.trim_end()));
     let strip = |text: &str| {
-        let line = |line| split_line_number(line).map_or(line, |(_, rest)| rest);
+        let line = |line| {
+            let content = split_line_number(line).map_or(line, |(_, content)| content);
+            let rest = content.strip_prefix(' ');
+            let is_numbered = content.len() < line.len();
+            rest.filter(|_| is_numbered && is_blank_of_number)
+                .unwrap_or(content)
+        };
         text.split('\n').map(line).collect::<Vec<_>>().join("\n")
     };
     // `mark` is how a line number is written, such as `:` or `L:`, without its digits. If no number
     // of the new text is written as in the old text, the numbers are content. If only some are, it
     // is not known which of them are line numbers.
     let mark = |line| {
-        let (_, rest) = split_line_number(line)?;
-        let number = &line[..line.len() - rest.len()];
-        // A blank line may lack the space behind its number.
-        let mark = number.trim_start().trim_end_matches(' ');
+        let (_, content) = split_line_number(line)?;
+        let mark = line[..line.len() - content.len()].trim_start();
         Some(mark.replace(|c: char| c.is_ascii_digit(), ""))
     };
     let marks = |text| {
@@ -172,6 +185,10 @@ pub(super) fn without_line_numbers(old: &str, new: &str) -> Option<(String, Stri
     let plain_new = if of_new.is_disjoint(&of_old) {
         new.to_owned()
     } else if of_new.is_subset(&of_old) {
+        let mut contents = new.split('\n').filter_map(split_line_number);
+        if is_blank_of_number && !contents.all(|(_, content)| has_blank(content)) {
+            return None;
+        }
         strip(new)
     } else {
         return None;
@@ -180,7 +197,7 @@ pub(super) fn without_line_numbers(old: &str, new: &str) -> Option<(String, Stri
 }
 
 /// Splits off a line number as tools and editors print it: `12: x`, `12\tx`, `L12: x`, `  12 | x`,
-/// `12→x`.
+/// `12→x`. A blank behind `:` or `|` is left.
 fn split_line_number(line: &str) -> Option<(usize, &str)> {
     let start = line.trim_start_matches([' ', '\t']);
     let start = start.strip_prefix('L').unwrap_or(start);
@@ -191,7 +208,7 @@ fn split_line_number(line: &str) -> Option<(usize, &str)> {
         return Some((number, rest));
     }
     let rest = rest.strip_prefix([':', '|']).or(rest.strip_prefix(" |"))?;
-    Some((number, rest.strip_prefix(' ').unwrap_or(rest)))
+    Some((number, rest))
 }
 
 #[cfg(test)]
@@ -210,7 +227,7 @@ mod tests {
 
     #[test]
     fn only_numbers_that_count_up_are_line_numbers() {
-        let plain = |old| without_line_numbers(old, "x").map(|(old, _)| old);
+        let plain = |old| without_line_numbers("", old, "x").map(|(old, _)| old);
         assert_eq!(plain("1: a\n\n3:   b").as_deref(), Some("a\n\n  b"));
         assert_eq!(plain("L9\ta\nL10\tb").as_deref(), Some("a\nb"));
         assert_eq!(plain("  9 | a\n 10 | b").as_deref(), Some("a\nb"));
@@ -218,10 +235,15 @@ mod tests {
         assert_eq!(plain("1: a\nb"), None);
         assert_eq!(plain("\n0: a"), None);
         // Line numbers of the new text are written as those of the old one.
-        let both = |new| without_line_numbers("7: 50\ta\n8: 51\tb", new).map(|(_, new)| new);
+        let both = |new| without_line_numbers("", "7: 50\ta\n8: 51\tb", new).map(|(_, new)| new);
         assert_eq!(both("7: 50\ta\n8: 52\tb").as_deref(), Some("50\ta\n52\tb"));
         assert_eq!(both("50\ta\n52\tb").as_deref(), Some("50\ta\n52\tb"));
         assert_eq!(both("7: 50\ta\n52\tb"), None);
         assert_eq!(both("7: 50\ta\n8:\n9: b").as_deref(), Some("50\ta\n\nb"));
+        // The blank behind them is decided once, by the old text and the file.
+        let both = |text, old| without_line_numbers(text, old, "1: a\n2:b").map(|(_, new)| new);
+        assert_eq!(both("a", "1:a").as_deref(), Some(" a\nb"));
+        assert_eq!(both(" a", "1: a").as_deref(), Some(" a\nb"));
+        assert_eq!(both("a", "1: a"), None);
     }
 }

@@ -229,7 +229,14 @@ fn literal_places(text: &str, old: &str) -> Vec<usize> {
     if old.is_empty() {
         return Vec::new();
     }
-    starts.filter(whole).collect()
+    let mut starts: Vec<usize> = starts.filter(whole).collect();
+    // One place that overlaps the only one is enough to leave it open which is meant.
+    if let [at] = starts[..] {
+        let next = at + text[at..].chars().next().map_or(0, char::len_utf8);
+        let others = text[next..].match_indices(old).map(|(n, _)| next + n);
+        starts.extend(others.filter(whole).next());
+    }
+    starts
 }
 
 /// Does what [`apply`] does for an old text that does not occur literally.

@@ -3,6 +3,7 @@
 
 use super::Reading;
 use super::form::{plain, unescape, without_line_numbers};
+use std::collections::BTreeSet;
 
 #[derive(Debug, Clone)]
 pub(super) struct Texts {
@@ -55,7 +56,7 @@ pub(super) fn pairs(text: &str, old: &str, new: &str) -> Vec<Texts> {
         chars.collect::<String>().replace("\r\n", "\n")
     });
     let mut pairs = vec![Texts::new(old.clone(), new.clone(), None)];
-    if let Some((old, new)) = without_line_numbers(&old, &new) {
+    if let Some((old, new)) = without_line_numbers(text, &old, &new) {
         pairs.push(Texts::new(old, new, Some(Reading::LineNumbers)));
     }
     if old.trim_start().lines().next() == new.trim_start().lines().next()
@@ -63,9 +64,59 @@ pub(super) fn pairs(text: &str, old: &str, new: &str) -> Vec<Texts> {
     {
         pairs.push(Texts::new(old, new, Some(Reading::Fence)));
     }
-    pairs.extend(without_backslashes(&old, &new));
-    pairs.extend(without_entities(&old, &new));
+    let unescaped = [
+        without_backslashes(&old, &new),
+        without_entities(&old, &new),
+    ];
+    pairs.extend(unescaped.into_iter().flatten().map(|mut texts| {
+        // The file's own escapes, once more escaped in the old text, but not in the new one: the
+        // new text may be what is meant already.
+        let [of_old, of_file, of_new] = [&old, &texts.old, &new].map(|text| escapes(text));
+        let are_bare = of_file
+            .difference(&of_old)
+            .any(|escape| of_new.contains(escape));
+        if are_bare && texts.new != new {
+            texts.doubtful = (0..texts.new.split('\n').count()).collect();
+            texts.doubt = Some(MIXED);
+        }
+        texts
+    }));
     pairs
+}
+
+/// Returns the escapes of a text, runs of backslashes and HTML entities, each with up to two
+/// characters before it and behind it on its line.
+fn escapes(text: &str) -> BTreeSet<(&str, &str, &str)> {
+    let is_near = |c: char| c != '\n' && c != '\\';
+    let (mut found, mut at) = (BTreeSet::new(), 0);
+    while let Some(start) = text[at..].find(['\\', '&']).map(|n| at + n) {
+        let rest = &text[start..];
+        let length = if rest.starts_with('\\') {
+            rest.find(|c| c != '\\').unwrap_or(rest.len())
+        } else {
+            entity(rest).map_or(1, str::len)
+        };
+        at = start + length;
+        let before = text[..start].char_indices().rev().take(2);
+        let before = before.take_while(|(_, c)| is_near(*c)).last();
+        let behind = text[at..].char_indices().take(2);
+        let behind = behind.take_while(|(_, c)| is_near(*c)).last();
+        found.insert((
+            &text[before.map_or(start, |(n, _)| n)..start],
+            &text[start..at],
+            &text[at..behind.map_or(at, |(n, c)| at + n + c.len_utf8())],
+        ));
+    }
+    found
+}
+
+/// Returns the HTML entity that a text begins with, known or not.
+fn entity(text: &str) -> Option<&str> {
+    let name = text.strip_prefix('&')?;
+    let name = name.strip_prefix('#').unwrap_or(name);
+    let behind = name.trim_start_matches(|c: char| c.is_ascii_alphanumeric());
+    let is_one = behind.len() < name.len() && behind.starts_with(';');
+    is_one.then(|| &text[..=text.len() - behind.len()])
 }
 
 pub(super) fn is_other_blank(c: char) -> bool {
@@ -164,6 +215,8 @@ impl Texts {
                         };
                     }
                 }
+                // An escape such as `\u00eb`, which is not decoded.
+                Some(escaped) if !of_old.contains(&escaped) => self.doubtful.push(line),
                 _ if c == '\n' => {
                     line += 1;
                     open = None;
@@ -229,7 +282,12 @@ fn without_entities(old: &str, new: &str) -> Option<Texts> {
             }
         })
     };
-    let is_whole = |text: &str| are_of_old(text) || !rest(text).contains(['<', '>', '&']);
+    let is_whole = |text: &str| {
+        let rest = rest(text);
+        let mut marks = rest.match_indices('&');
+        let has_others = marks.any(|(at, _)| entity(&rest[at..]).is_some());
+        !has_others && are_of_old(text) || !rest.contains(['<', '>', '&'])
+    };
     let mut texts = Texts::new(plain, decode(new), Some(Reading::Escapes));
     if !is_whole(old) || !is_whole(new) {
         let lines = new.split('\n').enumerate();

@@ -176,12 +176,8 @@ const REFUSED: &[(&str, &str, &str)] = &[
         "a = one()  \nb = two()",
         "a = one()  \nb = 2\nc = three()",
     ),
-    // The file has both kinds of quotes, and a new word has one of them.
-    (
-        "it’s “so” and it's so\nend of all\n",
-        "it's \"so\" and it's so\nend  of all",
-        "it's \"so\" and it's so\nwasn't\nend  of all",
-    ),
+    // The one quote of the new line may be that of the comment, or another one.
+    ("f(\"Don’t\")\nend\n", "f(\"Don't\")\nend", "f('a')\nend"),
     // Only the file has blanks at the ends of lines.
     (
         "one two \nthree four\n",

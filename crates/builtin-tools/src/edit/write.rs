@@ -23,6 +23,7 @@ const DIFF_TIME: Duration = Duration::from_millis(500);
 const MIN_FORGOTTEN_BYTES: usize = 12;
 
 const NOT_AS_IT_SAYS: &str = "what it changes is not as it says";
+const MISTYPED_TOO: &str = "a word that it has differently is in a new line, too";
 const BESIDE_BLANK: &str = "the file has other blank lines than old_string beside a change";
 const TWO_SPELLINGS: &str =
     "old_string has one character where the file has two, and new_string has it in a new line";
@@ -231,6 +232,9 @@ impl<'a> Writer<'a> {
                 return Err(NOT_AS_IT_SAYS.into());
             }
         }
+        if self.adds_mistyped_word(&layout.ops) {
+            return Err(MISTYPED_TOO.into());
+        }
         for op in &layout.ops {
             match op {
                 DiffOp::Equal { .. } => {
@@ -267,6 +271,31 @@ impl<'a> Writer<'a> {
             }
         }
         Ok(changes_edge)
+    }
+
+    /// Returns true if a new line has a word, or a part of a name, that is mistyped in a line that
+    /// stays. It is probably mistyped there as well.
+    fn adds_mistyped_word(&self, ops: &[DiffOp]) -> bool {
+        let words = |line: &'a str| {
+            let words = line.split(|c: char| !c.is_alphabetic());
+            words.filter(|word| !word.is_empty())
+        };
+        let places = self.fit.places.iter().zip(&self.old_lines);
+        let mistyped = places.flat_map(|(place, old)| {
+            let near = match place {
+                LinePlace::Near(line) => Some(self.file.line(*line)),
+                _ => None,
+            };
+            let there: Vec<&str> = near.into_iter().flat_map(words).collect();
+            let of_old = near.into_iter().flat_map(move |_| words(old));
+            of_old.filter(move |word| !there.contains(word))
+        });
+        let mistyped: BTreeSet<&str> = mistyped.collect();
+        let added = ops.iter().filter(|op| !matches!(op, DiffOp::Equal { .. }));
+        let added = added.flat_map(|op| &self.new_lines[op.new_range()]);
+        added
+            .flat_map(|line| words(line))
+            .any(|word| mistyped.contains(word))
     }
 
     /// Returns the lines of the old text before which the lines that operation `n` adds may belong.
@@ -657,9 +686,10 @@ fn tail(line: &str) -> &str {
     &line[trim_end(line).len()..]
 }
 
-/// How the file spells look-alike characters, such as quotes, that the old text has differently.
+/// How the file spells characters, such as quotes, that the old text has differently.
 #[derive(Debug, Default)]
 struct Spelling {
+    /// By the spelling of the old text, which is not ASCII.
     files: BTreeMap<String, BTreeSet<String>>,
     /// Runs of several blanks in the old text where the file has other blanks.
     gaps: BTreeSet<String>,
@@ -686,9 +716,10 @@ impl Spelling {
             }
             let [one, file] = [(old, &old_form), (there, &there_form)]
                 .map(|(text, form)| source(text, form, &(start..end)));
-            let can_differ = |c: char| !c.is_alphanumeric() || !c.is_ascii();
-            if one != file || one.chars().all(can_differ) {
-                self.differs |= one != file;
+            self.differs |= one != file;
+            // What is ASCII in a new line is meant so: the file may have `’` in a comment, which is
+            // quoted with `'`, and yet `'` in its code.
+            if !one.is_ascii() {
                 self.has_typography |= one != file && file.is_ascii();
                 // One wide character of the old text, such as a full-width comma, may stand for a
                 // narrow one and a blank in the file.
@@ -751,6 +782,20 @@ impl Spelling {
         let mut out = String::with_capacity(new.len());
         for op in diff_words((&old_form, &old_words), (&new_form, &new_words)) {
             let is_kept = matches!(op, DiffOp::Equal { .. });
+            // A quote or dash that is kept alone, among words that are new, may be another one.
+            let is_beside_kept = |n: usize| {
+                let (old, new) = (op.old_range().start + n, op.new_range().start + n);
+                let ends = |text: &[FormChar], words: &[Range<usize>], at: usize| {
+                    let char = |at: usize| text[words[at].start].c;
+                    let first = at == 0 || char(at - 1) == '\n';
+                    [first, at + 1 == words.len() || char(at + 1) == '\n']
+                };
+                let [old_ends, new_ends] = [
+                    ends(&old_form, &old_words, old),
+                    ends(&new_form, &new_words, new),
+                ];
+                op.old_range().len() > 1 || (0..2).any(|end| old_ends[end] && new_ends[end])
+            };
             for (n, word) in new_words[op.new_range()].iter().enumerate() {
                 // The old word that equals this one, or that this one replaces.
                 let old_word = old_words[op.old_range()].get(n);
@@ -772,7 +817,7 @@ impl Spelling {
                         let new = source(new, &new_form, word);
                         // The spellings of the old text, the file and the new text all differ, so
                         // it is not known which one is meant.
-                        if old != new && old != file && new != file {
+                        if old != file && new != file && (old != new || !is_beside_kept(n)) {
                             return Err(TWO_SPELLINGS.into());
                         }
                         out.push_str(if old == new { file } else { new });

@@ -117,27 +117,33 @@ struct Search<'a> {
     /// Number of the line, from 1, of the last match, or of the line on which the buffer begins.
     line: u64,
     matches: Vec<Match>,
+    /// A place that overlaps the last match, which may become `overlap`.
+    twin: Option<Match>,
+    overlap: Option<Match>,
 }
 
+/// Returns the places, in order, without overlap, and one that may be meant as well as one of them,
+/// which it overlaps.
 pub(super) fn find_all(
     open: &OpenFile,
     path: &Path,
     needle: &Needle,
     cancel: &Cancellation,
-) -> Result<Vec<Match>, ToolError> {
+) -> Result<(Vec<Match>, Option<Match>), ToolError> {
     let size = usize::try_from(open.size())
         .unwrap_or(usize::MAX)
         .saturating_add(1);
-    // A piece is several times as long as the needle, so that each match lies wholly in this piece
-    // or in the next one, which begins before the end of this one. Its size is a multiple of every
+    // A piece is several times as long as the needle, so that each match, with what overlaps it,
+    // lies wholly in this piece or in the next one, which begins before the end of this one. Its size is a multiple of every
     // code unit. In an encoding whose characters can be told apart only from the beginning of a
     // line, the whole file is one piece.
+    let least = needle.length() * 4 + 16;
     let piece = if needle.encoding.is_ambiguous() {
         size
     } else {
-        PIECE_BYTES.max(needle.length() * 4 + 16)
+        PIECE_BYTES.min(size)
     };
-    let capacity = piece.min(size.max(16)).next_multiple_of(8);
+    let capacity = piece.max(least).next_multiple_of(8);
     let mut search = Search {
         needle,
         path,
@@ -147,6 +153,8 @@ pub(super) fn find_all(
         base: needle.encoding.mark().len() as u64,
         line: 1,
         matches: Vec::new(),
+        twin: None,
+        overlap: None,
     };
     loop {
         cancel.check()?;
@@ -157,11 +165,11 @@ pub(super) fn find_all(
         search.filled += n;
         if search.filled < capacity {
             search.find_before(search.filled)?;
-            return Ok(search.matches);
+            return Ok((search.matches, search.overlap.or(search.twin)));
         }
         // A match that begins near the end of the piece may not end in it. It is left to the next
         // piece, which begins at `settled` and so has all of it.
-        let settled = capacity - needle.length() - 4 * needle.newline.len();
+        let settled = capacity - 2 * needle.length() - 4 * needle.newline.len();
         let counted = search.find_before(settled)?;
         search.move_on(settled, counted);
     }
@@ -194,12 +202,32 @@ impl Search<'_> {
             }
             self.line += self.needle.count_lines(&text[counted..start]);
             counted = start;
-            self.matches.push(Match {
+            let place = |start: usize, line: u64| Match {
                 start: self.base + start as u64,
-                end: self.base + stop as u64,
-                line: self.line,
+                end: self.base + (start + self.needle.length()) as u64,
+                line,
                 text: 0,
-            });
+            };
+            // Places that overlap the last match only where they overlap this one, too, leave no
+            // choice.
+            let twin = self.twin.take();
+            self.overlap = self
+                .overlap
+                .or(twin.filter(|twin| twin.end <= self.base + start as u64));
+            let (mut next, mut known) = (start + 1, boundary);
+            while self.overlap.is_none() && self.twin.is_none() {
+                let until = (stop + self.needle.length()).min(text.len());
+                let other = self.needle.next(&text[..until], next, self.cancel)?;
+                let Some(other) = other.filter(|other| *other < stop) else {
+                    break;
+                };
+                if other >= known && self.needle.is_boundary(text, &mut known, other) {
+                    let line = self.line + self.needle.count_lines(&text[start..other]);
+                    self.twin = Some(place(other, line));
+                }
+                next = other + 1;
+            }
+            self.matches.push(place(start, self.line));
             from = stop;
         }
         Ok(counted)
