@@ -233,8 +233,8 @@ fn literal_places(text: &str, old: &str) -> Vec<usize> {
     // One place that overlaps the only one is enough to leave it open which is meant.
     if let [at] = starts[..] {
         let next = at + text[at..].chars().next().map_or(0, char::len_utf8);
-        let others = text[next..].match_indices(old).map(|(n, _)| next + n);
-        starts.extend(others.filter(whole).next());
+        let mut others = text[next..].match_indices(old).map(|(n, _)| next + n);
+        starts.extend(others.find(whole));
     }
     starts
 }
