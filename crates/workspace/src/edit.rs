@@ -420,6 +420,31 @@ mod tests {
     use gemini_tools_core::tool::{Cancellation, ErrorKind};
 
     #[test]
+    fn a_place_that_may_be_meant_as_well_is_named_where_places_overlap() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let top = dir.path().canonicalize().expect("exists");
+        let workspace = Workspace::open_at(&top, &[], None).expect("a workspace");
+        for (content, old, starts, overlap) in [
+            ("xaaaay", "aa", &[1, 3][..], None),
+            ("xaaaaa", "aa", &[1, 3], Some(4)),
+            ("aaa\naa", "aa", &[0, 4], Some(1)),
+            ("b\nb\nb\n", "b\nb\n", &[0], Some(2)),
+            ("abab", "ab", &[0, 2], None),
+        ] {
+            std::fs::write(top.join("log"), content).expect("written");
+            let place = workspace.locate("log").expect("a place");
+            let open = workspace.open_file(&place).expect("it opens");
+            let cancel = Cancellation::default();
+            let found = find(&open, place.path(), Encoding::default(), old, &cancel);
+            let found = found.expect("found").expect("no character is missing");
+            let places: Vec<u64> = found.matches.iter().map(|place| place.start).collect();
+            assert_eq!(places, starts, "{content:?}");
+            let other = found.overlap.map(|place| place.start);
+            assert_eq!(other, overlap, "{content:?}");
+        }
+    }
+
+    #[test]
     fn each_place_of_bytes_that_are_no_text_has_its_line_up_to_the_limit() {
         let dir = tempfile::tempdir().expect("a directory");
         let top = dir.path().canonicalize().expect("exists");
