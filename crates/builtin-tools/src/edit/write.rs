@@ -281,21 +281,22 @@ impl<'a> Writer<'a> {
             words.filter(|word| !word.is_empty())
         };
         let places = self.fit.places.iter().zip(&self.old_lines);
-        let mistyped = places.flat_map(|(place, old)| {
-            let near = match place {
-                LinePlace::Near(line) => Some(self.file.line(*line)),
-                _ => None,
-            };
-            let there: Vec<&str> = near.into_iter().flat_map(words).collect();
-            let of_old = near.into_iter().flat_map(move |_| words(old));
-            of_old.filter(move |word| !there.contains(word))
+        let near = places.filter_map(|(place, old)| match place {
+            LinePlace::Near(line) => Some((old, self.file.line(*line))),
+            _ => None,
         });
-        let mistyped: BTreeSet<&str> = mistyped.collect();
+        let is_mistyped = |word: &str, old: &'a str, file: &'a str| {
+            let is_part = |whole: &str| word.len() >= 4 && whole.contains(word);
+            let is_known = |part: &str| words(file).any(|there| there == part);
+            let mut odd = words(old).filter(|part| !is_known(part));
+            odd.any(|part| part == word || is_part(part) && !words(file).any(is_part))
+        };
+        let near: Vec<_> = near.collect();
         let added = ops.iter().filter(|op| !matches!(op, DiffOp::Equal { .. }));
-        let added = added.flat_map(|op| &self.new_lines[op.new_range()]);
-        added
-            .flat_map(|line| words(line))
-            .any(|word| mistyped.contains(word))
+        let mut added = added
+            .flat_map(|op| &self.new_lines[op.new_range()])
+            .flat_map(|line| words(line));
+        added.any(|word| near.iter().any(|(old, file)| is_mistyped(word, old, file)))
     }
 
     /// Returns the lines of the old text before which the lines that operation `n` adds may belong.
