@@ -238,6 +238,7 @@ const READING: &[&str] = &[
     "cd src && cp *.rs ../target/",
     "gh pr create --body-file - <<'E'\nchanges package.json\nE",
     "grep -rn x src | tee /dev/stderr | wc -l",
+    "grep -C 3 x new && ./x.sh package.json",
 ];
 
 const WRITING: &[&str] = &[
@@ -331,6 +332,8 @@ const WRITING: &[&str] = &[
     "pushd src; tee lin? <../new",
     "env -C src cp ../new link",
     "cp -t. new src/link",
+    "env --chdir=src cp ../new link",
+    "env -Csrc cp ../new link",
 ];
 
 fn run(root: &Path, line: &str) {

@@ -158,10 +158,21 @@ pub(super) fn takes_prose(command: &Command) -> bool {
     ["gh", "glab"].contains(&command.root())
 }
 
-/// Returns the words that name a directory in which a program is to run.
+/// Returns the words that name a directory in which a program is to run: values of options, or
+/// options with their value. What only reads may run anywhere.
 pub(super) fn directories(command: &Command) -> Vec<&Option<String>> {
     const OPTIONS: &str = "-C --chdir --cwd --directory";
-    values(&command.patterns, |option| is_among(OPTIONS, option)).collect()
+    if is_among(READERS, command.root()) {
+        return Vec::new();
+    }
+    let words = &command.patterns[..];
+    let attached = |word: &&Option<String>| {
+        let word = word.as_deref().unwrap_or_default();
+        word.len() > 2 && word.starts_with("-C")
+    };
+    values(words, |option| is_among(OPTIONS, option))
+        .chain(words.iter().filter(attached))
+        .collect()
 }
 
 /// Returns the arguments without titles and the like, which often tell of files.

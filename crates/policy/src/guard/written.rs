@@ -163,6 +163,15 @@ fn entered(analysis: &Analysis) -> impl Iterator<Item = &Option<String>> {
     })
 }
 
+/// Returns the value of a word such as `-Cx` or `--directory=x`, and other words as they are.
+fn without_option(word: &str) -> &str {
+    match (word.strip_prefix("-C"), word.split_once('=')) {
+        (Some(value), _) => value,
+        (None, Some((option, value))) if option.starts_with("--") => value,
+        _ => word,
+    }
+}
+
 fn is_option(word: Option<&String>) -> bool {
     word.is_some_and(|word| word.starts_with('-'))
 }
@@ -234,8 +243,8 @@ impl Guard<'_> {
     pub(super) fn enter(&mut self, analysis: &Analysis, directory: &str) -> bool {
         self.bases = vec![self.root.join(directory)];
         for word in entered(analysis) {
-            let word = word.as_deref().map(parts_of);
-            let name = word.and_then(|parts| parts.iter().map(|part| literal(part)).collect());
+            let parts = word.as_deref().map(|word| parts_of(without_option(word)));
+            let name = parts.and_then(|parts| parts.iter().map(|part| literal(part)).collect());
             let Some(name) = name.map(|parts: Vec<String>| parts.join("/")) else {
                 return false;
             };
