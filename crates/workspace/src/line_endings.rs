@@ -75,9 +75,17 @@ pub fn with_end(text: &str, ending: LineEnding) -> String {
 }
 
 /// Returns a new text with its line ends replaced by `ending`. A lone `\r` stays: it is a character
-/// of a line, unless `ending` is the same.
+/// of a line, unless `ending` is the same. Before a line end it would pass for a part of it, so there
+/// it is an end, too.
 pub(super) fn with_new_end(text: &str, ending: LineEnding) -> String {
-    text.replace("\r\n", "\n").replace('\n', ending.text())
+    let (mut out, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some((line, behind)) = rest.split_once('\n') {
+        let plain = line.trim_end_matches('\r');
+        out.push_str(plain);
+        out.push_str(&ending.text().repeat((line.len() - plain.len()).max(1)));
+        rest = behind;
+    }
+    out + rest
 }
 
 #[cfg(test)]
@@ -89,6 +97,7 @@ mod tests {
         let cases = [
             ("", "a\nb\r\nc", "\n", "a\nb\rC", "a\nb\rC"),
             ("z\r\n", "a", "\n", "x\ry", "x\ry"),
+            ("", "a", "\n", "x\r\r\ny", "x\n\ny"),
             ("", "a", "\rb\nc", "x\ny", "x\ny"),
             ("b\n", "a", "\rc", "x\ny", "x\ny"),
             ("z\r\n", "a", "", "x\ny", "x\r\ny"),
