@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 /// Prepares this process. `SIGCHLD` gets its default action, because a host may ignore it and then
-/// the kernel forgets how children ended. A write beyond the limit for file sizes fails. On Linux, other processes of the same user can't look
-/// into this process any more, unless the user is root.
+/// the kernel forgets how children ended. A write beyond the limit for file sizes fails. On Linux,
+/// other processes of the same user can't look into this process any more, unless the user is root.
 pub fn prepare() {
     raw::reset_signal(Signal::CHILD);
     // With a handler for SIGXFSZ, writing more to a file than its size limit allows is an error

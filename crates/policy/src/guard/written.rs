@@ -265,7 +265,7 @@ impl Guard<'_> {
         let line = line.replace(['"', '\'', '\\'], "");
         let words = line.split(|c: char| c.is_whitespace() || "<>|&;()=`".contains(c));
         let mut words = words.filter(|word| !word.is_empty());
-        words.any(|word| self.covers_parts(word, true, &paths_in))
+        words.any(|word| self.covers_word(word, true))
     }
 
     /// Returns true if a line may write a guarded file or a setting of git. If the line changes its
@@ -274,7 +274,7 @@ impl Guard<'_> {
     pub(super) fn covers_writes_of(&self, analysis: &Analysis, is_known: bool) -> bool {
         let commands = &analysis.commands;
         let covers = |word: &Option<String>, unknown: bool| match word {
-            Some(word) => self.covers_parts(word, is_known, &paths_in),
+            Some(word) => self.covers_word(word, is_known),
             None => unknown,
         };
         let written: Vec<_> = with_written(analysis).collect();
@@ -292,16 +292,16 @@ impl Guard<'_> {
             || writes && entered(analysis).any(|word| covers(word, is_sure))
             // What is read from, a descriptor may write to.
             || all.any(|word| is_descriptor(word))
-                && analysis.texts.iter().any(|word| self.covers_parts(word, is_known, &paths_in))
+                && analysis.texts.iter().any(|word| self.covers_word(word, is_known))
             || computes_words(analysis, &written)
-                && with_texts(analysis).any(|word| self.covers_parts(word, is_known, &paths_in))
+                && with_texts(analysis).any(|word| self.covers_word(word, is_known))
     }
 
     fn covers_words(&self, (command, words): &WrittenWords<'_>, is_known: bool) -> bool {
         let is_sure = programs::is_sure(command);
         let root = command.root();
+        let plain = |word: &String| word.to_ascii_lowercase();
         let covers = |word: &String| {
-            let plain = word.to_ascii_lowercase();
             match root {
                 // Without `-i`, `sed` only writes to files that its script names.
                 "sed" if !is_sure => self.covers_parts(word, true, &paths_in_script),
@@ -310,9 +310,9 @@ impl Guard<'_> {
                     .any(|parts| self.covers_parts(word, is_known, parts)),
                 // `find` compares its patterns with names in all directories, and git does so with
                 // those that the shell has left to it.
-                "find" if may_be_found(&plain) => true,
-                "git" if may_be_found(pathspec(&plain.replace('\\', ""))) => true,
-                _ => self.covers_parts(word, is_known, &paths_in),
+                "find" if may_be_found(&plain(word)) => true,
+                "git" if may_be_found(pathspec(&plain(word).replace('\\', ""))) => true,
+                _ => self.covers_word(word, is_known),
             }
         };
         // Of programs that edit in place and of those that copy, an option may say how the name of
@@ -358,6 +358,10 @@ impl Guard<'_> {
             let words = words.iter().copied().flatten().filter(is_script);
             words.chain(documents).any(|text| covers(text))
         })
+    }
+
+    fn covers_word(&self, word: &str, is_known: bool) -> bool {
+        self.covers_parts(word, is_known, &paths_in)
     }
 
     /// Returns true if bash may turn a word into one that has the path of a guarded file as one of
