@@ -154,8 +154,8 @@ impl Call {
         }
         text.push_str(&file.unseen);
         if !file.notes.is_empty() {
-            // The notes say that a hunk is quoted inexactly, or is elsewhere. It may have changed unexpected text,
-            // so the diff is shown.
+            // The notes say that a hunk is quoted inexactly, or is elsewhere. It may have changed
+            // unexpected text, so the diff is shown.
             text.push_str(&format!(" ({})", file.notes.join("; ")));
             let diff = || format!("\n{}", file.diff.trim_end());
             let diff = super::quoted(&self.workspace, &subject.place, diff);

@@ -134,9 +134,9 @@ pub(super) fn find_all(
         .unwrap_or(usize::MAX)
         .saturating_add(1);
     // A piece is several times as long as the needle, so that each match, with what overlaps it,
-    // lies wholly in this piece or in the next one, which begins before the end of this one. Its size is a multiple of every
-    // code unit. In an encoding whose characters can be told apart only from the beginning of a
-    // line, the whole file is one piece.
+    // lies wholly in this piece or in the next one, which begins before the end of this one. Its
+    // size is a multiple of every code unit. In an encoding whose characters can be told apart only
+    // from the beginning of a line, the whole file is one piece.
     let least = needle.length() * 4 + 16;
     let piece = if needle.encoding.is_ambiguous() {
         size
