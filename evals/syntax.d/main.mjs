@@ -87,7 +87,7 @@ async function judgeSome(callTool, cases) {
     const lines = answer.stdout.split('\n').filter(Boolean);
     const isDone = lines.length === cases.length && lines.every((line) => line.includes('"output":"Success'));
     if (!isDone) throw new Error(`${callTool} ${ending(answer)}: ${answer.stdout.slice(0, 2000)}`);
-    return lines.map((line) => [...(line.split('does not now: ')[1] ?? '').matchAll(/line (\d+) `/g)].map((found) => Number(found[1])));
+    return lines.map((line) => [...(line.split('broken the syntax of the file: ')[1] ?? '').matchAll(/line (\d+) `/g)].map((found) => Number(found[1])));
   } finally {
     fs.rmSync(base, { recursive: true, force: true });
   }

@@ -17,7 +17,7 @@ use gemini_tools::diagnostic::{Diagnostic, Origin, Severity};
 use gemini_tools::json::MAX_BYTES;
 use gemini_tools::process::read_named;
 use gemini_tools::session::Session;
-use gemini_tools::text::{counted, show_path};
+use gemini_tools::text::{counted, show_path, unread_sentence};
 use gemini_tools::tool::{Cancellation, Context, ToolError, ToolResult, convert};
 use gemini_tools::workspace::pattern::split_list;
 use gemini_tools::workspace::{WorkspacePath, atomic_file};
@@ -321,6 +321,14 @@ impl Check {
 
     fn update(&self, known: Option<&Baseline>, outcome: &Outcome) -> Result<u8, ToolError> {
         let file = self.baseline.as_deref().unwrap_or(Path::new(""));
+        // What is not found in a file that could not be read is not gone.
+        if outcome.unreadable > 0 {
+            let unread = unread_sentence(outcome.unreadable, &outcome.unreadable_places);
+            return Err(ToolError::failed(format!(
+                "The baseline {} is left as it is. {unread}",
+                show_path(file)
+            )));
+        }
         let found = Baseline::of(&self.rules.rules, &outcome.findings);
         let kept = known.map_or(found.clone(), |known| known.shared_with(&found));
         let text = kept.text();

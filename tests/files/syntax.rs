@@ -23,7 +23,10 @@ fn an_edit_that_breaks_a_file_names_the_line_and_is_made() {
         edit["instruction"] = json!("Break it.");
         fs::write(ws.path("a.rs"), SOURCE).expect("written");
         let answer = ws.tool(tool).arguments(&edit).changing(&["a.rs"]).run();
-        answer.must_say(&answer.output(), &["does not now: line 2 `run(;`."]);
+        answer.must_say(
+            &answer.output(),
+            &["broken the syntax of the file: line 2 `run(;`."],
+        );
     }
     fs::write(ws.path("a.rs"), SOURCE).expect("written");
     let write = json!({"file_path": "a.rs", "content": SOURCE.replace("main()", "main(")});
@@ -41,9 +44,9 @@ fn an_error_that_was_there_before_is_not_named() {
         let call = ws.tool("replace").arguments(&edit).changing(&[name]);
         call.run().output()
     };
-    assert!(!edit("a.rs", "main", "first").contains("parsed before"));
+    assert!(!edit("a.rs", "main", "first").contains("broken the syntax"));
     assert!(edit("a.rs", "run();", "run(;").contains("line 2"));
-    assert!(!edit("b.rs", "main", "first").contains("parsed before"));
+    assert!(!edit("b.rs", "main", "first").contains("broken the syntax"));
 }
 
 #[test]
@@ -55,14 +58,14 @@ fn a_new_file_and_a_language_that_is_not_known_are_not_judged() {
         .arguments(&edit)
         .changing(&["a.txt"])
         .run();
-    assert!(!answer.output().contains("parsed before"));
+    assert!(!answer.output().contains("broken the syntax"));
     let write = json!({"file_path": "new.rs", "content": "fn main( {"});
     let answer = ws
         .tool("write_file")
         .arguments(&write)
         .changing(&["new.rs"])
         .run();
-    assert!(!answer.output().contains("parsed before"));
+    assert!(!answer.output().contains("broken the syntax"));
 }
 
 #[test]
@@ -80,7 +83,7 @@ fn a_setting_switches_the_parser_off() {
         .arguments(&edit)
         .changing(&["a.rs"])
         .run();
-    assert!(!answer.output().contains("parsed before"));
+    assert!(!answer.output().contains("broken the syntax"));
     let read = ws.call("read_file", &json!({"absolute_path": "long.rs"}));
     assert!(!read.output().contains("run_all"));
     let outline = json!({"absolute_path": "a.rs", "outline": true});
@@ -156,7 +159,8 @@ fn a_patch_names_the_lines_that_it_breaks_in_each_file() {
     let call = ws.tool("apply_patch").arguments(&patch);
     let said = call.changing(&["a.rs", "b.rs"]).run().output();
     assert_eq!(
-        said.matches("does not now: line 2 `run(;`.").count(),
+        said.matches("broken the syntax of the file: line 2 `run(;`.")
+            .count(),
         2,
         "{said}"
     );
@@ -178,7 +182,7 @@ fn the_calls_of_a_batch_share_one_parser() {
     let named: Vec<bool> = answer
         .text()
         .lines()
-        .map(|line| line.contains("parsed before"))
+        .map(|line| line.contains("broken the syntax"))
         .collect();
     assert_eq!(named, [true, false, true]);
 }

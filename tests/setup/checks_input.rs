@@ -108,6 +108,31 @@ fn a_baseline_that_is_written_anew_keeps_its_mode_and_its_place() {
 }
 
 #[test]
+fn a_baseline_keeps_the_findings_of_what_can_not_be_read() {
+    let known = "x\ta\tbad\nx\tb\tbad\n";
+    let ws = Workspace::new()
+        .file("checks.toml", RULE)
+        .file("a", "bad\n")
+        .file("b", "bad\n")
+        .file("known.txt", known)
+        .mode("b", 0o000)
+        .unprivileged();
+    let check = ["--check", "checks.toml", "--baseline", "known.txt"];
+    let update = ws.call_tool(&check).flags(&["--update-baseline"]).run();
+    assert_eq!(update.status(), 2, "{}", update.shown());
+    update.must_say(
+        &update.errors(),
+        &[
+            "baseline known.txt is left as it is",
+            "1 file or directory",
+            "b:",
+        ],
+    );
+    let kept = std::fs::read_to_string(ws.path("known.txt")).expect("text");
+    assert_eq!(kept, known);
+}
+
+#[test]
 fn only_a_check_of_all_files_says_which_known_findings_are_gone() {
     let ws = Workspace::new()
         .file("checks.toml", RULE)

@@ -23,7 +23,7 @@ const MAX_FAULTS: usize = 1_000;
 ///
 /// Nothing is returned for texts that can't be judged: those over [`crate::MAX_BYTES`], generated
 /// or minified ones, those that take the parser longer than [`crate::BUDGET`], and changes of a
-/// part that did not parse before.
+/// part that did not parse before, unless a single change breaks up a pair of brackets or quotes.
 #[must_use]
 pub fn new_errors(old: &str, new: &str, language: Language) -> Vec<SyntaxError> {
     if !is_source(old) || !is_source(new) {
@@ -63,17 +63,17 @@ impl Judge<'_> {
                 break;
             }
             let (old_faults, old_is_balanced) = self.faults_of(&old, &part)?;
-            if !old_faults.is_empty() {
-                continue;
-            }
-            if faults.is_empty() {
-                break;
-            }
             // Code with macros may not parse as C at all, but its brackets and quotes are in pairs.
             // Only a change that breaks up pairs is therefore reported, and not if preprocessor
             // directives changed, because each branch of an `#if` may have its own part of a pair.
             let is_odd = old_is_balanced && !is_balanced && !self.change.has_directives();
-            if self.has_macros() && !is_odd {
+            if !old_faults.is_empty() {
+                if is_odd && self.change.is_whole(&part) {
+                    return Some(self.report_only_hunk());
+                }
+                continue;
+            }
+            if faults.is_empty() || self.has_macros() && !is_odd {
                 break;
             }
             if self.is_confirmed(&part)? {
@@ -88,8 +88,7 @@ impl Judge<'_> {
     }
 
     /// Returns the lines, counted in the new text, in which a part's text has errors, and whether
-    /// its brackets and quotes are in pairs (always true for languages without macros). Returns
-    /// `None` if the time is up.
+    /// its brackets and quotes are in pairs. Returns `None` if the time is up.
     fn faults_of(&mut self, text: &str, part: &Part) -> Option<(Vec<Range<usize>>, bool)> {
         let is_php = self.parser.language == Language::Php && part.new.start > 0;
         let tree = if is_php {
@@ -100,7 +99,7 @@ impl Judge<'_> {
         let from = part.new.start;
         let faults = faults(&tree, self.parser.language).into_iter();
         let faults = faults.map(|lines| from + lines.start..from + lines.end);
-        Some((faults.collect(), !self.has_macros() || is_balanced(&tree)))
+        Some((faults.collect(), is_balanced(&tree)))
     }
 
     fn is_confirmed(&mut self, part: &Part) -> Option<bool> {
@@ -116,6 +115,22 @@ impl Judge<'_> {
             faults
                 .any(|fault| end.is_none_or(|end| fault.start < end) && part.new.start < fault.end),
         )
+    }
+
+    /// Returns the first changed line if all changed lines are neighbours. Where nothing around the
+    /// change parsed before, nothing else says which of several changes broke up a pair.
+    fn report_only_hunk(&self) -> Vec<SyntaxError> {
+        match self.change.hunks(BUDGET).as_slice() {
+            [hunk] => vec![self.error_at(hunk.start)],
+            _ => Vec::new(),
+        }
+    }
+
+    fn error_at(&self, line: usize) -> SyntaxError {
+        SyntaxError {
+            line: line + 1,
+            text: excerpt(self.change.new_line(line)),
+        }
     }
 
     /// Returns the changed lines to blame: for each range of lines that does not parse, the
@@ -139,11 +154,7 @@ impl Judge<'_> {
             }
         }
         lines.sort_unstable();
-        let error = |line| SyntaxError {
-            line: line + 1,
-            text: excerpt(self.change.new_line(line)),
-        };
-        lines.into_iter().map(error).collect()
+        lines.into_iter().map(|line| self.error_at(line)).collect()
     }
 }
 

@@ -159,6 +159,24 @@ fn both_kinds_of_quotes_of_c_are_in_pairs() {
 }
 
 #[test]
+fn a_pair_broken_up_in_what_never_parsed_is_named_if_the_change_is_one() {
+    // The macro hides the end of the statement before, so neither text parses.
+    let text = "BEGIN(x) BEGIN(y\n)\nint f(void) {\n  #pragma a\n  g(1 2);\n  h(3);\n}\n";
+    let lines = |new: &str| -> Vec<usize> {
+        let errors = new_errors(text, new, Language::C);
+        errors.iter().map(|error| error.line).collect()
+    };
+    assert_eq!(lines(&text.replace("g(1 2)", "g(1 2")), [5]);
+    assert_eq!(lines(&text.replace("g(1 2)", "g(2 1)")), []);
+    let two = text
+        .replace("g(1 2)", "g(1 2")
+        .replace("BEGIN(x)", "BEGIN(z)");
+    assert_eq!(lines(&two), [], "either change may be to blame");
+    let branch = "  #if A\n  g(1 {\n  #endif\n";
+    assert_eq!(lines(&text.replace("  h(3);\n", branch)), []);
+}
+
+#[test]
 fn what_can_t_be_judged_has_no_errors() {
     let text = "fn f() {}\n".repeat(200);
     let judged = |old: &str| new_errors(old, &format!("{old}fn (\n"), Language::Rust).len();

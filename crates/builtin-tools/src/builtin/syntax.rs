@@ -135,7 +135,7 @@ impl Check {
             .map(|error| format!("line {} `{}`", error.line, error.text))
             .collect();
         let note = format!(
-            "\nThis part of the file parsed before the change, and does not now: {}.",
+            "\nThe change has broken the syntax of the file: {}.",
             lines.join(", ")
         );
         Some((note, serde_json::to_value(errors).unwrap_or_default()))
