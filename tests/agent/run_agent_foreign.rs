@@ -285,6 +285,37 @@ fn beside_discovered_tools_the_built_in_ones_stay_unless_they_are_told_to_go() {
 }
 
 #[test]
+fn to_allow_a_discovered_tool_does_not_allow_the_built_in_one_of_its_name() {
+    let call = json!({"tool": "run_shell_command", "args": {"command": "touch made"}});
+    let script = json!({"turns": [[call]]});
+    let Some(api) = StandIn::playing(&script) else {
+        return;
+    };
+    let prefixed = "discovered_tool_run_shell_command";
+    let rule = format!("[[rule]]\ntoolName = \"{prefixed}\"\ndecision = \"allow\"\n");
+    let tools = json!({"discoveryCommand": "cat tools.json", "callCommand": "./say.sh", "allowed": [prefixed]});
+    let settings = json!({"tools": tools}).to_string();
+    let ws = || sayer(Workspace::new(), &["run_shell_command"]);
+    for (ws, flags) in [
+        (ws(), &["--allowed-tools", prefixed][..]),
+        (
+            ws().home(".gemini/policies/a.toml", rule + "priority = 900\n"),
+            &[],
+        ),
+        (ws().home(".gemini/settings.json", settings), &[]),
+    ] {
+        api.play(&script);
+        let ran = agent(&ws, &api, &["Play"]).flags(flags).run();
+        said(&ran);
+        assert!(
+            !ws.dir().join("made").exists(),
+            "{flags:?}: {}",
+            ran.shown()
+        );
+    }
+}
+
+#[test]
 fn a_discovered_tool_does_not_take_the_place_of_a_built_in_one() {
     // By the very names: a turn of the stand-in puts the prefix before a name where one is declared so.
     let script = || {

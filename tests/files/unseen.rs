@@ -355,6 +355,67 @@ fn a_conversation_that_works_alone_is_never_refused() {
 }
 
 #[test]
+fn only_the_lines_that_were_shown_again_count_as_seen() {
+    const LINES: usize = 60;
+    for seed in seeds("lines shown again", 20 * trials()) {
+        let mut random = Random::new(seed);
+        let mut lines: Vec<String> = (0..LINES).map(|n| format!("line {n}")).collect();
+        let ws = Workspace::new().file("a.txt", lines.join("\n") + "\n");
+        let call = |tool: &str, args: &Value| {
+            let call = ws.tool(tool).arguments(args).unwatched();
+            call.env("GEMINI_TOOLS_SESSION", "anna").run()
+        };
+        call("read_file", &json!({"absolute_path": "a.txt"})).output();
+        let changed: Vec<usize> = (0..=random.below(3)).map(|_| random.below(LINES)).collect();
+        for line in &changed {
+            lines[*line] = format!("somebody's {line}");
+        }
+        fs::write(ws.path("a.txt"), lines.join("\n") + "\n").expect("written");
+        let mut shown = [false; LINES];
+        for _ in 0..random.below(4) {
+            let from = random.below(LINES);
+            let count = 1 + random.below(LINES);
+            shown[from..(from + count).min(LINES)].fill(true);
+            let args = json!({"absolute_path": "a.txt", "offset": from, "limit": count});
+            call("read_file", &args).output();
+        }
+        let is_known = changed.iter().all(|line| shown[*line]);
+        let args = json!({"file_path": "a.txt", "content": "all new\n"});
+        let answer = call("write_file", &args);
+        let said = answer.shown();
+        assert_eq!(
+            said.contains(REFUSED),
+            !is_known,
+            "seed {seed}: {changed:?}, {said}"
+        );
+    }
+}
+
+#[test]
+fn what_is_shown_while_an_own_command_runs_is_changed_by_that_command() {
+    let ws = Workspace::new().file("a.txt", "one\n");
+    let call = |tool: &str, args: &Value| {
+        let call = ws.tool(tool).arguments(args).unwatched();
+        call.env("GEMINI_TOOLS_SESSION", "one").run()
+    };
+    let wait = "until [ -e go ]; do sleep 0.01; done; echo two > a.txt";
+    std::thread::scope(|scope| {
+        let command = scope.spawn(|| {
+            let command = format!("touch begun; {wait}");
+            call("run_shell_command", &json!({"command": command})).output()
+        });
+        while !ws.dir().join("begun").exists() {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        call("read_file", &json!({"absolute_path": "a.txt"})).output();
+        fs::write(ws.path("go"), "").expect("written");
+        command.join().expect("ended");
+    });
+    let args = json!({"file_path": "a.txt", "content": "three\n"});
+    call("write_file", &args).output();
+}
+
+#[test]
 fn the_users_setting_makes_a_refusal_a_word_or_nothing() {
     for (setting, expected) in [
         ("warn", "this write has undone that"),

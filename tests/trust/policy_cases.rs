@@ -65,6 +65,7 @@ fn decide(ws: &Workspace, case: &Value) -> String {
         annotations: call["annotations"].as_object(),
         kind: known.map_or(Kind::Other, |k| k.info.kind),
         is_built_in: server.is_none() && known.is_some(),
+        has_namesake: false,
     };
     let mode = match case["mode"].as_str() {
         None => Mode::Default,

@@ -54,6 +54,8 @@ pub struct DiscoveredTool {
     pub mcp: Option<ServerOrigin>,
     /// Set for a built-in tool of our own commands.
     pub is_built_in: bool,
+    /// Set if a foreign tool of the session has the same name, behind a prefix.
+    pub has_namesake: bool,
     /// Set if our own commands have declared the tool. `call_tool` can explain a call before it
     /// runs, and accepts more spellings of arguments than are declared.
     pub is_own: bool,
@@ -98,6 +100,7 @@ impl DiscoveredTool {
         PolicyCall {
             kind: self.kind,
             is_built_in: self.is_built_in,
+            has_namesake: self.has_namesake,
             server: server.or_else(|| ServerTool::from_name(&self.name)),
             annotations: mcp.and_then(|mcp| mcp.annotations.as_ref()),
             // Another program's tool may have the name of a built-in one. It then also gets the
@@ -207,6 +210,9 @@ impl Pair {
                      its name.",
                     tool.name
                 ));
+                for other in &mut self.tools {
+                    other.has_namesake |= other.name == tool.name;
+                }
                 tool.name = name;
             }
             self.tools.push(tool);
@@ -384,6 +390,7 @@ fn read_declarations(
     let tools = outcome.tools.into_iter().map(|tool| DiscoveredTool {
         schema: tool.arguments(),
         is_built_in: is_own && tool.mcp.is_none() && is_built_in(&tool.name),
+        has_namesake: false,
         is_own,
         name: tool.name,
         original: tool.original,

@@ -153,6 +153,9 @@ pub struct PolicyCall<'a> {
     pub kind: Kind,
     /// True for a built-in tool, false for a foreign one, even if it has the same name.
     pub is_built_in: bool,
+    /// True if a foreign tool of this session has the same name, and is called by it with the
+    /// prefix `discovered_tool_`. A rule that allows the name with the prefix means that tool.
+    pub has_namesake: bool,
 }
 
 impl<'a> PolicyCall<'a> {
@@ -167,6 +170,7 @@ impl<'a> PolicyCall<'a> {
             annotations: None,
             kind: Kind::Other,
             is_built_in: false,
+            has_namesake: false,
         }
     }
 

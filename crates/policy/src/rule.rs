@@ -1,5 +1,6 @@
 //! A rule: which calls it matches, and what it decides about them.
 
+use super::defaults::is_for_plans;
 use super::text;
 use super::{Decision, Inquiry, Mode, PolicyCall, Tier};
 use fancy_regex::Regex;
@@ -22,6 +23,9 @@ pub struct Rule {
     pub(super) tier: Tier,
     pub(super) priority: u16,
     pub(super) modes: Vec<Mode>,
+    /// True if the rule counts in plan mode only for calls that read. Who lists a tool as allowed
+    /// for every day does not mean that a plan may change files.
+    pub(super) reads_in_plans: bool,
     pub(super) interactive: Option<bool>,
     pub(super) annotations: Vec<(String, Value)>,
     pub(super) allows_redirection: bool,
@@ -126,7 +130,10 @@ impl Rule {
 
     pub(super) fn is_active(&self, asked: Inquiry<'_>) -> bool {
         let interactive = self.interactive;
+        let is_left_out =
+            self.reads_in_plans && asked.mode == Mode::Plan && !is_for_plans(asked.call);
         (self.modes.is_empty() || self.modes.contains(&asked.mode))
+            && !is_left_out
             && interactive.is_none_or(|wanted| wanted == asked.interactive)
             && !self.is_for_subagent
     }
@@ -166,7 +173,10 @@ impl Rule {
         if pattern.starts_with("mcp_") && pattern.contains('*') {
             return false;
         }
-        let bare = pattern.strip_prefix("discovered_tool_").unwrap_or(pattern);
+        let bare = match pattern.strip_prefix("discovered_tool_") {
+            Some(bare) if restricts || !call.has_namesake => bare,
+            _ => pattern,
+        };
         let is = |name: &str| {
             if bare.contains('*') {
                 restricts && glob(bare, name)

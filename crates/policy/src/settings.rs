@@ -37,7 +37,10 @@ pub(super) fn rules(settings: &Settings, allowed_tools: &[String]) -> Vec<Rule> 
         ("tools.allowed", Decision::Allow, 300, &*allowed),
     ];
     for (key, decision, priority, entries) in lists {
-        let list = list(key, decision, priority);
+        let list = Rule {
+            reads_in_plans: decision == Decision::Allow,
+            ..list(key, decision, priority)
+        };
         rules.extend(entries.iter().filter_map(|entry| list.for_entry(entry)));
     }
     if let Some(core) = &settings.core {
@@ -94,24 +97,21 @@ impl Rule {
     /// parentheses after any other tool, because their meaning is unknown.
     fn for_entry(&self, entry: &str) -> Option<Self> {
         let Entry { tool, prefix } = Entry::parse(entry);
-        let is_shell = is_shell(&tool);
-        // If the entry has the prefix `discovered_tool_`, it may mean the tool without it, or a
-        // tool whose name has the prefix because its own name was taken.
         let whole = entry.trim();
-        let prefixed = (whole != tool && prefix.is_none()).then(|| whole.to_owned());
+        // The prefix `discovered_tool_` stays: which tools it means is for the rule to say.
+        let written = whole.split('(').next().unwrap_or_default().trim();
+        let named = if is_shell(&tool) && written == tool {
+            "run_shell_command"
+        } else {
+            written
+        };
         let condition = match prefix {
             None => Condition::None,
-            Some(prefix) if is_shell => Condition::Prefixes(vec![prefix]),
+            Some(prefix) if is_shell(&tool) => Condition::Prefixes(vec![prefix]),
             Some(_) => return None,
         };
         Some(Self {
-            tools: std::iter::once(if is_shell {
-                "run_shell_command".to_owned()
-            } else {
-                tool
-            })
-            .chain(prefixed)
-            .collect(),
+            tools: vec![named.to_owned()],
             condition,
             ..self.with_entry(whole)
         })
@@ -146,6 +146,56 @@ mod tests {
         args.insert("command".to_owned(), json!(line));
         let call = PolicyCall::of_tool("run_shell_command", &["ShellTool"], &args);
         policy.check(&call, Mode::Default, true).decision
+    }
+
+    #[test]
+    fn an_allowed_tool_is_no_other_of_its_name_and_changes_nothing_in_plans() {
+        let entries = [
+            "write_file",
+            "discovered_tool_write_file",
+            "run_shell_command",
+            "discovered_tool_run_shell_command",
+            "run_shell_command(touch)",
+            "discovered_tool_run_shell_command(touch)",
+            "ShellTool",
+        ];
+        let mut args = Map::new();
+        args.insert("command".to_owned(), json!("touch x"));
+        for entry in entries {
+            let mut settings = Settings::default();
+            settings.allowed.users = vec![entry.to_owned()];
+            let policy = Policy::from_texts(&[], &settings, Path::new("/"));
+            let allows = |name: &str, has_namesake: bool, mode: Mode| {
+                let call = PolicyCall {
+                    has_namesake,
+                    ..PolicyCall::by_name(name, &args)
+                };
+                policy.check(&call, mode, true).decision == Decision::Allow
+            };
+            let is_prefixed = entry.starts_with("discovered_tool_");
+            for tool in ["write_file", "run_shell_command"] {
+                let is_meant = entry.contains(tool) || entry == "ShellTool" && tool != "write_file";
+                assert_eq!(
+                    allows(tool, false, Mode::Default),
+                    is_meant,
+                    "{entry}: {tool}"
+                );
+                let is_sure = is_meant && !is_prefixed;
+                assert_eq!(
+                    allows(tool, true, Mode::Default),
+                    is_sure,
+                    "{entry}: {tool}"
+                );
+                assert!(!allows(tool, false, Mode::Plan), "{entry}: {tool}");
+            }
+            // Of another program's tool no commands are known, so only its whole name allows it.
+            let foreign = entries[3];
+            assert_eq!(
+                allows(&foreign, false, Mode::Default),
+                entry == foreign,
+                "{entry}"
+            );
+        }
     }
 
     #[test]

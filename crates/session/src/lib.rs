@@ -701,6 +701,7 @@ fn call_of<'a>(tool: &'a dyn Tool, args: &'a Map<String, Value>) -> PolicyCall<'
         kind: info.kind,
         // No other tool of a session can have the name of a built-in one.
         is_built_in: is_built_in(tool),
+        has_namesake: false,
     }
 }
 

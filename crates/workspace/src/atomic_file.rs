@@ -8,9 +8,10 @@ use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// Writes a file whose content can be computed again, so errors are ignored.
-pub fn write_cache(path: &Path, content: &[u8]) {
-    let _ = write(path, content, false);
+/// Writes a file whose content can be computed again, so that errors need no report. Returns false
+/// if it could not be written.
+pub fn write_cache(path: &Path, content: &[u8]) -> bool {
+    write(path, content, false).is_ok()
 }
 
 /// Writes a file and returns once it is on the disk, so that it survives a loss of power.

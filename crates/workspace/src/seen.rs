@@ -88,6 +88,23 @@ struct SeenFile {
 pub struct Sight {
     path: PathBuf,
     file: SeenFile,
+    shown: Option<Range<usize>>,
+}
+
+impl Sight {
+    /// Says that only these lines are shown, counted from 0. What the caller had seen of the others
+    /// is what it still knows of them.
+    pub fn show_only(&mut self, lines: Range<usize>) {
+        self.shown = Some(lines);
+    }
+}
+
+/// The files that a conversation had seen before a command ran, and that were unchanged.
+#[derive(Debug)]
+pub struct SeenBefore {
+    files: Vec<PathBuf>,
+    /// The time, in milliseconds since 1970.
+    at: u64,
 }
 
 /// The files that a conversation has seen.
@@ -420,10 +437,42 @@ impl SeenFiles {
             }
             Some(place) => {
                 self.mark_beginning();
-                // If this fails, the file counts as never seen, and no write is refused.
-                write_cache(&place, &seen.to_bytes(&path));
+                // If this fails, the file counts as never seen, and no write is refused. An older
+                // record would say that somebody else has changed what the caller has just seen.
+                if !write_cache(&place, &seen.to_bytes(&path)) {
+                    self.forget(&path);
+                }
             }
         }
+    }
+
+    /// Remembers that the caller was shown the lines `shown` of a file, which is now as `file`
+    /// says. A change by others that lies elsewhere still counts as not seen.
+    fn saw_lines(&self, path: PathBuf, mut file: SeenFile, shown: &Range<usize>) {
+        let before = self.get(&path);
+        if let Some(before) = before.filter(|before| before.stamp != file.stamp) {
+            let (Some(old), Some(new)) = (&before.lines, &file.lines) else {
+                return;
+            };
+            let mut known = Vec::new();
+            for op in diff_lines(Algorithm::Myers, old, new, None) {
+                let place = op.new_range();
+                let is_known = matches!(op, DiffOp::Equal { .. })
+                    || shown.start <= place.start && place.end <= shown.end;
+                known.extend(if is_known {
+                    &new[place]
+                } else {
+                    &old[op.old_range()]
+                });
+            }
+            if known != *new {
+                file = SeenFile {
+                    lines: Some(known),
+                    ..before
+                };
+            }
+        }
+        self.put(path, file);
     }
 
     /// Remembers a file as it is now.
@@ -495,13 +544,21 @@ impl Workspace {
     /// file, so that a change made meanwhile counts as not seen.
     pub fn sight(&self, open: &OpenFile) -> Option<Sight> {
         let path = walk::real_path(&open.file)?;
-        SeenFile::new(&open.file).map(|file| Sight { path, file })
+        SeenFile::new(&open.file).map(|file| Sight {
+            path,
+            file,
+            shown: None,
+        })
     }
 
-    /// Remembers that the caller was shown a file.
+    /// Remembers that the caller was shown a file, or some of its lines.
     pub fn saw(&self, sight: Option<Sight>) {
-        if let Some(Sight { path, file }) = sight {
-            self.seen.put(path, file);
+        let Some(Sight { path, file, shown }) = sight else {
+            return;
+        };
+        match shown {
+            None => self.seen.put(path, file),
+            Some(shown) => self.seen.saw_lines(path, file, &shown),
         }
     }
 
@@ -547,14 +604,16 @@ impl Workspace {
 
     /// Returns the files that have not changed since they were seen. After a command has run,
     /// [`Workspace::saw_changes_of`] compares them.
-    pub fn seen_files(&self) -> Vec<PathBuf> {
+    pub fn seen_files(&self) -> SeenBefore {
+        let at = now();
         let is_same = |(path, seen): &(PathBuf, SeenFile)| {
             ContentStamp::at(CWD, path) == Some(seen.stamp)
                 && (!seen.may_be_rewritten()
                     || self.open_seen(path).is_some_and(|open| seen.is_same(&open)))
         };
         let all = self.seen.all().into_iter().filter(is_same);
-        all.map(|(path, _)| path).collect()
+        let files = all.map(|(path, _)| path).collect();
+        SeenBefore { files, at }
     }
 
     fn open_seen(&self, path: &Path) -> Option<OpenFile> {
@@ -562,20 +621,19 @@ impl Workspace {
         self.open_file(&place).ok()
     }
 
-    /// Counts changes in `files` as seen, because the conversation's own command has made them:
-    /// before it ran, the files were as last seen.
-    pub fn saw_changes_of(&self, files: &[PathBuf]) {
-        for path in files {
-            let Some(seen) = self.seen.get(path) else {
-                continue;
-            };
-            if ContentStamp::at(CWD, path) == Some(seen.stamp) {
+    /// Counts changes of files as seen, because the conversation's own command has made them: when
+    /// it began, they were as last seen. So were those that another call of the conversation was
+    /// shown while it ran.
+    pub fn saw_changes_of(&self, before: &SeenBefore) {
+        for (path, seen) in self.seen.all() {
+            let is_own = seen.at >= before.at || before.files.contains(&path);
+            if !is_own || ContentStamp::at(CWD, &path) == Some(seen.stamp) {
                 continue;
             }
-            if let Some(open) = self.open_seen(path) {
-                self.seen.saw(path.clone(), &open.file);
+            if let Some(open) = self.open_seen(&path) {
+                self.seen.saw(path, &open.file);
             } else {
-                self.seen.forget(path);
+                self.seen.forget(&path);
             }
         }
     }

@@ -16,6 +16,7 @@ use gemini_tools_workspace::text::{Encoding, SAMPLE_BYTES, detect};
 use gemini_tools_workspace::{OpenFile, Workspace, WorkspacePath};
 use serde::Deserialize;
 use std::io::Read;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -198,6 +199,7 @@ impl ToolInvocation for Call {
             .open_file(&self.place)
             .map_err(|e| self.workspace.with_nearest(e, &self.place))?;
         let sight = cx.view.remembers.then(|| self.workspace.sight(&open));
+        let mut sight = sight.flatten();
         let result = match read_content(&open, &self.place, MAX_MEDIA_BYTES)? {
             FileContent::Empty => empty(),
             FileContent::Media(part) => {
@@ -215,21 +217,28 @@ impl ToolInvocation for Call {
             FileContent::Text { encoding, .. } if self.outline => {
                 return self.read_outline(&open, encoding);
             }
-            FileContent::Text { encoding, start } => self.read_text(&open, encoding, &start, cx)?,
+            FileContent::Text { encoding, start } => {
+                let (result, lines) = self.read_text(&open, encoding, &start, cx)?;
+                if let Some(sight) = &mut sight {
+                    sight.show_only(lines);
+                }
+                result
+            }
         };
-        self.workspace.saw(sight.flatten());
+        self.workspace.saw(sight);
         Ok(result)
     }
 }
 
 impl Call {
+    /// Returns the text of the wanted lines, and which lines they are, counted from 0.
     fn read_text(
         &self,
         open: &OpenFile,
         encoding: Encoding,
         start: &[u8],
         cx: &Context,
-    ) -> Result<ToolResult, ToolError> {
+    ) -> Result<(ToolResult, Range<usize>), ToolError> {
         let request = WindowRequest {
             offset: self.offset,
             limit: self.limit,
@@ -246,7 +255,7 @@ impl Call {
             &cx.cancel,
         )?;
         if open.size() == encoding.mark().len() as u64 {
-            return Ok(empty());
+            return Ok((empty(), 0..0));
         }
         if window.lines == 0 {
             let total = window.total.unwrap_or(0);
@@ -277,7 +286,7 @@ impl Call {
             result = result.with_data("totalLines", total);
         }
         result.view.is_limited = true;
-        Ok(result)
+        Ok((result, self.offset as usize..last as usize))
     }
 }
 

@@ -395,6 +395,7 @@ impl Call {
             return Ok(Err("can't be read"));
         };
         let sight = cx.view.remembers.then(|| self.workspace.sight(&open));
+        let mut sight = sight.flatten();
         let text = match read_content(&open, place, room.media_bytes) {
             Err(e) if e.kind == ErrorKind::FileTooLarge => {
                 return Ok(Err("too large: all media of an answer may have 20 MB"));
@@ -406,7 +407,7 @@ impl Call {
                 let data = part.inline_data.as_ref();
                 let mime = data.map(|d| d.mime_type.clone()).unwrap_or_default();
                 let name = self.display(place);
-                self.workspace.saw(sight.flatten());
+                self.workspace.saw(sight);
                 return Ok(Ok(vec![
                     PartOrText::Text(format!("[The following data is {name}, {mime}.]\n")),
                     PartOrText::Part(part),
@@ -423,10 +424,13 @@ impl Call {
                 };
                 let (window, encoding) =
                     read_decoded(&open, place.path(), &start, encoding, request, &cx.cancel)?;
+                if let Some(sight) = &mut sight {
+                    sight.show_only(0..window.lines as usize);
+                }
                 window_text(0, &window, encoding, open.size())
             }
         };
-        self.workspace.saw(sight.flatten());
+        self.workspace.saw(sight);
         let name = line_name(place.path().as_os_str().as_bytes());
         let text = format!("--- {name} ---\n\n{text}\n\n");
         Ok(Ok(vec![PartOrText::Text(text)]))
