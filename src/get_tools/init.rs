@@ -303,8 +303,9 @@ fn change_text(change: &FileChange, style: Style) -> String {
         (_, None) => "removed",
         _ => "changed",
     };
-    let path = show_path(&change.path);
-    let mut text = match show_path(&change.real) {
+    let [path, real] = [&change.path, &change.real].map(|path| show_path(path).into_owned());
+    let [path, real] = [visible(&path), visible(&real)];
+    let mut text = match real {
         real if real == path => format!("{} ({what})\n", style.bold(&path)),
         real => format!("{} ({what}), which is {real}\n", style.bold(&path)),
     };

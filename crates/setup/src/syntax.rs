@@ -4,6 +4,9 @@ use gemini_tools_settings::settings::{jsonc, strict_jsonc};
 use serde::Deserialize;
 use serde_json::Value;
 
+/// A byte order mark.
+pub(crate) const MARK: char = '\u{feff}';
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Syntax {
@@ -23,13 +26,19 @@ impl Syntax {
     ///
     /// Returns the error with its line.
     pub(crate) fn value(self, text: &str) -> Result<Value, String> {
+        let body = text.strip_prefix(MARK).unwrap_or(text);
         match self {
             Self::Json if text.trim().is_empty() => Ok(Value::Null),
             Self::Json => serde_json::from_str(text).map_err(|e| e.to_string()),
             Self::Comments => strict_jsonc(text),
-            Self::Lenient => jsonc(text),
-            Self::Toml => toml::from_str(text).map_err(|e| e.to_string()),
-            Self::Yaml => serde_saphyr::from_str(text).map_err(|e| e.to_string()),
+            Self::Lenient => jsonc(body),
+            Self::Toml => toml::from_str(body).map_err(|e| {
+                let start = e.span().map_or(0, |span| span.start);
+                let line = body[..start].matches('\n').count() + 1;
+                format!("line {line}: {}", e.message().trim().replace('\n', "; "))
+            }),
+            Self::Yaml => serde_saphyr::from_str(body)
+                .map_err(|e: serde_saphyr::Error| e.without_snippet().to_string()),
         }
     }
 

@@ -1,7 +1,6 @@
 //! Plans our entry in the settings of a host that takes the tools over MCP.
 
 use super::change::InitError;
-use super::record::Edit;
 use super::set::Set;
 use super::{Purpose, SetupPlace, SetupPlan, works};
 use crate::hosts::{Host, NAME, is_server, replace};
@@ -44,10 +43,7 @@ pub fn plan_host(
         .record
         .file(&path)
         .is_some_and(|file| file.edit.is_some());
-    let edit = (value.is_null() || is_made_here).then(|| Edit {
-        at: at(host, name, &[]),
-        keeps_copy: true,
-    });
+    let keeps_copy = (value.is_null() || is_made_here).then_some(true);
     if there.is_none() && !value.is_null() {
         let shown = show_path(&path);
         plan.notes.push(format!(
@@ -56,7 +52,7 @@ pub fn plan_host(
     }
     let sets = sets(host, root, server, there);
     let reader = (&*host.title, host.syntax);
-    plan.set(Purpose::Server, (&path, reader), before, &sets, edit)?;
+    plan.set(Purpose::Server, (&path, reader), before, &sets, keeps_copy)?;
     if has_skill {
         plan.write_skill(&host.skills(home, root, scope))?;
     }

@@ -10,11 +10,10 @@ mod active_content;
 mod change;
 mod files;
 mod host;
-mod json;
 mod record;
 mod set;
-mod toml;
-mod yaml;
+mod splice;
+mod tree;
 
 pub use active_content::active_content;
 pub use host::plan_host;
@@ -36,6 +35,7 @@ use record::{Edit, Record, WrittenFile};
 use set::Set;
 use std::ffi::OsStr;
 use std::fs::File;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Where the set-up applies.
@@ -173,6 +173,10 @@ impl SetupPlan {
     }
 
     fn real(&self, path: &Path) -> Result<PathBuf, InitError> {
+        if path.to_str().is_none() {
+            let reason = "its path is not UTF-8, which the record for --undo can't hold";
+            return Err(InitError::new(path, reason));
+        }
         match &self.project {
             Some(project) => project.real(path),
             None => change::real(path),
@@ -291,35 +295,34 @@ impl SetupPlan {
             return Ok(());
         };
         let before = self.read(&folders)?;
-        let Some(root) = root.to_str() else {
-            return Err(InitError::new(
-                root,
-                "its name is not UTF-8, which the list of trusted folders can't hold",
-            ));
-        };
-        let set = Set::new(&[root], Some("TRUST_FOLDER".into()));
-        let edit = Some(Edit {
-            at: vec![root.to_owned()],
-            keeps_copy: false,
-        });
-        self.set(Purpose::Trust, (&folders, GEMINI), before, &[set], edit)
+        // Any other path is refused when the project's settings are read.
+        let set = Set::new(&[root.to_string_lossy()], Some("TRUST_FOLDER".into()));
+        self.set(
+            Purpose::Trust,
+            (&folders, GEMINI),
+            before,
+            &[set],
+            Some(false),
+        )
     }
 
     /// Plans to set values in a settings file. The host's name and syntax are used to check that
-    /// the host can read the file before and after the change.
+    /// the host can read the file before and after the change. `keeps_copy` is `None` if an undo
+    /// can only restore the whole file, and else says whether a copy of it is kept.
     fn set(
         &mut self,
         purpose: Purpose,
         (path, (host, syntax)): (&Path, (&str, Syntax)),
         before: Option<String>,
         sets: &[Set],
-        edit: Option<Edit>,
+        keeps_copy: Option<bool>,
     ) -> Result<(), InitError> {
         let fail = |e: String| InitError::new(path, e);
         let text = before.clone().unwrap_or_default();
         syntax.check(host, &text).map_err(fail)?;
-        if let Some(after) = set::set(path, &text, sets).map_err(fail)? {
+        if let Some((after, edit)) = set::set(path, &text, sets).map_err(fail)? {
             syntax.check(host, &after).map_err(fail)?;
+            let edit = keeps_copy.map(|keeps_copy| Edit { keeps_copy, ..edit });
             self.change(purpose, path.to_owned(), before, Some(after), edit)?;
         }
         Ok(())
@@ -334,6 +337,13 @@ impl SetupPlan {
         edit: Option<Edit>,
     ) -> Result<(), InitError> {
         let real = self.real(&path)?;
+        let links = std::fs::metadata(&real).map_or(1, |file| file.nlink());
+        if links > 1 && after.is_some() {
+            let path = show_path(&path);
+            self.notes.push(format!(
+                "{path} is one of {links} names (hard links) of a file: only under this one it changes."
+            ));
+        }
         self.changes.push(FileChange {
             path,
             real,
@@ -364,10 +374,10 @@ impl SetupPlan {
         let after = match &file.edit {
             // The change was never made, or has been reverted by hand.
             None if backup.as_deref() == Some(&*now) => return Ok(()),
-            _ if file.is_as_written(&now) && (file.is_new || backup.is_some()) => backup,
-            Some(edit) => match set::set(path, &now, &[Set::new(&edit.at, None)]) {
-                Ok(Some(after)) => Some(after).filter(|after| !(file.is_new && is_empty(after))),
-                Ok(None) => return Ok(()),
+            _ if file.is_as_written(&now) && (file.is_new || backup.is_some()) => backup.clone(),
+            Some(edit) => match set::take_out(path, &now, edit) {
+                Ok(after) => Some(after.unwrap_or_else(|| now.clone()))
+                    .filter(|after| !(file.is_new && is_empty(after))),
                 Err(e) => {
                     let why = InitError::new(path, e);
                     self.leave(file, format!("{why}. The file stays as it is."));
@@ -384,6 +394,16 @@ impl SetupPlan {
                 return Ok(());
             }
         };
+        if let (Some(copy), Some(backup)) = (&file.backup, backup)
+            && !holds(after.as_deref().unwrap_or_default(), &backup)
+        {
+            let [copy, path] = [copy, path].map(|path| show_path(path));
+            let note = format!("{copy} stays: not all of its lines are still in {path}.");
+            self.leave(file, note);
+        }
+        if after.as_deref() == Some(&*now) {
+            return Ok(());
+        }
         let edit = file.edit.clone();
         self.change(Purpose::Undo, path.clone(), Some(now), after, edit)
     }
@@ -458,12 +478,21 @@ impl SetupPlan {
             }
         }
         left.files.retain(is_left);
+        let own = self.record_path.parent();
         if left.files.is_empty() {
             record::remove(&self.record_path)?;
+            // Another host may still have files in a directory that was created for this one.
+            let others = own.into_iter().filter_map(|own| own.read_dir().ok());
+            let mut others = others.flatten().flatten().map(|other| other.path());
+            let other = others.find_map(|path| Some((Record::load(&path).ok()?, path)));
+            if let Some((mut other, path)) = other {
+                other.add_made(&left.made);
+                other.save(&path)?;
+            }
         } else {
             left.save(&self.record_path)?;
         }
-        let own = self.record_path.parent();
+        left.made.sort();
         for directory in own
             .into_iter()
             .chain(left.made.iter().rev().map(PathBuf::as_path))
@@ -473,6 +502,12 @@ impl SetupPlan {
         }
         Ok(())
     }
+}
+
+/// Returns true if a text has all lines of an older one, in their order.
+fn holds(text: &str, older: &str) -> bool {
+    let mut lines = text.split('\n');
+    older.split('\n').all(|line| lines.any(|one| one == line))
 }
 
 fn is_empty(text: &str) -> bool {

@@ -36,13 +36,21 @@ pub(super) struct WrittenFile {
 }
 
 /// A value inserted into a file that other programs write to as well.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Edit {
     /// The keys that lead to the value, outermost first.
     pub(super) at: Vec<String>,
     /// Set if a copy of the former file is kept. None is kept of the list of trusted folders, which
     /// is about other projects, too.
     pub(super) keeps_copy: bool,
+    /// The text that was added, and the one that it replaced.
+    #[serde(default)]
+    pub(super) added: String,
+    #[serde(default)]
+    pub(super) instead: String,
+    /// How many keys above the last one were added with it.
+    #[serde(default)]
+    pub(super) made: usize,
 }
 
 impl WrittenFile {
@@ -136,6 +144,7 @@ impl Record {
                     file.sha256 = known.sha256;
                 }
                 file.backup = known.backup;
+                file.edit = known.edit;
                 file.is_new = known.is_new;
             }
             (Some(_), _) if change.edit.as_ref().is_none_or(|edit| edit.keeps_copy) => {
