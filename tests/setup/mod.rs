@@ -8,6 +8,7 @@ mod doctor;
 mod formats;
 mod get_tools;
 mod host_faults;
+mod host_files;
 mod host_gemini;
 mod hosts;
 mod init;

@@ -67,7 +67,11 @@ fn at(host: &Host, name: &str, rest: &[String]) -> Vec<String> {
 fn sets(host: &Host, root: &Path, server: &str, there: Option<(&str, &Value)>) -> Vec<Set> {
     let own = host.entry(server);
     let Some((name, entry)) = there else {
-        return vec![Set::new(&at(host, NAME, &[]), Some(Value::Object(own)))];
+        let at = at(host, NAME, &[]);
+        // Another server of our name is in the way of our lines.
+        return [None, Some(Value::Object(own))]
+            .map(|value| Set::new(&at, value))
+            .to_vec();
     };
     let command_at = host.command_at();
     let mut keys: Vec<(String, Value)> = own.into_iter().collect();

@@ -92,7 +92,7 @@ fn without(mut document: Value, at: &[String]) -> Value {
     document
 }
 
-const BY_HAND: &str = "it can't be edited, as where a key is there twice: take out the one too many, or make the change by hand";
+const BY_HAND: &str = "nothing else may change with it, but would, as where a key is there twice or another value refers to this one: make the change by hand";
 
 /// Applies changes to a file's text. Returns the new text, and what of it a later [`take_out`]
 /// takes back if there is only one change; `None` if the text already has the values. A result in

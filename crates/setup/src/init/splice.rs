@@ -252,13 +252,10 @@ impl Place<'_> {
         if style.is_json() || !span.is_empty() && node.entries.is_none() {
             let line = format!("{}{}", style.line_end, self.indent_at(span.start));
             let line = style.is_json().then_some(&*line);
-            let value = style.value(&nested(self.value.clone(), &self.key.to_owned()), line);
-            if span.is_empty() {
-                return vec![self.insert(span.start, &(value + style.line_end))];
-            }
-            return vec![Splice {
-                range: span,
-                new: value,
+            let new = style.value(&nested(self.value.clone(), &self.key.to_owned()), line);
+            return vec![match span.is_empty() {
+                true => self.insert(span.start, &(new + style.line_end)),
+                false => Splice { range: span, new },
             }];
         }
         let first = self.first().map_or(0, |first| line_start(text, first.at));
