@@ -1,7 +1,9 @@
 //! `get_tools init --host` in random settings of JSON, TOML and YAML, which others edit in between: no byte of theirs
 //! changes, neither by `init` nor by `--undo`.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 
 use super::hosts::installed;
 use crate::harness::random::{Random, seeds};
@@ -236,4 +238,169 @@ fn every_byte_of_others_stays_whatever_they_do_in_between() {
 fn holds(text: &str, older: &str) -> bool {
     let mut lines = text.split('\n');
     older.split('\n').all(|line| lines.any(|one| one == line))
+}
+
+#[test]
+fn what_stood_in_the_way_back_stays_and_so_does_the_copy() {
+    let file = "home/.cursor/mcp.json";
+    let before = "{\n  \"mcpServers\": {\n    // \"github\": { \"command\": \"gh-mcp\" } // off for now\n  }\n}\n";
+    let ws = Workspace::new().home(".cursor/mcp.json", before);
+    let init = |args: &[&str]| {
+        let call = installed(&ws, &["init", "--host", "cursor", "--user", "--yes"]);
+        let answer = call.flags(args).run();
+        assert_eq!(answer.status(), 0, "{}", answer.shown());
+        answer.text().to_owned()
+    };
+    init(&[]);
+    let path = ws.root().join(file);
+    let other = |text: &str| text.replacen('{', "{ \"other\": 1,", 1);
+    let written = fs::read_to_string(&path).expect("a file");
+    fs::write(&path, other(&written)).expect("written");
+    let copy = ws.root().join(format!("{file}.before-init"));
+    for _ in 0..2 {
+        let said = init(&["--undo"]);
+        assert!(
+            said.contains("mcp.json.before-init stays: not all of its lines are still in "),
+            "{said}"
+        );
+        assert_eq!(fs::read_to_string(&path).expect("a file"), other(before));
+        assert_eq!(fs::read_to_string(&copy).expect("a copy"), before);
+    }
+    init(&[]);
+    fs::write(&path, before).expect("written");
+    init(&["--undo"]);
+    assert!(!copy.exists(), "nothing of it is lost");
+}
+
+#[test]
+fn a_null_is_no_server_and_another_server_of_our_name_gives_way() {
+    for (host, file, before) in [
+        (
+            "cursor",
+            ".cursor/mcp.json",
+            "{\n  \"mcpServers\": null\n}\n",
+        ),
+        (
+            "goose",
+            ".config/goose/config.yaml",
+            "extensions: ~ # mine\n",
+        ),
+        (
+            "goose",
+            ".config/goose/config.yaml",
+            "extensions:\n  gemini-tools: {cmd: mine}\n",
+        ),
+        (
+            "codex",
+            ".codex/config.toml",
+            "[mcp_servers.gemini-tools]\nurl = \"https://a.example\"\n",
+        ),
+    ] {
+        let ws = Workspace::new().home(file, before);
+        let tree = Tree::of(ws.root());
+        for args in [&["--user"][..], &["--user", "--undo"]] {
+            let call = installed(&ws, &["init", "--host", host, "--yes"]);
+            let answer = call.flags(args).run();
+            assert_eq!(answer.status(), 0, "{}", answer.shown());
+            let text = fs::read_to_string(ws.root().join("home").join(file)).expect("a file");
+            assert_eq!(text.contains("serve_tools"), args.len() == 1, "{text}");
+        }
+        let changes = tree.changes(&Tree::of(ws.root()));
+        assert!(changes.is_empty(), "{before}: {changes:?}");
+    }
+}
+
+#[test]
+fn nothing_stays_of_several_hosts_in_whatever_order_they_are_undone() {
+    let hosts = ["agy", "cursor", "gemini"];
+    for order in [[0, 1, 2], [2, 1, 0], [1, 0, 2]] {
+        let ws = Workspace::new();
+        let before = Tree::of(ws.root());
+        let init = |host: &str, args: &[&str]| {
+            let call = installed(
+                &ws,
+                &["init", "--yes", "--skill", "--project", "--host", host],
+            );
+            let answer = call.flags(args).run();
+            assert_eq!(answer.status(), 0, "{}", answer.shown());
+        };
+        for host in hosts {
+            init(host, &[]);
+        }
+        for host in order.map(|at| hosts[at]) {
+            let call = installed(
+                &ws,
+                &["init", "--yes", "--project", "--host", host, "--undo"],
+            );
+            let answer = call.run();
+            assert_eq!(answer.status(), 0, "{}", answer.shown());
+        }
+        let changes = before.changes(&Tree::of(ws.root()));
+        assert!(changes.is_empty(), "{order:?}: {changes:?}");
+    }
+}
+
+#[test]
+fn odd_names_are_shown_or_named_and_other_links_are_told_of() {
+    let init_in = |ws: &Workspace, name: &OsStr| {
+        let directory = ws.dir().join(name);
+        fs::create_dir(&directory).expect("a directory");
+        let mut call = ws.get_tools(&["init"]).command();
+        let output = call.current_dir(directory).output().expect("it starts");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (text(&output.stdout), text(&output.stderr))
+    };
+    let ws = Workspace::new();
+    let (said, _) = init_in(&ws, OsStr::new("e\u{1b}[31m\u{202e}x"));
+    assert!(
+        !said.contains('\u{1b}') && !said.contains('\u{202e}'),
+        "{said:?}"
+    );
+    assert!(said.contains("settings.json (new)"), "{said:?}");
+    let (_, said) = init_in(&ws, OsStr::from_bytes(b"bad\xffname"));
+    assert!(
+        said.contains("bad")
+            && said.contains("its path is not UTF-8")
+            && !said.contains("tools_init"),
+        "{said}"
+    );
+    let ws = Workspace::new().file(".mcp.json", "{}\n");
+    fs::hard_link(ws.path(".mcp.json"), ws.path("other")).expect("a link");
+    let answer = installed(&ws, &["init", "--host", "claude", "--yes"]).run();
+    answer.must_say(
+        answer.text(),
+        &[".mcp.json is one of 2 names (hard links) of a file"],
+    );
+}
+
+#[test]
+fn faults_of_settings_are_on_one_line_and_a_mark_is_none() {
+    for (host, file, text, said) in [
+        ("codex", ".codex/config.toml", "x = 1\ny = \n", "line 2: "),
+        (
+            "goose",
+            ".config/goose/config.yaml",
+            "a: 1\nb: [\n",
+            "line ",
+        ),
+    ] {
+        let ws = Workspace::new().home(file, text);
+        let answer = installed(&ws, &["init", "--host", host, "--user", "--yes"]).run();
+        assert_eq!(answer.status(), 1, "{}", answer.shown());
+        let stderr = answer.errors();
+        assert!(stderr.contains(said) && !stderr.contains("\\n"), "{stderr}");
+    }
+    for (host, file) in [
+        ("cursor", ".cursor/mcp.json"),
+        ("codex", ".codex/config.toml"),
+    ] {
+        let ws = Workspace::new().home(file, "\u{feff}");
+        let answer = installed(&ws, &["init", "--host", host, "--user", "--yes"]).run();
+        assert_eq!(answer.status(), 0, "{}", answer.shown());
+        let text = fs::read_to_string(ws.root().join("home").join(file)).expect("a file");
+        assert!(
+            text.starts_with('\u{feff}') && text.contains("serve_tools"),
+            "{text}"
+        );
+    }
 }
