@@ -53,9 +53,8 @@ fn some(random: &mut Random, lines: &[&str]) -> Vec<String> {
 
 fn json(random: &mut Random, servers: &str, has_comments: bool) -> Vec<String> {
     let tab = random.of(&["  ", "    ", "\t"]);
-    let note = |random: &mut Random, notes: &[&'static str]| match has_comments {
-        true => random.of(notes),
-        false => "",
+    let note = |random: &mut Random, notes: &[&'static str]| {
+        if has_comments { random.of(notes) } else { "" }
     };
     let noted = |random: &mut Random, notes: &[&'static str]| {
         let note = note(random, notes);

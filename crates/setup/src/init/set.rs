@@ -113,12 +113,11 @@ pub(super) fn set(path: &Path, text: &str, sets: &[Set]) -> Result<Option<(Strin
             continue;
         }
         let tree = Node::parse(file.syntax, now)?;
-        let (splices, made) = match &set.value {
-            Some(value) => insertions(file.syntax, now, &tree, (&set.at, value))?,
-            None => {
-                let splice = removal(file.syntax, now, &tree, (&set.at, 0));
-                (splice.into_iter().collect(), 0)
-            }
+        let (splices, made) = if let Some(value) = &set.value {
+            insertions(file.syntax, now, &tree, (&set.at, value))?
+        } else {
+            let splice = removal(file.syntax, now, &tree, (&set.at, 0));
+            (splice.into_iter().collect(), 0)
         };
         let (after, splice) = file.proved(set, splices).ok_or(BY_HAND)?;
         let edit = Edit {

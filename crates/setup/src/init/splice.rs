@@ -64,10 +64,10 @@ impl<'a> Style<'a> {
 
     fn key(&self, key: &str) -> String {
         let is_bare = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
-        match !self.is_json() && key.chars().all(is_bare) {
-            true => key.to_owned(),
-            false => Value::from(key).to_string(),
+        if !self.is_json() && key.chars().all(is_bare) {
+            return key.to_owned();
         }
+        Value::from(key).to_string()
     }
 
     fn value(&self, value: &Value, line: Option<&str>) -> String {
@@ -163,7 +163,10 @@ pub(super) fn insertions(
         node,
         above,
         key,
-        value: rest.iter().rev().fold(value.clone(), nested),
+        value: rest
+            .iter()
+            .rev()
+            .fold(value.clone(), |below, key| nested(below, key)),
     };
     let splices = match value.as_object() {
         _ if node.is_braced(text) => place.in_braces(),
@@ -173,8 +176,8 @@ pub(super) fn insertions(
     Ok((splices, rest.len()))
 }
 
-fn nested(below: Value, key: &String) -> Value {
-    Value::Object(Map::from_iter([(key.clone(), below)]))
+fn nested(below: Value, key: &str) -> Value {
+    Value::Object(Map::from_iter([(key.to_owned(), below)]))
 }
 
 impl Place<'_> {
@@ -252,11 +255,11 @@ impl Place<'_> {
         if style.is_json() || !span.is_empty() && node.entries.is_none() {
             let line = format!("{}{}", style.line_end, self.indent_at(span.start));
             let line = style.is_json().then_some(&*line);
-            let new = style.value(&nested(self.value.clone(), &self.key.to_owned()), line);
-            return vec![match span.is_empty() {
-                true => self.insert(span.start, &(new + style.line_end)),
-                false => Splice { range: span, new },
-            }];
+            let new = style.value(&nested(self.value.clone(), self.key), line);
+            if span.is_empty() {
+                return vec![self.insert(span.start, &(new + style.line_end))];
+            }
+            return vec![Splice { range: span, new }];
         }
         let first = self.first().map_or(0, |first| line_start(text, first.at));
         let places = match self.above {
@@ -331,9 +334,10 @@ pub(super) fn removal(
     }
     let (from, to) = (line_start(text, start), line_end(text, end));
     let is_whole = text[from..start].trim().is_empty() && text[end..to].trim().is_empty();
-    let range = match is_whole {
-        true => from..to,
-        false => start..end + indent(&text[end..]).len(),
+    let range = if is_whole {
+        from..to
+    } else {
+        start..end + indent(&text[end..]).len()
     };
     Some(Splice {
         range,
