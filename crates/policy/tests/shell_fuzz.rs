@@ -189,6 +189,7 @@ impl Judge {
             annotations: None,
             kind: Kind::Execute,
             is_built_in: true,
+            has_namesake: false,
         };
         let verdict = self.policy.check(&call, self.mode, true);
         let runs = verdict.understood.unwrap_or_else(|| line.to_owned());
