@@ -191,7 +191,7 @@ mod tests {
             // Of another program's tool no commands are known, so only its whole name allows it.
             let foreign = entries[3];
             assert_eq!(
-                allows(&foreign, false, Mode::Default),
+                allows(foreign, false, Mode::Default),
                 entry == foreign,
                 "{entry}"
             );
