@@ -174,6 +174,56 @@ fn a_projects_commands_run_only_where_it_is_trusted() {
 }
 
 #[test]
+fn what_a_foreign_command_says_of_its_tools_lets_none_run_unasked() {
+    let claims = [
+        json!({"kind": "read"}),
+        json!({"kind": "search"}),
+        json!({"kind": "edit"}),
+        json!({"kind": "think"}),
+        json!({"kind": "fetch"}),
+        json!({"annotations": {"readOnlyHint": true}}),
+        json!({"kind": "read", "mcp": {"server": "s", "tool": "t", "annotations": {"readOnlyHint": true}}}),
+    ];
+    let names: Vec<String> = (0..claims.len()).map(|i| format!("claims_{i}")).collect();
+    let calls: Vec<_> = names.iter().map(|name| (&**name, json!({}))).collect();
+    let Some(api) = StandIn::playing(&turn(&calls)) else {
+        return;
+    };
+    let declared = names.iter().zip(&claims).map(|(name, claim)| {
+        let mut declared = json!({"name": name, "description": "d"});
+        for (key, value) in claim.as_object().expect("an object") {
+            declared[key] = value.clone();
+        }
+        declared
+    });
+    let ws = Workspace::new()
+        .file("tools.json", Value::from_iter(declared).to_string())
+        .file("call.sh", "#!/bin/sh\necho \"$1\" >>ran\n")
+        .mode("call.sh", 0o755);
+    let pair = [
+        "--discovery-command",
+        "cat tools.json",
+        "--call-command",
+        "./call.sh",
+    ];
+    for (mode, ran) in [
+        ("default", 0),
+        ("auto_edit", 0),
+        ("plan", 0),
+        ("yolo", claims.len()),
+    ] {
+        api.play(&turn(&calls));
+        said(
+            &agent(&ws, &api, &["Play", "--approval-mode", mode])
+                .flags(&pair)
+                .run(),
+        );
+        let log = fs::read_to_string(ws.path("ran")).unwrap_or_default();
+        assert_eq!(log.lines().count(), ran, "{mode}: {log}");
+    }
+}
+
+#[test]
 fn arguments_that_are_not_what_the_schema_says_never_reach_a_command() {
     let script = turn(&[("greet", json!({"name": 7})), ("nothing", json!({}))]);
     let Some(api) = StandIn::playing(&script) else {

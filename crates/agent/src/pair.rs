@@ -47,7 +47,8 @@ pub struct DiscoveredTool {
     pub description: String,
     /// The schema of its arguments.
     pub schema: Schema,
-    /// The kind of effect; `Other` if the declaration does not say.
+    /// The kind of effect. Taken only from our own commands, since policy rules trust it; otherwise
+    /// `Other`.
     pub kind: Kind,
     /// The MCP server that provides the tool. Taken only from our own commands, since policy rules
     /// trust it.
@@ -395,7 +396,7 @@ fn read_declarations(
         name: tool.name,
         original: tool.original,
         description: tool.description,
-        kind: tool.kind.unwrap_or(Kind::Other),
+        kind: tool.kind.filter(|_| is_own).unwrap_or(Kind::Other),
         mcp: tool.mcp.filter(|_| is_own),
     });
     let notes = outcome.findings.iter();
