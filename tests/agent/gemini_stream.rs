@@ -221,7 +221,9 @@ fn all_ways_in_stream_and_count() {
 }
 
 #[test]
-fn what_breaks_before_anything_was_handed_out_is_asked_again() {
+fn what_breaks_before_anything_of_the_answer_was_handed_out_is_asked_again() {
+    let thought = |text: &str| json!({"text": text, "thought": true});
+    let thoughts = json!([thought("**A** b"), thought("**C** d"), {"text": "x"}]);
     let Some(api) = StandIn::playing(&json!({})) else {
         return;
     };
@@ -239,11 +241,20 @@ fn what_breaks_before_anything_was_handed_out_is_asked_again() {
         json!({"fault": "error-in-stream", "afterChunks": 0}),
         json!({"fault": "error-in-stream", "afterChunks": 0, "status": 429}),
         json!({"fault": "hang-up"}),
+        json!({"fault": "cut", "afterChunks": 1, "parts": thoughts}),
+        json!({"fault": "cut", "afterChunks": 2, "parts": thoughts, "reset": true}),
+        json!({"fault": "half", "afterChunks": 1, "parts": thoughts}),
+        json!({"fault": "wrong-json", "afterChunks": 2, "parts": thoughts}),
+        json!({"fault": "error-in-stream", "afterChunks": 1, "parts": thoughts}),
+        json!({"fault": "cut", "afterChunks": 1, "parts": [{"text": ""}, {"text": "x"}]}),
     ] {
         api.play(&json!({"faults": [fault], "closing": "At last."}));
         let (said, ended) = ask(&mut client(api.url()));
         ended.unwrap_or_else(|e| panic!("{fault}: {e}"));
-        assert_eq!(said, "At last.", "{fault}");
+        assert!(
+            said.ends_with("At last.") && !said.contains('x'),
+            "{fault}: {said}"
+        );
         let times = fault["times"].as_u64().unwrap_or(1) as usize;
         assert_eq!(api.requests().len(), times + 1, "{fault}");
     }
@@ -383,6 +394,24 @@ fn the_calls_time_ends_a_stream_that_says_nothing() {
     let error = ended.expect_err("no answer");
     assert_eq!(server.asked().len(), 1);
     assert!(!error.is_worth_asking_again(), "{error}");
+}
+
+#[test]
+fn a_stream_is_known_by_its_type_in_any_letters() {
+    let piece =
+        json!({"candidates": [{"content": {"parts": [{"text": "Hi"}]}, "finishReason": "STOP"}]});
+    let body = format!("data: {piece}\n\n");
+    for kind in [
+        "text/event-stream",
+        "Text/Event-Stream; charset=utf-8",
+        "TEXT/EVENT-STREAM ;x",
+    ] {
+        let kind = [("Content-Type", kind)];
+        let server = WebServer::always(answer(200, &kind, body.as_bytes()));
+        let (said, ended) = ask(&mut client(&server.url("")));
+        ended.expect("a stream");
+        assert_eq!(said, "Hi");
+    }
 }
 
 #[test]

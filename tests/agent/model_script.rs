@@ -108,6 +108,19 @@ fn faults_of_a_script_are_met_as_those_of_the_api() {
         ),
         ("- fault: cut\n- text: Done.", 0, "Done.\n", ""),
         ("- {fault: cut, text: Half}", 1, "Half", "was cut off"),
+        (
+            "- {fault: cut, thought: '**A** b'}\n- text: Done.",
+            0,
+            "Done.\n",
+            "",
+        ),
+        ("- {fault: cut, text: ''}\n- text: Done.", 0, "Done.\n", ""),
+        (
+            "- {finish: MAX_TOKENS, repeat: 3}",
+            1,
+            "",
+            "no usable answer (MAX_TOKENS)",
+        ),
         ("- fault: malformed\n- text: Done.", 0, "Done.\n", ""),
         (
             "- {fault: malformed, text: Half}",

@@ -170,6 +170,17 @@ fn faults_of_the_api_are_recorded_and_played_without_the_wait() {
     asks["retryAfter"] = 1.into();
     let mut begun = fault("cut");
     begun["afterChunks"] = 0.into();
+    // A fault after a thought, and one after a call.
+    let thinks = |fault: &Value, then: Value| {
+        let mut fault = fault.clone();
+        fault["parts"] = json!([{"text": "**A** b", "thought": true}, then, {"text": "y"}]);
+        fault["afterChunks"] = 1.into();
+        fault
+    };
+    let list =
+        json!({"functionCall": {"id": "z", "name": "list_directory", "args": {"path": "."}}});
+    let mut calls = thinks(&fault("cut"), list);
+    calls["afterChunks"] = 2.into();
     let mut early = fault("wrong-json");
     early["afterChunks"] = 0.into();
     let mut always = fault("503");
@@ -182,8 +193,15 @@ fn faults_of_the_api_are_recorded_and_played_without_the_wait() {
         (vec![fault("html")], 0),
         (vec![fault("hang-up")], 0),
         (vec![fault("half")], 1),
+        (vec![thinks(&fault("cut"), json!({"text": "x"}))], 0),
+        (vec![thinks(&fault("wrong-json"), json!({"text": "x"}))], 0),
+        (
+            vec![thinks(&fault("error-in-stream"), json!({"text": "x"}))],
+            0,
+        ),
+        (vec![calls], 1),
         (vec![fault("MALFORMED_FUNCTION_CALL")], 0),
-        (vec![fault("empty")], 1),
+        (vec![fault("empty")], 0),
         (vec![fault("SAFETY")], 1),
         (vec![fault("MAX_TOKENS")], 0),
     ] {
@@ -502,6 +520,11 @@ fn media_and_secrets_of_the_environment_are_compared_and_not_shown() {
             "e",
             "run_shell_command",
             json!({"command": "echo \"is $SOME_TOKEN\""}),
+        ),
+        call(
+            "k",
+            "tool_hush-hush-hush",
+            json!({"hush-hush-hush": [{"x hush-hush-hush": "hush-hush-hush"}]}),
         ),
     ];
     let Some(api) = StandIn::playing(&json!({"turns": [turn], "closing": "Done."})) else {

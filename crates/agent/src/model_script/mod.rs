@@ -267,6 +267,7 @@ impl Turn {
             *text = text.as_deref().map(change);
         }
         for call in &mut self.calls {
+            call.name = change(&call.name);
             each_text_of(&mut call.args, change);
             if let Some(expect) = &mut call.expect {
                 expect.change_texts(change);

@@ -118,9 +118,11 @@ fn each_text(value: &mut Value, change: &dyn Fn(&str) -> String) {
 }
 
 pub(super) fn each_text_of(fields: &mut Map<String, Value>, change: &dyn Fn(&str) -> String) {
-    fields
-        .values_mut()
-        .for_each(|value| each_text(value, change));
+    let changed = std::mem::take(fields).into_iter().map(|(key, mut value)| {
+        each_text(&mut value, change);
+        (change(&key), value)
+    });
+    *fields = changed.collect();
 }
 
 #[cfg(test)]

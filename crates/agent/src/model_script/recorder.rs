@@ -12,6 +12,7 @@ use gemini_tools_core::secrets::Secrets;
 use gemini_tools_net::gemini_api::{ApiError, ApiErrorKind};
 use rustix::fs::OFlags;
 use serde::Serialize;
+use serde_json::Map;
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
@@ -111,13 +112,18 @@ impl Recorder {
                 let asked = error.retry_after.filter(|_| wait.is_none());
                 turn.retry_after = asked.map(|asked| asked.as_secs_f64());
             }
-            // A stream that broke before any text is recorded with an empty text, and played as one
-            // that breaks after an empty chunk.
+            // What came before a stream broke may be no text, but a call. One that is never run
+            // stands for it: when nothing comes before a stream breaks, it is asked for again.
             _ if error.kind == ApiErrorKind::Broken => {
-                turn.text.get_or_insert_default();
+                if turn.text.is_none() {
+                    let name = "cut_off".to_owned();
+                    let (args, expect) = (Map::new(), None);
+                    turn.calls.push(Call { name, args, expect });
+                }
                 turn.fault = Some(Fault::Cut);
             }
             _ if error.kind == ApiErrorKind::BadResponse => turn.fault = Some(Fault::Malformed),
+            _ if turn.thought.is_some() => turn.fault = Some(Fault::Cut),
             _ => turn.fault = Some(Fault::Unreachable),
         }
         self.push(turn);

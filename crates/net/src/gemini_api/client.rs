@@ -6,7 +6,7 @@ use super::id::unique_id;
 use super::messages::GenerateContentResponse;
 use super::played::{AnswerSource, ApiMethod, without};
 use super::retry::{self, FIRST_WAIT};
-use super::stream::ResponseStream;
+use super::stream::{ResponseStream, has_answer};
 use super::tokens::AccessToken;
 use crate::http_client::{HttpClient, HttpRequest, HttpTimeouts, NetError, Response};
 use gemini_tools_core::json::{self, MAX_WITH_MEDIA_BYTES};
@@ -191,13 +191,14 @@ impl GeminiClient {
     }
 
     /// Requests an answer in pieces (`streamGenerateContent`). Each piece is passed to `on_piece`
-    /// as it arrives, which may end the stream. A broken stream is retried only if no piece was
-    /// passed on, since a retry would repeat the pieces. `on_attempt` is told of each attempt.
+    /// as it arrives, which may end the stream. A broken stream is retried only if the pieces so
+    /// far hold thoughts at most, since a retry would repeat them. `on_attempt` is told of each
+    /// attempt.
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`GeminiClient::generate`], and `Broken` if a stream broke after
-    /// pieces were passed on.
+    /// Returns the errors of [`GeminiClient::generate`], and `Broken` if a stream broke and is not
+    /// retried for that reason.
     pub fn stream(
         &mut self,
         model: &str,
@@ -210,7 +211,7 @@ impl GeminiClient {
             let method = ApiMethod::StreamGenerateContent;
             let mut is_used = false;
             let mut piece = |piece| {
-                is_used = true;
+                is_used |= has_answer(&piece);
                 totals.add(&piece);
                 on_piece(piece)
             };
@@ -422,7 +423,7 @@ fn read_stream(
         return Err(refused(answer, model));
     }
     let kind = answer.header("content-type").map(str::to_owned);
-    if let Some(kind) = kind.filter(|kind| !kind.starts_with("text/event-stream")) {
+    if let Some(kind) = kind.filter(|kind| !is_stream(kind)) {
         let (start, _) = answer.body.read_up_to(4096)?;
         return Err(ApiError::unreadable(
             &format!("it is {kind}, not a stream"),
@@ -443,6 +444,11 @@ fn read_stream(
             return Ok(());
         }
     }
+}
+
+fn is_stream(content_type: &str) -> bool {
+    let media_type = content_type.split(';').next().unwrap_or_default().trim();
+    media_type.eq_ignore_ascii_case("text/event-stream")
 }
 
 fn refused(answer: &mut Response<'_>, model: &str) -> ApiError {

@@ -9,22 +9,21 @@ pub(super) const FIRST_WAIT: Duration = Duration::from_millis(500);
 
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
-/// Returns how long to wait after the `failed`th attempt (from 1), or `None` to give up. If the
-/// server has asked for a wait (`asked`), the wait is that, or `None` if it exceeds
-/// [`LONGEST_WAIT`]. Otherwise the wait doubles with each attempt, and is shortened at random by up
-/// to half, so that clients that failed together don't retry together.
+/// Returns how long to wait after the `failed`th attempt (from 1), or `None` to give up. The
+/// wait doubles with each attempt, and is shortened at random by up to half, so that clients that
+/// failed together don't retry together. If the server has asked for a longer wait (`asked`), the
+/// wait is that, or `None` if it exceeds [`LONGEST_WAIT`].
 pub(super) fn wait(first_wait: Duration, failed: u32, asked: Option<Duration>) -> Option<Duration> {
     if failed >= ATTEMPTS {
         return None;
     }
+    let grown = first_wait.saturating_mul(1 << (failed - 1));
+    let grown = grown.min(LONGEST_WAIT).mul_f64(0.5 + chance() / 2.0);
     match asked {
         Some(asked) if asked > LONGEST_WAIT => None,
         // A little longer than asked for, because clocks differ.
-        Some(asked) => Some(asked + first_wait.mul_f64(chance() / 4.0)),
-        None => {
-            let grown = first_wait.saturating_mul(1 << (failed - 1));
-            Some(grown.min(LONGEST_WAIT).mul_f64(0.5 + chance() / 2.0))
-        }
+        Some(asked) => Some(grown.max(asked + first_wait.mul_f64(chance() / 4.0))),
+        None => Some(grown),
     }
 }
 
@@ -56,10 +55,12 @@ mod tests {
 
     #[test]
     fn waits_grow_and_end() {
-        for (failed, least, most) in [(1, 250, 500), (2, 500, 1000), (4, 2000, 4000)] {
-            let wait = wait(FIRST_WAIT, failed, None).expect("one more");
-            let range = Duration::from_millis(least)..=Duration::from_millis(most);
-            assert!(range.contains(&wait), "{failed}: {wait:?}");
+        for asked in [None, Some(Duration::ZERO)] {
+            for (failed, least, most) in [(1, 250, 500), (2, 500, 1000), (4, 2000, 4000)] {
+                let wait = wait(FIRST_WAIT, failed, asked).expect("one more");
+                let range = Duration::from_millis(least)..=Duration::from_millis(most);
+                assert!(range.contains(&wait), "{failed}: {wait:?}");
+            }
         }
         assert_eq!(wait(FIRST_WAIT, 5, None), None);
         let asked = |secs| wait(FIRST_WAIT, 1, Some(Duration::from_secs(secs)));

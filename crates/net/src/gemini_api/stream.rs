@@ -135,15 +135,23 @@ impl ResponseStream {
 }
 
 fn has_content(piece: &GenerateContentResponse) -> bool {
-    let is_empty = |part: &Part| {
-        let rest = Part {
-            text: None,
-            thought: None,
-            ..part.clone()
-        };
-        rest == Part::default() && part.text.as_deref().unwrap_or_default().is_empty()
-    };
     is_last(piece) || !piece.parts().iter().all(is_empty)
+}
+
+/// Returns true if a response holds a part of the answer: neither nothing nor thoughts alone.
+pub(super) fn has_answer(piece: &GenerateContentResponse) -> bool {
+    let is_thought = |part: &Part| part.thought == Some(true);
+    let mut parts = piece.parts().iter();
+    is_last(piece) || parts.any(|part| !is_thought(part) && !is_empty(part))
+}
+
+fn is_empty(part: &Part) -> bool {
+    let rest = Part {
+        text: None,
+        thought: None,
+        ..part.clone()
+    };
+    rest == Part::default() && part.text.as_deref().unwrap_or_default().is_empty()
 }
 
 fn is_last(piece: &GenerateContentResponse) -> bool {
