@@ -476,10 +476,17 @@ fn advice_to_allow_a_host_is_given_only_where_that_helps() {
         ("ftp://a.example/x", "ftp is not http or https", false),
         ("data:text/plain,x", "data is not http or https", false),
         ("http://me:pw@127.0.0.1/", "a user or a password", false),
-        ("http://10.0.0.1/", "private", true),
+        // A page of others has chosen this host.
+        ("http://10.0.0.1/", "private", false),
+        ("", "private", true),
     ] {
         let first = WebServer::always(redirect(302, target));
-        let answer = scene.fetch(&first.url("/")).env(ALLOW, &first.host()).run();
+        let url = if helps {
+            "http://10.0.0.1/".to_owned()
+        } else {
+            first.url("/")
+        };
+        let answer = scene.fetch(&url).env(ALLOW, &first.host()).run();
         let message = answer.error("policy_violation", 3);
         answer.must_say(&message, &[why]);
         assert_eq!(message.contains("allowedHosts"), helps, "{message}");

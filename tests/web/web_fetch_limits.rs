@@ -190,6 +190,43 @@ fn a_server_that_drips_or_says_nothing_ends_with_the_calls_time() {
 }
 
 #[test]
+fn slow_pages_do_not_take_the_others_with_them() {
+    for drips in [false, true] {
+        let server = WebServer::new(move |asked, line| match &*asked.target {
+            path if path.ends_with("/slow") && drips => {
+                line.send(b"HTTP/1.1 200 OK\r\nX: ")?;
+                line.send_forever(b".", Duration::from_millis(50))
+            }
+            path if path.ends_with("/slow") => line.be_silent(),
+            path => line.send(page("text/plain", format!("Text of {path}."))),
+        });
+        // The slow ones take all time that there is, in one group or in each of several.
+        for count in [2, 9, 16] {
+            let path = |i| {
+                if i % 4 == 1 {
+                    format!("/{i}/slow")
+                } else {
+                    format!("/{i}")
+                }
+            };
+            let paths: Vec<String> = (0..count).map(path).collect();
+            let urls: Vec<String> = paths.iter().map(|path| server.url(path)).collect();
+            let (ws, prompt) = (Workspace::new(), urls.join(" "));
+            let answer = fetch(&ws, &server, &prompt)
+                .env("GEMINI_TOOLS_TIMEOUT", "8")
+                .run();
+            let output = answer.output();
+            for (path, url) in paths.iter().zip(&urls) {
+                let text = format!("Text of {path}.");
+                let missing = format!("Not fetched: {url} took longer than");
+                let is_slow = path.ends_with("slow");
+                answer.must_say(&output, &[if is_slow { &missing } else { &text }]);
+            }
+        }
+    }
+}
+
+#[test]
 fn a_server_that_stays_silent_is_named_with_the_seconds_that_were_waited() {
     let silent = WebServer::new(|_, line| {
         line.send(endless_head(&[("Content-Type", "text/plain")]))?;

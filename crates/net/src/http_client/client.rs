@@ -85,25 +85,49 @@ impl<'a> HttpRequest<'a> {
 /// Sends requests, one at a time. A connection is reused by the next request to the same host.
 pub(crate) struct HttpClient {
     client: Client<HttpsConnector<Dial>, Full<Bytes>>,
+    dial: Dial,
     runtime: io::Result<Runtime>,
     timeouts: HttpTimeouts,
 }
 
 impl HttpClient {
     pub(crate) fn new(policy: AddressPolicy, timeouts: HttpTimeouts) -> Self {
+        let dial = Dial::new(policy, timeouts.connect);
         let connector = HttpsConnectorBuilder::new()
             .with_tls_config(tls_config())
             .https_or_http()
             .enable_http1()
-            .wrap_connector(Dial::new(policy, timeouts.connect));
+            .wrap_connector(dial.clone());
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build();
         Self {
             client: Client::builder(TokioExecutor::new()).build(connector),
+            dial,
             runtime,
             timeouts,
         }
+    }
+
+    /// Returns true if the policy forbids the host of an address. A host whose name can't be
+    /// resolved is not forbidden.
+    pub(crate) fn forbids(&self, url: &Url, cancel: &Cancellation) -> bool {
+        let (Ok(runtime), Ok(uri)) = (&self.runtime, url.as_str().parse()) else {
+            return false;
+        };
+        let peer = Peer {
+            runtime,
+            cancel: cancel.clone(),
+            host: String::new(),
+        };
+        let found = peer.wait(self.timeouts.connect, self.dial.addresses(&uri));
+        matches!(found, Ok(Some(Err(NetError::NotPublic(_)))))
+    }
+
+    /// Returns true if an address outside the public network has been reached, or a host that the
+    /// policy allows by its name.
+    pub(crate) fn has_been_inside(&self) -> bool {
+        self.dial.has_been_inside()
     }
 
     /// Sends a request. Returns as soon as the head of the response has arrived, whatever its
@@ -140,9 +164,10 @@ impl HttpClient {
             first_byte,
             ..
         } = self.timeouts;
+        let limit = connect + upload + first_byte;
         let answer = peer
-            .wait(connect + upload + first_byte, self.client.request(built))?
-            .ok_or_else(|| peer.silent("did not answer", first_byte))?
+            .wait(limit, self.client.request(built))?
+            .ok_or_else(|| peer.silent("did not answer", limit))?
             .map_err(|e| explain(&e, &peer.host))?;
         let (parts, body) = answer.into_parts();
         Ok(Response {

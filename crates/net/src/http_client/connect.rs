@@ -8,7 +8,7 @@ use super::NetError;
 use super::names::resolve;
 use super::proxy::{Proxy, find_proxy};
 use bytes::Bytes;
-use gemini_tools_process::network::addresses::{AddressPolicy, known_addresses};
+use gemini_tools_process::network::addresses::{AddressPolicy, is_public, known_addresses};
 use http::header::{HOST, PROXY_AUTHORIZATION};
 use http::{Request, Uri};
 use http_body_util::Empty;
@@ -18,6 +18,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 use tokio::net::TcpStream;
@@ -31,6 +32,7 @@ const MAX_ADDRESSES: usize = 8;
 pub(super) struct Dial {
     policy: Arc<AddressPolicy>,
     limit: Duration,
+    has_been_inside: Arc<AtomicBool>,
 }
 
 impl Service<Uri> for Dial {
@@ -59,7 +61,12 @@ impl Dial {
         Self {
             policy: Arc::new(policy),
             limit,
+            has_been_inside: Arc::default(),
         }
+    }
+
+    pub(super) fn has_been_inside(&self) -> bool {
+        self.has_been_inside.load(Ordering::Relaxed)
     }
 
     /// Connects to the first address that answers. The time limit is shared out among the
@@ -88,7 +95,7 @@ impl Dial {
         })
     }
 
-    async fn addresses(&self, uri: &Uri) -> Result<Vec<SocketAddr>, NetError> {
+    pub(super) async fn addresses(&self, uri: &Uri) -> Result<Vec<SocketAddr>, NetError> {
         let (url, host, port) = parse(uri)?;
         let known = url.host().and_then(|host| known_addresses(&host));
         let found = match known {
@@ -97,6 +104,9 @@ impl Dial {
         };
         let judged = self.policy.filter_allowed(&host, port, found);
         let mut judged = judged.map_err(NetError::NotPublic)?;
+        if !judged.iter().copied().all(is_public) || self.policy.trusts(&host, port) {
+            self.has_been_inside.store(true, Ordering::Relaxed);
+        }
         // An IPv4 address that is mapped into IPv6 is converted back, so that it is reached over
         // IPv4.
         for address in &mut judged {
@@ -114,6 +124,7 @@ impl Dial {
     async fn open_by_proxy(&self, proxy: &Proxy, uri: &Uri) -> Result<TcpStream, NetError> {
         let (_, host, port) = parse(uri)?;
         let target = if self.policy.trusts(&host, port) {
+            self.has_been_inside.store(true, Ordering::Relaxed);
             authority(&host, port)
         } else {
             let judged = self.addresses(uri).await.map_err(|e| match e {
@@ -127,10 +138,7 @@ impl Dial {
             })?;
             judged[0].to_string()
         };
-        let direct = Self {
-            policy: Arc::new(AddressPolicy::Any),
-            limit: self.limit,
-        };
+        let direct = Self::new(AddressPolicy::Any, self.limit);
         let stream = direct.open(&proxy.uri).await.map_err(|e| match e {
             NetError::Connect { why, .. } => NetError::Connect {
                 host: format!("the proxy {}", proxy.name),

@@ -3,6 +3,7 @@
 use super::NetError;
 use http::Uri;
 use hyper_util::client::proxy::matcher::{Intercept, Matcher};
+use std::net::IpAddr;
 
 const VARIABLES: [&str; 6] = [
     "https_proxy",
@@ -29,7 +30,28 @@ pub(super) struct Proxy {
 /// past the proxy that the user wanted.
 pub(super) fn find_proxy(uri: &Uri) -> Result<Option<Proxy>, NetError> {
     check_proxy_variables()?;
+    let exempt = std::env::var("NO_PROXY").or_else(|_| std::env::var("no_proxy"));
+    if is_exempt(uri, &exempt.unwrap_or_default()) {
+        return Ok(None);
+    }
     Ok(Matcher::from_env().intercept(uri).and_then(parse))
+}
+
+/// Returns true if a list of exempt hosts names a host in a way that the library does not know:
+/// `*` also stands for addresses, and a host with a port for that port only.
+fn is_exempt(uri: &Uri, list: &str) -> bool {
+    let is_secure = uri.scheme_str() == Some("https");
+    let port = uri.port_u16().unwrap_or(if is_secure { 443 } else { 80 });
+    let port = format!(":{port}");
+    let mut entries = list.split(',').map(str::trim);
+    entries.any(|entry| {
+        let host = entry.strip_suffix(&port);
+        // `::1:80` is an address, not a host and a port.
+        let host = host.filter(|_| entry.parse::<IpAddr>().is_err());
+        let host = host.map(|host| host.trim_matches(['[', ']']));
+        let exempt = host.map(|host| Matcher::builder().all("http://any").no(host).build());
+        entry == "*" || exempt.is_some_and(|exempt| exempt.intercept(uri).is_none())
+    })
 }
 
 /// Checks the environment variables that name a proxy. The libraries ignore a malformed one, and
@@ -75,8 +97,30 @@ fn parse(intercept: Intercept) -> Option<Proxy> {
 
 #[cfg(test)]
 mod tests {
-    use super::parse;
+    use super::{is_exempt, parse};
     use hyper_util::client::proxy::matcher::Matcher;
+
+    #[test]
+    fn hosts_are_exempt_by_a_star_or_at_a_port() {
+        let all = [
+            "http://10.0.0.1/",
+            "https://[fd00::1]/",
+            "http://a.example:81/",
+        ];
+        for (list, exempt) in [
+            ("*", [true; 3]),
+            ("b.example, *", [true; 3]),
+            ("", [false; 3]),
+            ("10.0.0.1:80,a.example:80", [true, false, false]),
+            ("10.0.0.0/8:80", [true, false, false]),
+            ("[fd00::1]:443, .example:81", [false, true, true]),
+            ("example:81", [false, false, true]),
+            ("::1:443,fd00::1:80,:80,:443,:81", [false; 3]),
+        ] {
+            let found = all.map(|uri| is_exempt(&uri.parse().expect("an address"), list));
+            assert_eq!(found, exempt, "{list}");
+        }
+    }
 
     #[test]
     fn http_and_socks_proxies_can_be_used_and_no_others() {

@@ -2,8 +2,8 @@
 
 use crate::http_client::{Body, HttpClient, HttpRequest, HttpTimeouts, NetError};
 use gemini_tools_core::tool::Cancellation;
-use gemini_tools_process::network::addresses::{AddressPolicy, check, display_url};
-use std::time::{Duration, Instant};
+use gemini_tools_process::network::addresses::{AddressPolicy, check, display_url, is_local};
+use std::time::Duration;
 use url::Url;
 
 const TIMEOUTS: HttpTimeouts = HttpTimeouts {
@@ -15,7 +15,10 @@ const TIMEOUTS: HttpTimeouts = HttpTimeouts {
 
 const FAILURE_BYTES: usize = 64 * 1024;
 
-const PAGE_TIME: Duration = Duration::from_secs(40);
+pub(super) const PAGE_TIME: Duration = Duration::from_secs(40);
+
+/// How long names are looked up at most before it is decided whether the API is asked.
+const NAMES_TIME: Duration = Duration::from_secs(10);
 
 const MAX_HOPS: usize = 10;
 
@@ -33,6 +36,8 @@ pub(super) struct Page {
     pub(super) cut: Option<String>,
     /// The HTTP status in words if it is not a success. The content then is an error page.
     pub(super) failure: Option<String>,
+    /// Set if nothing that the user has allowed was needed to reach the page.
+    pub(super) is_public: bool,
 }
 
 #[derive(Debug)]
@@ -42,6 +47,19 @@ pub(super) enum FetchError {
     /// The address is never requested: its scheme is not HTTP, or it contains a password.
     Refused(String),
     Failed(String),
+}
+
+impl FetchError {
+    /// Returns the error of a page that another one leads to. The user is not told to allow its
+    /// host, because that page's author has chosen it.
+    fn after_redirect(self, from: &Url) -> Self {
+        match self {
+            Self::NotPublic(why) | Self::Refused(why) => {
+                Self::Refused(format!("{from} redirects to {why}"))
+            }
+            Self::Failed(why) => Self::Failed(format!("{from} redirects, and {why}")),
+        }
+    }
 }
 
 /// The most bytes that are read of a type of content, after decompression.
@@ -56,17 +74,32 @@ fn max_bytes(media_type: &str) -> usize {
     }
 }
 
+/// Returns true if all of these addresses are in the public network, and none has a host that the
+/// user has allowed. A name that can't be resolved here counts as public: behind some proxies none
+/// can.
+pub(super) fn are_public(urls: &[Url], policy: &AddressPolicy, cancel: &Cancellation) -> bool {
+    let none = AddressPolicy::Public {
+        allowed: Vec::new(),
+    };
+    let client = HttpClient::new(none, TIMEOUTS);
+    let own = cancel.restarted(NAMES_TIME);
+    let is_allowed = |url: &Url| {
+        let host = url.host_str().unwrap_or_default();
+        policy.trusts(host, url.port_or_known_default().unwrap_or_default())
+    };
+    let may_be = |url: &Url| !is_local(url) && !is_allowed(url);
+    urls.iter().all(may_be) && !urls.iter().any(|url| client.forbids(url, &own))
+}
+
+/// Fetches a page, in at most `limit`.
 pub(super) fn fetch(
     url: &Url,
     policy: &AddressPolicy,
     share: usize,
+    limit: Duration,
     cancel: &Cancellation,
 ) -> Result<Page, FetchError> {
     let mut client = HttpClient::new(policy.clone(), TIMEOUTS);
-    let limit = match cancel.deadline() {
-        None => PAGE_TIME,
-        Some(at) => PAGE_TIME.min(at.saturating_duration_since(Instant::now())),
-    };
     let own = cancel.restarted(limit);
     let mut at = url.clone();
     for _ in 0..=MAX_HOPS {
@@ -78,8 +111,12 @@ pub(super) fn fetch(
                 format!("{url} redirects to {to}: {why}")
             })
         })?;
-        match hop(&mut client, &at, share, limit, &own)? {
-            Hop::Page(page) => return Ok(page),
+        let reached = hop(&mut client, &at, share, limit, &own);
+        match reached.map_err(|e| if at == *url { e } else { e.after_redirect(url) })? {
+            Hop::Page(mut page) => {
+                page.is_public = !client.has_been_inside();
+                return Ok(page);
+            }
             Hop::Redirect(next) => at = next,
         }
     }
@@ -135,6 +172,7 @@ fn hop(
         bytes,
         cut,
         failure: failed_as,
+        is_public: false,
     }))
 }
 
@@ -191,8 +229,8 @@ mod tests {
         let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = silent.local_addr().expect("an address");
         let url = Url::parse(&format!("http://{address}/")).expect("a URL");
-        let cancel = Cancellation::with_time_limit(Duration::from_millis(400));
-        let failed = fetch(&url, &AddressPolicy::Any, 1024, &cancel);
+        let (limit, cancel) = (Duration::from_millis(400), Cancellation::default());
+        let failed = fetch(&url, &AddressPolicy::Any, 1024, limit, &cancel);
         let Err(FetchError::Failed(why)) = failed else {
             panic!("{failed:?}");
         };

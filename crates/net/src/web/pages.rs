@@ -1,11 +1,11 @@
 //! Implements `web_fetch`: fetches the pages that a prompt names and answers it from them.
 //!
-//! With a credential, the Gemini API reads public pages itself. Pages that it could not read, pages
-//! on the local network, and all pages if there is no credential are fetched here and converted to
-//! text. A model then answers from that text; without a credential the text is the answer.
+//! With a credential, the Gemini API reads public pages itself. Pages that it could not read are
+//! fetched here and converted to text, and a model answers from that text. Without a credential the
+//! text is the answer, and so it is if an address or a page is not public: the API must not know it.
 
 use super::content::{PDF, PageText, WebContent, read};
-use super::fetch::{FetchError, fetch};
+use super::fetch::{FetchError, PAGE_TIME, are_public, fetch};
 use super::model::Model;
 use crate::gemini_api::{ApiError, GenerateContentResponse, Part, RequestTool, cited};
 use base64::Engine;
@@ -16,13 +16,14 @@ use gemini_tools_core::tool::{
     Cancellation, Context, ErrorKind, LlmContent, PartOrText, ToolError, ToolResult,
 };
 use gemini_tools_process::network::addresses::{
-    ALLOWING, AddressPolicy, HostRule, is_local, refusal, target,
+    ALLOWING, AddressPolicy, HostRule, refusal, target,
 };
 use gemini_tools_process::network::wire::FetchTask;
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
+use std::time::{Duration, Instant};
 use url::Url;
 
 /// The number of pages fetched concurrently.
@@ -69,6 +70,7 @@ impl<'a> Call<'a> {
 struct Outcome {
     url: Url,
     result: Result<(Url, WebContent), FetchError>,
+    is_private: bool,
 }
 
 impl Call<'_> {
@@ -87,13 +89,14 @@ impl Call<'_> {
                 None
             }
         };
+        // Every question to a model has the prompt, and with it all addresses. No model is asked
+        // if one of them is known only to the local network or is unusable, for example because of
+        // a password.
+        let is_public = || are_public(&self.urls, &self.policy, cancel);
+        model = model.filter(|_| self.task.unusable.is_empty() && is_public());
         let mut left = self.urls.clone();
         let mut answer = None;
-        // The API gets the prompt as it is and fetches the addresses in it. It is therefore not
-        // asked if one of them is known only to the local network or is unusable, for example
-        // because of a password.
-        let is_public = self.task.unusable.is_empty() && !self.urls.iter().any(is_local);
-        if is_public && let Some(own) = &mut model {
+        if let Some(own) = &mut model {
             match own.ask(
                 INSTRUCTION,
                 &self.task.prompt,
@@ -134,14 +137,18 @@ impl Call<'_> {
     fn fetch_all(&self, urls: &[Url], cancel: &Cancellation) -> Result<Vec<Outcome>, ToolError> {
         let share = ALL_BYTES / self.urls.len();
         let mut outcomes = Vec::new();
-        for group in urls.chunks(AT_ONCE) {
+        let groups = urls.chunks(AT_ONCE);
+        let count = groups.len();
+        for (i, group) in groups.enumerate() {
+            let limit = self.page_time(count - i, cancel);
             let mut pages: Vec<_> = group.iter().map(|url| (url, None)).collect();
             parallel::each(pages.iter_mut().collect(), |(url, page)| {
-                *page = Some(fetch(&target(url), &self.policy, share, cancel));
+                *page = Some(fetch(&target(url), &self.policy, share, limit, cancel));
             });
             for (url, page) in pages {
                 cancel.check()?;
                 let Some(page) = page else { continue };
+                let is_private = page.as_ref().is_ok_and(|page| !page.is_public);
                 let result = page.and_then(|page| match (read(&page, cancel), page.failure) {
                     (content, Some(failure)) => {
                         Err(FetchError::Failed(with_text(failure, &content)))
@@ -150,11 +157,30 @@ impl Call<'_> {
                     (Err(why), None) => Err(FetchError::Failed(format!("{}: {why}", page.url))),
                 });
                 let url = url.clone();
-                outcomes.push(Outcome { url, result });
+                outcomes.push(Outcome {
+                    url,
+                    result,
+                    is_private,
+                });
             }
         }
         cancel.check()?;
         Ok(outcomes)
+    }
+
+    /// Returns the time that a page may take, if `groups` are left to be fetched one after the
+    /// other. A slow page must not use up the time of the others, nor that of the answer: what is
+    /// known when the call's time is over is lost. A single page has nothing to lose.
+    fn page_time(&self, groups: usize, cancel: &Cancellation) -> Duration {
+        let left = cancel.deadline().map_or(Duration::MAX, |at| {
+            at.saturating_duration_since(Instant::now())
+        });
+        let share = if self.urls.len() == 1 {
+            left
+        } else {
+            left.mul_f64(0.9 / groups as f64)
+        };
+        PAGE_TIME.min(share)
     }
 
     fn answer_by_pages(
@@ -193,6 +219,7 @@ impl Call<'_> {
             if !text.is_empty() {
                 text.push_str("\n\n");
             }
+            let model = model.filter(|_| !outcomes.iter().any(|outcome| outcome.is_private));
             match model.map(|model| self.answer_by_model(model, &pages, cx)) {
                 Some(Ok(own)) => {
                     text.push_str(&own);
