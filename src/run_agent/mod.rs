@@ -11,7 +11,7 @@ pub use command::command;
 
 use crate::run_agent::model::Model;
 use crate::run_agent::options::RunAgentOptions;
-use crate::start::{self, signal_status};
+use crate::start;
 use gemini_tools::agent::event::{SessionError, SessionErrorKind};
 use gemini_tools::process::signals::Signals;
 use gemini_tools::tool::Cancellation;
@@ -37,10 +37,7 @@ pub fn run() -> u8 {
     match ended {
         Ok(0) => u8::from(show::is_incomplete()),
         Ok(status) => status,
-        Err(error) => match (error.kind, signals.cancellation().signal()) {
-            (SessionErrorKind::Cancelled, Some(signal)) => signal_status(signal),
-            (kind, _) => kind.exit_status(),
-        },
+        Err(error) => error.kind.exit_status(),
     }
 }
 

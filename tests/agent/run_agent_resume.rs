@@ -376,6 +376,103 @@ fn a_change_that_was_broken_off_is_told_and_not_made_again() {
 }
 
 #[test]
+fn what_the_model_has_said_stays_as_it_was_and_only_what_is_empty_is_left_out() {
+    let signed = |text: &str| json!({"text": text, "thoughtSignature": "c2ln"});
+    let call = json!({"functionCall": {"id": "c", "name": "list_directory", "args": {"path": "."}}, "thoughtSignature": "Yg=="});
+    let pieces = [
+        json!({"text": "The answer is 42."}),
+        signed(""),
+        signed("Signed."),
+        json!({"text": ""}),
+        json!({}),
+        call.clone(),
+    ];
+    let is_kept = |piece: &&Value| **piece != json!({"text": ""}) && **piece != json!({});
+    let seed = RandomState::new().hash_one(());
+    let mut numbers = Numbers(seed);
+    for _ in 0..8 {
+        let mut parts: Vec<Value> = pieces.to_vec();
+        for i in (1..parts.len()).rev() {
+            parts.swap(i, numbers.below(i as u64 + 1) as usize);
+        }
+        let kept: Vec<&Value> = parts.iter().filter(is_kept).collect();
+        let script = json!({"answers": [{"parts": parts}, {"parts": [{"text": "Done."}, signed("")]}], "closing": "Next."});
+        let Some(api) = StandIn::playing(&script) else {
+            return;
+        };
+        let ws = Workspace::new();
+        said(&agent(&ws, &api, &["First", "--session", "s.jsonl"]).run());
+        said(&agent(&ws, &api, &["Second", "--resume", "s.jsonl"]).run());
+        let asked = turns(&api);
+        let last = asked.last().expect("a turn")["contents"].as_array();
+        let said: Vec<&Value> = last.expect("messages")[2..].iter().collect();
+        let roles: Vec<&Value> = said.iter().map(|message| &message["role"]).collect();
+        assert_eq!(
+            roles,
+            ["user", "model", "user", "model", "user"],
+            "seed {seed}"
+        );
+        assert_eq!(said[1]["parts"], json!(kept), "seed {seed}");
+        assert_eq!(said[3]["parts"], json!([{"text": "Done."}, signed("")]));
+    }
+}
+
+#[test]
+fn calls_with_the_same_id_keep_their_own_results_wherever_the_session_was_cut_off() {
+    let seed = RandomState::new().hash_one(());
+    let mut numbers = Numbers(seed);
+    let mut ids = || ["x", "y"][numbers.below(2) as usize];
+    // Three that are made at once, the first the last to end, and two that are made in turn.
+    let shell = |text: &str| json!({"id": "x", "tool": "run_shell_command", "args": {"command": format!("echo {text}")}});
+    let mut read =
+        |file: &str| json!({"id": ids(), "tool": "read_file", "args": {"absolute_path": file}});
+    let calls = [
+        read("a.txt"),
+        read("b.txt"),
+        read("c.txt"),
+        shell("dd"),
+        shell("ee"),
+    ];
+    let texts = ["aa", "bb", "cc", "dd", "ee"];
+    let script = json!({"turns": [calls], "closing": "Done."});
+    let Some(api) = StandIn::playing(&script) else {
+        return;
+    };
+    let ws = Workspace::new()
+        .file("a.txt", "aa\n".repeat(1000))
+        .file("b.txt", "bb\n")
+        .file("c.txt", "cc\n");
+    said(&agent(&ws, &api, &["Play", "-y", "--session", "s.jsonl"]).run());
+    let whole = fs::read_to_string(ws.path("s.jsonl")).expect("a session");
+    let lines: Vec<&str> = whole.split_inclusive('\n').collect();
+    let is_done = |line: &&str| line.contains("\"type\":\"done\"");
+    let first = lines
+        .iter()
+        .position(|line| is_done(&line))
+        .expect("a call");
+    assert_eq!(lines.iter().copied().filter(is_done).count(), calls.len());
+    for done in 0..=calls.len() {
+        fs::write(ws.path("s.jsonl"), lines[..first + done].concat()).expect("written");
+        api.play(&script);
+        said(&agent(&ws, &api, &["-y", "--resume", "s.jsonl"]).run());
+        let told = last_parts(&api);
+        assert_eq!(told.len(), calls.len(), "seed {seed}");
+        for ((told, call), text) in told.iter().zip(&calls).zip(texts) {
+            let had_ended = lines[first..first + done]
+                .iter()
+                .any(|line| line.contains(text));
+            let piece = if had_ended { text } else { "not made again" };
+            let response = &told["functionResponse"];
+            assert_eq!(response["id"], call["id"]);
+            assert!(
+                response["response"].to_string().contains(piece),
+                "seed {seed}, {done}: {told}"
+            );
+        }
+    }
+}
+
+#[test]
 fn a_session_that_goes_on_knows_how_large_it_is() {
     let heron = "A heron stands in the water. ".repeat(400);
     let usage = |count: u64| json!({"promptTokenCount": count, "totalTokenCount": count + 1});

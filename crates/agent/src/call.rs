@@ -197,6 +197,8 @@ pub enum CallRefusal {
 pub struct ToolCall {
     /// The request. If a person has changed the arguments, these are the changed ones.
     pub request: CallRequest,
+    /// The place of the model's call that this one answers among the calls of its message.
+    pub(super) place: usize,
     /// The kind of the tool; `None` if no tool has the request's name.
     pub kind: Option<Kind>,
     /// The MCP server that the tool comes from, by its name in the settings.

@@ -1,18 +1,9 @@
-//! The conversation of a session, and the part of it that goes to a model.
+//! The conversation of a session, and where it may be cut.
 
-use gemini_tools_core::message::{Content, Part};
+use gemini_tools_core::message::Content;
 
 pub(super) fn is_unanswered(messages: &[Content]) -> bool {
     messages.last().is_some_and(|last| last.role != "model")
-}
-
-/// Leaves out the model's empty messages, which the API refuses. If the model sent several messages
-/// in a row and one of them is empty, all of them are left out; this is how Gemini CLI does it.
-pub(super) fn curated(messages: &[Content]) -> impl Iterator<Item = &Content> {
-    let is_models = |message: &Content| message.role == "model";
-    let turns = messages.chunk_by(move |a, b| is_models(a) && is_models(b));
-    let kept = turns.filter(move |turn| turn.iter().all(|m| !is_models(m) || is_valid(m)));
-    kept.flatten()
 }
 
 /// Chooses where to cut a conversation, so that the part after the cut has at most `share` of the
@@ -49,40 +40,14 @@ pub(super) fn split(contents: &[Content], share: f64) -> Option<usize> {
     last
 }
 
-fn is_valid(content: &Content) -> bool {
-    let is_empty = |part: &Part| {
-        *part == Part::default() || part.thought != Some(true) && part.text.as_deref() == Some("")
-    };
-    !content.parts.is_empty() && !content.parts.iter().any(is_empty)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{curated, split};
+    use super::split;
     use gemini_tools_core::message::{Content, Part};
     use serde_json::json;
 
     fn contents(value: serde_json::Value) -> Vec<Content> {
         serde_json::from_value(value).expect("messages")
-    }
-
-    #[test]
-    fn empty_turns_of_the_model_are_left_out() {
-        let conversation = contents(json!([
-            {"role": "user", "parts": [{"text": "a"}]},
-            {"role": "model", "parts": []},
-            {"role": "user", "parts": [{"text": "b"}]},
-            {"role": "model", "parts": [{"text": ""}]},
-            {"role": "model", "parts": [{"text": "c"}]},
-            {"role": "user", "parts": [{"text": ""}]},
-            {"role": "model", "parts": [{"text": "d"}]},
-        ]));
-        let kept = curated(&conversation);
-        let kept: Vec<_> = kept.map(|said| said.parts[0].text.clone()).collect();
-        let want = ["a", "b", "", "d"].map(|text| Some(text.to_owned()));
-        assert_eq!(kept, want);
-        let last = contents(json!([{"role": "model", "parts": [{"text": "d"}]}]));
-        assert_eq!(conversation[6..], last);
     }
 
     #[test]

@@ -100,8 +100,8 @@ pub enum SessionErrorKind {
     TimeLimit,
     /// The model has repeated itself.
     Loop,
-    /// The user or the caller has cancelled the session.
-    Cancelled,
+    /// The user or the caller has cancelled the session, with a signal or without one (0).
+    Cancelled(i32),
     /// The run differs from the model script that is played.
     ScriptDiffers,
 }
@@ -122,9 +122,10 @@ impl SessionError {
 impl From<Interruption> for SessionError {
     fn from(why: Interruption) -> Self {
         match why {
-            Interruption::Cancelled(_) => {
-                Self::new(SessionErrorKind::Cancelled, "The session was cancelled.")
-            }
+            Interruption::Cancelled(signal) => Self::new(
+                SessionErrorKind::Cancelled(signal),
+                "The session was cancelled.",
+            ),
             Interruption::TimedOut(limit) => Self::new(
                 SessionErrorKind::TimeLimit,
                 format!("The session's time is over, {limit}."),
@@ -144,7 +145,10 @@ impl SessionErrorKind {
             SessionErrorKind::BadInput => (42, "FatalInputError"),
             SessionErrorKind::TurnLimit => (53, "FatalTurnLimitedError"),
             SessionErrorKind::TimeLimit => (124, "TimeLimitError"),
-            SessionErrorKind::Cancelled => (130, "FatalCancellationError"),
+            SessionErrorKind::Cancelled(signal) => {
+                let status = u8::try_from(128 + signal).ok().filter(|_| signal > 0);
+                (status.unwrap_or(130), "FatalCancellationError")
+            }
         }
     }
 

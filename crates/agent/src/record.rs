@@ -51,6 +51,10 @@ pub enum Line {
     Done {
         /// The call's id.
         id: String,
+        /// The place of the call among the calls of its message, because the model may give several
+        /// the same id. Older files lack it.
+        #[serde(default)]
+        place: Option<usize>,
         /// The outcome of the call.
         outcome: CallOutcome,
     },
@@ -287,9 +291,10 @@ impl StoredSession {
                 });
                 self.open = open.collect();
             }
-            Line::Done { id, outcome } => {
-                let mut open = self.open.iter_mut();
-                if let Some(call) = open.find(|call| call.request.id == id) {
+            Line::Done { id, place, outcome } => {
+                let by_id = || self.open.iter().position(|call| call.request.id == id);
+                let place = place.or_else(by_id);
+                if let Some(call) = place.and_then(|place| self.open.get_mut(place)) {
                     call.outcome = Some(outcome);
                 }
             }

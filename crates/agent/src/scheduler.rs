@@ -47,7 +47,8 @@ impl Scheduler<'_> {
         let pair = self.runner.pair;
         let mut calls: Vec<ToolCall> = requests
             .into_iter()
-            .map(|request| new_call(pair, request))
+            .enumerate()
+            .map(|(place, request)| new_call(pair, place, request))
             .collect();
         // Validate all calls before any of them runs.
         for call in &mut calls {
@@ -87,7 +88,7 @@ impl Scheduler<'_> {
             };
             let mut call = ToolCall {
                 takes_place_of: Some(first.request.clone()),
-                ..new_call(runner.pair, request)
+                ..new_call(runner.pair, first.place, request)
             };
             runner.notify(&SessionEvent::Call(&call));
             let refused = runner.refuse_tail_call(&asking, made, &call);
@@ -192,13 +193,14 @@ impl Scheduler<'_> {
     }
 }
 
-fn new_call(pair: &Pair, mut request: CallRequest) -> ToolCall {
+fn new_call(pair: &Pair, place: usize, mut request: CallRequest) -> ToolCall {
     let tool = pair.get(&request.name);
     if let Some(tool) = tool {
         tool.schema.convert(&mut request.args);
     }
     let mcp = tool.and_then(|tool| tool.mcp.as_ref());
     ToolCall {
+        place,
         kind: tool.map(|tool| tool.kind),
         server: mcp.map(|mcp| mcp.server.clone()),
         argument_order: tool.map(DiscoveredTool::needed).unwrap_or_default(),

@@ -2,7 +2,7 @@
 //! calls.
 
 use super::call::{CallOutcome, CallRequest, ToolCall};
-use super::conversation::{curated, is_unanswered};
+use super::conversation::is_unanswered;
 use super::event::{Observer, SessionError, SessionErrorKind, SessionEvent};
 use super::loops::CallLoop;
 use super::model_script::{Recorder, ScriptPlayer};
@@ -103,8 +103,11 @@ impl Listeners {
                 }
                 if let (Some(record), Some(outcome)) = (&mut self.record, call.answer()) {
                     let answered = call.takes_place_of.as_ref().unwrap_or(&call.request);
-                    let id = answered.id.clone();
-                    record.write(&Line::Done { id, outcome });
+                    record.write(&Line::Done {
+                        id: answered.id.clone(),
+                        place: Some(call.place),
+                        outcome,
+                    });
                 }
             }
             _ => {}
@@ -253,7 +256,7 @@ impl<'a> AgentSession<'a> {
 
     fn end(&mut self, turn: Turn) -> Result<String, SessionError> {
         match turn.finish.as_deref() {
-            Some("MAX_TOKENS") => {
+            Some("MAX_TOKENS") if !turn.text.trim().is_empty() => {
                 self.notify(&SessionEvent::Warning(
                     "The answer is cut off: it has reached the model's limit of tokens.",
                 ));
@@ -284,7 +287,7 @@ impl<'a> AgentSession<'a> {
             ));
         }
         if done.is_stopped {
-            return Err(cancelled());
+            return Err(self.cancelled());
         }
         self.check()?;
         match &self.parts.player {
@@ -319,7 +322,7 @@ impl<'a> AgentSession<'a> {
             turn,
         });
         let context = self.config.context.iter();
-        let contents = context.chain(curated(&self.conversation)).cloned();
+        let contents = context.chain(&self.conversation).cloned();
         let request = GenerateContentRequest {
             contents: contents.collect(),
             system_instruction: Some(Content::user(self.config.system.as_str())),
@@ -394,9 +397,14 @@ impl<'a> AgentSession<'a> {
         }
     }
 
+    fn cancelled(&self) -> SessionError {
+        let signal = self.parts.cancel.signal();
+        Interruption::Cancelled(signal.unwrap_or_default()).into()
+    }
+
     pub(super) fn api_failed(&self, error: &ApiError) -> SessionError {
         match (error.kind, self.parts.cancel.interruption()) {
-            (ApiErrorKind::Cancelled, _) => cancelled(),
+            (ApiErrorKind::Cancelled, _) => self.cancelled(),
             (ApiErrorKind::OutOfTime, Some(why)) => why.into(),
             (ApiErrorKind::NotRecorded, _) => {
                 SessionError::new(SessionErrorKind::ScriptDiffers, error.to_string())
@@ -420,8 +428,4 @@ fn answer_of_open_call(call: OpenCall) -> Vec<Part> {
         )
     });
     outcome.parts
-}
-
-fn cancelled() -> SessionError {
-    Interruption::Cancelled(0).into()
 }

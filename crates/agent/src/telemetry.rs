@@ -1,7 +1,7 @@
 //! Telemetry: a session's events as lines of JSON in a file, if the user asks for it.
 //!
-//! The names of events and fields are Gemini CLI's. Prompts, arguments and output are only included
-//! if the user has asked for that as well.
+//! The names of events and fields are Gemini CLI's. Prompts, arguments, output and error
+//! messages are only included if the user has asked for that as well.
 
 use super::call::ToolCall;
 use super::clock::{Clock, iso, millis};
@@ -19,21 +19,17 @@ use std::time::{Duration, SystemTime};
 /// The environment variable that names the file for telemetry.
 pub const FILE_VARIABLE: &str = "GEMINI_TELEMETRY_OUTFILE";
 
-/// The environment variable that allows prompts, arguments and whole error messages in that file.
+/// The environment variable that allows prompts, arguments and error messages in that file.
 pub const PROMPTS_VARIABLE: &str = "GEMINI_TELEMETRY_LOG_PROMPTS";
 
 const ENABLED_VARIABLE: &str = "GEMINI_TELEMETRY_ENABLED";
-
-/// Without permission to log arguments, only this many characters of an error's first line are
-/// written, because an error may quote a command's output or a request.
-const ERROR_CHARS: usize = 200;
 
 /// The user's choice of telemetry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TelemetryConfig {
     /// The path of the file to which events are appended.
     pub path: PathBuf,
-    /// Set if prompts, arguments and whole error messages may be written to the file.
+    /// Set if prompts, arguments and error messages may be written to the file.
     pub has_prompts: bool,
 }
 
@@ -137,13 +133,10 @@ impl Telemetry {
         }
     }
 
-    /// Returns as much of an error's message as the user has permitted.
-    fn permitted(&self, message: &str) -> String {
-        if self.config.has_prompts {
-            return message.to_owned();
-        }
-        let line = message.lines().next().unwrap_or_default();
-        line.chars().take(ERROR_CHARS).collect()
+    /// Returns an error's message if the user has permitted it: it may quote arguments, a command's
+    /// output or a request.
+    fn permitted<'a>(&self, message: &'a str) -> Option<&'a str> {
+        Some(message).filter(|_| self.config.has_prompts)
     }
 
     fn model_call(&mut self, call: &ModelCall) {
@@ -178,7 +171,7 @@ impl Telemetry {
         };
         let has_prompts = self.config.has_prompts;
         let error = outcome.error.as_ref();
-        let message = error.map(|error| self.permitted(&error.message));
+        let message = error.and_then(|error| self.permitted(&error.message));
         // The arguments are a string that contains JSON, as in Gemini CLI's telemetry.
         let args = has_prompts.then(|| Value::from(request.args.clone()).to_string());
         let fields = json!({

@@ -33,6 +33,7 @@ fn lines() -> Vec<Line> {
         },
         Line::Done {
             id: "1".to_owned(),
+            place: None,
             outcome: CallOutcome::default(),
         },
     ]

@@ -148,11 +148,11 @@ fn without_leave_nothing_of_prompts_and_files_is_written() {
     };
     let calls = [
         done("write_file", json!({"content": "secret"}), output),
-        failed("x", json!({"content": "secret"}), "It has failed:\nsecret"),
+        failed("x", json!({"content": "secret"}), "secret can't be used"),
     ];
     let mut refused = refused_call();
     let error = refused.error.as_mut().expect("one");
-    error.message = "It is refused:\nsecret".to_owned();
+    error.message = "secret is refused".to_owned();
     let events = [
         STARTED,
         SessionEvent::Prompt {
@@ -168,8 +168,8 @@ fn without_leave_nothing_of_prompts_and_files_is_written() {
     record(&path, false, &events);
     let written = lines(&path);
     assert_eq!(written.len(), 5);
-    assert_eq!(written[2]["error"], "It has failed:");
-    assert_eq!(written[4]["error"], "It is refused:");
+    assert_eq!(written[2]["error_type"], "file_not_found");
+    assert_eq!(written[4]["error_type"], "Server");
     for line in written {
         assert!(!line.to_string().contains("secret"), "{line}");
         assert!(line.get("function_args").is_none(), "{line}");

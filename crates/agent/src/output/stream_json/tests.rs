@@ -86,7 +86,7 @@ fn a_session_is_told_line_by_line() {
 fn an_error_ends_the_stream() {
     let error = SessionError {
         message: "Enough.".to_owned(),
-        kind: SessionErrorKind::Cancelled,
+        kind: SessionErrorKind::Cancelled(0),
     };
     let stats = Stats::default();
     let shown = shown(&[SessionEvent::Ended {
