@@ -5,6 +5,7 @@
 
 #[cfg(feature = "connect")]
 pub mod connect;
+mod message;
 pub mod serve;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -5,6 +5,7 @@ use super::sse::Sse;
 use super::stdio::{self, StrayOutputLog};
 use super::{Problem, http};
 use crate::lock;
+use crate::message::{self, NOT_AN_OBJECT, UNUSABLE};
 use gemini_tools_core::json::MAX_BYTES;
 use gemini_tools_process::ending::ProcessEnd;
 use gemini_tools_process::network::wire::{Connect, FailureKind, ServerRequest};
@@ -326,7 +327,7 @@ impl Connection {
                 None => json!({}),
             };
             let mut answer = self.request(method, params, until).await?;
-            let Value::Array(more) = answer[key].take() else {
+            let Some(Value::Array(more)) = answer.get_mut(key).map(Value::take) else {
                 let message = format!("its answer has no list of {key}");
                 return Err(Problem::connection(message));
             };
@@ -379,10 +380,16 @@ impl Connection {
         };
         self.handler.forget_progress(&token);
         match answered {
-            Ok(Ok(Ok(ServerResult::CustomResult(CustomResult(result))))) => Ok(result),
-            Ok(Ok(Ok(result))) => {
-                serde_json::to_value(result).map_err(|e| Problem::connection(e.to_string()))
+            Ok(Ok(Ok(ServerResult::CustomResult(CustomResult(Value::Object(result)))))) => {
+                Ok(result.into())
             }
+            Ok(Ok(Ok(result))) => match serde_json::to_value(result) {
+                Ok(result) if result.is_object() => Ok(result),
+                _ => {
+                    let unusable = message::unusable(NOT_AN_OBJECT);
+                    Err(Problem::new(FailureKind::Gone, unusable.message))
+                }
+            },
             Ok(Ok(Err(e))) => Err(self.explained(e).await),
             Ok(Err(_)) => Err(self.explained(ServiceError::TransportClosed).await),
             Err(why) => {
@@ -403,6 +410,9 @@ impl Connection {
 
     async fn explained(&self, e: ServiceError) -> Problem {
         match e {
+            ServiceError::McpError(e) if e.code == UNUSABLE => {
+                Problem::new(FailureKind::Gone, e.message)
+            }
             ServiceError::McpError(e) => {
                 let mut message = e.message.to_string();
                 if let Some(data) = e.data.filter(|data| !data.is_null()) {
@@ -512,6 +522,10 @@ fn greeting_problem(e: &ClientInitializeError) -> Problem {
         ClientInitializeError::JsonRpcError(e) => {
             problem.is_refusal = true;
             problem.may_know_newest = true;
+            if e.code == UNUSABLE {
+                problem.message = e.message.to_string();
+                return problem;
+            }
             format!("it refuses the greeting: {}", e.message)
         }
         ClientInitializeError::ConnectionClosed(_) => {

@@ -26,8 +26,9 @@ mod sse;
 mod stdio;
 
 use crate::lock;
+use crate::message::{self, Message};
 use connection::{Connection, WaitLimit};
-use gemini_tools_core::json::{self, JsonError};
+use gemini_tools_core::json;
 use gemini_tools_core::text::{excerpt, one_line};
 use gemini_tools_core::tool::{Cancellation, Context, OutputUpdate};
 use gemini_tools_process::network::wire::{
@@ -36,10 +37,11 @@ use gemini_tools_process::network::wire::{
 use gemini_tools_syntax::{Language, new_errors, outline};
 use handler::Handler;
 use rmcp::RoleClient;
-use rmcp::model::CustomResult;
+use rmcp::model::{CustomResult, JsonRpcMessage, ServerResult};
 use rmcp::service::RxJsonRpcMessage;
 use rustix::io::fcntl_dupfd_cloexec;
 use rustix::stdio::stdin;
+use serde::Deserialize;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::io::Write;
@@ -79,21 +81,28 @@ impl Problem {
     }
 }
 
-/// Parses a server's message, which must be of a size that [`json::check_message`] accepts.
-/// Results, except those of a handshake, are kept as plain JSON: the SDK's types reject what is
-/// older or newer than they are, and one unknown element would make a whole list unreadable.
-fn parse_message(text: &[u8]) -> Result<RxJsonRpcMessage<RoleClient>, JsonError> {
-    let mut value: Value = json::read_unlimited(text)?;
-    let is_answer = value.get("method").is_none() && value.get("result").is_some();
-    let is_greeting = ["protocolVersion", "supportedVersions"]
-        .iter()
-        .any(|key| value["result"].get(key).is_some());
-    if !is_answer || is_greeting {
-        return json::from_value(value);
+/// Parses a server's message, which must be of a size that [`json::check_message`] accepts. Returns
+/// `None` for what is not a message. Results, except those of a handshake, are kept as plain JSON:
+/// the SDK's types reject what is older or newer than they are, and one unknown element would make
+/// a whole list unreadable.
+///
+/// [`json::check_message`]: gemini_tools_core::json::check_message
+fn parse_message(text: &[u8]) -> Option<RxJsonRpcMessage<RoleClient>> {
+    match message::read(text) {
+        Message::Request(_, value) | Message::Notification(value) => json::from_value(value).ok(),
+        Message::Response(id, result) => {
+            let is_greeting = ["protocolVersion", "supportedVersions"]
+                .iter()
+                .any(|key| result.get(key).is_some());
+            let greeting = is_greeting.then(|| ServerResult::deserialize(&result).ok());
+            let result = greeting
+                .flatten()
+                .unwrap_or_else(|| CustomResult::new(result).into());
+            Some(JsonRpcMessage::response(result, id))
+        }
+        Message::Error(id, error) => Some(JsonRpcMessage::error(error, id)),
+        Message::Unreadable(..) => None,
     }
-    let id = json::from_value(value["id"].take())?;
-    let result = CustomResult::new(value["result"].take());
-    Ok(RxJsonRpcMessage::<RoleClient>::response(result.into(), id))
 }
 
 fn send(message: &ClientMessage) {
@@ -155,6 +164,42 @@ impl Server {
         let new = Arc::new(new);
         *slot = Some(Arc::clone(&new));
         Ok(new)
+    }
+}
+
+/// A request that is not answered yet. If the task or thread that works on it panics, it is still
+/// answered.
+struct Open {
+    id: u64,
+    running: Cancels,
+    answer: Option<ClientMessage>,
+}
+
+impl Open {
+    fn new(id: u64, running: &Cancels, cancel: impl FnOnce() + Send + 'static) -> Self {
+        lock(running).insert(id, Box::new(cancel));
+        Self {
+            id,
+            running: Arc::clone(running),
+            answer: None,
+        }
+    }
+
+    fn answer(mut self, answer: ClientMessage) {
+        self.answer = Some(answer);
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        lock(&self.running).remove(&self.id);
+        let crashed = || {
+            failure(
+                self.id,
+                "the request has crashed (internal error)".to_owned(),
+            )
+        };
+        send(&self.answer.take().unwrap_or_else(crashed));
     }
 }
 
@@ -235,8 +280,7 @@ impl Hub {
         let cancel = move || {
             let _ = switch.send(true);
         };
-        lock(&self.running).insert(request.id, Box::new(cancel));
-        let running = Arc::clone(&self.running);
+        let open = Open::new(request.id, &self.running, cancel);
         self.tasks.spawn(async move {
             let id = request.id;
             let mut until = WaitLimit {
@@ -248,8 +292,7 @@ impl Hub {
                 Ok(connection) => connection.ask(request.what, &mut until).await,
                 Err(problem) => Err(problem),
             };
-            lock(&running).remove(&id);
-            send(&match answer {
+            open.answer(match answer {
                 Ok(result) => ClientMessage::Done { id, result },
                 Err(Problem { why, message, .. }) => ClientMessage::Failed {
                     id,
@@ -264,8 +307,8 @@ impl Hub {
         let limit = request.limit_ms.map(Duration::from_millis);
         let cancel = limit.map_or_else(Cancellation::default, Cancellation::with_time_limit);
         let (id, token) = (request.id, cancel.clone());
-        lock(&self.running).insert(id, Box::new(move || token.cancel()));
-        self.start_thread(id, move || {
+        let open = Open::new(id, &self.running, move || token.cancel());
+        start_thread(open, move || {
             let cx = Context::new(cancel, true).with_live_output(move |news| {
                 if let OutputUpdate::ModelCall(call) = news {
                     send(&ClientMessage::ModelCall { id, call });
@@ -280,9 +323,10 @@ impl Hub {
     /// connections: the parsers' grammars are C code, and the text may be crafted to exploit a
     /// fault in them.
     fn start_syntax(&self, request: SyntaxRequest) {
+        let open = Open::new(request.id, &self.running, || ());
         memory::limit_once();
         memory::open_nothing_more();
-        self.start_thread(request.id, move || {
+        start_thread(open, move || {
             let text = &request.text;
             let language = Language::of_name(&request.name);
             let answer = language.map(|language| match &request.old {
@@ -295,24 +339,6 @@ impl Hub {
             let answer = answer.and_then(Result::ok);
             answer.ok_or_else(|| "there is no such language".to_owned())
         });
-    }
-
-    /// Starts a thread for work that blocks, and sends its answer.
-    fn start_thread(&self, id: u64, work: impl FnOnce() -> Result<Value, String> + Send + 'static) {
-        memory::limit_once();
-        let running = Arc::clone(&self.running);
-        let thread = std::thread::Builder::new().spawn(move || {
-            let answer = work();
-            lock(&running).remove(&id);
-            send(&match answer {
-                Ok(result) => ClientMessage::Done { id, result },
-                Err(message) => failure(id, message),
-            });
-        });
-        if let Err(e) = thread {
-            lock(&self.running).remove(&id);
-            send(&failure(id, format!("no thread could be started: {e}")));
-        }
     }
 
     async fn end(mut self) {
@@ -335,4 +361,18 @@ impl Hub {
         }
         while ending.join_next().await.is_some() {}
     }
+}
+
+/// Starts a thread for work that blocks, and sends its answer.
+fn start_thread(open: Open, work: impl FnOnce() -> Result<Value, String> + Send + 'static) {
+    memory::limit_once();
+    let id = open.id;
+    // If no thread can be started, dropping the request answers it.
+    let _ = std::thread::Builder::new().spawn(move || {
+        let answer = work();
+        open.answer(match answer {
+            Ok(result) => ClientMessage::Done { id, result },
+            Err(message) => failure(id, message),
+        });
+    });
 }

@@ -104,7 +104,7 @@ impl Transport<RoleClient> for Sse {
         while let Some((name, data)) = self.events.next().await {
             if matches!(&name[..], b"" | b"message")
                 && json::check_message(&data).is_ok()
-                && let Ok(message) = super::parse_message(&data)
+                && let Some(message) = super::parse_message(&data)
             {
                 return Some(message);
             }

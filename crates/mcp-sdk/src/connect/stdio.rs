@@ -235,14 +235,14 @@ impl Transport<RoleClient> for Stdio {
                     return None;
                 }
             };
-            if message.is_err() && !is_empty && !self.ignore_line() {
+            if message.is_none() && !is_empty && !self.ignore_line() {
                 return None;
             }
             self.line.clear();
             // Otherwise the memory of a large message would stay in use until the connection ends.
             self.line.shrink_to(CHUNK_BYTES);
-            if let Ok(message) = message {
-                return Some(message);
+            if message.is_some() {
+                return message;
             }
         }
         None

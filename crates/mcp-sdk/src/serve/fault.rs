@@ -1,10 +1,10 @@
 //! Errors for requests that can't be served.
 
+use crate::message::{self, Message};
 use gemini_tools_core::json;
-use rmcp::ErrorData;
-use rmcp::model::{CustomRequest, ErrorCode, PaginatedRequestParams, RequestId};
-use serde::Deserialize;
-use serde_json::Value;
+use rmcp::model::{CustomRequest, ErrorCode, JsonRpcMessage, PaginatedRequestParams, RequestId};
+use rmcp::service::RxJsonRpcMessage;
+use rmcp::{ErrorData, RoleServer};
 
 pub(super) fn unknown_request(request: &CustomRequest) -> ErrorData {
     let method = &request.method;
@@ -67,55 +67,34 @@ pub(super) fn refuse_cursor(request: Option<PaginatedRequestParams>) -> Result<(
     }
 }
 
-/// Returns the error for text that is not a valid message, and the request's id if it can be read,
-/// so that the client can match the error to its request.
-pub(super) fn unreadable_message(text: &[u8]) -> (ErrorData, Option<RequestId>) {
-    if let Err(e) = json::check(text) {
-        let message = format!("The message is too large: {e}.");
-        return (ErrorData::invalid_request(message, None), None);
-    }
-    let value = match json::read::<Value>(text) {
-        Ok(value) => value,
-        Err(e) => {
-            let message = format!("The message is not valid JSON: {e}.");
-            return (ErrorData::new(ErrorCode::PARSE_ERROR, message, None), None);
-        }
-    };
-    let id = RequestId::deserialize(&value["id"]).ok();
-    let message = match &value {
-        // Only protocol version 2025-03-26 had batches.
-        Value::Array(_) => {
-            "Batches are not supported: send each message alone, on a line or in a request of its own."
-        }
-        Value::Object(map) if map.contains_key("method") && id.is_some() => {
-            let message = "The request's parameters can't be used.";
-            return (ErrorData::invalid_params(message, None), id);
-        }
-        _ => "That is not a message of JSON-RPC 2.0.",
-    };
-    (ErrorData::invalid_request(message, None), id)
+/// Returns the error for a request with the id of another one. It must not have that id: it would
+/// be taken for the answer to the other request.
+pub(super) fn id_in_use(id: &RequestId) -> ErrorData {
+    let message = format!("The id {id} is that of a request that is not answered yet.");
+    ErrorData::invalid_request(message, None)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::unreadable_message;
-    use serde_json::Value;
-
-    #[test]
-    fn every_fault_has_its_code_and_names_the_request_where_it_can() {
-        for (line, code, id) in [
-            ("{", -32700, None),
-            ("nonsense", -32700, None),
-            ("[]", -32600, None),
-            ("1", -32600, None),
-            (r#"{"id":"a"}"#, -32600, Some("\"a\"")),
-            (r#"{"id":7,"method":"tools/call"}"#, -32602, Some("7")),
-        ] {
-            let (error, found) = unreadable_message(line.as_bytes());
-            assert_eq!(error.code.0, code, "{line}");
-            let found = found.map(|id| serde_json::to_string(&id).expect("JSON"));
-            assert_eq!(found.as_deref(), id, "{line}");
-            assert!(serde_json::to_value(error).is_ok_and(|e: Value| e["message"].is_string()));
-        }
+/// Reads a client's message.
+///
+/// # Errors
+///
+/// Returns an error for text that is not a valid message, and the request's id if it can be read,
+/// so that the client can match the error to its request.
+pub(super) fn read(
+    text: &[u8],
+) -> Result<RxJsonRpcMessage<RoleServer>, (ErrorData, Option<RequestId>)> {
+    let refusal = |id| {
+        let message = "The request's parameters can't be used.";
+        (ErrorData::invalid_params(message, None), id)
+    };
+    match message::read(text) {
+        Message::Request(id, value) => json::from_value(value).map_err(|_| refusal(Some(id))),
+        Message::Notification(value) => json::from_value(value).map_err(|_| refusal(None)),
+        Message::Response(id, result) => Ok(match json::from_value(result) {
+            Ok(result) => JsonRpcMessage::response(result, id),
+            Err(e) => JsonRpcMessage::error(message::unusable(&e.to_string()), Some(id)),
+        }),
+        Message::Error(id, error) => Ok(JsonRpcMessage::error(error, id)),
+        Message::Unreadable(id, error) => Err((error, id)),
     }
 }

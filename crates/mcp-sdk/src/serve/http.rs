@@ -7,6 +7,7 @@
 use super::connection::Connection;
 use super::fault;
 use super::server::Server;
+use crate::{lock, message};
 use gemini_tools_core::json::MAX_BYTES;
 use gemini_tools_core::text::hex;
 use gemini_tools_process::command::SERVE_TOKEN;
@@ -21,16 +22,17 @@ use hyper::body::{Bytes, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use rmcp::model::ServerJsonRpcMessage;
+use rmcp::model::{ErrorData, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use sha2::{Digest, Sha256};
+use std::collections::HashSet;
 use std::convert::Infallible;
 use std::env::VarError;
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use thiserror::Error;
 use tokio::net::{TcpListener, TcpStream};
@@ -43,6 +45,8 @@ pub const DEFAULT_ADDRESS: &str = "127.0.0.1:8808";
 const JSON: &str = "application/json";
 
 const PATH: &str = "/mcp";
+
+const SESSION: &str = "mcp-session-id";
 
 /// The fewest characters of a token. A shorter one could be guessed and is refused.
 const MIN_TOKEN_CHARS: usize = 16;
@@ -57,6 +61,39 @@ const IDLE_LIMIT: Duration = Duration::from_secs(30 * 60);
 
 type Answer = Response<BoxBody<Bytes, Infallible>>;
 type Service = StreamableHttpService<Connection, LocalSessionManager>;
+
+/// A request by its session and its id.
+type RequestKey = (HeaderValue, RequestId);
+
+/// The SDK, and the requests that it has not answered yet. With two of one id, it would send the
+/// answer to the first one as that to the second.
+#[derive(Clone)]
+struct Front {
+    service: Service,
+    pending: Arc<Mutex<HashSet<RequestKey>>>,
+}
+
+struct Pending {
+    front: Front,
+    key: RequestKey,
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        lock(&self.front.pending).remove(&self.key);
+    }
+}
+
+impl Front {
+    /// Registers a request until the returned value is dropped.
+    fn begin(&self, key: RequestKey) -> Result<Pending, ErrorData> {
+        if !lock(&self.pending).insert(key.clone()) {
+            return Err(fault::id_in_use(&key.1));
+        }
+        let front = self.clone();
+        Ok(Pending { front, key })
+    }
+}
 
 /// The address to listen on, and which clients may connect.
 #[derive(Clone)]
@@ -174,7 +211,11 @@ pub(super) async fn serve(server: &Arc<Server>, http: Http) -> u8 {
     if !address.ip().is_loopback() {
         log("traffic is not encrypted: let only a network that you trust reach it");
     }
-    let (http, service) = (Arc::new(http), service(server));
+    let front = Front {
+        service: service(server),
+        pending: Arc::default(),
+    };
+    let http = Arc::new(http);
     let connections = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     loop {
         let Ok(permit) = Arc::clone(&connections).acquire_owned().await else {
@@ -186,9 +227,9 @@ pub(super) async fn serve(server: &Arc<Server>, http: Http) -> u8 {
             tokio::time::sleep(Duration::from_millis(20)).await;
             continue;
         };
-        let (http, service) = (Arc::clone(&http), service.clone());
+        let (http, front) = (Arc::clone(&http), front.clone());
         tokio::spawn(async move {
-            attend(stream, &http, &service).await;
+            attend(stream, &http, &front).await;
             drop(permit);
         });
     }
@@ -207,15 +248,15 @@ fn service(server: &Arc<Server>) -> Service {
     StreamableHttpService::new(connection, Arc::new(sessions), config)
 }
 
-async fn attend(stream: TcpStream, http: &Arc<Http>, service: &Service) {
+async fn attend(stream: TcpStream, http: &Arc<Http>, front: &Front) {
     // Send small messages at once.
     let _ = stream.set_nodelay(true);
     let answer = |request: Request<Incoming>| {
-        let (http, service) = (Arc::clone(http), service.clone());
+        let (http, front) = (Arc::clone(http), front.clone());
         async move {
             let answer = match http.refusal(request.headers(), request.uri()) {
                 Some(refusal) => refusal,
-                None => pass_on(request, &service).await,
+                None => pass_on(request, &front).await,
             };
             Ok::<_, Infallible>(answer)
         }
@@ -229,7 +270,7 @@ async fn attend(stream: TcpStream, http: &Arc<Http>, service: &Service) {
 }
 
 /// Passes an authorised request to the SDK, and corrects some of its responses.
-async fn pass_on(request: Request<Incoming>, service: &Service) -> Answer {
+async fn pass_on(request: Request<Incoming>, front: &Front) -> Answer {
     let (head, body) = request.into_parts();
     let body = match Limited::new(body, MAX_BYTES).collect().await {
         Ok(body) => body.to_bytes(),
@@ -247,20 +288,39 @@ async fn pass_on(request: Request<Incoming>, service: &Service) -> Answer {
     let is_end = head.method == Method::DELETE;
     let kind = head.headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes);
     let is_json = kind.is_some_and(|kind| kind.to_ascii_lowercase().starts_with(JSON.as_bytes()));
+    let id = message::request_id(&body);
+    let key = head.headers.get(SESSION).cloned().zip(id);
+    let pending = match key.map(|key| front.begin(key)).transpose() {
+        Ok(pending) => pending,
+        Err(error) => return unreadable(error, None),
+    };
+    let again = head.clone();
     let request = Request::from_parts(head, Full::new(body.clone()));
-    let mut answer = service.handle(request).await;
+    let mut answer = front.service.handle(request).await;
     match answer.status() {
         // The session has ended. The SDK answers 202, which some clients take for a failure.
         StatusCode::ACCEPTED if is_end => *answer.status_mut() = StatusCode::NO_CONTENT,
-        // The SDK also uses this status for JSON that is not a valid message.
-        StatusCode::UNSUPPORTED_MEDIA_TYPE if is_json => return unreadable(&body),
+        // The SDK also uses this status for JSON that it can't read.
+        StatusCode::UNSUPPORTED_MEDIA_TYPE if is_json => match fault::read(&body) {
+            Ok(message) => {
+                let body = serde_json::to_vec(&message).unwrap_or_default();
+                let request = Request::from_parts(again, Full::new(Bytes::from(body)));
+                answer = front.service.handle(request).await;
+            }
+            Err((error, id)) => return unreadable(error, id),
+        },
         _ => {}
     }
-    answer
+    answer.map(|body| {
+        let keep = move |frame| {
+            let _until_the_end = &pending;
+            frame
+        };
+        body.map_frame(keep).boxed()
+    })
 }
 
-fn unreadable(body: &[u8]) -> Answer {
-    let (error, id) = fault::unreadable_message(body);
+fn unreadable(error: ErrorData, id: Option<RequestId>) -> Answer {
     let error = serde_json::to_vec(&ServerJsonRpcMessage::error(error, id)).unwrap_or_default();
     let mut answer = Response::new(Full::from(error).boxed());
     *answer.status_mut() = StatusCode::BAD_REQUEST;

@@ -7,12 +7,12 @@
 
 use super::{MAX_CALLS, fault, rounds};
 use crate::lock;
-use gemini_tools_core::json::{self, MAX_BYTES};
+use gemini_tools_core::json::MAX_BYTES;
 use gemini_tools_process::output::write_stdout;
 use gemini_tools_session::Clock;
 use rmcp::model::{
-    ClientNotification, ClientRequest, ErrorData, GetMeta, JsonRpcMessage, RequestId,
-    ServerJsonRpcMessage,
+    ClientNotification, ClientRequest, ErrorData, GetMeta, JsonRpcMessage, ProtocolVersion,
+    RequestId, ServerJsonRpcMessage,
 };
 use rmcp::service::{RxJsonRpcMessage, ServerInitializeError, ServiceExt, TxJsonRpcMessage};
 use rmcp::transport::Transport;
@@ -25,6 +25,8 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 
 const QUEUE: usize = 64;
+
+const GREETING_FIRST: &str = "The first request must be initialize.";
 
 /// How long calls may continue after the end of the input. Requests that were piped in still get
 /// answers, while a client that has exited does not leave calls running for long. Hosts wait two
@@ -136,11 +138,10 @@ impl Stdio {
         if line.is_empty() {
             return None;
         }
-        if let Ok(message) = json::read::<RxJsonRpcMessage<RoleServer>>(line) {
-            return self.admit(message);
+        match fault::read(line) {
+            Ok(message) => return self.admit(message),
+            Err((error, id)) => self.refuse(error, id),
         }
-        let (error, id) = fault::unreadable_message(line);
-        self.refuse(error, id);
         None
     }
 
@@ -159,8 +160,13 @@ impl Stdio {
                     self.refuse(fault::no_method("ping"), Some(request.id.clone()));
                     return None;
                 }
-                self.has_begun = true;
                 self.has_greeted |= matches!(request.request, ClientRequest::InitializeRequest(_));
+                self.has_begun |= self.has_greeted || begins_without_greeting(&request.request);
+                if !self.has_begun && !may_come_first(&request.request) {
+                    let error = ErrorData::invalid_request(GREETING_FIRST, None);
+                    self.refuse(error, Some(request.id.clone()));
+                    return None;
+                }
                 // A subscription has no answer to wait for at the end.
                 let ends = !matches!(
                     request.request,
@@ -183,16 +189,15 @@ impl Stdio {
             }
             _ => {}
         }
-        // Before the first request, the SDK would end the session at any other message.
-        self.has_begun.then_some(message)
+        // The SDK would end the session at any other message before its beginning.
+        let is_request = matches!(message, JsonRpcMessage::Request(_));
+        (self.has_begun || is_request).then_some(message)
     }
 
     fn begin(&self, id: &RequestId) -> Result<(), (ErrorData, Option<RequestId>)> {
         let mut pending = lock(&self.pending);
         if pending.contains(id) {
-            let message = format!("The id {id} is that of a request that is not answered yet.");
-            // An error with this id would be taken for the answer to the other request.
-            return Err((ErrorData::invalid_request(message, None), None));
+            return Err((fault::id_in_use(id), None));
         }
         // The answers may all have to be kept in memory until the client reads them.
         if pending.len() >= MAX_CALLS {
@@ -303,6 +308,26 @@ impl Transport<RoleServer> for Stdio {
         self.outgoing = None;
         Ok(())
     }
+}
+
+/// Returns true if a request begins a session of a protocol version without a handshake. The SDK
+/// answers others, such as discovery, and goes on waiting for the beginning.
+fn begins_without_greeting(request: &ClientRequest) -> bool {
+    let meta = request.get_meta();
+    let is_complete = meta
+        .missing_required_keys(&ProtocolVersion::V_2026_07_28)
+        .is_empty();
+    is_complete && !matches!(request, ClientRequest::DiscoverRequest(_))
+}
+
+/// Returns true for what may come before `initialize`: a ping, and every request that names a
+/// protocol version without a handshake.
+fn may_come_first(request: &ClientRequest) -> bool {
+    let version = request.get_meta().protocol_version();
+    matches!(
+        request,
+        ClientRequest::PingRequest(_) | ClientRequest::DiscoverRequest(_)
+    ) || rounds::are_needed(version.as_ref())
 }
 
 fn line(message: &ServerJsonRpcMessage) -> serde_json::Result<Vec<u8>> {
