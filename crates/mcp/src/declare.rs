@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct DeclaredTool {
@@ -43,21 +44,20 @@ impl DeclaredTool {
 }
 
 pub(super) fn declare(server: &str, tools: &[Value]) -> (Vec<DeclaredTool>, Vec<Diagnostic>) {
-    let (mut declared, mut findings) = (BTreeMap::<String, DeclaredTool>::new(), Vec::new());
+    let (mut declared, mut findings) = (BTreeMap::<_, DeclaredTool>::new(), Vec::new());
     for tool in tools {
         match declare_one(server, tool) {
-            Ok((one, more)) => {
-                if let Some(other) = declared.get(&one.name) {
-                    let message = format!(
-                        "It is left out, because its {:?} has the name {} already.",
-                        other.original, one.name
-                    );
-                    findings.push(Diagnostic::error("name-clash", &one.original, "", message));
-                } else {
+            // Of two with one name, the settings may leave one out.
+            Ok((one, more)) => match declared.entry((one.name.clone(), one.original.clone())) {
+                Entry::Vacant(entry) => {
                     findings.extend(more);
-                    declared.insert(one.name.clone(), one);
+                    entry.insert(one);
                 }
-            }
+                Entry::Occupied(_) => {
+                    let message = "It is left out, because the server declares it twice.";
+                    findings.push(Diagnostic::error("name-clash", &one.original, "", message));
+                }
+            },
             Err(finding) => findings.push(finding),
         }
     }

@@ -1,7 +1,7 @@
 //! The MCP servers that the settings name.
 
 use super::cache;
-use gemini_tools_core::text::show_path;
+use gemini_tools_core::text::{show_path, visible};
 use gemini_tools_process::network::wire::Connect;
 use gemini_tools_settings::settings::{McpServer, McpSettings, SettingsLines};
 use std::path::{Path, PathBuf};
@@ -34,8 +34,9 @@ impl Server {
         own.map_or(most, |own| own.min(most))
     }
 
+    /// Returns a note as one line, whatever a server calls its tools.
     pub(super) fn note(&self, note: &str) -> String {
-        format!("The MCP server {}: {note}", self.name)
+        visible(&format!("The MCP server {}: {note}", self.name)).into_owned()
     }
 
     pub(super) fn entry(&self) -> String {

@@ -336,14 +336,15 @@ impl Mcp {
     pub fn is_read_only(&self, name: &str) -> bool {
         let name = bare_name(name);
         let mut servers = self.servers.iter().enumerate();
+        let reads = |(at, server): (usize, &Server)| {
+            let may_be = names::may_be_of(name, &server.name);
+            let known = may_be.then(|| self.cached(at)).flatten()?;
+            let tool = find(&known, server, name).filter(|tool| server.offers(&tool.original))?;
+            Some(is_read_only(server, tool))
+        };
         name == many::SEARCH
             || resources::is_resource_tool(name)
-            || servers.any(|(at, server)| {
-                names::may_be_of(name, &server.name)
-                    && self.cached(at).is_some_and(|known| {
-                        find(&known, server, name).is_some_and(|tool| is_read_only(server, tool))
-                    })
-            })
+            || servers.find_map(reads) == Some(true)
     }
 
     /// Returns the names of the servers and of their known usable tools, each tool with its own
@@ -407,25 +408,38 @@ impl Mcp {
         let candidates: Vec<usize> = (0..self.servers.len())
             .filter(|&at| names::may_be_of(name, &self.servers[at].name))
             .collect();
-        for &at in &candidates {
-            if let Some(known) = self.cached(at)
-                && let Some(tool) = find(&known, &self.servers[at], name)
-            {
-                return self.usable(at, tool).map(Some);
-            }
-        }
         let mut names = Vec::new();
-        for &at in &candidates {
-            let server = &self.servers[at];
-            let known = self.fresh(at, cx)?;
-            if let Some(tool) = find(&known, server, name) {
-                return self.usable(at, tool).map(Some);
+        let mut left_out: BTreeMap<usize, DeclaredTool> = BTreeMap::new();
+        for asks in [false, true] {
+            for &at in &candidates {
+                let known = match self.cached(at) {
+                    _ if left_out.contains_key(&at) => continue,
+                    _ if asks => match self.fresh(at, cx) {
+                        Err(e) if left_out.is_empty() => return Err(e),
+                        fresh => fresh.ok(),
+                    },
+                    cached => cached,
+                };
+                let Some(known) = known else { continue };
+                let server = &self.servers[at];
+                match find(&known, server, name) {
+                    Some(tool) if server.offers(&tool.original) => {
+                        return self.usable(at, tool).map(Some);
+                    }
+                    Some(tool) => drop(left_out.insert(at, tool.clone())),
+                    None if asks => {
+                        let offered = known.tools.iter().filter(|t| server.offers(&t.original));
+                        names.extend(offered.map(|tool| tool.name.clone()));
+                    }
+                    None => {}
+                }
             }
-            let offered = known.tools.iter().filter(|t| server.offers(&t.original));
-            names.extend(offered.map(|tool| tool.name.clone()));
         }
         if candidates.is_empty() {
             return self.find_by_own_name(name);
+        }
+        if let Some((at, tool)) = left_out.pop_first() {
+            return self.usable(at, &tool).map(Some);
         }
         let servers: Vec<&str> = candidates
             .iter()
@@ -700,13 +714,10 @@ fn is_read_only(server: &Server, tool: &DeclaredTool) -> bool {
     server.settings.trust && tool.says_it_reads()
 }
 
+/// Returns the tool of a server that a name means, rather one that the settings do not leave out.
 fn find<'a>(known: &'a Declarations, server: &Server, name: &str) -> Option<&'a DeclaredTool> {
-    known
-        .tools
-        .iter()
-        .find(|tool| tool.name == name)
-        .or_else(|| {
-            let is = |tool: &&DeclaredTool| names::means(name, &server.name, &tool.original);
-            known.tools.iter().find(is)
-        })
+    let tools = known.tools.iter();
+    tools
+        .filter(|tool| names::means(name, &server.name, &tool.original))
+        .min_by_key(|tool| (!server.offers(&tool.original), tool.name != name))
 }
