@@ -2,6 +2,7 @@
 
 mod mcp_agent;
 mod mcp_many;
+mod mcp_odd;
 mod mcp_policy;
 mod mcp_reached;
 mod mcp_real;

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use crate::harness::client::{Server, Session, TOKEN, greeting, post};
 use crate::harness::mcp::Helper;
+use crate::harness::random::{Random, seeds};
 use crate::harness::{Workspace, executable};
 
 /// What a server may hold for a client that does not read, in kB, with all that the executable is.
@@ -201,6 +202,141 @@ fn an_id_that_is_in_use_is_not_taken_twice() {
     server.wait_until_gone("sleep 31.5");
     server.say(&json!({"jsonrpc": "2.0", "id": id, "method": "ping"}).to_string());
     assert!(server.answer(id)["result"].is_object());
+}
+
+#[test]
+fn in_a_session_over_http_an_id_is_not_taken_twice_either() {
+    let ws = Workspace::new();
+    let mut server = Server::start(&ws, &["--http", "127.0.0.1:0"]);
+    let to = server.address();
+    let [session, other] = [(), ()].map(|()| Session::begin(to, "2025-11-25", &json!({})));
+    let call = |command: &str| {
+        let params = json!({"name": "run_shell_command", "arguments": {"command": command}});
+        json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params})
+    };
+    let mut first = session.send(&call("sleep 2.75; echo first"));
+    server.wait_for_process("sleep 2.75");
+    let refused = post(to, &session.headers(), &call("echo second").to_string());
+    assert_eq!(refused.status, 400, "{refused:?}");
+    let error: Value = serde_json::from_str(&refused.body).expect("JSON");
+    assert_eq!(
+        (&error["id"], &error["error"]["code"]),
+        (&Value::Null, &json!(-32600))
+    );
+    let answer = other.send(&call("echo of another")).message();
+    assert!(text(&answer["result"]).contains("of another"), "{answer}");
+    let answer = first.message();
+    assert!(text(&answer["result"]).contains("first"), "{answer}");
+    let again = session.send(&call("echo again")).message();
+    assert!(text(&again["result"]).contains("again"), "{again}");
+}
+
+#[test]
+fn before_the_greeting_nothing_but_a_greeting_is_needed() {
+    let ws = Workspace::new();
+    let mut server = Server::start(&ws, &[]);
+    assert!(server.ask("ping", &json!({}))["result"].is_object());
+    server.notify("notifications/initialized", &json!({}));
+    server.say(r#"{"jsonrpc":"2.0","id":"x","result":{}}"#);
+    let early = server.ask("tools/list", &json!({}));
+    let message = early["error"]["message"].as_str().expect("a refusal");
+    assert!(
+        message.contains("first request must be initialize"),
+        "{message}"
+    );
+    server.notify("notifications/cancelled", &json!({"requestId": 99}));
+    let greeting = server.greet("2025-11-25", &json!({}));
+    assert!(greeting["result"].is_object(), "{greeting}");
+    assert!(server.ask("tools/list", &json!({}))["result"].is_object());
+}
+
+/// A request under the id ID, with the code of its error, or 0.
+fn odd_request(random: &mut Random) -> (Vec<u8>, i64) {
+    let deep = format!("[{}{}]", "[".repeat(200), "]".repeat(200));
+    let (params, code) = match random.below(8) {
+        0 => ("{}", 0),
+        1 => (r#"{"x":"\ud83d"}"#, 0),
+        2 => (deep.as_str(), -32700),
+        3 => ("{\"x\":NaN}", -32700),
+        4 => ("{\"x\":1e400}", -32700),
+        5 => ("{\"x\":\"\u{1}\"}", -32700),
+        6 => ("{\"x\":", -32700),
+        _ => ("[", -32700),
+    };
+    let mut members = [
+        r#""jsonrpc":"2.0""#.to_owned(),
+        r#""id":ID"#.to_owned(),
+        r#""method":"ping""#.to_owned(),
+    ];
+    members.rotate_left(random.below(3));
+    let line = format!("{{{},\"params\":{params}}}", members.join(","));
+    let mut line = line.into_bytes();
+    if code == 0 && random.one_in(3) {
+        let at = line.len() - 1;
+        line.splice(at..at, *b",\"x\":\"\xff\"");
+        return (line, -32700);
+    }
+    (line, code)
+}
+
+#[test]
+fn every_request_gets_one_answer_under_its_id_and_an_answer_gets_none() {
+    let ws = Workspace::new();
+    for seed in seeds("messages of a client", 4) {
+        let mut random = Random::new(seed);
+        let mut server = greeted(&ws);
+        let mut expected = Vec::new();
+        for id in 1000..1100_u64 {
+            if random.one_in(3) {
+                let odd = random.of(&[
+                    r#""result":"odd""#,
+                    r#""result":null"#,
+                    r#""error":"odd""#,
+                    r#""result":{"x":NaN}"#,
+                    r#""result":{"x":"#,
+                    r#""x":1"#,
+                ]);
+                server.say(&format!(r#"{{"jsonrpc":"2.0","id":{id},{odd}}}"#));
+                continue;
+            }
+            let (line, code) = odd_request(&mut random);
+            let at = line.windows(2).position(|two| two == b"ID").expect("an id");
+            let mut sent = line[..at].to_vec();
+            sent.extend(id.to_string().bytes());
+            sent.extend(&line[at + 2..]);
+            server.say_bytes(&sent);
+            expected.push((id, code, String::from_utf8_lossy(&sent).into_owned()));
+        }
+        for (id, code, line) in expected {
+            let answer = server.answer(id);
+            let found = answer["error"]["code"].as_i64().unwrap_or_default();
+            assert_eq!(found, code, "{line}: {answer}");
+        }
+        server.ask("ping", &json!({}));
+        assert!(server.aside.is_empty(), "{:?}", server.aside);
+    }
+}
+
+#[test]
+fn half_of_a_surrogate_pair_is_no_reason_to_refuse_a_call() {
+    let ws = Workspace::new();
+    let call = |id: u64, file: &str| {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"write_file","arguments":{{"file_path":"{file}","content":"x\ud83d"}}}}}}"#
+        )
+    };
+    let mut server = greeted(&ws);
+    server.say(&call(7, "a.txt"));
+    assert!(server.answer(7)["result"].is_object());
+    let mut by_http = Server::start(&ws, &["--http", "127.0.0.1:0"]);
+    let to = by_http.address();
+    let session = Session::begin(to, "2025-11-25", &json!({}));
+    let reply = post(to, &session.headers(), &call(8, "b.txt"));
+    assert!(reply.answer(8)["result"].is_object(), "{reply:?}");
+    for file in ["a.txt", "b.txt"] {
+        let written = fs::read_to_string(ws.dir().join(file)).expect("written");
+        assert_eq!(written.trim_end(), "x\u{fffd}");
+    }
 }
 
 #[test]

@@ -158,10 +158,11 @@ impl Connection {
         let url: Url = http::address(text).map_err(bad)?;
         let transport = http::streamable(connect, &url).map_err(bad)?;
         let streamed = serve(handler.clone(), transport, newest).await;
+        let aside = StrayOutputLog::default();
         let service = match streamed {
             Ok(service) => service,
             Err(mut problem) if may_be_sse && !newest && !problem.is_refusal => {
-                let sse = match Sse::open(connect, &url).await {
+                let sse = match Sse::open(connect, &url, aside.clone()).await {
                     Ok(sse) => sse,
                     Err(reason) => {
                         if !problem.message.ends_with(&reason) {
@@ -174,12 +175,7 @@ impl Connection {
             }
             Err(problem) => return Err(problem),
         };
-        Ok(Self::new(
-            service,
-            handler,
-            Mutex::default(),
-            StrayOutputLog::default(),
-        ))
+        Ok(Self::new(service, handler, Mutex::default(), aside))
     }
 
     fn new(
@@ -480,7 +476,11 @@ async fn describe_end(process: &Mutex<Option<PipedProgram>>, aside: &StrayOutput
                 process.ending()
             }
             // The server is reached by HTTP, or is being ended already.
-            None => return "it closed the connection before it answered".to_owned(),
+            None => {
+                let fault = aside.fault();
+                return fault
+                    .unwrap_or_else(|| "it closed the connection before it answered".to_owned());
+            }
         };
         if let Some(fault) = aside.fault() {
             return fault;

@@ -3,8 +3,9 @@
 //! it.
 
 use super::http;
+use super::stdio::StrayOutputLog;
 use gemini_tools_core::json;
-use gemini_tools_net::gemini_api::{self as genai, SseError};
+use gemini_tools_net::gemini_api as genai;
 use gemini_tools_process::network::wire::Connect;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
 use rmcp::RoleClient;
@@ -22,7 +23,11 @@ pub(super) struct Sse {
 }
 
 impl Sse {
-    pub(super) async fn open(connect: &Connect, url: &Url) -> Result<Self, String> {
+    pub(super) async fn open(
+        connect: &Connect,
+        url: &Url,
+        aside: StrayOutputLog,
+    ) -> Result<Self, String> {
         let client = http::client(url)?;
         let headers: HeaderMap = http::headers(connect)?.into_iter().collect();
         let answer = client
@@ -47,6 +52,7 @@ impl Sse {
             answer: Some(answer),
             parser: genai::Events::default(),
             ready: VecDeque::new(),
+            aside,
         };
         loop {
             let Some((name, data)) = events.next().await else {
@@ -102,10 +108,12 @@ impl Transport<RoleClient> for Sse {
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         while let Some((name, data)) = self.events.next().await {
-            if matches!(&name[..], b"" | b"message")
-                && json::check_message(&data).is_ok()
-                && let Some(message) = super::parse_message(&data)
-            {
+            if !matches!(&name[..], b"" | b"message") {
+                continue;
+            }
+            if let Err(e) = json::check_message(&data) {
+                self.events.end(&e.to_string());
+            } else if let Some(message) = super::parse_message(&data) {
                 return Some(message);
             }
         }
@@ -124,6 +132,7 @@ struct Events {
     answer: Option<reqwest::Response>,
     parser: genai::Events,
     ready: VecDeque<genai::Event>,
+    aside: StrayOutputLog,
 }
 
 impl Events {
@@ -136,8 +145,16 @@ impl Events {
             let chunk = self.answer.as_mut()?.chunk().await.ok()??;
             match self.parser.push(&chunk) {
                 Ok(events) => self.ready.extend(events),
-                Err(SseError) => self.answer = None,
+                Err(e) => self.end(&e.to_string()),
             }
         }
+    }
+
+    /// Ends the stream, so that no call waits for the message that is lost.
+    fn end(&mut self, why: &str) {
+        let fault = format!("it sent a message that is too large: {why}");
+        self.aside.set_fault(fault);
+        self.ready.clear();
+        self.answer = None;
     }
 }

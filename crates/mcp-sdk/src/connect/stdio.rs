@@ -67,6 +67,10 @@ impl StrayOutputLog {
         self.with(|said| said.is_complete)
     }
 
+    pub(super) fn set_fault(&self, fault: String) {
+        self.with(|said| said.fault = Some(fault));
+    }
+
     pub(super) fn fault(&self) -> Option<String> {
         self.with(|said| said.fault.clone())
     }
@@ -176,7 +180,7 @@ impl Stdio {
             let end = memchr::memchr(b'\n', available);
             let taken = end.map_or(available.len(), |at| at + 1);
             if self.line.len() + taken > MAX_WITH_MEDIA_BYTES {
-                self.fault(format!(
+                self.aside.set_fault(format!(
                     "it printed a line of more than {MAX_WITH_MEDIA_BYTES} bytes"
                 ));
                 return false;
@@ -189,10 +193,6 @@ impl Stdio {
         }
     }
 
-    fn fault(&self, fault: String) {
-        self.aside.with(|said| said.fault = Some(fault));
-    }
-
     fn ignore_line(&mut self) -> bool {
         let line = String::from_utf8_lossy(&self.line[..self.line.len().min(200)]);
         let line = line.trim().to_owned();
@@ -200,7 +200,8 @@ impl Stdio {
             .with(|said| said.garbage.get_or_insert(line).len());
         self.garbage_bytes += self.line.len();
         if self.garbage_bytes > MAX_GARBAGE_BYTES {
-            self.fault("it floods its standard output with what is not a message".to_owned());
+            let fault = "it floods its standard output with what is not a message";
+            self.aside.set_fault(fault.to_owned());
             return false;
         }
         true
@@ -231,7 +232,8 @@ impl Transport<RoleClient> for Stdio {
             let message = match json::check_message(line) {
                 Ok(()) => super::parse_message(line),
                 Err(e) => {
-                    self.fault(format!("it printed a message that is too large: {e}"));
+                    let fault = format!("it printed a message that is too large: {e}");
+                    self.aside.set_fault(fault);
                     return None;
                 }
             };
