@@ -26,7 +26,8 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 const QUEUE: usize = 64;
 
-const GREETING_FIRST: &str = "The first request must be initialize.";
+const GREETING_FIRST: &str =
+    "The first request must be initialize, with protocolVersion, capabilities and clientInfo.";
 
 /// How long calls may continue after the end of the input. Requests that were piped in still get
 /// answers, while a client that has exited does not leave calls running for long. Hosts wait two
@@ -52,13 +53,6 @@ pub(super) async fn serve(
             0
         }
         Err(ServerInitializeError::ConnectionClosed(_)) => 0,
-        Err(ServerInitializeError::ExpectedInitializeRequest(_)) => {
-            log(
-                "the client has not begun as it should: first comes the request initialize, with \
-                 protocolVersion, capabilities and clientInfo",
-            );
-            1
-        }
         Err(e) => {
             log(&format!("the client has not begun as it should: {e}"));
             1
