@@ -49,6 +49,8 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
 /// The longest wait for a server's exit status and last output after it has closed its streams.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
 
+const CLOSED: &str = "it closed the connection before it answered";
+
 /// How often one request is sent, at most, to a server that answers with requests for input.
 const MAX_ROUNDS: usize = 10;
 
@@ -476,11 +478,7 @@ async fn describe_end(process: &Mutex<Option<PipedProgram>>, aside: &StrayOutput
                 process.ending()
             }
             // The server is reached by HTTP, or is being ended already.
-            None => {
-                let fault = aside.fault();
-                return fault
-                    .unwrap_or_else(|| "it closed the connection before it answered".to_owned());
-            }
+            None => return aside.fault().unwrap_or_else(|| CLOSED.to_owned()),
         };
         if let Some(fault) = aside.fault() {
             return fault;
@@ -530,7 +528,7 @@ fn greeting_problem(e: &ClientInitializeError) -> Problem {
         }
         ClientInitializeError::ConnectionClosed(_) => {
             problem.why = FailureKind::Gone;
-            "it closed the connection before it answered".to_owned()
+            CLOSED.to_owned()
         }
         ClientInitializeError::TransportError { error, .. } if is_broken_pipe(&*error.error) => {
             problem.why = FailureKind::Gone;
