@@ -73,104 +73,107 @@ fn a_script_calls_tools_and_checks_their_answers() {
     );
 }
 
-#[test]
-fn faults_of_a_script_are_met_as_those_of_the_api() {
-    for (turns, status, out, err) in [
-        (
-            "- {status: 429, retry_after: 0.05}\n- text: Done.",
-            0,
-            "Done.\n",
-            "",
-        ),
-        (
-            "- {status: 503, repeat: 4}\n- text: Done.",
-            0,
-            "Done.\n",
-            "",
-        ),
-        (
-            "- {status: 503, message: Down, repeat: 5}",
-            1,
-            "",
-            "503: Down (5 attempts)",
-        ),
-        (
-            "- {status: 429, retry_after: 61}",
-            1,
-            "",
-            "The model script says so. Try again in 61 s",
-        ),
-        (
-            "- {status: 400, message: No.}",
-            1,
-            "",
-            "HTTP status 400: No.",
-        ),
-        ("- fault: cut\n- text: Done.", 0, "Done.\n", ""),
-        ("- {fault: cut, text: Half}", 1, "Half", "was cut off"),
-        (
-            "- {fault: cut, thought: '**A** b'}\n- text: Done.",
-            0,
-            "Done.\n",
-            "",
-        ),
-        ("- {fault: cut, text: ''}\n- text: Done.", 0, "Done.\n", ""),
-        (
-            "- {finish: MAX_TOKENS, repeat: 3}",
-            1,
-            "",
-            "no usable answer (MAX_TOKENS)",
-        ),
-        ("- fault: malformed\n- text: Done.", 0, "Done.\n", ""),
-        (
-            "- {fault: malformed, text: Half}",
-            1,
-            "Half",
-            "can't be understood",
-        ),
-        ("- fault: unreachable\n- text: Done.", 0, "Done.\n", ""),
-        (
-            "- {fault: unreachable, repeat: 5}",
-            1,
-            "",
-            "was not reached: by the model script",
-        ),
-        ("- {text: '', repeat: 2}\n- text: Done.", 0, "Done.\n", ""),
-        ("- {finish: SAFETY}", 1, "", "SAFETY"),
-        ("- {text: Half, finish: MAX_TOKENS}", 0, "Half\n", "cut off"),
-        (
-            "- {finish: MALFORMED_FUNCTION_CALL}\n- text: Done.",
-            0,
-            "Done.\n",
-            "",
-        ),
-        (
-            "- calls: [{name: no_such_tool, expect: {error_type: tool_not_registered}}]\n- text: Done.",
-            0,
-            "Done.\n",
-            "1 expectation met",
-        ),
-        (
-            "- {calls: [{name: glob, args: {pattern: '*'}}], repeat: 5}",
-            1,
-            "",
-            "repeats the same call (glob",
-        ),
-        (
-            "- calls: [{name: list_directory, args: {path: '.'}}]\n\
+/// Turns of a script, the status with which the run ends, how its output begins, and what its errors say.
+const FAULTS: &[(&str, u8, &str, &str)] = &[
+    (
+        "- {status: 429, retry_after: 0.05}\n- text: Done.",
+        0,
+        "Done.\n",
+        "",
+    ),
+    (
+        "- {status: 503, repeat: 4}\n- text: Done.",
+        0,
+        "Done.\n",
+        "",
+    ),
+    (
+        "- {status: 503, message: Down, repeat: 5}",
+        1,
+        "",
+        "503: Down (5 attempts)",
+    ),
+    (
+        "- {status: 429, retry_after: 61}",
+        1,
+        "",
+        "The model script says so. Try again in 61 s",
+    ),
+    (
+        "- {status: 400, message: No.}",
+        1,
+        "",
+        "HTTP status 400: No.",
+    ),
+    ("- fault: cut\n- text: Done.", 0, "Done.\n", ""),
+    ("- {fault: cut, text: Half}", 1, "Half", "was cut off"),
+    (
+        "- {fault: cut, thought: '**A** b'}\n- text: Done.",
+        0,
+        "Done.\n",
+        "",
+    ),
+    ("- {fault: cut, text: ''}\n- text: Done.", 0, "Done.\n", ""),
+    (
+        "- {finish: MAX_TOKENS, repeat: 3}",
+        1,
+        "",
+        "no usable answer (MAX_TOKENS)",
+    ),
+    ("- fault: malformed\n- text: Done.", 0, "Done.\n", ""),
+    (
+        "- {fault: malformed, text: Half}",
+        1,
+        "Half",
+        "can't be understood",
+    ),
+    ("- fault: unreachable\n- text: Done.", 0, "Done.\n", ""),
+    (
+        "- {fault: unreachable, repeat: 5}",
+        1,
+        "",
+        "was not reached: by the model script",
+    ),
+    ("- {text: '', repeat: 2}\n- text: Done.", 0, "Done.\n", ""),
+    ("- {finish: SAFETY}", 1, "", "SAFETY"),
+    ("- {text: Half, finish: MAX_TOKENS}", 0, "Half\n", "cut off"),
+    (
+        "- {finish: MALFORMED_FUNCTION_CALL}\n- text: Done.",
+        0,
+        "Done.\n",
+        "",
+    ),
+    (
+        "- calls: [{name: no_such_tool, expect: {error_type: tool_not_registered}}]\n- text: Done.",
+        0,
+        "Done.\n",
+        "1 expectation met",
+    ),
+    (
+        "- {calls: [{name: glob, args: {pattern: '*'}}], repeat: 5}",
+        1,
+        "",
+        "repeats the same call (glob",
+    ),
+    (
+        "- calls: [{name: list_directory, args: {path: '.'}}]\n\
              - calls: [{name: list_directory, args: {path: src}}, {name: glob, args: {pattern: '*'}}, \
              {name: glob, args: {pattern: '*'}}, {name: glob, args: {pattern: '*'}}, \
              {name: glob, args: {pattern: '*'}}, {name: glob, args: {pattern: '*'}}]",
-            1,
-            "",
-            "repeats the same call (glob",
-        ),
-    ] {
+        1,
+        "",
+        "repeats the same call (glob",
+    ),
+];
+
+#[test]
+fn faults_of_a_script_are_met_as_those_of_the_api() {
+    for (turns, status, out, err) in FAULTS {
         let ws = with(&format!("turns:\n{turns}\n"));
         let answer = scripted(&ws, &["Go"]).run();
-        assert_eq!(answer.status(), status, "{turns}: {}", answer.shown());
+        assert_eq!(answer.status(), *status, "{turns}: {}", answer.shown());
         assert!(
-            answer.text().starts_with(out),
+            answer.text().starts_with(*out),
             "{turns}: {}",
             answer.shown()
         );
@@ -180,7 +183,11 @@ fn faults_of_a_script_are_met_as_those_of_the_api() {
             "{turns}: {}",
             answer.shown()
         );
-        assert!(answer.errors().contains(err), "{turns}: {}", answer.shown());
+        assert!(
+            answer.errors().contains(*err),
+            "{turns}: {}",
+            answer.shown()
+        );
     }
 }
 

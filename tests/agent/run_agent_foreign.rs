@@ -197,7 +197,7 @@ fn what_a_foreign_command_says_of_its_tools_lets_none_run_unasked() {
         declared
     });
     let ws = Workspace::new()
-        .file("tools.json", Value::from_iter(declared).to_string())
+        .file("tools.json", declared.collect::<Value>().to_string())
         .file("call.sh", "#!/bin/sh\necho \"$1\" >>ran\n")
         .mode("call.sh", 0o755);
     let pair = [

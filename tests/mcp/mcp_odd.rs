@@ -93,7 +93,7 @@ fn answer(random: &mut Random) -> (Vec<u8>, bool) {
         4 => (r#""x":"\ud83d""#, true),
         _ => (r#""x":{"id":1,"method":"m"}"#, true),
     };
-    let mut members = vec![r#""jsonrpc":"2.0""#, id, &outcome, odd];
+    let mut members = [r#""jsonrpc":"2.0""#, id, &outcome, odd];
     for at in (1..members.len()).rev() {
         members.swap(at, random.below(at + 1));
     }
@@ -119,7 +119,9 @@ fn answer(random: &mut Random) -> (Vec<u8>, bool) {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    bytes
+        .iter()
+        .fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"))
 }
 
 #[test]
