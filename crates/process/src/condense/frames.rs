@@ -18,51 +18,56 @@ const LIBRARIES: [&str; 10] = [
     "/usr/lib/",
 ];
 
-/// Beginnings of the names of functions in libraries, for frames without a file.
-const LIBRARY_NAMES: [&str; 7] = [
-    "std::",
-    "core::",
-    "__rust",
-    "rust_begin",
+/// Crates and functions of libraries, for frames without a file.
+const LIBRARY_NAMES: [&str; 9] = [
+    "std",
+    "core",
+    "__rustc",
+    "rust_begin_unwind",
     "_start",
-    "__libc",
+    "__libc_start_main",
+    "__libc_start_call_main",
     "clone",
+    "clone3",
 ];
 
 /// Returns a text with a count in place of frames in libraries; `None` if it has too few of them.
+/// If no frame of the project stands before or behind them, they stay, since nothing else tells
+/// where the error is.
 pub(crate) fn own_frames(text: &str) -> Option<String> {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
-    let (mut out, mut at) = (String::with_capacity(text.len()), 0);
-    let (mut all, mut run) = (0, 0);
+    let (mut out, mut all, mut at) = (String::with_capacity(text.len()), 0, 0);
+    let (mut is_numbered, mut own_before) = (false, false);
     while at < lines.len() {
-        let frame = frame(&lines[at..]);
-        if let Some((count, true)) = frame {
-            run += 1;
-            at += count;
-            continue;
+        let (from, mut count) = (at, 0);
+        while let Some((length, true)) = frame(&lines[at..], is_numbered) {
+            at += length;
+            count += 1;
         }
-        push_count(&mut out, &mut run, &mut all);
-        let count = frame.map_or(1, |(count, _)| count);
-        out.extend(lines[at..at + count].iter().copied());
-        at += count;
+        let next = frame(&lines[at..], is_numbered);
+        if count > 0 && (own_before || next.is_some()) {
+            let noun = if count == 1 { "frame" } else { "frames" };
+            out.push_str(&format!("  … {count} {noun} of libraries\n"));
+            all += count;
+        } else {
+            out.extend(lines[from..at].iter().copied());
+        }
+        own_before = next.is_some();
+        let end = lines.len().min(at + next.map_or(1, |(length, _)| length));
+        is_numbered = match lines.get(at) {
+            Some(line) if next.is_none() => line.trim() == "stack backtrace:",
+            _ => is_numbered,
+        };
+        out.extend(lines[at..end].iter().copied());
+        at = end;
     }
-    push_count(&mut out, &mut run, &mut all);
     (all >= MIN_FRAMES).then_some(out)
 }
 
-fn push_count(out: &mut String, run: &mut usize, all: &mut usize) {
-    if *run > 0 {
-        let noun = if *run == 1 { "frame" } else { "frames" };
-        out.push_str(&format!("  … {run} {noun} of libraries\n"));
-        *all += *run;
-        *run = 0;
-    }
-}
-
 /// If `lines` begin with a stack frame, returns the number of its lines, and whether it is in a
-/// library.
-fn frame(lines: &[&str]) -> Option<(usize, bool)> {
-    let line = lines[0].trim_end();
+/// library. Numbered lines are frames only where `is_numbered`, below `stack backtrace:`.
+fn frame(lines: &[&str], is_numbered: bool) -> Option<(usize, bool)> {
+    let line = lines.first()?.trim_end();
     let text = line.trim_start();
     let indent = line.len() - text.len();
     let deeper = |line: &&str| {
@@ -70,7 +75,9 @@ fn frame(lines: &[&str]) -> Option<(usize, bool)> {
         !text.is_empty() && line.len() - text.len() > indent
     };
     let in_library = |text: &str| LIBRARIES.iter().any(|library| text.contains(library));
-    if indent > 0 && text.starts_with("File \"") && text.contains("\", line ") {
+    // The place of a syntax error has no function. It is no frame, but what is to be mended.
+    let is_call = |text: &str| text.contains("\", line ") && text.contains(", in ");
+    if indent > 0 && text.starts_with("File \"") && is_call(text) {
         let source = lines[1..].iter().take(3).take_while(|line| deeper(line));
         return Some((1 + source.count(), in_library(text)));
     }
@@ -81,22 +88,15 @@ fn frame(lines: &[&str]) -> Option<(usize, bool)> {
         return Some((1, in_library(text)));
     }
     let (number, name) = text.split_once(": ")?;
-    if indent == 0 || number.is_empty() || !number.bytes().all(|b| b.is_ascii_digit()) {
+    if !is_numbered || number.is_empty() || !number.bytes().all(|b| b.is_ascii_digit()) {
         return None;
     }
-    match lines
-        .get(1)
-        .map(|next| next.trim())
-        .filter(|next| next.starts_with("at "))
-    {
-        Some(place) => Some((2, in_library(place))),
-        None => Some((
-            1,
-            LIBRARY_NAMES
-                .iter()
-                .any(|library| name.starts_with(library)),
-        )),
+    let place = lines.get(1).map(|next| next.trim());
+    if let Some(place) = place.filter(|next| next.starts_with("at ")) {
+        return Some((2, in_library(place)));
     }
+    let first = name.split("::").next();
+    Some((1, first.is_some_and(|first| LIBRARY_NAMES.contains(&first))))
 }
 
 #[cfg(test)]
@@ -140,6 +140,12 @@ mod tests {
     fn what_is_no_backtrace_stays() {
         for text in [
             "  1: one\n  2: two\n  3: three\n  4: main road\n",
+            "Plan:\n  1: clone the repository\n  2: clone the fork\n  3: clone once more\n",
+            "stack backtrace:\n  1: app::main\n  2: clone_all::one\n  3: stdin::two\n  4: cored\n",
+            "  File \"/usr/lib/python3/a.py\", line 1, in a\n    b()\n  File \"/usr/lib/python3/b.py\", line 1, in b\n\
+             \x20   c()\n  File \"/usr/lib/python3/c.py\", line 1, in c\n    d()\nKeyError: 1\n",
+            "  File \"app.py\", line 1, in a\n    b()\n  File \"/usr/lib/python3/b.py\", line 1\n    def f(:\n          ^\n\
+             SyntaxError: bad\n",
             "at last\n at noon\n",
             "",
         ] {

@@ -9,15 +9,17 @@
 mod alarm;
 mod frames;
 mod history;
+mod numbers;
 mod paths;
 mod run;
 mod shape;
 
 pub(crate) use frames::own_frames;
 use history::hash;
+use numbers::Numbers;
 pub(crate) use paths::by_path;
-use run::{Line, Run, RunKind};
-use shape::Shape;
+use run::{Line, Run};
+use shape::shape;
 use std::collections::VecDeque;
 
 /// Number of last lines that stay as they are, since a command says there how it ended.
@@ -28,8 +30,6 @@ const AFTER_ALARM_LINES: usize = 2;
 
 /// Maximum number of lines that stay after a reported error because they are indented deeper.
 const DEEPER_LINES: usize = 40;
-
-const RECENT_SHAPES: usize = 16;
 
 /// Maximum length of a line in bytes: a longer one is passed on in pieces, unchanged.
 const MAX_LINE_BYTES: usize = 64 * 1024;
@@ -65,7 +65,7 @@ pub(crate) struct Condenser {
     is_in_pieces: bool,
     /// The last line with its properties, which need not be computed again if the line is repeated.
     previous: (String, Traits),
-    shapes: VecDeque<u64>,
+    numbers: Numbers,
     run: Run,
     after_alarm: AfterAlarm,
 }
@@ -97,7 +97,7 @@ fn indent(text: &str) -> usize {
 struct Traits {
     hash: u64,
     is_alarm: bool,
-    shape: Shape,
+    shape: Option<u64>,
 }
 
 impl Traits {
@@ -105,7 +105,7 @@ impl Traits {
         Self {
             hash: hash(text),
             is_alarm: alarm::is_alarm(text),
-            shape: Shape::new(text),
+            shape: shape(text),
         }
     }
 }
@@ -156,8 +156,7 @@ impl Condenser {
         if is_whole && !self.is_in_pieces {
             self.look_at(text, out);
         } else {
-            self.run.end(1, out);
-            out(text);
+            self.run.pass(text, out);
         }
         self.number += u64::from(is_whole);
         self.is_in_pieces = !is_whole;
@@ -170,7 +169,6 @@ impl Condenser {
     }
 
     fn look_at(&mut self, text: &str, out: &mut impl FnMut(&str)) {
-        let before = self.previous.1.shape;
         if self.previous.0 != text {
             text.clone_into(&mut self.previous.0);
             self.previous.1 = Traits::new(text);
@@ -180,42 +178,21 @@ impl Condenser {
             is_alarm,
             shape,
         } = self.previous.1;
-        let number = self.number;
-        let line = Line { text, number, hash };
-        if self.run.goes_on(&line) {
-            return self.run.add(RunKind::Again, &line, out);
-        }
         if is_alarm {
             self.after_alarm.begin(text);
         }
+        // A line that stays is no example for those after it, so it counts as one without a shape.
         let stays = is_alarm || self.after_alarm.includes(text);
-        let is_like = !stays
-            && match shape {
-                Shape::Words(shape) => self.shapes.contains(&shape),
-                Shape::Key(_) => shape == before,
-                // A line without letters and digits, such as a rule of dashes, does not end a run
-                // of similar lines.
-                Shape::Rule => self.run.kind() == Some(RunKind::Like),
-                Shape::Data => false,
-            };
-        // A line that was shown before begins a repeated block, unless it is like other lines and a
-        // run has begun already. The marker of a block says more exactly what is left out.
-        if self.run.is_known(&line) && (self.run.kind().is_none() || !is_like) {
-            return self.run.add(RunKind::Again, &line, out);
-        }
-        if is_like {
-            return self.run.add(RunKind::Like, &line, out);
-        }
+        let shape = shape.filter(|shape| !stays && !self.numbers.stand_out(*shape, text));
+        let line = Line {
+            text,
+            number: self.number,
+            hash,
+            shape,
+        };
         // A run of similar lines keeps its last line, and before an error the last two, since they
         // may tell what the error is about.
-        self.run.end(if is_alarm { 2 } else { 1 }, out);
-        self.run.show(&line, out);
-        if let (Shape::Words(shape), false) = (shape, stays) {
-            self.shapes.push_back(shape);
-            if self.shapes.len() > RECENT_SHAPES {
-                self.shapes.pop_front();
-            }
-        }
+        self.run.add(&line, if is_alarm { 2 } else { 1 }, out);
     }
 }
 

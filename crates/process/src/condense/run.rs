@@ -14,10 +14,17 @@ const LAST_LINES: usize = 4;
 /// Numbers of lines and of bytes that are held before some are dropped, to bound the memory.
 const MAX_HELD: (usize, usize) = (64, 64 * 1024);
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum RunKind {
-    Like,
-    Again,
+/// Maximum number of lines with different shapes that are repeated in turn.
+const MAX_PERIOD: usize = 8;
+
+#[derive(Debug, Clone, Copy)]
+enum RunKind {
+    /// Lines whose shapes are those of so many lines above the run, in turn. The marker says so,
+    /// and by this it is true.
+    Like(usize),
+    /// Two indices in `shown`: that of the first line of the repeated block, and the one after the
+    /// line that was repeated last.
+    Again(u64, u64),
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -25,6 +32,15 @@ pub(super) struct Line<'a> {
     pub(super) text: &'a str,
     pub(super) number: u64,
     pub(super) hash: u64,
+    /// `None` for a line that is never like another.
+    pub(super) shape: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Held {
+    size: usize,
+    hash: u64,
+    shape: Option<u64>,
 }
 
 #[derive(Debug, Default)]
@@ -34,66 +50,101 @@ pub(super) struct Run {
     dropped: usize,
     dropped_bytes: usize,
     text: String,
-    held: VecDeque<(usize, u64)>,
-    /// For a repeated block, two indices in `shown`: that of its first line, and the one after the
-    /// line that was repeated last.
-    block: (u64, u64),
+    held: VecDeque<Held>,
     shown: History,
+    /// The shapes of the last lines that were shown one after the other, with nothing left out
+    /// between them.
+    above: VecDeque<u64>,
     pub(super) left_out_lines: u64,
 }
 
 impl Run {
-    pub(super) fn kind(&self) -> Option<RunKind> {
-        self.kind
-    }
-
-    /// Returns true if the line is the next one of the block that is being repeated.
-    pub(super) fn goes_on(&self, line: &Line<'_>) -> bool {
-        let is_next = |(hash, _)| hash == line.hash;
-        let next = self.shown.line(self.next_position());
-        self.kind == Some(RunKind::Again) && next.is_some_and(is_next)
-    }
-
-    fn next_position(&self) -> u64 {
-        let (first, next) = self.block;
-        // The block ends with the last line that was shown, so its first line may follow again, as
-        // in the output of a loop.
-        if next == self.shown.end() {
-            first
-        } else {
-            next
-        }
-    }
-
-    pub(super) fn is_known(&self, line: &Line<'_>) -> bool {
-        self.shown.position(line.hash).is_some()
-    }
-
-    pub(super) fn show(&mut self, line: &Line<'_>, out: &mut impl FnMut(&str)) {
-        self.shown.add(line.hash, line.number);
-        out(line.text);
-    }
-
-    pub(super) fn add(&mut self, kind: RunKind, line: &Line<'_>, out: &mut impl FnMut(&str)) {
-        let goes_on = match kind {
-            RunKind::Like => self.kind == Some(kind),
-            RunKind::Again => self.goes_on(line),
-        };
-        if !goes_on {
-            self.end(1, out);
+    /// Takes in the next line. If that ends a run of similar lines, its last `keep` lines stay.
+    pub(super) fn add(&mut self, line: &Line<'_>, keep: usize, out: &mut impl FnMut(&str)) {
+        if let Some(kind) = self.kind.and_then(|kind| self.goes_on(kind, line)) {
             self.kind = Some(kind);
-            self.first = line.number;
-            let position = self.shown.position(line.hash).unwrap_or_default();
-            self.block = (position, position);
+            return self.hold(line);
         }
-        self.block.1 = self.next_position() + 1;
-        if kind == RunKind::Again && self.dropped > 0 {
+        self.end(keep, out);
+        self.kind = self.begins(line);
+        if self.kind.is_some() {
+            self.first = line.number;
+            self.hold(line);
+        } else {
+            self.show(line.hash, line.number, line.shape);
+            out(line.text);
+        }
+    }
+
+    /// Passes on a piece of a line that is too long to be looked at.
+    pub(super) fn pass(&mut self, text: &str, out: &mut impl FnMut(&str)) {
+        self.end(1, out);
+        self.above.clear();
+        out(text);
+    }
+
+    fn begins(&self, line: &Line<'_>) -> Option<RunKind> {
+        let is_like = |shape: &u64| line.shape == Some(*shape);
+        if let Some(at) = self.above.iter().rev().position(is_like) {
+            return Some(RunKind::Like(at + 1));
+        }
+        let position = self.shown.position(line.hash)?;
+        Some(RunKind::Again(position, position + 1))
+    }
+
+    fn goes_on(&self, kind: RunKind, line: &Line<'_>) -> Option<RunKind> {
+        match kind {
+            RunKind::Like(period) => {
+                let count = self.dropped + self.held.len();
+                let at = self.above.len() - period + count % period;
+                (self.above.get(at).copied() == line.shape).then_some(kind)
+            }
+            RunKind::Again(first, next) => {
+                let next = self.position_after(first, next)?;
+                let (hash, _) = self.shown.line(next)?;
+                (hash == line.hash).then_some(RunKind::Again(first, next + 1))
+            }
+        }
+    }
+
+    /// Returns the position of the line with which a repeated block would go on. A marker tells the
+    /// numbers of the file, and lines are left out between those that were shown, so the next one
+    /// that was shown counts only if it is the next in the file, too.
+    fn position_after(&self, first: u64, next: u64) -> Option<u64> {
+        let number = |position| self.shown.line(position).map(|(_, number)| number);
+        let follows = number(next.checked_sub(1)?)? + 1;
+        // The block reaches to the run, so its first line may follow again, as in the output of a
+        // loop.
+        if follows == self.first {
+            Some(first)
+        } else {
+            (number(next) == Some(follows)).then_some(next)
+        }
+    }
+
+    fn show(&mut self, hash: u64, number: u64, shape: Option<u64>) {
+        self.shown.add(hash, number);
+        match shape {
+            Some(shape) => self.above.push_back(shape),
+            None => self.above.clear(),
+        }
+        if self.above.len() > MAX_PERIOD {
+            self.above.pop_front();
+        }
+    }
+
+    fn hold(&mut self, line: &Line<'_>) {
+        if matches!(self.kind, Some(RunKind::Again(..))) && self.dropped > 0 {
             self.dropped += 1;
             self.dropped_bytes += line.text.len();
             return;
         }
         self.text.push_str(line.text);
-        self.held.push_back((line.text.len(), line.hash));
+        self.held.push_back(Held {
+            size: line.text.len(),
+            hash: line.hash,
+            shape: line.shape,
+        });
         self.drop_lines();
     }
 
@@ -102,7 +153,7 @@ impl Run {
             return;
         }
         let lines = self.held.len().saturating_sub(LAST_LINES);
-        let bytes: usize = self.held.iter().take(lines).map(|(size, _)| size).sum();
+        let bytes: usize = self.held.iter().take(lines).map(|line| line.size).sum();
         // The run is still too short to be left out, so its lines must not be dropped.
         if self.dropped == 0 && (lines < MIN_LINES || bytes < MIN_BYTES) {
             return;
@@ -120,34 +171,29 @@ impl Run {
             return;
         };
         let kept = match kind {
-            RunKind::Again => 0,
-            RunKind::Like => self.last_lines(keep),
+            RunKind::Again(..) => 0,
+            RunKind::Like(_) => self.last_lines(keep),
         };
         let gone = self.held.len() - kept;
-        let bytes: usize = self.held.iter().take(gone).map(|(size, _)| size).sum();
+        let bytes: usize = self.held.iter().take(gone).map(|line| line.size).sum();
         let is_worth_it =
             self.dropped + gone >= MIN_LINES && self.dropped_bytes + bytes >= MIN_BYTES;
-        let (mut number, mut rest) = (self.first, self.text.as_str());
-        let mut held = self.held.make_contiguous();
+        let text = std::mem::take(&mut self.text);
+        let (mut number, mut rest) = (self.first, text.as_str());
         if is_worth_it {
             let count = (self.dropped + gone) as u64;
             self.left_out_lines += count;
-            let (block, _) = self.block;
-            let like = self.shown.line(block).map_or(0, |(_, number)| number);
-            out(&marker(kind, count, number, like));
+            out(&self.marker(kind, count));
             number += count;
             rest = &rest[bytes..];
-            held = &mut held[gone..];
+            self.held.drain(..gone);
+            self.above.clear();
         }
-        for (size, hash) in held {
-            let (text, after) = rest.split_at(*size);
-            rest = after;
-            self.shown.add(*hash, number);
+        out(rest);
+        for line in std::mem::take(&mut self.held) {
+            self.show(line.hash, number, line.shape);
             number += 1;
-            out(text);
         }
-        self.text.clear();
-        self.held.clear();
         (self.dropped, self.dropped_bytes) = (0, 0);
     }
 
@@ -157,14 +203,18 @@ impl Run {
         let mut full = lines.filter(|(_, line)| !is_blank(line));
         full.nth(keep - 1).map_or(self.held.len(), |(at, _)| at + 1)
     }
-}
 
-fn marker(kind: RunKind, count: u64, first: u64, like: u64) -> String {
-    match kind {
-        RunKind::Like => {
-            let last = first + count - 1;
-            format!("… {count} lines like this ({first}-{last})\n")
+    fn marker(&self, kind: RunKind, count: u64) -> String {
+        let (first, last) = (self.first, self.first + count - 1);
+        match kind {
+            RunKind::Like(1) => format!("… {count} lines like this ({first}-{last})\n"),
+            RunKind::Like(period) => {
+                format!("… {count} lines like these {period}, in turn ({first}-{last})\n")
+            }
+            RunKind::Again(block, _) => {
+                let like = self.shown.line(block).map_or(0, |(_, number)| number);
+                format!("… {count} lines again, as from line {like}\n")
+            }
         }
-        RunKind::Again => format!("… {count} lines again, as from line {like}\n"),
     }
 }

@@ -1,136 +1,193 @@
 //! Determines the shape of a line: its text without what differs between similar lines of a log.
+//!
+//! Only a line that is known to be a message of a log has a shape: one that says what is being done
+//! (`Compiling serde`), when (`12:00:01`), how far it is (`[3/9]`, `[ 12%]`), how long it took
+//! (`(0.01s)`), or `... ok`. Lists, tables and source text repeat words as well, and no list of
+//! what those look like would ever be complete.
 
 use super::history::hash;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// Minimum length in bytes of a word that makes a line a message rather than data.
+/// Minimum length in bytes of a word that says something.
 const MIN_WORD_BYTES: usize = 3;
 
-const MIN_FIRST_BYTES: usize = 2;
+const MIN_PARTICIPLE_BYTES: usize = 6;
 
-/// Number of first tokens of a line among which there must be a word that makes it a message;
-/// otherwise the line is data.
-const MAX_TOKENS_BEFORE: usize = 8;
+/// Number of options that make a line a command line.
+const MIN_OPTIONS: usize = 3;
 
 const MAX_UNIT_BYTES: usize = 3;
 
 const MAX_RATE_BYTES: usize = 6;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Shape {
-    /// The hash of a message's words. Lines with the same words say the same about different
-    /// things.
-    Words(u64),
-    /// The hash of an indented key, such as `name:`. Only consecutive lines with the same key are
-    /// similar: tables of data don't repeat a key in the next line.
-    Key(u64),
-    Rule,
-    /// A line that is never similar to another, such as a path, a row of a table or source text.
-    Data,
+/// Number of first tokens among which a time of day makes a line a message.
+const MAX_TIME_TOKENS: usize = 3;
+
+/// Number of words after `...`, which say how it went.
+const MAX_OUTCOME_TOKENS: usize = 2;
+
+/// Returns the hash of a message's words. Messages with the same words say the same about different
+/// things.
+pub(super) fn shape(line: &str) -> Option<u64> {
+    let text = line.trim();
+    if !text.contains(char::is_alphanumeric) {
+        return Some(hash(text));
+    }
+    if is_source(text) || !is_message(text) {
+        return None;
+    }
+    let text = without_duration(text).unwrap_or(text);
+    let mut hasher = DefaultHasher::new();
+    let mut says_something = false;
+    let mut before = Token::Mark('\0');
+    let mut tokens = text.split_ascii_whitespace().peekable();
+    while let Some(token) = tokens.next() {
+        let token = Token::new(token).after(&before, tokens.peek().copied());
+        match token {
+            // As in `[  1%]`, which can also be `[100%]`.
+            Token::Mark('[' | '(') => {}
+            Token::Mark(mark) => mark.hash(&mut hasher),
+            Token::Word(word) => {
+                word.hash(&mut hasher);
+                says_something |= word.len() >= MIN_WORD_BYTES;
+            }
+            _ if before.differs() => {}
+            _ => '\0'.hash(&mut hasher),
+        }
+        before = token;
+    }
+    says_something.then(|| hasher.finish())
+}
+
+fn is_message(text: &str) -> bool {
+    let tokens = text.split_ascii_whitespace();
+    let first = tokens.clone().next().unwrap_or_default();
+    is_participle(first.trim_end_matches(':'))
+        || Token::label(first).is_some()
+        || is_counter(text)
+        || text.ends_with("%]")
+        || text.starts_with(['✓', '✔', '√'])
+        || text.starts_with("=== ")
+        || without_duration(text).is_some()
+        || is_command(text)
+        || has_outcome(text)
+        || tokens.clone().skip(1).any(is_measure)
+        || tokens.take(MAX_TIME_TOKENS).any(is_time)
+}
+
+fn is_source(line: &str) -> bool {
+    let is_directive = |rest: &str| !rest.starts_with(|c: char| c.is_ascii_digit());
+    line.starts_with(['{', '"', '<', '|', '}', '+'])
+        || line.starts_with("- ")
+        || line.contains(" { ")
+        || line.contains(" = ")
+        || line.starts_with("//")
+        || line.strip_prefix('#').is_some_and(is_directive)
+        || line.ends_with([';', '{', '}', ',', '(', '\\'])
+}
+
+fn is_participle(word: &str) -> bool {
+    word.len() >= MIN_PARTICIPLE_BYTES
+        && word.ends_with("ing")
+        && word.chars().all(char::is_alphabetic)
+}
+
+/// Returns true for a text that begins with `[3/9]`, `(3/9)`, `[ 12%]`, `[INFO]` or `#12`.
+fn is_counter(text: &str) -> bool {
+    let is_number = |inside: &str| inside.contains(|c: char| c.is_ascii_digit());
+    let is_level = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || " /%.:".contains(c);
+    let closed = |open, close| text.strip_prefix(open)?.split_once(close);
+    match closed('[', ']').or_else(|| closed('(', ')')) {
+        Some((inside, rest)) => {
+            inside.len() > 1 && inside.chars().all(is_level) && rest.starts_with(' ')
+        }
+        None => text.strip_prefix('#').is_some_and(is_number),
+    }
+}
+
+/// Returns a text without the `(3 ms)` at its end.
+fn without_duration(text: &str) -> Option<&str> {
+    let (before, duration) = text.strip_suffix("s)")?.rsplit_once(" (")?;
+    duration
+        .starts_with(|c: char| c.is_ascii_digit())
+        .then_some(before)
+}
+
+/// Returns true for a command line with several options, as `make` prints it.
+fn is_command(text: &str) -> bool {
+    let is_option = |token: &&str| is_option(token);
+    text.split_ascii_whitespace()
+        .nth(1)
+        .is_some_and(|token| is_option(&token))
+        && text.split_ascii_whitespace().filter(is_option).count() >= MIN_OPTIONS
+}
+
+fn is_option(token: &str) -> bool {
+    token
+        .strip_prefix('-')
+        .is_some_and(|rest| rest.starts_with(|c: char| c.is_alphabetic() || c == '-'))
+}
+
+/// Returns true for `12ms`, `(0.01s)` and `1.2MB/s`.
+fn is_measure(token: &str) -> bool {
+    let token = token.trim_end_matches(')');
+    let number = token.rsplit(['(', '=']).next().unwrap_or_default();
+    let unit = number.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+    token.ends_with("B/s") || unit.len() < number.len() && matches!(unit, "s" | "ms" | "µs")
+}
+
+/// Returns true for `checking for gcc...`, `checking for gcc... no` and `test a ... ok`.
+fn has_outcome(text: &str) -> bool {
+    text.rsplit_once("...").is_some_and(|(before, after)| {
+        let outcome = after.split_ascii_whitespace();
+        let is_ended = after.is_empty() && before.ends_with(char::is_alphanumeric);
+        let is_word = |word: &str| word.chars().all(char::is_alphanumeric);
+        is_ended
+            || after.starts_with(' ')
+                && outcome.clone().count() <= MAX_OUTCOME_TOKENS
+                && outcome.clone().all(is_word)
+    })
+}
+
+fn is_time(token: &str) -> bool {
+    token.as_bytes().windows(8).any(|bytes| {
+        let is_part = |(at, byte): (usize, &u8)| {
+            if at % 3 == 2 {
+                *byte == b':'
+            } else {
+                byte.is_ascii_digit()
+            }
+        };
+        bytes.iter().enumerate().all(is_part)
+    })
 }
 
 enum Token<'a> {
-    Mark,
+    /// The first character of what has no letters or digits.
+    Mark(char),
+    /// A word, or the word of one with a number attached, such as `Get:12`.
     Word(&'a str),
-    /// The first word of a message, which says what is done with the thing named after it.
-    Verb,
-    /// A word with a number attached, such as `Get:12`.
-    Label(&'a str),
     /// A number, time, size or hash, with its unit if that is attached.
     Number,
     Unit,
     Name(&'a str),
 }
 
-impl Shape {
-    pub(super) fn new(whole: &str) -> Self {
-        let is_indented = whole.starts_with([' ', '\t']);
-        let line = whole.trim();
-        if !line.contains(char::is_alphanumeric) {
-            return Self::Rule;
-        }
-        let mut tokens = line.split_ascii_whitespace();
-        let first = tokens.next().unwrap_or_default();
-        if is_indented && first.ends_with(':') {
-            let is_measure = matches!(tokens.next().map(Token::new), Some(Token::Number));
-            let key = if is_measure { Self::Words } else { Self::Key };
-            return key(hash(first));
-        }
-        if is_source(line) || first.bytes().all(|b| b.is_ascii_digit()) {
-            return Self::Data;
-        }
-        let line = if is_indented { whole } else { line };
-        Self::of_tokens(line).map_or(Self::Data, Self::Words)
-    }
-
-    fn of_tokens(line: &str) -> Option<u64> {
-        let mut hasher = DefaultHasher::new();
-        let mut has_verb = false;
-        let mut has_name = false;
-        let mut before = Token::Mark;
-        for (count, text) in line.split_ascii_whitespace().enumerate() {
-            if text == "=" || (!has_verb && count == MAX_TOKENS_BEFORE) {
-                return None;
-            }
-            match Token::new(text).after(&before) {
-                Token::Mark => {}
-                token @ (Token::Word(word) | Token::Label(word)) => {
-                    word.hash(&mut hasher);
-                    let is_status = word.len() > 1 && word.bytes().all(|b| b.is_ascii_uppercase());
-                    let is_first = line.starts_with(word);
-                    let min = if is_first {
-                        MIN_FIRST_BYTES
-                    } else {
-                        MIN_WORD_BYTES
-                    };
-                    let is_verb = is_status || !has_name && word.len() >= min;
-                    before = match token {
-                        Token::Word(_) if is_verb && !is_status && !has_verb => Token::Verb,
-                        token => token,
-                    };
-                    has_verb |= is_verb;
-                }
-                token => {
-                    has_name |= matches!(token, Token::Name(_));
-                    if !matches!(before, Token::Number | Token::Unit | Token::Name(_)) {
-                        '\0'.hash(&mut hasher);
-                    }
-                    before = token;
-                }
-            }
-        }
-        has_verb.then(|| hasher.finish())
-    }
-}
-
-fn is_source(line: &str) -> bool {
-    let is_directive = |rest: &str| rest.starts_with(|c: char| c.is_alphabetic() || c == '[');
-    line.starts_with(['{', '"', '<', '|', '}', '+'])
-        || line.starts_with("- ")
-        || line.contains(" { ")
-        || line.starts_with("//")
-        || line.strip_prefix('#').is_some_and(is_directive)
-        || line.ends_with([';', '{', '}', ',', '(', '\\'])
-}
-
 impl<'a> Token<'a> {
     fn new(text: &'a str) -> Self {
-        let is_edge = |c: char| !c.is_alphanumeric();
-        let core = text.trim_matches(is_edge);
+        let core = text.trim_matches(|c: char| !c.is_alphanumeric());
         let Some(first) = core.chars().next() else {
-            return Self::Mark;
+            return Self::Mark(text.chars().next().unwrap_or_default());
         };
-        if let Some((word, number)) = core.split_once(':')
-            && word.len() <= MAX_UNIT_BYTES
-            && word.bytes().all(|b| b.is_ascii_alphabetic())
-            && number.bytes().all(|b| b.is_ascii_digit())
-        {
-            return Self::Label(word);
+        if let Some(label) = Self::label(core) {
+            return Self::Word(label);
         }
         let is_quoted = text.starts_with(['"', '\'', '`', '/', '~', '$', '@', '-', '*']);
-        let is_word = core.chars().all(|c| c.is_alphabetic() || c == '\'');
+        let is_word = core
+            .chars()
+            .all(|c| c.is_alphabetic() || c == '\'' || c == '=');
         match () {
-            () if is_word && !is_quoted => Self::Word(core),
+            () if is_word && !is_quoted || is_option(text) => Self::Word(core),
             () if first.is_ascii_digit()
                 && (!core.contains('/') || !core.contains(char::is_alphabetic)) =>
             {
@@ -140,19 +197,40 @@ impl<'a> Token<'a> {
         }
     }
 
-    /// Returns the token as it is to be read after `before`: a short word after a number is its
-    /// unit, and a word after a verb names a thing.
-    fn after(self, before: &Token<'_>) -> Self {
+    fn label(text: &str) -> Option<&str> {
+        let (word, number) = text.split_once(':')?;
+        let is_label = (1..=MAX_UNIT_BYTES).contains(&word.len())
+            && word.bytes().all(|b| b.is_ascii_alphabetic())
+            && !number.is_empty()
+            && number.bytes().all(|b| b.is_ascii_digit());
+        is_label.then_some(word)
+    }
+
+    /// Returns true for what differs between similar lines.
+    fn differs(&self) -> bool {
+        matches!(self, Self::Number | Self::Unit | Self::Name(_))
+    }
+
+    /// Returns the token as it is to be read after `before` and before `next`: a short word after a
+    /// number is its unit, and a word after a participle or before `...` names a thing.
+    fn after(self, before: &Token<'_>, next: Option<&str>) -> Self {
         match (before, self) {
-            (Token::Number, Self::Word(word)) if word.len() <= MAX_UNIT_BYTES => Self::Unit,
+            (Token::Number, Self::Word(word)) if is_unit(word) => Self::Unit,
             (Token::Number | Token::Unit, Self::Name(name))
                 if name.len() <= MAX_RATE_BYTES
                     && name.bytes().all(|b| b.is_ascii_alphabetic() || b == b'/') =>
             {
                 Self::Unit
             }
-            (Token::Verb, Self::Word(word)) => Self::Name(word),
+            (Token::Word(before), Self::Word(word)) if is_participle(before) => Self::Name(word),
+            (_, Self::Word(word)) if next == Some("...") && !is_participle(word) => {
+                Self::Name(word)
+            }
             (_, token) => token,
         }
     }
+}
+
+fn is_unit(word: &str) -> bool {
+    word.len() <= MAX_UNIT_BYTES && word.ends_with(['B', 's', 'm', 'h'])
 }

@@ -1,4 +1,4 @@
-use super::{Condenser, END_LINES, alarm::is_alarm, shape::Shape};
+use super::{Condenser, END_LINES, alarm::is_alarm, shape::shape};
 use proptest::prelude::{Just, ProptestConfig, Strategy, prop_oneof, proptest};
 
 fn condensed(text: &str, piece: usize) -> (String, u64) {
@@ -62,7 +62,8 @@ fn errors_stay_with_the_lines_around_them() {
     let all = format!("{before}{error}{after}");
     let (text, _) = condensed(&all, 50);
     let around = format!(
-        "[49/99] Building C object src/file49.c.o\n[50/99] Building C object src/file50.c.o\n{error}… "
+        "[49/99] Building C object src/file49.c.o\n[50/99] Building C object src/file50.c.o\n{error}\
+         [1/99] Building C object lib/file1.c.o\n… 40 lines like this "
     );
     assert!(text.contains(&around), "{text}");
 }
@@ -90,10 +91,59 @@ fn what_is_data_is_not_a_run() {
         |n: usize| format!("  - name: VARIABLE_{n}"),
         |n: usize| format!("{n} root sleep {n}-01:02:03"),
         |n: usize| format!("#define SIZE_{n} 0x{n:x}"),
+        |n: usize| format!("# define SIZE_{n} {n}"),
+        |n: usize| format!("    mov eax, {n}"),
+        |n: usize| format!("import module{n}"),
+        |n: usize| format!("from .a{n} import b{n} as b{n}"),
+        |n: usize| format!("    assert f({n}, 'a') == 2"),
+        |n: usize| format!("COPY file{n} /srv/{n}"),
+        |n: usize| format!("export NAME_{n}={n}"),
+        |n: usize| format!("gem 'name{n}', '{n}.0'"),
+        |n: usize| format!("def part{n}(a: int) -> str: ..."),
+        |n: usize| format!("\tmodified:   src/file{n}.rs"),
+        |n: usize| format!("add 'src/file{n}.rs'"),
+        |n: usize| format!("    name: file{n}"),
+        |n: usize| format!("root {n} 0.0 0.1 1234 567 ? S 12:01 0:00 worker -n {n}"),
+        |n: usize| format!("0.{n}s call     tests/test_{n}.py::test_a"),
+        |n: usize| format!("test case_{n} ... bench: {n} ns/iter (+/- {n})"),
     ] {
         let all = numbered(200, line);
         assert_eq!(condensed(&all, 100).0, all);
     }
+}
+
+#[test]
+fn a_number_that_was_always_the_same_is_shown_where_it_differs() {
+    for line in [
+        |n: usize, is: bool| format!("[{n}/200] GET /api/item/{n} {}", if is { 500 } else { 200 }),
+        |n, is| {
+            format!(
+                "12:00:{:02} request {n} status={} {n}ms",
+                n % 60,
+                if is { 503 } else { 200 }
+            )
+        },
+        |n, is| {
+            format!(
+                "[{n}/200] lost {} rows of table{n}",
+                if is { 41 } else { 0 }
+            )
+        },
+    ] {
+        let log = |is: fn(usize) -> bool| numbered(200, |n| line(n, is(n)));
+        let (text, left_out) = condensed(&log(|n| n == 50 || n == 90), 100);
+        assert!(
+            text.contains(&line(50, true)) && text.contains(&line(90, true)),
+            "{text}"
+        );
+        assert!(left_out > 170, "{text}");
+        // A number that changes for good or goes up in steps is not shown each time.
+        assert!(condensed(&log(|n| n > 50), 100).1 > 170);
+    }
+    let steps = numbered(1000, |n| {
+        format!("[{}/99] Building file{n}.o of the library", n / 10)
+    });
+    assert!(condensed(&steps, 100).1 > 960);
 }
 
 #[test]
@@ -172,20 +222,71 @@ fn a_shape_is_the_words_without_what_differs() {
             "[INFO] Downloading from central: https://y/b.pom",
         ),
     ] {
-        let shape = Shape::new(one);
-        assert!(matches!(shape, Shape::Words(_)), "{one}");
-        assert_eq!(shape, Shape::new(other), "{one} / {other}");
+        assert!(shape(one).is_some(), "{one}");
+        assert_eq!(shape(one), shape(other), "{one} / {other}");
     }
     for (one, other) in [
-        ("INFO starting the server", "INFO stopping the server"),
         (
-            "Removing intermediate container 1a2b3c",
-            "Starting intermediate container 1a2b3c",
+            "12:00:01 INFO starting the server",
+            "12:00:02 INFO stopping the server",
         ),
+        ("12:00:01 server started", "12:00:02 server stopped"),
+        ("checking for a.h... yes", "checking for b.h... no"),
+        ("[1/9] Linking a", "[2/9] Building b"),
+        ("a/x: Creating...", "b/x: Destroying..."),
+        ("12:00:01 job 7 ok", "12:00:02 job 8 bad"),
+        (
+            "12:00:01 status=ok took 3ms",
+            "12:00:02 status=down took 4ms",
+        ),
+        ("gcc -c -O2 -g a.c", "gcc -c -O0 -g b.c"),
     ] {
-        assert_ne!(Shape::new(one), Shape::new(other));
+        assert!(
+            shape(one).is_some() && shape(other).is_some(),
+            "{one} / {other}"
+        );
+        assert_ne!(shape(one), shape(other), "{one}");
     }
-    assert_eq!(Shape::new("  ------ ...\n"), Shape::Rule);
+    assert_eq!(shape("  ------ ...\n"), shape("------ ..."));
+    assert_ne!(shape("------"), shape("======"));
+}
+
+/// The answer, with each marker checked against the lines of the output.
+fn check_markers(answer: &str, lines: &[String]) {
+    let mut number = 0;
+    let mut above = Vec::new();
+    for line in answer.lines() {
+        let Some(marker) = line.strip_prefix("… ") else {
+            assert_eq!(
+                Some(line),
+                lines.get(number).map(String::as_str),
+                "{answer}"
+            );
+            above.push(shape(line));
+            number += 1;
+            continue;
+        };
+        let words: Vec<&str> = marker.split([' ', ',', '(', '-', ')']).collect();
+        let count: usize = words[0].parse().expect("a count");
+        let left_out = &lines[number..number + count];
+        if words[2] == "again" {
+            let from: usize = words.last().expect("a word").parse().expect("a number");
+            assert_eq!(left_out, &lines[from - 1..from - 1 + count], "{answer}");
+        } else {
+            let period = words[4].parse().unwrap_or(1);
+            let shown = above[above.len() - period..].iter().cycle();
+            assert!(
+                marker.ends_with(&format!("({}-{})", number + 1, number + count)),
+                "{marker}"
+            );
+            for (line, like) in left_out.iter().zip(shown) {
+                assert!(like.is_some() && shape(line) == *like, "{line}: {answer}");
+            }
+        }
+        above.clear();
+        number += count;
+    }
+    assert_eq!(number, lines.len(), "{answer}");
 }
 
 fn line() -> impl Strategy<Value = String> {
@@ -195,25 +296,34 @@ fn line() -> impl Strategy<Value = String> {
         2 => (0..9_u32).prop_map(|n| format!("    at frame{n} (/srv/app/lib/{n}.js:1:2)")),
         1 => (0..99_u32).prop_map(|n| format!("error: case {n} of the run")),
         1 => (0..99_u32).prop_map(|n| format!("test module::case_{n} ... FAILED")),
+        4 => (0..99_u32, "yes|no").prop_map(|(n, is)| format!("checking for header_{n}.h... {is}")),
+        4 => (0..9_u32, "ok|ignored").prop_map(|(n, is)| format!("test group::case_{n} ... {is}")),
+        4 => (0..99_u32, 200..203_u32).prop_map(|(n, s)| format!("12:00:{n:02} GET /item/{n} status={s} {n}ms")),
+        4 => (0..9_u32, "PASSED|XPASS").prop_map(|(n, is)| format!("test_x[{n}] {is} [ {n}%]")),
         1 => "[a-z /.:=0-9👍]{0,40}",
         1 => Just(String::new()),
     ]
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig::with_cases(60))]
     #[test]
     fn every_error_and_both_ends_stay_and_each_line_is_counted(
-        runs in proptest::collection::vec((line(), 1..12_usize), 0..80),
+        blocks in proptest::collection::vec(
+            (proptest::collection::vec(line(), 1..6), 1..12_usize),
+            0..24,
+        ),
         piece in 1..500_usize,
     ) {
-        let lines: Vec<String> = runs
-            .into_iter()
-            .flat_map(|(line, count)| std::iter::repeat_n(line, count))
+        // The same blocks come again, for markers of blocks of which only the shown lines are alike.
+        let blocks = blocks.iter().chain(&blocks);
+        let lines: Vec<String> = blocks
+            .flat_map(|(lines, count)| std::iter::repeat_n(lines, *count).flatten().cloned())
             .collect();
         let text = lines.iter().fold(String::new(), |all, line| all + line + "\n");
         let (answer, left_out) = condensed(&text, piece);
         assert_eq!(condensed(&text, usize::MAX), (answer.clone(), left_out));
+        check_markers(&answer, &lines);
         let shown: Vec<&str> = answer.lines().filter(|line| !line.starts_with("… ")).collect();
         assert_eq!(shown.len() as u64 + left_out, lines.len() as u64);
         // The lines that are shown must be in the order of the output.
