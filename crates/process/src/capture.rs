@@ -183,7 +183,12 @@ impl<'a> Capture<'a> {
         let (ends, note) = match short {
             Some((condenser, ends)) => {
                 let count = condenser.left_out_lines();
-                let what = format!("{count} lines are left out.{place} Line 1 is at offset 0.");
+                let numbers = if shown.terminal.has_own_lines {
+                    "The numbers count lines as a terminal shows them, not those of the file."
+                } else {
+                    "Line 1 is at offset 0."
+                };
+                let what = format!("{count} lines are left out.{place} {numbers}");
                 (ends, format!("\n[Condensed: {what}]"))
             }
             None => (shown.plain, String::new()),
@@ -195,7 +200,7 @@ impl<'a> Capture<'a> {
         let coloured = shown
             .coloured
             .map(|ends| ends.cut(|missing| format!("[{missing} are left out here.{place}]\n")));
-        let text = text.trim_matches(['\n', ' ', '\t']);
+        let text = text.trim_matches('\n');
         let whole = has_frames && file.is_some() && !self.whole.is_lost;
         let text = if is_for_model {
             in_short(text, whole.then_some(&*place))
@@ -328,7 +333,8 @@ impl OutputTexts {
 fn in_short(text: &str, place: Option<&str>) -> String {
     let framed = place.and_then(|place| {
         let short = own_frames(text)?;
-        Some(format!("{}\n[Frames left out.{place}]", short.trim_end()))
+        let short = short.trim_end_matches('\n');
+        Some(format!("{short}\n[Frames left out.{place}]"))
     });
     let text = framed.as_deref().unwrap_or(text);
     by_path(text).map_or_else(

@@ -42,6 +42,9 @@ pub struct TerminalEmulator {
     sequence: usize,
     /// Number of control characters that don't occur in text, a sign of binary data.
     pub odd: u64,
+    /// True if the lines that were passed on are not those of the output, since the cursor left a
+    /// line within it, or a sequence that never ended took up the end of a line.
+    pub has_own_lines: bool,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -152,6 +155,7 @@ impl TerminalEmulator {
         if c == '\n' || (self.sequence > MAX_SEQUENCE_BYTES && !is_string) {
             // No sequence continues on the next line: this one was never ended and counts as text.
             self.state = State::Text;
+            self.has_own_lines |= c == '\n';
             return;
         }
         self.state = match self.state {
@@ -211,6 +215,7 @@ impl TerminalEmulator {
             'G' => self.column = number(1).max(1) - 1,
             'A' | 'B' | 'E' | 'F' | 'H' | 'd' | 'f' if !self.line.is_empty() => {
                 self.finish_line(out);
+                self.has_own_lines = true;
                 out("\n");
             }
             _ => {}

@@ -11,7 +11,7 @@ fn captured(limit: usize, pieces: &[&[u8]]) -> super::CapturedOutput {
 
 #[test]
 fn short_output_is_whole_and_long_output_keeps_both_ends() {
-    assert_eq!(captured(100, &[b"\n\n  padded  \n\n"]).text, "padded");
+    assert_eq!(captured(100, &[b"\n\n  padded \t\n\n"]).text, "  padded \t");
     let lines = (1..=5000).fold(String::new(), |all, i| all + &format!("línea {i}\n"));
     for pieces in [1, 7, 1000, 100_000] {
         let cut: Vec<&[u8]> = lines.as_bytes().chunks(pieces).collect();
@@ -83,6 +83,20 @@ fn condensed_output_names_the_file_that_holds_every_byte() {
                 .coloured
                 .is_some_and(|text| text.contains("number 9 "))
         );
+    }
+}
+
+#[test]
+fn numbers_that_are_not_those_of_the_file_are_said_to_be_others() {
+    let dir = tempfile::tempdir().expect("a directory");
+    for (start, note) in [
+        ("", "Line 1 is at offset 0.]"),
+        ("start\x1b[2A", "not those of the file.]"),
+        ("\x1b]title\n", "not those of the file.]"),
+    ] {
+        let path = dir.path().join(start.len().to_string());
+        let text = condensed(&format!("{start}{}", log(200)), Some(&path)).text;
+        assert!(text.ends_with(note), "{text}");
     }
 }
 
