@@ -309,7 +309,10 @@ impl Call {
             return Err(ToolError::invalid(format!(
                 "There is no outline of {name}: nothing is known that it defines."
             ))
-            .with_hint("Read its lines, without \"outline\"."));
+            .with_hint(
+                "Read its lines, without \"outline\". A file that looks generated or minified has no outline, \
+                 for example one with a line over 5,000 bytes.",
+            ));
         };
         let text = outline_text(&symbols, 0..0, OUTLINE_BYTES[0]);
         Ok(ToolResult::text(text).with_display(format!("Read the outline of {name}")))
