@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 const MIN_LINES: usize = 3;
 
-const MIN_BYTES: usize = 240;
+const MIN_BYTES: usize = 120;
 
 /// Number of a run's last lines that stay held when earlier ones are dropped, to show how it ends.
 const LAST_LINES: usize = 4;
@@ -14,13 +14,13 @@ const LAST_LINES: usize = 4;
 /// Numbers of lines and of bytes that are held before some are dropped, to bound the memory.
 const MAX_HELD: (usize, usize) = (64, 64 * 1024);
 
-/// Maximum number of lines with different shapes that are repeated in turn.
-const MAX_PERIOD: usize = 8;
+/// Maximum number of lines whose shapes the lines of a run may have.
+const MAX_SHAPES: usize = 8;
 
 #[derive(Debug, Clone, Copy)]
 enum RunKind {
-    /// Lines whose shapes are those of so many lines above the run, in turn. The marker says so,
-    /// and by this it is true.
+    /// Lines each of which has the shape of one of so many lines directly above the run. The marker
+    /// says so, and by this it is true.
     Like(usize),
     /// Two indices in `shown`: that of the first line of the repeated block, and the one after the
     /// line that was repeated last.
@@ -83,10 +83,15 @@ impl Run {
         out(text);
     }
 
+    /// Returns how many lines above the run a line with the shape of this one is.
+    fn is_like(&self, line: &Line<'_>) -> Option<usize> {
+        let mut above = self.above.iter().rev();
+        Some(1 + above.position(|shape| line.shape == Some(*shape))?)
+    }
+
     fn begins(&self, line: &Line<'_>) -> Option<RunKind> {
-        let is_like = |shape: &u64| line.shape == Some(*shape);
-        if let Some(at) = self.above.iter().rev().position(is_like) {
-            return Some(RunKind::Like(at + 1));
+        if let Some(count) = self.is_like(line) {
+            return Some(RunKind::Like(count));
         }
         let position = self.shown.position(line.hash)?;
         Some(RunKind::Again(position, position + 1))
@@ -94,11 +99,7 @@ impl Run {
 
     fn goes_on(&self, kind: RunKind, line: &Line<'_>) -> Option<RunKind> {
         match kind {
-            RunKind::Like(period) => {
-                let count = self.dropped + self.held.len();
-                let at = self.above.len() - period + count % period;
-                (self.above.get(at).copied() == line.shape).then_some(kind)
-            }
+            RunKind::Like(count) => Some(RunKind::Like(count.max(self.is_like(line)?))),
             RunKind::Again(first, next) => {
                 let next = self.position_after(first, next)?;
                 let (hash, _) = self.shown.line(next)?;
@@ -128,7 +129,7 @@ impl Run {
             Some(shape) => self.above.push_back(shape),
             None => self.above.clear(),
         }
-        if self.above.len() > MAX_PERIOD {
+        if self.above.len() > MAX_SHAPES {
             self.above.pop_front();
         }
     }
@@ -208,8 +209,8 @@ impl Run {
         let (first, last) = (self.first, self.first + count - 1);
         match kind {
             RunKind::Like(1) => format!("… {count} lines like this ({first}-{last})\n"),
-            RunKind::Like(period) => {
-                format!("… {count} lines like these {period}, in turn ({first}-{last})\n")
+            RunKind::Like(above) => {
+                format!("… {count} lines like these {above} ({first}-{last})\n")
             }
             RunKind::Again(block, _) => {
                 let like = self.shown.line(block).map_or(0, |(_, number)| number);

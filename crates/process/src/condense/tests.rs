@@ -273,14 +273,14 @@ fn check_markers(answer: &str, lines: &[String]) {
             let from: usize = words.last().expect("a word").parse().expect("a number");
             assert_eq!(left_out, &lines[from - 1..from - 1 + count], "{answer}");
         } else {
-            let period = words[4].parse().unwrap_or(1);
-            let shown = above[above.len() - period..].iter().cycle();
+            let shown = &above[above.len() - words[4].parse().unwrap_or(1)..];
             assert!(
                 marker.ends_with(&format!("({}-{})", number + 1, number + count)),
                 "{marker}"
             );
-            for (line, like) in left_out.iter().zip(shown) {
-                assert!(like.is_some() && shape(line) == *like, "{line}: {answer}");
+            for line in left_out {
+                let own = shape(line);
+                assert!(own.is_some() && shown.contains(&own), "{line}: {answer}");
             }
         }
         above.clear();
