@@ -17,6 +17,7 @@ use gemini_tools_workspace::media::MAX_MEDIA_BYTES;
 use gemini_tools_workspace::text::{Encoding, LineEnding, Unwritable};
 use gemini_tools_workspace::write::Target;
 use gemini_tools_workspace::{OpenFile, Workspace, WorkspacePath, show_path};
+use std::borrow::Cow;
 use std::io::Write;
 use std::ops::Range;
 use std::sync::Arc;
@@ -155,21 +156,24 @@ impl Edit {
         })
     }
 
-    /// Returns both texts as they are looked for and written: without a `\r` at their ends that is
-    /// a part of a line end `\r\n`. In a file that has the old text with it, it is no such part.
+    /// Returns both texts as they are looked for and written. The `\r` at the end of the old text is
+    /// a part of a line end `\r\n`, unless the file has the text with it.
     pub(super) fn texts(
         &self,
         subject: Subject<'_>,
         cancel: &Cancellation,
-    ) -> Result<(&str, &str), ToolError> {
-        let given = (&*self.old, &*self.new);
-        let whole = whole_line_ends(given.0, given.1);
-        if whole.0 == given.0 {
+    ) -> Result<[Cow<'_, str>; 2], ToolError> {
+        let given = [&*self.old, &*self.new].map(Cow::Borrowed);
+        let Some((old, new)) = whole_line_ends(&self.old, &self.new) else {
             return Ok(given);
-        }
-        let found = self.find(subject, given.0, cancel)?;
+        };
+        let found = self.find(subject, &self.old, cancel)?;
         let is_there = !found.matches.is_empty() && !found.by_line_ending;
-        Ok(if is_there { given } else { whole })
+        Ok(if is_there {
+            given
+        } else {
+            [old, new].map(Cow::Owned)
+        })
     }
 
     pub(super) fn literal_plan(

@@ -333,9 +333,13 @@ impl Planning<'_> {
             ErrorKind::EditExpectedOccurrenceMismatch => {
                 "Give more lines around the change, or a line above it after \"@@ \"."
             }
+            _ if e.is_misplaced => {
+                "Give the hunks in the order of the file, with lines that stay on both sides of each change."
+            }
             _ => "Copy the lines exactly as the file has them.",
         };
-        if kind == ErrorKind::EditNoOccurrenceFound && !e.wanted.is_empty() {
+        let is_missing = kind == ErrorKind::EditNoOccurrenceFound && !e.is_misplaced;
+        if is_missing && !e.wanted.is_empty() {
             let near = || nearest_in(old, &e.wanted).unwrap_or_default();
             let near = super::quoted(self.workspace, &self.subject.place, near);
             message.extend(

@@ -96,13 +96,13 @@ impl Call {
         let Some(subject) = edit.subject(target)? else {
             return Ok(Plan::Create);
         };
-        let (old, new) = edit.texts(subject, &cx.cancel)?;
-        let found = edit.find(subject, old, &cx.cancel)?;
+        let [old, new] = edit.texts(subject, &cx.cancel)?;
+        let found = edit.find(subject, &old, &cx.cancel)?;
         if found.matches.is_empty() {
             return Err(edit.not_found(subject));
         }
         self.check_count(&found)?;
-        edit.literal_plan(subject, found, new, &cx.cancel)
+        edit.literal_plan(subject, found, &new, &cx.cancel)
     }
 
     fn check_count(&self, found: &Occurrences) -> Result<(), ToolError> {

@@ -107,8 +107,8 @@ impl Call {
         match self.edit.subject(target)? {
             None => Ok(Plan::Create),
             Some(subject) => {
-                let (old, new) = self.edit.texts(subject, &cx.cancel)?;
-                self.plan_for(subject, old, new, cx)
+                let [old, new] = self.edit.texts(subject, &cx.cancel)?;
+                self.plan_for(subject, &old, &new, cx)
             }
         }
     }

@@ -2,8 +2,8 @@
 
 use super::Reading;
 use super::depth::stays_in_block;
-use super::form::{Blanks, form, is_word, key};
-use super::lines::{FileLines, ModelLines};
+use super::form::{Blanks, form, is_word, key, tabs};
+use super::lines::{FileLines, ModelLines, indentation};
 use super::omission::omission;
 use super::reading::Texts;
 use gemini_tools_workspace::diff::{Algorithm, DiffOp, diff_lines};
@@ -17,6 +17,8 @@ use std::ops::Range;
 const MIN_LIKENESS: f64 = 0.75;
 
 const MAX_MISTYPED: usize = 3;
+
+const MAX_SHORT_WORD: usize = 4;
 
 /// Maximum length in bytes of a line that may be mistyped: longer ones take too long to compare.
 const MAX_MISTYPED_BYTES: usize = 2_000;
@@ -51,6 +53,13 @@ impl Rank {
         Self::Strict,
         Self::Loose,
         Self::Part,
+        Self::LinesLeftOut,
+        Self::Mistyped,
+    ];
+
+    pub(super) const OF_LINES: [Self; 4] = [
+        Self::Strict,
+        Self::Loose,
         Self::LinesLeftOut,
         Self::Mistyped,
     ];
@@ -308,6 +317,14 @@ impl<'a> Haystack<'a> {
             for (n, at) in run.iter().enumerate() {
                 let line = self.filled[start + n];
                 let is_same = numbers[n] == Some(level.lines[start + n]);
+                // The number of tabs between two columns says how many empty ones are there.
+                let has_tabs = || {
+                    let [quoted, there] = [old.lines[*at], self.file.line(line)].map(tabs);
+                    quoted.is_empty() || quoted == there
+                };
+                if is_same && !old.stays[*at] && !has_tabs() {
+                    return None;
+                }
                 places[*at] = if is_same && self.is_nearest(old.lines[*at], start + n) {
                     LinePlace::Same(line)
                 } else if self.is_near(old, *at, line, level) {
@@ -334,6 +351,10 @@ impl<'a> Haystack<'a> {
             let is_elision = |at: &usize| omission(old.lines[*at]).is_some();
             let elision = (before + 1..first).find(is_elision)?;
             let (from, to) = (places[before].line()? + 1, self.filled[starts[n]]);
+            let between = starts[n - 1] + old.runs[n - 1].len()..starts[n];
+            if !self.is_one_block([from - 1, to], &self.filled[between]) {
+                return None;
+            }
             // Blank lines of the old text directly above or below `...` stand for as many blank
             // lines as the file has there.
             let above = self
@@ -366,6 +387,23 @@ impl<'a> Haystack<'a> {
         })
     }
 
+    /// Returns true if the lines `between` two lines are in one block with them, so that `...` may
+    /// stand for them: a person who reads on from the first line stops where its block ends.
+    fn is_one_block(&self, two: [usize; 2], between: &[usize]) -> bool {
+        let indent = |line: usize| indentation(self.file.line(line));
+        let [above, below] = two.map(indent);
+        let is_deeper = |there: &str, than| there.starts_with(than) && there != than;
+        between.iter().map(|line| indent(*line)).all(|there| {
+            if above == below {
+                there.starts_with(above)
+            } else if below.starts_with(above) {
+                is_deeper(there, above)
+            } else {
+                is_deeper(there, below)
+            }
+        })
+    }
+
     fn is_at(rank: Rank, fit: &Fit<'_>, old: &Old<'_>) -> bool {
         let is_whole = fit.other_blanks.is_empty() && old.runs.len() == 1;
         match rank {
@@ -393,15 +431,16 @@ impl<'a> Haystack<'a> {
         }
         let there = key(self.file.line(line), Blanks::Dropped);
         let likeness = likeness(&wanted, &there);
-        // The digits, backslashes and `&` of both lines must be the same. Other digits mean another
-        // line; other backslashes or HTML entities mean that the text is escaped, which is not a
-        // typing error.
+        // The digits, operators, backslashes and `&` of both lines must be the same. Other digits or
+        // operators mean another line; other backslashes or HTML entities mean that the text is
+        // escaped, which is not a typing error.
         let marks = |text: &str| -> String {
-            let is_mark = |c: &char| c.is_ascii_digit() || matches!(c, '\\' | '&');
+            let is_mark = |c: &char| c.is_ascii_digit() || "\\&<>=!+-*/%|^~".contains(*c);
             text.chars().filter(is_mark).collect()
         };
         likeness >= MIN_LIKENESS
             && marks(&wanted) == marks(&there)
+            && have_same_words(&wanted, &there)
             && level
                 .numbers
                 .keys()
@@ -437,6 +476,9 @@ impl<'a> Haystack<'a> {
             let (head, tail) = (&text(line)[..head], &text(end)[tail..]);
             let cuts_word = head.ends_with(is_word) && old.starts_with(is_word)
                 || old.ends_with(is_word) && tail.starts_with(is_word);
+            // A line number is in front of a whole line. Behind other text, such as another number,
+            // it is not one: `12:30 lunch` is no part of `11:30 lunch`.
+            let starts_line = starts_line || texts.reading == Some(Reading::LineNumbers);
             if cuts_word
                 || starts_line && !head.trim().is_empty()
                 || ends_line && !tail.trim().is_empty()
@@ -558,6 +600,33 @@ fn likeness(one: &str, other: &str) -> f64 {
         return 0.0;
     }
     strsim::normalized_levenshtein(one, other)
+}
+
+/// Returns true if two lines have the same words, but for one letter of each. Another word is no
+/// slip, but means another line.
+fn have_same_words(one: &str, other: &str) -> bool {
+    let [one, other] = [one, other].map(str::to_lowercase);
+    let words = |text: &'_ str| {
+        let words = text.split(|c: char| !c.is_alphabetic());
+        words
+            .filter(|word| !word.is_empty())
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    let [one, other] = [&one, &other].map(|text| words(text));
+    let is_slip = |(one, other): (&String, &String)| {
+        // Short words of the same length, such as `get` and `set`, are different ones.
+        let is_long = one.chars().count() > MAX_SHORT_WORD || one.len() != other.len();
+        let letters = |word: &str| {
+            let mut letters: Vec<char> = word.chars().collect();
+            letters.sort_unstable();
+            letters
+        };
+        let has_same_letters = || letters(one) == letters(other);
+        one == other || strsim::osa_distance(one, other) == 1 && (is_long || has_same_letters())
+    };
+    one.concat() == other.concat()
+        || one.len() == other.len() && one.iter().zip(&other).all(is_slip)
 }
 
 fn places_in(line: &str, wanted: &str) -> Vec<Range<usize>> {

@@ -98,6 +98,14 @@ pub(super) fn form_text(text: &str, blanks: Blanks) -> String {
     form(text, blanks).into_iter().map(|char| char.c).collect()
 }
 
+/// Returns the numbers of tabs between the words of a line, where there are some.
+pub(super) fn tabs(line: &str) -> Vec<usize> {
+    let gaps = line.trim().split(|c: char| !c.is_whitespace());
+    gaps.map(|gap| gap.matches('\t').count())
+        .filter(|tabs| *tabs > 0)
+        .collect()
+}
+
 /// Returns the plain character that `c` looks like; `None` if `c` is invisible.
 pub(crate) fn plain(c: char) -> Option<char> {
     Some(match c {

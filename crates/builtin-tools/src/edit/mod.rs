@@ -159,12 +159,12 @@ pub enum Refusal {
 /// Returns a refusal if it is not clear which text of the file is meant, or how it should change.
 pub fn apply(text: &str, old: &str, new: &str) -> Result<Edited, Refusal> {
     let mut starts: Vec<usize> = literal_places(text, old);
-    let (old, new) = if starts.is_empty() {
-        whole_line_ends(old, new)
-    } else {
-        (old, new)
+    let whole = whole_line_ends(old, new).filter(|_| starts.is_empty());
+    let (old, new) = match &whole {
+        Some((old, new)) => (&**old, &**new),
+        None => (old, new),
     };
-    if starts.is_empty() {
+    if whole.is_some() {
         starts = literal_places(text, old);
     }
     let line_of = |at: usize| text[..at].matches('\n').count() + 1;
@@ -196,17 +196,18 @@ pub fn apply(text: &str, old: &str, new: &str) -> Result<Edited, Refusal> {
     }
 }
 
-/// If the old text ends in `\r`, a match would end between the `\r` and the `\n` of a line end in
-/// the file. Removes this `\r`, and the one at the end of the new text if there is one, so that the
-/// edit does not split the `\r\n`. Leaves both texts as they are if the old one has no `\n` and the
-/// new one ends in `\n`.
-pub(crate) fn whole_line_ends<'t>(old: &'t str, new: &'t str) -> (&'t str, &'t str) {
-    match old.strip_suffix('\r') {
-        Some(old) if old.contains('\n') || !new.ends_with('\n') => {
-            (old, new.strip_suffix('\r').unwrap_or(new))
-        }
-        _ => (old, new),
-    }
+/// Completes both texts if the old one ends in `\r`, as it does where a line end `\r\n` was cut in
+/// two: each lone `\r` in them is a line end then, and the new text has one where the old one has.
+/// Without the `\r`, the old text would also be found in the middle of a line. Returns `None` for
+/// any other old text.
+pub(crate) fn whole_line_ends(old: &str, new: &str) -> Option<(String, String)> {
+    old.strip_suffix('\r')?;
+    let whole = |text: &str| text.replace('\r', "\r\n").replace("\r\n\n", "\r\n");
+    // A `\n` at the end of the new text is the line end that was cut in the old one, unless others of
+    // the old text are whole: it is then that of an empty last line.
+    let is_cut_too = new.ends_with('\r') || new.ends_with('\n') && !old.contains('\n');
+    let end = if is_cut_too { "" } else { "\r\n" };
+    Some((whole(old), whole(new) + end))
 }
 
 /// Returns true if the old text has both `\r\n` and `\n`, and the new text has no lone `\r`. Then
@@ -241,13 +242,22 @@ fn literal_places(text: &str, old: &str) -> Vec<usize> {
 
 /// Does what [`apply`] does for an old text that does not occur literally.
 pub(crate) fn apply_inexactly(text: &str, old: &str, new: &str) -> Result<Edited, Refusal> {
+    apply_at(&Rank::ALL, text, old, new)
+}
+
+/// Does what [`apply_inexactly`] does for an old text that consists of whole lines.
+pub(crate) fn apply_to_lines(text: &str, old: &str, new: &str) -> Result<Edited, Refusal> {
+    apply_at(&Rank::OF_LINES, text, old, new)
+}
+
+fn apply_at(ranks: &[Rank], text: &str, old: &str, new: &str) -> Result<Edited, Refusal> {
     let file = FileLines::new(text);
     let haystack = Haystack::new(&file);
     let pairs = reading::pairs(text, old, new);
     // Ranks go from strict to lenient. The first rank at which the old text fits the file decides,
     // even if the edit is refused then: a more lenient rank would only guess, and no edit is better
     // than a wrong one.
-    for rank in Rank::ALL {
+    for rank in ranks.iter().copied() {
         let mut edits: Vec<Result<Edited, Refusal>> = Vec::new();
         for pair in &pairs {
             let fits = haystack.fits(pair, rank);

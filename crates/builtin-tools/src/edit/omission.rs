@@ -1,55 +1,81 @@
 //! Lines that stand for code which was left out: `...`, also in a comment and with a short phrase,
 //! such as `// ... existing code ...`.
 //!
-//! A line counts only if it says nothing else: without the marks of a comment and brackets around
-//! it, it is dots alone, or a short phrase such as `rest of the code` with dots behind it or on
-//! both sides. A comment without dots is ordinary text.
-
-const MARKS: [&str; 12] = [
-    "{/*", "*/}", "/*", "*/", "<!--", "-->", "//", "#", "--", ";", "%", "*",
-];
+//! A line counts only if it says nothing else: without the marks of a comment, of whatever language,
+//! and brackets around it, it is dots alone, or a short phrase such as `rest of the code` with dots
+//! behind it or on both sides. A comment without dots is ordinary text.
 
 const THINGS: &str = "code method function class file implementation import test content";
+
+/// A line may begin with a word of at most so many letters that marks a comment: `REM`, `dnl`.
+const MAX_MARK_LETTERS: usize = 3;
 
 const DOTS: [char; 2] = ['.', '…'];
 
 /// Returns the phrase of a line that stands for code, in lower case and with single spaces. It is
 /// empty for dots alone. Returns `None` for any other line.
+///
+/// What marks a comment differs by language, so it is not looked at, but must have neither letters
+/// nor digits, except for a short word before the phrase.
 pub(crate) fn omission(line: &str) -> Option<String> {
-    let mut bare = line.trim();
-    while let Some(inner) = MARKS.iter().find_map(|mark| {
-        bare.strip_prefix(mark)
-            .or_else(|| bare.strip_suffix(mark))
-            .map(str::trim)
-    }) {
-        bare = inner;
-    }
-    let are_dots = |text: &str| text.starts_with("...") || text.starts_with('…');
-    if are_dots(bare) && bare.trim_matches(DOTS).is_empty() {
-        return Some(String::new());
-    }
-    for (open, close) in [('(', ')'), ('[', ']'), ('<', '>')] {
-        let inner = bare.strip_prefix(open).and_then(|b| b.strip_suffix(close));
-        bare = inner.map_or(bare, str::trim);
-    }
-    if !bare.ends_with("...") && !bare.ends_with('…') || bare.starts_with('.') && !are_dots(bare)
-    {
+    let line = line.trim();
+    let is_letter = |c: char| c.is_alphanumeric();
+    let Some(start) = line.find(is_letter) else {
+        return are_dots_alone(line).then(String::new);
+    };
+    let core = line.trim_matches(|c| !is_letter(c));
+    let (before, behind) = (&line[..start], &line[start + core.len()..]);
+    let behind = behind.trim_start();
+    if !starts_with_dots(behind) || is_quoted(before, behind) {
         return None;
     }
-    let phrase = bare.trim_matches(DOTS).to_lowercase();
-    let words: Vec<&str> = phrase.split_whitespace().collect();
+    let core = core.to_lowercase();
+    let words: Vec<&str> = core.split_whitespace().collect();
+    if is_phrase(words.strip_prefix(&["the"]).unwrap_or(&words)) {
+        return Some(words.join(" "));
+    }
+    let (mark, rest) = words.split_first()?;
+    let is_mark = mark.chars().all(char::is_alphabetic) && mark.chars().count() <= MAX_MARK_LETTERS;
+    let words = match rest.split_first() {
+        Some((dots, words)) if dots.trim_matches(DOTS).is_empty() => words,
+        _ => rest,
+    };
+    (is_mark && is_phrase(words)).then(|| words.join(" "))
+}
+
+fn starts_with_dots(text: &str) -> bool {
+    text.starts_with("...") || text.starts_with('…')
+}
+
+/// Returns true if one quote is before the text and another behind it: it is a string then.
+fn is_quoted(before: &str, behind: &str) -> bool {
+    ['"', '\'', '`']
+        .iter()
+        .any(|quote| before.contains(*quote) && behind.contains(*quote))
+}
+
+fn is_phrase(words: &[&str]) -> bool {
     let is_thing = |word: &str| {
         let one = [Some(word), word.strip_suffix('s'), word.strip_suffix("es")];
         THINGS.split(' ').any(|thing| one.contains(&Some(thing)))
     };
-    let is_omission = match words.strip_prefix(&["the"]).unwrap_or(&words) {
+    match words {
         ["rest", "of"] | ["rest", "of", "the"] => true,
         ["rest", "of", "the", thing]
         | ["rest", "of", thing]
         | ["existing" | "unchanged", thing] => is_thing(thing),
         _ => false,
-    };
-    is_omission.then(|| words.join(" "))
+    }
+}
+
+/// Returns true if a line without letters has dots alone, but for the marks of a comment.
+fn are_dots_alone(line: &str) -> bool {
+    let bare = line.trim_matches(|c: char| c.is_whitespace() || "/*#-;%".contains(c));
+    let are_dots = |text: &str| starts_with_dots(text) && text.trim_matches(DOTS).is_empty();
+    let mut words = line.split_whitespace();
+    let dots = words.clone().filter(|word| are_dots(word)).count();
+    let are_marks = words.all(|word| are_dots(word) || !word.contains(DOTS) || word == "..");
+    are_dots(bare) || dots == 1 && are_marks && !line.ends_with(['"', '\'', '`'])
 }
 
 #[cfg(test)]
@@ -58,7 +84,14 @@ mod tests {
 
     #[test]
     fn dots_stand_for_lines_only_if_they_stand_alone() {
-        for line in ["...", "  // ...", "/* … */", "    ..."] {
+        for line in [
+            "...",
+            "  // ...",
+            "/* … */",
+            "    ...",
+            "(* ... *)",
+            "//...",
+        ] {
             assert_eq!(omission(line).as_deref(), Some(""), "{line}");
         }
         for line in [
@@ -87,6 +120,20 @@ mod tests {
             "... unchanged code ...",
             "unchanged methods ...",
             "// The rest of the class…",
+            "(* ... existing code ... *)",
+            "C     ... existing code ...",
+            "      ! rest of the file ...",
+            "\" ... unchanged code ...",
+            "' ... existing code ...",
+            "REM ... rest of the code ...",
+            "@c rest of the file ...",
+            "dnl ... existing code ...",
+            ".\\\" ... existing code ...",
+            "{- ... existing code ... -}",
+            "--[[ ... existing code ... ]]",
+            "{# ... existing code ... #}",
+            ".. ... existing code ...",
+            "[//]: # (... existing code ...)",
         ] {
             assert!(omission(line).is_some(), "{line}");
         }
@@ -116,6 +163,10 @@ mod tests {
             "The rest of the code is in lib.rs ...",
             "... rest of the code",
             "existing code.",
+            "See the rest of the file ...",
+            "\"... existing code ...\",",
+            "log(\"rest of the code ...\")",
+            "rest of the code ..2",
         ] {
             assert_eq!(omission(line), None, "{line}");
         }

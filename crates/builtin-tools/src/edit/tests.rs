@@ -255,6 +255,17 @@ fn half_a_line_end_joins_no_lines_and_mixed_ends_stay() {
     let text = "line1\r\nline2\r\n";
     let same = edit(text, "line1\r", "line one").map(|(text, _)| text);
     assert_eq!(same.as_deref(), Ok("line one\r\nline2\r\n"));
+    for (text, old, new) in [
+        ("the end of it\r\n", "end\r", "END\r"),
+        ("the end of it\n", "end\r", "END\r"),
+        ("the end of it\r\n", "end\r", "END\n"),
+    ] {
+        assert!(edit(text, old, new).is_err(), "{text:?}");
+    }
+    let blank = edit("a\r\n\r\n", "a\r\n\r", "b\n").map(|(text, _)| text);
+    assert_eq!(blank.as_deref(), Ok("b\r\n\r\n"));
+    let edited = edit("/bin/a\n", "/bin/a\r", "/bin/a\r/bin/b\r").map(|(text, _)| text);
+    assert_eq!(edited.as_deref(), Ok("/bin/a\n/bin/b\n"));
     let text = "a\r\nb\nc\r\n";
     let edited = edit(text, "a\nb\nc", "a\nB\nc").map(|(text, _)| text);
     assert_eq!(edited.as_deref(), Ok("a\r\nB\nc\r\n"));
@@ -507,4 +518,64 @@ fn an_addition_among_blank_lines_that_the_file_does_not_have_is_unclear() {
         "one\n}\n\n\n\n/**\n",
         "one\n}\n\n\n\nmore\n}\n\n\n\n/**\n",
     );
+}
+
+#[test]
+fn a_number_of_the_file_is_no_line_number() {
+    for (text, old, new) in [
+        (
+            "11:30 lunch\n14:00 call\n",
+            "12:30 lunch\n",
+            "12:30 dinner\n",
+        ),
+        ("p:\n  444: https\n", "  443: https\n", "  443: h2\n"),
+        ("f:\n\tnop\nL7:\tret\n", "L3:\tret\n", "L3:\tjmp out\n"),
+    ] {
+        assert_eq!(edit(text, old, new), Err(Refusal::NotFound), "{old}");
+    }
+}
+
+#[test]
+fn dots_stand_for_lines_of_one_block() {
+    let text = "function a()\n  x()\n  y()\nend\n\nfunction b()\n  log()\n  return cached\nend\n";
+    let old = "function a()\n  ...\n  return cached\nend\n";
+    assert!(edit(text, old, &old.replace("cached", "nil")).is_err());
+    let old = "function b()\n  ...\n  return cached\nend\n";
+    gives(
+        Reading::LinesLeftOut,
+        text,
+        old,
+        &old.replace("cached", "nil"),
+        &text.replace("cached", "nil"),
+    );
+}
+
+#[test]
+fn tabs_between_columns_count() {
+    let blanks = edit(
+        "x\t5\t7\ny\t6\t8\n",
+        "x 5 7\ny 6 8\n",
+        "x 5 7\nz 1 2\ny 6 8\n",
+    );
+    assert!(blanks.is_err(), "{blanks:?}");
+    let column = edit("x\t5\t\t7\n", "x\t\t5\t7\n", "x\t\t6\t7\n");
+    assert!(column.is_err(), "{column:?}");
+}
+
+#[test]
+fn another_word_is_no_slip() {
+    let text = "alpha one two\nbeta three four\nif enabled then\nx > limit\ndelta position left\n";
+    for (from, to, at, put) in [
+        ("position left", "position right", "\n", "\nNEW\n"),
+        ("if enabled", "if not enabled", "alpha", "gamma"),
+        ("x > limit", "x < limit", "alpha", "gamma"),
+        ("beta three", "beta seven", "delta", "gamma"),
+    ] {
+        let old = text.replace(from, to);
+        let new = match at {
+            "\n" => format!("{}{put}", old.trim_end()),
+            at => old.replace(at, put),
+        };
+        assert!(edit(text, &old, &new).is_err(), "{to}");
+    }
 }

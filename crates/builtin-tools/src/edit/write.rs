@@ -216,21 +216,11 @@ impl<'a> Writer<'a> {
         if gaps.into_iter().any(may_change) {
             return Err(BESIDE_BLANK.into());
         }
-        // A line beside a change that seems mistyped may be one that the edit means to change, so
-        // the edit is refused.
-        let are_together = |at: usize| {
-            let mut kept = layout
-                .ops
-                .iter()
-                .filter(|op| matches!(op, DiffOp::Equal { .. }));
-            kept.any(|op| op.old_range().contains(&at) && op.old_range().contains(&(at + 1)))
-        };
-        for (at, place) in self.fit.places.iter().enumerate() {
-            let is_beside = at > 0 && !are_together(at - 1)
-                || at + 1 < self.old_lines.len() && !are_together(at);
-            if matches!(place, LinePlace::Near(_)) && is_beside {
-                return Err(NOT_AS_IT_SAYS.into());
-            }
+        let is_change =
+            |op: Option<&DiffOp>| op.is_some_and(|op| !matches!(op, DiffOp::Equal { .. }));
+        let mut changes_edge = [layout.ops.first(), layout.ops.last()].map(is_change);
+        if self.is_mistyped_beside(&layout.ops, changes_edge) {
+            return Err(NOT_AS_IT_SAYS.into());
         }
         if self.adds_mistyped_word(&layout.ops) {
             return Err(MISTYPED_TOO.into());
@@ -245,9 +235,6 @@ impl<'a> Writer<'a> {
                 _ => self.change(op, &layout)?,
             }
         }
-        let is_change =
-            |op: Option<&DiffOp>| op.is_some_and(|op| !matches!(op, DiffOp::Equal { .. }));
-        let mut changes_edge = [is_change(layout.ops.first()), is_change(layout.ops.last())];
         let (first, next) = (self.fit.first_line(), self.next);
         // Both iterators give the lines in the order of their distance from the match, the nearest
         // first.
@@ -271,6 +258,27 @@ impl<'a> Writer<'a> {
             }
         }
         Ok(changes_edge)
+    }
+
+    /// Returns true if a line beside a change seems mistyped: it may be one that the edit means to
+    /// change.
+    fn is_mistyped_beside(&self, ops: &[DiffOp], changes_edge: [bool; 2]) -> bool {
+        let are_together = |at: usize| {
+            let mut kept = ops.iter().filter(|op| matches!(op, DiffOp::Equal { .. }));
+            kept.any(|op| op.old_range().contains(&at) && op.old_range().contains(&(at + 1)))
+        };
+        let mut places = self.fit.places.iter().enumerate();
+        places.any(|(at, place)| {
+            let is_below = at
+                .checked_sub(1)
+                .map_or(changes_edge[0], |at| !are_together(at));
+            let is_above = if at + 1 == self.old_lines.len() {
+                changes_edge[1]
+            } else {
+                !are_together(at)
+            };
+            matches!(place, LinePlace::Near(_)) && (is_below || is_above)
+        })
     }
 
     /// Returns true if a new line has a word, or a part of a name, that is mistyped in a line that
@@ -692,7 +700,8 @@ fn tail(line: &str) -> &str {
 struct Spelling {
     /// By the spelling of the old text, which is not ASCII.
     files: BTreeMap<String, BTreeSet<String>>,
-    /// Runs of several blanks in the old text where the file has other blanks.
+    /// Runs of blanks in the old text where the file has other blanks: several of them, or a tab
+    /// in the file, which may separate columns.
     gaps: BTreeSet<String>,
     differs: bool,
     /// Set if the old text has a typographic character where the file has a plain one.
@@ -741,7 +750,8 @@ impl Spelling {
                 .map(|(text, form)| before(text, form, &(start..end)));
             self.has_other_blanks |=
                 files.contains(is_other_blank) && !blanks.contains(is_other_blank);
-            if blanks != files && blanks.len() > 1 && start > 0 {
+            let may_be_column = blanks.len() > 1 || files.contains('\t');
+            if blanks != files && may_be_column && !blanks.is_empty() && start > 0 {
                 self.gaps.insert(blanks.to_owned());
             }
             start = end;

@@ -18,6 +18,8 @@ const MAX_HUNK_BYTES: usize = 64 * 1024;
 /// New lines of fewer characters may stand below an anchor by chance.
 const MIN_APPLIED_CHARS: usize = 12;
 
+const NOT_THERE: &str = "its lines are not in the file";
+
 const NO_MARKS: &str = "its unchanged lines are one blank less deep than there, so they seem to \
                         lack the blank that marks them";
 
@@ -45,6 +47,8 @@ pub struct HunkError {
     pub is_applied: bool,
     /// True if the hunk fits several places.
     pub is_ambiguous: bool,
+    /// True if the file has the old lines, but not where the hunk has to be.
+    pub is_misplaced: bool,
 }
 
 impl HunkError {
@@ -56,6 +60,7 @@ impl HunkError {
             wanted: wanted.join("\n"),
             is_applied: false,
             is_ambiguous: false,
+            is_misplaced: false,
         }
     }
 
@@ -69,6 +74,13 @@ impl HunkError {
         Self {
             is_ambiguous: true,
             ..Self::new(hunk, why)
+        }
+    }
+
+    fn misplaced(hunk: &Hunk, line: usize, but: &str) -> Self {
+        Self {
+            is_misplaced: true,
+            ..Self::new(hunk, format!("its lines are at line {line}, but {but}"))
         }
     }
 
@@ -147,6 +159,8 @@ struct Placing<'t> {
     starts: Vec<usize>,
     /// The offset up to which the text was copied to the result, with its changes.
     done: usize,
+    /// The line number in the head of the last hunk.
+    stated: usize,
     /// The number of lines by which the last hunk was found below the line number in its head;
     /// negative if it was above.
     drift: isize,
@@ -169,6 +183,7 @@ impl<'t> Placing<'t> {
             lines,
             starts,
             done: 0,
+            stated: 0,
             drift: 0,
             moved: Vec::new(),
         }
@@ -178,6 +193,7 @@ impl<'t> Placing<'t> {
         let from = self.starts.partition_point(|start| *start < self.done);
         let below = self.below_anchors(hunk, from)?;
         let old: Vec<String> = hunk.old().map(Line::whole).collect();
+        let mut misplaced = None;
         // A hunk with a line number was written by a program that compares files and knows their
         // line ends. So it is first looked for with its line ends, and then without. Other hunks
         // are looked for without them only.
@@ -191,13 +207,19 @@ impl<'t> Placing<'t> {
                 })
             };
             let last = (self.lines.len() + 1).saturating_sub(old.len());
-            let is_in_place = |at: &usize| {
-                (!hunk.is_at_end || at + old.len() == self.lines.len())
-                    && (!hunk.is_at_start || *at == 0)
-            };
-            let found = (below[0].min(last)..last).filter(is_in_place);
-            let found: Vec<usize> = found.filter(|at| same(*at)).collect();
-            let Some(at) = self.choose(hunk, &found, &below)? else {
+            let all: Vec<usize> = (0..last).filter(|at| same(*at)).collect();
+            let (above, found) = all.split_at(all.partition_point(|at| *at < below[0]));
+            let above = above.first().map(|at| Self::not_below(hunk, *at, from));
+            let is_early = hunk.start.is_some_and(|start| start < self.stated);
+            // Where the numbers say that the hunks are not in the order of the file, lines that are
+            // also above may be meant there.
+            if let Some(above) = above.clone().filter(|_| is_early) {
+                return Err(above);
+            }
+            let meant = self.at_ends(hunk, found)?;
+            let Some(at) = self.choose(hunk, &meant, &below)? else {
+                let not_at_end = found.first().map(|at| Self::not_at_end(hunk, *at));
+                misplaced = misplaced.or(not_at_end).or(above);
                 continue;
             };
             self.check_not_applied(hunk, at, below[0])?;
@@ -205,12 +227,50 @@ impl<'t> Placing<'t> {
                 if !self.stated_places(start).contains(&at) {
                     self.moved.push(at + 1);
                 }
+                self.stated = start;
                 self.drift = at.cast_signed() - start.saturating_sub(1).cast_signed();
             }
             let place = self.starts[at]..self.starts[at + old.len()];
             return Ok((place, self.content(hunk, at, is_exact), None));
         }
-        self.inexact(hunk, below[0])
+        let found = self.inexact(hunk, below[0]);
+        found.map_err(|e| misplaced.filter(|_| e.why == NOT_THERE).unwrap_or(e))
+    }
+
+    fn not_below(hunk: &Hunk, at: usize, from: usize) -> HunkError {
+        let what = if at < from {
+            "the hunk before it"
+        } else {
+            "the line after \"@@ \""
+        };
+        HunkError::misplaced(hunk, at + 1, &format!("that is not below {what}"))
+    }
+
+    fn not_at_end(hunk: &Hunk, at: usize) -> HunkError {
+        let end = if hunk.is_at_end { "end" } else { "beginning" };
+        HunkError::misplaced(hunk, at + 1, &format!("not at the {end} of the file"))
+    }
+
+    fn is_at_ends(&self, hunk: &Hunk, at: usize) -> bool {
+        (!hunk.is_at_end || at + hunk.old().count() == self.lines.len())
+            && (!hunk.is_at_start || at == 0)
+    }
+
+    /// Returns those of the line indices `found` at the end or the beginning of the file, if the
+    /// hunk must be there. A unified diff does not say so: only its context does, so a hunk that is
+    /// at no end is where its lines are, and one that is also at its line number has two places.
+    fn at_ends(&self, hunk: &Hunk, found: &[usize]) -> Result<Vec<usize>, HunkError> {
+        let is_at_ends = |at: &usize| self.is_at_ends(hunk, *at);
+        let (ends, others): (Vec<usize>, Vec<usize>) = found.iter().partition(|at| is_at_ends(at));
+        let Some((start, end)) = hunk.start.zip(ends.first()) else {
+            let is_said = hunk.start.is_none();
+            return Ok(if is_said { ends } else { others });
+        };
+        let mut stated = self.stated_places(start).into_iter();
+        match stated.find(|at| others.contains(at)) {
+            Some(at) => Err(HunkError::several(hunk, &[at + 1, end + 1])),
+            None => Ok(ends),
+        }
     }
 
     /// Returns the line indices at or below which the hunk may begin: for each line that equals the
@@ -258,9 +318,19 @@ impl<'t> Placing<'t> {
         below: &[usize],
     ) -> Result<Option<usize>, HunkError> {
         if let Some(start) = hunk.start {
-            let mut stated = self.stated_places(start).into_iter();
-            if let Some(at) = stated.find(|at| found.contains(at)) {
-                return Ok(Some(at));
+            // The line numbers of all hunks are off by as much, unless only that of the hunk before
+            // is wrong.
+            match self.stated_places(start).map(|at| found.contains(&at)) {
+                [true, true] if self.drift != 0 => {
+                    let lines = self.stated_places(start).map(|at| at + 1);
+                    return Err(HunkError::several(hunk, &lines));
+                }
+                are_there => {
+                    let mut stated = self.stated_places(start).into_iter().zip(are_there);
+                    if let Some((at, _)) = stated.find(|(_, is_there)| *is_there) {
+                        return Ok(Some(at));
+                    }
+                }
             }
         }
         let mut meant: Vec<usize> = if hunk.anchors.is_empty() {
@@ -306,10 +376,16 @@ impl<'t> Placing<'t> {
         let found = if let Some(start) = hunk.start {
             let places = self.stated_places(start);
             let is_elsewhere = !places.contains(&at) && (has(Role::Added) || is_around);
-            places
-                .into_iter()
-                .filter(|_| is_elsewhere)
-                .find(|at| is_there(at))
+            // A hunk that only adds lines to others that are no longer at the end of the file.
+            let added = hunk
+                .lines
+                .iter()
+                .take_while(|line| line.role == Role::Added);
+            let beside = at.checked_sub(added.count());
+            let is_inside = !has(Role::Removed) && !self.is_at_ends(hunk, at);
+            let mut places = places.into_iter().filter(|_| is_elsewhere);
+            let beside = beside.filter(|at| is_inside && is_there(at));
+            places.find(|at| is_there(at)).or(beside)
         } else if !has(Role::Removed) && is_there(&at) {
             Some(at)
         } else {
@@ -362,8 +438,10 @@ impl<'t> Placing<'t> {
 
     fn fit_last_end(&self, content: &mut String, end: &str) {
         let is_ended = self.text.ends_with('\n');
-        if !is_ended && content.ends_with('\n') {
-            content.truncate(without_end(content).len());
+        let whole = without_end(content);
+        // Without its line end, an empty last line would not be there.
+        if !is_ended && content.ends_with('\n') && !whole.is_empty() && !whole.ends_with('\n') {
+            content.truncate(whole.len());
         } else if is_ended && !content.is_empty() && !content.ends_with('\n') {
             content.push_str(end);
         }
@@ -381,30 +459,27 @@ impl<'t> Placing<'t> {
         let (old, new) = (joined(Role::Added), joined(Role::Removed));
         let window = &self.text[from..];
         if window.len() > MAX_COMPARED_BYTES || old.len() > MAX_HUNK_BYTES {
-            return Err(HunkError::new(hunk, "its lines are not in the file"));
+            return Err(HunkError::new(hunk, NOT_THERE));
         }
         let line_of = |at: usize| self.text[..at].matches('\n').count() + 1;
-        let edited =
-            edit::apply_inexactly(window, &old, &new).map_err(|refusal| match refusal {
-                Refusal::NotFound => HunkError::new(hunk, "its lines are not in the file"),
-                Refusal::Several { lines, .. } => {
-                    let lines: Vec<usize> = lines.iter().map(|line| line + first).collect();
-                    HunkError::several(hunk, &lines)
-                }
-                Refusal::Unclear { line, why, .. } => HunkError::new(
-                    hunk,
-                    format!("it resembles line {} and after, but {why}", line + first),
-                ),
-                Refusal::Applied { line } => HunkError::applied(hunk, line + first),
-            })?;
+        let edited = edit::apply_to_lines(window, &old, &new).map_err(|refusal| match refusal {
+            Refusal::NotFound => HunkError::new(hunk, NOT_THERE),
+            Refusal::Several { lines, .. } => {
+                let lines: Vec<usize> = lines.iter().map(|line| line + first).collect();
+                HunkError::several(hunk, &lines)
+            }
+            Refusal::Unclear { line, why, .. } => HunkError::new(
+                hunk,
+                format!("it resembles line {} and after, but {why}", line + first),
+            ),
+            Refusal::Applied { line } => HunkError::applied(hunk, line + first),
+        })?;
         // A whole text is escaped or has a code fence around it, but a hunk consists of single
         // lines. So such a match is not what the hunk means.
         if matches!(edited.reading, Some(Reading::Escapes | Reading::Fence)) {
-            return Err(HunkError::new(hunk, "its lines are not in the file"));
+            return Err(HunkError::new(hunk, NOT_THERE));
         }
         let (start, end) = (from + edited.place.start, from + edited.place.end);
-        let before = self.text[..start].rsplit('\n').next().unwrap_or_default();
-        let after = self.text[end..].split('\n').next().unwrap_or_default();
         // The search ignores blank lines at the edges of a text, but in a hunk they are lines, so
         // the number of lines must be the same. Those that stay were compared, but are not replaced.
         let place = &self.text[start..end];
@@ -416,13 +491,15 @@ impl<'t> Placing<'t> {
         let wanted = lines.iter().filter(|line| line.role != Role::Added).count();
         let wanted = wanted - blank_ends(lines).iter().sum::<usize>();
         let has_all = edited.reading == Some(Reading::LinesLeftOut) || count == wanted;
-        let is_whole = before.trim().is_empty() && after.trim().is_empty() && has_all;
         let is_in_place = (!hunk.is_at_end || self.text[end..].trim().is_empty())
             && (!hunk.is_at_start || self.text[..start].trim().is_empty());
-        if !is_whole || !is_in_place {
-            return Err(HunkError::new(hunk, "its lines are not in the file"));
+        if !has_all {
+            return Err(HunkError::new(hunk, NOT_THERE));
         }
         let line = line_of(start);
+        if !is_in_place {
+            return Err(Self::not_at_end(hunk, line - 1));
+        }
         if lacks_marks(lines, place) {
             let why = format!("it resembles line {line} and after, but {NO_MARKS}");
             return Err(HunkError::new(hunk, why));

@@ -364,6 +364,7 @@ fn line_ends_of_the_file_stay() {
     );
     assert_eq!(update("a\nb", " a\n-b\n+c").as_deref(), Ok("a\nc"));
     assert_eq!(update("a\nb", " b\n+c").as_deref(), Ok("a\nb\nc"));
+    assert_eq!(update("a\nb", " b\n+").as_deref(), Ok("a\nb\n\n"));
     assert_eq!(update("a\r\nb", "+c").as_deref(), Ok("a\r\nb\r\nc\r\n"));
 }
 
@@ -509,5 +510,51 @@ fn lines_quoted_inexactly_are_found_as_smart_edit_finds_them() {
         at_end.is_err() || at_end.as_deref() == Ok("let a = one();\nlet b = 2;\n\nlet c = 3;\n")
     );
     // A hunk does not match a part of a line.
-    assert!(update("abc\n", "-b\n+x").is_err());
+    for text in ["abc\n", "a b\n", "1: b\n"] {
+        assert!(update(text, "-b\n+x").is_err(), "{text}");
+    }
+}
+
+fn unified(text: &str, hunks: &str) -> Result<String, HunkError> {
+    let patches = parse(&format!("--- a/f\n+++ b/f\n{hunks}\n")).expect("a patch");
+    patched(text, &patches[0])
+}
+
+#[test]
+fn hunks_out_of_order_do_not_land_on_twins() {
+    let second = "@@ -4,3 +4,3 @@\n 1\n-2\n+two\n 3";
+    let first = "@@ -1,3 +1,3 @@\n a\n-b\n+B\n c";
+    let text = "a\nb\nc\n1\n2\n3\na\nb\nc\n";
+    let wanted = "a\nB\nc\n1\ntwo\n3\na\nb\nc\n";
+    let in_order = unified(text, &format!("{first}\n{second}"));
+    assert_eq!(in_order.as_deref(), Ok(wanted));
+    for text in [text, "a\nb\nc\n1\n2\n3\n"] {
+        let refused = unified(text, &format!("{second}\n{first}")).expect_err("order");
+        assert!(refused.is_misplaced, "{refused:?}");
+        assert!(
+            refused.why.ends_with("not below the hunk before it"),
+            "{refused:?}"
+        );
+    }
+    // The first number is off by the distance of the two places of the second hunk.
+    let off = "@@ -1,3 +1,3 @@\n 1\n-2\n+two\n 3";
+    let text = "x\nx\nx\n1\n2\n3\na\nb\nc\na\nb\nc\n";
+    let refused = unified(text, &format!("{off}\n{}", first.replace('1', "7"))).expect_err("twins");
+    assert!(refused.is_ambiguous, "{refused:?}");
+}
+
+#[test]
+fn a_hunk_without_lines_behind_its_change_need_not_be_at_the_end() {
+    let hunk = "@@ -1,2 +1,2 @@\n a\n-b\n+B";
+    assert_eq!(unified("a\nb\nc\n", hunk).as_deref(), Ok("a\nB\nc\n"));
+    assert_eq!(unified("x\na\nb\nc\n", hunk).as_deref(), Ok("x\na\nB\nc\n"));
+    assert!(unified("a\nb\nc\na\nb\n", hunk).is_err_and(|e| e.is_ambiguous));
+    let added = "@@ -1,1 +1,2 @@\n a\n+b";
+    assert_eq!(unified("a\nc\n", added).as_deref(), Ok("a\nb\nc\n"));
+    assert!(unified("a\nb\nc\n", added).is_err_and(|e| e.is_applied));
+    let before = "@@ -1,1 +1,2 @@\n+a\n b";
+    assert_eq!(unified("x\nb\nc\n", before).as_deref(), Ok("x\na\nb\nc\n"));
+    assert!(unified("x\na\nb\nc\n", before).is_err_and(|e| e.is_applied));
+    let said = update("a\nb\nc\n", " a\n-b\n+x\n*** End of File").expect_err("not at the end");
+    assert!(said.why.ends_with("not at the end of the file"), "{said:?}");
 }
