@@ -7,11 +7,12 @@ import { BLANKS } from './kinds/blanks.mjs';
 import { CHARACTERS } from './kinds/characters.mjs';
 import { LINES, SHORT } from './kinds/lines.mjs';
 import { PAIRS } from './kinds/pairs.mjs';
+import { TWICE } from './kinds/twice.mjs';
 import { Chance } from './random.mjs';
 
 /** Each family of kinds with the lines of context that its changes have. */
 export const FAMILIES = [
-  { context: 3, kinds: [...LINES, ...BLANKS, ...CHARACTERS, ...PAIRS] },
+  { context: 3, kinds: [...LINES, ...BLANKS, ...CHARACTERS, ...PAIRS, ...TWICE] },
   { context: 1, kinds: SHORT },
 ];
 

@@ -49,12 +49,62 @@ function elsewhereToo(head) {
 }
 
 const count = (rows, side) => rows.filter((row) => row[side] !== null).length;
+const linesOf = (rows, side) => rows.filter((row) => row[side] !== null).map((row) => `${row[side]}\n`).join('');
+const counts = (line, rows) => `@@ -${line},${count(rows, 'old')} +${line},${count(rows, 'new')} @@`;
+const OTHER = [' #1', '-#2', '+#two', ' #3'];
+
+/** The lines are there twice, and a hunk between both places comes first, though the other belongs above it. */
+function outOfOrder({ head, rows, tail }) {
+  const [old, fresh] = [linesOf(rows, 'old'), linesOf(rows, 'new')];
+  if (!rows.some(isRemoved) || (head + tail).includes('#2')) return null;
+  const first = head.split('\n').length;
+  return {
+    text: `${head}${old}#1\n#2\n#3\n${old}${tail}`,
+    accepts: [`${head}${fresh}#1\n#two\n#3\n${old}${tail}`],
+    numbers: `@@ -${first + count(rows, 'old')},3 +${first},3 @@`,
+    rows: [...OTHER, counts(first, rows), ...rows.map(lineOf)],
+  };
+}
+
+/** The number of the first hunk is off by as many lines as are between two places that have those of the second. */
+function offByTwins({ head, rows, tail }) {
+  const [old, fresh] = [linesOf(rows, 'old'), linesOf(rows, 'new')];
+  const first = head.split('\n').length;
+  const stated = first - count(rows, 'old') - 1;
+  if (!rows.some(isRemoved) || stated < 1 || (head + tail).includes('#2')) return null;
+  return {
+    text: `${head}#1\n#2\n#3\n${old}#\n${old}${tail}`,
+    accepts: [`${head}#1\n#two\n#3\n${fresh}#\n${old}${tail}`],
+    numbers: `@@ -${stated},3 +${stated},3 @@`,
+    rows: [...OTHER, counts(first + 3, rows), ...rows.map(lineOf)],
+  };
+}
+
+function withoutContextBehind({ head, rows, before }) {
+  const last = rows.findLastIndex((row) => !isContext(row));
+  const kept = rows.slice(0, last + 1);
+  const isOnce = before.split(linesOf(kept, 'old')).length === 2;
+  if (!isContext(kept[0]) || last + 1 === rows.length || !isOnce) return null;
+  return { numbers: counts(head.split('\n').length, kept), rows: kept.map(lineOf) };
+}
+
+/** A removed line is the rest of a line. */
+function restOfLine({ rows, before }) {
+  const row = rows.find((one) => isRemoved(one) && /^\s*\S+ \w/.test(one.old));
+  const rest = row?.old.replace(/^\s*\S+ /, '');
+  if (!rest || before.split('\n').some((line) => line.trim() === rest.trim())) return null;
+  return { rows: [`-${rest}`, '+other'], accepts: [] };
+}
 
 export const HUNKS = [
   hunk('hunk: unchanged lines without their mark', 'may', withoutMarks),
   hunk('hunk: a blank line that is not there beside the change', 'refuse', blankBeside),
   hunk('hunk: applied already below its anchor', 'refuse', elsewhereToo(({ anchor }) => ({ anchor }))),
   hunk('hunk: applied already at its line', 'refuse', elsewhereToo(({ line, rows }) => ({
-    numbers: `@@ -${line},${count(rows, 'old')} +${line},${count(rows, 'new')} @@`,
+    numbers: counts(line, rows),
   }))),
+  hunk('hunk: in the wrong order', 'may', outOfOrder),
+  hunk('hunk: off by the distance of two places', 'may', offByTwins),
+  hunk('hunk: no context behind the change', 'apply', withoutContextBehind),
+  hunk('hunk: the rest of a line', 'refuse', restOfLine),
 ];

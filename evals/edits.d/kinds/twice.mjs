@@ -1,0 +1,127 @@
+// Owns the kinds whose texts can be read in two ways, one of which is another place or another text of the file.
+
+import { awayRows, indentOf, isBlank, isContext, oneLine, splice, texts } from './rows.mjs';
+
+const WORD = /[A-Za-z]{3,}/;
+
+const inFile = (change) => change.before.split('\n');
+
+/** A line that is there once, with `change` of its last word in the new text. */
+const otherEnd = (line) => line.replace(/[A-Za-z]+(?=[^A-Za-z]*$)/, (word) => `${word}Z`);
+
+/** The end of a word and CR, which the file has in the middle of a line alone. */
+function cutInLine(end) {
+  return (change, chance) => {
+    if (change.mixed || change.end === '\r\n') return null;
+    const text = change.before.replaceAll('\n', end);
+    const word = chance.pick([...text.matchAll(/[A-Za-z]{4,} [a-z]{3,}(?= \w)/g)].map(([one]) => one));
+    if (!word || text.split(word).length !== 2) return null;
+    return { old: `${word}\r`, new: `${word}Z\r`, text, accepts: [] };
+  };
+}
+
+/** A line of the file begins with a number of its own, and the quoted one with another. */
+function otherNumber(change, chance) {
+  const isPlain = (row) => isContext(row) && row.old.trim().length > 6 && WORD.test(row.old) && !/^\s*L?\d/.test(row.old);
+  const row = chance.pick(change.rows.filter((one) => isPlain(one) && change.before.split(one.old).length === 2));
+  if (!row) return null;
+  const [first, mark] = [2 + chance.below(60), chance.pick([':', ': ', '|', ' | ', '\t'])];
+  const numbered = (n, line) => `${indentOf(line)}${n}${mark}${line.trimStart()}`;
+  const other = first + chance.pick([-1, 1, 2, 10]);
+  const text = change.before.replace(row.old, () => numbered(first, row.old));
+  const old = numbered(other, row.old);
+  return text.includes(old) ? null : { old: `${old}\n`, new: `${numbered(other, otherEnd(row.old))}\n`, text, accepts: [] };
+}
+
+/** The line below `...` is behind the end of the block that the line above it begins. */
+function beyondBlock(change, chance) {
+  const lines = inFile(change);
+  const depth = (at) => (lines[at] === undefined || isBlank(lines[at]) ? null : indentOf(lines[at]).length);
+  const isOnce = (line) => lines.indexOf(line) === lines.lastIndexOf(line);
+  const begins = lines.flatMap((_, at) => (depth(at) !== null && depth(at + 1) > depth(at) && isOnce(lines[at]) ? [at] : []));
+  const at = chance.pick(begins);
+  if (at === undefined) return null;
+  const end = lines.findIndex((_, n) => n > at && depth(n) !== null && depth(n) <= depth(at));
+  const isMeant = (line, n) => n > end && n < end + 40 && depth(n) > depth(at) && WORD.test(line) && isOnce(line);
+  const below = end < 0 ? undefined : chance.pick(lines.filter(isMeant));
+  if (below === undefined) return null;
+  const text = (line) => `${lines[at]}\n${indentOf(lines[at + 1])}...\n${line}\n`;
+  return { old: text(below), new: text(otherEnd(below)), accepts: [] };
+}
+
+const NOTES = ['(* ... existing code ... *)', 'C     ... existing code ...', '" ... rest of the code ...', 'REM rest of the file ...', '.\\" ... existing code ...', '{- ... unchanged code ... -}', '.. ... existing code ...', '[//]: # (... existing code ...)', '@c ... rest of the code ...'];
+
+/** A run of context as a note in the comment of some language, in the new text alone. */
+function noted(change, chance) {
+  const { rows } = change;
+  const at = chance.pick(rows.flatMap((row, i) => (isContext(row) && rows[i + 1] && isContext(rows[i + 1]) ? [i] : [])));
+  if (at === undefined) return null;
+  const gone = [rows[at], rows[at + 1]].map((row, n) => ({ ...row, new: n === 0 ? chance.pick(NOTES) : null }));
+  return texts(change, [...rows.slice(0, at), ...gone, ...rows.slice(at + 2)]);
+}
+
+/** Rows of columns beside the change. */
+const withTable = (change, added) => change.with({ rows: [...added, ...change.rows] });
+
+function tableInBlanks(change) {
+  const line = (text) => ({ kind: ' ', old: text, new: text });
+  const made = withTable(change, [line('x\t5\t7'), { kind: '+', old: null, new: 'z\t1\t2' }, line('y\t6\t8')]);
+  const quoted = made.rows.map((row, i) => (i > 2 ? row : { ...row, old: row.old?.replaceAll('\t', ' ') ?? null, new: row.new.replaceAll('\t', ' ') }));
+  return { ...texts(change, quoted), change: made };
+}
+
+function otherColumn(change) {
+  const made = withTable(change, [{ kind: '-', old: 'x\t5\t\t7', new: null }, { kind: '+', old: null, new: 'x\t6\t\t7' }]);
+  const quoted = made.rows.map((row, i) => (i > 1 ? row : { ...row, old: row.old && 'x\t\t5\t7', new: row.new && 'x\t\t6\t7' }));
+  return { ...texts(change, quoted), change: made };
+}
+
+/** A line behind the last quoted one, which has another word. */
+function behindOther(change, chance) {
+  const last = change.rows.at(-1);
+  const words = isContext(last) ? [...last.old.matchAll(/[A-Za-z_]{4,}/g)] : [];
+  const word = chance.pick(words);
+  if (!word || change.rows.filter(isContext).length < 4) return null;
+  const line = splice(last.old, word.index, word[0].length, chance.pick(['right', 'other']));
+  const rows = [...change.rows.filter(isContext).slice(0, -1), { ...last, old: line, new: line }, { kind: '+', old: null, new: 'NEW' }];
+  return line === last.old || change.before.includes(line) ? null : { ...texts(change, rows), accepts: [] };
+}
+
+const OPERATORS = [['<', '>'], ['>', '<'], ['==', '!='], ['!=', '=='], ['+', '-'], ['&&', '||']];
+
+function otherOperator(line, chance) {
+  const pair = chance.pick(OPERATORS.filter(([one]) => line.includes(` ${one} `)));
+  return pair ? line.replace(` ${pair[0]} `, ` ${pair[1]} `) : null;
+}
+
+function moreWord(line, chance) {
+  const at = chance.pick([...line.matchAll(/(?<=[a-z]) (?=[a-z])/g)].map((match) => match.index));
+  return at === undefined ? null : splice(line, at, 1, ' not ');
+}
+
+function shortWord(line, chance) {
+  const word = chance.pick([...line.matchAll(/\b(get|set|min|max|left|right|home|user)(?=[^a-z]|$)/g)]);
+  const other = { get: 'set', set: 'get', min: 'max', max: 'min', left: 'right', right: 'left', home: 'phone', user: 'name' };
+  return word ? splice(line, word.index, word[0].length, other[word[0]]) : null;
+}
+
+/** `...` around both texts, where the file has other lines. */
+function dotsAround(change) {
+  const line = { kind: ' ', old: '...', new: '...' };
+  return change.before.includes('...') ? null : texts(change, [line, ...change.rows, line]);
+}
+
+export const TWICE = [
+  { name: 'words and CR that are within a line', mark: 'refuse', literal: false, make: cutInLine('\r\n') },
+  { name: 'words and CR that are within a line, LF file', mark: 'refuse', literal: false, make: cutInLine('\n') },
+  { name: 'a number of the line itself is another', mark: 'refuse', literal: false, make: otherNumber },
+  { name: 'a run as ... over the end of a block', mark: 'refuse', literal: false, make: beyondBlock },
+  { name: 'a run as a note of some language in new only', mark: 'keep', literal: false, make: noted },
+  { name: 'columns with a blank for each tab', mark: 'keep', make: tableInBlanks },
+  { name: 'an empty column elsewhere in a removed line', mark: 'refuse', make: otherColumn },
+  { name: 'another word in the line before a new last one', mark: 'refuse', literal: false, make: behindOther },
+  { name: 'another operator in a context line', mark: 'refuse', make: oneLine(awayRows, otherOperator) },
+  { name: 'a word more in a context line', mark: 'refuse', make: oneLine(awayRows, moreWord) },
+  { name: 'another short word in a context line', mark: 'refuse', make: oneLine(awayRows, shortWord) },
+  { name: 'both between ...', mark: 'may', make: dotsAround },
+];
