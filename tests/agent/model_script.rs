@@ -74,7 +74,7 @@ fn a_script_calls_tools_and_checks_their_answers() {
 }
 
 /// Turns of a script, the status with which the run ends, how its output begins, and what its errors say.
-const FAULTS: &[(&str, u8, &str, &str)] = &[
+const FAULTS: &[(&str, i32, &str, &str)] = &[
     (
         "- {status: 429, retry_after: 0.05}\n- text: Done.",
         0,
