@@ -348,7 +348,10 @@ impl CommandChanges {
         }
         let dir = match &mut self.hour {
             Some(hour) => &hour.dir,
-            none => match self.journal.open_hour(self.undo.as_ref().map_or_else(now, |u| u.at)) {
+            none => match self
+                .journal
+                .open_hour(self.undo.as_ref().map_or_else(now, |u| u.at))
+            {
                 Ok(hour) => &none.insert(hour).dir,
                 Err(reason) => return OldContent::Lost(reason),
             },

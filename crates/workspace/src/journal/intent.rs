@@ -296,9 +296,7 @@ impl Intent {
     ///
     /// Returns the operating system's error.
     pub(crate) fn kept(&self, (hour, name): &KeptContent) -> Result<File, Errno> {
-        let dir = self
-            .hour(hour * place::HOUR_MILLIS)
-            .ok_or(Errno::NOENT)?;
+        let dir = self.hour(hour * place::HOUR_MILLIS).ok_or(Errno::NOENT)?;
         place::open_file(&dir, &**name)
     }
 

@@ -74,9 +74,9 @@ mod undo;
 pub use backup::ChangeOrigin;
 pub(crate) use backup::{Backup, PendingChange};
 pub use command::{Access, ChangeCounts, CommandChanges};
+pub(crate) use entry::FileId;
 pub use entry::{ContentStamp, FileState, JournalEntry, OldContent};
 pub use history::{Filter, History};
-pub(crate) use entry::FileId;
 pub(crate) use intent::{
     Intent, IntentRecord, KeptContent, ModeRecord, RewriteRecord, StepRecord, UndoRecord, remove,
 };

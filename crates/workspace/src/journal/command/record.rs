@@ -65,7 +65,10 @@ impl CommandChanges {
         if !lines.finish(self) {
             counts.lost = counts.changed;
         }
-        let touched = self.before.values().filter_map(|before| before.state.as_ref());
+        let touched = self
+            .before
+            .values()
+            .filter_map(|before| before.state.as_ref());
         let touched: HashSet<_> = touched.map(|state| state.stamp.file()).collect();
         self.linked.retain(|file, _| touched.contains(file));
         counts
@@ -179,9 +182,10 @@ impl CommandChanges {
                 .as_ref()
                 .is_some_and(|state| state.stamp.size() == size);
         // If another file has taken the name of one that has several, that is a change.
-        let is_one_of_several = before.state.as_ref().is_some_and(|state| {
-            state.links.is_some() && state.stamp.file() != after.stamp.file()
-        });
+        let is_one_of_several = before
+            .state
+            .as_ref()
+            .is_some_and(|state| state.links.is_some() && state.stamp.file() != after.stamp.file());
         let is_kept = matches!(before.kept, OldContent::Copied | OldContent::Moved);
         let Some(hour) = self
             .hour
@@ -293,7 +297,10 @@ impl Lines {
             self.is_incomplete |= !changes.append(&self.bytes);
         }
         let is_large = changes.journal.is_large(changes.kept_bytes);
-        let is_new = changes.hour.as_mut().is_some_and(|hour| std::mem::take(&mut hour.is_new));
+        let is_new = changes
+            .hour
+            .as_mut()
+            .is_some_and(|hour| std::mem::take(&mut hour.is_new));
         if changes.before.is_empty() {
             // What is kept next may belong to another hour.
             changes.hour = None;

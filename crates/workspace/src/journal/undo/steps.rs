@@ -8,9 +8,7 @@ use super::plan::{Obstacle, Step};
 use super::whole::{Whole, look, place_of};
 use crate::journal::command::CommandChanges;
 use crate::journal::entry::{FileId, FileState, JournalEntry, OldContent};
-use crate::journal::intent::{
-    IntentRecord, ModeRecord, RewriteRecord, StepRecord, UndoRecord,
-};
+use crate::journal::intent::{IntentRecord, ModeRecord, RewriteRecord, StepRecord, UndoRecord};
 use crate::journal::keeper::clone_or_copy;
 use crate::journal::{node, place};
 use crate::new_file::{CHANGE_PREFIX, temporary_name};
@@ -18,7 +16,9 @@ use crate::write::{ChangeSet, Target, failed};
 use crate::{WorkspacePath, access, files};
 use gemini_tools_core::tool::ToolError;
 use rustix::fd::AsFd;
-use rustix::fs::{AtFlags, Mode, OFlags, RawMode, fchmod, fstat, linkat, mkdirat, openat, symlinkat};
+use rustix::fs::{
+    AtFlags, Mode, OFlags, RawMode, fchmod, fstat, linkat, mkdirat, openat, symlinkat,
+};
 use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ffi::OsStr;
@@ -52,7 +52,11 @@ impl Whole<'_, '_> {
     }
 
     /// Makes the undo. Returns why it can't itself be undone; `None` if it can.
-    fn change(&self, steps: &[Step], entries: Vec<JournalEntry>) -> Result<Option<String>, Obstacle> {
+    fn change(
+        &self,
+        steps: &[Step],
+        entries: Vec<JournalEntry>,
+    ) -> Result<Option<String>, Obstacle> {
         let layout = Layout::new(steps);
         let record = layout.record(self, steps, entries);
         let first = || steps[0].path().to_owned();
@@ -119,9 +123,22 @@ impl<'s> Layout<'s> {
         layout
     }
 
-    fn record(&self, whole: &Whole<'_, '_>, steps: &[Step], entries: Vec<JournalEntry>) -> IntentRecord {
-        let moving: HashSet<&Path> = self.removed.iter().chain(self.made.keys()).copied().collect();
-        let removals = self.removed.iter().filter(|path| !self.made.contains_key(*path));
+    fn record(
+        &self,
+        whole: &Whole<'_, '_>,
+        steps: &[Step],
+        entries: Vec<JournalEntry>,
+    ) -> IntentRecord {
+        let moving: HashSet<&Path> = self
+            .removed
+            .iter()
+            .chain(self.made.keys())
+            .copied()
+            .collect();
+        let removals = self
+            .removed
+            .iter()
+            .filter(|path| !self.made.contains_key(*path));
         let record = |path: &&Path| {
             let mut record = StepRecord::new(path, 0, temporary_name(CHANGE_PREFIX));
             let is_moving = |above: &&Path| moving.contains(above);
@@ -159,9 +176,13 @@ impl<'s> Layout<'s> {
 
 fn mode_record(path: &Path, file: FileId, from: u32, to: u32) -> ModeRecord {
     let path = path.as_os_str().to_owned();
-    ModeRecord { path, file, from, to }
+    ModeRecord {
+        path,
+        file,
+        from,
+        to,
+    }
 }
-
 
 impl Whole<'_, '_> {
     /// Makes all nodes under their temporary names, and completes the record with them.
@@ -185,7 +206,9 @@ impl Whole<'_, '_> {
                     self.plan_rewrite(path, *source, set).map_err(fail)?;
                     kept_in_place.insert(path.to_owned());
                 }
-                _ if layout.made.contains_key(path) && !matches!(step, Step::Remove(_) | Step::Mode(..) | Step::Aside(_)) => {
+                _ if layout.made.contains_key(path)
+                    && !matches!(step, Step::Remove(_) | Step::Mode(..) | Step::Aside(_)) =>
+                {
                     let made = self.make(step, layout, set, &at, &kept_in_place);
                     set.record.steps[at[path]].entry.after = Some(made.map_err(fail)?);
                 }
@@ -212,7 +235,12 @@ impl Whole<'_, '_> {
         target.map_err(|e| said(&e))
     }
 
-    fn plan_rewrite(&self, path: &Path, source: usize, set: &mut ChangeSet<'_>) -> Result<(), String> {
+    fn plan_rewrite(
+        &self,
+        path: &Path,
+        source: usize,
+        set: &mut ChangeSet<'_>,
+    ) -> Result<(), String> {
         self.content(source)?;
         let planned = self.goals.now(path).map(|now| now.stamp);
         let planned = planned.ok_or_else(|| failed(Errno::STALE))?;
@@ -223,9 +251,8 @@ impl Whole<'_, '_> {
         let Some(undo) = &mut set.record.undo else {
             return Ok(());
         };
-        let kept = |entry: &&JournalEntry| {
-            entry.path() == path && entry.old_content == OldContent::Copied
-        };
+        let kept =
+            |entry: &&JournalEntry| entry.path() == path && entry.old_content == OldContent::Copied;
         let old = undo.entries.iter().find(kept);
         let old = old.ok_or("would lose its content: it could not be kept")?;
         let old = (old.at / place::HOUR_MILLIS, old.id.clone());
@@ -263,7 +290,9 @@ impl Whole<'_, '_> {
             linkat(&above, &*from, &dir, name, AtFlags::empty()).map_err(failed)
         };
         match step {
-            Step::Directory(_) => mkdirat(&dir, name, Mode::from_raw_mode(0o700)).map_err(failed)?,
+            Step::Directory(_) => {
+                mkdirat(&dir, name, Mode::from_raw_mode(0o700)).map_err(failed)?
+            }
             Step::Symlink(_, target) => {
                 symlinkat(OsStr::from_bytes(target), &dir, name).map_err(failed)?;
             }
@@ -335,7 +364,11 @@ impl Whole<'_, '_> {
             .flat_map(|undo| &undo.opened)
             .map(|mode| (&*mode.path, mode.to))
             .collect();
-        let planned = self.goals.by_path.values().filter_map(|goal| goal.now.as_ref());
+        let planned = self
+            .goals
+            .by_path
+            .values()
+            .filter_map(|goal| goal.now.as_ref());
         let now: HashMap<FileId, u32> = planned
             .chain(self.goals.others.values())
             .map(|now| (now.stamp.file(), now.mode))
@@ -351,8 +384,16 @@ impl Whole<'_, '_> {
                 return None;
             };
             let of_new = || made(path).filter(|made| made.is_directory());
-            let in_place = || self.goals.now(path).filter(|_| kept_in_place.contains(path));
-            let new = if file.is_some() { None } else { of_new().or_else(in_place) };
+            let in_place = || {
+                self.goals
+                    .now(path)
+                    .filter(|_| kept_in_place.contains(path))
+            };
+            let new = if file.is_some() {
+                None
+            } else {
+                of_new().or_else(in_place)
+            };
             let file = file.or_else(|| new.map(|new| new.stamp.file()))?;
             let from = opened.get(path.as_os_str()).or_else(|| now.get(&file));
             let from = from.copied().or_else(|| new.map(|new| new.mode))?;

@@ -177,9 +177,7 @@ impl<'w> ChangeSet<'w> {
 
     fn rewrite(&self, rewrite: &RewriteRecord, content: &KeptContent) -> Result<(), String> {
         let write = || -> io::Result<()> {
-            let (dir, name) = self
-                .spot(Path::new(&rewrite.path))
-                .ok_or(Errno::NOENT)?;
+            let (dir, name) = self.spot(Path::new(&rewrite.path)).ok_or(Errno::NOENT)?;
             let mut file = open_writable(&dir, &name, rewrite.planned.file())?;
             let mode = fstat(&file)?.st_mode & 0o7777;
             let content = self.intent.kept(content)?;
