@@ -286,7 +286,8 @@ impl ChangeSet<'_> {
                     .put_away(&dir, &step.temporary, &step.entry, is_kept);
             }
         }
-        for entry in &unchanged {
+        let forgotten = entries.iter().filter(|_| !is_kept);
+        for entry in unchanged.iter().chain(forgotten) {
             self.intent.forget(entry);
         }
         self.flush();

@@ -27,7 +27,7 @@ impl CommandChanges {
     /// these are, and for how many the change can't be undone. Unless this is the last record, what
     /// the command has touched and not changed stays kept: a process that still runs may be about
     /// to change it by a system call that has been seen already, or through a file that it has open.
-    pub fn record(&mut self, is_last: bool) -> ChangeCounts {
+    pub fn record(&mut self, is_final: bool) -> ChangeCounts {
         let mut counts = ChangeCounts::default();
         let mut touched = std::mem::take(&mut self.before);
         for before in touched.values_mut() {
@@ -37,17 +37,21 @@ impl CommandChanges {
         let mut lines = Lines::default();
         for (path, mut before) in touched {
             let path = PathBuf::from(path);
-            match self.after(&path, &mut before, is_last) {
+            match self.after(&path, &mut before, is_final) {
                 Ok(after) if self.is_changed(&path, &before, after.as_ref()) => {
                     counts.changed += 1;
                     let is_lost = matches!(before.kept, OldContent::Lost(_))
                         && !before.is_untouched()
                         && !before.is_excluded;
                     counts.lost += u32::from(is_lost);
+                    let later = after.clone().filter(|after| !is_final && after.is_file());
                     let entry = self.entry(at, &path, before, after);
                     lines.push(&entry, self);
+                    if let Some(state) = later {
+                        self.watch_on(path, state);
+                    }
                 }
-                Ok(_) if is_last => self.discard(&before),
+                Ok(_) if is_final => self.discard(&before),
                 Ok(_) => drop(self.before.insert(path.into(), before)),
                 // The path can't be read, perhaps because the command has removed permissions of
                 // its directory.
@@ -72,6 +76,19 @@ impl CommandChanges {
         let touched: HashSet<_> = touched.map(|state| state.stamp.file()).collect();
         self.linked.retain(|file, _| touched.contains(file));
         counts
+    }
+
+    /// Keeps an eye on a file that was recorded, since a process may have it open and write on. That
+    /// is one more change of the same command. Its old content is not needed, because the command
+    /// is undone from its first change on.
+    fn watch_on(&mut self, path: PathBuf, state: FileState) {
+        let before = OriginalState {
+            id: new_id(),
+            state: Some(state),
+            kept: OldContent::Lost("the command went on writing to it".to_owned()),
+            is_excluded: true,
+        };
+        self.before.insert(path.into(), before);
     }
 
     /// Returns an entry for each path that an undo may change, without the state after it, and the
@@ -111,14 +128,14 @@ impl CommandChanges {
         &mut self,
         path: &Path,
         before: &mut OriginalState,
-        is_last: bool,
+        is_final: bool,
     ) -> Result<Option<FileState>, Errno> {
         let found = self.scope.look(path)?.map(|(state, _)| state);
         let (Some(state), Some(now), OldContent::Moved) = (&before.state, &found, &before.kept)
         else {
             return Ok(found);
         };
-        let is_pending = !is_last && state.stamp == now.stamp;
+        let is_pending = !is_final && state.stamp == now.stamp;
         if state.stamp.file() != now.stamp.file() || is_pending {
             return Ok(found);
         }

@@ -152,14 +152,14 @@ impl<'s> Layout<'s> {
             steps: removals.chain(self.made.keys()).map(record).collect(),
             undo: Some(UndoRecord {
                 entries,
-                opened: self.opened(whole, steps),
+                opened: Self::opened(whole, steps),
                 ..UndoRecord::default()
             }),
         }
     }
 
     /// Returns the modes that make directories writable: those that are set first.
-    fn opened(&self, whole: &Whole<'_, '_>, steps: &[Step]) -> Vec<ModeRecord> {
+    fn opened(whole: &Whole<'_, '_>, steps: &[Step]) -> Vec<ModeRecord> {
         let is_first = |step: &&Step| matches!(step, Step::Mode(..));
         let mut paths = BTreeSet::new();
         let modes = steps.iter().take_while(is_first).filter_map(|step| {
@@ -291,7 +291,7 @@ impl Whole<'_, '_> {
         };
         match step {
             Step::Directory(_) => {
-                mkdirat(&dir, name, Mode::from_raw_mode(0o700)).map_err(failed)?
+                mkdirat(&dir, name, Mode::from_raw_mode(0o700)).map_err(failed)?;
             }
             Step::Symlink(_, target) => {
                 symlinkat(OsStr::from_bytes(target), &dir, name).map_err(failed)?;

@@ -13,7 +13,7 @@ use crate::journal::{
 };
 use gemini_tools_core::tool::Cancellation;
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{Dir, FallocateFlags, Mode, OFlags, RawMode, fallocate, fchmod, fstat, openat};
+use rustix::fs::{Dir, Mode, OFlags, RawMode, fchmod, fstat, openat};
 use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::fs::File;
@@ -198,10 +198,11 @@ fn write_over(content: &File, file: &mut File) -> io::Result<()> {
     let length = content.metadata()?.len();
     #[cfg(target_os = "linux")]
     if length > 0 {
-        match fallocate(&*file, FallocateFlags::KEEP_SIZE, 0, length) {
-            Err(Errno::NOSPC | Errno::DQUOT | Errno::FBIG) => return Err(Errno::NOSPC.into()),
-            // The file system can't take room in advance.
-            _ => {}
+        use rustix::fs::{FallocateFlags, fallocate};
+        // Other errors mean that the file system can't take room in advance.
+        let taken = fallocate(&*file, FallocateFlags::KEEP_SIZE, 0, length);
+        if let Err(errno @ (Errno::NOSPC | Errno::DQUOT | Errno::FBIG)) = taken {
+            return Err(errno.into());
         }
     }
     clone_or_copy(content, file, u64::MAX)?;
