@@ -296,7 +296,7 @@ impl View<'_> {
         let is_unchanged = outcomes.iter().all(|outcome| outcome.id.is_none());
         if is_refused && is_of_command && is_unchanged {
             warn(
-                "call_tool: Nothing was changed: what commands did is undone as a whole, or for a file or directory by: call_tool --undo PATH",
+                "call_tool: Nothing was changed: what a command or a patch did is undone as a whole, or for a file or directory by: call_tool --undo PATH",
             );
         }
         if let Some(older) = steps.get(at + 1).filter(|_| is_refused) {

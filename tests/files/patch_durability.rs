@@ -312,3 +312,131 @@ fn a_full_disk_during_a_patch_leaves_all_old_files_or_all_new_ones() {
         assert_eq!(run.text(), "", "seed {seed}: an intent is left");
     }
 }
+
+#[test]
+fn a_kill_during_an_undo_of_a_patch_leaves_all_old_files_or_all_new_ones() {
+    let (mut interrupted, mut old, mut new) = (0, 0, 0);
+    for seed in seeds("kills of undos of patches", 20 * trials()) {
+        let mut random = Random::new(seed);
+        let count = 2 + random.below(39);
+        let case = Case::random(&mut random, count);
+        let ws = workspace();
+        case.write(&ws.dir());
+        let before = tree(&ws.dir());
+        let arguments = json!({"patch": case.patch});
+        let patch = ws.tool("apply_patch").arguments(&arguments).unwatched();
+        patch.run().output();
+        let patched = tree(&ws.dir());
+        let stats: Vec<_> = case
+            .paths
+            .iter()
+            .map(|path| fs::metadata(ws.path(path)).ok())
+            .collect();
+        let moment = random.below(case.paths.len() + 1);
+        let pause = Duration::from_micros(random.below(3_000) as u64);
+        let running = ws.call_tool(&["--undo"]).start();
+        let deadline = Instant::now() + Duration::from_secs(5);
+        while !has_come(moment, &case, &ws, &stats) && Instant::now() < deadline {}
+        if moment == 0 || random.one_in(2) {
+            thread::sleep(pause);
+        }
+        running.kill();
+        let list = ws.tool("list_directory").arguments(&json!({"path": "."}));
+        let said = list.unwatched().run().output();
+        let now = tree(&ws.dir());
+        assert!(
+            now == before || now == patched,
+            "seed {seed}: neither old nor new; {said}\n{now:#?}"
+        );
+        interrupted += usize::from(said.contains("interrupted"));
+        *(if now == before { &mut new } else { &mut old }) += 1;
+        let answer = ws.call_tool(&["--undo"]).unwatched().run();
+        let is_undone = now == before;
+        assert_eq!(
+            is_undone,
+            answer.errors().contains("nothing to undo"),
+            "seed {seed}: {}",
+            answer.shown()
+        );
+        assert_eq!(tree(&ws.dir()), before, "seed {seed}: {}", answer.shown());
+        assert_eq!(intents(&ws), 0, "seed {seed}");
+    }
+    let _ = writeln!(
+        std::io::stderr(),
+        "{interrupted} undos completed by the next call, {old} not begun, {new} done"
+    );
+    assert!(
+        interrupted > 0,
+        "no kill came in the midst of an undo: choose other moments"
+    );
+}
+
+fn intents(ws: &Workspace) -> usize {
+    let intents = ws.root().join("home/.gemini/tools_journal/intents");
+    let names = fs::read_dir(intents).into_iter().flatten().flatten();
+    let is_intent = |name: &fs::DirEntry| !name.file_name().to_string_lossy().starts_with('.');
+    names.filter(is_intent).count()
+}
+
+#[test]
+fn a_full_disk_during_an_undo_of_a_patch_leaves_all_old_files_or_all_new_ones() {
+    let user = if running_as_root() {
+        "--mount"
+    } else {
+        "--map-root-user"
+    };
+    let call_tool = executable("call_tool");
+    for seed in seeds("full disks during undos", 10 * trials()) {
+        let mut random = Random::new(seed);
+        let count = 2 + random.below(39);
+        let case = Case::random(&mut random, count);
+        let ws = Workspace::new().directory("small");
+        let source = ws.root().join("source");
+        case.write(&source);
+        let before = tree(&source);
+        let arguments = json!({"patch": case.patch}).to_string();
+        fs::write(ws.root().join("patch.json"), arguments).expect("arguments");
+        let room = random.below(3 * case.files.len() + 20);
+        let home = if random.one_in(2) {
+            "export HOME=$PWD/small/home"
+        } else {
+            ""
+        };
+        let script = format!(
+            r#"
+            mount -t tmpfs -o size=32m tmpfs small || exit 99
+            cp -a ../source small/tree && mkdir -p small/home
+            {home}
+            (cd small/tree && "$1" apply_patch < ../../../patch.json > ../../../answer) || exit 1
+            cp -a small/tree ../patched
+            taken=$(df -k --output=used small | tail -n 1)
+            mount -o remount,size=$((taken + {room} * 4))k small || exit 99
+            (cd small/tree && "$1" --undo > ../../../first 2>&1); echo $?
+            mount -o remount,size=64m small || exit 99
+            (cd small/tree && echo '{{"path": "."}}' | "$1" list_directory > ../../../next) || exit 1
+            cp -a small/tree ../after
+            (cd small/tree && "$1" --undo > ../../../second 2>&1)
+            cp -a small/tree ../last
+            find "$HOME/.gemini/tools_journal/intents" -type f ! -name '.*' 2> /dev/null
+            "#
+        );
+        let path = call_tool.to_str().expect("a UTF-8 path");
+        let args = ["--mount", user, "bash", "-c", &script, "bash", path];
+        let run = ws.program(Path::new("unshare"), &args).unwatched().run();
+        if run.status() == 99 || run.errors().contains("unshare failed") {
+            return skipped("the right to mount a file system");
+        }
+        assert_eq!(run.status(), 0, "seed {seed}: {}", run.shown());
+        let of = |name: &str| tree(&ws.root().join(name));
+        let said = fs::read_to_string(ws.root().join("first")).expect("an answer");
+        let is_undone = run.text() == "0\n";
+        let expected = if is_undone { &before } else { &of("patched") };
+        assert_eq!(of("after"), *expected, "seed {seed}: {said}");
+        assert!(
+            is_undone || run.text() == "1\n",
+            "seed {seed}: an intent is left"
+        );
+        let said = fs::read_to_string(ws.root().join("second")).expect("an answer");
+        assert_eq!(of("last"), before, "seed {seed}: {said}");
+    }
+}

@@ -267,6 +267,26 @@ fn a_background_process_is_watched_until_it_ends() {
 }
 
 #[test]
+fn what_a_background_process_writes_through_an_open_file_is_undone_too() {
+    let ws = Workspace::new().file("a.txt", "a").file("b.txt", "b");
+    run(
+        &ws,
+        "exec 3>> a.txt 4>> b.txt; echo 1 >&3; (until [ -e go ]; do sleep 0.01; done; echo 2 >&3; echo 3 >&4; rm go) >/dev/null 2>&1 &",
+    );
+    assert_eq!(fs::read_to_string(ws.path("a.txt")).expect("text"), "a1\n");
+    fs::write(ws.path("go"), "").expect("written");
+    let until = Instant::now() + WAIT_LIMIT;
+    while history(&ws).len() < 4 {
+        assert!(Instant::now() < until, "{:?}", history(&ws));
+        thread::sleep(Duration::from_millis(10));
+    }
+    let undone = undo(&ws, &[]);
+    assert_eq!(undone.status(), 0, "{}", undone.shown());
+    assert_eq!(fs::read_to_string(ws.path("a.txt")).expect("text"), "a");
+    assert_eq!(fs::read_to_string(ws.path("b.txt")).expect("text"), "b");
+}
+
+#[test]
 fn a_command_whose_supervisor_is_killed_ends_and_the_journal_can_be_read() {
     let line = "while :; do echo x > a.txt; cp a.txt b.txt; rm b.txt; mv a.txt c.txt; done";
     for trial in 0..10 * trials() {

@@ -7,6 +7,7 @@ use std::env;
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
+use std::time::{Duration, Instant};
 
 /// A sequence of numbers that a seed decides (`SplitMix64`).
 struct Random(u64);
@@ -352,4 +353,81 @@ fn an_undo_that_would_lose_a_content_is_refused_whole() {
     );
     assert_eq!(ws.call_tool(&["--undo", "a"]).unwatched().run().status(), 0);
     assert_eq!(fs::read_to_string(ws.path("a")).expect("text"), "a");
+}
+
+#[test]
+fn a_kill_during_an_undo_of_commands_leaves_the_tree_as_it_was_or_as_the_undo_makes_it() {
+    let (mut interrupted, mut old, mut new) = (0, 0, 0);
+    for seed in crate::harness::random::seeds("kills of undos of commands", 40 * trials()) {
+        let mut random = Random(seed);
+        let ws = Workspace::new();
+        build(&ws);
+        let before = snapshot(&ws);
+        let line = random.line();
+        run(&ws, &line);
+        let after = snapshot(&ws);
+        let explained = ws.call_tool(&["--undo", "--explain"]).unwatched().run();
+        if before == after || explained.status() != 0 {
+            continue;
+        }
+        let intents = ws.root().join("home/.gemini/tools_journal/intents");
+        let is_begun = || fs::read_dir(&intents).is_ok_and(|names| names.count() > 3);
+        let running = ws.call_tool(&["--undo"]).start();
+        let deadline = Instant::now() + Duration::from_millis(500);
+        while !is_begun() && Instant::now() < deadline {}
+        std::thread::sleep(Duration::from_micros(random.below(1_500)));
+        running.kill();
+        let list = ws.tool("list_directory").arguments(&json!({"path": "."}));
+        let said = list.unwatched().run().output();
+        let now = snapshot(&ws);
+        let of = format!("seed {seed}, {line}: {said}");
+        if now != after {
+            let left = differences(&before, &now);
+            assert!(left.is_empty(), "{of}\n{left:#?}");
+        }
+        interrupted += u32::from(said.contains("interrupted"));
+        *(if now == before { &mut new } else { &mut old }) += 1;
+        let again = ws.call_tool(&["--undo"]).unwatched().run();
+        let is_done = again.errors().contains("nothing to undo");
+        assert_eq!(is_done, now == before, "{of}\n{}", again.shown());
+        let left = differences(&before, &snapshot(&ws));
+        assert!(left.is_empty(), "{of}\n{left:#?}\n{}", again.shown());
+    }
+    let _ = writeln!(
+        std::io::stderr(),
+        "{interrupted} undos completed by the next call, {old} not begun, {new} done"
+    );
+    assert!(interrupted > 0, "no kill came in the midst of an undo");
+}
+
+#[test]
+fn a_command_that_changes_nothing_does_not_hide_the_change_before_it() {
+    let ws = Workspace::new().file("a", "x\n").file("r", "real\n");
+    let (before, _) = (snapshot(&ws), run(&ws, "echo REAL > r"));
+    let after = snapshot(&ws);
+    run(&ws, "sed -i s/q/r/ a");
+    assert!(undo(&ws, &[], &before, &after, "sed").is_some());
+}
+
+#[test]
+fn a_hard_link_is_given_back_even_if_its_content_came_back_by_itself() {
+    let ws = Workspace::new();
+    build(&ws);
+    let before = snapshot(&ws);
+    let line = "cp a copy; rm a; mv copy a";
+    run(&ws, line);
+    let after = snapshot(&ws);
+    assert_ne!(before, after);
+    assert!(undo(&ws, &[], &before, &after, line).is_some());
+}
+
+#[test]
+fn what_a_command_wrote_is_passed_over_once_it_was_put_back_by_hand() {
+    let ws = Workspace::new().file("a", "one\n").file("b", "one\n");
+    run(&ws, "echo two > b");
+    run(&ws, "echo two > a");
+    fs::write(ws.path("a"), "one\n").expect("written");
+    let answer = ws.call_tool(&["--undo"]).unwatched().run();
+    assert_eq!(answer.status(), 0, "{}", answer.shown());
+    assert_eq!(fs::read_to_string(ws.path("b")).expect("text"), "one\n");
 }

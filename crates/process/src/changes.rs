@@ -92,9 +92,9 @@ impl SupervisorWatch {
             .map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::AGAIN))
     }
 
-    pub(crate) fn record(&self) -> ChangeCounts {
+    pub(crate) fn record(&self, is_last: bool) -> ChangeCounts {
         let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
-        changes.record()
+        changes.record(is_last)
     }
 }
 

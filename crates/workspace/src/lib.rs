@@ -62,8 +62,8 @@
 //! - Only regular files are opened for reading. A named pipe is not waited for.
 //! - After a full disk, a crash or a kill a file has its old content or its new content. A file
 //!   `.gemini-tools-….tmp` may be left, which a later write in its directory removes, or, of a
-//!   change of several files, `.gemini-change-….tmp`, until that change is completed. Only a file
-//!   that must be written in place, such as a mount point, may be left half-written.
+//!   change of several files or of an undo, `.gemini-change-….tmp`, until that is completed. Only a
+//!   file that must be written in place, such as a mount point, may be left half-written.
 //! - A replaced file keeps its owner, group, mode, access list and extended attributes (except file
 //!   capabilities), or the write is refused.
 //! - Two writers of this crate wait for each other. A change that another program makes between

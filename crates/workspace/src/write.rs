@@ -15,6 +15,7 @@
 
 mod change_set;
 
+pub(crate) use change_set::{ChangeSet, failed};
 pub use change_set::{ChangedFile, MAX_CHANGED_FILES, NewContent};
 
 use super::in_place::{self, InPlace};
@@ -408,6 +409,12 @@ impl Target {
             ),
             PlacementError::System(errno) => system_error(errno, &path.to_string()),
         }
+    }
+
+    /// Returns true if no other file can take the place of the present one.
+    pub(crate) fn must_stay(&self) -> bool {
+        let current = self.current.as_ref();
+        current.is_some_and(|current| in_place::is_needed(&self.entry, current))
     }
 
     /// Returns the number of further names (hard links) of the present file, which keep the old

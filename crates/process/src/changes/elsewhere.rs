@@ -34,7 +34,7 @@ impl SupervisorWatch {
         match *self {}
     }
 
-    pub(crate) fn record(&self) -> ChangeCounts {
+    pub(crate) fn record(&self, _is_last: bool) -> ChangeCounts {
         match *self {}
     }
 }

@@ -526,9 +526,9 @@ impl Supervisor {
         }
     }
 
-    fn record_changes(&self) {
+    fn record_changes(&self, is_last: bool) {
         if let Some(watch) = &self.watch {
-            let ChangeCounts { changed, lost } = watch.record();
+            let ChangeCounts { changed, lost } = watch.record(is_last);
             let counts = [changed, lost].map(|n| i32::try_from(n).unwrap_or(i32::MAX));
             self.report(message::CHANGES, counts);
         }
@@ -575,11 +575,11 @@ impl Supervisor {
             && tree::orphans(self.session()).is_empty();
         match (before, self.status) {
             (None, Some(status)) => {
-                self.record_changes();
+                self.record_changes(all_gone);
                 self.report(message::ENDED, [status.into_raw(), i32::from(all_gone)]);
             }
             _ if all_gone => {
-                self.record_changes();
+                self.record_changes(true);
                 self.report(message::ALL_GONE, [0, 0]);
             }
             _ => {}
@@ -609,7 +609,7 @@ impl Supervisor {
     fn end_all(&mut self, grace: Duration) -> i32 {
         let session = self.session();
         let left = tree::end_children(session, grace, |pid, status| self.note(pid, status));
-        self.record_changes();
+        self.record_changes(true);
         let left = i32::try_from(left.len()).unwrap_or(i32::MAX);
         self.report(message::ALL_GONE, [left, 0]);
         self.leave()

@@ -71,9 +71,11 @@ struct LinkedFile {
     left: Option<FileState>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct UndoOrigin {
     pub(super) call: String,
+    /// The time of the undo, which decides where the journal keeps what it changes.
+    pub(super) at: u64,
     pub(super) undoes: HashMap<PathBuf, Vec<String>>,
 }
 
@@ -346,7 +348,10 @@ impl CommandChanges {
         }
         let dir = match &mut self.hour {
             Some(hour) => &hour.dir,
-            none => match self.journal.open_hour(now()) {
+            none => match self
+                .journal
+                .open_hour(self.undo.as_ref().map_or_else(now, |u| u.at))
+            {
                 Ok(hour) => &none.insert(hour).dir,
                 Err(reason) => return OldContent::Lost(reason),
             },

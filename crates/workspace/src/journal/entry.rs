@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 pub struct ContentStamp(u64, u64, u64, i64, i64);
 
 /// The device and the inode of a file.
-pub(super) type FileId = (u64, u64);
+pub(crate) type FileId = (u64, u64);
 
 impl ContentStamp {
     /// Returns the stamp of the file, directory or link that has this name in `dir`; `None` if it
@@ -37,8 +37,13 @@ impl ContentStamp {
         u64::try_from(self.3 * 1000 + self.4 / 1_000_000).unwrap_or(0)
     }
 
-    pub(super) fn file(self) -> FileId {
+    pub(crate) fn file(self) -> FileId {
         (self.0, self.1)
+    }
+
+    /// Returns a stamp that tells which file it is, and nothing of its content.
+    pub(crate) fn of_any_content(self) -> Self {
+        Self(self.0, self.1, 0, 0, 0)
     }
 }
 
@@ -72,11 +77,11 @@ pub struct FileState {
 }
 
 impl FileState {
-    pub(super) fn is_directory(&self) -> bool {
+    pub(crate) fn is_directory(&self) -> bool {
         self.kind == Some(NodeKind::Directory)
     }
 
-    pub(super) fn is_file(&self) -> bool {
+    pub(crate) fn is_file(&self) -> bool {
         self.kind.is_none()
     }
 }
@@ -210,6 +215,19 @@ impl JournalEntry {
             let is_same = before.sha256 == after.sha256 && before.mode == after.mode;
             before.sha256.is_some() && is_same
         })
+    }
+
+    /// Returns true if another node, content or mode is at the path after the change.
+    pub(super) fn is_a_change(&self) -> bool {
+        let (Some(before), Some(after)) = (&self.before, &self.after) else {
+            return self.before != self.after;
+        };
+        let is_same_node = match before.kind {
+            None => before.stamp == after.stamp,
+            _ => true,
+        };
+        let has_mode = !matches!(before.kind, Some(NodeKind::Link(_)));
+        before.kind != after.kind || !is_same_node || has_mode && before.mode != after.mode
     }
 
     /// Returns why the old content is lost; `None` if it is kept or there was none to keep.

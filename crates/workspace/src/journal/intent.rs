@@ -4,9 +4,13 @@
 //! process that makes it. Its first line names the files that will be prepared, so that they can be
 //! removed if the process ends early. Its second line has everything that is needed to complete the
 //! change or to take it back. If nobody has locked such a file, its process was killed.
+//!
+//! An undo of a patch or of a command is such a change, too. Its record has more ([`UndoRecord`]):
+//! it can change modes, make and remove links and directories, and must write into a file whose
+//! other names are to change with it.
 
 use super::backup::PendingChange;
-use super::entry::{ContentStamp, JournalEntry, OldContent};
+use super::entry::{ContentStamp, FileId, FileState, JournalEntry, OldContent};
 use super::keeper::{new_id, now, stamped};
 use super::{Journal, place};
 use crate::{OpenFile, resolve::Entry};
@@ -14,8 +18,10 @@ use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{
     AtFlags, FlockOperation, Mode, OFlags, chmodat, flock, fstat, openat, renameat, unlinkat,
 };
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -29,6 +35,10 @@ const INTENTS: &str = "intents";
 pub(crate) struct StepRecord {
     pub(crate) entry: JournalEntry,
     pub(crate) temporary: String,
+    /// How many more directories the temporary name lies above the path, because the change makes
+    /// or removes those between.
+    #[serde(default)]
+    pub(crate) above: usize,
 }
 
 impl StepRecord {
@@ -39,12 +49,16 @@ impl StepRecord {
             made: missing,
             ..JournalEntry::of_path(new_id(), now(), path)
         };
-        Self { entry, temporary }
+        Self {
+            entry,
+            temporary,
+            above: 0,
+        }
     }
 
     pub(crate) fn temporary_path(&self) -> PathBuf {
         let path = self.entry.path();
-        let dir = path.ancestors().nth(self.entry.made + 1);
+        let dir = path.ancestors().nth(self.entry.made + self.above + 1);
         dir.unwrap_or(&path).join(&self.temporary)
     }
 
@@ -84,6 +98,63 @@ impl StepRecord {
     }
 }
 
+/// A mode that an undo sets.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct ModeRecord {
+    pub(crate) path: OsString,
+    pub(crate) file: FileId,
+    pub(crate) from: u32,
+    pub(crate) to: u32,
+}
+
+/// A content in the journal: its hour and its name.
+pub(crate) type KeptContent = (u64, String);
+
+/// A file that an undo writes into, because it has other names, or no other can take its place.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct RewriteRecord {
+    pub(crate) path: OsString,
+    pub(crate) planned: ContentStamp,
+    pub(crate) old: KeptContent,
+    pub(crate) new: KeptContent,
+}
+
+/// What an undo does besides its steps, and what it records. The steps themselves are not recorded,
+/// because a file can change under another of its names.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct UndoRecord {
+    /// The entry of each path that may change, without the state after the undo.
+    pub(crate) entries: Vec<JournalEntry>,
+    /// The directories that are made writable first.
+    pub(crate) opened: Vec<ModeRecord>,
+    pub(crate) rewrites: Vec<RewriteRecord>,
+    pub(crate) is_rewritten: bool,
+    pub(crate) modes: Vec<ModeRecord>,
+}
+
+impl UndoRecord {
+    /// Returns the entries to record, once `look` has told how each path is now, and those of the
+    /// paths that are as they were. What these undo counts as undone too: the last entry lists it.
+    pub(crate) fn split(
+        &self,
+        look: impl Fn(&JournalEntry) -> Option<FileState>,
+    ) -> (Vec<JournalEntry>, Vec<JournalEntry>) {
+        let looked = self.entries.iter().map(|entry| JournalEntry {
+            after: look(entry),
+            ..entry.clone()
+        });
+        let (mut changed, mut same): (Vec<_>, Vec<_>) = looked.partition(JournalEntry::is_a_change);
+        if changed.is_empty() {
+            changed.extend(same.pop());
+        }
+        if let Some(last) = changed.last_mut() {
+            let others = same.iter().flat_map(|entry| entry.undoes.iter().cloned());
+            last.undoes.splice(0..0, others);
+        }
+        (changed, same)
+    }
+}
+
 /// The content of an intent: the steps of a change of several files.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct IntentRecord {
@@ -92,6 +163,17 @@ pub(crate) struct IntentRecord {
     /// True if the workspace has a journal, to whose log the entries are appended.
     pub(crate) is_recorded: bool,
     pub(crate) steps: Vec<StepRecord>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) undo: Option<UndoRecord>,
+}
+
+impl IntentRecord {
+    /// Returns all paths that the change touches.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = PathBuf> {
+        let undo = self.undo.iter().flat_map(|undo| &undo.entries);
+        let steps = self.steps.iter().map(|step| &step.entry);
+        steps.chain(undo).map(|entry| entry.path().into_owned())
+    }
 }
 
 /// The open file of an intent, which this process has locked.
@@ -204,8 +286,18 @@ impl Intent {
                 moved.is_ok() && chmodat(&hour, &*entry.id, private, AtFlags::empty()).is_ok()
             });
         if !is_moved {
-            let _ = unlinkat(&dir, name, AtFlags::empty());
+            let _ = remove(&dir, name);
         }
+    }
+
+    /// Opens a content that the journal keeps.
+    ///
+    /// # Errors
+    ///
+    /// Returns the operating system's error.
+    pub(crate) fn kept(&self, (hour, name): &KeptContent) -> Result<File, Errno> {
+        let dir = self.hour(hour * place::HOUR_MILLIS).ok_or(Errno::NOENT)?;
+        place::open_file(&dir, &**name)
     }
 
     fn hour(&self, at: u64) -> Option<OwnedFd> {
@@ -242,14 +334,13 @@ impl Intent {
         {
             return failed();
         }
-        let lines: HashSet<&[u8]> = log.split(|byte| *byte == b'\n').collect();
-        let has_line = |entry: &&JournalEntry| {
-            let line = serde_json::to_vec(entry).unwrap_or_default();
-            lines.contains(&*line)
-        };
+        let lines = log.split(|byte| *byte == b'\n');
+        let ids: HashSet<String> = lines
+            .filter_map(|line| Some(serde_json::from_slice::<JournalEntry>(line).ok()?.id))
+            .collect();
         let missing: Vec<_> = entries
             .iter()
-            .filter(|entry| !has_line(entry))
+            .filter(|entry| !ids.contains(&entry.id))
             .cloned()
             .collect();
         if missing.is_empty() {
@@ -276,5 +367,17 @@ impl Intent {
     pub(crate) fn end(&self) {
         // If the file can't be removed, a later call finds it and has nothing left to do.
         let _ = unlinkat(&self.dir, &*self.name, AtFlags::empty());
+    }
+}
+
+/// Removes a file, a link or an empty directory.
+///
+/// # Errors
+///
+/// Returns the operating system's error.
+pub(crate) fn remove(dir: impl AsFd, name: impl rustix::path::Arg + Copy) -> Result<(), Errno> {
+    match unlinkat(&dir, name, AtFlags::empty()) {
+        Err(Errno::ISDIR | Errno::PERM) => unlinkat(&dir, name, AtFlags::REMOVEDIR),
+        removed => removed,
     }
 }

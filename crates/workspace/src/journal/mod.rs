@@ -74,12 +74,16 @@ mod undo;
 pub use backup::ChangeOrigin;
 pub(crate) use backup::{Backup, PendingChange};
 pub use command::{Access, ChangeCounts, CommandChanges};
+pub(crate) use entry::FileId;
 pub use entry::{ContentStamp, FileState, JournalEntry, OldContent};
 pub use history::{Filter, History};
-pub(crate) use intent::{Intent, IntentRecord, StepRecord};
+pub(crate) use intent::{
+    Intent, IntentRecord, KeptContent, ModeRecord, RewriteRecord, StepRecord, UndoRecord, remove,
+};
 pub use keeper::now;
-pub(crate) use keeper::read;
-pub(crate) use place::is_mount_point;
+pub(crate) use keeper::{clone_or_copy, read, state};
+pub(crate) use node::{look, open_writable, set_mode};
+pub(crate) use place::{is_mount_point, open_file};
 pub use undo::{FileOutcome, UNDO, Undo, UndoRefusal};
 
 use crate::pattern::PatternSet;

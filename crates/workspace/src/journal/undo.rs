@@ -277,9 +277,30 @@ impl Run<'_> {
     /// one of them has left it.
     fn is_as_before(&self, chosen: &[usize], current: Option<&FileState>) -> bool {
         let has_left = |index: &usize| self.is_same(self.entry(*index).after.as_ref(), current);
-        let oldest = chosen.last().map(|index| self.entry(*index));
+        let oldest = chosen.last().map(|index| (*index, self.entry(*index)));
         !chosen.iter().any(has_left)
-            && oldest.is_some_and(|oldest| self.is_same(oldest.before.as_ref(), current))
+            && oldest.is_some_and(|(index, oldest)| {
+                self.is_same(oldest.before.as_ref(), current)
+                    || current.is_some_and(|current| self.has_old_content(index, current))
+            })
+    }
+
+    /// Returns true if a file has the content that the journal keeps from before an entry. The
+    /// entries of commands have no digest of that content, since its file was not read then.
+    fn has_old_content(&self, index: usize, current: &FileState) -> bool {
+        let before = self.entry(index).before.as_ref();
+        let is_alike = before.is_some_and(|before| {
+            let is_file = before.is_file() && current.is_file();
+            is_file && before.sha256.is_none() && before.stamp.size() == current.stamp.size()
+        });
+        let Some(digest) = current.sha256.as_ref().filter(|_| is_alike) else {
+            return false;
+        };
+        let Ok(Some(old)) = self.old_content(index) else {
+            return false;
+        };
+        let old = fs::fstat(&old).map(|stat| state(&old, &stat));
+        old.is_ok_and(|old| old.sha256.as_ref() == Some(digest))
     }
 
     fn steps<'s>(

@@ -8,18 +8,28 @@
 //!
 //! The files' stamps show which steps were made, so the same code completes the change of a process
 //! that was killed ([`Workspace::finish_interrupted`]).
+//!
+//! An undo of a patch or of a command goes the same way (`nodes`). It makes its new files, links
+//! and directories itself.
+
+mod nodes;
+
+pub(crate) use nodes::failed;
 
 use super::{Target, access, in_place, lost_race, within};
-use crate::journal::{ChangeOrigin, ContentStamp, Intent, IntentRecord, PendingChange, StepRecord};
+use crate::journal::{
+    ChangeOrigin, ContentStamp, FileState, Intent, IntentRecord, JournalEntry, PendingChange,
+    StepRecord, look, remove,
+};
 use crate::new_file::{CHANGE_PREFIX, temporary_name};
 use crate::{Workspace, WorkspacePath, files, io_error, show_path};
 use gemini_tools_core::text::counted;
 use gemini_tools_core::tool::{Cancellation, ErrorKind, ToolError};
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, openat, renameat_with, unlinkat};
+use rustix::fs::{Mode, OFlags, RenameFlags, openat, renameat, renameat_with};
 use rustix::io::Errno;
 use std::collections::BTreeSet;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
@@ -57,10 +67,11 @@ pub struct ChangedFile {
     pub new: Option<NewContent>,
 }
 
-struct ChangeSet<'w> {
+/// A change of several files that has its intent in the journal.
+pub(crate) struct ChangeSet<'w> {
     workspace: &'w Workspace,
     intent: Intent,
-    record: IntentRecord,
+    pub(crate) record: IntentRecord,
 }
 
 impl Workspace {
@@ -97,6 +108,7 @@ impl Workspace {
             is_prepared: false,
             is_recorded: self.journal.get().is_some(),
             steps: steps.collect(),
+            undo: None,
         };
         let mut set = ChangeSet {
             workspace: self,
@@ -146,14 +158,14 @@ impl Workspace {
             intent.end();
             return None;
         };
-        let is_here = |step: &StepRecord| {
-            let place = self.beneath(&step.entry.path());
+        let is_here = |path: PathBuf| {
+            let place = self.beneath(&path);
             place.is_some_and(|place| !place.is_root() && !self.roots[place.root].read_only)
         };
-        if !record.steps.iter().all(is_here) {
+        if !record.paths().all(is_here) {
             return None;
         }
-        let set = ChangeSet {
+        let mut set = ChangeSet {
             workspace: self,
             intent,
             record,
@@ -162,14 +174,15 @@ impl Workspace {
             set.discard();
             return None;
         }
-        let names: Vec<String> = set
-            .record
-            .steps
-            .iter()
-            .map(|step| self.shown(&step.entry.path()))
-            .collect();
+        let paths: BTreeSet<PathBuf> = set.record.paths().collect();
+        let names: Vec<String> = paths.iter().map(|path| self.shown(path)).collect();
         let what = format!(
-            "A change of {} that was interrupted",
+            "{} of {} that was interrupted",
+            if set.record.undo.is_some() {
+                "An undo"
+            } else {
+                "A change"
+            },
             counted(names.len(), "file")
         );
         Some(match set.complete() {
@@ -203,19 +216,6 @@ impl ChangeSet<'_> {
         line: &str,
         cancel: &Cancellation,
     ) -> Result<Option<String>, ToolError> {
-        let unwritten = |e: &std::io::Error| {
-            let kind = if e.raw_os_error() == Some(Errno::NOSPC.raw_os_error()) {
-                ErrorKind::NoSpaceLeft
-            } else {
-                ErrorKind::FileWriteFailure
-            };
-            ToolError::new(
-                kind,
-                format!(
-                    "What the change is about to do can't be written down: {e}. Nothing was changed."
-                ),
-            )
-        };
         self.intent.write(&self.record).map_err(|e| unwritten(&e))?;
         let command = self.record.steps.first().map(|step| step.entry.id.clone());
         let mut not_kept = None;
@@ -257,17 +257,14 @@ impl ChangeSet<'_> {
     ///
     /// Returns the first file that can't be changed, and why. The files before it in the list have
     /// been changed then.
-    fn complete(&self) -> Result<Option<String>, Obstacle> {
+    fn complete(&mut self) -> Result<Option<String>, Obstacle> {
+        self.before_steps()?;
         for step in &self.record.steps {
             self.forward(step)
                 .map_err(|why| (step.entry.path().into_owned(), why))?;
         }
-        let entries: Vec<_> = self
-            .record
-            .steps
-            .iter()
-            .map(|step| step.entry.clone())
-            .collect();
+        self.after_steps()?;
+        let (entries, unchanged) = self.entries();
         let journal = self.workspace.journal.get();
         let not_written = if self.record.is_recorded {
             self.intent
@@ -283,11 +280,15 @@ impl ChangeSet<'_> {
         for step in &self.record.steps {
             if step.entry.before.is_some()
                 && let Some((dir, name)) = self.spot(&step.temporary_path())
-                && ContentStamp::at(&dir, &name) == step.stamps()[0]
+                && self.found(&dir, &name) == self.marks(step)[0]
             {
                 self.intent
                     .put_away(&dir, &step.temporary, &step.entry, is_kept);
             }
+        }
+        let forgotten = entries.iter().filter(|_| !is_kept);
+        for entry in unchanged.iter().chain(forgotten) {
+            self.intent.forget(entry);
         }
         self.flush();
         self.intent.end();
@@ -297,17 +298,20 @@ impl ChangeSet<'_> {
     /// Takes back all steps that were made, and returns the error to report. `path` could not be
     /// changed because of `why`.
     fn take_back(&self, path: &Path, why: &str) -> ToolError {
-        let stuck: Vec<&StepRecord> = self
+        self.close_again(|undo| &undo.modes);
+        let mut stuck: Vec<PathBuf> = self
             .record
             .steps
             .iter()
             .rev()
             .filter(|step| self.backward(step).is_err())
+            .map(|step| step.entry.path().into_owned())
             .collect();
+        stuck.extend(self.write_back());
         self.flush();
         let shown = |path: &Path| self.workspace.shown(path);
         let mut message = format!("{} {why}", shown(path));
-        let stuck: Vec<String> = stuck.iter().map(|step| shown(&step.entry.path())).collect();
+        let stuck: Vec<String> = stuck.iter().map(|path| shown(path)).collect();
         if stuck.is_empty() {
             message.push_str("; no file was changed.");
         } else {
@@ -338,14 +342,18 @@ impl ChangeSet<'_> {
         for step in &self.record.steps {
             let temporary = step.temporary_path();
             if let Some((dir, name)) = self.spot(&temporary) {
-                let found = ContentStamp::at(&dir, &name);
-                if self.record.is_prepared && found.is_some() && found != step.stamps()[1] {
+                let found = self.found(&dir, &name);
+                if self.record.is_prepared && found.is_some() && found != self.marks(step)[1] {
                     left.push(temporary);
                 } else {
-                    let _ = unlinkat(&dir, &*name, AtFlags::empty());
+                    let _ = remove(&dir, &*name);
                 }
             }
             self.intent.forget(&step.entry);
+        }
+        self.close_again(|undo| &undo.opened);
+        for entry in self.record.undo.iter().flat_map(|undo| &undo.entries) {
+            self.intent.forget(entry);
         }
         self.intent.end();
         left
@@ -374,34 +382,37 @@ impl ChangeSet<'_> {
     }
 
     fn forward(&self, step: &StepRecord) -> Result<(), String> {
-        let [before, after] = step.stamps();
-        let (dir, name, missing) = self.target(step)?;
+        let [before, after] = self.marks(step);
         let temporary = self
             .spot(&step.temporary_path())
             .ok_or("is in a directory that is not there any more")?;
-        let now = missing
-            .is_empty()
-            .then(|| ContentStamp::at(&dir, &name))
-            .flatten();
-        let prepared = ContentStamp::at(&temporary.0, &temporary.1);
+        let now = self.now(&step.entry.path());
+        let prepared = self.found(&temporary.0, &temporary.1);
         if now == after && (prepared == before || prepared.is_none()) {
             return Ok(());
         }
         if now != before || prepared != after {
             return Err("was changed by another program meanwhile".to_owned());
         }
+        let (dir, name, missing) = self.target(step)?;
         let (temporary_dir, temporary) = temporary;
         let moved = match (before, after) {
             (None, _) => within(dir.as_fd(), &missing, &mut |dir| {
-                renameat_with(&temporary_dir, &temporary, dir, &name, NEW)
+                self.rename(&temporary_dir, &temporary, dir, &name, NEW)
             }),
-            (Some(_), None) => renameat_with(&dir, &name, &temporary_dir, &temporary, NEW),
-            (Some(_), Some(_)) => renameat_with(&temporary_dir, &temporary, &dir, &name, EXCHANGED),
+            (Some(_), None) => {
+                self.rename(dir.as_fd(), &name, temporary_dir.as_fd(), &temporary, NEW)
+            }
+            (Some(_), Some(_)) => {
+                self.rename(&temporary_dir, &temporary, dir.as_fd(), &name, EXCHANGED)
+            }
         };
         moved.map_err(|e| format!("can't be changed: {e}"))?;
-        // Another program may have replaced the file just before the exchange. Then its file is put
-        // back.
-        if before.is_some() && ContentStamp::at(&temporary_dir, &temporary) != before {
+        // Another program may have replaced the file just before the exchange, or put a file into
+        // the directory. Then that is put back.
+        let came_out = self.found(&temporary_dir, &temporary);
+        let is_other = before.is_some() && came_out.is_some() && came_out != before;
+        if is_other || nodes::is_filled_directory(&temporary_dir, &temporary) && before.is_some() {
             let flags = if after.is_some() { EXCHANGED } else { NEW };
             let _ = renameat_with(&temporary_dir, &temporary, &dir, &name, flags);
             return Err("was changed by another program meanwhile".to_owned());
@@ -409,15 +420,29 @@ impl ChangeSet<'_> {
         Ok(())
     }
 
+    /// Renames as a step does. An undo has copies of all old contents, so where the file system
+    /// can't exchange two names, or look whether the new one is free, it does without.
+    fn rename(
+        &self,
+        from_dir: impl AsFd,
+        from: &OsStr,
+        dir: impl AsFd,
+        name: &OsStr,
+        flags: RenameFlags,
+    ) -> Result<(), Errno> {
+        match renameat_with(&from_dir, from, &dir, name, flags) {
+            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) if self.record.undo.is_some() => {
+                renameat(from_dir, from, dir, name)
+            }
+            renamed => renamed,
+        }
+    }
+
     fn backward(&self, step: &StepRecord) -> Result<(), ()> {
-        let [before, after] = step.stamps();
-        let (dir, name, missing) = self.target(step).map_err(drop)?;
+        let [before, after] = self.marks(step);
         let (temporary_dir, temporary) = self.spot(&step.temporary_path()).ok_or(())?;
-        let now = missing
-            .is_empty()
-            .then(|| ContentStamp::at(&dir, &name))
-            .flatten();
-        let prepared = ContentStamp::at(&temporary_dir, &temporary);
+        let now = self.now(&step.entry.path());
+        let prepared = self.found(&temporary_dir, &temporary);
         // There is nothing to take back if the former file is at the path, or if the temporary name
         // shows that the step was not made, whatever another program has put at the path.
         if now == before || prepared == after && (prepared.is_some() || now.is_some()) {
@@ -426,6 +451,7 @@ impl ChangeSet<'_> {
         if now != after || prepared != before {
             return Err(());
         }
+        let (dir, name, _) = self.target(step).map_err(drop)?;
         if before.is_some() {
             let flags = if after.is_some() { EXCHANGED } else { NEW };
             return renameat_with(&temporary_dir, &temporary, &dir, &name, flags).map_err(drop);
@@ -438,21 +464,52 @@ impl ChangeSet<'_> {
         Ok(())
     }
 
-    fn target(&self, step: &StepRecord) -> Result<(OwnedFd, OsString, Vec<OsString>), String> {
-        let entry = self
-            .workspace
-            .beneath(&step.entry.path())
-            .and_then(|place| self.workspace.entry(&place).ok());
-        let entry = entry.and_then(|entry| Some((entry.dir, entry.name?, entry.missing)));
-        entry.ok_or_else(|| "is outside of the project now".to_owned())
+    /// Returns what tells the nodes of a step apart, before it and after it.
+    fn marks(&self, step: &StepRecord) -> [Option<ContentStamp>; 2] {
+        [&step.entry.before, &step.entry.after]
+            .map(|state| state.as_ref().map(|state| self.mark(state)))
     }
 
-    /// Opens the directory of a path, and returns it with the last component of the path; `None` if
-    /// the directory can't be opened.
-    fn spot(&self, path: &Path) -> Option<(OwnedFd, String)> {
+    /// Returns the stamp of a node. The change itself gives another size or time to a directory
+    /// and to a file that it writes into, so only the identity of these counts.
+    fn mark(&self, state: &FileState) -> ContentStamp {
+        let rewrites = || self.record.undo.iter().flat_map(|undo| &undo.rewrites);
+        let is_rewritten = |file| rewrites().any(|rewrite| rewrite.planned.file() == file);
+        if state.is_directory() || is_rewritten(state.stamp.file()) {
+            state.stamp.of_any_content()
+        } else {
+            state.stamp
+        }
+    }
+
+    fn found(&self, dir: impl AsFd, name: &OsStr) -> Option<ContentStamp> {
+        let (state, _) = look(dir, Path::new(name)).ok()??;
+        Some(self.mark(&state))
+    }
+
+    fn now(&self, path: &Path) -> Option<ContentStamp> {
+        let (dir, name) = self.spot(path)?;
+        self.found(dir, &name)
+    }
+
+    fn target(&self, step: &StepRecord) -> Result<(OwnedFd, OsString, Vec<OsString>), String> {
+        let path = step.entry.path();
+        let missing = || {
+            let entry = self.workspace.entry(&self.workspace.beneath(&path)?).ok()?;
+            Some((entry.dir, entry.name?, entry.missing))
+        };
+        let spot = self.spot(&path).map(|(dir, name)| (dir, name, Vec::new()));
+        let made = || missing().filter(|_| step.entry.made > 0);
+        spot.or_else(made)
+            .ok_or_else(|| "is in a directory that is not there any more".to_owned())
+    }
+
+    /// Opens the directory of a path, without following a link, and returns it with the last
+    /// component of the path; `None` if the directory can't be opened.
+    pub(crate) fn spot(&self, path: &Path) -> Option<(OwnedFd, OsString)> {
         let place = self.workspace.beneath(path)?;
         let dir = self.workspace.open_parent(&place).ok()?;
-        Some((dir, place.name().to_str()?.to_owned()))
+        Some((dir, place.name().to_owned()))
     }
 
     /// Flushes the new names to the disk, because the intent is removed next.
@@ -467,6 +524,17 @@ impl ChangeSet<'_> {
             let _ = files::flush_names(&dir);
         }
     }
+}
+
+fn unwritten(e: &std::io::Error) -> ToolError {
+    let kind = if e.raw_os_error() == Some(Errno::NOSPC.raw_os_error()) {
+        ErrorKind::NoSpaceLeft
+    } else {
+        ErrorKind::FileWriteFailure
+    };
+    let message =
+        format!("What the change is about to do can't be written down: {e}. Nothing was changed.");
+    ToolError::new(kind, message)
 }
 
 impl NewContent {

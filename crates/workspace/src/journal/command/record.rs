@@ -7,6 +7,7 @@ use crate::journal::place;
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, CWD, Mode, chmodat, fstat, linkat, statat};
 use rustix::io::Errno;
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::num::NonZero;
@@ -23,35 +24,35 @@ const MAX_DIGESTED_BYTES: u64 = 64 * 1024 * 1024;
 
 impl CommandChanges {
     /// Records the files that the command has changed since the last `record`. Returns how many
-    /// these are, and for how many the change can't be undone.
-    pub fn record(&mut self) -> ChangeCounts {
+    /// these are, and for how many the change can't be undone. Unless this is the last record, what
+    /// the command has touched and not changed stays kept: a process that still runs may be about
+    /// to change it by a system call that has been seen already, or through a file that it has open.
+    pub fn record(&mut self, is_final: bool) -> ChangeCounts {
         let mut counts = ChangeCounts::default();
         let mut touched = std::mem::take(&mut self.before);
         for before in touched.values_mut() {
             self.share_copy(before);
         }
-        let mut undo = self.undo.take().unwrap_or_default();
-        let call = (!undo.call.is_empty()).then_some(undo.call);
         let at = now();
         let mut lines = Lines::default();
         for (path, mut before) in touched {
             let path = PathBuf::from(path);
-            match self.after(&path, &mut before) {
+            match self.after(&path, &mut before, is_final) {
                 Ok(after) if self.is_changed(&path, &before, after.as_ref()) => {
                     counts.changed += 1;
                     let is_lost = matches!(before.kept, OldContent::Lost(_))
                         && !before.is_untouched()
                         && !before.is_excluded;
                     counts.lost += u32::from(is_lost);
-                    let undoes = undo.undoes.remove(&path).unwrap_or_default();
-                    let entry = JournalEntry {
-                        undoes,
-                        call: call.clone(),
-                        ..self.entry(at, &path, before, after)
-                    };
-                    lines.push(entry, self);
+                    let later = after.clone().filter(|after| !is_final && after.is_file());
+                    let entry = self.entry(at, &path, before, after);
+                    lines.push(&entry, self);
+                    if let Some(state) = later {
+                        self.watch_on(path, state);
+                    }
                 }
-                Ok(_) => self.discard(&before),
+                Ok(_) if is_final => self.discard(&before),
+                Ok(_) => drop(self.before.insert(path.into(), before)),
                 // The path can't be read, perhaps because the command has removed permissions of
                 // its directory.
                 Err(_) => {
@@ -63,13 +64,59 @@ impl CommandChanges {
         counts.changed += self.missed;
         counts.lost += self.missed;
         if let Some(entry) = self.missed_entry(at) {
-            lines.push(JournalEntry { call, ..entry }, self);
+            lines.push(&entry, self);
         }
-        if !lines.finish(undo.undoes.into_values().flatten(), self) {
+        if !lines.finish(self) {
             counts.lost = counts.changed;
         }
-        self.linked.clear();
+        let touched = self
+            .before
+            .values()
+            .filter_map(|before| before.state.as_ref());
+        let touched: HashSet<_> = touched.map(|state| state.stamp.file()).collect();
+        self.linked.retain(|file, _| touched.contains(file));
         counts
+    }
+
+    /// Keeps an eye on a file that was recorded, since a process may have it open and write on. That
+    /// is one more change of the same command. Its old content is not needed, because the command
+    /// is undone from its first change on.
+    fn watch_on(&mut self, path: PathBuf, state: FileState) {
+        let before = OriginalState {
+            id: new_id(),
+            state: Some(state),
+            kept: OldContent::Lost("the command went on writing to it".to_owned()),
+            is_excluded: true,
+        };
+        self.before.insert(path.into(), before);
+    }
+
+    /// Returns an entry for each path that an undo may change, without the state after it, and the
+    /// number of those that could not be kept.
+    pub(in crate::journal) fn into_entries(mut self) -> (Vec<JournalEntry>, usize) {
+        let Some(mut undo) = self.undo.take() else {
+            return (Vec::new(), 0);
+        };
+        let (mut entries, mut lost) = (Vec::new(), 0);
+        for (path, mut before) in std::mem::take(&mut self.before) {
+            self.share_copy(&mut before);
+            let is_lost = matches!(before.kept, OldContent::Lost(_))
+                && !before.is_untouched()
+                && !before.is_excluded;
+            lost += usize::from(is_lost);
+            let path = PathBuf::from(path);
+            entries.push(JournalEntry {
+                call: Some(undo.call.clone()),
+                undoes: undo.undoes.remove(&path).unwrap_or_default(),
+                ..self.entry(undo.at, &path, before, None)
+            });
+        }
+        // What is already as it was before the changes, and outside of what is kept, has no entry
+        // of its own.
+        if let Some(last) = entries.last_mut() {
+            last.undoes.extend(undo.undoes.into_values().flatten());
+        }
+        (entries, lost)
     }
 
     /// Returns the state in which the command has left a path.
@@ -81,13 +128,15 @@ impl CommandChanges {
         &mut self,
         path: &Path,
         before: &mut OriginalState,
+        is_final: bool,
     ) -> Result<Option<FileState>, Errno> {
         let found = self.scope.look(path)?.map(|(state, _)| state);
         let (Some(state), Some(now), OldContent::Moved) = (&before.state, &found, &before.kept)
         else {
             return Ok(found);
         };
-        if state.stamp.file() != now.stamp.file() {
+        let is_pending = !is_final && state.stamp == now.stamp;
+        if state.stamp.file() != now.stamp.file() || is_pending {
             return Ok(found);
         }
         // The file got a second name in the journal because it was about to lose its own, but that
@@ -149,7 +198,17 @@ impl CommandChanges {
                 .state
                 .as_ref()
                 .is_some_and(|state| state.stamp.size() == size);
-        let (true, OldContent::Copied, Some(hour)) = (is_small, &before.kept, &self.hour) else {
+        // If another file has taken the name of one that has several, that is a change.
+        let is_one_of_several = before
+            .state
+            .as_ref()
+            .is_some_and(|state| state.links.is_some() && state.stamp.file() != after.stamp.file());
+        let is_kept = matches!(before.kept, OldContent::Copied | OldContent::Moved);
+        let Some(hour) = self
+            .hour
+            .as_ref()
+            .filter(|_| is_small && is_kept && !is_one_of_several)
+        else {
             return false;
         };
         let now = place::open_file(CWD, path).ok();
@@ -237,15 +296,12 @@ impl CommandChanges {
 #[derive(Default)]
 struct Lines {
     bytes: Vec<u8>,
-    last: Option<JournalEntry>,
     is_incomplete: bool,
 }
 
 impl Lines {
-    fn push(&mut self, entry: JournalEntry, changes: &mut CommandChanges) {
-        if let Some(entry) = self.last.replace(entry) {
-            self.is_incomplete |= !entry.push_line(&mut self.bytes);
-        }
+    fn push(&mut self, entry: &JournalEntry, changes: &mut CommandChanges) {
+        self.is_incomplete |= !entry.push_line(&mut self.bytes);
         if self.bytes.len() > MAX_LINES_BYTES {
             self.is_incomplete |= !changes.append(&self.bytes);
             self.bytes.clear();
@@ -253,25 +309,20 @@ impl Lines {
     }
 
     /// Writes the lines. Returns false if some could not be written.
-    ///
-    /// A path that already was as before the changes that an undo takes back gets no entry. The
-    /// last entry lists these changes (`others`) too, so that they count as undone.
-    fn finish(
-        mut self,
-        others: impl Iterator<Item = String>,
-        changes: &mut CommandChanges,
-    ) -> bool {
-        if let Some(mut last) = self.last {
-            last.undoes.splice(0..0, others);
-            self.is_incomplete |= !last.push_line(&mut self.bytes);
+    fn finish(mut self, changes: &mut CommandChanges) -> bool {
+        if !self.bytes.is_empty() {
             self.is_incomplete |= !changes.append(&self.bytes);
         }
         let is_large = changes.journal.is_large(changes.kept_bytes);
-        if changes
+        let is_new = changes
             .hour
-            .take()
-            .is_some_and(|hour| hour.is_new || is_large)
-        {
+            .as_mut()
+            .is_some_and(|hour| std::mem::take(&mut hour.is_new));
+        if changes.before.is_empty() {
+            // What is kept next may belong to another hour.
+            changes.hour = None;
+        }
+        if is_new || is_large {
             changes.journal.prune();
         }
         !self.is_incomplete

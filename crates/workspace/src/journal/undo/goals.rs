@@ -116,7 +116,9 @@ impl Whole<'_, '_> {
             let is_original = run.original(then.stamp) == run.original(now.stamp);
             // A file with further names may have the same content by chance. It must not count as
             // the former file, whose names and mode the undo changes.
-            let is_equal = now.links.is_none() && run.is_same(Some(then), Some(now));
+            let is_one_name = then.links.is_none() && now.links.is_none();
+            let is_equal = is_one_name
+                && (run.is_same(Some(then), Some(now)) || run.has_old_content(index, now));
             then.is_file() && now.is_file() && (is_original || is_equal)
         });
         let file = then.as_ref().map(|then| then.stamp.file());

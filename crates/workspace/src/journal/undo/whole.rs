@@ -9,6 +9,7 @@ use super::plan::{Goals, Obstacle, SHARED, Step, plan};
 use super::{FileOutcome, Run, UndoRefusal};
 use crate::journal::command::{Access, CommandChanges, UndoOrigin};
 use crate::journal::entry::{FileId, FileState};
+use crate::journal::keeper::now;
 use crate::journal::node;
 use crate::{Workspace, WorkspacePath};
 use std::collections::{BTreeMap, HashMap};
@@ -228,6 +229,7 @@ impl Whole<'_, '_> {
         };
         let origin = UndoOrigin {
             call: self.run.call.clone(),
+            at: now(),
             undoes: self.outcomes.iter().map(undoes).collect(),
         };
         let Some(mut changes) = CommandChanges::of_undo(self.workspace(), origin) else {

@@ -50,6 +50,7 @@ fn prepared(workspace: &Workspace) -> ChangeSet<'_> {
             is_prepared: false,
             is_recorded: true,
             steps: files.iter().map(step).collect(),
+            undo: None,
         },
     };
     let origin = ChangeOrigin::default();
@@ -87,9 +88,9 @@ fn an_old_file_that_cannot_be_put_back_stays_and_is_named() {
     let dir = tempfile::tempdir().expect("a directory");
     let top = dir.path().canonicalize().expect("exists");
     let workspace = workspace(&top, true);
-    let set = prepared(&workspace);
-    let made = &set.record.steps[0];
-    set.forward(made).expect("the first step");
+    let mut set = prepared(&workspace);
+    let made = set.record.steps[0].clone();
+    set.forward(&made).expect("the first step");
     for name in ["a", "b"] {
         fs::write(top.join("other"), "another program's").expect("written");
         fs::rename(top.join("other"), workspace.root().join(name)).expect("put there");
