@@ -446,7 +446,7 @@ fn calls_with_the_same_id_keep_their_own_results_wherever_the_session_was_cut_of
     let whole = fs::read_to_string(ws.path("s.jsonl")).expect("a session");
     let lines: Vec<&str> = whole.split_inclusive('\n').collect();
     let is_done = |line: &&str| line.contains("\"type\":\"done\"");
-    let first = lines.iter().position(|line| is_done(line)).expect("a call");
+    let first = lines.iter().position(is_done).expect("a call");
     assert_eq!(lines.iter().copied().filter(is_done).count(), calls.len());
     for done in 0..=calls.len() {
         fs::write(ws.path("s.jsonl"), lines[..first + done].concat()).expect("written");
