@@ -200,7 +200,15 @@ impl<'a> Capture<'a> {
         let coloured = shown
             .coloured
             .map(|ends| ends.cut(|missing| format!("[{missing} are left out here.{place}]\n")));
-        let text = text.trim_matches('\n');
+        // Gemini CLI takes off all blanks at both ends. Those before the first of several lines are
+        // kept here: they are a column, as in `git status --short`, or the indentation of code.
+        let mut text = text.trim_matches('\n');
+        if is_for_model {
+            text = text.trim_end();
+            if !text.contains('\n') {
+                text = text.trim_start();
+            }
+        }
         let whole = has_frames && file.is_some() && !self.whole.is_lost;
         let text = if is_for_model {
             in_short(text, whole.then_some(&*place))

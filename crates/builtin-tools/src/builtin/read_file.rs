@@ -218,8 +218,8 @@ impl ToolInvocation for Call {
                 return self.read_outline(&open, encoding);
             }
             FileContent::Text { encoding, start } => {
-                let (result, lines) = self.read_text(&open, encoding, &start, cx)?;
-                if let Some(sight) = &mut sight {
+                let (result, part) = self.read_text(&open, encoding, &start, cx)?;
+                if let Some((sight, lines)) = sight.as_mut().zip(part) {
                     sight.show_only(lines);
                 }
                 result
@@ -231,14 +231,15 @@ impl ToolInvocation for Call {
 }
 
 impl Call {
-    /// Returns the text of the wanted lines, and which lines they are, counted from 0.
+    /// Returns the text of the wanted lines, and which lines they are, counted from 0, unless they
+    /// are all.
     fn read_text(
         &self,
         open: &OpenFile,
         encoding: Encoding,
         start: &[u8],
         cx: &Context,
-    ) -> Result<(ToolResult, Range<usize>), ToolError> {
+    ) -> Result<(ToolResult, Option<Range<usize>>), ToolError> {
         let request = WindowRequest {
             offset: self.offset,
             limit: self.limit,
@@ -255,7 +256,7 @@ impl Call {
             &cx.cancel,
         )?;
         if open.size() == encoding.mark().len() as u64 {
-            return Ok((empty(), 0..0));
+            return Ok((empty(), None));
         }
         if window.lines == 0 {
             let total = window.total.unwrap_or(0);
@@ -286,7 +287,9 @@ impl Call {
             result = result.with_data("totalLines", total);
         }
         result.view.is_limited = true;
-        Ok((result, self.offset as usize..last as usize))
+        let is_part = self.offset > 0 || window.more;
+        let part = is_part.then_some(self.offset as usize..last as usize);
+        Ok((result, part))
     }
 }
 

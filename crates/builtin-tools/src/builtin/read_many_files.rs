@@ -424,7 +424,7 @@ impl Call {
                 };
                 let (window, encoding) =
                     read_decoded(&open, place.path(), &start, encoding, request, &cx.cancel)?;
-                if let Some(sight) = &mut sight {
+                if let Some(sight) = sight.as_mut().filter(|_| window.more) {
                     sight.show_only(0..window.lines as usize);
                 }
                 window_text(0, &window, encoding, open.size())
