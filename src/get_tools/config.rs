@@ -157,6 +157,7 @@ impl Report {
             "settings": settings,
             "leftOut": left_out,
             "problems": self.settings.problems,
+            "refusal": self.policy.obstacle(),
             "files": files,
             "policy": self.policy_json(),
             "environment": of_environment,
@@ -222,9 +223,19 @@ impl Report {
         for file in &self.brings {
             text.push_str(&format!("  brings {}\n", visible(file)));
         }
+        if let Some(refusal) = self.policy.obstacle() {
+            text.push_str(&format!("\n{}\n", visible(&refusal)));
+        }
         text.push_str("\nFiles, a later one overrides an earlier one\n");
         for (scope, path) in &self.files {
-            let state = if self.is_read(*scope) { "" } else { "  (none)" };
+            let is_broken = |problem: &&Diagnostic| {
+                problem.code == "settings-unreadable" && problem.place.file() == Some(path)
+            };
+            let state = match self.settings.problems.iter().find(is_broken) {
+                Some(_) => "  (not read, it has a fault)",
+                None if self.is_read(*scope) => "",
+                None => "  (none)",
+            };
             let path = show_path(path);
             text.push_str(&format!(
                 "  {:15} {}{state}\n",

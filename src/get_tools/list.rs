@@ -5,7 +5,6 @@ use crate::get_tools::format::Format;
 use crate::get_tools::print::{fail, print, warn};
 use gemini_tools::builtin::{self, BuiltinTool, ToolEnv};
 use gemini_tools::custom::Custom;
-use gemini_tools::diagnostic::Diagnostic;
 use gemini_tools::mcp::{Mcp, McpDeclaration, many};
 use gemini_tools::policy::{Mode, Policy, PolicyCall, mode_from_env};
 use gemini_tools::registry::nearest;
@@ -38,11 +37,12 @@ fn try_run(options: &GetToolsOptions) -> Result<u8, u8> {
     let policy = project.policy(&PolicyOptions::default());
     let (home, root, settings) = (project.home, project.root, project.settings);
     if std::io::stderr().is_terminal() {
-        let ignored = settings.problems.iter();
-        let ignored = ignored.map(|problem| format!("Ignored {}", problem.text()));
-        let others = policy.problems.iter().chain(&settings.notes);
-        for problem in ignored.chain(others.map(Diagnostic::text)) {
-            warn(&visible(&problem));
+        let problems = settings.problems.iter().chain(&policy.problems);
+        for problem in problems.chain(&settings.notes) {
+            warn(&visible(&problem.text()));
+        }
+        if let Some(obstacle) = policy.obstacle() {
+            warn(&visible(&obstacle));
         }
         if settings.notes.iter().any(|note| note.code == UNTRUSTED) {
             warn("To see and trust what the project brings, run get_tools trust.");

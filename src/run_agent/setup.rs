@@ -59,9 +59,6 @@ impl<'a> Setup<'a> {
             Project::open(&root)
         };
         let settings = &project.settings;
-        for problem in &settings.problems {
-            warn(&format!("Ignored {}", visible(&problem.text())));
-        }
         if std::io::stderr().is_terminal() {
             for note in &settings.notes {
                 warn(&visible(&note.text()));
@@ -251,7 +248,13 @@ impl<'a> Setup<'a> {
         let mode = options.approval().name().to_owned();
         set("GEMINI_TOOLS_APPROVAL_MODE", mode);
         if !options.policy.is_empty() {
-            let policy = joined("--policy", &options.policy)?;
+            // In the variable a relative path is refused.
+            let paths: Vec<PathBuf> = options
+                .policy
+                .iter()
+                .map(|path| self.project.root.join(path))
+                .collect();
+            let policy = joined("--policy", &paths)?;
             set("GEMINI_TOOLS_POLICY", policy);
         }
         if !options.include.is_empty() {

@@ -569,9 +569,9 @@ fn limit_of_the_text_comes_from_the_settings() {
 }
 
 #[test]
-fn a_home_that_is_not_absolute_gets_nothing() {
+fn without_a_home_nothing_is_kept_of_a_long_answer() {
     let ws = Workspace::new().file("a.txt", "hit\n".repeat(20_000));
-    for home in ["", "rel"] {
+    for home in ["", "/dev/null"] {
         let arguments = json!({ "pattern": "hit" });
         let answer = ws
             .tool("search_file_content")

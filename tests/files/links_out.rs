@@ -73,11 +73,9 @@ fn settings_behind_a_link_out_say_nothing_and_keep_commands_from_running() {
         let config = ws.get_tools(&["config", "--json"]).run().json();
         assert_eq!(config["settings"], json!([]), "{config}");
         let problems = config["problems"].to_string();
-        assert!(
-            problems
-                .contains(".gemini/settings.json\",\"message\":\"a link leads out of the project"),
-            "{problems}"
-        );
+        for part in [".gemini/settings.json\"", "a link leads out of the project"] {
+            assert!(problems.contains(part), "{problems}");
+        }
         let failure = ws.call("run_shell_command", &json!({"command": "echo ran"}));
         failure.error("policy_violation", 3);
     }

@@ -120,7 +120,7 @@ fn a_limit_of_codex_that_the_user_has_set_counts() {
 #[test]
 fn where_nothing_can_be_kept_the_note_says_to_narrow_the_call_down() {
     let ws = workspace();
-    let mut server = greeted_by(&ws, "codex-mcp-client", &[("GEMINI_CLI_HOME", "none")]);
+    let mut server = greeted_by(&ws, "codex-mcp-client", &[("GEMINI_CLI_HOME", "/dev/null")]);
     let answer = read_long(&mut server, "m");
     assert!(
         answer.contains("Narrow the call down to see them."),

@@ -304,7 +304,7 @@ fn settings_that_are_no_regular_file_are_not_waited_for() {
         .fifo(".gemini/settings.json");
     assert!(ws.get_tools(&[]).run().text().contains("read_file"));
     ws.call("list_directory", &serde_json::json!({ "path": "." }))
-        .output();
+        .error("policy_violation", 3);
     let ws = Workspace::new()
         .directory(".gemini")
         .link(".gemini/settings.json", "/dev/zero");

@@ -184,12 +184,12 @@ fn broken_set_ups_of_claude_code_are_told_with_cause_and_remedy() {
         let answer = doctor(&ws, &["--host", "claude"], &[]);
         finds(&answer, code, pieces);
     }
-    // The server reads the same settings: what of them restricts nothing is told for each host.
+    // The server reads the same settings: a fault of what restricts is told for each host.
     let ws = Workspace::new()
         .file(PROJECT, entry("serve_tools"))
         .home(".gemini/settings.json", r#"{"tools": {"core": 5}}"#);
     let answer = doctor(&ws, &["--host", "claude"], &[]);
-    finds(&answer, "settings-value", &["core", "not in effect"]);
+    finds(&answer, "settings-value", &["core", "none may run"]);
     // Without --host, a file that names serve_tools is told of although it can't be read.
     let ws = Workspace::new().file(PROJECT, format!("// mine\n{}", entry("serve_tools")));
     finds(&doctor(&ws, &[], &[]), "host-unreadable", &[PROJECT]);

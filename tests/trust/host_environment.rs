@@ -37,7 +37,11 @@ fn status_of_writing(host: &Host<'_>) -> Option<i32> {
         .env_clear()
         .envs([("PATH", "/usr/bin:/bin")])
         .env("HOME", &home)
-        .envs(host.has.iter().copied())
+        .envs(
+            host.has
+                .iter()
+                .map(|(name, value)| (name, value.replace("WS", &ws.path("")))),
+        )
         .env("CALL", executable("call_tool"))
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
@@ -60,7 +64,7 @@ fn status_of_writing(host: &Host<'_>) -> Option<i32> {
 )]
 fn what_the_host_keeps_back_in_a_workflow_restricts_all_the_same() {
     const SHA: (&str, &str) = ("GITHUB_SHA", "0123abc");
-    const POLICY: (&str, &str) = ("GEMINI_TOOLS_POLICY", "deny.toml");
+    const POLICY: (&str, &str) = ("GEMINI_TOOLS_POLICY", "WS/deny.toml");
     let few = r#"env -i PATH="$PATH" HOME="$HOME" GEMINI_CLI_X=1 "$CALL" write_file"#;
     let by_wrapper = r#"env -i PATH="$PATH" HOME="$HOME" "$HOME/wrapper" "$CALL""#;
     let status = |name: &str, has: &[(&str, &str)], starts: &str| {
@@ -82,7 +86,6 @@ fn what_the_host_keeps_back_in_a_workflow_restricts_all_the_same() {
     let rest = r#"unset GEMINI_TOOLS_POLICY; "$CALL" write_file"#;
     assert_eq!(status("gemini", &[SHA, POLICY], rest), Some(0));
     // What is set counts, whatever the host has.
-    let set =
-        r#"env -i PATH="$PATH" HOME="$HOME" GEMINI_TOOLS_POLICY=empty.toml "$CALL" write_file"#;
+    let set = r#"env -i PATH="$PATH" HOME="$HOME" GEMINI_TOOLS_POLICY="$PWD/empty.toml" "$CALL" write_file"#;
     assert_eq!(status("gemini", &[SHA, POLICY], set), Some(0));
 }

@@ -1,6 +1,7 @@
 //! Who may do what: settings, rules, trust, and what is said beforehand.
 
 mod explain;
+mod faults;
 mod guarded_files;
 mod host_environment;
 mod policy;

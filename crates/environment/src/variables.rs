@@ -9,11 +9,18 @@
 //!
 //! If both names are set, a caller that restricts something by the variable takes the stricter
 //! value ([`values`]), and any other the value of the first name ([`value`]).
+//!
+//! What can't be read here may be a restriction. [`faults`] lists all of that, and no call may run
+//! while there is any.
 
+mod file;
 mod host;
 
+pub use file::parse;
+
 use gemini_tools_core::client_host::QWEN_CODE;
-use gemini_tools_core::tool::ToolError;
+use gemini_tools_core::diagnostic::Diagnostic;
+use gemini_tools_core::tool::{ApprovalMode, SandboxMode, ToolError};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -51,8 +58,6 @@ pub const RESTRICTING: [&str; 3] = [
     "GEMINI_TOOLS_SANDBOX",
 ];
 
-const MAX_FILE_BYTES: u64 = 1024 * 1024;
-
 /// A variable that is set to a non-empty value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Variable {
@@ -88,6 +93,32 @@ impl Variable {
             ToolError::invalid(message).with_hint(hint)
         })
     }
+
+    /// Returns what the value of one of the variables [`RESTRICTING`] must be and is not.
+    fn misses(&self) -> Option<String> {
+        let text = self.text();
+        let (is_right, expected) = match self.name.rsplit("TOOLS_").next() {
+            Some("APPROVAL_MODE") => {
+                let modes = ApprovalMode::NAMES.join(", ");
+                (
+                    ApprovalMode::from_name(text.trim()).is_some(),
+                    format!("one of {modes}"),
+                )
+            }
+            Some("SANDBOX") => {
+                let modes = SandboxMode::NAMES.join(", ");
+                (
+                    SandboxMode::from_name(text.trim()).is_some(),
+                    format!("one of {modes}"),
+                )
+            }
+            _ => {
+                let are_absolute = paths(&self.value).iter().all(|path| path.is_absolute());
+                (are_absolute, "a list of absolute paths".to_owned())
+            }
+        };
+        (!is_right).then_some(expected)
+    }
 }
 
 /// Returns the second name of a variable, or `name` itself if it does not begin with [`PREFIX`].
@@ -109,7 +140,7 @@ pub fn for_program(name: &str, value: impl Into<String>) -> [(String, String); 2
 pub fn values(name: &str) -> Vec<Variable> {
     // The environment of this process, or else that of the host, which may not have passed it on.
     let environment = |name: &str| std::env::var_os(name).or_else(|| host::variable(name));
-    lookup(name, &environment, user_files())
+    lookup(name, &environment, &user_files().0)
 }
 
 /// Returns the variable's value under its first name, or else under its second.
@@ -146,10 +177,11 @@ fn lookup(
         .collect()
 }
 
-fn user_files() -> &'static [Lines] {
-    static FILES: LazyLock<Vec<Lines>> = LazyLock::new(|| {
+fn user_files() -> &'static (Vec<Lines>, Vec<Diagnostic>) {
+    static FILES: LazyLock<(Vec<Lines>, Vec<Diagnostic>)> = LazyLock::new(|| {
+        let (mut read, mut faults) = (Vec::new(), Vec::new());
         let Some(home) = home() else {
-            return Vec::new();
+            return (read, faults);
         };
         let mut files = vec![user_file(&home)];
         if is_in_qwen() {
@@ -157,25 +189,74 @@ fn user_files() -> &'static [Lines] {
             let file = directory.map(|directory| directory.join(".env"));
             files.splice(0..0, file);
         }
-        files.into_iter().filter_map(read).collect()
+        for file in files {
+            match file::read(&file) {
+                Ok(None) => {}
+                Ok(Some(text)) => read.push((file, file::of_tools(&text))),
+                Err(e) => {
+                    let fault = Diagnostic::error("variables-unreadable", "", "", format!("{e}."));
+                    let help = "Correct the file, or remove it.";
+                    faults.push(fault.in_file(&file).advise(MAY_RESTRICT, help));
+                }
+            }
+        }
+        (read, faults)
     });
     &FILES
+}
+
+/// Why a fault matters of which it can't be known what it hides.
+pub const MAY_RESTRICT: &str = "It may restrict any call, so none may run.";
+
+/// Variables that name files, each of which must be an absolute path: another would lead to a file
+/// of whatever project a call works in.
+const PLACES: [&str; 4] = [
+    "GEMINI_CLI_HOME",
+    "HOME",
+    "GEMINI_CLI_SYSTEM_DEFAULTS_PATH",
+    "GEMINI_CLI_SYSTEM_SETTINGS_PATH",
+];
+
+/// Returns what is wrong with the variables that restrict, and with what they are read from. A
+/// restriction may be lost by any of it, so no call may run then.
+pub fn faults() -> Vec<Diagnostic> {
+    let fault = |name: &str, value: &OsStr, expected: &str| {
+        let message = format!("It is {:?}, not {expected}.", value.display());
+        let fault = Diagnostic::error("variable-value", "", name, message);
+        fault.advise(MAY_RESTRICT, "Correct it, or unset it.")
+    };
+    let mut faults = user_files().1.clone();
+    for name in PLACES {
+        let value = std::env::var_os(name).unwrap_or_default();
+        let is_used = name != "HOME" || home_variable() == Some(name);
+        if is_used && !value.is_empty() && !Path::new(&value).is_absolute() {
+            faults.push(fault(name, &value, "an absolute path"));
+        }
+    }
+    for found in RESTRICTING.into_iter().flat_map(values) {
+        if let Some(expected) = found.misses() {
+            let fault = fault(&found.name, &found.value, &expected);
+            faults.push(match &found.file {
+                Some(file) => fault.in_file(file),
+                None => fault,
+            });
+        }
+    }
+    faults
+}
+
+/// Returns true if a path, or a directory above, is a link that leads nowhere. Of what should be
+/// there it can't be known then what it would say, unlike of a file that does not exist.
+pub fn is_dangling(path: &Path) -> bool {
+    let mut parts = path.ancestors();
+    let there = parts.find(|part| part.symlink_metadata().is_ok());
+    there.is_some_and(|part| !part.exists())
 }
 
 /// Returns true if qwen-code has started this program. Seen in qwen-code 0.24.4: it sets
 /// `QWEN_CODE_NO_RELAUNCH` and others for every program that it starts.
 pub fn is_in_qwen() -> bool {
     std::env::vars_os().any(|(name, _)| name.as_encoded_bytes().starts_with(b"QWEN_CODE"))
-}
-
-fn read(file: PathBuf) -> Option<Lines> {
-    let stat = std::fs::metadata(&file).ok()?;
-    if !stat.is_file() || stat.len() > MAX_FILE_BYTES {
-        return None;
-    }
-    let mut lines = parse(&String::from_utf8_lossy(&std::fs::read(&file).ok()?));
-    lines.retain(|(name, _)| name.starts_with(PREFIX) || name.starts_with(HOST_PREFIX));
-    Some((file, lines))
 }
 
 /// Returns the path of the file in which the user sets variables for all projects.
@@ -187,34 +268,13 @@ pub fn user_file(home: &Path) -> PathBuf {
 /// the home directory in Gemini CLI (seen in 0.61), or else `HOME`. Returns `None` if neither is
 /// set, or if the path is not absolute, since it would lie somewhere in the project.
 pub fn home() -> Option<PathBuf> {
-    std::env::var_os("GEMINI_CLI_HOME")
-        .filter(|home| !home.is_empty())
-        .or_else(|| std::env::var_os("HOME"))
-        .map(PathBuf::from)
-        .filter(|home| home.is_absolute())
+    let home = PathBuf::from(std::env::var_os(home_variable()?)?);
+    home.is_absolute().then_some(home)
 }
 
-/// Returns the lines `KEY=VALUE` of a file of variables as Gemini CLI reads them, with `export`,
-/// quotes and comments. A repeated key is returned each time; its last value counts.
-pub fn parse(text: &str) -> Vec<(String, String)> {
-    text.lines()
-        .filter_map(|line| {
-            let line = line.trim();
-            let line = line.strip_prefix("export ").unwrap_or(line);
-            let (key, value) = line.split_once('=')?;
-            let key = key.trim();
-            if key.is_empty() || key.starts_with('#') {
-                return None;
-            }
-            let value = value.trim();
-            let quoted = ['"', '\'', '`'].into_iter().find_map(|quote| {
-                let inner = value.strip_prefix(quote)?;
-                inner.find(quote).map(|end| &inner[..end])
-            });
-            let value = quoted.unwrap_or_else(|| value.split(" #").next().unwrap_or("").trim());
-            Some((key.to_owned(), value.to_owned()))
-        })
-        .collect()
+fn home_variable() -> Option<&'static str> {
+    let is_set = |name: &&str| std::env::var_os(name).is_some_and(|home| !home.is_empty());
+    ["GEMINI_CLI_HOME", "HOME"].into_iter().find(is_set)
 }
 
 /// Returns the number of seconds in a variable. If both of its names are set, the smaller number
@@ -259,14 +319,6 @@ mod tests {
     use super::{lookup, parse};
     use std::ffi::OsString;
     use std::path::PathBuf;
-
-    #[test]
-    fn an_env_file_has_quotes_and_comments() {
-        let found = parse("A=1\n #B=2\nC='x # y'\nexport D = z # w\n=5\nE\nF=\"\"");
-        let expected = [("A", "1"), ("C", "x # y"), ("D", "z"), ("F", "")];
-        let found: Vec<_> = found.iter().map(|(k, v)| (&**k, &**v)).collect();
-        assert_eq!(found, expected);
-    }
 
     #[test]
     fn each_name_counts_in_the_environment_and_else_in_a_file() {

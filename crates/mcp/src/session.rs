@@ -147,6 +147,10 @@ impl Mcp {
         root: &Path,
         roots: &[PathBuf],
     ) -> Option<Arc<Self>> {
+        // Which servers may be started can't be known then, and no call may run.
+        if !settings.problems.is_empty() {
+            return None;
+        }
         let (servers, notes) = servers::servers(&settings.mcp, home, root, roots);
         if servers.is_empty() && notes.is_empty() {
             return None;

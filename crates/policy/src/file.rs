@@ -2,8 +2,8 @@
 //!
 //! A mistake in a file never lets more run than was meant. A rule that allows something and has a
 //! mistake is dropped. A rule that denies or asks stays in force without the part that is wrong, so
-//! that it applies to more calls. A file that is not TOML stops every call, because any of its
-//! rules might have denied it.
+//! that it applies to more calls. A file that is not TOML, or has something of a rule where no rule
+//! is looked for, stops every call, because any of its rules might have denied it.
 
 use super::rule::{Condition, Pattern, PatternTarget, RENAMED, Source, is_odd_wildcard};
 use super::shell::is_shell;
@@ -31,7 +31,7 @@ pub(super) struct FileRules {
 ///
 /// # Errors
 ///
-/// Returns the line and the reason if the file is not TOML.
+/// Returns the line and the reason if the file is not TOML, or if rules in it can't be found.
 pub(super) fn read(path: &Path, tier: Tier, text: &str) -> Result<FileRules, String> {
     let lines = LineIndex::new(text);
     let top = DeTable::parse(text).map_err(|e| {
@@ -41,43 +41,62 @@ pub(super) fn read(path: &Path, tier: Tier, text: &str) -> Result<FileRules, Str
     })?;
     let mut read = FileRules::default();
     for (key, value) in top.get_ref() {
-        let rules = match value.get_ref() {
-            DeValue::Array(rules) => rules,
-            _ => std::slice::from_ref(value),
-        };
         let name = key.get_ref().as_ref();
-        let is_rules = matches!(
-            (name, value.get_ref()),
-            ("rule" | "safety_checker", DeValue::Array(_))
-        );
-        let misplaced = Fault {
-            at: lines.position(key.span().start),
-            text: format!("{name:?} is not a key of policy files; rules are under [[rule]]"),
+        let rules = match (name, value.get_ref()) {
+            ("rule" | "safety_checker", DeValue::Array(rules)) => rules,
+            (_, value) => {
+                let at = lines.position(key.span().start);
+                let what =
+                    format!("{name:?} is not a key of policy files; rules are under [[rule]]");
+                if is_of_rule(name, value) {
+                    return Err(format!("line {}: {what}", at.line));
+                }
+                read.problems.push(problem(path, "", at, what + "."));
+                continue;
+            }
         };
-        let has_decision = |rule: &Spanned<DeValue<'_>>| rule.get_ref().get("decision").is_some();
-        if !is_rules && !rules.iter().any(has_decision) {
-            let what = format!("{}.", misplaced.text);
-            read.problems.push(problem(path, "", misplaced.at, what));
-            continue;
-        }
         for (number, rule) in (1..).zip(rules) {
-            let mut reader = RuleReader {
+            let start = lines.position(rule.span().start);
+            let entries = entries(text, &lines, rule)
+                .ok_or_else(|| format!("line {}: {name} {number} is not a table", start.line))?;
+            let reader = RuleReader {
                 path,
                 tier,
                 number,
-                start: lines.position(rule.span().start),
-                entries: entries(text, &lines, rule),
+                start,
                 faults: Vec::new(),
             };
-            if is_rules && name == "safety_checker" {
-                reader.checker(&mut read);
-            } else if is_rules || has_decision(rule) {
-                reader.faults.extend((!is_rules).then(|| misplaced.clone()));
-                reader.rule(&mut read);
+            match name {
+                "rule" => reader.rule(&entries, &mut read),
+                _ => reader.checker(entries, &mut read),
             }
         }
     }
     Ok(read)
+}
+
+/// Keys that show that a rule is meant, wherever they are.
+const OF_RULES: [&str; 9] = [
+    "rule",
+    "rules",
+    "safety_checker",
+    "decision",
+    "toolName",
+    "mcpName",
+    "argsPattern",
+    "commandPrefix",
+    "commandRegex",
+];
+
+fn is_of_rule(name: &str, value: &DeValue<'_>) -> bool {
+    OF_RULES.iter().any(|key| key.eq_ignore_ascii_case(name))
+        || match value {
+            DeValue::Table(table) => table
+                .iter()
+                .any(|(key, value)| is_of_rule(key.get_ref(), value.get_ref())),
+            DeValue::Array(items) => items.iter().any(|item| is_of_rule("", item.get_ref())),
+            _ => false,
+        }
 }
 
 fn entries(text: &str, lines: &LineIndex<'_>, rule: &Spanned<DeValue<'_>>) -> Option<Vec<Entry>> {
@@ -104,7 +123,6 @@ struct Entry {
     written: String,
 }
 
-#[derive(Clone)]
 struct Fault {
     at: Position,
     text: String,
@@ -125,7 +143,7 @@ fn problem(file: &Path, key: &str, at: Position, what: String) -> Diagnostic {
     let mut problem = Diagnostic::warning("policy-rule", "", key, what).in_file(file);
     problem.put_at(at);
     problem.advise(
-        "The rule does not do what it seems to do; no call may run because of a fault in it.",
+        "The rule does not do what it seems to do. A fault in it never lets a call run.",
         "Correct the rule, or take it out.",
     )
 }
@@ -232,37 +250,32 @@ struct RuleReader<'a> {
     tier: Tier,
     number: usize,
     start: Position,
-    entries: Option<Vec<Entry>>,
     faults: Vec<Fault>,
 }
 
 impl RuleReader<'_> {
-    fn rule(mut self, read: &mut FileRules) {
-        let Some(entries) = self.entries.take() else {
-            self.fault(self.start, "the rule is not a table");
-            return self.report("is left out", read);
-        };
-        let mut keys = self.keys(&entries);
+    fn rule(mut self, entries: &[Entry], read: &mut FileRules) {
+        let mut keys = self.keys(entries);
         let decision = keys.rule.decision;
-        self.add_tools(&mut keys, &entries);
+        self.add_tools(&mut keys, entries);
         let condition = valid_condition(&keys).unwrap_or_else(|(key, what)| {
-            self.fault(self.place_of(&entries, key), what);
+            self.fault(self.place_of(entries, key), what);
             // Without its faulty part, the condition would mean something else, so the whole
             // condition is dropped.
             Condition::None
         });
         let restricts_only = self.tier == Tier::Extension;
         if decision == Decision::Allow {
-            self.report_names(&keys.rule, self.place_of(&entries, "toolName"), read);
+            self.report_names(&keys.rule, self.place_of(entries, "toolName"), read);
             if restricts_only {
                 let what = "decision is \"allow\", which an extension may not say";
-                self.fault(self.place_of(&entries, "decision"), what);
+                self.fault(self.place_of(entries, "decision"), what);
             }
         }
         let is_of_yolo = restricts_only && keys.rule.modes.contains(&Mode::Yolo);
         if is_of_yolo {
             let what = "modes has \"yolo\", for which an extension may not say anything";
-            self.fault(self.place_of(&entries, "modes"), what);
+            self.fault(self.place_of(entries, "modes"), what);
         }
         let is_faulty = !self.faults.is_empty();
         if is_of_yolo || is_faulty && decision == Decision::Allow {
@@ -273,7 +286,7 @@ impl RuleReader<'_> {
             source: Source {
                 file: Some(self.path.to_owned()),
                 number: Some(self.number),
-                text: summary(self.number, &entries),
+                text: summary(self.number, entries),
                 faults: self.faults_in_lines(),
                 is_kept_answer: is_kept_answer(self.path, self.tier, decision),
             },
@@ -285,8 +298,7 @@ impl RuleReader<'_> {
     /// Reads a safety checker, a program that Gemini CLI asks about each call. Such programs are
     /// not run here, so the checker becomes a rule that denies the calls it is for. Built-in
     /// checkers are skipped: they keep paths within the workspace, which our tools do themselves.
-    fn checker(mut self, read: &mut FileRules) {
-        let mut entries = self.entries.take().unwrap_or_default();
+    fn checker(mut self, mut entries: Vec<Entry>, read: &mut FileRules) {
         let own = entries.iter().find(|entry| entry.name == "checker");
         if own.is_some_and(|own| own.value["type"] == "in-process") {
             return;
@@ -310,8 +322,7 @@ impl RuleReader<'_> {
         self.tier = Tier::Admin;
         let what = "it is a safety checker, a program that only Gemini CLI asks";
         self.fault(self.start, what);
-        self.entries = Some(entries);
-        self.rule(read);
+        self.rule(&entries, read);
     }
 
     fn fault(&mut self, at: Position, text: impl Into<String>) {

@@ -233,7 +233,8 @@ impl Verdict {
 #[derive(Debug, Clone, Default)]
 pub struct Policy {
     rules: Vec<Rule>,
-    /// Set if a policy file can't be read: it might deny any call, so every call gets this verdict.
+    /// Set if what may restrict calls has a fault, such as a policy or settings file that can't be
+    /// read: it might deny any call, so every call gets this verdict.
     unreadable: Option<Verdict>,
     /// What is wrong with files and rules.
     pub problems: Vec<Diagnostic>,
@@ -353,7 +354,7 @@ impl Policy {
         self.rules.is_empty() && self.unreadable.is_none()
     }
 
-    /// Returns why no call may run at all, if a policy file can't be read.
+    /// Returns why no call may run at all, if what may restrict calls has a fault.
     pub fn obstacle(&self) -> Option<String> {
         let verdict = self.unreadable.as_ref();
         verdict.map(|verdict| verdict.reason.clone())

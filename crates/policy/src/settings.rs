@@ -67,7 +67,7 @@ pub(super) fn rules(settings: &Settings, allowed_tools: &[String]) -> Vec<Rule> 
     rules
 }
 
-fn file_of(settings: &Settings, key: &str) -> PathBuf {
+pub(super) fn file_of(settings: &Settings, key: &str) -> PathBuf {
     let files = settings.files.iter();
     let mut setting = files.filter(|(scope, _)| settings.is_set_by(key, *scope));
     match (setting.next(), setting.next()) {

@@ -1,11 +1,10 @@
 //! Where rules come from: files of the system, the user, the project and extensions, and the
 //! command line.
 
-use super::settings::rules;
+use super::settings::{file_of, rules};
 use super::{Decision, Mode, Policy, PolicyFile, Tier, Verdict, file};
 use gemini_tools_core::diagnostic::Diagnostic;
-use gemini_tools_core::text::show_path;
-use gemini_tools_environment::variables;
+use gemini_tools_environment::variables::{self, MAY_RESTRICT};
 use gemini_tools_settings::settings::{Settings, UNTRUSTED, system_directory};
 use gemini_tools_settings::trust::{ProjectTrust, Trust, TrustedBy};
 use gemini_tools_workspace::file_owner::FileOwner;
@@ -51,12 +50,12 @@ impl PolicyOptions {
 
 /// Returns the mode that the host reports in `GEMINI_TOOLS_APPROVAL_MODE`. If this variable and
 /// `GEMINI_CLI_TOOLS_APPROVAL_MODE`, its second name, have different values, the mode that asks
-/// more wins.
+/// more wins. An unknown mode is a fault of the settings, with which no call may run.
 pub fn mode_from_env() -> Mode {
     let modes = variables::values("GEMINI_TOOLS_APPROVAL_MODE");
     let modes = modes
         .iter()
-        .filter_map(|found| Mode::from_name(&found.text()));
+        .filter_map(|found| Mode::from_name(found.text().trim()));
     let place = |mode: &Mode| Mode::ASKING_MOST_FIRST.iter().position(|one| one == mode);
     modes.min_by_key(place).unwrap_or_default()
 }
@@ -77,6 +76,11 @@ impl Policy {
             keeps_no_answers: settings.disable_always_allow,
             ..Self::default()
         };
+        // They are reported with the settings.
+        if let Some(fault) = settings.problems.first() {
+            policy.refuse(Tier::User, fault);
+        }
+        policy.refuse_relative(settings);
         let has_system = policy.add_system(&system_directory().join("policies"));
         if !has_system {
             for path in &settings.admin_policy_paths {
@@ -140,8 +144,13 @@ impl Policy {
     /// Adds the rules of the system's directory, and returns true if it has any. If users other
     /// than root can write there, its rules that allow something are ignored.
     fn add_system(&mut self, directory: &Path) -> bool {
-        let Ok(files) = files_in(directory, FileOwner::Users) else {
-            return false;
+        let files = match files_in(directory, FileOwner::Users) {
+            Ok(files) => files,
+            Err(e) if is_missing(directory, &e) => return false,
+            Err(e) => {
+                self.unreadable(directory, Tier::Admin, &e.to_string());
+                return true;
+            }
         };
         let is_secure = is_of_the_system(directory);
         self.add_files(&files, FileOwner::Users, Tier::Admin, is_secure);
@@ -161,7 +170,7 @@ impl Policy {
         let owner = FileOwner::Projects { root, home };
         let directory = root.join(".gemini/policies");
         let files = match files_in(&directory, owner) {
-            Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return,
+            Err(e) if is_missing(&directory, &e) => return,
             Ok(files) if files.is_empty() => return,
             files => files,
         };
@@ -178,23 +187,24 @@ impl Policy {
     }
 
     fn add_extensions(&mut self, directory: &Path) {
-        let Ok(entries) = std::fs::read_dir(directory) else {
-            return;
+        let mut names = match FileOwner::Users.names(directory).map_err(Error::from) {
+            Ok(names) => names,
+            Err(e) if is_missing(directory, &e) => return,
+            Err(e) => return self.unreadable(directory, Tier::Extension, &e.to_string()),
         };
-        let mut own: Vec<PathBuf> = entries.flatten().map(|e| e.path()).collect();
-        own.sort();
-        for extension in own {
-            self.add_path(&extension.join("policies"), Tier::Extension, false);
+        names.sort();
+        for name in names {
+            let policies = directory.join(name).join("policies");
+            self.add_path(&policies, Tier::Extension, false);
         }
     }
 
     fn add_path(&mut self, path: &Path, tier: Tier, must_exist: bool) {
         match files_in(path, FileOwner::Users) {
             Ok(files) => self.add_files(&files, FileOwner::Users, tier, true),
-            Err(e) if e.kind() == ErrorKind::NotFound && !must_exist => {}
-            // A file in place of a directory above `path` means that there are no policies.
-            Err(e) if e.kind() == ErrorKind::NotADirectory && !must_exist && !path.exists() => {}
-            Err(e) if e.kind() == ErrorKind::NotADirectory => {
+            Err(e) if !must_exist && is_missing(path, &e) => {}
+            // Only a path that the user has chosen may be that of a file.
+            Err(e) if e.kind() == ErrorKind::NotADirectory && must_exist && path.is_file() => {
                 self.add_files(&[path.to_owned()], FileOwner::Users, tier, true);
             }
             Err(e) => self.unreadable(path, tier, &e.to_string()),
@@ -228,24 +238,60 @@ impl Policy {
 
     fn unreadable(&mut self, file: &Path, tier: Tier, why: &str) {
         let why_not = why.trim_end_matches('.');
-        let what = format!("It can't be read, and no call may run until it can: {why_not}.");
+        let what = format!("It can't be read: {why_not}.");
         let problem = Diagnostic::error("policy-unreadable", "", "", what).in_file(file);
-        let advised = problem.advise("It may deny any call.", "Correct the file at that place.");
+        let advised = problem.advise(MAY_RESTRICT, "Correct it at that place, or remove it.");
+        self.refuse(tier, &advised);
         self.problems.push(advised);
-        self.unreadable.get_or_insert(Verdict {
+    }
+
+    /// Denies every call because of a fault of what may restrict calls. The first fault is named.
+    fn refuse(&mut self, tier: Tier, fault: &Diagnostic) {
+        let text = fault.text();
+        self.unreadable.get_or_insert_with(|| Verdict {
             decision: Decision::Deny,
-            rule: "the whole file".to_owned(),
-            file: Some(file.to_owned()),
+            rule: "built in: no call runs where what may restrict it can't be read".to_owned(),
+            file: fault.place.file().map(Path::to_owned),
             tier,
             priority: 999,
             is_default: false,
             reason: format!(
-                "{} can't be read, and a rule in it may deny this call: {why_not}.",
-                show_path(file)
+                "No call may run: {}. {}",
+                text.trim_end_matches('.'),
+                fault.help
             ),
             understood: None,
         });
     }
+
+    /// Denies every call if the user's settings name files of rules by relative paths. In each
+    /// project these would be other files: the project's, which must not count as the user's.
+    fn refuse_relative(&mut self, settings: &Settings) {
+        for (key, paths) in [
+            ("policyPaths", &settings.policy_paths),
+            ("adminPolicyPaths", &settings.admin_policy_paths),
+        ] {
+            for path in paths.iter().filter(|path| !path.is_absolute()) {
+                let what = format!("{:?} is not an absolute path.", path.display());
+                let fault = Diagnostic::error("policy-relative", "", key, what);
+                let fault = fault.in_file(&file_of(settings, key));
+                let help = "Write the path with / or ~/ at its start.";
+                let fault = fault.advise(MAY_RESTRICT, help);
+                self.refuse(Tier::User, &fault);
+                self.problems.push(fault);
+            }
+        }
+    }
+}
+
+/// Returns true if a failure to read a directory means that there is none. A link that leads
+/// nowhere, or a file in the directory's place, is a fault; a file in place of one above is none.
+fn is_missing(directory: &Path, failure: &Error) -> bool {
+    matches!(
+        failure.kind(),
+        ErrorKind::NotFound | ErrorKind::NotADirectory
+    ) && !directory.exists()
+        && !variables::is_dangling(directory)
 }
 
 fn files_in(directory: &Path, owner: FileOwner<'_>) -> std::io::Result<Vec<PathBuf>> {
@@ -265,4 +311,37 @@ fn read(path: &Path, owner: FileOwner<'_>) -> std::io::Result<String> {
         return Err(Error::other(format!("it is larger than {MAX_BYTES} bytes")));
     }
     Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Policy;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn rules_of_the_system_that_cannot_be_listed_stop_every_call_and_missing_ones_none() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = |name: &str| dir.path().join(name);
+        std::fs::write(path("file"), "").expect("written");
+        std::fs::create_dir(path("empty")).expect("made");
+        symlink("/none/at/all", path("dangling")).expect("a link");
+        symlink("loop", path("loop")).expect("a link");
+        symlink("empty", path("link")).expect("a link");
+        for (name, stops) in [
+            ("file", true),
+            ("dangling", true),
+            ("dangling/policies", true),
+            ("loop", true),
+            ("loop/policies", true),
+            ("empty", false),
+            ("link", false),
+            ("link/policies", false),
+            ("missing/policies", false),
+            ("file/policies", false),
+        ] {
+            let mut policy = Policy::default();
+            policy.add_system(&path(name));
+            assert_eq!(policy.obstacle().is_some(), stops, "{name}");
+        }
+    }
 }

@@ -215,13 +215,10 @@ impl Session {
     /// because the project is not trusted.
     pub fn problems(&self) -> Vec<String> {
         let (workspace, settings) = (&self.tool_env.workspace, &self.tool_env.settings);
-        let ignored = settings
-            .problems
-            .iter()
-            .map(|p| format!("Ignored {}", p.text()));
-        let mut problems: Vec<String> = ignored.collect();
+        let of_settings = settings.problems.iter().chain(&settings.notes);
+        let mut problems: Vec<String> = of_settings.map(Diagnostic::text).collect();
         problems.extend(self.gate.problems());
-        problems.extend(settings.notes.iter().map(Diagnostic::text));
+        problems.extend(self.gate.obstacle());
         let refused = workspace.refused_roots().iter();
         problems.extend(refused.map(|root| gemini_tools_workspace::refusal(root)));
         let custom = custom::Custom::open(workspace.home(), workspace.root(), &settings.trust);

@@ -138,19 +138,21 @@ impl Trust {
     }
 }
 
-/// Reads `GEMINI_RESTRICTED_MODE` and `GEMINI_CLI_TRUST_WORKSPACE` as Gemini CLI 0.61 does, except
-/// that the latter may also be `1`.
+const TRUST: &str = "GEMINI_CLI_TRUST_WORKSPACE";
+
+/// Reads `GEMINI_RESTRICTED_MODE` and `GEMINI_CLI_TRUST_WORKSPACE`. Gemini CLI 0.61 knows the values
+/// `true` and `false` only. Here any other that is not empty counts as distrust, too, since it may
+/// be meant so; only `0` takes a restriction back, as `false` does.
 fn trust_by_environment() -> Option<Trust> {
     let restricted = "GEMINI_RESTRICTED_MODE";
-    let trust = "GEMINI_CLI_TRUST_WORKSPACE";
-    if std::env::var_os(restricted).is_some_and(|v| v == "true") {
+    let said = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    if said(restricted).is_some_and(|value| value != "false" && value != "0") {
         return Some(Trust::Untrusted(Distrust::Environment(restricted)));
     }
-    let said = std::env::var_os(trust)?;
-    if said == "true" || said == "1" {
-        return Some(Trust::Trusted(TrustedBy::Environment));
-    }
-    (said == "false").then_some(Trust::Untrusted(Distrust::Environment(trust)))
+    Some(match said(TRUST)? {
+        value if value == "true" => Trust::Trusted(TrustedBy::Environment),
+        _ => Trust::Untrusted(Distrust::Environment(TRUST)),
+    })
 }
 
 /// Returns true if Gemini CLI trusts `root`, an absolute path, because of the environment or the
@@ -200,7 +202,14 @@ impl fmt::Display for Distrust {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unknown => f.write_str("nothing says that it is"),
-            Self::Environment(name) => write!(f, "{name} says so"),
+            Self::Environment(name) => {
+                let value = std::env::var_os(name).unwrap_or_default();
+                let not = match *name {
+                    TRUST => ", not \"true\"",
+                    _ => "",
+                };
+                write!(f, "{name} is {:?}{not}", value.display())
+            }
             Self::Folder(rule) => write!(f, "trustedFolders.json says so of {}", rule.display()),
             Self::Unreadable(reason) => f.write_str(reason),
             Self::Changed(files) => write_changes(f, "since get_tools trust", files),

@@ -87,13 +87,14 @@ pub fn sandbox(
     } = tool_env;
     let chosen = gemini_tools_environment::variables::values("GEMINI_TOOLS_SANDBOX");
     let is_contained = std::env::var_os("SANDBOX").is_some_and(|v| !v.is_empty());
-    if let ([], [problem, ..]) = (&*chosen, &*settings.problems) {
+    // With such faults no call runs, but `get_tools` starts programs that list tools.
+    if let [problem, ..] = &*settings.problems {
         return Err(ToolError::denied(format!(
-                "Whether commands must be kept in a sandbox can't be known: {}. The command was not run.",
+                "Whether programs must be kept in a sandbox can't be known: {}. The program was not run.",
                 problem.text()
             ),
         )
-        .with_hint("Fix that file, or set GEMINI_TOOLS_SANDBOX."));
+        .with_hint(problem.help.clone()));
     }
     let mode = settings.sandbox.mode(&chosen, is_contained)?;
     let mode = mode.max(own.max(cx.view.least_sandbox).unwrap_or_default());

@@ -156,8 +156,8 @@ impl Gate {
         self.mode == Mode::Plan || self.policy().heeds_annotations()
     }
 
-    /// Returns why no call may run at all, if a policy file can't be read. A caller can stop early
-    /// then, since [`Gate::pass`] would deny every call.
+    /// Returns why no call may run at all, if what may restrict calls has a fault. A caller can stop
+    /// early then, since [`Gate::pass`] would deny every call.
     pub fn obstacle(&self) -> Option<String> {
         self.policy().obstacle()
     }

@@ -1,6 +1,7 @@
 //! Parses settings files, and expands the variables in them.
 
 use super::Scope;
+use gemini_tools_environment::variables::is_dangling;
 use gemini_tools_workspace::file_owner::FileOwner;
 use gemini_tools_workspace::files;
 use serde_json::Value;
@@ -19,7 +20,11 @@ pub(super) fn parse(
     owner: FileOwner<'_>,
 ) -> Result<Option<SettingsFile>, String> {
     let Some(opened) = owner.open_regular(path).map_err(|e| e.to_string())? else {
-        return Ok(None);
+        return if is_dangling(path) {
+            Err("it is a link that leads nowhere".to_owned())
+        } else {
+            Ok(None)
+        };
     };
     let id = files::identity(&opened.metadata);
     if matches!(scope, Scope::System | Scope::SystemDefaults) {

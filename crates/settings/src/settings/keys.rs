@@ -75,6 +75,26 @@ const NEVER_FROM_PROJECTS: [&str; 7] = [
     "baseUrl",
 ];
 
+/// Keys that restrict although their rule does not say so: they name files of rules, and what must
+/// not be kept.
+const RESTRICTING: [&str; 3] = [POLICIES.name, ADMIN_POLICIES.name, UNDO_EXCLUDE.name];
+
+/// Returns the names of all keys whose values restrict.
+pub(super) fn restricting() -> impl Iterator<Item = &'static str> + Clone {
+    use Rule::{Leaves, Stricter, Switch, TakesAway};
+    let restricts = |key: &&Key| {
+        matches!(key.rule, TakesAway | Leaves | Switch | Stricter)
+            || RESTRICTING.contains(&key.name)
+    };
+    ALL.iter().filter(restricts).map(|key| key.name)
+}
+
+/// Returns true for a key whose value restricts, and for an entry of such a list, as `KEY[0]`.
+pub(super) fn restricts(key: &str) -> bool {
+    let name = key.split('[').next();
+    restricting().any(|restricting| Some(restricting) == name)
+}
+
 pub(super) fn old_name(key: &str) -> Option<&'static str> {
     match ALL.iter().find(|known| known.name == key) {
         Some(known) => known.old,
@@ -84,6 +104,7 @@ pub(super) fn old_name(key: &str) -> Option<&'static str> {
 
 impl Reader<'_> {
     pub(super) fn read_all(&mut self, home: Option<&Path>) {
+        self.find_misplaced();
         self.read_lists();
         self.read_commands();
         self.read_limits();
@@ -108,7 +129,7 @@ impl Reader<'_> {
     }
 
     fn read_lists(&mut self) {
-        if let Some(core) = self.restrictions(CORE) {
+        if let Some(core) = self.names(CORE) {
             if self.into.core.is_none() || self.counts_for_scope() {
                 self.into.core = Some(core);
                 self.replaces(CORE);
@@ -117,7 +138,7 @@ impl Reader<'_> {
                 self.leave_out(UNTRUSTED, CORE.name, what);
             }
         }
-        self.extend(EXCLUDE, Self::restrictions, |into| &mut into.exclude);
+        self.extend(EXCLUDE, Self::names, |into| &mut into.exclude);
         self.set_for_scope(ALLOWED, Self::list, |into| &mut into.allowed);
     }
 
@@ -210,9 +231,7 @@ impl Reader<'_> {
         self.set(UNSEEN, unseen, |into| &mut into.unseen_changes);
         self.set(UNDO_AGE, Self::count, |into| &mut into.undo.max_age_days);
         self.set(UNDO_SIZE, Self::count, |into| &mut into.undo.max_megabytes);
-        self.extend(UNDO_EXCLUDE, Self::restrictions, |into| {
-            &mut into.undo.exclude
-        });
+        self.extend(UNDO_EXCLUDE, Self::names, |into| &mut into.undo.exclude);
         let commands = |own: &mut Self, key| {
             own.typed(key, "off, on or all", |value| {
                 UndoCommands::from_name(value.as_str()?)
@@ -222,12 +241,20 @@ impl Reader<'_> {
     }
 
     fn read_policy(&mut self, home: Option<&Path>) {
-        self.extend(CONFIRMATION_REQUIRED, Self::restrictions, |into| {
+        self.extend(CONFIRMATION_REQUIRED, Self::names, |into| {
             &mut into.confirmation_required
         });
         self.switch_on(NO_YOLO, |into| &mut into.disable_yolo);
         self.switch_on(NO_ALWAYS, |into| &mut into.disable_always_allow);
-        let paths = |own: &mut Self, key| Some(in_home(own.restrictions(key)?, home));
+        let paths = |own: &mut Self, key| {
+            let paths = in_home(own.names(key)?, home).into_iter();
+            // A project's file means files of that project, wherever a call is started.
+            let root = own.path.ancestors().nth(2).filter(|_| own.is_project());
+            Some(match root {
+                Some(root) => paths.map(|path| root.join(path)).collect(),
+                None => paths.collect(),
+            })
+        };
         self.extend(POLICIES, paths, |into| &mut into.policy_paths);
         self.extend(ADMIN_POLICIES, paths, |into| &mut into.admin_policy_paths);
     }

@@ -53,8 +53,9 @@ impl SettingsLines {
         let parsed = parse_to_ast(text, &CollectOptions::default(), &ParseOptions::default());
         let value = parsed.ok()?.value?;
         let top = value.as_object()?;
-        let old = keys::old_name(key).filter(|_| !is_there(top, key));
-        let at = start_of(top, old.unwrap_or(key))?;
+        let list = key.split('[').next().unwrap_or(key);
+        let old = keys::old_name(list).filter(|_| !is_there(top, list));
+        let at = start_of(top, old.unwrap_or(key)).or_else(|| start_of(top, key))?;
         Some(position::LineIndex::new(text).position(at))
     }
 }

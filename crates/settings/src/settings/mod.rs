@@ -39,6 +39,7 @@ pub use gemini_tools_environment::variables::home;
 use crate::trust::ProjectTrust;
 use file::{SettingsFile, expand_all};
 use gemini_tools_core::diagnostic::Diagnostic;
+use gemini_tools_environment::variables::{self, MAY_RESTRICT};
 use gemini_tools_workspace::seen::UnseenChanges;
 use reader::Reader;
 use serde_json::Value;
@@ -115,7 +116,9 @@ pub struct Settings {
     pub mcp: McpSettings,
     /// Whether the project is trusted. Determined when first needed.
     pub trust: ProjectTrust,
-    /// Errors: files that could not be parsed, and malformed restrictions.
+    /// Faults of what restricts: files that can't be read, restrictions of a wrong type, and faults
+    /// of variables ([`variables::faults`]). What the user has forbidden is not known then, so no
+    /// call may run.
     pub problems: Vec<Diagnostic>,
     /// Warnings: values that are ignored, or have the wrong type. The code [`UNTRUSTED`] marks
     /// values that would count if the project were trusted.
@@ -131,6 +134,9 @@ struct Origin {
     scope: Scope,
     value: Value,
 }
+
+/// What to do about a fault of a settings file.
+const CORRECT: &str = "Correct it; get_tools config shows what is in effect.";
 
 /// The code of a warning about a value that would count if the project were trusted.
 pub const UNTRUSTED: &str = "untrusted";
@@ -187,6 +193,7 @@ impl Settings {
     fn read(home: Option<&Path>, root: &Path, trust: ProjectTrust, expands: bool) -> Self {
         let mut settings = Self {
             trust,
+            problems: variables::faults(),
             ..Self::default()
         };
         let mut users = None;
@@ -197,7 +204,8 @@ impl Settings {
             match file::parse(&path, scope, scope.owner(home, root)) {
                 Err(reason) => {
                     let problem = Diagnostic::error("settings-unreadable", "", "", reason);
-                    settings.problems.push(problem.in_file(&path));
+                    let problem = problem.in_file(&path).advise(MAY_RESTRICT, CORRECT);
+                    settings.problems.push(problem);
                 }
                 Ok(None) => {}
                 // In the home directory the project's file is the user's, which was read already.
@@ -209,6 +217,10 @@ impl Settings {
                     settings.add(scope, path, parsed, home, expands);
                 }
             }
+        }
+        let mut lines = SettingsLines::new(home, root);
+        for problem in &mut settings.problems {
+            lines.place(problem);
         }
         settings
     }

@@ -1,9 +1,10 @@
 //! Reads one settings file by key and type, and applies each key's rule.
 
-use super::{Origin, PerFile, Scope, Settings, UNTRUSTED};
-use gemini_tools_core::diagnostic::{Diagnostic, Severity};
+use super::{CORRECT, Origin, PerFile, Scope, Settings, UNTRUSTED, keys};
+use gemini_tools_core::diagnostic::Diagnostic;
+use gemini_tools_environment::variables::MAY_RESTRICT;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 #[derive(Debug, Clone, Copy)]
@@ -173,9 +174,48 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Tells of a value of the wrong type. If it is meant as a restriction, that is a fault: to
+    /// ignore it would allow what the user wants to forbid.
     pub(super) fn wrong(&mut self, key: &str, expected: &str, value: &Value) {
         let what = format!("{expected} is expected, not {}", kind_of(value));
-        self.leave_out("settings-value", key, &what);
+        if keys::restricts(key) {
+            self.fault(key, what);
+        } else {
+            self.leave_out("settings-value", key, &what);
+        }
+    }
+
+    fn fault(&mut self, key: &str, what: String) {
+        let fault = Diagnostic::error("settings-value", "", key, what).in_file(self.path);
+        self.into.problems.push(fault.advise(MAY_RESTRICT, CORRECT));
+    }
+
+    /// Tells of restrictions that are not found: in something else than an object, or under one
+    /// name with dots.
+    pub(super) fn find_misplaced(&mut self) {
+        let names = keys::restricting();
+        let parents: BTreeSet<&str> = names
+            .clone()
+            .flat_map(|name| name.match_indices('.').map(|(end, _)| &name[..end]))
+            .collect();
+        for parent in parents {
+            let value = self.at(parent);
+            if let Some(value) = value.filter(|value| !value.is_object() && !value.is_null()) {
+                self.fault(
+                    parent,
+                    format!("an object is expected, not {}", kind_of(value)),
+                );
+            }
+        }
+        for name in names.filter(|name| name.contains('.')) {
+            if self.file.get(name).is_some() {
+                let keys = name.replace('.', "\": { \"");
+                self.fault(
+                    name,
+                    format!("it has no effect as one name; write \"{keys}\": …"),
+                );
+            }
+        }
     }
 
     pub(super) fn typed<T>(
@@ -229,28 +269,9 @@ impl<'a> Reader<'a> {
         self.list_in(key.name, value)
     }
 
-    /// Returns a list of restrictions. If it is malformed, that is an error and not just a note:
-    /// ignoring it would allow what the user wants to forbid.
-    pub(super) fn restrictions(&mut self, key: Key) -> Option<Vec<String>> {
-        let value = self.value(key)?;
-        let before = self.into.notes.len();
-        let list = self.names_in(key, value);
-        let problems = self.into.notes.drain(before..).map(|note| Diagnostic {
-            severity: Severity::Error,
-            ..note
-        });
-        self.into.problems.extend(problems);
-        list
-    }
-
     /// Returns a list of names. A single string counts as a list of one, as in Gemini CLI.
     pub(super) fn names(&mut self, key: Key) -> Option<Vec<String>> {
-        let value = self.value(key)?;
-        self.names_in(key, value)
-    }
-
-    fn names_in(&mut self, key: Key, value: &Value) -> Option<Vec<String>> {
-        match value {
+        match self.value(key)? {
             Value::String(name) => Some(vec![name.clone()]),
             value => self.list_in(key.name, value),
         }

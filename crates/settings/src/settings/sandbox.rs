@@ -63,7 +63,9 @@ impl SandboxSettings {
     pub fn mode(&self, chosen: &[Variable], is_contained: bool) -> Result<SandboxMode, ToolError> {
         let mut strictest = SandboxMode::Off;
         for Variable { name, value, .. } in chosen {
-            let mode = value.to_str().and_then(SandboxMode::from_name);
+            let mode = value
+                .to_str()
+                .and_then(|mode| SandboxMode::from_name(mode.trim()));
             let mode =
                 mode.ok_or_else(|| not_understood(&format!("{name} is \"{}\"", value.display())))?;
             strictest = strictest.max(mode);

@@ -163,8 +163,6 @@ pub fn check(project: &Project, host: Option<&str>) -> DoctorReport {
     let commands = if is_for_gemini {
         setup::check(&setup, &mut report)
     } else {
-        let problems = setup.settings.problems.iter();
-        report.findings.extend(problems.map(setup::not_in_effect));
         None
     };
     if commands.is_some() || hosts.iter().any(|files| files.host.is_gemini()) {

@@ -1,5 +1,5 @@
 //! Finds restrictions that have no effect: settings and rules that are not in force, and variables
-//! that do not reach a call. The user believes that calls are restricted, and would not notice that
+//! that do not reach a call; and those that can't be read, with which no call runs. The user believes that calls are restricted, and would not notice that
 //! they are not, because they simply succeed.
 
 use super::{DoctorReport, Setup, UNTRUSTED_IS_NOT_RUN, trust_remedy};
@@ -12,6 +12,9 @@ use gemini_tools_workspace::file_owner::FileOwner;
 use std::path::Path;
 
 pub(super) fn check(setup: &Setup<'_>, report: &mut DoctorReport) {
+    report
+        .findings
+        .extend(setup.settings.problems.iter().cloned());
     // `tools.core` is the only setting of an untrusted project that may be meant as a restriction
     // and is ignored.
     let notes = setup.settings.notes.iter();

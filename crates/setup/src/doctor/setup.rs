@@ -1,7 +1,6 @@
 //! Checks the discovery and the call command in Gemini CLI's settings.
 
 use super::{Commands, DoctorReport, Setup, State, UNTRUSTED_IS_NOT_RUN, trust_remedy};
-use gemini_tools_core::diagnostic::Diagnostic;
 use gemini_tools_core::text::show_path;
 use gemini_tools_settings::settings::{Scope, expanded, jsonc, strict_jsonc};
 use gemini_tools_settings::trust::{Trust, TrustedBy, gemini_cli_trusts};
@@ -94,41 +93,28 @@ fn settings_files(setup: &Setup<'_>) -> impl Iterator<Item = (Scope, PathBuf)> {
         .filter_map(move |scope| Some((scope, scope.file(home, root)?)))
 }
 
-/// Reads a settings file, and reports why Gemini CLI or we can't read it, or which of its values
-/// have no effect.
+/// Reads a settings file, and reports why Gemini CLI can't read it, unless that has been reported
+/// because we can't either.
 fn read(setup: &Setup<'_>, scope: Scope, path: &Path, report: &mut DoctorReport) -> Option<Value> {
-    let problems = setup.settings.problems.iter();
-    let mut problems = problems.filter(|one| one.place.file() == Some(path));
     let text = scope
         .owner(setup.home, setup.root)
         .read(path)
         .ok()
-        .flatten();
-    let value = text
-        .as_deref()
-        .and_then(|text| jsonc(text.trim_start_matches('\u{feff}')).ok());
-    let fault = match text.as_deref().map(strict_jsonc) {
-        Some(Ok(Value::Object(_))) => None,
-        Some(Ok(_)) => Some("There is no object in it on line 1.".to_owned()),
-        Some(Err(e)) => Some(e),
-        None => problems.next().map(Diagnostic::what),
+        .flatten()?;
+    let value = jsonc(text.trim_start_matches('\u{feff}')).ok();
+    let fault = match strict_jsonc(&text) {
+        Ok(Value::Object(_)) => return value,
+        Ok(_) => "There is no object in it on line 1.".to_owned(),
+        Err(e) => e,
     };
-    if let Some(fault) = fault {
+    let mut problems = setup.settings.problems.iter();
+    if !problems.any(|one| one.code == "settings-unreadable" && one.place.file() == Some(path)) {
         let why = "Gemini CLI does not start with settings that it can't read (status 52).";
         let help =
             "Correct the file at that place: it must be JSON with nothing but comments added.";
         report.error("settings-unreadable", path, fault, why, help);
-        return value;
     }
-    report.findings.extend(problems.map(not_in_effect));
     value
-}
-
-pub(super) fn not_in_effect(problem: &Diagnostic) -> Diagnostic {
-    let help = "Correct it; get_tools config shows what is in effect.";
-    let mut finding = problem.clone().advise("It is not in effect here.", help);
-    finding.code = "settings-value".into();
-    finding
 }
 
 /// Warns if Gemini CLI does not trust the folder. It does not know of our own record of trust.
