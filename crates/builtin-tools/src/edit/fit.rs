@@ -605,15 +605,21 @@ fn likeness(one: &str, other: &str) -> f64 {
 /// Returns true if two lines have the same words, but for one letter of each. Another word is no
 /// slip, but means another line.
 fn have_same_words(one: &str, other: &str) -> bool {
-    let [one, other] = [one, other].map(str::to_lowercase);
-    let words = |text: &'_ str| {
-        let words = text.split(|c: char| !c.is_alphabetic());
-        words
-            .filter(|word| !word.is_empty())
-            .map(str::to_owned)
-            .collect::<Vec<_>>()
+    // A name such as `getUser` is two words.
+    let words = |text: &str| -> Vec<String> {
+        let (mut apart, mut is_lower) = (String::new(), false);
+        for c in text.chars() {
+            if is_lower && c.is_uppercase() {
+                apart.push(' ');
+            }
+            is_lower = c.is_lowercase();
+            apart.extend(c.to_lowercase());
+        }
+        let words = apart.split(|c: char| !c.is_alphabetic());
+        let words = words.filter(|word| !word.is_empty());
+        words.map(str::to_owned).collect()
     };
-    let [one, other] = [&one, &other].map(|text| words(text));
+    let [one, other] = [one, other].map(words);
     let is_slip = |(one, other): (&String, &String)| {
         // Short words of the same length, such as `get` and `set`, are different ones.
         let is_long = one.chars().count() > MAX_SHORT_WORD || one.len() != other.len();
