@@ -239,13 +239,18 @@ fn nothing_is_left(ws: &Workspace, seed: u64) {
     }
 }
 
-#[test]
-fn a_full_disk_during_a_patch_leaves_all_old_files_or_all_new_ones() {
-    let user = if running_as_root() {
+/// The option with which `unshare` lets this user mount a small file system.
+fn namespace() -> &'static str {
+    if running_as_root() {
         "--mount"
     } else {
         "--map-root-user"
-    };
+    }
+}
+
+#[test]
+fn a_full_disk_during_a_patch_leaves_all_old_files_or_all_new_ones() {
+    let user = namespace();
     let call_tool = executable("call_tool");
     for seed in seeds("full disks during patches", 10 * trials()) {
         let mut random = Random::new(seed);
@@ -380,11 +385,7 @@ fn intents(ws: &Workspace) -> usize {
 
 #[test]
 fn a_full_disk_during_an_undo_of_a_patch_leaves_all_old_files_or_all_new_ones() {
-    let user = if running_as_root() {
-        "--mount"
-    } else {
-        "--map-root-user"
-    };
+    let user = namespace();
     let call_tool = executable("call_tool");
     for seed in seeds("full disks during undos", 10 * trials()) {
         let mut random = Random::new(seed);
