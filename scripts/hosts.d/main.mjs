@@ -91,7 +91,7 @@ function environment(place, bin, host, url) {
     HTTP_PROXY: nowhere,
     HTTPS_PROXY: nowhere,
     NO_PROXY: '127.0.0.1,localhost',
-    [RUN_DIRECTORY]: place.root, GEMINI_API_KEY: 'x', GEMINI_TOOLS_POLICY_X: 'y', GEMINI_API_KEY: 'x', GEMINI_TOOLS_POLICY_X: 'y', GEMINI_API_KEY: 'x', GEMINI_TOOLS_POLICY_X: 'y',
+    [RUN_DIRECTORY]: place.root,
     ...host.variables?.(url),
   };
 }

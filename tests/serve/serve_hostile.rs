@@ -43,7 +43,7 @@ fn lines_that_are_no_text_or_far_too_long_are_answered() {
         ),
         (
             b"{\"jsonrpc\":\"1.0\",\"id\":1,\"method\":\"ping\"}",
-            -32602,
+            -32600,
         ),
         (
             b"{\"jsonrpc\":\"2.0\",\"id\":{},\"method\":\"ping\"}",

@@ -169,6 +169,9 @@ fn what_is_no_request_is_answered_and_costs_nothing() {
         ("{\"jsonrpc\":", -32700),
         ("[]", -32600),
         ("{\"jsonrpc\":\"2.0\"}", -32600),
+        ("{\"id\":1,\"method\":\"ping\"}", -32600),
+        ("{\"jsonrpc\":\"1.0\",\"id\":1,\"method\":\"ping\"}", -32600),
+        ("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":7}", -32600),
         ("\u{0}\u{1}", -32700),
     ] {
         server.say(line);
@@ -181,6 +184,12 @@ fn what_is_no_request_is_answered_and_costs_nothing() {
         ("prompts/get", json!({"name": "x"}), -32602),
         ("tools/call", json!({}), -32602),
         ("tools/call", json!({"name": 1}), -32602),
+        ("logging/setLevel", json!({"level": "loud"}), -32602),
+        ("completion/complete", json!({"ref": 1}), -32602),
+        ("prompts/get", json!({}), -32602),
+        ("resources/read", json!({"uri": []}), -32602),
+        ("skills/get", json!({}), -32602),
+        ("tasks/get", json!({"taskId": {}}), -32602),
     ] {
         let answer = server.ask(method, &params);
         assert_eq!(answer["error"]["code"], code, "{method}: {answer}");

@@ -76,8 +76,12 @@ fn no_message(why: &'static str) -> Message {
 
 fn of_object(mut map: Map<String, Value>) -> Message {
     let id = map.get("id").and_then(|id| RequestId::deserialize(id).ok());
-    if map.contains_key("method") {
+    if let Some(method) = map.get("method") {
+        let is_valid = method.is_string() && map.get("jsonrpc").is_some_and(|it| it == "2.0");
         return match id {
+            id if !is_valid => {
+                Message::Unreadable(id, ErrorData::invalid_request(NO_MESSAGE, None))
+            }
             Some(id) => Message::Request(id, map.into()),
             None if !map.contains_key("id") => Message::Notification(map.into()),
             None => no_message(NO_MESSAGE),

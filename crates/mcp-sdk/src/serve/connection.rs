@@ -353,6 +353,21 @@ macro_rules! lists {
     )+};
 }
 
+/// The methods of the handlers below for which requests need parameters.
+const SERVED: [&str; 11] = [
+    "completion/complete",
+    "initialize",
+    "logging/setLevel",
+    "prompts/get",
+    "resources/read",
+    "skills/get",
+    "subscriptions/listen",
+    "tasks/cancel",
+    "tasks/get",
+    "tasks/update",
+    "tools/call",
+];
+
 impl ServerHandler for Connection {
     #[expect(deprecated, reason = "clients of older versions have a log")]
     fn get_info(&self) -> ServerConfig {
@@ -371,7 +386,7 @@ impl ServerHandler for Connection {
             .with_instructions(INSTRUCTIONS)
     }
 
-    fault::refuse_what_is_not_declared!();
+    fault::refuse_what_is_not_declared!(served: &SERVED);
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
         if self.is_alone {

@@ -6,9 +6,11 @@ use rmcp::model::{CustomRequest, ErrorCode, JsonRpcMessage, PaginatedRequestPara
 use rmcp::service::RxJsonRpcMessage;
 use rmcp::{ErrorData, RoleServer};
 
-pub(super) fn unknown_request(request: &CustomRequest) -> ErrorData {
+/// Returns the error for a request that the SDK could not read: it has an unknown method, or one of
+/// those `served` with parameters that don't fit.
+pub(super) fn unknown_request(request: &CustomRequest, served: &[&str]) -> ErrorData {
     let method = &request.method;
-    if matches!(&**method, "tools/call" | "tools/list") {
+    if served.contains(&&**method) {
         let message = format!("The parameters of {method} can't be used.");
         return ErrorData::invalid_params(message, None);
     }
@@ -32,13 +34,13 @@ macro_rules! refuse_what_is_not_declared {
             Err($crate::serve::fault::no_method($method))
         }
     )+};
-    () => {
+    (served: $served:expr) => {
         async fn on_custom_request(
             &self,
             request: rmcp::model::CustomRequest,
             _: rmcp::service::RequestContext<rmcp::RoleServer>,
         ) -> Result<rmcp::model::CustomResult, rmcp::ErrorData> {
-            Err($crate::serve::fault::unknown_request(&request))
+            Err($crate::serve::fault::unknown_request(&request, $served))
         }
 
         async fn ping(

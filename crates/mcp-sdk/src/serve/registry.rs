@@ -71,7 +71,7 @@ impl ServerHandler for RegistryConnection {
         config
     }
 
-    fault::refuse_what_is_not_declared!();
+    fault::refuse_what_is_not_declared!(served: &["tools/call"]);
     fault::refuse_what_is_not_declared! {
         list_prompts(Option<PaginatedRequestParams>)
             -> rmcp::model::ListPromptsResult = "prompts/list";
