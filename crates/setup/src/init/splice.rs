@@ -141,8 +141,7 @@ pub(super) fn insertions(
         let new = style.value(value, None);
         return Ok((vec![Splice { range: span, new }], 0));
     };
-    let is_null = ["", "null", "Null", "NULL", "~"].contains(&text[span.clone()].trim());
-    if node.entries.is_none() && !is_null {
+    if node.entries.is_none() && !is_blank(&text[span.clone()]) {
         let line = text[..span.start].matches('\n').count() + 1;
         let must = match depth {
             0 => "it must hold".to_owned(),
@@ -174,6 +173,11 @@ pub(super) fn insertions(
         _ => place.in_block(),
     };
     Ok((splices, rest.len()))
+}
+
+/// Returns true for the text of a null, and for none.
+pub(super) fn is_blank(text: &str) -> bool {
+    ["", "null", "Null", "NULL", "~"].contains(&text.trim())
 }
 
 fn nested(below: Value, key: &str) -> Value {
@@ -283,55 +287,36 @@ impl Place<'_> {
     }
 }
 
-/// Returns the splice that takes the key `at` out, with as many keys above it as `made` says, if
-/// nothing else is in them. With a comment beside its comma it stays.
-pub(super) fn removal(
-    syntax: Syntax,
-    text: &str,
-    root: &Node,
-    (at, made): (&[String], usize),
-) -> Option<Splice> {
-    let mut chain = vec![(root, 0, root.span.start, root)];
-    for key in at {
-        let (.., node) = *chain.last()?;
-        let (index, entry) = node.get(key)?;
-        chain.push((node, index, entry.at, &entry.node));
-    }
-    let (mut parent, mut index, mut start, mut node) = chain.pop()?;
-    for _ in 0..made {
-        let (above, place, outer, whole) = chain.pop()?;
-        let around = [&text[outer..start], &text[node.end()..whole.end()]].concat();
-        let has_comment = ["#", "//", "/*"].iter().any(|sign| around.contains(sign));
-        if syntax == Syntax::Toml || parent.entries.iter().flatten().count() > 1 || has_comment {
-            break;
-        }
-        (parent, index, start, node) = (above, place, outer, whole);
-    }
-    let mut end = node.end();
-    if parent.is_braced(text) {
-        let all = parent.entries.as_ref()?;
-        let next = all
-            .get(index + 1)
-            .map_or(parent.span.end - 1, |next| next.at);
-        let comma = text[end..next].find(',').map(|comma| end + comma);
-        let before = index.checked_sub(1).and_then(|index| all.get(index));
-        let (out, between) = match (comma, before) {
-            (Some(comma), _) => (start..comma + 1, end..comma),
-            (None, Some(before)) => {
-                let from = before.node.span.end;
-                let comma = from + text[from..start].find(',')?;
-                (comma..end, comma + 1..start)
-            }
-            (None, None) => (start..end, end..end),
-        };
-        if !text[between].trim().is_empty() {
-            return None;
-        }
-        (start, end) = (out.start, out.end);
-    } else if node.entries.is_some() && text[node.span.start..].starts_with('[') {
-        // The key of a table is within its header.
-        start = node.span.start;
-    }
+/// Returns the splices that may take the key `at` out, the best first, each with as many keys above
+/// it as `made` says, or fewer. Of these keys none goes that has a comment beside the key.
+pub(super) fn cuts(text: &str, root: &Node, at: &[String], made: usize) -> Vec<Splice> {
+    let depths = at.len().saturating_sub(made)..=at.len();
+    let found: Option<Vec<_>> = depths.map(|depth| root.find(&at[..depth])).collect();
+    let found = found.unwrap_or_default();
+    let Some((_, own)) = found.last() else {
+        return Vec::new();
+    };
+    let is_bare = |(_, range): &&(_, Range<usize>)| {
+        let around = [
+            text.get(range.start..own.start),
+            text.get(own.end..range.end),
+        ];
+        let has = |sign| around.iter().flatten().any(|text| text.contains(sign));
+        !["#", "//", "/*"].into_iter().any(has)
+    };
+    let ranges = found.iter().filter(is_bare).flat_map(|(before, range)| {
+        let Range { start, end } = *range;
+        let after = text[end..].trim_start().strip_prefix(',');
+        let after = after.map(|rest| start..text.len() - rest.len());
+        let before = before.filter(|before| text[*before..start].trim() == ",");
+        let before = before.map(|before| before..end);
+        [after, before, Some(start..end)].into_iter().flatten()
+    });
+    ranges.map(|range| cut(text, range)).collect()
+}
+
+/// Returns the splice that removes a range, with its lines if nothing else is on them.
+fn cut(text: &str, Range { start, end }: Range<usize>) -> Splice {
     let (from, to) = (line_start(text, start), line_end(text, end));
     let is_whole = text[from..start].trim().is_empty() && text[end..to].trim().is_empty();
     let range = if is_whole {
@@ -339,8 +324,8 @@ pub(super) fn removal(
     } else {
         start..end + indent(&text[end..]).len()
     };
-    Some(Splice {
+    Splice {
         range,
         new: String::new(),
-    })
+    }
 }

@@ -65,7 +65,7 @@ impl Node {
     }
 
     /// Returns where the value and all that is in it ends.
-    pub(super) fn end(&self) -> usize {
+    fn end(&self) -> usize {
         let within = self.entries.iter().flatten().map(|entry| entry.node.end());
         within.fold(self.span.end, usize::max)
     }
@@ -73,6 +73,21 @@ impl Node {
     pub(super) fn get(&self, key: &str) -> Option<(usize, &Entry)> {
         let mut all = self.entries.as_deref()?.iter().enumerate();
         all.rfind(|(_, entry)| entry.key == key)
+    }
+
+    /// Finds the key and value at some keys. Returns where the entry before it in its mapping ends,
+    /// and where it is itself.
+    pub(super) fn find(&self, at: &[String]) -> Option<(Option<usize>, Range<usize>)> {
+        let (key, above) = at.split_last()?;
+        let parent = above
+            .iter()
+            .try_fold(self, |node, key| Some(&node.get(key)?.1.node))?;
+        let (index, entry) = parent.get(key)?;
+        let before = parent.entries.iter().flatten().take(index).last();
+        // The key of a table of TOML is within its header.
+        let start = entry.at.min(entry.node.span.start);
+        let before = before.map(|before| before.node.end());
+        Some((before, start..entry.node.end()))
     }
 }
 
