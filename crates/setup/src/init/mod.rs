@@ -13,7 +13,6 @@ mod host;
 mod record;
 mod set;
 mod splice;
-mod tree;
 
 pub use active_content::active_content;
 pub use host::plan_host;

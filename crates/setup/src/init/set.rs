@@ -1,8 +1,7 @@
 //! Changes values in the text of a settings file, and takes the changes back, without touching
 //! anything else.
 
-use super::splice::{Splice, cuts, insertions, is_blank};
-use super::tree::Node;
+use super::splice::{Splice, cuts, insertions, replacements};
 use crate::syntax::{MARK, Syntax};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -49,6 +48,10 @@ fn get<'a>(document: &'a Value, at: &[String]) -> Option<&'a Value> {
     at.iter().try_fold(document, |value, key| value.get(key))
 }
 
+fn is_empty(value: &Value) -> bool {
+    value.is_null() || value.as_object().is_some_and(Map::is_empty)
+}
+
 /// Removes a key, and the objects around it that are then empty.
 fn without(mut document: Value, at: &[String]) -> Value {
     if let (Some((first, rest)), Some(map)) = (at.split_first(), document.as_object_mut())
@@ -56,7 +59,7 @@ fn without(mut document: Value, at: &[String]) -> Value {
         && !rest.is_empty()
     {
         let below = without(below, rest);
-        if !below.is_null() && below != Value::Object(Map::new()) {
+        if !is_empty(&below) {
             map.insert(first.clone(), below);
         }
     }
@@ -102,16 +105,22 @@ pub(super) fn set(syntax: Syntax, text: &str, set: &Set) -> Result<Option<(Strin
     const BY_HAND: &str = "nothing else may change with it, but would, as where a key is there twice or another value refers to this one: make the change by hand";
     let (mark, body, syntax) = opened(syntax, text);
     let (at, new) = (&*set.at, set.value.as_ref());
-    if get(&value(syntax, body)?, at) == new {
+    let document = value(syntax, body)?;
+    let (now, file) = (get(&document, at), (syntax, body));
+    if now == new {
         return Ok(None);
     }
-    let tree = Node::parse(syntax, body)?;
-    let (splices, made) = match new {
-        Some(new) => insertions(syntax, body, &tree, (at, new))?,
-        None => (cuts(body, &tree, at, 0), 0),
+    let key = at.last().map_or("", String::as_str);
+    let (splices, made) = match (now, new) {
+        (None | Some(Value::Null), Some(new)) => {
+            let (depth, above) = deepest(syntax, &document, at)?;
+            let made = at.len().saturating_sub(depth + 1);
+            (insertions(file, at, (depth, is_empty(above)), new), made)
+        }
+        (Some(old), Some(new)) => (replacements(body, key, old, new), 0),
+        (_, None) => (cuts(body, key).collect(), 0),
     };
-    let (after, splice) =
-        proved((syntax, body), at, |value| value == new, splices).ok_or(BY_HAND)?;
+    let (after, splice) = proved(file, at, |value| value == new, splices).ok_or(BY_HAND)?;
     let edit = Edit {
         at: at.to_vec(),
         made,
@@ -120,6 +129,36 @@ pub(super) fn set(syntax: Syntax, text: &str, set: &Set) -> Result<Option<(Strin
         added: splice.new,
     };
     Ok(Some((format!("{mark}{after}"), edit)))
+}
+
+/// Finds how many of some keys are there, and what the last of these has.
+///
+/// # Errors
+///
+/// Returns which value would have to be an object and is none.
+fn deepest<'a>(
+    syntax: Syntax,
+    document: &'a Value,
+    at: &[String],
+) -> Result<(usize, &'a Value), String> {
+    let mut depths = (0..=at.len()).rev();
+    let deepest = depths.find_map(|depth| Some((depth, get(document, &at[..depth])?)));
+    let (depth, above) = deepest.unwrap_or((0, document));
+    if above.is_object() || above.is_null() {
+        return Ok((depth, above));
+    }
+    let must = match depth {
+        0 => "it must hold".to_owned(),
+        _ => format!("{} must be", at[..depth].join(".")),
+    };
+    let what = match syntax {
+        Syntax::Toml => "a table",
+        Syntax::Yaml => "a mapping",
+        _ => "an object",
+    };
+    Err(format!(
+        "{must} {what}: correct that, then run get_tools init again"
+    ))
 }
 
 /// Takes a change back. What was added is replaced by what was there before, wherever it is now. If
@@ -135,37 +174,49 @@ pub(super) fn take_out(syntax: Syntax, text: &str, edit: &Edit) -> Result<String
     } = edit;
     let document = value(syntax, body)?;
     let now = get(&document, at);
-    let is_former = |former: Value| now == Some(&former);
-    if is_blank(instead) && now.is_none() || syntax.value(instead).is_ok_and(is_former) {
+    let is_added = ["", "~"].contains(&&**instead) || instead.eq_ignore_ascii_case("null");
+    if is_added && now.is_none() || now.is_some_and(|now| now == instead) {
         return Ok(text.to_owned());
     }
     let elsewhere = body.match_indices(&**added).map(|(start, _)| start);
     let elsewhere = elsewhere.filter(|_| !added.is_empty());
-    let exact = std::iter::once(edit.start).chain(elsewhere);
-    let exact = exact.filter(|start| {
-        body.get(*start..)
-            .is_some_and(|rest| rest.starts_with(&**added))
+    let starts = std::iter::once(edit.start).chain(elsewhere);
+    let starts = starts.filter(|start| {
+        let rest = body.get(*start..);
+        rest.is_some_and(|rest| rest.starts_with(&**added))
     });
-    let exact = exact.map(|start| Splice {
+    let exact = starts.map(|start| Splice {
         range: start..start + added.len(),
         new: instead.clone(),
     });
-    let file = (syntax, body);
-    let anew = || {
-        let tree = Node::parse(syntax, body).ok()?;
-        let cuts = cuts(body, &tree, at, edit.made);
-        proved(file, at, |value| value.is_none(), cuts)
-    };
-    let restored = proved(file, at, |value| value != now, exact);
-    let (after, _) = restored
-        .or_else(|| is_blank(instead).then(anew)?)
+    let restored = proved((syntax, body), at, |value| value != now, exact);
+    let restored = restored.map(|(after, _)| after);
+    let after = restored
+        .or_else(|| taken_out_anew(syntax, body, at, edit.made).filter(|_| is_added))
         .ok_or_else(|| {
-            format!(
-                "{} is not as init wrote it: change it by hand",
-                at.join(".")
-            )
+            let key = at.join(".");
+            format!("{key} is not as init wrote it: change it by hand")
         })?;
     Ok(format!("{mark}{after}"))
+}
+
+/// Cuts a key out, and up to `made` of those above it that have nothing in them then. A comment is
+/// not cut with them.
+fn taken_out_anew(syntax: Syntax, text: &str, at: &[String], made: usize) -> Option<String> {
+    let document = value(syntax, text).ok()?;
+    let (key, above) = at.split_last()?;
+    let own = get(&document, at)?.to_string();
+    let has_no_comment = |cut: &Splice| {
+        let count = |text: &str, sign| text.matches(sign).count();
+        let mut signs = ["#", "//", "/*"].into_iter();
+        signs.all(|sign| count(&text[cut.range.clone()], sign) <= count(&own, sign))
+    };
+    let cuts = cuts(text, key).filter(has_no_comment);
+    let (after, _) = proved((syntax, text), at, |value| value.is_none(), cuts)?;
+    let document = value(syntax, &after).ok()?;
+    let is_left = made > 0 && get(&document, above).is_some_and(is_empty);
+    let rest = is_left.then(|| taken_out_anew(syntax, &after, above, made - 1));
+    Some(rest.flatten().unwrap_or(after))
 }
 
 #[cfg(test)]
@@ -192,6 +243,9 @@ mod tests {
                 "{\n  \"s\": { /* off\n */ \"x\": {} }\n}\n",
                 "{ /* a\n b */ \"s\": {\n\n  \"x\": {}\n} }\n",
                 "{\n  \"s\": null\n}\n",
+                "{'a': 1\n}",
+                "{\"s\": {\"x\": 1,\n}} // s: {",
+                "{\n// \"s\": {\n\"s\": {\"x\": {\"s\": {}}}\n}",
             ],
         ),
         (
@@ -263,7 +317,7 @@ mod tests {
                 Syntax::Toml,
                 "[s]\nown = 'x' # mine\n",
                 json!("y"),
-                "[s]\nown = \"y\" # mine\n",
+                "[s]\nown = 'y' # mine\n",
             ),
             (
                 Syntax::Toml,
@@ -274,20 +328,20 @@ mod tests {
             (
                 Syntax::Yaml,
                 "s:\n  own: x # mine\n",
-                json!("y"),
-                "s:\n  own: \"y\" # mine\n",
+                json!("z"),
+                "s:\n  own: z # mine\n",
             ),
             (
                 Syntax::Yaml,
                 "s:\n  own:\n    - x\n",
-                json!(["y"]),
-                "s:\n  own:\n    [\"y\"]\n",
+                json!(["z"]),
+                "s:\n  own:\n    - z\n",
             ),
             (
                 Syntax::Lenient,
-                "{'s': {own: 1 /* mine */}}",
+                "{'s': {own: 'x' /* mine */}}",
                 json!("y"),
-                "{'s': {own: \"y\" /* mine */}}",
+                "{'s': {own: 'y' /* mine */}}",
             ),
             (
                 Syntax::Lenient,
@@ -335,7 +389,7 @@ mod tests {
                 Syntax::Yaml,
                 "s: # mine\n  own:\n    a: |\n      b\n# c\nd: 1\n",
                 1,
-                Some("s: # mine\n# c\nd: 1\n"),
+                Some("# mine\n# c\nd: 1\n"),
             ),
             (
                 Syntax::Yaml,
@@ -371,23 +425,19 @@ mod tests {
             (
                 Syntax::Lenient,
                 "[]",
-                "it must hold an object (line 1): correct that line",
+                "it must hold an object: correct that",
             ),
-            (
-                Syntax::Lenient,
-                "{\n\"s\": [] }",
-                "s must be an object (line 2)",
-            ),
+            (Syntax::Lenient, "{\n\"s\": [] }", "s must be an object"),
             (Syntax::Lenient, "{", "line 1"),
-            (Syntax::Toml, "\ns = 1", "s must be a table (line 2)"),
+            (Syntax::Toml, "\ns = 1", "s must be a table"),
             (Syntax::Toml, "\na = \n", "line 2"),
-            (Syntax::Toml, "[[s]]", "s must be a table (line 1)"),
-            (Syntax::Yaml, "- a\n", "it must hold a mapping (line 1)"),
-            (Syntax::Yaml, "s: 1\n", "s must be a mapping (line 1)"),
+            (Syntax::Toml, "[[s]]", "s must be a table"),
+            (Syntax::Yaml, "- a\n", "it must hold a mapping"),
+            (Syntax::Yaml, "s: 1\n", "s must be a mapping"),
             (
                 Syntax::Yaml,
                 "b: &b {}\ns: *b\n",
-                "s must be a mapping (line 2)",
+                "another value refers to this one",
             ),
             (Syntax::Yaml, "a: [\n", "line"),
         ] {

@@ -1,10 +1,16 @@
-//! Puts keys into the text of a settings file, and takes them out, each by one splice: every other
-//! byte stays as it is. Where a splice is right is a guess, which [`super::set`] proves.
+//! Where a key may go into the text of a settings file, and come out of it, each by one splice:
+//! every other byte stays as it is. These are guesses, made from where the words are, in JSON, TOML
+//! and YAML alike; [`super::set`] takes the first that proves right when the file is parsed.
 
-use super::tree::{Entry, Node};
 use crate::syntax::Syntax;
 use serde_json::{Map, Value};
 use std::ops::Range;
+
+/// How many places of a kind are tried, of those that are many if they are not the first ones.
+const FEW: usize = 8;
+
+/// How many ends of a value are tried, and how many words.
+const MOST: usize = 200;
 
 /// The replacement of a range of a text.
 #[derive(Debug)]
@@ -20,29 +26,28 @@ impl Splice {
     }
 }
 
-/// How values are written in a file.
-struct Style<'a> {
+/// The text of a file, and how values are written in it.
+struct Page<'a> {
     syntax: Syntax,
+    text: &'a str,
     line_end: &'static str,
     /// By how much a line is indented more than the one that it belongs to.
     unit: &'a str,
 }
 
-impl<'a> Style<'a> {
-    fn of(syntax: Syntax, text: &'a str) -> Self {
+impl<'a> Page<'a> {
+    fn new(syntax: Syntax, text: &'a str) -> Self {
         let first = text.split_inclusive('\n').next().unwrap_or_default();
-        let indents = text.lines().map(indent);
+        let mut indents = text.lines().map(indent);
         Self {
             syntax,
+            text,
             line_end: if first.ends_with("\r\n") {
                 "\r\n"
             } else {
                 "\n"
             },
-            unit: indents
-                .into_iter()
-                .find(|indent| !indent.is_empty())
-                .unwrap_or("  "),
+            unit: indents.find(|indent| !indent.is_empty()).unwrap_or("  "),
         }
     }
 
@@ -94,6 +99,104 @@ impl<'a> Style<'a> {
             value => value.to_string(),
         }
     }
+
+    fn indent_at(&self, at: usize) -> &'a str {
+        indent(&self.text[line_start(self.text, at)..])
+    }
+
+    /// Puts a value where a null is, behind a key whose word ends at a place.
+    fn null(&self, end: usize, value: &Value) -> Option<Splice> {
+        let rest = self.text[end..].trim_start_matches([' ', '\t', ':', '=']);
+        let start = self.text.len() - rest.len();
+        let mut nulls = ["null", "~", "Null", "NULL"].into_iter();
+        let null = nulls.find(|null| rest.starts_with(null))?;
+        let line = format!("{}{}", self.line_end, self.indent_at(start));
+        let range = start..start + null.len();
+        let new = self.value(value, self.is_json().then_some(&line));
+        Some(Splice { range, new })
+    }
+
+    /// Puts lines at a place, after the end of the line before it if that has none.
+    fn lines(&self, at: usize, lines: &str) -> Splice {
+        let before = &self.text[..at];
+        let is_begun = !before.is_empty() && !before.ends_with('\n');
+        let end = if is_begun { self.line_end } else { "" };
+        let new = format!("{end}{lines}{}", self.line_end);
+        Splice { range: at..at, new }
+    }
+
+    /// Returns the text from a place on, without blank lines, and how its first line is indented.
+    fn next(&self, at: usize) -> (&'a str, &'a str) {
+        let rest = self.text[at..].trim_start();
+        (rest, self.indent_at(self.text.len() - rest.len()))
+    }
+
+    /// Puts a key into the braces that open at a place, in front of all others, so that none of
+    /// their lines changes: on lines of its own if a line ends there.
+    fn in_braces(&self, open: usize, (key, value): (&str, &Value), comma: &str) -> Vec<Splice> {
+        let (text, eol) = (self.text, self.line_end);
+        let rest = &text[open..];
+        let base = self.indent_at(open);
+        let deeper = format!("{base}{}", self.unit);
+        let own_line = |indent: &str| {
+            let line = format!("{eol}{indent}");
+            let pair = self.pair(key, value, self.is_json().then_some(&line));
+            format!("{indent}{pair}{comma}")
+        };
+        let after = rest
+            .strip_prefix('}')
+            .map(|rest| &rest[..line_end(rest, 0)]);
+        if self.is_json() && after.is_some_and(|after| ["", ","].contains(&after.trim())) {
+            let Splice { range, new } = self.lines(open, &own_line(&deeper));
+            let new = format!("{new}{base}");
+            return vec![Splice { range, new }];
+        }
+        let ends = rest.match_indices('\n').map(|(end, _)| open + end + 1);
+        let lines = ends.take(FEW).map(|at| {
+            let indent = match self.next(at) {
+                (rest, _) if rest.starts_with('}') => &*deeper,
+                (_, indent) => indent,
+            };
+            self.lines(at, &own_line(indent))
+        });
+        let pair = self.pair(key, value, None);
+        let within = Splice {
+            range: open..open,
+            new: format!("{}{pair}{comma}", indent(rest)),
+        };
+        lines.chain([within]).collect()
+    }
+
+    /// Puts a key below the line of the key above it, whose word ends at `above`, or of the whole
+    /// file to its end or before other lines.
+    fn in_block(&self, above: Option<usize>, (key, value): (&str, &Value)) -> Vec<Splice> {
+        let own_line = |at, indent: &str| {
+            let line = format!("{}{indent}", self.line_end);
+            let pair = self.pair(key, value, Some(&line));
+            self.lines(at, &format!("{indent}{pair}"))
+        };
+        let Some(above) = above else {
+            let starts = self.text.match_indices('\n').map(|(end, _)| end + 1);
+            let starts = [self.text.len(), 0].into_iter().chain(starts.take(FEW));
+            return starts.map(|at| own_line(at, "")).collect();
+        };
+        let at = line_end(self.text, above);
+        let (_, next) = self.next(at);
+        let deeper = format!("{}{}", self.indent_at(above), self.unit);
+        [next, &deeper].map(|indent| own_line(at, indent)).into()
+    }
+
+    /// An object of TOML goes to the end of the file, as a table with a header.
+    fn as_table(&self, at: &[String], map: &Map<String, Value>) -> Splice {
+        let eol = self.line_end;
+        let names: Vec<String> = at.iter().map(|key| self.key(key)).collect();
+        let blank = if self.text.is_empty() { "" } else { eol };
+        let mut new = format!("{blank}[{}]", names.join("."));
+        for (key, value) in map {
+            new += &format!("{eol}{}", self.pair(key, value, None));
+        }
+        self.lines(self.text.len(), &new)
+    }
 }
 
 fn indent(line: &str) -> &str {
@@ -108,211 +211,122 @@ fn line_end(text: &str, at: usize) -> usize {
     text[at..].find('\n').map_or(text.len(), |end| at + end + 1)
 }
 
-/// Where a key is to go: into the value `node`.
-struct Place<'a> {
-    style: Style<'a>,
-    text: &'a str,
-    node: &'a Node,
-    /// Where the key of `node` begins; `None` if it is the whole file.
-    above: Option<usize>,
-    key: &'a str,
-    value: Value,
+/// Finds where a text has a key: the word, with its quotes, and what follows a key.
+fn words(text: &str, key: &str) -> Vec<Range<usize>> {
+    let escaped = escaped(key);
+    let found = text.match_indices(&*escaped).filter_map(|(start, word)| {
+        let end = start + word.len();
+        let is_quoted = |quote| text[..start].ends_with(quote) && text[end..].starts_with(quote);
+        let quote = usize::from(is_quoted('"') || is_quoted('\''));
+        let rest = text[end + quote..].trim_start();
+        rest.starts_with([':', '=', '.', ']'])
+            .then_some(start - quote..end + quote)
+    });
+    found.take(MOST).collect()
 }
 
-/// Returns the splices that may set the value at the keys `at`, the best first, and how many keys
-/// above the last one they add.
-///
-/// # Errors
-///
-/// Returns which value would have to be an object and is none.
+fn escaped(text: &str) -> String {
+    let quoted = Value::from(text).to_string();
+    quoted[1..quoted.len() - 1].to_owned()
+}
+
+/// Returns the splices that may set the value at the keys `at`, of which the first `depth` are
+/// there, and the last of these has a null or an object, which may be empty.
 pub(super) fn insertions(
-    syntax: Syntax,
-    text: &str,
-    root: &Node,
-    (at, value): (&[String], &Value),
-) -> Result<(Vec<Splice>, usize), String> {
-    let style = Style::of(syntax, text);
-    let (mut node, mut depth, mut above) = (root, 0, None);
-    while let Some((_, entry)) = at.get(depth).and_then(|key| node.get(key)) {
-        (node, depth, above) = (&entry.node, depth + 1, Some(entry.at));
-    }
-    let span = node.span.clone();
-    let Some((key, rest)) = at[depth..].split_first() else {
-        let new = style.value(value, None);
-        return Ok((vec![Splice { range: span, new }], 0));
+    (syntax, text): (Syntax, &str),
+    at: &[String],
+    (depth, is_empty): (usize, bool),
+    value: &Value,
+) -> Vec<Splice> {
+    let page = Page::new(syntax, text);
+    let nested = |value, key: &String| Value::Object(Map::from_iter([(key.clone(), value)]));
+    let whole = at[depth..].iter().rev().fold(value.clone(), nested);
+    let above = depth.checked_sub(1).map(|last| words(text, &at[last]));
+    let ends: Vec<usize> = above.iter().flatten().map(|word| word.end).collect();
+    let nulls = ends.iter().filter_map(|end| page.null(*end, &whole));
+    let mut splices: Vec<Splice> = nulls.collect();
+    let Some(key) = at.get(depth) else {
+        return splices;
     };
-    if node.entries.is_none() && !is_blank(&text[span.clone()]) {
-        let line = text[..span.start].matches('\n').count() + 1;
-        let must = match depth {
-            0 => "it must hold".to_owned(),
-            _ => format!("{} must be", at[..depth].join(".")),
-        };
-        let what = match syntax {
-            Syntax::Toml => "a table",
-            Syntax::Yaml => "a mapping",
-            _ => "an object",
-        };
-        return Err(format!(
-            "{must} {what} (line {line}): correct that line, then run get_tools init again"
-        ));
+    let pair = (&**key, &whole[key]);
+    if let (Syntax::Toml, Value::Object(map)) = (syntax, value) {
+        splices.push(page.as_table(at, map));
     }
-    let place = Place {
-        style,
-        text,
-        node,
-        above,
-        key,
-        value: rest
-            .iter()
-            .rev()
-            .fold(value.clone(), |below, key| nested(below, key)),
+    let comma = if is_empty { "" } else { "," };
+    let above: Vec<Option<usize>> = match depth {
+        0 => vec![None],
+        _ => ends.into_iter().map(Some).collect(),
     };
-    let splices = match value.as_object() {
-        _ if node.is_braced(text) => place.in_braces(),
-        Some(map) if syntax == Syntax::Toml => vec![place.as_table(at, map)],
-        _ => place.in_block(),
-    };
-    Ok((splices, rest.len()))
-}
-
-/// Returns true for the text of a null, and for none.
-pub(super) fn is_blank(text: &str) -> bool {
-    ["", "null", "Null", "NULL", "~"].contains(&text.trim())
-}
-
-fn nested(below: Value, key: &str) -> Value {
-    Value::Object(Map::from_iter([(key.to_owned(), below)]))
-}
-
-impl Place<'_> {
-    fn first(&self) -> Option<&Entry> {
-        self.node.entries.iter().flatten().next()
-    }
-
-    fn indent_at(&self, at: usize) -> &str {
-        indent(&self.text[line_start(self.text, at)..])
-    }
-
-    /// Puts the key on lines of its own, in front of the line that begins at `at`.
-    fn line(&self, at: usize, comma: &str) -> Splice {
-        let Self { style, text, .. } = self;
-        let eol = style.line_end;
-        let is_braced = self.node.is_braced(text);
-        let base = self.indent_at(self.node.span.start);
-        let own = match self.first() {
-            Some(first) if !is_braced || text[self.node.span.start..first.at].contains('\n') => {
-                self.indent_at(first.at).to_owned()
-            }
-            None if self.above.is_none() && !is_braced => String::new(),
-            _ => format!("{base}{}", style.unit),
-        };
-        let line = format!("{eol}{own}");
-        let line = (style.is_json() || !is_braced).then_some(&*line);
-        let pair = style.pair(self.key, &self.value, line);
-        self.insert(at, &format!("{own}{pair}{comma}{eol}"))
-    }
-
-    /// Puts lines at a place, after the end of the line before it if that has none.
-    fn insert(&self, at: usize, lines: &str) -> Splice {
-        let before = &self.text[..at];
-        let is_begun = !before.is_empty() && !before.ends_with('\n');
-        let end = if is_begun { self.style.line_end } else { "" };
-        let new = format!("{end}{lines}");
-        Splice { range: at..at, new }
-    }
-
-    /// The key goes before all others, so that none of their lines changes: on lines of its own if
-    /// a line ends there. A place within a comment is no place, as the proof finds.
-    fn in_braces(&self) -> Vec<Splice> {
-        let Self {
-            style, text, node, ..
-        } = self;
-        let (begin, close) = (node.span.start + 1, node.span.end - 1);
-        let comma = self.first().map_or("", |_| ",");
-        let gap = &text[begin..self.first().map_or(close, |entry| entry.at)];
-        let ends = gap.match_indices('\n').map(|(end, _)| begin + end + 1);
-        let mut splices: Vec<Splice> = ends.map(|at| self.line(at, comma)).collect();
-        let rest = &text[node.span.end..line_end(text, close)];
-        let is_alone = gap.is_empty() && comma.is_empty() && ["", ","].contains(&rest.trim());
-        splices.push(if is_alone && style.is_json() {
-            let Splice { range, new } = self.line(begin, "");
-            let new = format!("{new}{}", self.indent_at(close));
-            Splice { range, new }
-        } else {
-            let pair = style.pair(self.key, &self.value, None);
-            let new = format!("{}{pair}{comma}", indent(gap));
-            Splice {
-                range: begin..begin,
-                new,
-            }
-        });
-        splices
-    }
-
-    /// The key goes below the line of the key above or, in the outermost mapping of a file, to its
-    /// end or before the first key. A null is replaced.
-    fn in_block(&self) -> Vec<Splice> {
-        let Self {
-            style, text, node, ..
-        } = self;
-        let span = node.span.clone();
-        if style.is_json() || !span.is_empty() && node.entries.is_none() {
-            let line = format!("{}{}", style.line_end, self.indent_at(span.start));
-            let line = style.is_json().then_some(&*line);
-            let new = style.value(&nested(self.value.clone(), self.key), line);
-            if span.is_empty() {
-                return vec![self.insert(span.start, &(new + style.line_end))];
-            }
-            return vec![Splice { range: span, new }];
+    for above in above {
+        if !page.is_json() {
+            splices.extend(page.in_block(above, pair));
         }
-        let first = self.first().map_or(0, |first| line_start(text, first.at));
-        let places = match self.above {
-            Some(above) => vec![line_end(text, above)],
-            None => vec![text.len(), first],
-        };
-        places.into_iter().map(|at| self.line(at, "")).collect()
+        let start = above.unwrap_or_default();
+        let opens = text[start..].match_indices('{').take(FEW);
+        splices.extend(opens.flat_map(|(at, _)| page.in_braces(start + at + 1, pair, comma)));
     }
-
-    /// An object of TOML goes to the end of the file, as a table with a header.
-    fn as_table(&self, at: &[String], map: &Map<String, Value>) -> Splice {
-        let Self { style, text, .. } = self;
-        let eol = style.line_end;
-        let names: Vec<String> = at.iter().map(|key| style.key(key)).collect();
-        let blank = if text.is_empty() { "" } else { eol };
-        let mut new = format!("{blank}[{}]{eol}", names.join("."));
-        for (key, value) in map {
-            new += &(style.pair(key, value, None) + eol);
-        }
-        self.insert(text.len(), &new)
+    if page.is_json() && depth == 0 {
+        let value = page.value(&whole, Some(page.line_end));
+        splices.push(page.lines(text.len(), &value));
     }
+    splices
 }
 
-/// Returns the splices that may take the key `at` out, the best first, each with as many keys above
-/// it as `made` says, or fewer. Of these keys none goes that has a comment beside the key.
-pub(super) fn cuts(text: &str, root: &Node, at: &[String], made: usize) -> Vec<Splice> {
-    let depths = at.len().saturating_sub(made)..=at.len();
-    let found: Option<Vec<_>> = depths.map(|depth| root.find(&at[..depth])).collect();
-    let found = found.unwrap_or_default();
-    let Some((_, own)) = found.last() else {
+/// Returns the splices that may put another string into a value, which has it below a key.
+pub(super) fn replacements(text: &str, key: &str, old: &Value, new: &Value) -> Vec<Splice> {
+    let Some((old, new)) = changed(old, new) else {
         return Vec::new();
     };
-    let is_bare = |(_, range): &&(_, Range<usize>)| {
-        let around = [
-            text.get(range.start..own.start),
-            text.get(own.end..range.end),
-        ];
-        let has = |sign| around.iter().flatten().any(|text| text.contains(sign));
-        !["#", "//", "/*"].into_iter().any(has)
-    };
-    let ranges = found.iter().filter(is_bare).flat_map(|(before, range)| {
-        let Range { start, end } = *range;
-        let after = text[end..].trim_start().strip_prefix(',');
-        let after = after.map(|rest| start..text.len() - rest.len());
-        let before = before.filter(|before| text[*before..start].trim() == ",");
-        let before = before.map(|before| before..end);
-        [after, before, Some(start..end)].into_iter().flatten()
+    let (old, new) = (escaped(old), escaped(new));
+    let splices = words(text, key).into_iter().flat_map(|word| {
+        let found = text[word.end..].match_indices(&*old).take(FEW);
+        found.map(move |(at, old)| word.end + at..word.end + at + old.len())
     });
-    ranges.map(|range| cut(text, range)).collect()
+    let splices = splices.map(|range| Splice {
+        range,
+        new: new.clone(),
+    });
+    splices.collect()
+}
+
+/// Finds the first string that two values of the same form don't share.
+fn changed<'a>(old: &'a Value, new: &'a Value) -> Option<(&'a str, &'a str)> {
+    match (old, new) {
+        (Value::String(old), Value::String(new)) => (old != new).then_some((old, new)),
+        (Value::Array(old), Value::Array(new)) => {
+            old.iter().zip(new).find_map(|(old, new)| changed(old, new))
+        }
+        (Value::Object(old), Value::Object(new)) => old
+            .iter()
+            .find_map(|(key, old)| changed(old, new.get(key)?)),
+        _ => None,
+    }
+}
+
+/// Returns the splices that may take a key out: from one of its words to one of the places behind
+/// it where a value can end, the nearest first.
+pub(super) fn cuts<'a>(text: &'a str, key: &str) -> impl Iterator<Item = Splice> {
+    // A word in a comment comes before the key that it explains.
+    words(text, key).into_iter().rev().flat_map(move |word| {
+        let line = line_start(text, word.start);
+        // The key of a table of TOML is within its header.
+        let start = if text[line..].starts_with('[') {
+            line
+        } else {
+            word.start
+        };
+        let marks = text[word.end..].match_indices([',', '}', ']', '"', '\'', '#', '/', '\n']);
+        let marks = marks.map(move |(at, mark)| word.end + at..word.end + at + mark.len());
+        let ends = marks.take(MOST).flat_map(|mark| [mark.start, mark.end]);
+        let comma = text[..start].trim_end().strip_suffix(',').map(str::len);
+        ends.chain([text.len()]).flat_map(move |end| {
+            let ranges = comma
+                .into_iter()
+                .chain([start])
+                .map(move |start| start..end);
+            ranges.map(|range| cut(text, range))
+        })
+    })
 }
 
 /// Returns the splice that removes a range, with its lines if nothing else is on them.
