@@ -81,10 +81,7 @@ fn try_run(options: &InitOptions) -> Result<u8, u8> {
     if options.undo {
         return Ok(print(b"Undone.\n"));
     }
-    let text = match host {
-        Some(host) => done_for_host(host, scope),
-        None => done(place, may_be_trusted),
-    };
+    let text = done(place, host, may_be_trusted);
     Ok(print(at_width(&text, "", Style::for_stdout()).as_bytes()))
 }
 
@@ -276,37 +273,34 @@ fn change_text(change: &FileChange, style: Style) -> String {
     text + "\n"
 }
 
-fn done(place: SetupPlace<'_>, may_be_trusted: bool) -> String {
+fn done(place: SetupPlace<'_>, host: Option<&Host>, may_be_trusted: bool) -> String {
     let SetupPlace { home, root, scope } = place;
-    let option = match scope {
-        SetupScope::User => " --user",
-        SetupScope::Project => "",
+    let (usual, name) = match host {
+        Some(host) => (host.scope, format!(" --host {}", host.name)),
+        None => (SetupScope::Project, String::new()),
     };
-    let is_trusted = Trust::judge(Some(home), root).is_trusted();
-    let next = if may_be_trusted && !is_trusted {
-        "Next: get_tools init --trust, without which none of this takes effect here; then: get_tools doctor\n"
-    } else if trust::gemini_cli_trusts(home, root) {
-        "Next: get_tools doctor\n"
-    } else {
-        "Gemini CLI does not trust this directory yet: start gemini here once and trust the folder, or, without a terminal, set GEMINI_CLI_TRUST_WORKSPACE=true. Then: get_tools doctor\n"
-    };
-    format!(
-        "Done. {next}\
-         Then try: gemini -p 'Use discovered_tool_read_file to say what README.md is about.'\n\
-         get_tools init{option} --undo takes it back.\n"
-    )
-}
-
-fn done_for_host(host: &Host, scope: SetupScope) -> String {
-    let Host { name, next, .. } = host;
     let option = match scope {
-        _ if scope == host.scope => "",
+        _ if scope == usual => "",
         SetupScope::User => " --user",
         SetupScope::Project => " --project",
     };
-    format!(
-        "Done. Next: get_tools doctor --host {name}\n\
-         Then: {next}\n\
-         get_tools init --host {name}{option} --undo takes it back.\n"
-    )
+    let next = match host {
+        Some(Host { name, next, .. }) => {
+            format!("Next: get_tools doctor --host {name}\nThen: {next}")
+        }
+        None => {
+            let is_trusted = Trust::judge(Some(home), root).is_trusted();
+            let doctor = if may_be_trusted && !is_trusted {
+                "Next: get_tools init --trust, without which none of this takes effect here; then: get_tools doctor"
+            } else if trust::gemini_cli_trusts(home, root) {
+                "Next: get_tools doctor"
+            } else {
+                "Gemini CLI does not trust this directory yet: start gemini here once and trust the folder, or, without a terminal, set GEMINI_CLI_TRUST_WORKSPACE=true. Then: get_tools doctor"
+            };
+            format!(
+                "{doctor}\nThen try: gemini -p 'Use discovered_tool_read_file to say what README.md is about.'"
+            )
+        }
+    };
+    format!("Done. {next}\nget_tools init{name}{option} --undo takes it back.\n")
 }

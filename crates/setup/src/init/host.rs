@@ -67,9 +67,8 @@ fn sets(host: &Host, root: &Path, server: &str, there: Option<(&str, &Value)>) -
             .map(|value| Set::new(&at, value))
             .to_vec();
     };
-    let command_at = host.command_at();
     let mut keys: Vec<(String, Value)> = own.into_iter().collect();
-    keys.retain(|(key, _)| command_at.first() != Some(key) && entry[key].is_null());
+    keys.retain(|(key, _)| host.command.first() != Some(key) && entry[key].is_null());
     // The path may be of an earlier installation, and is then replaced. A command that wraps the
     // server is kept.
     if let Some(there) = host.started(entry)

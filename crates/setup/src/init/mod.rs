@@ -314,58 +314,44 @@ impl<'a> SetupPlan<'a> {
 
     fn restore(&mut self, file: &WrittenFile) -> Result<(), InitError> {
         let path = &file.path;
-        let shown = show_path(path);
-        let copy = file.copy();
-        let former = match &copy {
-            Some(copy) => self.place.read(copy)?,
+        let former = match file.copy() {
+            Some(copy) => self.place.read(&copy)?.map(|text| (copy, text)),
             None => None,
         };
-        let copy = copy.filter(|_| former.is_some());
-        let copy = copy.map(|copy| show_path(&copy).into_owned());
-        let hint = copy.as_ref();
-        let hint = hint.map(|copy| format!(" What was there before is in {copy}."));
-        let hint = hint.unwrap_or_default();
-        let Some(now) = self.place.read(path)? else {
-            if former.is_some() {
-                self.leave(path, format!("{shown} was deleted since.{hint}"));
-            }
-            return Ok(());
+        let before = self.place.read(path)?;
+        let (after, problem) = match &before {
+            None => (
+                None,
+                former.is_some().then(|| "was deleted since".to_owned()),
+            ),
+            Some(now) => match file.undone(now, self.reader.1) {
+                Ok(after) => (after, None),
+                Err(e) => (Some(now.clone()), Some(format!("stays: {e}"))),
+            },
         };
-        let after = if file.edits.is_empty() {
-            if !file.is_as_written(&now) {
-                self.leave(path, format!("{shown} stays: it was edited since.{hint}"));
-                return Ok(());
+        let shown = show_path(path);
+        let note = match (&former, problem) {
+            (Some((copy, _)), Some(problem)) => Some(format!(
+                "{shown} {problem}. What was there before is in {}.",
+                show_path(copy)
+            )),
+            (None, Some(problem)) => Some(format!("{shown} {problem}.")),
+            (Some((copy, text)), None) if !holds(after.as_deref().unwrap_or_default(), text) => {
+                Some(format!(
+                    "{} stays: not all of its lines are still in {shown}.",
+                    show_path(copy)
+                ))
             }
-            None
-        } else {
-            let (_, syntax) = self.reader;
-            let mut edits = file.edits.iter().rev();
-            match edits.try_fold(now.clone(), |text, edit| set::take_out(syntax, &text, edit)) {
-                Ok(after) => Some(after).filter(|after| !(file.is_new && is_empty(after))),
-                Err(e) => {
-                    self.leave(
-                        path,
-                        format!("{shown}: {e}. The file stays as it is.{hint}"),
-                    );
-                    return Ok(());
-                }
-            }
+            _ => None,
         };
-        if let (Some(copy), Some(former)) = (copy, former)
-            && !holds(after.as_deref().unwrap_or_default(), &former)
-        {
-            let note = format!("{copy} stays: not all of its lines are still in {shown}.");
-            self.leave(path, note);
+        if let Some(note) = note {
+            self.notes.push(note);
+            self.left.push(path.clone());
         }
-        if after.as_deref() == Some(&*now) {
+        if before == after {
             return Ok(());
         }
-        self.change(Purpose::Undo, path.clone(), Some(now), after, Vec::new())
-    }
-
-    fn leave(&mut self, path: &Path, note: String) {
-        self.notes.push(note);
-        self.left.push(path.to_owned());
+        self.change(Purpose::Undo, path.clone(), before, after, Vec::new())
     }
 
     /// Writes the files, each atomically, and only if it has not changed since the plan was made.
@@ -408,13 +394,6 @@ impl<'a> SetupPlan<'a> {
 fn holds(text: &str, older: &str) -> bool {
     let mut lines = text.split('\n');
     older.split('\n').all(|line| lines.any(|one| one == line))
-}
-
-fn is_empty(text: &str) -> bool {
-    text.split_whitespace()
-        .collect::<String>()
-        .trim_matches(['{', '}'])
-        .is_empty()
 }
 
 /// Returns true if a program is ours and can be found, so that the entry that names it can stay.

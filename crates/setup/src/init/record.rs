@@ -3,7 +3,8 @@
 //! for one of them.
 
 use super::change::{FileChange, InitError, read, real, write};
-use super::set::Edit;
+use super::set::{Edit, take_out};
+use crate::syntax::Syntax;
 use gemini_tools_core::text::hex;
 use gemini_tools_workspace::file_owner::FileOwner;
 use serde::{Deserialize, Serialize};
@@ -26,14 +27,14 @@ pub(super) struct Record {
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct WrittenFile {
-    /// The [`Owner`] of the set-up that has written it.
+    /// The set-up that has written it, as [`owner`] names it.
     owner: String,
     pub(super) path: PathBuf,
     /// The hash of what was written. If others have edited the file between two runs, it stays that
     /// of the earlier run: what they have put there was never looked at.
     sha256: String,
     /// The changes, in their order. A file without any was written as a whole.
-    pub(super) edits: Vec<Edit>,
+    edits: Vec<Edit>,
     pub(super) is_new: bool,
     /// Set if there is a copy of the former file.
     pub(super) has_copy: bool,
@@ -46,6 +47,25 @@ impl WrittenFile {
 
     pub(super) fn copy(&self) -> Option<PathBuf> {
         self.has_copy.then(|| copy_of(&self.path))
+    }
+
+    /// Returns what the file was before, or would be with what others have put there since; `None`
+    /// if it was not there.
+    ///
+    /// # Errors
+    ///
+    /// Returns why it can't be undone.
+    pub(super) fn undone(&self, now: &str, syntax: Syntax) -> Result<Option<String>, String> {
+        if self.edits.is_empty() && !self.is_as_written(now) {
+            return Err("it was edited since".to_owned());
+        }
+        let mut text = now.to_owned();
+        for edit in self.edits.iter().rev() {
+            text = take_out(syntax, &text, edit)?;
+        }
+        let is_nothing = |c: char| c.is_whitespace() || "{}".contains(c);
+        let is_gone = self.edits.is_empty() || self.is_new && text.chars().all(is_nothing);
+        Ok(Some(text).filter(|_| !is_gone))
     }
 }
 

@@ -37,6 +37,9 @@ pub(super) struct Edit {
     pub(super) instead: String,
 }
 
+/// How many splices are tried. The file is parsed for each.
+const MOST: usize = 500;
+
 fn value(syntax: Syntax, text: &str) -> Result<Value, String> {
     match syntax.value(text)? {
         Value::Null => Ok(Value::Object(Map::new())),
@@ -75,7 +78,7 @@ fn proved(
     splices: impl IntoIterator<Item = Splice>,
 ) -> Option<(String, Splice)> {
     let rest = without(value(syntax, text).ok()?, at);
-    splices.into_iter().find_map(|splice| {
+    splices.into_iter().take(MOST).find_map(|splice| {
         let after = splice.apply(text);
         let document = value(syntax, &after).ok()?;
         let is_proved = is_right(get(&document, at)) && without(document, at) == rest;
@@ -110,15 +113,14 @@ pub(super) fn set(syntax: Syntax, text: &str, set: &Set) -> Result<Option<(Strin
     if now == new {
         return Ok(None);
     }
-    let key = at.last().map_or("", String::as_str);
     let (splices, made) = match (now, new) {
         (None | Some(Value::Null), Some(new)) => {
             let (depth, above) = deepest(syntax, &document, at)?;
             let made = at.len().saturating_sub(depth + 1);
             (insertions(file, at, (depth, is_empty(above)), new), made)
         }
-        (Some(old), Some(new)) => (replacements(body, key, old, new), 0),
-        (_, None) => (cuts(body, key).collect(), 0),
+        (Some(old), Some(new)) => (replacements(body, at, old, new), 0),
+        (_, None) => (cuts(body, at).take(MOST).collect(), 0),
     };
     let (after, splice) = proved(file, at, |value| value == new, splices).ok_or(BY_HAND)?;
     let edit = Edit {
@@ -204,14 +206,14 @@ pub(super) fn take_out(syntax: Syntax, text: &str, edit: &Edit) -> Result<String
 /// not cut with them.
 fn taken_out_anew(syntax: Syntax, text: &str, at: &[String], made: usize) -> Option<String> {
     let document = value(syntax, text).ok()?;
-    let (key, above) = at.split_last()?;
+    let (_, above) = at.split_last()?;
     let own = get(&document, at)?.to_string();
     let has_no_comment = |cut: &Splice| {
         let count = |text: &str, sign| text.matches(sign).count();
         let mut signs = ["#", "//", "/*"].into_iter();
         signs.all(|sign| count(&text[cut.range.clone()], sign) <= count(&own, sign))
     };
-    let cuts = cuts(text, key).filter(has_no_comment);
+    let cuts = cuts(text, at).filter(has_no_comment);
     let (after, _) = proved((syntax, text), at, |value| value.is_none(), cuts)?;
     let document = value(syntax, &after).ok()?;
     let is_left = made > 0 && get(&document, above).is_some_and(is_empty);
@@ -351,6 +353,38 @@ mod tests {
             ),
         ] {
             let own = Set::new(&["s", "own"], Some(value));
+            let (after, edit) = set(syntax, before, &own).expect(before).expect("changed");
+            assert_eq!(after, expected);
+            let back = take_out(syntax, &after, &edit);
+            assert_eq!(back.as_deref(), Ok(before));
+        }
+    }
+
+    #[test]
+    fn a_key_goes_and_a_comment_about_it_stays() {
+        let own = Set::new(&["s", "own"], None);
+        for (syntax, before, expected) in [
+            (
+                Syntax::Lenient,
+                "{\n\"s\": {\n// \"own\": off\n\"own\": {\"c\": [1]} },\n}",
+                "{\n\"s\": {\n// \"own\": off\n},\n}",
+            ),
+            (
+                Syntax::Json,
+                "{\"own\": 1, \"s\": {\"a\": \"own\", \"own\": \"}\"}}",
+                "{\"own\": 1, \"s\": {\"a\": \"own\"}}",
+            ),
+            (
+                Syntax::Toml,
+                "# own = 1\n[s.own]\nc = 1\n\n# z\n[z]\n",
+                "# own = 1\n\n# z\n[z]\n",
+            ),
+            (
+                Syntax::Yaml,
+                "s:\n  # own: off\n  own:\n    c: [1]\n\n# z\nz: 1\n",
+                "s:\n  # own: off\n\n# z\nz: 1\n",
+            ),
+        ] {
             let (after, edit) = set(syntax, before, &own).expect(before).expect("changed");
             assert_eq!(after, expected);
             let back = take_out(syntax, &after, &edit);

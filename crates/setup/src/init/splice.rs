@@ -4,13 +4,11 @@
 
 use crate::syntax::Syntax;
 use serde_json::{Map, Value};
+use std::cmp::Reverse;
 use std::ops::Range;
 
-/// How many places of a kind are tried, of those that are many if they are not the first ones.
+/// How many places of a kind are tried, of which the first is mostly right.
 const FEW: usize = 8;
-
-/// How many ends of a value are tried, and how many words.
-const MOST: usize = 200;
 
 /// The replacement of a range of a text.
 #[derive(Debug)]
@@ -25,6 +23,9 @@ impl Splice {
         [&text[..start], &self.new, &text[end..]].concat()
     }
 }
+
+/// A key and its value.
+type Pair<'a> = (&'a str, &'a Value);
 
 /// The text of a file, and how values are written in it.
 struct Page<'a> {
@@ -53,7 +54,7 @@ impl<'a> Page<'a> {
 
     /// Writes a key and its value: on one line, or each key of an object on a line that begins with
     /// `line`. Strings, numbers and lists of these are the same in all syntaxes.
-    fn pair(&self, key: &str, value: &Value, line: Option<&str>) -> String {
+    fn pair(&self, (key, value): Pair<'_>, line: Option<&str>) -> String {
         let key = self.key(key);
         let value = self.value(value, line);
         match self.syntax {
@@ -84,7 +85,9 @@ impl<'a> Page<'a> {
             Value::Object(map) if !map.is_empty() => {
                 let deeper = line.map(|line| format!("{line}{}", self.unit));
                 let deeper = deeper.as_deref();
-                let pairs = map.iter().map(|(key, value)| self.pair(key, value, deeper));
+                let pairs = map
+                    .iter()
+                    .map(|(key, value)| self.pair((key, value), deeper));
                 let pairs: Vec<String> = pairs.collect();
                 match (deeper, line) {
                     (Some(deeper), _) if self.syntax == Syntax::Yaml => {
@@ -131,25 +134,28 @@ impl<'a> Page<'a> {
         (rest, self.indent_at(self.text.len() - rest.len()))
     }
 
+    /// Puts a key on lines of its own. `comma` is what follows it if it is in braces; in TOML these
+    /// are on one line.
+    fn own_lines(&self, at: usize, indent: &str, pair: Pair<'_>, comma: Option<&str>) -> Splice {
+        let line = format!("{}{indent}", self.line_end);
+        let line = (self.is_json() || comma.is_none()).then_some(&*line);
+        let pair = self.pair(pair, line);
+        let comma = comma.unwrap_or_default();
+        self.lines(at, &format!("{indent}{pair}{comma}"))
+    }
+
     /// Puts a key into the braces that open at a place, in front of all others, so that none of
     /// their lines changes: on lines of its own if a line ends there.
-    fn in_braces(&self, open: usize, (key, value): (&str, &Value), comma: &str) -> Vec<Splice> {
-        let (text, eol) = (self.text, self.line_end);
-        let rest = &text[open..];
+    fn in_braces(&self, open: usize, pair: Pair<'_>, comma: &str) -> Vec<Splice> {
+        let rest = &self.text[open..];
         let base = self.indent_at(open);
         let deeper = format!("{base}{}", self.unit);
-        let own_line = |indent: &str| {
-            let line = format!("{eol}{indent}");
-            let pair = self.pair(key, value, self.is_json().then_some(&line));
-            format!("{indent}{pair}{comma}")
-        };
-        let after = rest
-            .strip_prefix('}')
-            .map(|rest| &rest[..line_end(rest, 0)]);
-        if self.is_json() && after.is_some_and(|after| ["", ","].contains(&after.trim())) {
-            let Splice { range, new } = self.lines(open, &own_line(&deeper));
-            let new = format!("{new}{base}");
-            return vec![Splice { range, new }];
+        let alone = rest.strip_prefix('}');
+        let alone = alone.map(|rest| rest[..line_end(rest, 0)].trim());
+        if self.is_json() && matches!(alone, Some("" | ",")) {
+            let mut splice = self.own_lines(open, &deeper, pair, Some(comma));
+            splice.new += base;
+            return vec![splice];
         }
         let ends = rest.match_indices('\n').map(|(end, _)| open + end + 1);
         let lines = ends.take(FEW).map(|at| {
@@ -157,33 +163,31 @@ impl<'a> Page<'a> {
                 (rest, _) if rest.starts_with('}') => &*deeper,
                 (_, indent) => indent,
             };
-            self.lines(at, &own_line(indent))
+            self.own_lines(at, indent, pair, Some(comma))
         });
-        let pair = self.pair(key, value, None);
         let within = Splice {
             range: open..open,
-            new: format!("{}{pair}{comma}", indent(rest)),
+            new: format!("{}{}{comma}", indent(rest), self.pair(pair, None)),
         };
         lines.chain([within]).collect()
     }
 
     /// Puts a key below the line of the key above it, whose word ends at `above`, or of the whole
     /// file to its end or before other lines.
-    fn in_block(&self, above: Option<usize>, (key, value): (&str, &Value)) -> Vec<Splice> {
-        let own_line = |at, indent: &str| {
-            let line = format!("{}{indent}", self.line_end);
-            let pair = self.pair(key, value, Some(&line));
-            self.lines(at, &format!("{indent}{pair}"))
-        };
+    fn in_block(&self, above: Option<usize>, pair: Pair<'_>) -> Vec<Splice> {
         let Some(above) = above else {
             let starts = self.text.match_indices('\n').map(|(end, _)| end + 1);
             let starts = [self.text.len(), 0].into_iter().chain(starts.take(FEW));
-            return starts.map(|at| own_line(at, "")).collect();
+            return starts
+                .map(|at| self.own_lines(at, "", pair, None))
+                .collect();
         };
         let at = line_end(self.text, above);
         let (_, next) = self.next(at);
         let deeper = format!("{}{}", self.indent_at(above), self.unit);
-        [next, &deeper].map(|indent| own_line(at, indent)).into()
+        [next, &deeper]
+            .map(|indent| self.own_lines(at, indent, pair, None))
+            .into()
     }
 
     /// An object of TOML goes to the end of the file, as a table with a header.
@@ -193,7 +197,7 @@ impl<'a> Page<'a> {
         let blank = if self.text.is_empty() { "" } else { eol };
         let mut new = format!("{blank}[{}]", names.join("."));
         for (key, value) in map {
-            new += &format!("{eol}{}", self.pair(key, value, None));
+            new += &format!("{eol}{}", self.pair((key, value), None));
         }
         self.lines(self.text.len(), &new)
     }
@@ -211,9 +215,11 @@ fn line_end(text: &str, at: usize) -> usize {
     text[at..].find('\n').map_or(text.len(), |end| at + end + 1)
 }
 
-/// Finds where a text has a key: the word, with its quotes, and what follows a key.
-fn words(text: &str, key: &str) -> Vec<Range<usize>> {
-    let escaped = escaped(key);
+/// Finds where a text may have the last of some keys: the word, with its quotes, and what follows a
+/// key. The likeliest place is first: as many braces deep as there are keys, and the last of these,
+/// as a comment that has the word comes before the key.
+fn words(text: &str, at: &[String]) -> Vec<Range<usize>> {
+    let escaped = at.last().map(|key| escaped(key)).unwrap_or_default();
     let found = text.match_indices(&*escaped).filter_map(|(start, word)| {
         let end = start + word.len();
         let is_quoted = |quote| text[..start].ends_with(quote) && text[end..].starts_with(quote);
@@ -222,7 +228,13 @@ fn words(text: &str, key: &str) -> Vec<Range<usize>> {
         rest.starts_with([':', '=', '.', ']'])
             .then_some(start - quote..end + quote)
     });
-    found.take(MOST).collect()
+    let mut found: Vec<Range<usize>> = found.filter(|word| !word.is_empty()).collect();
+    found.sort_by_key(|word| {
+        let count = |brace| text[..word.start].matches(brace).count();
+        let depth = count('{').abs_diff(count('}') + at.len());
+        (depth, Reverse(word.start))
+    });
+    found
 }
 
 fn escaped(text: &str) -> String {
@@ -241,8 +253,8 @@ pub(super) fn insertions(
     let page = Page::new(syntax, text);
     let nested = |value, key: &String| Value::Object(Map::from_iter([(key.clone(), value)]));
     let whole = at[depth..].iter().rev().fold(value.clone(), nested);
-    let above = depth.checked_sub(1).map(|last| words(text, &at[last]));
-    let ends: Vec<usize> = above.iter().flatten().map(|word| word.end).collect();
+    let words = words(text, &at[..depth]).into_iter();
+    let ends: Vec<usize> = words.map(|word| word.end).collect();
     let nulls = ends.iter().filter_map(|end| page.null(*end, &whole));
     let mut splices: Vec<Splice> = nulls.collect();
     let Some(key) = at.get(depth) else {
@@ -262,7 +274,9 @@ pub(super) fn insertions(
             splices.extend(page.in_block(above, pair));
         }
         let start = above.unwrap_or_default();
-        let opens = text[start..].match_indices('{').take(FEW);
+        // Those of the whole file may come after a comment.
+        let few = if above.is_some() { 1 } else { FEW };
+        let opens = text[start..].match_indices('{').take(few);
         splices.extend(opens.flat_map(|(at, _)| page.in_braces(start + at + 1, pair, comma)));
     }
     if page.is_json() && depth == 0 {
@@ -273,17 +287,17 @@ pub(super) fn insertions(
 }
 
 /// Returns the splices that may put another string into a value, which has it below a key.
-pub(super) fn replacements(text: &str, key: &str, old: &Value, new: &Value) -> Vec<Splice> {
+pub(super) fn replacements(text: &str, at: &[String], old: &Value, new: &Value) -> Vec<Splice> {
     let Some((old, new)) = changed(old, new) else {
         return Vec::new();
     };
     let (old, new) = (escaped(old), escaped(new));
-    let splices = words(text, key).into_iter().flat_map(|word| {
+    let places = words(text, at).into_iter().flat_map(|word| {
         let found = text[word.end..].match_indices(&*old).take(FEW);
-        found.map(move |(at, old)| word.end + at..word.end + at + old.len())
+        found.map(move |(at, _)| word.end + at)
     });
-    let splices = splices.map(|range| Splice {
-        range,
+    let splices = places.map(|at| Splice {
+        range: at..at + old.len(),
         new: new.clone(),
     });
     splices.collect()
@@ -303,28 +317,21 @@ fn changed<'a>(old: &'a Value, new: &'a Value) -> Option<(&'a str, &'a str)> {
     }
 }
 
-/// Returns the splices that may take a key out: from one of its words to one of the places behind
-/// it where a value can end, the nearest first.
-pub(super) fn cuts<'a>(text: &'a str, key: &str) -> impl Iterator<Item = Splice> {
-    // A word in a comment comes before the key that it explains.
-    words(text, key).into_iter().rev().flat_map(move |word| {
+/// Returns the splices that may take a key out: from its word to one of the places behind it where
+/// a value can end, the nearest first.
+pub(super) fn cuts(text: &str, at: &[String]) -> impl Iterator<Item = Splice> {
+    words(text, at).into_iter().flat_map(move |word| {
         let line = line_start(text, word.start);
         // The key of a table of TOML is within its header.
-        let start = if text[line..].starts_with('[') {
-            line
-        } else {
-            word.start
-        };
+        let is_header = text[line..].starts_with('[');
+        let start = if is_header { line } else { word.start };
         let marks = text[word.end..].match_indices([',', '}', ']', '"', '\'', '#', '/', '\n']);
         let marks = marks.map(move |(at, mark)| word.end + at..word.end + at + mark.len());
-        let ends = marks.take(MOST).flat_map(|mark| [mark.start, mark.end]);
+        let ends = marks.flat_map(|mark| [mark.start, mark.end]);
         let comma = text[..start].trim_end().strip_suffix(',').map(str::len);
         ends.chain([text.len()]).flat_map(move |end| {
-            let ranges = comma
-                .into_iter()
-                .chain([start])
-                .map(move |start| start..end);
-            ranges.map(|range| cut(text, range))
+            let starts = comma.into_iter().chain([start]);
+            starts.map(move |start| cut(text, start..end))
         })
     })
 }
