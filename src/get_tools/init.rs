@@ -56,14 +56,16 @@ fn try_run(options: &InitOptions) -> Result<u8, u8> {
         scope,
     };
     let needs_trust = host.is_none() && scope == SetupScope::Project && !trust.is_trusted();
-    let obstacle = match needs_trust {
-        true => obstacle_to_trust(place, &trust)?,
-        false => None,
+    let obstacle = if needs_trust {
+        obstacle_to_trust(place, &trust)?
+    } else {
+        None
     };
     let may_be_trusted = needs_trust && obstacle.is_none();
-    let mut plan = match options.undo {
-        true => init::undo(place, host).map_err(failed)?,
-        false => planned(options, host, place, may_be_trusted)?,
+    let mut plan = if options.undo {
+        init::undo(place, host).map_err(failed)?
+    } else {
+        planned(options, host, place, may_be_trusted)?
     };
     if plan.changes.is_empty() {
         return nothing_to_do(options, &plan);
@@ -123,31 +125,27 @@ fn planned<'a>(
     let found = find_program(server.as_os_str());
     let is_on_path = are_on_path(root) && (host.is_none() || found.is_some());
     let directory = own_directory().filter(|_| !is_on_path);
-    let plan = match host {
-        Some(host) => {
-            let server = match (&directory, scope, found) {
-                (Some(directory), ..) => directory.join(server),
-                // An absolute path, because an editor's `PATH` may differ from the shell's.
-                (None, SetupScope::User, Some(path)) => path,
-                _ => server.to_owned(),
-            };
-            init::plan_host(place, host, &show_path(&server), options.skill)
-        }
-        None => {
-            let allow = match options.allow.as_deref() {
+    let plan = if let Some(host) = host {
+        let server = match (&directory, scope, found) {
+            (Some(directory), ..) => directory.join(server),
+            // An absolute path, because an editor's `PATH` may differ from the shell's.
+            (None, SetupScope::User, Some(path)) => path,
+            _ => server.to_owned(),
+        };
+        init::plan_host(place, host, &show_path(&server), options.skill)
+    } else {
+        let options = init::InitOptions {
+            allow: match options.allow.as_deref() {
                 Some("all") => Allow::All,
                 Some("none") => Allow::Nothing,
                 _ => Allow::ReadOnly,
-            };
-            let options = init::InitOptions {
-                allow,
-                directory: directory.as_deref(),
-                tools: &tools(home, root),
-                trusts_folder: options.trust && may_be_trusted,
-                has_skill: options.skill,
-            };
-            init::plan(place, &options)
-        }
+            },
+            directory: directory.as_deref(),
+            tools: &tools(home, root),
+            trusts_folder: options.trust && may_be_trusted,
+            has_skill: options.skill,
+        };
+        init::plan(place, &options)
     };
     let mut plan = plan.map_err(failed)?;
     let names_programs =
@@ -249,12 +247,13 @@ fn change_text(change: &FileChange, style: Style) -> String {
         (_, None) => "removed",
         _ => "changed",
     };
-    let [path, real] = [&change.path, &change.real].map(|path| show_path(path).into_owned());
-    let [path, real] = [visible(&path), visible(&real)];
-    let mut text = match real {
-        real if real == path => format!("{} ({what})\n", style.bold(&path)),
-        real => format!("{} ({what}), which is {real}\n", style.bold(&path)),
-    };
+    let shown = |path: &Path| visible(&show_path(path)).into_owned();
+    let (path, real) = (shown(&change.path), shown(&change.real));
+    let mut text = format!("{} ({what})", style.bold(&path));
+    if real != path {
+        text.push_str(&format!(", which is {real}"));
+    }
+    text.push('\n');
     text.push_str(&at_width(change.purpose.description(), "", style));
     let diff = change.diff();
     // For a new or removed file, the diff's header tells nothing.
@@ -284,23 +283,20 @@ fn done(place: SetupPlace<'_>, host: Option<&Host>, may_be_trusted: bool) -> Str
         SetupScope::User => " --user",
         SetupScope::Project => " --project",
     };
-    let next = match host {
-        Some(Host { name, next, .. }) => {
-            format!("Next: get_tools doctor --host {name}\nThen: {next}")
-        }
-        None => {
-            let is_trusted = Trust::judge(Some(home), root).is_trusted();
-            let doctor = if may_be_trusted && !is_trusted {
-                "Next: get_tools init --trust, without which none of this takes effect here; then: get_tools doctor"
-            } else if trust::gemini_cli_trusts(home, root) {
-                "Next: get_tools doctor"
-            } else {
-                "Gemini CLI does not trust this directory yet: start gemini here once and trust the folder, or, without a terminal, set GEMINI_CLI_TRUST_WORKSPACE=true. Then: get_tools doctor"
-            };
-            format!(
-                "{doctor}\nThen try: gemini -p 'Use discovered_tool_read_file to say what README.md is about.'"
-            )
-        }
+    let next = if let Some(Host { name, next, .. }) = host {
+        format!("Next: get_tools doctor --host {name}\nThen: {next}")
+    } else {
+        let is_trusted = Trust::judge(Some(home), root).is_trusted();
+        let next = if may_be_trusted && !is_trusted {
+            "Next: get_tools init --trust, without which none of this takes effect here; then: get_tools doctor"
+        } else if trust::gemini_cli_trusts(home, root) {
+            "Next: get_tools doctor"
+        } else {
+            "Gemini CLI does not trust this directory yet: start gemini here once and trust the folder, or, without a terminal, set GEMINI_CLI_TRUST_WORKSPACE=true. Then: get_tools doctor"
+        };
+        format!(
+            "{next}\nThen try: gemini -p 'Use discovered_tool_read_file to say what README.md is about.'"
+        )
     };
     format!("Done. {next}\nget_tools init{name}{option} --undo takes it back.\n")
 }

@@ -1,7 +1,7 @@
 //! Changes values in the text of a settings file, and takes the changes back, without touching
 //! anything else.
 
-use super::splice::{Splice, cuts, insertions, replacements};
+use super::splice::{Page, Splice, cuts};
 use crate::syntax::{MARK, Syntax};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -36,9 +36,6 @@ pub(super) struct Edit {
     pub(super) added: String,
     pub(super) instead: String,
 }
-
-/// How many splices are tried. The file is parsed for each.
-const MOST: usize = 500;
 
 fn value(syntax: Syntax, text: &str) -> Result<Value, String> {
     match syntax.value(text)? {
@@ -78,7 +75,7 @@ fn proved(
     splices: impl IntoIterator<Item = Splice>,
 ) -> Option<(String, Splice)> {
     let rest = without(value(syntax, text).ok()?, at);
-    splices.into_iter().take(MOST).find_map(|splice| {
+    splices.into_iter().find_map(|splice| {
         let after = splice.apply(text);
         let document = value(syntax, &after).ok()?;
         let is_proved = is_right(get(&document, at)) && without(document, at) == rest;
@@ -109,20 +106,21 @@ pub(super) fn set(syntax: Syntax, text: &str, set: &Set) -> Result<Option<(Strin
     let (mark, body, syntax) = opened(syntax, text);
     let (at, new) = (&*set.at, set.value.as_ref());
     let document = value(syntax, body)?;
-    let (now, file) = (get(&document, at), (syntax, body));
+    let (now, page) = (get(&document, at), Page::new(syntax, body));
     if now == new {
         return Ok(None);
     }
     let (splices, made) = match (now, new) {
-        (None | Some(Value::Null), Some(new)) => {
+        (None, Some(new)) => {
             let (depth, above) = deepest(syntax, &document, at)?;
-            let made = at.len().saturating_sub(depth + 1);
-            (insertions(file, at, (depth, is_empty(above)), new), made)
+            let made = at.len() - depth - 1;
+            (page.insertions(at, (depth, above), new), made)
         }
-        (Some(old), Some(new)) => (replacements(body, at, old, new), 0),
-        (_, None) => (cuts(body, at).take(MOST).collect(), 0),
+        (Some(_), Some(new)) => (page.in_place(at, new), 0),
+        (_, None) => (cuts(body, at), 0),
     };
-    let (after, splice) = proved(file, at, |value| value == new, splices).ok_or(BY_HAND)?;
+    let (after, splice) =
+        proved((syntax, body), at, |value| value == new, splices).ok_or(BY_HAND)?;
     let edit = Edit {
         at: at.to_vec(),
         made,
@@ -143,7 +141,7 @@ fn deepest<'a>(
     document: &'a Value,
     at: &[String],
 ) -> Result<(usize, &'a Value), String> {
-    let mut depths = (0..=at.len()).rev();
+    let mut depths = (0..at.len()).rev();
     let deepest = depths.find_map(|depth| Some((depth, get(document, &at[..depth])?)));
     let (depth, above) = deepest.unwrap_or((0, document));
     if above.is_object() || above.is_null() {
@@ -177,7 +175,8 @@ pub(super) fn take_out(syntax: Syntax, text: &str, edit: &Edit) -> Result<String
     let document = value(syntax, body)?;
     let now = get(&document, at);
     let is_added = ["", "~"].contains(&&**instead) || instead.eq_ignore_ascii_case("null");
-    if is_added && now.is_none() || now.is_some_and(|now| now == instead) {
+    let is_former = now.map(Value::to_string).as_ref() == Some(instead);
+    if is_former || is_added && now.is_none() {
         return Ok(text.to_owned());
     }
     let elsewhere = body.match_indices(&**added).map(|(start, _)| start);
@@ -213,7 +212,7 @@ fn taken_out_anew(syntax: Syntax, text: &str, at: &[String], made: usize) -> Opt
         let mut signs = ["#", "//", "/*"].into_iter();
         signs.all(|sign| count(&text[cut.range.clone()], sign) <= count(&own, sign))
     };
-    let cuts = cuts(text, at).filter(has_no_comment);
+    let cuts = cuts(text, at).into_iter().filter(has_no_comment);
     let (after, _) = proved((syntax, text), at, |value| value.is_none(), cuts)?;
     let document = value(syntax, &after).ok()?;
     let is_left = made > 0 && get(&document, above).is_some_and(is_empty);
@@ -319,7 +318,7 @@ mod tests {
                 Syntax::Toml,
                 "[s]\nown = 'x' # mine\n",
                 json!("y"),
-                "[s]\nown = 'y' # mine\n",
+                "[s]\nown = \"y\" # mine\n",
             ),
             (
                 Syntax::Toml,
@@ -331,19 +330,19 @@ mod tests {
                 Syntax::Yaml,
                 "s:\n  own: x # mine\n",
                 json!("z"),
-                "s:\n  own: z # mine\n",
+                "s:\n  own: \"z\" # mine\n",
             ),
             (
                 Syntax::Yaml,
                 "s:\n  own:\n    - x\n",
                 json!(["z"]),
-                "s:\n  own:\n    - z\n",
+                "s:\n  own:\n    [\"z\"]\n",
             ),
             (
                 Syntax::Lenient,
                 "{'s': {own: 'x' /* mine */}}",
                 json!("y"),
-                "{'s': {own: 'y' /* mine */}}",
+                "{'s': {own: \"y\" /* mine */}}",
             ),
             (
                 Syntax::Lenient,

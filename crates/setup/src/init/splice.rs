@@ -10,6 +10,9 @@ use std::ops::Range;
 /// How many places of a kind are tried, of which the first is mostly right.
 const FEW: usize = 8;
 
+/// How many ends of a value are tried. The file is parsed for each.
+const MOST: usize = 500;
+
 /// The replacement of a range of a text.
 #[derive(Debug)]
 pub(super) struct Splice {
@@ -28,7 +31,7 @@ impl Splice {
 type Pair<'a> = (&'a str, &'a Value);
 
 /// The text of a file, and how values are written in it.
-struct Page<'a> {
+pub(super) struct Page<'a> {
     syntax: Syntax,
     text: &'a str,
     line_end: &'static str,
@@ -37,7 +40,7 @@ struct Page<'a> {
 }
 
 impl<'a> Page<'a> {
-    fn new(syntax: Syntax, text: &'a str) -> Self {
+    pub(super) fn new(syntax: Syntax, text: &'a str) -> Self {
         let first = text.split_inclusive('\n').next().unwrap_or_default();
         let mut indents = text.lines().map(indent);
         Self {
@@ -107,16 +110,23 @@ impl<'a> Page<'a> {
         indent(&self.text[line_start(self.text, at)..])
     }
 
-    /// Puts a value where a null is, behind a key whose word ends at a place.
-    fn null(&self, end: usize, value: &Value) -> Option<Splice> {
-        let rest = self.text[end..].trim_start_matches([' ', '\t', ':', '=']);
-        let start = self.text.len() - rest.len();
-        let mut nulls = ["null", "~", "Null", "NULL"].into_iter();
-        let null = nulls.find(|null| rest.starts_with(null))?;
-        let line = format!("{}{}", self.line_end, self.indent_at(start));
-        let range = start..start + null.len();
-        let new = self.value(value, self.is_json().then_some(&line));
-        Some(Splice { range, new })
+    /// Returns the splices that may replace the value at some keys, up to one of the places where
+    /// it can end.
+    pub(super) fn in_place(&self, at: &[String], value: &Value) -> Vec<Splice> {
+        let splices = words(self.text, at).into_iter().flat_map(|word| {
+            let is_between = |c: char| c.is_whitespace() || ":=".contains(c);
+            let rest = self.text[word.end..].trim_start_matches(is_between);
+            let start = self.text.len() - rest.len();
+            let line = format!("{}{}", self.line_end, self.indent_at(start));
+            let new = self.value(value, self.is_json().then_some(&line));
+            ends(self.text, start).map(move |end| {
+                let length = self.text[start..end].trim_end().len();
+                let range = start..start + length;
+                let new = new.clone();
+                Splice { range, new }
+            })
+        });
+        splices.take(MOST).collect()
     }
 
     /// Puts lines at a place, after the end of the line before it if that has none.
@@ -201,6 +211,51 @@ impl<'a> Page<'a> {
         }
         self.lines(self.text.len(), &new)
     }
+
+    /// Returns the splices that may set the value at the keys `at`, of which the first `depth` are
+    /// there. `above` is what the last of these has: a null or an object.
+    pub(super) fn insertions(
+        &self,
+        at: &[String],
+        (depth, above): (usize, &Value),
+        value: &Value,
+    ) -> Vec<Splice> {
+        let nested = |value, key: &String| Value::Object(Map::from_iter([(key.clone(), value)]));
+        let whole = at[depth..].iter().rev().fold(value.clone(), nested);
+        let key = &at[depth];
+        let pair = (&**key, &whole[key]);
+        let mut splices = Vec::new();
+        if let (Syntax::Toml, Value::Object(map)) = (self.syntax, value) {
+            splices.push(self.as_table(at, map));
+        }
+        let words = words(self.text, &at[..depth]).into_iter();
+        let places: Vec<Option<usize>> = match depth {
+            0 => vec![None],
+            _ => words.map(|word| Some(word.end)).collect(),
+        };
+        let comma = match above.as_object() {
+            Some(map) if !map.is_empty() => ",",
+            _ => "",
+        };
+        for place in places {
+            if !self.is_json() {
+                splices.extend(self.in_block(place, pair));
+            }
+            let start = place.unwrap_or_default();
+            // Those of the whole file may come after a comment.
+            let few = if place.is_some() { 1 } else { FEW };
+            let opens = self.text[start..].match_indices('{').take(few);
+            splices.extend(opens.flat_map(|(at, _)| self.in_braces(start + at + 1, pair, comma)));
+        }
+        if above.is_null() {
+            splices.extend(self.in_place(&at[..depth], &whole));
+        }
+        if self.is_json() && depth == 0 {
+            let value = self.value(&whole, Some(self.line_end));
+            splices.push(self.lines(self.text.len(), &value));
+        }
+        splices
+    }
 }
 
 fn indent(line: &str) -> &str {
@@ -242,98 +297,28 @@ fn escaped(text: &str) -> String {
     quoted[1..quoted.len() - 1].to_owned()
 }
 
-/// Returns the splices that may set the value at the keys `at`, of which the first `depth` are
-/// there, and the last of these has a null or an object, which may be empty.
-pub(super) fn insertions(
-    (syntax, text): (Syntax, &str),
-    at: &[String],
-    (depth, is_empty): (usize, bool),
-    value: &Value,
-) -> Vec<Splice> {
-    let page = Page::new(syntax, text);
-    let nested = |value, key: &String| Value::Object(Map::from_iter([(key.clone(), value)]));
-    let whole = at[depth..].iter().rev().fold(value.clone(), nested);
-    let words = words(text, &at[..depth]).into_iter();
-    let ends: Vec<usize> = words.map(|word| word.end).collect();
-    let nulls = ends.iter().filter_map(|end| page.null(*end, &whole));
-    let mut splices: Vec<Splice> = nulls.collect();
-    let Some(key) = at.get(depth) else {
-        return splices;
-    };
-    let pair = (&**key, &whole[key]);
-    if let (Syntax::Toml, Value::Object(map)) = (syntax, value) {
-        splices.push(page.as_table(at, map));
-    }
-    let comma = if is_empty { "" } else { "," };
-    let above: Vec<Option<usize>> = match depth {
-        0 => vec![None],
-        _ => ends.into_iter().map(Some).collect(),
-    };
-    for above in above {
-        if !page.is_json() {
-            splices.extend(page.in_block(above, pair));
-        }
-        let start = above.unwrap_or_default();
-        // Those of the whole file may come after a comment.
-        let few = if above.is_some() { 1 } else { FEW };
-        let opens = text[start..].match_indices('{').take(few);
-        splices.extend(opens.flat_map(|(at, _)| page.in_braces(start + at + 1, pair, comma)));
-    }
-    if page.is_json() && depth == 0 {
-        let value = page.value(&whole, Some(page.line_end));
-        splices.push(page.lines(text.len(), &value));
-    }
-    splices
-}
-
-/// Returns the splices that may put another string into a value, which has it below a key.
-pub(super) fn replacements(text: &str, at: &[String], old: &Value, new: &Value) -> Vec<Splice> {
-    let Some((old, new)) = changed(old, new) else {
-        return Vec::new();
-    };
-    let (old, new) = (escaped(old), escaped(new));
-    let places = words(text, at).into_iter().flat_map(|word| {
-        let found = text[word.end..].match_indices(&*old).take(FEW);
-        found.map(move |(at, _)| word.end + at)
-    });
-    let splices = places.map(|at| Splice {
-        range: at..at + old.len(),
-        new: new.clone(),
-    });
-    splices.collect()
-}
-
-/// Finds the first string that two values of the same form don't share.
-fn changed<'a>(old: &'a Value, new: &'a Value) -> Option<(&'a str, &'a str)> {
-    match (old, new) {
-        (Value::String(old), Value::String(new)) => (old != new).then_some((old, new)),
-        (Value::Array(old), Value::Array(new)) => {
-            old.iter().zip(new).find_map(|(old, new)| changed(old, new))
-        }
-        (Value::Object(old), Value::Object(new)) => old
-            .iter()
-            .find_map(|(key, old)| changed(old, new.get(key)?)),
-        _ => None,
-    }
+/// Returns the places behind another one where a value can end, the nearest first.
+fn ends(text: &str, from: usize) -> impl Iterator<Item = usize> {
+    let marks = text[from..].match_indices([',', '}', ']', '"', '\'', '#', '/', '\n']);
+    let ends = marks.flat_map(move |(at, mark)| [from + at, from + at + mark.len()]);
+    ends.chain([text.len()])
 }
 
 /// Returns the splices that may take a key out: from its word to one of the places behind it where
 /// a value can end, the nearest first.
-pub(super) fn cuts(text: &str, at: &[String]) -> impl Iterator<Item = Splice> {
-    words(text, at).into_iter().flat_map(move |word| {
+pub(super) fn cuts(text: &str, at: &[String]) -> Vec<Splice> {
+    let cuts = words(text, at).into_iter().flat_map(move |word| {
         let line = line_start(text, word.start);
         // The key of a table of TOML is within its header.
         let is_header = text[line..].starts_with('[');
         let start = if is_header { line } else { word.start };
-        let marks = text[word.end..].match_indices([',', '}', ']', '"', '\'', '#', '/', '\n']);
-        let marks = marks.map(move |(at, mark)| word.end + at..word.end + at + mark.len());
-        let ends = marks.flat_map(|mark| [mark.start, mark.end]);
         let comma = text[..start].trim_end().strip_suffix(',').map(str::len);
-        ends.chain([text.len()]).flat_map(move |end| {
+        ends(text, word.end).flat_map(move |end| {
             let starts = comma.into_iter().chain([start]);
             starts.map(move |start| cut(text, start..end))
         })
-    })
+    });
+    cuts.take(MOST).collect()
 }
 
 /// Returns the splice that removes a range, with its lines if nothing else is on them.
