@@ -312,6 +312,27 @@ mod tests {
     }
 
     #[test]
+    fn of_many_keys_of_a_name_the_one_at_its_place_is_found() {
+        let projects = r#""/a": {"s": {"x": 1, "y": [{}]}, "s.own": {"own": {}}}, "#;
+        let projects = projects.repeat(300).replace(", ", ",\n");
+        let before =
+            format!("{{\"p\": {{{projects} \"s\": 1}}, \"s\": {{\"z\": 1}}, \"t\": {{}}}}");
+        let own = Set::new(&["s", "own"], Some(entry()));
+        let done = set(Syntax::Json, &before, &own).expect("edited");
+        let (after, edit) = done.expect("changed");
+        let value: Value = serde_json::from_str(&after).expect("JSON");
+        assert_eq!(value["s"]["own"], entry());
+        for added in [edit.added.clone(), "?".to_owned()] {
+            let edit = Edit {
+                added,
+                ..edit.clone()
+            };
+            let back = take_out(Syntax::Json, &after, &edit);
+            assert_eq!(back.as_ref(), Ok(&before));
+        }
+    }
+
+    #[test]
     fn a_value_is_replaced_where_it_stands_and_a_key_joins_its_table() {
         for (syntax, before, value, expected) in [
             (
