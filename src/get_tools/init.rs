@@ -15,7 +15,6 @@ use gemini_tools::settings::home;
 use gemini_tools::text::{show_path, visible};
 use gemini_tools::tool::Kind;
 use gemini_tools::trust::{self, Distrust, Fingerprint, ProjectTrust, Trust, TrustedBy};
-use std::ffi::OsStr;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
@@ -43,8 +42,9 @@ fn try_run(options: &InitOptions) -> Result<u8, u8> {
             "the current directory can't be found ({e}); it may have been removed: change to another one"
         ))
     })?;
+    let trust = Trust::judge(Some(&home), &root);
     // In the home directory, the user's and the project's settings are the same.
-    let scope = match Trust::judge(Some(&home), &root) {
+    let scope = match trust {
         Trust::Trusted(TrustedBy::Home) => SetupScope::User,
         _ if options.user => SetupScope::User,
         _ if options.project => SetupScope::Project,
@@ -55,27 +55,36 @@ fn try_run(options: &InitOptions) -> Result<u8, u8> {
         root: &root,
         scope,
     };
-    if let Some(host) = host {
-        let plan = planned_for_host(options, host, place)?;
-        if plan.changes.is_empty() {
-            return nothing_to_do(options, &plan);
-        }
-        agree(options, &plan)?;
-        plan.apply().map_err(failed)?;
-        return Ok(print_done(options, &done_for_host(host, scope)));
-    }
-    let before = ProjectBefore::look(place)?;
-    let mut plan = planned(options, place, &before)?;
+    let needs_trust = host.is_none() && scope == SetupScope::Project && !trust.is_trusted();
+    let obstacle = if needs_trust {
+        obstacle_to_trust(place, &trust)?
+    } else {
+        None
+    };
+    let may_be_trusted = needs_trust && obstacle.is_none();
+    let mut plan = if options.undo {
+        init::undo(place, host).map_err(failed)?
+    } else {
+        planned(options, host, place, may_be_trusted)?
+    };
     if plan.changes.is_empty() {
         return nothing_to_do(options, &plan);
     }
     if !options.undo {
-        before.note(&mut plan);
+        plan.notes.extend(obstacle);
     }
     agree(options, &plan)?;
     plan.apply().map_err(failed)?;
-    before.trust_again(&home, &root)?;
-    Ok(print_done(options, &done(&before, &home, &root)))
+    if host.is_none() && matches!(trust, Trust::Trusted(TrustedBy::Record)) {
+        // The user has just agreed to the change, which would otherwise count as someone else's.
+        let seen = Fingerprint::look(&root).map_err(failed)?;
+        trust::save(&home, &root, seen).map_err(failed)?;
+    }
+    if options.undo {
+        return Ok(print(b"Undone.\n"));
+    }
+    let text = done(place, host, may_be_trusted);
+    Ok(print(at_width(&text, "", Style::for_stdout()).as_bytes()))
 }
 
 fn refuse_options_of_gemini(options: &InitOptions, host: &Host) -> Result<(), u8> {
@@ -105,72 +114,53 @@ fn nothing_to_do(options: &InitOptions, plan: &SetupPlan) -> Result<u8, u8> {
     Ok(print(text.as_bytes()))
 }
 
-fn planned_for_host(
+fn planned<'a>(
     options: &InitOptions,
-    host: &Host,
-    place: SetupPlace<'_>,
-) -> Result<SetupPlan, u8> {
-    if options.undo {
-        return init::undo(place, Some(host)).map_err(failed);
-    }
-    let SetupPlace { root, scope, .. } = place;
-    let name = "serve_tools";
-    let found = find_program(OsStr::new(name)).filter(|_| are_on_path(root));
-    let server = match (found, scope) {
-        (Some(_), SetupScope::Project) => PathBuf::from(name),
-        // An absolute path, because an editor's `PATH` may differ from the shell's.
-        (Some(path), SetupScope::User) => path,
-        (None, _) => own_directory().unwrap_or_default().join(name),
+    host: Option<&'a Host>,
+    place: SetupPlace<'a>,
+    may_be_trusted: bool,
+) -> Result<SetupPlan<'a>, u8> {
+    let SetupPlace { home, root, scope } = place;
+    let server = Path::new("serve_tools");
+    let found = find_program(server.as_os_str());
+    let is_on_path = are_on_path(root) && (host.is_none() || found.is_some());
+    let directory = own_directory().filter(|_| !is_on_path);
+    let plan = if let Some(host) = host {
+        let server = match (&directory, scope, found) {
+            (Some(directory), ..) => directory.join(server),
+            // An absolute path, because an editor's `PATH` may differ from the shell's.
+            (None, SetupScope::User, Some(path)) => path,
+            _ => server.to_owned(),
+        };
+        init::plan_host(place, host, &show_path(&server), options.skill)
+    } else {
+        let options = init::InitOptions {
+            allow: match options.allow.as_deref() {
+                Some("all") => Allow::All,
+                Some("none") => Allow::Nothing,
+                _ => Allow::ReadOnly,
+            },
+            directory: directory.as_deref(),
+            tools: &tools(home, root),
+            trusts_folder: options.trust && may_be_trusted,
+            has_skill: options.skill,
+        };
+        init::plan(place, &options)
     };
-    let mut plan =
-        init::plan_host(place, host, &show_path(&server), options.skill).map_err(failed)?;
-    if scope == SetupScope::Project && server.is_absolute() && !plan.changes.is_empty() {
-        let directory = server.parent().unwrap_or(&server);
-        let init = format!("get_tools init --host {}", host.name);
-        plan.notes.push(named_directory(directory, &init));
-    }
-    Ok(plan)
-}
-
-fn named_directory(path: &Path, init: &str) -> String {
-    format!(
-        "The project's settings name executables in {}, which others who share the project don't have. \
-         With that directory on the PATH they are named without it; {init} --user puts \
-         them into your own settings.",
-        show_path(path)
-    )
-}
-
-fn planned(
-    options: &InitOptions,
-    place: SetupPlace<'_>,
-    before: &ProjectBefore,
-) -> Result<SetupPlan, u8> {
-    if options.undo {
-        return init::undo(place, None).map_err(failed);
-    }
-    let is_named = !are_on_path(place.root);
-    let directory = is_named.then(own_directory).flatten();
-    let mut plan = init::plan(&init::InitOptions {
-        place,
-        allow: match options.allow.as_deref() {
-            Some("all") => Allow::All,
-            Some("none") => Allow::Nothing,
-            _ => Allow::ReadOnly,
-        },
-        directory: directory.as_deref(),
-        tools: &tools(place.home, place.root),
-        trusts_folder: options.trust && before.may_be_trusted(),
-        has_skill: options.skill,
-    })
-    .map_err(failed)?;
-    let names_commands = |change: &FileChange| change.purpose == Purpose::Commands;
+    let mut plan = plan.map_err(failed)?;
+    let names_programs =
+        |change: &FileChange| matches!(change.purpose, Purpose::Commands | Purpose::Server);
     if let Some(directory) = directory
-        && place.scope == SetupScope::Project
-        && plan.changes.iter().any(names_commands)
+        && scope == SetupScope::Project
+        && plan.changes.iter().any(names_programs)
     {
-        plan.notes
-            .push(named_directory(&directory, "get_tools init"));
+        let host = host.map_or_else(String::new, |host| format!(" --host {}", host.name));
+        plan.notes.push(format!(
+            "The project's settings name executables in {}, which others who share the project don't have. \
+             With that directory on the PATH they are named without it; get_tools init{host} --user puts \
+             them into your own settings.",
+            show_path(&directory)
+        ));
     }
     Ok(plan)
 }
@@ -200,73 +190,27 @@ fn notes(plan: &SetupPlan) -> String {
         .collect()
 }
 
-struct ProjectBefore {
-    scope: SetupScope,
-    trust: Trust,
-    /// Set if the home directory is below the project. Trusting the project would then trust all of
-    /// the user's other projects.
-    holds_home: bool,
-    brings: Vec<String>,
-}
-
-impl ProjectBefore {
-    fn look(place: SetupPlace<'_>) -> Result<Self, u8> {
-        let SetupPlace { home, root, scope } = place;
-        Ok(Self {
-            scope,
-            trust: Trust::judge(Some(home), root),
-            holds_home: is_above(root, home),
-            brings: init::active_content(home, root).map_err(failed)?,
-        })
-    }
-
-    fn is_unknown(&self) -> bool {
-        matches!(self.trust, Trust::Untrusted(Distrust::Unknown))
-    }
-
-    /// Returns true if trusting the project has no other effect than to put this change in force.
-    fn may_be_trusted(&self) -> bool {
-        self.scope == SetupScope::Project
-            && self.is_unknown()
-            && !self.holds_home
-            && self.brings.is_empty()
-    }
-
-    /// Adds a note on why this run leaves the project untrusted. Adds none if it can be trusted:
-    /// then [`done`] names the command for that.
-    fn note(&self, plan: &mut SetupPlan) {
-        let how = "then trust it, with get_tools trust and in Gemini CLI (/permissions; without a terminal GEMINI_CLI_TRUST_WORKSPACE=true).";
-        let note = match (&self.trust, self.scope) {
-            (Trust::Trusted(_), _) | (_, SetupScope::User) => return,
-            _ if self.may_be_trusted() => return,
-            _ if self.holds_home => format!(
-                "Your home directory lies in this one, so that trusting it trusts all your projects: it is not trusted, and none of this takes effect yet. If that is what you want: look at what they bring, {how}"
-            ),
-            _ if self.brings.is_empty() => format!(
-                "This project is not trusted, so none of this takes effect yet: look at what it brings, {how}"
-            ),
-            _ => format!(
-                "This project is not trusted, so none of this takes effect yet. Gemini CLI would obey what it brings: {}. Look at that, {how}",
-                self.brings.join(", ")
-            ),
-        };
-        plan.notes.push(note);
-    }
-
-    /// Renews the record of trust after the change. The user has just agreed to it, but it would
-    /// otherwise count as a change by someone else.
-    fn trust_again(&self, home: &Path, root: &Path) -> Result<(), u8> {
-        if !matches!(self.trust, Trust::Trusted(TrustedBy::Record)) {
-            return Ok(());
-        }
-        let seen = Fingerprint::look(root).map_err(failed)?;
-        trust::save(home, root, seen).map(drop).map_err(failed)
-    }
-}
-
-fn is_above(root: &Path, home: &Path) -> bool {
+/// Returns a note on why this run leaves the project untrusted. `None` if trusting it has no other
+/// effect than to put this change in force: then [`done`] names the command for that.
+fn obstacle_to_trust(place: SetupPlace<'_>, trust: &Trust) -> Result<Option<String>, u8> {
+    let SetupPlace { home, root, .. } = place;
+    let how = "then trust it, with get_tools trust and in Gemini CLI (/permissions; without a terminal GEMINI_CLI_TRUST_WORKSPACE=true).";
     let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    real(home).starts_with(real(root))
+    if real(home).starts_with(real(root)) {
+        return Ok(Some(format!(
+            "Your home directory lies in this one, so that trusting it trusts all your projects: it is not trusted, and none of this takes effect yet. If that is what you want: look at what they bring, {how}"
+        )));
+    }
+    let brings = init::active_content(home, root).map_err(failed)?;
+    let not_trusted = "This project is not trusted, so none of this takes effect yet";
+    Ok(match trust {
+        _ if !brings.is_empty() => Some(format!(
+            "{not_trusted}. Gemini CLI would obey what it brings: {}. Look at that, {how}",
+            brings.join(", ")
+        )),
+        Trust::Untrusted(Distrust::Unknown) => None,
+        _ => Some(format!("{not_trusted}: look at what it brings, {how}")),
+    })
 }
 
 fn own_directory() -> Option<PathBuf> {
@@ -303,12 +247,13 @@ fn change_text(change: &FileChange, style: Style) -> String {
         (_, None) => "removed",
         _ => "changed",
     };
-    let [path, real] = [&change.path, &change.real].map(|path| show_path(path).into_owned());
-    let [path, real] = [visible(&path), visible(&real)];
-    let mut text = match real {
-        real if real == path => format!("{} ({what})\n", style.bold(&path)),
-        real => format!("{} ({what}), which is {real}\n", style.bold(&path)),
-    };
+    let shown = |path: &Path| visible(&show_path(path)).into_owned();
+    let (path, real) = (shown(&change.path), shown(&change.real));
+    let mut text = format!("{} ({what})", style.bold(&path));
+    if real != path {
+        text.push_str(&format!(", which is {real}"));
+    }
+    text.push('\n');
     text.push_str(&at_width(change.purpose.description(), "", style));
     let diff = change.diff();
     // For a new or removed file, the diff's header tells nothing.
@@ -327,43 +272,31 @@ fn change_text(change: &FileChange, style: Style) -> String {
     text + "\n"
 }
 
-fn print_done(options: &InitOptions, text: &str) -> u8 {
-    if options.undo {
-        return print(b"Undone.\n");
-    }
-    print(at_width(text, "", Style::for_stdout()).as_bytes())
-}
-
-fn done(before: &ProjectBefore, home: &Path, root: &Path) -> String {
-    let option = match before.scope {
-        SetupScope::User => " --user",
-        SetupScope::Project => "",
+fn done(place: SetupPlace<'_>, host: Option<&Host>, may_be_trusted: bool) -> String {
+    let SetupPlace { home, root, scope } = place;
+    let (usual, name) = match host {
+        Some(host) => (host.scope, format!(" --host {}", host.name)),
+        None => (SetupScope::Project, String::new()),
     };
-    let is_trusted = Trust::judge(Some(home), root).is_trusted();
-    let next = if before.may_be_trusted() && !is_trusted {
-        "Next: get_tools init --trust, without which none of this takes effect here; then: get_tools doctor\n"
-    } else if trust::gemini_cli_trusts(home, root) {
-        "Next: get_tools doctor\n"
-    } else {
-        "Gemini CLI does not trust this directory yet: start gemini here once and trust the folder, or, without a terminal, set GEMINI_CLI_TRUST_WORKSPACE=true. Then: get_tools doctor\n"
-    };
-    format!(
-        "Done. {next}\
-         Then try: gemini -p 'Use discovered_tool_read_file to say what README.md is about.'\n\
-         get_tools init{option} --undo takes it back.\n"
-    )
-}
-
-fn done_for_host(host: &Host, scope: SetupScope) -> String {
-    let Host { name, next, .. } = host;
     let option = match scope {
-        _ if scope == host.scope => "",
+        _ if scope == usual => "",
         SetupScope::User => " --user",
         SetupScope::Project => " --project",
     };
-    format!(
-        "Done. Next: get_tools doctor --host {name}\n\
-         Then: {next}\n\
-         get_tools init --host {name}{option} --undo takes it back.\n"
-    )
+    let next = if let Some(Host { name, next, .. }) = host {
+        format!("Next: get_tools doctor --host {name}\nThen: {next}")
+    } else {
+        let is_trusted = Trust::judge(Some(home), root).is_trusted();
+        let next = if may_be_trusted && !is_trusted {
+            "Next: get_tools init --trust, without which none of this takes effect here; then: get_tools doctor"
+        } else if trust::gemini_cli_trusts(home, root) {
+            "Next: get_tools doctor"
+        } else {
+            "Gemini CLI does not trust this directory yet: start gemini here once and trust the folder, or, without a terminal, set GEMINI_CLI_TRUST_WORKSPACE=true. Then: get_tools doctor"
+        };
+        format!(
+            "{next}\nThen try: gemini -p 'Use discovered_tool_read_file to say what README.md is about.'"
+        )
+    };
+    format!("Done. {next}\nget_tools init{name}{option} --undo takes it back.\n")
 }

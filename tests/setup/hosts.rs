@@ -358,6 +358,17 @@ fn another_server_of_our_name_is_told_of_and_put_back() {
         fs::read_to_string(ws.path(".cursor/mcp.json")).expect("a file"),
         other
     );
+
+    // Also one that has taken the place of our entry.
+    done(&ws, "cursor", &[]);
+    fs::write(ws.path(".cursor/mcp.json"), other).expect("written");
+    let said = done(&ws, "cursor", &[]);
+    assert!(said.contains("https://a.example"), "{said}");
+    done(&ws, "cursor", &["--undo"]);
+    assert_eq!(
+        fs::read_to_string(ws.path(".cursor/mcp.json")).expect("a file"),
+        other
+    );
 }
 
 #[test]

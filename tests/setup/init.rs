@@ -219,37 +219,57 @@ fn undo_leaves_everything_as_it_was() {
 }
 
 #[test]
-fn undo_leaves_alone_what_was_edited_since_and_names_the_copy() {
+fn undo_takes_its_commands_out_of_edited_settings_and_leaves_edited_rules() {
     let before = "{\"tools\": {\"callCommand\": \"mine\"}}\n";
     let ws = Workspace::new().file(SETTINGS, before);
     done(&ws, &["--yes"]);
     let path = ws.dir().join(SETTINGS);
     let backup = ws.dir().join(".gemini/settings.json.before-init");
     assert_eq!(read(&backup), before);
-    let written = read(&path);
-    let edited = written.replacen('{', "{\n  // new\n  \"theme\": \"y\",", 1);
-    fs::write(&path, &edited).expect("written");
+    let edited = |text: &str| text.replacen('{', "{\n  // new\n  \"theme\": \"y\",\n  ", 1);
+    fs::write(&path, edited(&read(&path))).expect("written");
     let rules = fs::read_dir(ws.root().join(RULES))
         .expect("rules")
         .flatten();
     let rules = rules.map(|entry| entry.path()).next().expect("a file");
-    fs::write(&rules, read(&rules).replace("= 100", "= 200")).expect("written");
+    let written = read(&rules);
+    fs::write(&rules, written.replace("= 100", "= 200")).expect("written");
     let text = done(&ws, &["--undo", "--yes"]);
     for words in [
         ".toml stays: it was edited since.\n",
-        "settings.json stays: it was edited since. What was there before is in ",
+        "settings.json.before-init stays: not all of its lines are still in ",
+    ] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    assert_eq!(read(&path), edited(before));
+    assert_eq!(read(&backup), before);
+    assert!(read(&rules).contains("priority = 200"));
+    // As init left it, it goes.
+    fs::write(&rules, written).expect("written");
+    done(&ws, &["--undo", "--yes"]);
+    assert!(!rules.exists());
+    // With its lines back, nothing of the copy would be lost.
+    fs::write(&path, before).expect("written");
+    done(&ws, &["--undo", "--yes"]);
+    assert!(!backup.exists());
+}
+
+#[test]
+fn undo_names_the_key_and_the_copy_where_what_it_put_there_is_no_longer_so() {
+    let ws = Workspace::new().file(SETTINGS, "{\"tools\": {\"callCommand\": \"mine\"}}\n");
+    done(&ws, &["--yes"]);
+    let path = ws.dir().join(SETTINGS);
+    let edited = "{\"tools\": {\"callCommand\": \"another\"}}\n";
+    fs::write(&path, edited).expect("written");
+    let text = done(&ws, &["--undo", "--yes"]);
+    for words in [
+        "settings.json stays: tools.callCommand is not as init wrote it: change it by hand.",
+        "What was there before is in ",
         "settings.json.before-init.\n",
     ] {
         assert!(text.contains(words), "{words}: {text}");
     }
     assert_eq!(read(&path), edited);
-    assert_eq!(read(&backup), before);
-    assert!(read(&rules).contains("priority = 200"));
-    // As init left it, it goes back.
-    fs::write(&path, written).expect("written");
-    done(&ws, &["--undo", "--yes"]);
-    assert_eq!(read(&path), before);
-    assert!(!backup.exists());
 }
 
 #[test]
@@ -275,7 +295,7 @@ fn undo_goes_on_past_a_file_that_it_can_not_read() {
     fs::write(&folders, "{ broken").expect("written");
     let text = done(&ws, &["--undo", "--yes"]);
     assert!(
-        text.contains("trustedFolders.json") && text.contains("The file stays as it is."),
+        text.contains("trustedFolders.json stays: line 1, "),
         "{text}"
     );
     assert!(!ws.dir().join(SETTINGS).exists());

@@ -54,6 +54,9 @@ pub struct Host {
     pub(crate) servers: Vec<String>,
     pub(crate) syntax: Syntax,
     entry: Map<String, Value>,
+    /// The keys that lead to the command of an entry.
+    #[serde(default = "usual_command")]
+    pub(crate) command: Vec<String>,
     /// The key under which an entry sets environment variables for its server.
     #[serde(default = "usual_env")]
     pub(crate) env: String,
@@ -114,6 +117,10 @@ fn usual_skills() -> [String; 2] {
 
 fn usual_servers() -> Vec<String> {
     vec!["mcpServers".to_owned()]
+}
+
+fn usual_command() -> Vec<String> {
+    vec!["command".to_owned()]
 }
 
 fn usual_env() -> String {
@@ -196,16 +203,11 @@ impl Host {
         entry
     }
 
-    /// Returns the keys that lead to the command of our entry.
-    pub(crate) fn command_at(&self) -> Vec<String> {
-        way_to_server(&self.entry).unwrap_or_default()
-    }
-
     /// Returns the command of an entry: the one under the key that our own entry uses for it, or
     /// else the one under the key `command`, which most hosts use.
     pub(crate) fn started<'a>(&self, entry: &'a Value) -> Option<Started<'a>> {
-        let usual = || started_at(entry, &["command".to_owned()]);
-        started_at(entry, &self.command_at()).or_else(usual)
+        let usual = || started_at(entry, &usual_command());
+        started_at(entry, &self.command).or_else(usual)
     }
 
     pub(crate) fn passes(&self, name: &str) -> bool {
@@ -276,16 +278,6 @@ fn names_server(value: &Value) -> bool {
         Value::Object(map) => map.values().any(names_server),
         _ => false,
     }
-}
-
-fn way_to_server(entry: &Map<String, Value>) -> Option<Vec<String>> {
-    entry.iter().find_map(|(key, value)| {
-        let rest = match value {
-            Value::Object(map) => way_to_server(map)?,
-            value => names_server(value).then(Vec::new)?,
-        };
-        Some([vec![key.clone()], rest].concat())
-    })
 }
 
 pub(crate) fn is_server(command: &str) -> bool {

@@ -20,12 +20,13 @@
 //! for directory in [&home, &root] {
 //!     std::fs::create_dir(directory)?;
 //! }
-//! let plan = plan(&InitOptions {
-//!     place: SetupPlace {
-//!         home: &home.canonicalize()?,
-//!         root: &root.canonicalize()?,
-//!         scope: SetupScope::Project,
-//!     },
+//! let (home, root) = (home.canonicalize()?, root.canonicalize()?);
+//! let place = SetupPlace {
+//!     home: &home,
+//!     root: &root,
+//!     scope: SetupScope::Project,
+//! };
+//! let plan = plan(place, &InitOptions {
 //!     allow: Allow::Nothing,
 //!     directory: None,
 //!     tools: &[],

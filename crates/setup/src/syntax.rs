@@ -1,6 +1,7 @@
 //! The syntax of the files in which hosts keep their settings.
 
-use gemini_tools_settings::settings::{jsonc, strict_jsonc};
+use gemini_tools_settings::settings::strict_jsonc;
+use jsonc_parser::{ParseOptions, parse_to_serde_value};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -31,7 +32,13 @@ impl Syntax {
             Self::Json if text.trim().is_empty() => Ok(Value::Null),
             Self::Json => serde_json::from_str(text).map_err(|e| e.to_string()),
             Self::Comments => strict_jsonc(text),
-            Self::Lenient => jsonc(body),
+            Self::Lenient => {
+                let options = ParseOptions {
+                    allow_missing_commas: false,
+                    ..ParseOptions::default()
+                };
+                parse_to_serde_value(body, &options).map_err(|e| e.to_string())
+            }
             Self::Toml => toml::from_str(body).map_err(|e| {
                 let start = e.span().map_or(0, |span| span.start);
                 let line = body[..start].matches('\n').count() + 1;

@@ -6,7 +6,7 @@
 //! versions add to that. Everything is therefore listed unless it is known to be mere text.
 
 use super::change::{InitError, read};
-use super::record::{self, Record, backup_path};
+use super::record::Record;
 use gemini_tools_core::text::show_path;
 use gemini_tools_workspace::file_owner::FileOwner;
 use std::fs;
@@ -24,7 +24,7 @@ const MAX_NAMED: usize = 5;
 ///
 /// Returns an error if the record of earlier runs can't be read.
 pub fn active_content(home: &Path, root: &Path) -> Result<Vec<String>, InitError> {
-    let record = Record::load(&record::path(home, Some(root), None))?;
+    let record = Record::load(home)?;
     let mut found = Vec::new();
     for name in [".gemini", ".agents"] {
         let directory = root.join(name);
@@ -76,15 +76,12 @@ fn is_harmless(path: &Path, home: &Path, root: &Path, record: &Record) -> bool {
     if !metadata.is_file() {
         return false;
     }
-    let gemini = root.join(".gemini");
-    let settings = gemini.join("settings.json");
-    if path == backup_path(&settings) {
-        let written = record.file(&settings);
-        return written.is_some_and(|file| file.backup.as_deref() == Some(path));
-    }
     let owner = FileOwner::by_location(path, Some(home), root);
     let text = || read(path, owner).ok().flatten();
-    let written = record.file(path).filter(|file| file.backup.is_none());
-    let is_made = written.is_some_and(|file| text().is_some_and(|text| file.is_as_written(&text)));
-    is_made || path == gemini.join("GEMINI.md")
+    let is_made = record.files.iter().any(|file| {
+        let is_whole = file.path == path && file.is_new;
+        file.copy().is_some_and(|copy| copy == path)
+            || is_whole && text().is_some_and(|text| file.is_as_written(&text))
+    });
+    is_made || path == root.join(".gemini/GEMINI.md")
 }

@@ -1,7 +1,10 @@
 //! A planned change of a file.
 
-use super::record::Edit;
+use super::record::copy_of;
+use super::set::Edit;
+use super::{SetupPlace, SetupScope};
 use crate::hosts::owner;
+use gemini_tools_core::text::show_path;
 use gemini_tools_workspace::atomic_file;
 use gemini_tools_workspace::edit::diff_texts;
 use gemini_tools_workspace::file_owner::FileOwner;
@@ -14,7 +17,7 @@ const MAX_BYTES: u64 = 4 * 1024 * 1024;
 
 /// A file that can't be read, understood or written.
 #[derive(Debug, thiserror::Error)]
-#[error("{}: {reason}", gemini_tools_core::text::show_path(path))]
+#[error("{}: {reason}", show_path(path))]
 pub struct InitError {
     path: PathBuf,
     reason: String,
@@ -79,9 +82,10 @@ pub struct FileChange {
     pub after: Option<String>,
     /// Why the file is changed.
     pub purpose: Purpose,
-    /// The inserted piece, which an undo can remove even from a file that was edited since; `None`
-    /// if an undo can only restore the whole file.
-    pub(super) edit: Option<Edit>,
+    /// What is changed in a settings file; nothing if the file is written as a whole.
+    pub(super) edits: Vec<Edit>,
+    /// Set if the former text is to be kept beside the file.
+    pub(super) needs_copy: bool,
 }
 
 pub(super) fn read(path: &Path, owner: FileOwner<'_>) -> Result<Option<String>, InitError> {
@@ -112,115 +116,97 @@ pub(super) fn real(path: &Path) -> Result<PathBuf, InitError> {
     Ok(real.components().chain(rest.components()).collect())
 }
 
-#[derive(Debug, Clone)]
-pub(super) struct Project {
-    root: PathBuf,
-    written: PathBuf,
-    home: PathBuf,
-    /// The directory whose files count as the project's; all others count as the user's.
-    own: PathBuf,
-    users: PathBuf,
-}
-
-impl Project {
-    pub(super) fn new(root: &Path, home: &Path, own: &Path) -> Result<Self, InitError> {
-        let users = home.join(".gemini");
-        Ok(Self {
-            root: real(root)?,
-            written: root.to_owned(),
-            home: home.to_owned(),
-            own: own.to_owned(),
-            // If its links can't be resolved, the path is compared as it is written.
-            users: real(&users).unwrap_or(users),
-        })
+impl SetupPlace<'_> {
+    /// Returns true for a file of the project, and false for one of the user.
+    fn is_projects(&self, path: &Path) -> bool {
+        let is_homes = self.home.starts_with(self.root) && path.starts_with(self.home);
+        self.scope == SetupScope::Project && path.starts_with(self.root) && !is_homes
     }
 
     pub(super) fn owner_of(&self, path: &Path) -> FileOwner<'_> {
-        owner(path.starts_with(&self.own), &self.home, &self.written)
+        owner(self.is_projects(path), self.home, self.root)
     }
 
-    /// Resolves the links in the path of a file of the project or the user.
+    /// Resolves the links in the path of a file.
     ///
     /// # Errors
     ///
     /// Returns an error if a file of the project leads outside of it, or to the user's own files. A
     /// repository could otherwise contain a link that has any file overwritten.
     pub(super) fn real(&self, path: &Path) -> Result<PathBuf, InitError> {
-        let real = real(path)?;
-        let is_within = real.starts_with(&self.root) && !real.starts_with(&self.users);
-        if is_within || !path.starts_with(&self.own) {
-            return Ok(real);
+        if path.to_str().is_none() {
+            let reason = "its path is not UTF-8, which the record for --undo can't hold";
+            return Err(InitError::new(path, reason));
         }
-        let rest = path.strip_prefix(&self.written).unwrap_or(path);
-        if real == self.root.join(rest) {
+        let (file, root, users) = (real(path)?, real(self.root)?, self.home.join(".gemini"));
+        // If its links can't be resolved, the path is compared as it is written.
+        let users = real(&users).unwrap_or(users);
+        if !self.is_projects(path) || file.starts_with(&root) && !file.starts_with(&users) {
+            return Ok(file);
+        }
+        if path
+            .strip_prefix(self.root)
+            .is_ok_and(|rest| file == root.join(rest))
+        {
             let reason = "it is one of your own files, which are for all of your projects; set them up with get_tools init --user";
             return Err(InitError::new(path, reason));
         }
-        let shown = gemini_tools_core::text::show_path(&real);
         let reason = format!(
-            "a link makes it {shown}, which is not a file of this project; remove the link, or set up all of your projects with get_tools init --user"
+            "a link makes it {}, which is not a file of this project; remove the link, or set up all of your projects with get_tools init --user",
+            show_path(&file)
         );
         Err(InitError::new(path, reason))
     }
-}
 
-pub(super) fn missing(path: &Path) -> Vec<PathBuf> {
-    let above = path.ancestors().skip(1);
-    let mut missing: Vec<_> = above
-        .take_while(|dir| !dir.exists())
-        .map(Path::to_owned)
-        .collect();
-    missing.reverse();
-    missing
+    pub(super) fn read(&self, path: &Path) -> Result<Option<String>, InitError> {
+        self.real(path)?;
+        read(path, self.owner_of(path))
+    }
 }
 
 impl FileChange {
     /// Returns the change as a unified diff.
     pub fn diff(&self) -> String {
         let [before, after] = [&self.before, &self.after].map(|text| text.as_deref().unwrap_or(""));
-        let name = gemini_tools_core::text::show_path(&self.path);
+        let name = show_path(&self.path);
         diff_texts(before, after, &name).0
     }
 
-    pub(super) fn check(&self, owner: FileOwner<'_>) -> Result<(), InitError> {
-        if read(&self.path, owner)? == self.before && real(&self.path)? == self.real {
+    pub(super) fn check(&self, place: &SetupPlace<'_>) -> Result<(), InitError> {
+        if place.read(&self.path)? == self.before && real(&self.path)? == self.real {
             return Ok(());
         }
         let reason = "it has changed meanwhile; look again";
         Err(InitError::new(&self.path, reason))
     }
 
-    pub(super) fn make(&self, owner: FileOwner<'_>) -> Result<(), InitError> {
-        self.check(owner)?;
-        let fail = |e: io::Error| InitError::new(&self.path, e);
-        match &self.after {
-            None => fs::remove_file(&self.path).map_err(fail),
+    pub(super) fn make(&self, place: &SetupPlace<'_>) -> Result<(), InitError> {
+        self.check(place)?;
+        let done = match &self.after {
+            None => fs::remove_file(&self.path),
             Some(text) => {
                 // The user's settings of other hosts often contain secrets.
-                let mode = match (&self.edit, owner) {
-                    (
-                        Some(Edit {
-                            keeps_copy: true, ..
-                        }),
-                        FileOwner::Users,
-                    ) => 0o600,
-                    _ => 0o644,
-                };
-                write(&self.real, text, mode).map_err(fail)
+                let is_secret = self.purpose == Purpose::Server && !place.is_projects(&self.path);
+                let mode = if is_secret { 0o600 } else { 0o644 };
+                write(&self.real, text, (&self.real, mode))
             }
-        }
+        };
+        done.map_err(|e| InitError::new(&self.path, e))
+    }
+
+    /// Keeps the former text beside the file.
+    pub(super) fn copy(&self, place: &SetupPlace<'_>) -> Result<(), InitError> {
+        let copy = copy_of(&self.path);
+        let text = self.before.as_deref().unwrap_or_default();
+        let done = write(&place.real(&copy)?, text, (&self.real, 0o600));
+        done.map_err(|e| InitError::new(&copy, e))
     }
 }
 
-pub(super) fn copy(from: &Path, to: &Path, text: &str) -> io::Result<()> {
-    let permissions = Some(fs::metadata(from)?.permissions());
-    atomic_file::put(to, text.as_bytes(), 0o600, permissions, true)
-}
-
-/// Replaces a file atomically and keeps its permissions; a new file gets `mode`. `real` must have
-/// its links resolved, or the link would be replaced.
-pub(super) fn write(real: &Path, text: &str, mode: u32) -> io::Result<()> {
+/// Replaces a file atomically. It gets the permissions of another one, or a mode if that is not
+/// there. `real` must have its links resolved, or the link would be replaced.
+pub(super) fn write(real: &Path, text: &str, (like, mode): (&Path, u32)) -> io::Result<()> {
     fs::create_dir_all(real.parent().ok_or(io::ErrorKind::InvalidInput)?)?;
-    let permissions = fs::metadata(real).ok().map(|m| m.permissions());
+    let permissions = fs::metadata(like).ok().map(|file| file.permissions());
     atomic_file::put(real, text.as_bytes(), mode, permissions, true)
 }

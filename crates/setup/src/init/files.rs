@@ -1,12 +1,13 @@
 //! The content of the files that `init` writes, and the discovery and call command in Gemini CLI's
 //! settings.
 
-use super::Allow;
 use super::set::Set;
-use gemini_tools_core::text::wrapped;
+use super::{Allow, works};
+use gemini_tools_core::text::{show_path, wrapped};
 use gemini_tools_core::tool::Kind;
-use gemini_tools_settings::settings::jsonc;
-use serde_json::Value;
+use gemini_tools_custom_tools::own_program::is_this_installation;
+use gemini_tools_settings::settings::{expanded, jsonc};
+use std::path::Path;
 
 /// All modes of Gemini CLI except Plan mode. A rule without `modes` would apply in Plan mode as
 /// well.
@@ -54,63 +55,74 @@ fn names_in_lines<'a>(names: impl Iterator<Item = &'a str>) -> String {
     format!("{INDENT}{lines}\n")
 }
 
-pub(super) fn quoted(command: &str) -> String {
+/// Returns the values that name our pair in Gemini CLI's settings, and sentences about the commands
+/// of others that it replaces.
+pub(super) fn command_sets(
+    directory: Option<&Path>,
+    root: &Path,
+    settings: &str,
+) -> (Vec<Set>, Vec<String>) {
+    let settings = jsonc(settings).unwrap_or_default();
+    let (mut sets, mut others) = (Vec::new(), Vec::new());
+    // The last key was used before Gemini CLI 0.3. Version 0.8.2 still prefers it.
+    for (name, key, old_key) in [
+        ("get_tools", "discoveryCommand", "toolDiscoveryCommand"),
+        ("call_tool", "callCommand", "toolCallCommand"),
+    ] {
+        let is_call = name == "call_tool";
+        let usual = settings["tools"][key].as_str();
+        let old = settings[old_key].as_str();
+        let own = match directory {
+            Some(directory) => show_path(&directory.join(name)).into_owned(),
+            None => name.to_owned(),
+        };
+        // Gemini CLI takes the whole call command for a path.
+        let own = if is_call { own } else { quoted(&own) };
+        let command = match usual.or(old) {
+            Some(line) => {
+                let (program, rest) = program(line, is_call);
+                match is_this_installation(&program, root) {
+                    true if works(&program, root, is_this_installation) => line.to_owned(),
+                    true => own + rest,
+                    false => own,
+                }
+            }
+            None => own,
+        };
+        sets.push(Set::new(&["tools", key], Some(command.into())));
+        if !settings[old_key].is_null() {
+            sets.push(Set::new(&[old_key], None));
+        }
+        for (key, line) in [(format!("tools.{key}"), usual), (old_key.to_owned(), old)] {
+            let is_foreign = |line: &&str| {
+                !line.trim().is_empty() && !is_this_installation(&program(line, is_call).0, root)
+            };
+            others.extend(
+                line.filter(is_foreign)
+                    .map(|line| format!("{key} was {line:?}.")),
+            );
+        }
+    }
+    (sets, others)
+}
+
+fn quoted(command: &str) -> String {
     shlex::try_quote(command).map_or_else(|_| command.to_owned(), std::borrow::Cow::into_owned)
 }
 
-/// The keys of the discovery and the call command; the second value is true for the call command.
-/// The last two keys were used before Gemini CLI 0.3, but version 0.8.2 still prefers them.
-const KEYS: [(&[&str], bool); 4] = [
-    (&["tools", "discoveryCommand"], false),
-    (&["tools", "callCommand"], true),
-    (&["toolDiscoveryCommand"], false),
-    (&["toolCallCommand"], true),
-];
-
-pub(super) struct SettingsCommands(Value);
-
-impl SettingsCommands {
-    pub(super) fn read(settings: &str) -> Self {
-        Self(jsonc(settings).unwrap_or_default())
+/// Returns the program that a command names, and the rest as written.
+fn program(line: &str, is_call: bool) -> (String, &str) {
+    if is_call {
+        return (expanded(line), "");
     }
-
-    pub(super) fn all(&self) -> impl Iterator<Item = (String, bool, &str)> {
-        KEYS.into_iter().filter_map(|(key, is_call)| {
-            let value = key.iter().fold(&self.0, |value, name| &value[*name]);
-            Some((key.join("."), is_call, value.as_str()?))
-        })
-    }
-
-    pub(super) fn in_force(&self) -> [Option<&str>; 2] {
-        let first = |calls| self.all().find(|(_, is_call, _)| *is_call == calls);
-        [false, true].map(|calls| first(calls).map(|(_, _, text)| text))
-    }
-
-    /// Returns the changes that set the discovery and the call command. Keys with the old names are
-    /// removed, since Gemini CLI would prefer them.
-    pub(super) fn sets(&self, discovery: String, call: String) -> Vec<Set> {
-        let mut sets = vec![
-            Set::new(KEYS[0].0, Some(discovery.into())),
-            Set::new(KEYS[1].0, Some(call.into())),
-        ];
-        let old = KEYS[2..]
-            .iter()
-            .filter(|(key, _)| !self.0[key[0]].is_null());
-        sets.extend(old.map(|(key, _)| Set::new(key, None)));
-        sets
-    }
-}
-
-/// Splits a command into its first word, unquoted, and the rest as written.
-pub(super) fn split_program(command: &str) -> Option<(String, &str)> {
-    let command = command.trim_start();
-    let ends = command.char_indices().filter(|(_, c)| c.is_whitespace());
-    let ends = ends.map(|(at, _)| at).chain([command.len()]);
+    let line = line.trim_start();
+    let ends = line.char_indices().filter(|(_, c)| c.is_whitespace());
+    let ends = ends.map(|(at, _)| at).chain([line.len()]);
     for end in ends {
         // If `end` is within quotes, the text up to it can't be split.
-        if let Some([word]) = shlex::split(&command[..end]).as_deref() {
-            return Some((word.clone(), &command[end..]));
+        if let Some([word]) = shlex::split(&line[..end]).as_deref() {
+            return (expanded(word), &line[end..]);
         }
     }
-    None
+    (String::new(), "")
 }

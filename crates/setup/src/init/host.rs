@@ -17,12 +17,12 @@ use std::path::Path;
 ///
 /// Returns an error if a file can't be read or is malformed, or if the host has no settings of a
 /// project.
-pub fn plan_host(
-    place: SetupPlace<'_>,
-    host: &Host,
+pub fn plan_host<'a>(
+    place: SetupPlace<'a>,
+    host: &'a Host,
     server: &str,
     has_skill: bool,
-) -> Result<SetupPlan, InitError> {
+) -> Result<SetupPlan<'a>, InitError> {
     let SetupPlace { home, root, scope } = place;
     let Some(path) = host.file(home, root, scope) else {
         let reason = format!(
@@ -32,18 +32,13 @@ pub fn plan_host(
         return Err(InitError::new(root, reason));
     };
     let mut plan = SetupPlan::begin(place, Some(host))?;
-    let before = plan.read(&path)?;
+    let before = place.read(&path)?;
     // A malformed text is reported when it is edited.
     let document = host.syntax.value(before.as_deref().unwrap_or_default());
     let document = document.unwrap_or_default();
     let there = host.own_entry(&document);
     let name = there.map_or(NAME, |(name, _)| name);
     let value = &host.servers(&document)[name];
-    let is_made_here = plan
-        .record
-        .file(&path)
-        .is_some_and(|file| file.edit.is_some());
-    let keeps_copy = (value.is_null() || is_made_here).then_some(true);
     if there.is_none() && !value.is_null() {
         let shown = show_path(&path);
         plan.notes.push(format!(
@@ -51,8 +46,7 @@ pub fn plan_host(
         ));
     }
     let sets = sets(host, root, server, there);
-    let reader = (&*host.title, host.syntax);
-    plan.set(Purpose::Server, (&path, reader), before, &sets, keeps_copy)?;
+    plan.set(Purpose::Server, &path, before, &sets)?;
     if has_skill {
         plan.write_skill(&host.skills(home, root, scope))?;
     }
@@ -73,9 +67,8 @@ fn sets(host: &Host, root: &Path, server: &str, there: Option<(&str, &Value)>) -
             .map(|value| Set::new(&at, value))
             .to_vec();
     };
-    let command_at = host.command_at();
     let mut keys: Vec<(String, Value)> = own.into_iter().collect();
-    keys.retain(|(key, _)| command_at.first() != Some(key) && entry[key].is_null());
+    keys.retain(|(key, _)| host.command.first() != Some(key) && entry[key].is_null());
     // The path may be of an earlier installation, and is then replaced. A command that wraps the
     // server is kept.
     if let Some(there) = host.started(entry)

@@ -2,9 +2,9 @@
 //! those of another host, with all that is needed to use them at once, and undoes all of that.
 //!
 //! The changes are first collected in a plan, so that a person can review them before any file is
-//! touched. A backup of the former text is kept beside a changed file, unless it is Gemini CLI's
-//! list of trusted folders. [`undo`] restores the backup if the file is
-//! unchanged since; otherwise it removes only what was inserted, if that is recorded.
+//! touched. [`undo`] takes out exactly what was put in, also of a file that was edited since. A
+//! copy of the former text is kept beside a changed file for the case that it can't, except of
+//! Gemini CLI's list of trusted folders, which is about other projects, too.
 
 mod active_content;
 mod change;
@@ -13,7 +13,6 @@ mod host;
 mod record;
 mod set;
 mod splice;
-mod tree;
 
 pub use active_content::active_content;
 pub use host::plan_host;
@@ -22,17 +21,13 @@ pub use change::{FileChange, InitError, Purpose};
 
 use crate::hosts::Host;
 use crate::syntax::Syntax;
-use change::Project;
-use files::{SettingsCommands, policy, quoted, split_program};
+use files::{command_sets, policy};
 use gemini_tools_builtin_tools::SKILL;
 use gemini_tools_core::text::show_path;
 use gemini_tools_core::tool::Kind;
-use gemini_tools_custom_tools::own_program::is_this_installation;
 use gemini_tools_process::command::find_program;
-use gemini_tools_settings::settings::expanded;
-use gemini_tools_workspace::file_owner::FileOwner;
-use record::{Edit, Record, WrittenFile};
-use set::Set;
+use record::{Record, WrittenFile};
+use set::{Edit, Set};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
@@ -74,8 +69,6 @@ pub enum Allow {
 /// The options of a set-up.
 #[derive(Debug, Clone)]
 pub struct InitOptions<'a> {
-    /// The project and the user's home directory, and which of the two is set up.
-    pub place: SetupPlace<'a>,
     /// The tools that may be called without asking.
     pub allow: Allow,
     /// The directory of `get_tools` and `call_tool`; `None` if they are on the `PATH`.
@@ -91,34 +84,36 @@ pub struct InitOptions<'a> {
 }
 
 /// A list of changes, and notes for the user.
-#[derive(Debug, Default)]
-pub struct SetupPlan {
+#[derive(Debug)]
+pub struct SetupPlan<'a> {
     /// The changes, in the order in which they are made.
     pub changes: Vec<FileChange>,
     /// Notes for the user.
     pub notes: Vec<String>,
+    place: SetupPlace<'a>,
+    /// The name of the host that reads the settings, and their syntax.
+    reader: (&'a str, Syntax),
     record: Record,
-    record_path: PathBuf,
-    home: PathBuf,
-    /// Files that an undo leaves alone, because the user has edited them. Their record is kept.
-    edited: Vec<PathBuf>,
-    /// The project whose files are changed; `None` if they are the user's.
-    project: Option<Project>,
+    /// What this set-up is called in the record.
+    owner: String,
+    /// Files that an undo does not finish. Their record and their copy are kept.
+    left: Vec<PathBuf>,
     is_undo: bool,
 }
 
 const SKILLS: &str = ".agents/skills";
-
-const GEMINI: (&str, Syntax) = ("Gemini CLI", Syntax::Comments);
 
 /// Plans a set-up. Nothing is changed yet. The plan is empty if everything is in place already.
 ///
 /// # Errors
 ///
 /// Returns an error for a file that can't be read or is malformed.
-pub fn plan(options: &InitOptions<'_>) -> Result<SetupPlan, InitError> {
-    let SetupPlace { home, root, scope } = options.place;
-    let mut plan = SetupPlan::begin(options.place, None)?;
+pub fn plan<'a>(
+    place: SetupPlace<'a>,
+    options: &InitOptions<'_>,
+) -> Result<SetupPlan<'a>, InitError> {
+    let SetupPlace { home, root, scope } = place;
+    let mut plan = SetupPlan::begin(place, None)?;
     let base = match scope {
         SetupScope::Project => root,
         SetupScope::User => home,
@@ -126,7 +121,7 @@ pub fn plan(options: &InitOptions<'_>) -> Result<SetupPlan, InitError> {
     plan.set_commands(options, &base.join(".gemini/settings.json"))?;
     plan.set_rules(options)?;
     if options.trusts_folder {
-        plan.trust(home, root)?;
+        plan.trust()?;
     }
     if options.has_skill {
         plan.write_skill(&base.join(SKILLS))?;
@@ -134,68 +129,50 @@ pub fn plan(options: &InitOptions<'_>) -> Result<SetupPlan, InitError> {
     Ok(plan)
 }
 
-/// Plans to undo what [`plan`] or [`plan_host`] has done. From a file that was edited since, only
-/// the inserted text is removed, if that is recorded; otherwise the file is left alone.
+/// Plans to undo what [`plan`] or [`plan_host`] has done. What others have changed in the files
+/// since stays as it is.
 ///
 /// # Errors
 ///
 /// Returns an error for a file that can't be read.
-pub fn undo(place: SetupPlace<'_>, host: Option<&Host>) -> Result<SetupPlan, InitError> {
+pub fn undo<'a>(place: SetupPlace<'a>, host: Option<&'a Host>) -> Result<SetupPlan<'a>, InitError> {
     let mut plan = SetupPlan::begin(place, host)?;
     plan.is_undo = true;
-    for file in plan.record.files.clone() {
+    let files: Vec<WrittenFile> = plan.record.of(&plan.owner).cloned().collect();
+    for file in files {
         plan.restore(&file)?;
     }
     Ok(plan)
 }
 
-impl SetupPlan {
+impl<'a> SetupPlan<'a> {
     /// Creates an empty plan and loads the record of earlier runs. `None` for the host means Gemini
     /// CLI.
-    fn begin(place: SetupPlace<'_>, host: Option<&Host>) -> Result<Self, InitError> {
+    fn begin(place: SetupPlace<'a>, host: Option<&'a Host>) -> Result<Self, InitError> {
         let SetupPlace { home, root, scope } = place;
-        let project_root = (scope == SetupScope::Project).then_some(root);
-        let record_path = record::path(home, project_root, host.map(|host| host.name));
-        let project = project_root.map(|root| {
-            let own = match host {
-                Some(_) => root.to_owned(),
-                None => root.join(".gemini"),
-            };
-            Project::new(root, home, &own)
+        let root = (scope == SetupScope::Project).then_some(root);
+        let reader = host.map_or(("Gemini CLI", Syntax::Comments), |host| {
+            (&host.title, host.syntax)
         });
         Ok(Self {
-            record: Record::load(&record_path)?,
-            record_path,
-            home: home.to_owned(),
-            project: project.transpose()?,
-            ..Self::default()
+            changes: Vec::new(),
+            notes: Vec::new(),
+            place,
+            reader,
+            record: Record::load(home)?,
+            owner: record::owner(root, host.map_or("gemini", |host| host.name)),
+            left: Vec::new(),
+            is_undo: false,
         })
-    }
-
-    fn real(&self, path: &Path) -> Result<PathBuf, InitError> {
-        if path.to_str().is_none() {
-            let reason = "its path is not UTF-8, which the record for --undo can't hold";
-            return Err(InitError::new(path, reason));
-        }
-        match &self.project {
-            Some(project) => project.real(path),
-            None => change::real(path),
-        }
-    }
-
-    fn read(&self, path: &Path) -> Result<Option<String>, InitError> {
-        self.real(path)?;
-        change::read(path, self.owner_of(path))
-    }
-
-    fn owner_of(&self, path: &Path) -> FileOwner<'_> {
-        let project = self.project.as_ref();
-        project.map_or(FileOwner::Users, |project| project.owner_of(path))
     }
 
     /// Returns true if no earlier run is recorded for this host and this project (or user).
     pub fn knows_nothing(&self) -> bool {
-        self.record.files.is_empty()
+        self.record.of(&self.owner).next().is_none()
+    }
+
+    fn written(&self, path: &Path) -> Option<&WrittenFile> {
+        self.record.of(&self.owner).find(|file| file.path == path)
     }
 
     fn set_commands(
@@ -203,48 +180,20 @@ impl SetupPlan {
         options: &InitOptions<'_>,
         settings: &Path,
     ) -> Result<(), InitError> {
-        let root = options.place.root;
-        let [discovery, call] = own_commands(options.directory);
-        let before = self.read(settings)?;
-        let there = SettingsCommands::read(before.as_deref().unwrap_or_default());
-        let [old_discovery, old_call] = there.in_force();
-        let new_discovery = match old_discovery {
-            Some(line) if works(&first_word(line), root, is_this_installation) => line.to_owned(),
-            Some(line) if is_own_discovery(line, root) => {
-                let rest = split_program(line).map_or("", |(_, rest)| rest);
-                format!("{}{rest}", quoted(&discovery))
-            }
-            _ => quoted(&discovery),
-        };
-        let new_call = match old_call {
-            Some(path) if works(&expanded(path), root, is_this_installation) => path.to_owned(),
-            _ => call,
-        };
-        let is_ours = |is_call, text: &str| {
-            if is_call {
-                is_this_installation(&expanded(text), root)
-            } else {
-                is_own_discovery(text, root)
-            }
-        };
-        let others = there
-            .all()
-            .filter(|(_, is_call, text)| !text.trim().is_empty() && !is_ours(*is_call, text));
-        let others: Vec<String> = others
-            .map(|(key, _, text)| format!("{key} was {text:?}."))
-            .collect();
+        let before = self.place.read(settings)?;
+        let text = before.as_deref().unwrap_or_default();
+        let (sets, others) = command_sets(options.directory, self.place.root, text);
         if !others.is_empty() {
             self.notes.push(format!(
                 "{} To keep the tools of such a pair, put its commands into a file NAME.toml in .gemini/tools, as discovery_command and call_command. get_tools init --undo puts them back.",
                 others.join(" ")
             ));
         }
-        let sets = there.sets(new_discovery, new_call);
-        self.set(Purpose::Commands, (settings, GEMINI), before, &sets, None)
+        self.set(Purpose::Commands, settings, before, &sets)
     }
 
     fn set_rules(&mut self, options: &InitOptions<'_>) -> Result<(), InitError> {
-        let SetupPlace { home, root, scope } = options.place;
+        let SetupPlace { home, root, scope } = self.place;
         let file = match scope {
             SetupScope::User => "gemini-tools.toml".to_owned(),
             SetupScope::Project => format!("gemini-tools-{}.toml", record::name(root)),
@@ -273,59 +222,59 @@ impl SetupPlan {
         after: Option<String>,
         meaning: &str,
     ) -> Result<(), InitError> {
-        let before = self.read(&path)?;
+        let before = self.place.read(&path)?;
         if before == after {
             return Ok(());
         }
-        if let Some(there) = &before
-            && !self.record.wrote(&path, there)
-        {
+        let is_ours = |text: &String| {
+            self.written(&path)
+                .is_some_and(|file| file.is_as_written(text))
+        };
+        if !before.as_ref().is_none_or(is_ours) {
             self.notes.push(format!(
                 "{} was not written by init, or was edited since: it stays as it is, and {meaning}. Remove it yourself.",
                 show_path(&path)
             ));
             return Ok(());
         }
-        self.change(purpose, path, before, after, None)
+        self.change(purpose, path, before, after, Vec::new())
     }
 
-    fn trust(&mut self, home: &Path, root: &Path) -> Result<(), InitError> {
+    fn trust(&mut self) -> Result<(), InitError> {
+        let SetupPlace { home, root, .. } = self.place;
         let folders = gemini_tools_settings::trust::folders_path(Some(home));
         let Some(folders) = folders.map_err(|e| InitError::new(root, e))? else {
             return Ok(());
         };
-        let before = self.read(&folders)?;
+        let before = self.place.read(&folders)?;
         // Any other path is refused when the project's settings are read.
         let set = Set::new(&[root.to_string_lossy()], Some("TRUST_FOLDER".into()));
-        self.set(
-            Purpose::Trust,
-            (&folders, GEMINI),
-            before,
-            &[set],
-            Some(false),
-        )
+        self.set(Purpose::Trust, &folders, before, &[set])
     }
 
-    /// Plans to set values in a settings file. The host's name and syntax are used to check that
-    /// the host can read the file before and after the change. `keeps_copy` is `None` if an undo
-    /// can only restore the whole file, and else says whether a copy of it is kept.
+    /// Plans to set values in a settings file, which the host must be able to read.
     fn set(
         &mut self,
         purpose: Purpose,
-        (path, (host, syntax)): (&Path, (&str, Syntax)),
+        path: &Path,
         before: Option<String>,
         sets: &[Set],
-        keeps_copy: Option<bool>,
     ) -> Result<(), InitError> {
+        let (host, syntax) = self.reader;
         let fail = |e: String| InitError::new(path, e);
-        let text = before.clone().unwrap_or_default();
+        let mut text = before.clone().unwrap_or_default();
         syntax.check(host, &text).map_err(fail)?;
-        if let Some((after, edit)) = set::set(path, &text, sets).map_err(fail)? {
-            syntax.check(host, &after).map_err(fail)?;
-            let edit = keeps_copy.map(|keeps_copy| Edit { keeps_copy, ..edit });
-            self.change(purpose, path.to_owned(), before, Some(after), edit)?;
+        let mut edits = Vec::new();
+        for set in sets {
+            if let Some((after, edit)) = set::set(syntax, &text, set).map_err(fail)? {
+                text = after;
+                edits.push(edit);
+            }
         }
-        Ok(())
+        if edits.is_empty() {
+            return Ok(());
+        }
+        self.change(purpose, path.to_owned(), before, Some(text), edits)
     }
 
     fn change(
@@ -334,9 +283,9 @@ impl SetupPlan {
         path: PathBuf,
         before: Option<String>,
         after: Option<String>,
-        edit: Option<Edit>,
+        edits: Vec<Edit>,
     ) -> Result<(), InitError> {
-        let real = self.real(&path)?;
+        let real = self.place.real(&path)?;
         let links = std::fs::metadata(&real).map_or(1, |file| file.nlink());
         if links > 1 && after.is_some() {
             let path = show_path(&path);
@@ -344,73 +293,65 @@ impl SetupPlan {
                 "{path} is one of {links} names (hard links) of a file: only under this one it changes."
             ));
         }
+        let is_settings = matches!(purpose, Purpose::Commands | Purpose::Server);
+        let needs_copy = is_settings && before.is_some() && self.written(&path).is_none();
+        let copy = record::copy_of(&path);
+        if needs_copy && std::fs::symlink_metadata(&copy).is_ok() {
+            let reason = "init keeps its copy of the settings under this name; move this file away";
+            return Err(InitError::new(&copy, reason));
+        }
         self.changes.push(FileChange {
             path,
             real,
             before,
             after,
             purpose,
-            edit,
+            edits,
+            needs_copy,
         });
         Ok(())
     }
 
     fn restore(&mut self, file: &WrittenFile) -> Result<(), InitError> {
         let path = &file.path;
-        let backup = match &file.backup {
-            Some(backup) => self.read(backup)?,
+        let former = match file.copy() {
+            Some(copy) => self.place.read(&copy)?.map(|text| (copy, text)),
             None => None,
         };
-        let Some(now) = self.read(path)? else {
-            if let (Some(copy), Some(_)) = (&file.backup, backup) {
-                let (path, copy) = (show_path(path), show_path(copy));
-                self.leave(
-                    file,
-                    format!("{path} was deleted since. What was there before is in {copy}."),
-                );
-            }
-            return Ok(());
-        };
-        let after = match &file.edit {
-            // The change was never made, or has been reverted by hand.
-            None if backup.as_deref() == Some(&*now) => return Ok(()),
-            _ if file.is_as_written(&now) && (file.is_new || backup.is_some()) => backup.clone(),
-            Some(edit) => match set::take_out(path, &now, edit) {
-                Ok(after) => Some(after.unwrap_or_else(|| now.clone()))
-                    .filter(|after| !(file.is_new && is_empty(after))),
-                Err(e) => {
-                    let why = InitError::new(path, e);
-                    self.leave(file, format!("{why}. The file stays as it is."));
-                    return Ok(());
-                }
+        let before = self.place.read(path)?;
+        let (after, problem) = match &before {
+            None => (
+                None,
+                former.is_some().then(|| "was deleted since".to_owned()),
+            ),
+            Some(now) => match file.undone(now, self.reader.1) {
+                Ok(after) => (after, None),
+                Err(e) => (Some(now.clone()), Some(format!("stays: {e}"))),
             },
-            None => {
-                let copy = file.backup.as_ref().filter(|_| backup.is_some());
-                let copy =
-                    copy.map(|copy| format!(" What was there before is in {}.", show_path(copy)));
-                let path = show_path(path);
-                let copy = copy.unwrap_or_default();
-                self.leave(file, format!("{path} stays: it was edited since.{copy}"));
-                return Ok(());
-            }
         };
-        if let (Some(copy), Some(backup)) = (&file.backup, backup)
-            && !holds(after.as_deref().unwrap_or_default(), &backup)
-        {
-            let [copy, path] = [copy, path].map(|path| show_path(path));
-            let note = format!("{copy} stays: not all of its lines are still in {path}.");
-            self.leave(file, note);
+        let shown = show_path(path);
+        let note = match (&former, problem) {
+            (Some((copy, _)), Some(problem)) => Some(format!(
+                "{shown} {problem}. What was there before is in {}.",
+                show_path(copy)
+            )),
+            (None, Some(problem)) => Some(format!("{shown} {problem}.")),
+            (Some((copy, text)), None) if !holds(after.as_deref().unwrap_or_default(), text) => {
+                Some(format!(
+                    "{} stays: not all of its lines are still in {shown}.",
+                    show_path(copy)
+                ))
+            }
+            _ => None,
+        };
+        if let Some(note) = note {
+            self.notes.push(note);
+            self.left.push(path.clone());
         }
-        if after.as_deref() == Some(&*now) {
+        if before == after {
             return Ok(());
         }
-        let edit = file.edit.clone();
-        self.change(Purpose::Undo, path.clone(), Some(now), after, edit)
-    }
-
-    fn leave(&mut self, file: &WrittenFile, note: String) {
-        self.notes.push(note);
-        self.edited.push(file.path.clone());
+        self.change(Purpose::Undo, path.clone(), before, after, Vec::new())
     }
 
     /// Writes the files, each atomically, and only if it has not changed since the plan was made.
@@ -421,84 +362,29 @@ impl SetupPlan {
     ///
     /// Returns an error if a file has changed meanwhile, or can't be written.
     pub fn apply(&self) -> Result<(), InitError> {
+        let Self { place, owner, .. } = self;
+        let home = place.home;
         // A concurrent run waits here, and then notices that shared files have changed.
-        let home = File::open(&self.home).map_err(|e| InitError::new(&self.home, e))?;
-        let _ = home.lock();
+        let directory = File::open(home).map_err(|e| InitError::new(home, e))?;
+        let _ = directory.lock();
         for change in &self.changes {
-            change.check(self.owner_of(&change.path))?;
+            change.check(place)?;
         }
+        let mut record = Record::load(home)?;
         if !self.is_undo && !self.changes.is_empty() {
-            self.record_changes()?;
+            for change in &self.changes {
+                record.add(home, owner, change);
+            }
+            record.save(home)?;
+            for change in self.changes.iter().filter(|change| change.needs_copy) {
+                change.copy(place)?;
+            }
         }
         for change in &self.changes {
-            change.make(self.owner_of(&change.path))?;
+            change.make(place)?;
         }
         if self.is_undo {
-            self.forget()?;
-        }
-        Ok(())
-    }
-
-    fn record_changes(&self) -> Result<(), InitError> {
-        let mut record = self.record.clone();
-        record.add_made(&change::missing(&self.record_path));
-        let mut backups = Vec::new();
-        for change in &self.changes {
-            let backup = record.add(change, &change::missing(&change.path));
-            backups.extend(backup.map(|backup| (change, backup)));
-        }
-        for (change, backup) in &backups {
-            let is_ours = self
-                .record
-                .file(&change.path)
-                .is_some_and(|file| file.backup.is_some());
-            if !is_ours && std::fs::symlink_metadata(backup).is_ok() {
-                let reason =
-                    "init keeps its copy of the settings under this name; move this file away";
-                return Err(InitError::new(backup, reason));
-            }
-        }
-        record.save(&self.record_path)?;
-        for (change, backup) in &backups {
-            let text = change.before.as_deref().unwrap_or_default();
-            change::copy(&change.real, &self.real(backup)?, text)
-                .map_err(|e| InitError::new(backup, e))?;
-        }
-        Ok(())
-    }
-
-    /// After an undo, removes the backups, the record, and directories that were created and are
-    /// now empty.
-    fn forget(&self) -> Result<(), InitError> {
-        let mut left = self.record.clone();
-        let is_left = |file: &WrittenFile| self.edited.contains(&file.path);
-        for file in left.files.iter().filter(|file| !is_left(file)) {
-            if let Some(backup) = &file.backup {
-                record::remove(backup)?;
-            }
-        }
-        left.files.retain(is_left);
-        let own = self.record_path.parent();
-        if left.files.is_empty() {
-            record::remove(&self.record_path)?;
-            // Another host may still have files in a directory that was created for this one.
-            let others = own.into_iter().filter_map(|own| own.read_dir().ok());
-            let mut others = others.flatten().flatten().map(|other| other.path());
-            let other = others.find_map(|path| Some((Record::load(&path).ok()?, path)));
-            if let Some((mut other, path)) = other {
-                other.add_made(&left.made);
-                other.save(&path)?;
-            }
-        } else {
-            left.save(&self.record_path)?;
-        }
-        left.made.sort();
-        for directory in own
-            .into_iter()
-            .chain(left.made.iter().rev().map(PathBuf::as_path))
-        {
-            // This fails if the directory is not empty, which is intended.
-            let _ = std::fs::remove_dir(directory);
+            record.forget(home, owner, &self.left)?;
         }
         Ok(())
     }
@@ -508,30 +394,6 @@ impl SetupPlan {
 fn holds(text: &str, older: &str) -> bool {
     let mut lines = text.split('\n');
     older.split('\n').all(|line| lines.any(|one| one == line))
-}
-
-fn is_empty(text: &str) -> bool {
-    text.split_whitespace()
-        .collect::<String>()
-        .trim_matches(['{', '}'])
-        .is_empty()
-}
-
-/// Returns the discovery and the call command for the settings, not quoted: Gemini CLI takes the
-/// whole call command for a path.
-fn own_commands(directory: Option<&Path>) -> [String; 2] {
-    ["get_tools", "call_tool"].map(|name| match directory {
-        Some(directory) => show_path(&directory.join(name)).into_owned(),
-        None => name.to_owned(),
-    })
-}
-
-fn first_word(command: &str) -> String {
-    split_program(&expanded(command)).map_or_else(String::new, |(word, _)| word)
-}
-
-fn is_own_discovery(command: &str, root: &Path) -> bool {
-    is_this_installation(&first_word(command), root)
 }
 
 /// Returns true if a program is ours and can be found, so that the entry that names it can stay.

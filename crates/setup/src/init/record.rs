@@ -1,71 +1,79 @@
-//! The record of what `init` has written, which `--undo` needs.
+//! The record of what `init` has written, which `--undo` needs: one for all projects and hosts,
+//! because two of them can have changed the same file, or have files in a directory that was made
+//! for one of them.
 
 use super::change::{FileChange, InitError, read, real, write};
+use super::set::{Edit, take_out};
+use crate::syntax::Syntax;
 use gemini_tools_core::text::hex;
 use gemini_tools_workspace::file_owner::FileOwner;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-const VERSION: u32 = 4;
-
 const BACKUP: &str = ".before-init";
 
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Record {
-    version: u32,
     pub(super) files: Vec<WrittenFile>,
-    pub(super) made: Vec<PathBuf>,
+    /// The directories that were made for the files.
+    made: BTreeSet<PathBuf>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct WrittenFile {
+    /// The set-up that has written it, as [`owner`] names it.
+    owner: String,
     pub(super) path: PathBuf,
     /// The hash of what was written. If others have edited the file between two runs, it stays that
-    /// of the earlier run, to which the backup belongs.
+    /// of the earlier run: what they have put there was never looked at.
     sha256: String,
-    /// The path of a copy of the former content; `None` if the file is new, or if no copy may be
-    /// kept.
-    pub(super) backup: Option<PathBuf>,
-    /// What to remove from the file if others have edited it since.
-    pub(super) edit: Option<Edit>,
+    /// The changes, in their order. A file without any was written as a whole.
+    edits: Vec<Edit>,
     pub(super) is_new: bool,
-}
-
-/// A value inserted into a file that other programs write to as well.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Edit {
-    /// The keys that lead to the value, outermost first.
-    pub(super) at: Vec<String>,
-    /// Set if a copy of the former file is kept. None is kept of the list of trusted folders, which
-    /// is about other projects, too.
-    pub(super) keeps_copy: bool,
-    /// The text that was added, and the one that it replaced.
-    #[serde(default)]
-    pub(super) added: String,
-    #[serde(default)]
-    pub(super) instead: String,
-    /// How many keys above the last one were added with it.
-    #[serde(default)]
-    pub(super) made: usize,
+    /// Set if there is a copy of the former file.
+    pub(super) has_copy: bool,
 }
 
 impl WrittenFile {
     pub(super) fn is_as_written(&self, text: &str) -> bool {
-        self.sha256 == hash(text.as_bytes())
+        self.sha256 == hash(text)
+    }
+
+    pub(super) fn copy(&self) -> Option<PathBuf> {
+        self.has_copy.then(|| copy_of(&self.path))
+    }
+
+    /// Returns what the file was before, or would be with what others have put there since; `None`
+    /// if it was not there.
+    ///
+    /// # Errors
+    ///
+    /// Returns why it can't be undone.
+    pub(super) fn undone(&self, now: &str, syntax: Syntax) -> Result<Option<String>, String> {
+        if self.edits.is_empty() && !self.is_as_written(now) {
+            return Err("it was edited since".to_owned());
+        }
+        let mut text = now.to_owned();
+        for edit in self.edits.iter().rev() {
+            text = take_out(syntax, &text, edit)?;
+        }
+        let is_nothing = |c: char| c.is_whitespace() || "{}".contains(c);
+        let is_gone = self.edits.is_empty() || self.is_new && text.chars().all(is_nothing);
+        Ok(Some(text).filter(|_| !is_gone))
     }
 }
 
-/// Returns the path of the record for the project in `root`, or for the user's settings if it is
-/// `None`. Each host has a record of its own; `None` is Gemini CLI.
-pub(super) fn path(home: &Path, root: Option<&Path>, host: Option<&str>) -> PathBuf {
-    let name = root.map_or_else(|| "user".to_owned(), name);
-    let host = host.map_or_else(String::new, |host| format!(".{host}"));
-    home.join(".gemini/tools_init")
-        .join(format!("{name}{host}.json"))
+/// Returns the name of a set-up: of the project in `root`, or of the user if it is `None`, and a
+/// host.
+pub(super) fn owner(root: Option<&Path>, host: &str) -> String {
+    let place = root.map_or_else(|| "user".to_owned(), name);
+    format!("{place}.{host}")
 }
 
 /// Returns a file name for a directory: its own name, and a hash of its path that tells it from
@@ -81,90 +89,112 @@ pub(super) fn name(root: &Path) -> String {
     format!("{own}-{}", &hash[..8])
 }
 
-fn hash(bytes: &[u8]) -> String {
+fn hash(bytes: impl AsRef<[u8]>) -> String {
     hex(&Sha256::digest(bytes))
 }
 
-impl Record {
-    pub(super) fn load(path: &Path) -> Result<Self, InitError> {
-        let Some(text) = read(path, FileOwner::Users)? else {
-            return Ok(Self::default());
-        };
-        let fail = |e: String| InitError::new(path, e);
-        let record: Self = serde_json::from_str(&text).map_err(|e| fail(e.to_string()))?;
-        if record.version != VERSION {
-            return Err(fail("it is of another version of get_tools".to_owned()));
-        }
-        Ok(record)
-    }
-
-    pub(super) fn save(&mut self, path: &Path) -> Result<(), InitError> {
-        self.version = VERSION;
-        let text = serde_json::to_string_pretty(self).map_err(|e| InitError::new(path, e))?;
-        write(&real(path)?, &(text + "\n"), 0o644).map_err(|e| InitError::new(path, e))
-    }
-
-    pub(super) fn file(&self, path: &Path) -> Option<&WrittenFile> {
-        self.files.iter().find(|file| file.path == path)
-    }
-
-    pub(super) fn wrote(&self, path: &Path, text: &str) -> bool {
-        self.file(path).is_some_and(|file| file.is_as_written(text))
-    }
-
-    pub(super) fn add_made(&mut self, directories: &[PathBuf]) {
-        for directory in directories {
-            if !self.made.contains(directory) {
-                self.made.push(directory.clone());
-            }
-        }
-    }
-
-    /// Records a change. Returns the path for a backup if one must be written. The backup of the
-    /// first run is kept by later ones, unless the file was edited in between.
-    pub(super) fn add(&mut self, change: &FileChange, missing: &[PathBuf]) -> Option<PathBuf> {
-        self.add_made(missing);
-        let path = &change.path;
-        let Some(after) = &change.after else {
-            self.files.retain(|file| file.path != *path);
-            return None;
-        };
-        let mut file = WrittenFile {
-            path: path.clone(),
-            sha256: hash(after.as_bytes()),
-            backup: None,
-            edit: change.edit.clone(),
-            is_new: change.before.is_none(),
-        };
-        let known = self.files.extract_if(.., |file| file.path == *path).next();
-        let mut needed = None;
-        match (&change.before, known) {
-            (Some(before), Some(known)) if known.edit.is_some() || known.is_as_written(before) => {
-                if !known.is_as_written(before) {
-                    file.sha256 = known.sha256;
-                }
-                file.backup = known.backup;
-                file.edit = known.edit;
-                file.is_new = known.is_new;
-            }
-            (Some(_), _) if change.edit.as_ref().is_none_or(|edit| edit.keeps_copy) => {
-                needed = Some(backup_path(path));
-                file.backup.clone_from(&needed);
-            }
-            _ => {}
-        }
-        self.files.push(file);
-        needed
-    }
-}
-
-pub(super) fn backup_path(path: &Path) -> PathBuf {
+pub(super) fn copy_of(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(BACKUP);
     PathBuf::from(name)
 }
 
-pub(super) fn remove(path: &Path) -> Result<(), InitError> {
+fn record_path(home: &Path) -> PathBuf {
+    home.join(".gemini/tools_init.json")
+}
+
+impl Record {
+    pub(super) fn load(home: &Path) -> Result<Self, InitError> {
+        let path = record_path(home);
+        let Some(text) = read(&path, FileOwner::Users)? else {
+            return Ok(Self::default());
+        };
+        serde_json::from_str(&text).map_err(|e| InitError::new(&path, e))
+    }
+
+    pub(super) fn save(&self, home: &Path) -> Result<(), InitError> {
+        let path = real(&record_path(home))?;
+        let text = serde_json::to_string_pretty(self).map_err(|e| InitError::new(&path, e))?;
+        write(&path, &(text + "\n"), (&path, 0o644)).map_err(|e| InitError::new(&path, e))
+    }
+
+    /// Returns the files that a set-up has written.
+    pub(super) fn of(&self, owner: &str) -> impl Iterator<Item = &WrittenFile> {
+        self.files.iter().filter(move |file| file.owner == owner)
+    }
+
+    /// Adds a change that is about to be made.
+    pub(super) fn add(&mut self, home: &Path, owner: &str, change: &FileChange) {
+        for path in [&change.path, &record_path(home)] {
+            let above = path.ancestors().skip(1);
+            let missing = above.take_while(|directory| !directory.exists());
+            self.made.extend(missing.map(Path::to_owned));
+        }
+        let is_same = |file: &mut WrittenFile| file.owner == owner && file.path == change.path;
+        let known = self.files.extract_if(.., is_same).next();
+        let Some(after) = &change.after else {
+            return;
+        };
+        let has_copy = change.needs_copy || known.as_ref().is_some_and(|file| file.has_copy);
+        let known = known.filter(|_| change.before.is_some());
+        let mut file = known.unwrap_or_else(|| WrittenFile {
+            owner: owner.to_owned(),
+            path: change.path.clone(),
+            sha256: change.before.as_deref().map(hash).unwrap_or_default(),
+            edits: Vec::new(),
+            is_new: change.before.is_none(),
+            has_copy,
+        });
+        file.has_copy = has_copy;
+        let before = change.before.as_deref();
+        if before.is_none_or(|before| file.is_as_written(before)) {
+            file.sha256 = hash(after);
+        }
+        for edit in &change.edits {
+            // What others have put in place of an earlier addition is theirs, and an earlier
+            // addition that is whole again can be taken out as such.
+            file.edits
+                .retain(|old| old.at != edit.at || old.added.contains(&edit.instead));
+            let is_whole = |old: &Edit| {
+                let is_there = !old.added.is_empty() && after.contains(&old.added);
+                is_there && edit.at.starts_with(&old.at)
+            };
+            if !file.edits.iter().any(is_whole) {
+                file.edits.push(edit.clone());
+            }
+        }
+        self.files.push(file);
+    }
+
+    /// Removes what an undo no longer needs: the files of a set-up from the record, except for
+    /// those that are left, their copies, and the directories that were made and are empty now.
+    pub(super) fn forget(
+        mut self,
+        home: &Path,
+        owner: &str,
+        left: &[PathBuf],
+    ) -> Result<(), InitError> {
+        let is_done = |file: &mut WrittenFile| file.owner == owner && !left.contains(&file.path);
+        let done: Vec<WrittenFile> = self.files.extract_if(.., is_done).collect();
+        for copy in done.iter().filter_map(WrittenFile::copy) {
+            remove(&copy)?;
+        }
+        if self.files.is_empty() {
+            remove(&record_path(home))?;
+        }
+        for directory in self.made.iter().rev() {
+            // This fails if the directory is not empty, which is intended.
+            let _ = fs::remove_dir(directory);
+        }
+        if self.files.is_empty() {
+            return Ok(());
+        }
+        self.made.retain(|directory| directory.exists());
+        self.save(home)
+    }
+}
+
+fn remove(path: &Path) -> Result<(), InitError> {
     match fs::remove_file(path) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => Err(InitError::new(path, e)),
         _ => Ok(()),

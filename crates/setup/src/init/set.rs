@@ -1,14 +1,15 @@
-//! Sets and removes values in a settings file without touching anything else.
+//! Changes values in the text of a settings file, and takes the changes back, without touching
+//! anything else.
 
-use super::record::Edit;
-use super::splice::{Splice, insertions, removal};
-use super::tree::Node;
+use super::splice::{Page, Splice, cuts};
 use crate::syntax::{MARK, Syntax};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use std::path::Path;
 
+/// A value that a settings file is to have.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Set {
+    /// The keys that lead to the value, outermost first.
     pub(super) at: Vec<String>,
     /// `None` removes the key.
     pub(super) value: Option<Value>,
@@ -21,54 +22,19 @@ impl Set {
             value,
         }
     }
-
-    fn is_done(&self, document: &Value) -> bool {
-        let now = self
-            .at
-            .iter()
-            .try_fold(document, |value, key| value.get(key));
-        now == self.value.as_ref()
-    }
 }
 
-/// A settings file. Its ending tells TOML and YAML from JSON.
-struct File<'a> {
-    syntax: Syntax,
-    text: &'a str,
-    value: Value,
-}
-
-impl<'a> File<'a> {
-    fn read(path: &Path, text: &'a str) -> Result<Self, String> {
-        let syntax = match path.extension() {
-            Some(ending) if ending == "toml" => Syntax::Toml,
-            Some(ending) if ending == "yaml" || ending == "yml" => Syntax::Yaml,
-            // What was strict stays strict.
-            _ if Syntax::Comments.value(text).is_ok() => Syntax::Comments,
-            _ => Syntax::Lenient,
-        };
-        Ok(Self {
-            syntax,
-            text,
-            value: value(syntax, text)?,
-        })
-    }
-
-    /// Returns the first of some splices after which the key has its new value, and all else has
-    /// the same as before.
-    fn proved(
-        &self,
-        set: &Set,
-        splices: impl IntoIterator<Item = Splice>,
-    ) -> Option<(String, Splice)> {
-        let rest = without(self.value.clone(), &set.at);
-        splices.into_iter().find_map(|splice| {
-            let after = splice.apply(self.text);
-            let value = value(self.syntax, &after).ok()?;
-            let is_right = set.is_done(&value) && without(value, &set.at) == rest;
-            is_right.then_some((after, splice))
-        })
-    }
+/// A change of a settings file, as it is recorded for an undo.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Edit {
+    /// The keys that lead to the changed value, outermost first.
+    pub(super) at: Vec<String>,
+    /// How many keys above the last one were added with it.
+    made: usize,
+    start: usize,
+    /// The text that was added at `start`, and the one that it replaced.
+    pub(super) added: String,
+    pub(super) instead: String,
 }
 
 fn value(syntax: Syntax, text: &str) -> Result<Value, String> {
@@ -78,6 +44,14 @@ fn value(syntax: Syntax, text: &str) -> Result<Value, String> {
     }
 }
 
+fn get<'a>(document: &'a Value, at: &[String]) -> Option<&'a Value> {
+    at.iter().try_fold(document, |value, key| value.get(key))
+}
+
+fn is_empty(value: &Value) -> bool {
+    value.is_null() || value.as_object().is_some_and(Map::is_empty)
+}
+
 /// Removes a key, and the objects around it that are then empty.
 fn without(mut document: Value, at: &[String]) -> Value {
     if let (Some((first, rest)), Some(map)) = (at.split_first(), document.as_object_mut())
@@ -85,93 +59,178 @@ fn without(mut document: Value, at: &[String]) -> Value {
         && !rest.is_empty()
     {
         let below = without(below, rest);
-        if !below.is_null() && below != Value::Object(Map::new()) {
+        if !is_empty(&below) {
             map.insert(first.clone(), below);
         }
     }
     document
 }
 
-const BY_HAND: &str = "nothing else may change with it, but would, as where a key is there twice or another value refers to this one: make the change by hand";
-
-/// Applies changes to a file's text. Returns the new text, and what of it a later [`take_out`]
-/// takes back if there is only one change; `None` if the text already has the values. A result in
-/// which anything else has another meaning than before is refused.
-///
-/// # Errors
-///
-/// Returns why the text can't be edited.
-pub(super) fn set(path: &Path, text: &str, sets: &[Set]) -> Result<Option<(String, Edit)>, String> {
-    let (mark, body) = text.split_at(text.len() - text.trim_start_matches(MARK).len());
-    let mut done = None;
-    for set in sets {
-        let now = done
-            .as_ref()
-            .map_or(body, |(text, _): &(String, Edit)| text);
-        let file = File::read(path, now)?;
-        if set.is_done(&file.value) {
-            continue;
-        }
-        let tree = Node::parse(file.syntax, now)?;
-        let (splices, made) = if let Some(value) = &set.value {
-            insertions(file.syntax, now, &tree, (&set.at, value))?
-        } else {
-            let splice = removal(file.syntax, now, &tree, (&set.at, 0));
-            (splice.into_iter().collect(), 0)
-        };
-        let (after, splice) = file.proved(set, splices).ok_or(BY_HAND)?;
-        let edit = Edit {
-            at: set.at.clone(),
-            made,
-            instead: now[splice.range].to_owned(),
-            added: splice.new,
-            ..Edit::default()
-        };
-        done = Some((after, edit));
-    }
-    Ok(done.map(|(after, edit)| (format!("{mark}{after}"), edit)))
+/// Returns the first of some splices after which the value at the keys is right, and all else has
+/// the same value as before.
+fn proved(
+    (syntax, text): (Syntax, &str),
+    at: &[String],
+    is_right: impl Fn(Option<&Value>) -> bool,
+    splices: impl IntoIterator<Item = Splice>,
+) -> Option<(String, Splice)> {
+    let rest = without(value(syntax, text).ok()?, at);
+    splices.into_iter().find_map(|splice| {
+        let after = splice.apply(text);
+        let document = value(syntax, &after).ok()?;
+        let is_proved = is_right(get(&document, at)) && without(document, at) == rest;
+        is_proved.then_some((after, splice))
+    })
 }
 
-/// Takes an inserted value out again: the very text if it is still there, or else what its keys now
-/// lead to.
+/// Splits a mark off a text. A text that is strict stays so.
+fn opened(syntax: Syntax, text: &str) -> (&str, &str, Syntax) {
+    let (mark, body) = text.split_at(text.len() - text.trim_start_matches(MARK).len());
+    let is_strict = syntax == Syntax::Lenient && Syntax::Comments.value(body).is_ok();
+    (
+        mark,
+        body,
+        if is_strict { Syntax::Comments } else { syntax },
+    )
+}
+
+/// Applies a change to a file's text. Returns the new text, and what [`take_out`] needs to take it
+/// back; `None` if the text already has the value. A result in which anything else has another
+/// meaning than before is refused.
 ///
 /// # Errors
 ///
 /// Returns why the text can't be edited.
-pub(super) fn take_out(path: &Path, text: &str, edit: &Edit) -> Result<Option<String>, String> {
-    let (mark, body) = text.split_at(text.len() - text.trim_start_matches(MARK).len());
-    let file = File::read(path, body)?;
-    let set = Set::new(&edit.at, None);
-    if set.is_done(&file.value) {
+pub(super) fn set(syntax: Syntax, text: &str, set: &Set) -> Result<Option<(String, Edit)>, String> {
+    const BY_HAND: &str = "nothing else may change with it, but would, as where a key is there twice or another value refers to this one: make the change by hand";
+    let (mark, body, syntax) = opened(syntax, text);
+    let (at, new) = (&*set.at, set.value.as_ref());
+    let document = value(syntax, body)?;
+    let (now, page) = (get(&document, at), Page::new(syntax, body));
+    if now == new {
         return Ok(None);
     }
-    let mut places = body
-        .match_indices(&edit.added)
-        .map(|(at, added)| at..at + added.len());
-    let place = places.next().filter(|_| places.next().is_none());
-    let exact = place.map(|range| Splice {
-        range,
-        new: edit.instead.clone(),
+    let (splices, made) = match (now, new) {
+        (None, Some(new)) => {
+            let (depth, above) = deepest(syntax, &document, at)?;
+            let made = at.len() - depth - 1;
+            (page.insertions(at, (depth, above), new), made)
+        }
+        (Some(_), Some(new)) => (page.in_place(at, new), 0),
+        (_, None) => (cuts(body, at), 0),
+    };
+    let (after, splice) =
+        proved((syntax, body), at, |value| value == new, splices).ok_or(BY_HAND)?;
+    let edit = Edit {
+        at: at.to_vec(),
+        made,
+        start: splice.range.start,
+        instead: body[splice.range].to_owned(),
+        added: splice.new,
+    };
+    Ok(Some((format!("{mark}{after}"), edit)))
+}
+
+/// Finds how many of some keys are there, and what the last of these has.
+///
+/// # Errors
+///
+/// Returns which value would have to be an object and is none.
+fn deepest<'a>(
+    syntax: Syntax,
+    document: &'a Value,
+    at: &[String],
+) -> Result<(usize, &'a Value), String> {
+    let mut depths = (0..at.len()).rev();
+    let deepest = depths.find_map(|depth| Some((depth, get(document, &at[..depth])?)));
+    let (depth, above) = deepest.unwrap_or((0, document));
+    if above.is_object() || above.is_null() {
+        return Ok((depth, above));
+    }
+    let must = match depth {
+        0 => "it must hold".to_owned(),
+        _ => format!("{} must be", at[..depth].join(".")),
+    };
+    let what = match syntax {
+        Syntax::Toml => "a table",
+        Syntax::Yaml => "a mapping",
+        _ => "an object",
+    };
+    Err(format!(
+        "{must} {what}: correct that, then run get_tools init again"
+    ))
+}
+
+/// Takes a change back. What was added is replaced by what was there before, wherever it is now. If
+/// the host has written the file anew, an added key is taken out in whatever form it has.
+///
+/// # Errors
+///
+/// Returns why the text can't be edited.
+pub(super) fn take_out(syntax: Syntax, text: &str, edit: &Edit) -> Result<String, String> {
+    let (mark, body, syntax) = opened(syntax, text);
+    let Edit {
+        at, added, instead, ..
+    } = edit;
+    let document = value(syntax, body)?;
+    let now = get(&document, at);
+    let is_added = ["", "~"].contains(&&**instead) || instead.eq_ignore_ascii_case("null");
+    let is_former = now.map(Value::to_string).as_ref() == Some(instead);
+    if is_former || is_added && now.is_none() {
+        return Ok(text.to_owned());
+    }
+    let elsewhere = body.match_indices(&**added).map(|(start, _)| start);
+    let elsewhere = elsewhere.filter(|_| !added.is_empty());
+    let starts = std::iter::once(edit.start).chain(elsewhere);
+    let starts = starts.filter(|start| {
+        let rest = body.get(*start..);
+        rest.is_some_and(|rest| rest.starts_with(&**added))
     });
-    let tree = Node::parse(file.syntax, body)?;
-    let other = removal(file.syntax, body, &tree, (&edit.at, edit.made));
-    let (after, _) = file
-        .proved(&set, exact.into_iter().chain(other))
-        .ok_or(BY_HAND)?;
-    Ok(Some(format!("{mark}{after}")))
+    let exact = starts.map(|start| Splice {
+        range: start..start + added.len(),
+        new: instead.clone(),
+    });
+    let restored = proved((syntax, body), at, |value| value != now, exact);
+    let restored = restored.map(|(after, _)| after);
+    let after = restored
+        .or_else(|| taken_out_anew(syntax, body, at, edit.made).filter(|_| is_added))
+        .ok_or_else(|| {
+            let key = at.join(".");
+            format!("{key} is not as init wrote it: change it by hand")
+        })?;
+    Ok(format!("{mark}{after}"))
+}
+
+/// Cuts a key out, and up to `made` of those above it that have nothing in them then. A comment is
+/// not cut with them.
+fn taken_out_anew(syntax: Syntax, text: &str, at: &[String], made: usize) -> Option<String> {
+    let document = value(syntax, text).ok()?;
+    let (_, above) = at.split_last()?;
+    let own = get(&document, at)?.to_string();
+    let has_no_comment = |cut: &Splice| {
+        let count = |text: &str, sign| text.matches(sign).count();
+        let mut signs = ["#", "//", "/*"].into_iter();
+        signs.all(|sign| count(&text[cut.range.clone()], sign) <= count(&own, sign))
+    };
+    let cuts = cuts(text, at).into_iter().filter(has_no_comment);
+    let (after, _) = proved((syntax, text), at, |value| value.is_none(), cuts)?;
+    let document = value(syntax, &after).ok()?;
+    let is_left = made > 0 && get(&document, above).is_some_and(is_empty);
+    let rest = is_left.then(|| taken_out_anew(syntax, &after, above, made - 1));
+    Some(rest.flatten().unwrap_or(after))
 }
 
 #[cfg(test)]
 mod tests {
     use super::{Edit, Set, set, take_out};
+    use crate::syntax::Syntax;
     use serde_json::{Value, json};
-    use std::path::Path;
 
     /// Texts of each syntax: after a key has gone in each has all its lines, and after the key has
     /// gone out, also without knowledge of what went in, the same bytes.
-    const TEXTS: &[(&str, &[&str])] = &[
+    const TEXTS: &[(Syntax, &[&str])] = &[
         (
-            "a.json",
+            Syntax::Lenient,
             &[
                 "",
                 "{}",
@@ -185,10 +244,13 @@ mod tests {
                 "{\n  \"s\": { /* off\n */ \"x\": {} }\n}\n",
                 "{ /* a\n b */ \"s\": {\n\n  \"x\": {}\n} }\n",
                 "{\n  \"s\": null\n}\n",
+                "{'a': 1\n}",
+                "{\"s\": {\"x\": 1,\n}} // s: {",
+                "{\n// \"s\": {\n\"s\": {\"x\": {\"s\": {}}}\n}",
             ],
         ),
         (
-            "a.toml",
+            Syntax::Toml,
             &[
                 "",
                 "# mine",
@@ -201,7 +263,7 @@ mod tests {
             ],
         ),
         (
-            "a.yaml",
+            Syntax::Yaml,
             &[
                 "",
                 "# mine",
@@ -226,19 +288,19 @@ mod tests {
 
     #[test]
     fn a_key_goes_in_and_out_and_every_other_byte_stays() {
-        for (path, texts) in TEXTS {
+        for (syntax, texts) in TEXTS {
             for before in *texts {
-                let path = Path::new(path);
-                let sets = [Set::new(&["s", "own"], Some(entry()))];
-                let (after, edit) = set(path, before, &sets).expect(before).expect("changed");
-                assert_eq!(set(path, &after, &sets), Ok(None), "twice is once: {after}");
-                let back = take_out(path, &after, &edit).expect("edited");
-                assert_eq!(back.as_deref(), Some(*before), "{after}");
-                assert_eq!(take_out(path, before, &edit), Ok(None), "{before}");
+                let own = Set::new(&["s", "own"], Some(entry()));
+                let done = set(*syntax, before, &own).expect(before);
+                let (after, edit) = done.expect("changed");
+                let again = set(*syntax, &after, &own);
+                assert_eq!(again, Ok(None), "twice is once: {after}");
+                let back = |text: &str, edit: &Edit| take_out(*syntax, text, edit);
+                assert_eq!(back(&after, &edit).as_deref(), Ok(*before), "{after}");
+                assert_eq!(back(before, &edit).as_deref(), Ok(*before));
                 // As after a host has written the file anew, so that the added text is not in it.
-                let added = String::new();
-                let back = take_out(path, &after, &Edit { added, ..edit });
-                let back = back.expect("edited").expect("changed");
+                let added = "?".to_owned();
+                let back = back(&after, &Edit { added, ..edit }).expect(&after);
                 let bare = |text: &str| {
                     let words: String = text.split_whitespace().collect();
                     let words = words.replace("null", "{}").replace('~', "{}");
@@ -250,133 +312,190 @@ mod tests {
     }
 
     #[test]
+    fn of_many_keys_of_a_name_the_one_at_its_place_is_found() {
+        let projects = r#""/a": {"s": {"x": 1, "y": [{}]}, "s.own": {"own": {}}}, "#;
+        let projects = projects.repeat(300).replace(", ", ",\n");
+        let before =
+            format!("{{\"p\": {{{projects} \"s\": 1}}, \"s\": {{\"z\": 1}}, \"t\": {{}}}}");
+        let own = Set::new(&["s", "own"], Some(entry()));
+        let done = set(Syntax::Json, &before, &own).expect("edited");
+        let (after, edit) = done.expect("changed");
+        let value: Value = serde_json::from_str(&after).expect("JSON");
+        assert_eq!(value["s"]["own"], entry());
+        for added in [edit.added.clone(), "?".to_owned()] {
+            let edit = Edit {
+                added,
+                ..edit.clone()
+            };
+            let back = take_out(Syntax::Json, &after, &edit);
+            assert_eq!(back.as_ref(), Ok(&before));
+        }
+    }
+
+    #[test]
     fn a_value_is_replaced_where_it_stands_and_a_key_joins_its_table() {
-        for (path, before, value, expected) in [
+        for (syntax, before, value, expected) in [
             (
-                "a.toml",
+                Syntax::Toml,
                 "[s]\nown = 'x' # mine\n",
                 json!("y"),
                 "[s]\nown = \"y\" # mine\n",
             ),
             (
-                "a.toml",
+                Syntax::Toml,
                 "[s] # mine\nz = 1\n",
                 json!(["y"]),
                 "[s] # mine\nown = [\"y\"]\nz = 1\n",
             ),
             (
-                "a.yaml",
+                Syntax::Yaml,
                 "s:\n  own: x # mine\n",
-                json!("y"),
-                "s:\n  own: \"y\" # mine\n",
+                json!("z"),
+                "s:\n  own: \"z\" # mine\n",
             ),
             (
-                "a.yaml",
+                Syntax::Yaml,
                 "s:\n  own:\n    - x\n",
-                json!(["y"]),
-                "s:\n  own:\n    [\"y\"]\n",
+                json!(["z"]),
+                "s:\n  own:\n    [\"z\"]\n",
             ),
             (
-                "a.json",
-                "{'s': {own: 1 /* mine */}}",
+                Syntax::Lenient,
+                "{'s': {own: 'x' /* mine */}}",
                 json!("y"),
                 "{'s': {own: \"y\" /* mine */}}",
             ),
             (
-                "a.json",
+                Syntax::Lenient,
                 "{\"s\": 1, \"s\": {}}",
                 json!("y"),
                 "{\"s\": 1, \"s\": {\"own\": \"y\"}}",
             ),
         ] {
-            let sets = [Set::new(&["s", "own"], Some(value))];
-            let after = set(Path::new(path), before, &sets).expect(before);
-            assert_eq!(after.expect("changed").0, expected);
+            let own = Set::new(&["s", "own"], Some(value));
+            let (after, edit) = set(syntax, before, &own).expect(before).expect("changed");
+            assert_eq!(after, expected);
+            let back = take_out(syntax, &after, &edit);
+            assert_eq!(back.as_deref(), Ok(before));
+        }
+    }
+
+    #[test]
+    fn a_key_goes_and_a_comment_about_it_stays() {
+        let own = Set::new(&["s", "own"], None);
+        for (syntax, before, expected) in [
+            (
+                Syntax::Lenient,
+                "{\n\"s\": {\n// \"own\": off\n\"own\": {\"c\": [1]} },\n}",
+                "{\n\"s\": {\n// \"own\": off\n},\n}",
+            ),
+            (
+                Syntax::Json,
+                "{\"own\": 1, \"s\": {\"a\": \"own\", \"own\": \"}\"}}",
+                "{\"own\": 1, \"s\": {\"a\": \"own\"}}",
+            ),
+            (
+                Syntax::Toml,
+                "# own = 1\n[s.own]\nc = 1\n\n# z\n[z]\n",
+                "# own = 1\n\n# z\n[z]\n",
+            ),
+            (
+                Syntax::Yaml,
+                "s:\n  # own: off\n  own:\n    c: [1]\n\n# z\nz: 1\n",
+                "s:\n  # own: off\n\n# z\nz: 1\n",
+            ),
+        ] {
+            let (after, edit) = set(syntax, before, &own).expect(before).expect("changed");
+            assert_eq!(after, expected);
+            let back = take_out(syntax, &after, &edit);
+            assert_eq!(back.as_deref(), Ok(before));
         }
     }
 
     #[test]
     fn what_the_host_has_written_around_it_stays() {
-        for (path, before, made, expected) in [
+        for (syntax, before, made, expected) in [
             (
-                "a.json",
+                Syntax::Lenient,
                 "{\"a\": 1, \"s\": {\"own\": {}}}",
                 1,
                 Some("{\"a\": 1}"),
             ),
             (
-                "a.json",
+                Syntax::Lenient,
                 "{\n  \"a\": 1,\n  \"s\": {\"own\": {}} // y\n}",
                 1,
                 Some("{\n  \"a\": 1// y\n}"),
             ),
             (
-                "a.json",
+                Syntax::Lenient,
                 "{\"s\": {\"own\": {} /* z */, \"b\": 1,}}",
                 1,
                 None,
             ),
             (
-                "a.json",
+                Syntax::Lenient,
                 "{\"s\": { // mine\n\"own\": {}\n}}",
                 1,
                 Some("{\"s\": { // mine\n}}"),
             ),
             (
-                "a.yaml",
+                Syntax::Yaml,
                 "s: # mine\n  own:\n    a: |\n      b\n# c\nd: 1\n",
                 1,
-                Some("s: # mine\n# c\nd: 1\n"),
+                Some("# mine\n# c\nd: 1\n"),
             ),
             (
-                "a.yaml",
+                Syntax::Yaml,
                 "s:\n  own:\n    a: 1\n# c\nd: 1\n",
                 1,
                 Some("# c\nd: 1\n"),
             ),
             (
-                "a.toml",
+                Syntax::Toml,
                 "[s.own]\nc = 1\n[s.own.e]\nd = 1 # x\n[z]\n",
                 0,
                 Some("# x\n[z]\n"),
             ),
-            ("a.toml", "[s.own]\nc = 1\n[z]\n[s.own.e]\n", 0, None),
+            (Syntax::Toml, "[s.own]\nc = 1\n[z]\n[s.own.e]\n", 0, None),
         ] {
             let at = ["s".to_owned(), "own".to_owned()].to_vec();
             let edit = Edit {
                 at,
                 made,
-                ..Edit::default()
+                start: 0,
+                added: "?".to_owned(),
+                instead: String::new(),
             };
-            let after = take_out(Path::new(path), before, &edit);
-            assert_eq!(after.ok().flatten().as_deref(), expected, "{before}");
+            let after = take_out(syntax, before, &edit);
+            assert_eq!(after.as_deref().ok(), expected, "{before}");
         }
     }
 
     #[test]
     fn what_cannot_hold_the_key_is_refused_with_its_line() {
-        let sets = [Set::new(&["s", "own"], Some(entry()))];
-        for (path, text, reason) in [
+        let own = Set::new(&["s", "own"], Some(entry()));
+        for (syntax, text, reason) in [
             (
-                "a.json",
+                Syntax::Lenient,
                 "[]",
-                "it must hold an object (line 1): correct that line",
+                "it must hold an object: correct that",
             ),
-            ("a.json", "{\n\"s\": [] }", "s must be an object (line 2)"),
-            ("a.json", "{", "line 1"),
-            ("a.toml", "\ns = 1", "s must be a table (line 2)"),
-            ("a.toml", "\na = \n", "line 2"),
-            ("a.toml", "[[s]]", "s must be a table (line 1)"),
-            ("a.yaml", "- a\n", "it must hold a mapping (line 1)"),
-            ("a.yaml", "s: 1\n", "s must be a mapping (line 1)"),
+            (Syntax::Lenient, "{\n\"s\": [] }", "s must be an object"),
+            (Syntax::Lenient, "{", "line 1"),
+            (Syntax::Toml, "\ns = 1", "s must be a table"),
+            (Syntax::Toml, "\na = \n", "line 2"),
+            (Syntax::Toml, "[[s]]", "s must be a table"),
+            (Syntax::Yaml, "- a\n", "it must hold a mapping"),
+            (Syntax::Yaml, "s: 1\n", "s must be a mapping"),
             (
-                "a.yaml",
+                Syntax::Yaml,
                 "b: &b {}\ns: *b\n",
-                "s must be a mapping (line 2)",
+                "another value refers to this one",
             ),
-            ("a.yaml", "a: [\n", "line"),
+            (Syntax::Yaml, "a: [\n", "line"),
         ] {
-            let error = set(Path::new(path), text, &sets).expect_err(text);
+            let error = set(syntax, text, &own).expect_err(text);
             assert!(
                 error.contains(reason) && !error.contains('\n'),
                 "{text}: {error}"

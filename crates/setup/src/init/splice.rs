@@ -1,10 +1,17 @@
-//! Puts keys into the text of a settings file, and takes them out, each by one splice: every other
-//! byte stays as it is. Where a splice is right is a guess, which [`super::set`] proves.
+//! Where a key may go into the text of a settings file, and come out of it, each by one splice:
+//! every other byte stays as it is. These are guesses, made from where the words are, in JSON, TOML
+//! and YAML alike; [`super::set`] takes the first that proves right when the file is parsed.
 
-use super::tree::{Entry, Node};
 use crate::syntax::Syntax;
 use serde_json::{Map, Value};
+use std::cmp::Reverse;
 use std::ops::Range;
+
+/// How many places of a kind are tried, of which the first is mostly right.
+const FEW: usize = 8;
+
+/// How many ends of a value are tried. The file is parsed for each.
+const MOST: usize = 500;
 
 /// The replacement of a range of a text.
 #[derive(Debug)]
@@ -20,35 +27,37 @@ impl Splice {
     }
 }
 
-/// How values are written in a file.
-struct Style<'a> {
+/// A key and its value.
+type Pair<'a> = (&'a str, &'a Value);
+
+/// The text of a file, and how values are written in it.
+pub(super) struct Page<'a> {
     syntax: Syntax,
+    text: &'a str,
     line_end: &'static str,
     /// By how much a line is indented more than the one that it belongs to.
     unit: &'a str,
 }
 
-impl<'a> Style<'a> {
-    fn of(syntax: Syntax, text: &'a str) -> Self {
+impl<'a> Page<'a> {
+    pub(super) fn new(syntax: Syntax, text: &'a str) -> Self {
         let first = text.split_inclusive('\n').next().unwrap_or_default();
-        let indents = text.lines().map(indent);
+        let mut indents = text.lines().map(indent);
         Self {
             syntax,
+            text,
             line_end: if first.ends_with("\r\n") {
                 "\r\n"
             } else {
                 "\n"
             },
-            unit: indents
-                .into_iter()
-                .find(|indent| !indent.is_empty())
-                .unwrap_or("  "),
+            unit: indents.find(|indent| !indent.is_empty()).unwrap_or("  "),
         }
     }
 
     /// Writes a key and its value: on one line, or each key of an object on a line that begins with
     /// `line`. Strings, numbers and lists of these are the same in all syntaxes.
-    fn pair(&self, key: &str, value: &Value, line: Option<&str>) -> String {
+    fn pair(&self, (key, value): Pair<'_>, line: Option<&str>) -> String {
         let key = self.key(key);
         let value = self.value(value, line);
         match self.syntax {
@@ -79,7 +88,9 @@ impl<'a> Style<'a> {
             Value::Object(map) if !map.is_empty() => {
                 let deeper = line.map(|line| format!("{line}{}", self.unit));
                 let deeper = deeper.as_deref();
-                let pairs = map.iter().map(|(key, value)| self.pair(key, value, deeper));
+                let pairs = map
+                    .iter()
+                    .map(|(key, value)| self.pair((key, value), deeper));
                 let pairs: Vec<String> = pairs.collect();
                 match (deeper, line) {
                     (Some(deeper), _) if self.syntax == Syntax::Yaml => {
@@ -93,6 +104,157 @@ impl<'a> Style<'a> {
             }
             value => value.to_string(),
         }
+    }
+
+    fn indent_at(&self, at: usize) -> &'a str {
+        indent(&self.text[line_start(self.text, at)..])
+    }
+
+    /// Returns the splices that may replace the value at some keys, up to one of the places where
+    /// it can end.
+    pub(super) fn in_place(&self, at: &[String], value: &Value) -> Vec<Splice> {
+        let splices = words(self.text, at).into_iter().flat_map(|word| {
+            let is_between = |c: char| c.is_whitespace() || ":=".contains(c);
+            let rest = self.text[word.end..].trim_start_matches(is_between);
+            let start = self.text.len() - rest.len();
+            let line = format!("{}{}", self.line_end, self.indent_at(start));
+            let new = self.value(value, self.is_json().then_some(&line));
+            ends(self.text, start).map(move |end| {
+                let length = self.text[start..end].trim_end().len();
+                let range = start..start + length;
+                let new = new.clone();
+                Splice { range, new }
+            })
+        });
+        splices.take(MOST).collect()
+    }
+
+    /// Puts lines at a place, after the end of the line before it if that has none.
+    fn lines(&self, at: usize, lines: &str) -> Splice {
+        let before = &self.text[..at];
+        let is_begun = !before.is_empty() && !before.ends_with('\n');
+        let end = if is_begun { self.line_end } else { "" };
+        let new = format!("{end}{lines}{}", self.line_end);
+        Splice { range: at..at, new }
+    }
+
+    /// Returns the text from a place on, without blank lines, and how its first line is indented.
+    fn next(&self, at: usize) -> (&'a str, &'a str) {
+        let rest = self.text[at..].trim_start();
+        (rest, self.indent_at(self.text.len() - rest.len()))
+    }
+
+    /// Puts a key on lines of its own. `comma` is what follows it if it is in braces; in TOML these
+    /// are on one line.
+    fn own_lines(&self, at: usize, indent: &str, pair: Pair<'_>, comma: Option<&str>) -> Splice {
+        let line = format!("{}{indent}", self.line_end);
+        let line = (self.is_json() || comma.is_none()).then_some(&*line);
+        let pair = self.pair(pair, line);
+        let comma = comma.unwrap_or_default();
+        self.lines(at, &format!("{indent}{pair}{comma}"))
+    }
+
+    /// Puts a key into the braces that open at a place, in front of all others, so that none of
+    /// their lines changes: on lines of its own if a line ends there.
+    fn in_braces(&self, open: usize, pair: Pair<'_>, comma: &str) -> Vec<Splice> {
+        let rest = &self.text[open..];
+        let base = self.indent_at(open);
+        let deeper = format!("{base}{}", self.unit);
+        let alone = rest.strip_prefix('}');
+        let alone = alone.map(|rest| rest[..line_end(rest, 0)].trim());
+        if self.is_json() && matches!(alone, Some("" | ",")) {
+            let mut splice = self.own_lines(open, &deeper, pair, Some(comma));
+            splice.new += base;
+            return vec![splice];
+        }
+        let ends = rest.match_indices('\n').map(|(end, _)| open + end + 1);
+        let lines = ends.take(FEW).map(|at| {
+            let indent = match self.next(at) {
+                (rest, _) if rest.starts_with('}') => &*deeper,
+                (_, indent) => indent,
+            };
+            self.own_lines(at, indent, pair, Some(comma))
+        });
+        let within = Splice {
+            range: open..open,
+            new: format!("{}{}{comma}", indent(rest), self.pair(pair, None)),
+        };
+        lines.chain([within]).collect()
+    }
+
+    /// Puts a key below the line of the key above it, whose word ends at `above`, or of the whole
+    /// file to its end or before other lines.
+    fn in_block(&self, above: Option<usize>, pair: Pair<'_>) -> Vec<Splice> {
+        let Some(above) = above else {
+            let starts = self.text.match_indices('\n').map(|(end, _)| end + 1);
+            let starts = [self.text.len(), 0].into_iter().chain(starts.take(FEW));
+            return starts
+                .map(|at| self.own_lines(at, "", pair, None))
+                .collect();
+        };
+        let at = line_end(self.text, above);
+        let (_, next) = self.next(at);
+        let deeper = format!("{}{}", self.indent_at(above), self.unit);
+        [next, &deeper]
+            .map(|indent| self.own_lines(at, indent, pair, None))
+            .into()
+    }
+
+    /// An object of TOML goes to the end of the file, as a table with a header.
+    fn as_table(&self, at: &[String], map: &Map<String, Value>) -> Splice {
+        let eol = self.line_end;
+        let names: Vec<String> = at.iter().map(|key| self.key(key)).collect();
+        let blank = if self.text.is_empty() { "" } else { eol };
+        let mut new = format!("{blank}[{}]", names.join("."));
+        for (key, value) in map {
+            new += &format!("{eol}{}", self.pair((key, value), None));
+        }
+        self.lines(self.text.len(), &new)
+    }
+
+    /// Returns the splices that may set the value at the keys `at`, of which the first `depth` are
+    /// there. `above` is what the last of these has: a null or an object.
+    pub(super) fn insertions(
+        &self,
+        at: &[String],
+        (depth, above): (usize, &Value),
+        value: &Value,
+    ) -> Vec<Splice> {
+        let nested = |value, key: &String| Value::Object(Map::from_iter([(key.clone(), value)]));
+        let whole = at[depth..].iter().rev().fold(value.clone(), nested);
+        let key = &at[depth];
+        let pair = (&**key, &whole[key]);
+        let mut splices = Vec::new();
+        if let (Syntax::Toml, Value::Object(map)) = (self.syntax, value) {
+            splices.push(self.as_table(at, map));
+        }
+        let words = words(self.text, &at[..depth]).into_iter();
+        let places: Vec<Option<usize>> = match depth {
+            0 => vec![None],
+            _ => words.map(|word| Some(word.end)).collect(),
+        };
+        let comma = match above.as_object() {
+            Some(map) if !map.is_empty() => ",",
+            _ => "",
+        };
+        for place in places {
+            if !self.is_json() {
+                splices.extend(self.in_block(place, pair));
+            }
+            let start = place.unwrap_or_default();
+            // Those of the whole file may come after a comment.
+            let few = if place.is_some() { 1 } else { FEW };
+            let opens = self.text[start..].match_indices('{').take(few);
+            splices.extend(opens.flat_map(|(at, _)| self.in_braces(start + at + 1, pair, comma)));
+        }
+        if above.is_null() {
+            splices.extend(self.in_place(&at[..depth], &whole));
+        }
+        if self.is_json() && depth == 0 {
+            let value = self.value(&whole, Some(self.line_end));
+            splices.push(self.lines(self.text.len(), &value));
+        }
+        splices
     }
 }
 
@@ -108,230 +270,59 @@ fn line_end(text: &str, at: usize) -> usize {
     text[at..].find('\n').map_or(text.len(), |end| at + end + 1)
 }
 
-/// Where a key is to go: into the value `node`.
-struct Place<'a> {
-    style: Style<'a>,
-    text: &'a str,
-    node: &'a Node,
-    /// Where the key of `node` begins; `None` if it is the whole file.
-    above: Option<usize>,
-    key: &'a str,
-    value: Value,
+/// Finds where a text may have the last of some keys: the word, with its quotes, and what follows a
+/// key. The likeliest place is first: as many braces deep as there are keys, and the last of these,
+/// as a comment that has the word comes before the key.
+fn words(text: &str, at: &[String]) -> Vec<Range<usize>> {
+    let escaped = at.last().map(|key| escaped(key)).unwrap_or_default();
+    let found = text.match_indices(&*escaped).filter_map(|(start, word)| {
+        let end = start + word.len();
+        let is_quoted = |quote| text[..start].ends_with(quote) && text[end..].starts_with(quote);
+        let quote = usize::from(is_quoted('"') || is_quoted('\''));
+        let rest = text[end + quote..].trim_start();
+        rest.starts_with([':', '=', '.', ']'])
+            .then_some(start - quote..end + quote)
+    });
+    let mut found: Vec<Range<usize>> = found.filter(|word| !word.is_empty()).collect();
+    found.sort_by_key(|word| {
+        let count = |brace| text[..word.start].matches(brace).count();
+        let depth = count('{').abs_diff(count('}') + at.len());
+        (depth, Reverse(word.start))
+    });
+    found
 }
 
-/// Returns the splices that may set the value at the keys `at`, the best first, and how many keys
-/// above the last one they add.
-///
-/// # Errors
-///
-/// Returns which value would have to be an object and is none.
-pub(super) fn insertions(
-    syntax: Syntax,
-    text: &str,
-    root: &Node,
-    (at, value): (&[String], &Value),
-) -> Result<(Vec<Splice>, usize), String> {
-    let style = Style::of(syntax, text);
-    let (mut node, mut depth, mut above) = (root, 0, None);
-    while let Some((_, entry)) = at.get(depth).and_then(|key| node.get(key)) {
-        (node, depth, above) = (&entry.node, depth + 1, Some(entry.at));
-    }
-    let span = node.span.clone();
-    let Some((key, rest)) = at[depth..].split_first() else {
-        let new = style.value(value, None);
-        return Ok((vec![Splice { range: span, new }], 0));
-    };
-    let is_null = ["", "null", "Null", "NULL", "~"].contains(&text[span.clone()].trim());
-    if node.entries.is_none() && !is_null {
-        let line = text[..span.start].matches('\n').count() + 1;
-        let must = match depth {
-            0 => "it must hold".to_owned(),
-            _ => format!("{} must be", at[..depth].join(".")),
-        };
-        let what = match syntax {
-            Syntax::Toml => "a table",
-            Syntax::Yaml => "a mapping",
-            _ => "an object",
-        };
-        return Err(format!(
-            "{must} {what} (line {line}): correct that line, then run get_tools init again"
-        ));
-    }
-    let place = Place {
-        style,
-        text,
-        node,
-        above,
-        key,
-        value: rest
-            .iter()
-            .rev()
-            .fold(value.clone(), |below, key| nested(below, key)),
-    };
-    let splices = match value.as_object() {
-        _ if node.is_braced(text) => place.in_braces(),
-        Some(map) if syntax == Syntax::Toml => vec![place.as_table(at, map)],
-        _ => place.in_block(),
-    };
-    Ok((splices, rest.len()))
+fn escaped(text: &str) -> String {
+    let quoted = Value::from(text).to_string();
+    quoted[1..quoted.len() - 1].to_owned()
 }
 
-fn nested(below: Value, key: &str) -> Value {
-    Value::Object(Map::from_iter([(key.to_owned(), below)]))
+/// Returns the places behind another one where a value can end, the nearest first.
+fn ends(text: &str, from: usize) -> impl Iterator<Item = usize> {
+    let marks = text[from..].match_indices([',', '}', ']', '"', '\'', '#', '/', '\n']);
+    let ends = marks.flat_map(move |(at, mark)| [from + at, from + at + mark.len()]);
+    ends.chain([text.len()])
 }
 
-impl Place<'_> {
-    fn first(&self) -> Option<&Entry> {
-        self.node.entries.iter().flatten().next()
-    }
-
-    fn indent_at(&self, at: usize) -> &str {
-        indent(&self.text[line_start(self.text, at)..])
-    }
-
-    /// Puts the key on lines of its own, in front of the line that begins at `at`.
-    fn line(&self, at: usize, comma: &str) -> Splice {
-        let Self { style, text, .. } = self;
-        let eol = style.line_end;
-        let is_braced = self.node.is_braced(text);
-        let base = self.indent_at(self.node.span.start);
-        let own = match self.first() {
-            Some(first) if !is_braced || text[self.node.span.start..first.at].contains('\n') => {
-                self.indent_at(first.at).to_owned()
-            }
-            None if self.above.is_none() && !is_braced => String::new(),
-            _ => format!("{base}{}", style.unit),
-        };
-        let line = format!("{eol}{own}");
-        let line = (style.is_json() || !is_braced).then_some(&*line);
-        let pair = style.pair(self.key, &self.value, line);
-        self.insert(at, &format!("{own}{pair}{comma}{eol}"))
-    }
-
-    /// Puts lines at a place, after the end of the line before it if that has none.
-    fn insert(&self, at: usize, lines: &str) -> Splice {
-        let before = &self.text[..at];
-        let is_begun = !before.is_empty() && !before.ends_with('\n');
-        let end = if is_begun { self.style.line_end } else { "" };
-        let new = format!("{end}{lines}");
-        Splice { range: at..at, new }
-    }
-
-    /// The key goes before all others, so that none of their lines changes: on lines of its own if
-    /// a line ends there. A place within a comment is no place, as the proof finds.
-    fn in_braces(&self) -> Vec<Splice> {
-        let Self {
-            style, text, node, ..
-        } = self;
-        let (begin, close) = (node.span.start + 1, node.span.end - 1);
-        let comma = self.first().map_or("", |_| ",");
-        let gap = &text[begin..self.first().map_or(close, |entry| entry.at)];
-        let ends = gap.match_indices('\n').map(|(end, _)| begin + end + 1);
-        let mut splices: Vec<Splice> = ends.map(|at| self.line(at, comma)).collect();
-        let rest = &text[node.span.end..line_end(text, close)];
-        let is_alone = gap.is_empty() && comma.is_empty() && ["", ","].contains(&rest.trim());
-        splices.push(if is_alone && style.is_json() {
-            let Splice { range, new } = self.line(begin, "");
-            let new = format!("{new}{}", self.indent_at(close));
-            Splice { range, new }
-        } else {
-            let pair = style.pair(self.key, &self.value, None);
-            let new = format!("{}{pair}{comma}", indent(gap));
-            Splice {
-                range: begin..begin,
-                new,
-            }
-        });
-        splices
-    }
-
-    /// The key goes below the line of the key above or, in the outermost mapping of a file, to its
-    /// end or before the first key. A null is replaced.
-    fn in_block(&self) -> Vec<Splice> {
-        let Self {
-            style, text, node, ..
-        } = self;
-        let span = node.span.clone();
-        if style.is_json() || !span.is_empty() && node.entries.is_none() {
-            let line = format!("{}{}", style.line_end, self.indent_at(span.start));
-            let line = style.is_json().then_some(&*line);
-            let new = style.value(&nested(self.value.clone(), self.key), line);
-            if span.is_empty() {
-                return vec![self.insert(span.start, &(new + style.line_end))];
-            }
-            return vec![Splice { range: span, new }];
-        }
-        let first = self.first().map_or(0, |first| line_start(text, first.at));
-        let places = match self.above {
-            Some(above) => vec![line_end(text, above)],
-            None => vec![text.len(), first],
-        };
-        places.into_iter().map(|at| self.line(at, "")).collect()
-    }
-
-    /// An object of TOML goes to the end of the file, as a table with a header.
-    fn as_table(&self, at: &[String], map: &Map<String, Value>) -> Splice {
-        let Self { style, text, .. } = self;
-        let eol = style.line_end;
-        let names: Vec<String> = at.iter().map(|key| style.key(key)).collect();
-        let blank = if text.is_empty() { "" } else { eol };
-        let mut new = format!("{blank}[{}]{eol}", names.join("."));
-        for (key, value) in map {
-            new += &(style.pair(key, value, None) + eol);
-        }
-        self.insert(text.len(), &new)
-    }
+/// Returns the splices that may take a key out: from its word to one of the places behind it where
+/// a value can end, the nearest first.
+pub(super) fn cuts(text: &str, at: &[String]) -> Vec<Splice> {
+    let cuts = words(text, at).into_iter().flat_map(move |word| {
+        let line = line_start(text, word.start);
+        // The key of a table of TOML is within its header.
+        let is_header = text[line..].starts_with('[');
+        let start = if is_header { line } else { word.start };
+        let comma = text[..start].trim_end().strip_suffix(',').map(str::len);
+        ends(text, word.end).flat_map(move |end| {
+            let starts = comma.into_iter().chain([start]);
+            starts.map(move |start| cut(text, start..end))
+        })
+    });
+    cuts.take(MOST).collect()
 }
 
-/// Returns the splice that takes the key `at` out, with as many keys above it as `made` says, if
-/// nothing else is in them. With a comment beside its comma it stays.
-pub(super) fn removal(
-    syntax: Syntax,
-    text: &str,
-    root: &Node,
-    (at, made): (&[String], usize),
-) -> Option<Splice> {
-    let mut chain = vec![(root, 0, root.span.start, root)];
-    for key in at {
-        let (.., node) = *chain.last()?;
-        let (index, entry) = node.get(key)?;
-        chain.push((node, index, entry.at, &entry.node));
-    }
-    let (mut parent, mut index, mut start, mut node) = chain.pop()?;
-    for _ in 0..made {
-        let (above, place, outer, whole) = chain.pop()?;
-        let around = [&text[outer..start], &text[node.end()..whole.end()]].concat();
-        let has_comment = ["#", "//", "/*"].iter().any(|sign| around.contains(sign));
-        if syntax == Syntax::Toml || parent.entries.iter().flatten().count() > 1 || has_comment {
-            break;
-        }
-        (parent, index, start, node) = (above, place, outer, whole);
-    }
-    let mut end = node.end();
-    if parent.is_braced(text) {
-        let all = parent.entries.as_ref()?;
-        let next = all
-            .get(index + 1)
-            .map_or(parent.span.end - 1, |next| next.at);
-        let comma = text[end..next].find(',').map(|comma| end + comma);
-        let before = index.checked_sub(1).and_then(|index| all.get(index));
-        let (out, between) = match (comma, before) {
-            (Some(comma), _) => (start..comma + 1, end..comma),
-            (None, Some(before)) => {
-                let from = before.node.span.end;
-                let comma = from + text[from..start].find(',')?;
-                (comma..end, comma + 1..start)
-            }
-            (None, None) => (start..end, end..end),
-        };
-        if !text[between].trim().is_empty() {
-            return None;
-        }
-        (start, end) = (out.start, out.end);
-    } else if node.entries.is_some() && text[node.span.start..].starts_with('[') {
-        // The key of a table is within its header.
-        start = node.span.start;
-    }
+/// Returns the splice that removes a range, with its lines if nothing else is on them.
+fn cut(text: &str, Range { start, end }: Range<usize>) -> Splice {
     let (from, to) = (line_start(text, start), line_end(text, end));
     let is_whole = text[from..start].trim().is_empty() && text[end..to].trim().is_empty();
     let range = if is_whole {
@@ -339,8 +330,8 @@ pub(super) fn removal(
     } else {
         start..end + indent(&text[end..]).len()
     };
-    Some(Splice {
+    Splice {
         range,
         new: String::new(),
-    })
+    }
 }
