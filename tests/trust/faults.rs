@@ -209,6 +209,8 @@ fn no_fault_of_a_file_that_restricts_lets_the_call_run() {
         if message.starts_with("No call may run: ") {
             assert!(message.contains(&parent), "{shown}: {message}");
             is_told(&ws, &source, &parent, &shown);
+            source.write_call(&ws).error("policy_violation", 3);
+            assert!(!made.exists(), "{shown}");
         } else {
             // A mark, and what is left of a rule, still denies.
             assert!(

@@ -404,7 +404,11 @@ impl Session {
         *notes = self.tool_env.workspace.finish_interrupted();
         let only_reads = tool.info().is_read_only && is_built_in(&*tool);
         let trust = &self.tool_env.settings.trust;
-        let mut watch = (!only_reads).then(|| TrustWatch::begin(trust)).flatten();
+        // A call that can't run changes nothing. If it was watched, a rule file that can't be read
+        // would count as changed, which ends the trust in the project, and with it what its rules
+        // forbid: the next call would run.
+        let may_change = !only_reads && self.gate.obstacle().is_none();
+        let mut watch = may_change.then(|| TrustWatch::begin(trust)).flatten();
         let mut person = options.person;
         // Built-in tools that read or edit files record themselves which ones. Any other tool may
         // change more files, so the files that were seen before are compared afterwards.
