@@ -6,13 +6,18 @@
 )]
 
 use crate::start::{approval_modes, colours, name_parser};
-use clap::builder::{NonEmptyStringValueParser, PossibleValue, TypedValueParser};
+use clap::builder::{
+    NonEmptyStringValueParser, OsStringValueParser, PossibleValue, TypedValueParser,
+};
 use clap::{ArgAction, ArgGroup, CommandFactory, Parser, ValueEnum};
 use gemini_tools::answer::Form;
 use gemini_tools::colours::ColourChoice;
 use gemini_tools::diagnostic::Severity;
 use gemini_tools::dialect::Dialect;
+use gemini_tools::text::line_name;
 use gemini_tools::tool::ApprovalMode;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -97,6 +102,13 @@ fn form() -> impl TypedValueParser<Value = Form> {
         _ => PossibleValue::new(name),
     });
     name_parser(names, Form::from_name)
+}
+
+/// Returns a word of the command line. One that is not UTF-8, such as a name from `xargs -0`, is
+/// escaped as arguments that are paths accept it.
+fn word(word: OsString) -> String {
+    word.into_string()
+        .unwrap_or_else(|word| line_name(word.as_bytes()).into_owned())
 }
 
 fn level() -> impl TypedValueParser<Value = Severity> {
@@ -191,7 +203,7 @@ pub(crate) struct CallToolOptions {
     #[arg(skip)]
     pub(crate) name: String,
     /// KEY=VALUE, KEY=@FILE, KEY:=JSON or a bare value, instead of JSON on standard input
-    #[arg(id = "ARGUMENT", num_args = 0..)]
+    #[arg(id = "ARGUMENT", num_args = 0.., value_parser = OsStringValueParser::new().map(word))]
     pub(crate) args: Option<Vec<String>>,
     /// Form of the answer [default: text on a terminal, else part]
     #[arg(long = "output", short = 'o', value_name = "FORM", value_parser = form())]

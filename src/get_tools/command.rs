@@ -82,7 +82,7 @@ The changes for Gemini CLI, without --trust the first two:
 
 The commands are named without their directory if that is on the PATH. By the rules Gemini CLI 0.61 lets a model call \
 these tools without a terminal. In Plan mode they allow only what reads. Comments and the order of settings \
-stay. Commands of another program that were there are still there, as a pair in .gemini/tools.
+stay. Commands of another program that were there are replaced; the message says how to keep them as a pair.
 
 Other hosts get an entry for serve_tools in their own settings, by which no call is approved. --undo leaves what you or \
 the host have changed since.

@@ -146,9 +146,12 @@ fn print_list(home: &Path) -> u8 {
         } else {
             "changed: no longer trusted"
         };
-        let count = record.seen.files().count();
+        let files = match record.seen.files().count() {
+            1 => "1 file".to_owned(),
+            count => format!("{count} files"),
+        };
         let root = visible(&record.root);
-        text.push_str(&format!("{root}\n    {state}; {count} files\n"));
+        text.push_str(&format!("{root}\n    {state}; {files}\n"));
     }
     for problem in &problems {
         warn(&visible(&problem.to_string()));

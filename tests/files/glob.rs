@@ -518,6 +518,22 @@ fn a_literal_name_counts_besides_the_meaning_of_its_characters_in_every_pattern(
             }
         }
     }
+    let named = ["*.rs", "[ab].rs", "{a,b}.rs", "**"];
+    for pattern in named {
+        let ws = Workspace::new()
+            .file("a.rs", "NEEDLE\n")
+            .file("b.rs", "NEEDLE\n");
+        let ws = ws.file(pattern, "NEEDLE\n");
+        let glob = ws.call("glob", &json!({"pattern": pattern}));
+        let many = ws.call("read_many_files", &json!({"paths": [pattern]}));
+        for answer in [glob, many] {
+            let output = answer.output();
+            for name in ["a.rs", "b.rs", pattern] {
+                assert!(output.contains(name), "{pattern}: {}", answer.shown());
+            }
+            assert!(!output.contains("Skipped"), "{pattern}: {}", answer.shown());
+        }
+    }
     let answer = ws.call(
         "list_directory",
         &json!({"path": "app", "ignore": ["[id]", "{a,b}"]}),

@@ -109,6 +109,31 @@ fn a_search_that_is_too_long_names_every_file_with_its_count() {
 }
 
 #[test]
+fn the_numbers_of_a_search_that_ends_at_its_limit_are_true_and_the_same_each_time() {
+    let hits = |count| lines(count, |_| "hit\n".to_owned());
+    let ws = Workspace::new();
+    let ws = ws.file("a", hits(5_000)).file("b", hits(70_000));
+    let output = search(&ws.file("c", "hit\n"), &json!({"pattern": "hit"})).output();
+    assert!(output.contains("\n a (5000)\n"), "{output}");
+    assert!(output.contains("\n b (more than 20000)\n"), "{output}");
+    let end = "\n(The search ended at its limit: what is sorted behind b is not counted.)";
+    assert!(output.contains(end), "{output}");
+    let ws = (0..60).fold(Workspace::new(), |ws, d| {
+        let ws = ws.file(format!("d{d:02}/bin"), "hit\0");
+        (0..10).fold(ws, |ws, n| ws.file(format!("d{d:02}/{n}"), hits(100)))
+    });
+    let found = search(&ws, &json!({"pattern": "hit"})).output();
+    assert!(
+        found.contains("\nd18/: 1000 matches in 10 files\n"),
+        "{found}"
+    );
+    assert!(found.contains("(19 binary files with"), "{found}");
+    for _ in 0..4 {
+        assert_eq!(search(&ws, &json!({"pattern": "hit"})).output(), found);
+    }
+}
+
+#[test]
 fn only_more_than_a_hundred_matches_in_several_files_are_too_many_for_a_model() {
     let ws = large(2, 60, 1);
     let shown = |arguments: Value| matches(&search(&ws, &arguments)).len();
@@ -442,6 +467,8 @@ fn look_around_and_back_references_work() {
         ("foo(?!bar)", vec!["a.txt:2"]),
         ("(?<=foo)baz", vec!["a.txt:2"]),
         (r"(ab)\1", vec!["a.txt:3"]),
+        (r"(?<two>ab)\k<two>", vec!["a.txt:3"]),
+        (r"(?P<two>ab)(?P=two)", vec!["a.txt:3"]),
     ] {
         assert_eq!(
             matches(&search(&ws, &json!({"pattern": pattern}))),

@@ -257,7 +257,7 @@ fn the_lines_that_ripgrep_finds_are_found() {
 
 #[test]
 fn look_around_and_back_references_find_what_pcre2_finds() {
-    const PATTERNS: [&str; 15] = [
+    const PATTERNS: [&str; 18] = [
         r"foo(?=bar)",
         r"foo(?!bar)",
         r"(?<=foo)bar",
@@ -273,6 +273,9 @@ fn look_around_and_back_references_find_what_pcre2_finds() {
         r"(.)\1{2}",
         r"x(?=$|x)",
         r"^(?!\s*$).+(?<!a)$",
+        r"(?<one>\w)\k<one>",
+        r"(?P<one>\w)(?P=one)",
+        r"(?<one>é|a).*\k<one>",
     ];
     let Some(rg) = peer(&["rg"]) else { return };
     let known = Command::new(rg)

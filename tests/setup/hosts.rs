@@ -561,6 +561,25 @@ fn the_skill_goes_where_each_host_reads_it_and_undo_takes_it_back() {
 }
 
 #[test]
+fn a_skill_that_two_hosts_have_asked_for_stays_until_both_are_undone() {
+    for (first, second) in [("codex", "cursor"), ("cursor", "codex")] {
+        for undone in [[first, second], [second, first]] {
+            let ws = Workspace::new();
+            let before = Tree::of(ws.root());
+            for host in [first, second] {
+                done(&ws, host, &["--project", "--skill"]);
+            }
+            let skill = ws.dir().join(".agents/skills/gemini-tools/SKILL.md");
+            done(&ws, undone[0], &["--project", "--undo"]);
+            assert!(skill.exists(), "{undone:?}");
+            done(&ws, undone[1], &["--project", "--undo"]);
+            let changes = before.changes(&Tree::of(ws.root()));
+            assert!(changes.is_empty(), "{undone:?}: {changes:?}");
+        }
+    }
+}
+
+#[test]
 fn a_skill_of_others_stays_and_ours_does_not_keep_a_project_from_being_trusted() {
     let file = ".claude/skills/gemini-tools/SKILL.md";
     let ws = Workspace::new().file(file, "mine");

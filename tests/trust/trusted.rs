@@ -314,7 +314,7 @@ fn many_who_record_at_once_lose_nothing() {
     assert!(answer.stderr.is_empty(), "{}", answer.shown());
     let list = ws.get_tools(&["trust", "--list"]).run();
     assert_eq!(
-        list.text().matches("unchanged; 1 files").count(),
+        list.text().matches("unchanged; 1 file\n").count(),
         8,
         "{}",
         list.text()

@@ -16,6 +16,7 @@ use gemini_tools_workspace::pattern::{PatternSet, escaped, expand_braces};
 use gemini_tools_workspace::walk::{Visitor, WalkEntry, WalkReport};
 use gemini_tools_workspace::{Respect, WorkspacePath};
 use rustix::fs::{AtFlags, FileType, Stat};
+use rustix::io::Errno;
 use serde::Deserialize;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -123,7 +124,15 @@ fn build(params: Params, ToolEnv { workspace, .. }: &ToolEnv) -> Result<Call, To
     }
     // A leading `~` is a part of a name here. Without `./` before it, it would mean the home
     // directory.
-    let meanings = workspace.patterns_below(&format!("./{pattern}"), &places)?;
+    let mut meanings = workspace.patterns_below(&format!("./{pattern}"), &places)?;
+    // A file may have exactly this name, such as `{a,b}.ts`, which its own pattern does not match.
+    let exists = |place: &WorkspacePath| {
+        let file_type = workspace.file_type(&place.join(Path::new(pattern)));
+        file_type.is_ok_and(|t| t == FileType::RegularFile)
+    };
+    if pattern.contains(['{', '(']) && places.iter().any(exists) {
+        meanings.push(escaped(pattern));
+    }
     let ignore_case = !params.case_sensitive.unwrap_or(false);
     let respect = Respect {
         git: params.respect_git_ignore.unwrap_or(true),
@@ -223,21 +232,27 @@ struct Finder<'a> {
 }
 
 impl Finder<'_> {
-    fn stat(&self, found: &WalkEntry<'_>) -> Option<Stat> {
+    /// Returns when a file was modified, in seconds and nanoseconds since 1970; `None` if the entry
+    /// does not count.
+    fn modified(&self, found: &WalkEntry<'_>) -> Option<(i64, i64)> {
+        let own = || rustix::fs::statat(found.dir, found.name, AtFlags::SYMLINK_NOFOLLOW);
+        let time = |stat: Stat| (stat.st_mtime, stat.st_mtime_nsec as i64);
         match found.file_type {
-            FileType::RegularFile => {
-                rustix::fs::statat(found.dir, found.name, AtFlags::SYMLINK_NOFOLLOW).ok()
-            }
+            FileType::RegularFile => match own() {
+                Ok(stat) => Some(time(stat)),
+                Err(Errno::NOENT) => None,
+                // A directory may let its names be read, but not what they are the names of. Such a
+                // file is listed, as `git ls-files` does, among those that are not recent.
+                Err(_) => Some((i64::MIN, 0)),
+            },
             // A symbolic link counts if it leads to a regular file of the workspace or nowhere:
             // git, too, lists a dead link as a file.
             FileType::Symlink => {
                 let target = self.place.join(Path::new(OsStr::from_bytes(found.path)));
                 match self.call.scope.workspace.stat(&target) {
                     Ok(stat) => (FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile)
-                        .then_some(stat),
-                    Err(e) if e.kind != ErrorKind::PathNotInWorkspace => {
-                        rustix::fs::statat(found.dir, found.name, AtFlags::SYMLINK_NOFOLLOW).ok()
-                    }
+                        .then(|| time(stat)),
+                    Err(e) if e.kind != ErrorKind::PathNotInWorkspace => own().ok().map(time),
                     Err(_) => None,
                 }
             }
@@ -260,15 +275,16 @@ impl Visitor for Finder<'_> {
             Some(IgnoreSource::Git) => self.git += 1,
             Some(IgnoreSource::Gemini) => self.gemini += 1,
             None => {
-                let Some(stat) = self.stat(found) else { return };
+                let Some((seconds, nanos)) = self.modified(found) else {
+                    return;
+                };
                 let size = HIT_BYTES + self.place.path().as_os_str().len() + found.path.len();
                 if self.taken.fetch_add(size, Relaxed) > MAX_BYTES {
                     return;
                 }
-                let nanos = i128::from(stat.st_mtime) * 1_000_000_000;
-                let nanos = nanos + i128::from(stat.st_mtime_nsec);
+                let nanos = i128::from(seconds) * 1_000_000_000 + i128::from(nanos);
                 self.hits.push(GlobMatch {
-                    changed: (stat.st_mtime > self.recent_after).then_some(nanos),
+                    changed: (seconds > self.recent_after).then_some(nanos),
                     place: self.place,
                     path: found.path.into(),
                 });
@@ -294,8 +310,7 @@ impl ToolInvocation for Call {
         Ok(Confirmation::NotNeeded)
     }
 
-    fn run(mut self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
-        self.prefer_literal_name();
+    fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
         let now = SystemTime::now()
             .duration_since(SystemTime::UNIX_EPOCH)
             .map_or(0, |d| d.as_secs() as i64);
@@ -332,24 +347,6 @@ impl ToolInvocation for Call {
 }
 
 impl Call {
-    fn prefer_literal_name(&mut self) {
-        if !self.pattern.contains(['[', '{', '?', '*', '(']) {
-            return;
-        }
-        let exists = |place: &WorkspacePath| {
-            let place = place.join(Path::new(&self.pattern));
-            let file_type = self.scope.workspace.file_type(&place);
-            file_type.is_ok_and(|t| t == FileType::RegularFile)
-        };
-        if self.scope.places.iter().any(exists) {
-            // A file has exactly this name, such as `[id].ts`. The pattern is taken literally then,
-            // because its special characters would match other names.
-            if let Ok(set) = compile(&self.pattern, &[escaped(&self.pattern)], false) {
-                self.set = set;
-            }
-        }
-    }
-
     /// Returns how many files the pattern would match without regard to letter case, or in
     /// subdirectories; `None` if there are none.
     fn near_files(&self, cx: &Context) -> Result<Option<String>, ToolError> {
@@ -412,7 +409,7 @@ impl Call {
         let mut result = ToolResult::named(text)
             .with_display(format!("Found {}", super::counted(hits.len(), "file")))
             .with_data("files", hits.len());
-        result = with_unreadable(result, report, 0, &BTreeMap::new());
+        result = with_unreadable(result, report, &BTreeMap::new());
         result.locations = (cx.view.places == ResultPlaces::Items).then(|| places.collect());
         result
     }

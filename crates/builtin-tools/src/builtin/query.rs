@@ -177,10 +177,14 @@ impl Query {
         let Err(error) = Parser::new().parse(pattern) else {
             return Self::linear(pattern, ignore_case);
         };
-        if matches!(
-            error.kind(),
-            AstErrorKind::UnsupportedLookAround | AstErrorKind::UnsupportedBackreference
-        ) {
+        let at_fault = &pattern[error.span().start.offset..];
+        if match error.kind() {
+            AstErrorKind::UnsupportedLookAround | AstErrorKind::UnsupportedBackreference => true,
+            // References to named groups.
+            AstErrorKind::EscapeUnrecognized => at_fault.starts_with("\\k"),
+            AstErrorKind::FlagUnrecognized => at_fault.starts_with("P="),
+            _ => false,
+        } {
             return Self::backtracking(pattern, ignore_case);
         }
         // JavaScript and grep take a brace that begins no valid repetition literally.

@@ -252,7 +252,21 @@ impl Call {
                     continue;
                 }
             };
-            let reason = match self.workspace.file_type(&place) {
+            let found = self.workspace.file_type(&place);
+            let is_file = matches!(found, Ok(FileType::RegularFile));
+            let is_none = matches!(&found, Err(e) if e.kind != ErrorKind::PathNotInWorkspace);
+            // A file may have a name that is a pattern, too. Then both are meant.
+            if wanted.contains(['*', '?', '[', '{']) && (is_file || is_none) {
+                // A leading `~` is a part of a name here. Without `./` before it, it would mean
+                // the home directory.
+                let pattern = format!("./{}", place.rel().to_string_lossy());
+                let roots = self.workspace.root_places();
+                globs.extend(self.workspace.patterns_below(&pattern, &roots)?);
+                if !is_file {
+                    continue;
+                }
+            }
+            let reason = match found {
                 Ok(FileType::RegularFile) => {
                     self.add_named(&mut selection, place)?;
                     continue;
@@ -264,14 +278,6 @@ impl Call {
                 Ok(_) => "not a regular file".into(),
                 Err(e) if e.kind == ErrorKind::PathNotInWorkspace => {
                     "leads out of the workspace".into()
-                }
-                Err(_) if wanted.contains(['*', '?', '[', '{']) => {
-                    // A leading `~` is a part of a name here. Without `./` before it, it would mean
-                    // the home directory.
-                    let pattern = format!("./{}", place.rel().to_string_lossy());
-                    let roots = self.workspace.root_places();
-                    globs.extend(self.workspace.patterns_below(&pattern, &roots)?);
-                    continue;
                 }
                 Err(e) if e.kind == ErrorKind::PathIsNotADirectory => "is no directory".into(),
                 Err(_) => match self.workspace.nearest_question(&place) {

@@ -6,7 +6,7 @@ use gemini_tools_core::tool::named::NamedText;
 use gemini_tools_core::tool::{Cancellation, ErrorKind, Location, ToolError, ToolResult};
 use gemini_tools_workspace::pattern::{PatternSet, split_list};
 use gemini_tools_workspace::walk::{
-    NodeModules, Visitor, WalkEntry, WalkOptions, WalkReport, walk,
+    MAX_NAMED, NodeModules, Visitor, WalkEntry, WalkOptions, WalkReport, walk,
 };
 use gemini_tools_workspace::{Respect, Workspace, WorkspacePath};
 use rustix::fs::FileType;
@@ -241,16 +241,16 @@ pub(super) fn push_unreadable(text: &mut NamedText, report: &WalkReport) {
 pub(super) fn with_unreadable(
     result: ToolResult,
     report: &WalkReport,
-    files: usize,
-    reasons: &BTreeMap<Vec<u8>, String>,
+    files: &BTreeMap<Vec<u8>, String>,
 ) -> ToolResult {
-    let unread = report.unreadable + files;
+    let unread = report.unreadable + files.len();
     if unread == 0 {
         return result;
     }
     let of_file = |(name, why): (&Vec<u8>, &String)| format!("{}: {why}", line_name(name));
     let directories = report.unreadable_places.values().cloned();
-    let places: Vec<_> = reasons.iter().map(of_file).chain(directories).collect();
+    let files = files.iter().take(MAX_NAMED).map(of_file);
+    let places: Vec<_> = files.chain(directories).collect();
     result
         .with_data("unreadable", unread)
         .with_data("unreadablePlaces", places)

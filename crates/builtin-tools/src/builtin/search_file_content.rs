@@ -11,7 +11,7 @@ use super::search::{
     Failure, FileSearcher, Hits, MAX_BYTES, MAX_CONTEXT_LINES, SearchRequest, context_lines,
     count_of, number,
 };
-use super::search_outline::{MAX_WHOLE, push_outline};
+use super::search_outline::{MAX_WHOLE, Outlined};
 use super::syntax::Parser;
 use super::{BuiltinTool, ToolEnv, make_call};
 use gemini_tools_core::colours::Look;
@@ -21,12 +21,12 @@ use gemini_tools_core::tool::{
     ResultPlaces, ToolError, ToolInfo, ToolInvocation, ToolResult, Usage,
 };
 use gemini_tools_workspace::pattern::{PatternSet, split_list};
-use gemini_tools_workspace::walk::{Visitor, WalkEntry, WalkReport, name_one};
+use gemini_tools_workspace::walk::{Visitor, WalkEntry, WalkReport};
 use gemini_tools_workspace::{Respect, Workspace, WorkspacePath, show_name};
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 use serde::Deserialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -263,28 +263,20 @@ struct Results {
     /// Set if files were dropped at the limits. Then no file can be shown whose name sorts behind
     /// the last one that is kept.
     is_cut: bool,
-    binary: Vec<Vec<u8>>,
-    binaries: usize,
-    unreadable: usize,
-    unreadable_examples: BTreeMap<Vec<u8>, String>,
+    /// Files with matches that are not text.
+    binary: BTreeSet<Vec<u8>>,
+    /// Files that could not be read, each with the reason.
+    unreadable: BTreeMap<Vec<u8>, String>,
     has_searched: bool,
     failed: Option<ToolError>,
 }
 
 impl Results {
-    fn leave_out(&mut self, name: Vec<u8>, reason: String) {
-        self.unreadable += 1;
-        name_one(&mut self.unreadable_examples, name, reason);
-    }
-
     /// Adds the matches of a file, and drops files that can't be shown any more. In whatever order
     /// files arrive, those that are first by name are kept, up to the limits of matches and bytes.
     fn add(&mut self, name: Vec<u8>, hits: Hits, call: &Call) {
         if hits.is_binary {
-            self.binaries += 1;
-            if self.binary.len() < MAX_BINARY {
-                self.binary.push(name);
-            }
+            self.binary.insert(name);
             return;
         }
         let hits = (!call.names_only).then(|| Box::new(hits));
@@ -310,23 +302,32 @@ impl Results {
         Some(last.0)
     }
 
+    /// Forgets what was found behind the cutoff before it was reached. How much that is depends on
+    /// the order in which threads have searched the files, so it would differ from call to call.
+    fn forget_beyond_cutoff(&mut self) {
+        if let Some(cutoff) = self.cutoff().map(<[u8]>::to_vec) {
+            self.binary.retain(|name| *name <= cutoff);
+            self.unreadable.retain(|name, _| *name <= cutoff);
+        }
+    }
+
     fn push_left_out(&self, text: &mut NamedText) {
-        if self.binaries > 0 {
-            let files = super::counted(self.binaries, "binary file");
+        if !self.binary.is_empty() {
+            let files = super::counted(self.binary.len(), "binary file");
             text.push_str(&format!("\n({files} with matches not shown.)"));
         }
-        if self.unreadable == 0 {
+        if self.unreadable.is_empty() {
             return;
         }
-        let files = super::counted(self.unreadable, "file");
+        let files = super::counted(self.unreadable.len(), "file");
         text.push_str(&format!("\n({files} could not be read"));
-        let told = self.unreadable_examples.iter().take(MAX_UNREADABLE);
+        let told = self.unreadable.iter().take(MAX_UNREADABLE);
         for (i, (name, reason)) in told.enumerate() {
             text.push_str(if i == 0 { ": " } else { "; " });
             text.push_name(name);
             text.push_str(&format!(": {reason}"));
         }
-        text.push_str(if self.unreadable > MAX_UNREADABLE {
+        text.push_str(if self.unreadable.len() > MAX_UNREADABLE {
             "; …)"
         } else {
             ")"
@@ -374,7 +375,10 @@ impl<'a> Finder<'a> {
         let mut file = match file {
             Ok(file) => file,
             Err(e) if is_gone(&e) => return,
-            Err(e) => return self.kept().leave_out(name(self), e.to_string()),
+            Err(e) => {
+                self.kept().unreadable.insert(name(self), e.to_string());
+                return;
+            }
         };
         match self.searcher.search(&mut file) {
             Ok(None) => {}
@@ -382,7 +386,7 @@ impl<'a> Finder<'a> {
                 let name = name(self);
                 let mut kept = self.kept();
                 if let Some(reason) = hits.unsearched.take() {
-                    kept.leave_out(name.clone(), reason);
+                    kept.unreadable.insert(name.clone(), reason);
                 }
                 if hits.count > 0 {
                     kept.add(name, hits, self.call);
@@ -391,7 +395,7 @@ impl<'a> Finder<'a> {
             Err(Failure::Read(e)) if !self.call.single && is_gone(&e) => {}
             // If one file can't be read, the search of the others goes on. The answer says so.
             Err(Failure::Read(e)) if !self.call.single => {
-                self.kept().leave_out(name(self), e.to_string());
+                self.kept().unreadable.insert(name(self), e.to_string());
             }
             Err(e) => self.kept().failed = Some(e.into_error()),
         }
@@ -514,7 +518,7 @@ impl ToolInvocation for Call {
             }
         }
         let has_searched = self.single || kept.has_searched;
-        let is_sought = kept.files.is_empty() && kept.binaries == 0 && self.except.is_none();
+        let is_sought = kept.files.is_empty() && kept.binary.is_empty() && self.except.is_none();
         let nearest = if is_sought && has_searched {
             self.nearest_names(cx)?
         } else {
@@ -591,7 +595,7 @@ impl Call {
         near: Option<String>,
         cx: &Context,
     ) -> ToolResult {
-        kept.binary.sort_unstable();
+        kept.forget_beyond_cutoff();
         let mut shown = self.show(&kept, cx);
         let is_cut = kept.is_cut || shown.is_cut;
         let notes = self.notes(
@@ -609,13 +613,14 @@ impl Call {
             .with_data("files", shown.files)
             .with_data("limited", is_cut);
         if !kept.binary.is_empty() {
-            let names: Vec<_> = kept.binary.iter().map(|name| show_name(name)).collect();
+            let names = kept.binary.iter().take(MAX_BINARY);
+            let names: Vec<_> = names.map(|name| show_name(name)).collect();
             result = result.with_data("binaryFiles", names);
         }
         if !nearest.is_empty() {
             result = result.with_data("nearestNames", nearest.to_vec());
         }
-        result = with_unreadable(result, report, kept.unreadable, &kept.unreadable_examples);
+        result = with_unreadable(result, report, &kept.unreadable);
         result.locations = self.request.columns.then_some(shown.locations);
         result.view.outline = outline;
         result
@@ -637,7 +642,12 @@ impl Call {
         };
         let outline = |ways| {
             let mut text = headline();
-            push_outline(&mut text, &kept.files, &self.query, ways);
+            let outlined = Outlined {
+                files: &kept.files,
+                most_of_file: self.request.most,
+                is_cut: kept.is_cut,
+            };
+            outlined.push_to(&mut text, &self.query, ways);
             text
         };
         let can_be_outlined = has_lines && kept.files.len() > 1;

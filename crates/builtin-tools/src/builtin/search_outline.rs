@@ -20,26 +20,136 @@ const LINE_CHARS: usize = 60;
 /// Maximum number of files that are named. If more files match, directories are named instead.
 const MAX_NAMED: usize = 200;
 
-/// The files of a search by name; `None` if only the file's name was asked for.
-type Files = BTreeMap<Vec<u8>, Option<Box<Hits>>>;
+pub(super) struct Outlined<'a> {
+    /// The files with matches, by name.
+    pub(super) files: &'a BTreeMap<Vec<u8>, Option<Box<Hits>>>,
+    /// No more matches of a file were counted.
+    pub(super) most_of_file: u64,
+    /// Set if the search has ended at its limit. Then the files are those up to the last one in the
+    /// order of names, and nothing is known of any behind it.
+    pub(super) is_cut: bool,
+}
 
-/// Appends the number of matches of each file with the first of them, or of each directory if there
-/// are more than `MAX_NAMED` files. `ways` are the arguments that show more.
-pub(super) fn push_outline(text: &mut NamedText, files: &Files, query: &Query, ways: &str) {
-    if files.len() > MAX_NAMED {
-        push_directories(text, files);
-        text.push_str(&format!("(Matches by directory. For more give {ways}.)"));
-        return;
+impl Outlined<'_> {
+    /// Appends the number of matches of each file with the first of them, or of each directory if
+    /// there are more than `MAX_NAMED` files. `ways` are the arguments that show more.
+    pub(super) fn push_to(&self, text: &mut NamedText, query: &Query, ways: &str) {
+        let what = if self.files.len() > MAX_NAMED {
+            self.push_directories(text);
+            "Matches by directory.".to_owned()
+        } else {
+            let most = (MAX_SHOWN / self.files.len()).max(1);
+            self.push_first_matches(text, query, most);
+            let first = match most {
+                1 => String::new(),
+                _ => format!(" {most}"),
+            };
+            format!("The number of matches of each file, and the first{first}.")
+        };
+        text.push_str(&format!("({what} For more give {ways}.)"));
+        if let (true, Some((last, _))) = (self.is_cut, self.files.last_key_value()) {
+            text.push_str("\n(The search ended at its limit: what is sorted behind ");
+            text.push_name(last);
+            text.push_str(" is not counted.)");
+        }
     }
-    let most = (MAX_SHOWN / files.len()).max(1);
-    push_first_matches(text, files, query, most);
-    let first = match most {
-        1 => String::new(),
-        _ => format!(" {most}"),
-    };
-    text.push_str(&format!(
-        "(The number of matches of each file, and the first{first}. For more give {ways}.)"
-    ));
+
+    fn push_first_matches(&self, text: &mut NamedText, query: &Query, most: usize) {
+        let mut directory = None;
+        for (name, hits) in self.files {
+            let (above, name) = divided(name);
+            if directory.replace(above) != Some(above) {
+                push_directory(text, above);
+                text.push_str("\n");
+            }
+            text.push_str(" ");
+            text.push_name(name);
+            let mut count = Count::default();
+            count.add(self, hits.as_deref());
+            text.push_str(&format!(" ({})\n", count.number()));
+            let lines = hits.iter().flat_map(|hits| &hits.lines);
+            for line in lines.filter(|line| line.is_match).take(most) {
+                let shown = shortened(line.text.trim_start(), query);
+                text.push_str(&format!("L{}: {shown}\n", line.number));
+            }
+        }
+    }
+
+    /// Appends the numbers of matches by directory. The directories' paths are cut to so few
+    /// leading components that at most `MAX_NAMED` directories are left, but never to less than one
+    /// component: if there are still more then, the last line has the sum of the others.
+    fn push_directories(&self, text: &mut NamedText) {
+        let mut depth = usize::MAX;
+        loop {
+            let mut groups: BTreeMap<&[u8], Count> = BTreeMap::new();
+            let mut deepest = 0;
+            for (name, hits) in self.files {
+                let slashes = name.iter().enumerate().filter(|(_, b)| **b == b'/');
+                let ends: Vec<usize> = slashes.map(|(at, _)| at + 1).collect();
+                deepest = deepest.max(ends.len().min(depth));
+                let end = ends
+                    .iter()
+                    .take(depth)
+                    .next_back()
+                    .copied()
+                    .unwrap_or_default();
+                let group = groups.entry(&name[..end]).or_default();
+                group.add(self, hits.as_deref());
+            }
+            if groups.len() > MAX_NAMED && deepest > 1 {
+                depth = deepest - 1;
+                continue;
+            }
+            let more = groups.len().saturating_sub(MAX_NAMED);
+            let mut others = Count::default();
+            for (n, (name, group)) in groups.into_iter().enumerate() {
+                if n < MAX_NAMED {
+                    push_directory(text, name);
+                    text.push_str(&group.line());
+                } else {
+                    others.matches += group.matches;
+                    others.files += group.files;
+                    others.is_least |= group.is_least;
+                }
+            }
+            if more > 0 {
+                text.push_str(&format!("({more} more){}", others.line()));
+            }
+            return;
+        }
+    }
+}
+
+/// The matches of a file, or of the files of a directory.
+#[derive(Default)]
+struct Count {
+    matches: u64,
+    files: usize,
+    /// Set if not all matches of a file were counted, so that there are more.
+    is_least: bool,
+}
+
+impl Count {
+    fn add(&mut self, outlined: &Outlined<'_>, hits: Option<&Hits>) {
+        let count = count_of(hits);
+        self.is_least |= count > outlined.most_of_file;
+        self.matches += count.min(outlined.most_of_file);
+        self.files += 1;
+    }
+
+    fn number(&self) -> String {
+        let more = if self.is_least { "more than " } else { "" };
+        format!("{more}{}", self.matches)
+    }
+
+    fn line(&self) -> String {
+        let noun = match self.matches {
+            1 => "match",
+            _ => "matches",
+        };
+        let files = counted(self.files, "file");
+        format!(": {} {noun} in {files}\n", self.number())
+    }
 }
 
 /// Appends the path of a directory with a slash at its end; an empty one is that of the root.
@@ -51,25 +161,6 @@ fn push_directory(text: &mut NamedText, directory: &[u8]) {
     });
 }
 
-fn push_first_matches(text: &mut NamedText, files: &Files, query: &Query, most: usize) {
-    let mut directory = None;
-    for (name, hits) in files {
-        let (above, name) = divided(name);
-        if directory.replace(above) != Some(above) {
-            push_directory(text, above);
-            text.push_str("\n");
-        }
-        text.push_str(" ");
-        text.push_name(name);
-        text.push_str(&format!(" ({})\n", count_of(hits.as_deref())));
-        let lines = hits.iter().flat_map(|hits| &hits.lines);
-        for line in lines.filter(|line| line.is_match).take(most) {
-            let shown = shortened(line.text.trim_start(), query);
-            text.push_str(&format!("L{}: {shown}\n", line.number));
-        }
-    }
-}
-
 fn shortened(line: &str, query: &Query) -> String {
     // If the engine gives up on the line, its beginning is shown.
     let found = query.find_all(line.as_bytes()).unwrap_or_default();
@@ -78,51 +169,4 @@ fn shortened(line: &str, query: &Query) -> String {
     let dots = |is_cut: bool| if is_cut { "…" } else { "" };
     let (head, tail) = (dots(part.start > 0), dots(part.end < line.len()));
     format!("{head}{}{tail}", &line[part])
-}
-
-fn push_counts(text: &mut NamedText, (matches, files): (u64, usize)) {
-    let (matches, files) = (counted(matches, "match"), counted(files, "file"));
-    text.push_str(&format!(": {matches} in {files}\n"));
-}
-
-/// Appends the numbers of matches by directory. The directories' paths are cut to so few leading
-/// components that at most `MAX_NAMED` directories are left, but never to less than one component:
-/// if there are still more then, the last line has the sum of the others.
-fn push_directories(text: &mut NamedText, files: &Files) {
-    let mut depth = usize::MAX;
-    loop {
-        let mut groups: BTreeMap<&[u8], (u64, usize)> = BTreeMap::new();
-        let mut deepest = 0;
-        for (name, hits) in files {
-            let slashes = name.iter().enumerate().filter(|(_, b)| **b == b'/');
-            let ends: Vec<usize> = slashes.map(|(at, _)| at + 1).collect();
-            deepest = deepest.max(ends.len().min(depth));
-            let end = ends
-                .iter()
-                .take(depth)
-                .next_back()
-                .copied()
-                .unwrap_or_default();
-            let group = groups.entry(&name[..end]).or_default();
-            *group = (group.0 + count_of(hits.as_deref()), group.1 + 1);
-        }
-        if groups.len() <= MAX_NAMED || deepest <= 1 {
-            let more = groups.len().saturating_sub(MAX_NAMED);
-            let mut others = (0, 0);
-            for (n, (name, group)) in groups.into_iter().enumerate() {
-                if n < MAX_NAMED {
-                    push_directory(text, name);
-                    push_counts(text, group);
-                } else {
-                    others = (others.0 + group.0, others.1 + group.1);
-                }
-            }
-            if more > 0 {
-                text.push_str(&format!("({more} more)"));
-                push_counts(text, others);
-            }
-            return;
-        }
-        depth = deepest - 1;
-    }
 }

@@ -77,7 +77,11 @@ pub fn kind_of_parameter(schema: &Value) -> String {
         }
     };
     if kind == "array" && schema["items"]["type"].is_string() {
-        kind = format!("array of {}", kind_of_parameter(&schema["items"]));
+        // What limits the elements stands in brackets: behind it come the limits of their number.
+        kind = match kind_of_parameter(&schema["items"]) {
+            limited if limited.contains(", ") => format!("array of ({limited})"),
+            items => format!("array of {items}"),
+        };
     }
     if let Some(values) = schema["enum"].as_array() {
         let values: Vec<String> = values.iter().map(Value::to_string).collect();
@@ -88,10 +92,14 @@ pub fn kind_of_parameter(schema: &Value) -> String {
         ("exclusiveMinimum", "over"),
         ("maximum", "up to"),
         ("minItems", "at least"),
+        ("maxItems", "at most"),
     ] {
         if schema[key].is_number() {
             kind.push_str(&format!(", {words} {}", schema[key]));
         }
+    }
+    if let Some(pattern) = schema["pattern"].as_str() {
+        kind.push_str(&format!(", matching {pattern}"));
     }
     kind
 }
@@ -107,6 +115,8 @@ mod tests {
             "a": {"type": "object", "properties": {"d": {"type": "number", "default": 2}}},
             "b": {"type": "array", "items": {"type": "string"}, "minItems": 1},
             "c": {"enum": ["x", 1], "type": ["string", "number"]},
+            "f": {"type": "array", "items": {"type": "integer", "maximum": 3}, "maxItems": 2},
+            "g": {"type": "string", "pattern": "^[a-z]+$"},
             "e": {"anyOf": [{"type": "string"}, {"type": "null"}, {"type": "string"}]}}});
         let all = parameters(&schema);
         let shown: Vec<String> = all
@@ -121,6 +131,8 @@ mod tests {
                 "a.d number false Some(Number(2))",
                 "c string or number: \"x\", 1 false None",
                 "e string or null false None",
+                "f array of (integer, up to 3), at most 2 false None",
+                "g string, matching ^[a-z]+$ false None",
             ]
         );
     }

@@ -4,9 +4,11 @@ use super::declarations::DeclaredNames;
 use super::setup::CommandText;
 use super::{DoctorReport, Setup, State, fault, program};
 use gemini_tools_core::diagnostic::Diagnostic;
+use gemini_tools_core::text::line_name;
 use gemini_tools_process::program_run::{Input, ProgramRun};
 use gemini_tools_process::terminal::excerpt;
 use serde_json::json;
+use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
 /// A name that no tool has, so that the call can't have an effect.
@@ -56,7 +58,8 @@ pub(super) fn check(
         return report.fact("tried", "no harmless tool available to try", State::Missing);
     }
     // The absolute path makes the call fail if the tools work in another project.
-    let args = json!({ "path": setup.root });
+    let path = line_name(setup.root.as_os_str().as_bytes());
+    let args = json!({ "path": path });
     match call(HARMLESS, &args.to_string()).and_then(|seen| judge(&seen)) {
         Ok(text) => report.fact("tried", format!("{HARMLESS}: {text}"), State::Works),
         Err(finding) => report.findings.push(finding.about(HARMLESS)),

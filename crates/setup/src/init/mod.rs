@@ -98,6 +98,9 @@ pub struct SetupPlan<'a> {
     owner: String,
     /// Files that an undo does not finish. Their record and their copy are kept.
     left: Vec<PathBuf>,
+    /// Files that are in place already because another set-up has written them. They stay until
+    /// each of the two is undone.
+    shared: Vec<PathBuf>,
     is_undo: bool,
 }
 
@@ -162,6 +165,7 @@ impl<'a> SetupPlan<'a> {
             record: Record::load(home)?,
             owner: record::owner(root, host.map_or("gemini", |host| host.name)),
             left: Vec::new(),
+            shared: Vec::new(),
             is_undo: false,
         })
     }
@@ -224,6 +228,9 @@ impl<'a> SetupPlan<'a> {
     ) -> Result<(), InitError> {
         let before = self.place.read(&path)?;
         if before == after {
+            if self.written(&path).is_none() && self.record.others(&self.owner, &path).is_some() {
+                self.shared.push(path);
+            }
             return Ok(());
         }
         let is_ours = |text: &String| {
@@ -314,6 +321,9 @@ impl<'a> SetupPlan<'a> {
 
     fn restore(&mut self, file: &WrittenFile) -> Result<(), InitError> {
         let path = &file.path;
+        if file.is_whole() && self.record.others(&self.owner, path).is_some() {
+            return Ok(());
+        }
         let former = match file.copy() {
             Some(copy) => self.place.read(&copy)?.map(|text| (copy, text)),
             None => None,
@@ -374,6 +384,9 @@ impl<'a> SetupPlan<'a> {
         if !self.is_undo && !self.changes.is_empty() {
             for change in &self.changes {
                 record.add(home, owner, change);
+            }
+            for path in &self.shared {
+                record.share(owner, path);
             }
             record.save(home)?;
             for change in self.changes.iter().filter(|change| change.needs_copy) {

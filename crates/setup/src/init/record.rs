@@ -45,6 +45,11 @@ impl WrittenFile {
         self.sha256 == hash(text)
     }
 
+    /// Returns true if the whole file is ours.
+    pub(super) fn is_whole(&self) -> bool {
+        self.edits.is_empty()
+    }
+
     pub(super) fn copy(&self) -> Option<PathBuf> {
         self.has_copy.then(|| copy_of(&self.path))
     }
@@ -56,7 +61,7 @@ impl WrittenFile {
     ///
     /// Returns why it can't be undone.
     pub(super) fn undone(&self, now: &str, syntax: Syntax) -> Result<Option<String>, String> {
-        if self.edits.is_empty() && !self.is_as_written(now) {
+        if self.is_whole() && !self.is_as_written(now) {
             return Err("it was edited since".to_owned());
         }
         let mut text = now.to_owned();
@@ -64,7 +69,7 @@ impl WrittenFile {
             text = take_out(syntax, &text, edit)?;
         }
         let is_nothing = |c: char| c.is_whitespace() || "{}".contains(c);
-        let is_gone = self.edits.is_empty() || self.is_new && text.chars().all(is_nothing);
+        let is_gone = self.is_whole() || self.is_new && text.chars().all(is_nothing);
         Ok(Some(text).filter(|_| !is_gone))
     }
 }
@@ -121,6 +126,21 @@ impl Record {
     /// Returns the files that a set-up has written.
     pub(super) fn of(&self, owner: &str) -> impl Iterator<Item = &WrittenFile> {
         self.files.iter().filter(move |file| file.owner == owner)
+    }
+
+    /// Returns the record of a file that another set-up than `owner` has written.
+    pub(super) fn others(&self, owner: &str, path: &Path) -> Option<&WrittenFile> {
+        let mut files = self.files.iter();
+        files.find(|file| file.owner != owner && file.path == path)
+    }
+
+    /// Adds a file that another set-up has written to those of `owner`.
+    pub(super) fn share(&mut self, owner: &str, path: &Path) {
+        let file = self.others(owner, path).cloned();
+        self.files.extend(file.map(|file| WrittenFile {
+            owner: owner.to_owned(),
+            ..file
+        }));
     }
 
     /// Adds a change that is about to be made.
