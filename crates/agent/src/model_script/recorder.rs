@@ -8,7 +8,6 @@ use super::{Call, Expectation, Fault, Turn, fail};
 use crate::call::{CallRequest, ToolCall};
 use crate::event::SessionEvent;
 use crate::record;
-use gemini_tools_core::secrets::Secrets;
 use gemini_tools_net::gemini_api::{ApiError, ApiErrorKind};
 use rustix::fs::OFlags;
 use serde::Serialize;
@@ -28,7 +27,6 @@ pub struct Recorder {
     file: File,
     path: PathBuf,
     places: ScriptPlaces,
-    secrets: Secrets,
     current: Turn,
     pending: Vec<Turn>,
     /// Set when a write has failed. Nothing is written after it, because a script with a turn
@@ -65,7 +63,6 @@ impl Recorder {
             file,
             path: path.to_owned(),
             places,
-            secrets: Secrets::from_environment(),
             current: Turn::default(),
             pending: Vec::new(),
             is_broken: false,
@@ -167,7 +164,7 @@ impl Recorder {
         let mut turns = std::mem::take(&mut self.pending);
         if let Some(last) = turns.last_mut() {
             for (call, answered) in last.calls.iter_mut().zip(answered) {
-                call.expect = Expectation::of_answer(answered, &self.places, &self.secrets, hide);
+                call.expect = Expectation::of_answer(answered, &self.places, hide);
             }
         }
         for mut turn in turns {
@@ -181,7 +178,7 @@ impl Recorder {
     }
 
     fn safe(&self, text: &str, hide: &dyn Fn(&str) -> String) -> String {
-        self.secrets.hidden(&self.places.named(&hide(text)))
+        self.places.named(&hide(text))
     }
 
     fn write(&mut self, text: &str) -> Result<(), String> {

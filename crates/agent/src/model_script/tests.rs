@@ -79,9 +79,9 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     (
         "turns:\n- calls:\n  - args: {}\n",
-        "line 3: The key \"name\" is missing here.",
+        "line 3: It is not a valid model script: missing field `name`.",
     ),
-    ("prompt: x\n", "The key \"turns\" is missing here."),
+    ("prompt: x\n", "missing field `turns`."),
     (
         "turns:\n- fault: cutt\n",
         "line 2: \"cutt\" is not a valid value here. Did you mean cut?",
@@ -99,7 +99,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ("turns:\n- {}\n", "line 2: The turn is empty."),
     (
         "turns:\n- text: a\n- status: 200\n",
-        "line 3: The status 200 is not one of a failure",
+        "line 3: The status is not one of a failure",
     ),
     (
         "turns:\n- status: 429\n  text: a\n",
