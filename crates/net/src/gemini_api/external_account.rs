@@ -7,7 +7,7 @@
 
 use super::credentials::SecretText;
 use super::error::{ApiError, ApiErrorKind};
-use super::tokens::{LIFETIME_SECS, SCOPE, TokenClient, access_token, refused_with};
+use super::tokens::{LIFETIME_SECS, SCOPE, TokenClient, access_token};
 use crate::http_client::HttpRequest;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -30,15 +30,11 @@ pub(super) struct ExternalAccount {
     /// If set, the exchanged token is used to obtain one of this service account, whose permissions
     /// then apply.
     service_account_impersonation_url: Option<Url>,
-    service_account_impersonation: Option<Impersonation>,
+    #[serde(default)]
+    service_account_impersonation: Value,
     client_id: Option<String>,
     client_secret: Option<SecretText>,
     workforce_pool_user_project: Option<String>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-struct Impersonation {
-    token_lifetime_seconds: Option<u64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -47,14 +43,8 @@ struct SubjectSource {
     url: Option<Url>,
     #[serde(default)]
     headers: BTreeMap<String, String>,
-    format: Option<SubjectFormat>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-struct SubjectFormat {
-    #[serde(rename = "type")]
-    kind: String,
-    subject_token_field_name: Option<String>,
+    #[serde(default)]
+    format: Value,
 }
 
 impl ExternalAccount {
@@ -79,14 +69,12 @@ impl ExternalAccount {
             ("authorization", format!("Basic {pair}"))
         });
         let hint = "Check the provider of the workload identity pool, and its conditions.";
-        let answer = client
-            .exchange(&self.token_url, &form, headers.collect())
-            .map_err(|e| refused_with(e.without(subject.expose()), hint))?;
+        let secrets = [subject.expose()];
+        let answer = client.exchange(&self.token_url, &form, headers.collect(), &secrets, hint)?;
         let Some(url) = &self.service_account_impersonation_url else {
             return Ok(answer);
         };
-        let settings = self.service_account_impersonation.as_ref();
-        let lifetime = settings.and_then(|settings| settings.token_lifetime_seconds);
+        let lifetime = self.service_account_impersonation["token_lifetime_seconds"].as_u64();
         let lifetime = lifetime.unwrap_or(LIFETIME_SECS);
         client.impersonate(url, &[], lifetime, access_token(&answer))
     }
@@ -106,20 +94,18 @@ impl SubjectSource {
             }
             (None, None) => return Err(unusable("credential_source has no file or url")),
         };
-        let format = self.format.as_ref().filter(|format| format.kind == "json");
-        let token = match format.map(|format| format.subject_token_field_name.as_deref()) {
-            None => text.trim().to_owned(),
-            Some(None) => {
-                return Err(unusable(
-                    "credential_source.format has no subject_token_field_name",
-                ));
-            }
-            Some(Some(field)) => {
-                let value: Value = json::read(text.as_bytes())
-                    .map_err(|e| unusable(format!("{place} is not valid JSON: {e}")))?;
-                value[field].as_str().unwrap_or_default().to_owned()
-            }
-        };
+        let mut token = text.trim().to_owned();
+        if self.format["type"] == "json" {
+            let field = self.format["subject_token_field_name"].as_str();
+            let why = "credential_source.format has no subject_token_field_name";
+            let field = field.ok_or_else(|| unusable(why))?;
+            let value: Value = json::read(text.as_bytes())
+                .map_err(|e| unusable(format!("{place} is not valid JSON: {e}")))?;
+            value[field]
+                .as_str()
+                .unwrap_or_default()
+                .clone_into(&mut token);
+        }
         if token.is_empty() {
             return Err(unusable(format!("{place} has no token")));
         }
