@@ -9,13 +9,12 @@ fn prompt(place: &Place, value: &str, memory: &str) -> Result<String, String> {
 }
 
 #[test]
-fn ours_names_the_root_and_ends_with_the_memory() {
+fn ours_ends_with_the_memory() {
     let place = Place::new();
     for off in ["", "0", " FALSE "] {
         let text = prompt(&place, off, "\n Be brief. \n").expect("ours");
-        assert!(text.starts_with(RULES.trim_end()), "{text}");
-        let root = format!("root directory: {}\n\n---\n\n", place.root.display());
-        assert!(text.ends_with(&(root + "Be brief.")), "{text}");
+        let expected = format!("{}\n\n---\n\nBe brief.", RULES.trim_end());
+        assert_eq!(text, expected);
     }
     let text = prompt(&place, "", " \n").expect("ours");
     assert!(!text.contains("---"), "{text}");
