@@ -1,6 +1,6 @@
 //! Parses the command line of `run_agent`.
 
-pub(crate) use crate::run_agent::command::{OutputFormat, RunAgentOptions};
+pub(crate) use crate::run_agent::command::RunAgentOptions;
 use crate::start::refuse;
 use clap::Parser;
 use gemini_tools::tool::ApprovalMode;

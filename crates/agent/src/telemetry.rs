@@ -144,24 +144,24 @@ impl Telemetry {
         let sent = now - Duration::from_millis(call.duration_ms);
         let request = json!({ "model": call.model, "prompt_id": prompt_id });
         self.write(sent, "api_request", request);
-        let tokens = &call.tokens;
-        let mut fields = json!({
-            "model": call.model, "duration_ms": call.duration_ms, "prompt_id": prompt_id,
+        let (tokens, error) = (&call.tokens, call.error.as_ref());
+        let if_answered = |count: u64| error.is_none().then_some(count);
+        let fields = json!({
+            "model": call.model,
+            "duration_ms": call.duration_ms,
+            "prompt_id": prompt_id,
+            "status_code": error.map_or(Some(200), |error| error.status),
+            "error": error.and_then(|error| self.permitted(&error.message)),
+            "error_type": error.map(|error| &error.kind),
+            "input_token_count": if_answered(tokens.prompt),
+            "output_token_count": if_answered(tokens.candidates),
+            "cached_content_token_count": if_answered(tokens.cached),
+            "thoughts_token_count": if_answered(tokens.thoughts),
+            "tool_token_count": if_answered(tokens.tool),
+            "total_token_count": if_answered(tokens.total),
         });
-        let Some(error) = &call.error else {
-            fields["status_code"] = 200.into();
-            fields["input_token_count"] = tokens.prompt.into();
-            fields["output_token_count"] = tokens.candidates.into();
-            fields["cached_content_token_count"] = tokens.cached.into();
-            fields["thoughts_token_count"] = tokens.thoughts.into();
-            fields["tool_token_count"] = tokens.tool.into();
-            fields["total_token_count"] = tokens.total.into();
-            return self.write(now, "api_response", fields);
-        };
-        fields["error"] = self.permitted(&error.message).into();
-        fields["error_type"] = error.kind.as_str().into();
-        fields["status_code"] = json!(error.status);
-        self.write(now, "api_error", fields);
+        let name = error.map_or("api_response", |_| "api_error");
+        self.write(now, name, fields);
     }
 
     fn call(&mut self, call: &ToolCall) {
