@@ -6,6 +6,7 @@
 
 use super::call::{CallOutcome, CallRequest};
 use gemini_tools_core::message::Content;
+use gemini_tools_core::text::visible;
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
@@ -49,12 +50,9 @@ pub enum Line {
     },
     /// A call has ended.
     Done {
-        /// The call's id.
-        id: String,
         /// The place of the call among the calls of its message, because the model may give several
-        /// the same id. Older files lack it.
-        #[serde(default)]
-        place: Option<usize>,
+        /// the same id.
+        place: usize,
         /// The outcome of the call.
         outcome: CallOutcome,
     },
@@ -253,6 +251,19 @@ pub(crate) fn open(path: &Path, flags: OFlags) -> io::Result<File> {
     ))
 }
 
+/// Returns the command that goes on with the session in this file; with `None`, that of the newest
+/// session.
+pub fn command_to_go_on(path: Option<&Path>) -> String {
+    let Some(path) = path else {
+        return "run_agent --continue".to_owned();
+    };
+    let path = path.to_string_lossy();
+    let path = visible(&path);
+    // Only a NUL, which no visible text has, can't be quoted.
+    let path = shlex::try_quote(&path).unwrap_or_default();
+    format!("run_agent --resume {path}")
+}
+
 fn fail(path: &Path, reason: &dyn std::fmt::Display) -> String {
     format!("The session file {}: {reason}.", path.display())
 }
@@ -291,10 +302,8 @@ impl StoredSession {
                 });
                 self.open = open.collect();
             }
-            Line::Done { id, place, outcome } => {
-                let by_id = || self.open.iter().position(|call| call.request.id == id);
-                let place = place.or_else(by_id);
-                if let Some(call) = place.and_then(|place| self.open.get_mut(place)) {
+            Line::Done { place, outcome } => {
+                if let Some(call) = self.open.get_mut(place) {
                     call.outcome = Some(outcome);
                 }
             }

@@ -258,7 +258,6 @@ impl GatedCall for GatedToolCall<'_, '_> {
     fn ask(&mut self, explanation: &Explanation) -> Option<ApprovalReply> {
         let asker = self.asker.as_mut()?;
         self.proposed = proposed_lines(explanation);
-        self.runner.advance(self.call, CallState::AwaitingApproval);
         asker.ask(&ApprovalQuestion {
             name: &self.call.request.name,
             args: &self.call.request.args,

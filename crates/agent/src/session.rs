@@ -102,12 +102,8 @@ impl Listeners {
                     self.stats.count_call(call);
                 }
                 if let (Some(record), Some(outcome)) = (&mut self.record, call.answer()) {
-                    let answered = call.takes_place_of.as_ref().unwrap_or(&call.request);
-                    record.write(&Line::Done {
-                        id: answered.id.clone(),
-                        place: Some(call.place),
-                        outcome,
-                    });
+                    let place = call.place;
+                    record.write(&Line::Done { place, outcome });
                 }
             }
             _ => {}
@@ -219,7 +215,7 @@ impl<'a> AgentSession<'a> {
         loop {
             self.check()?;
             let turn = self.ask()?;
-            if !turn.parts.is_empty() && !turn.has_too_many_calls {
+            if !turn.parts.is_empty() {
                 self.keep(Content::new("model", turn.parts.clone()));
             }
             if let Some(why) = &turn.refusal {
@@ -230,12 +226,6 @@ impl<'a> AgentSession<'a> {
             if turn.is_loop {
                 let what = "The model repeats itself; it was stopped.";
                 return Err(SessionError::new(SessionErrorKind::Loop, what));
-            }
-            if turn.has_too_many_calls {
-                return Err(SessionError::failed(format!(
-                    "The model has made more than {} calls in one turn; it was stopped.",
-                    turn::MAX_CALLS
-                )));
             }
             if turn.calls.is_empty() {
                 return self.end(turn);
@@ -276,9 +266,8 @@ impl<'a> AgentSession<'a> {
     fn answer(&mut self, done: &FinishedCalls) -> Result<(), SessionError> {
         self.record_turns(&done.calls)?;
         let outcomes = done.calls.iter().filter_map(ToolCall::outcome);
-        let is_full = outcomes.clone().any(|outcome| {
-            outcome.error.as_ref().and_then(|e| e.kind) == Some(ErrorKind::NoSpaceLeft)
-        });
+        let mut kinds = outcomes.clone().map(CallOutcome::kind);
+        let is_full = kinds.any(|kind| kind == Some(ErrorKind::NoSpaceLeft));
         let parts = outcomes.flat_map(|outcome| outcome.parts.clone()).collect();
         self.keep(Content::new("user", parts));
         if is_full {
@@ -287,7 +276,7 @@ impl<'a> AgentSession<'a> {
             ));
         }
         if done.is_stopped {
-            return Err(self.cancelled());
+            return Err(self.interrupted());
         }
         self.check()?;
         match &self.parts.player {
@@ -397,16 +386,15 @@ impl<'a> AgentSession<'a> {
         }
     }
 
-    fn cancelled(&self) -> SessionError {
-        let signal = self.parts.cancel.signal();
-        Interruption::Cancelled(signal.unwrap_or_default()).into()
+    fn interrupted(&self) -> SessionError {
+        let why = self.parts.cancel.interruption();
+        why.unwrap_or(Interruption::Cancelled(0)).into()
     }
 
     pub(super) fn api_failed(&self, error: &ApiError) -> SessionError {
-        match (error.kind, self.parts.cancel.interruption()) {
-            (ApiErrorKind::Cancelled, _) => self.cancelled(),
-            (ApiErrorKind::OutOfTime, Some(why)) => why.into(),
-            (ApiErrorKind::NotRecorded, _) => {
+        match error.kind {
+            ApiErrorKind::Cancelled | ApiErrorKind::OutOfTime => self.interrupted(),
+            ApiErrorKind::NotRecorded => {
                 SessionError::new(SessionErrorKind::ScriptDiffers, error.to_string())
             }
             _ => SessionError::failed(error.to_string()),
