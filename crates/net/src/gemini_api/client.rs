@@ -46,9 +46,7 @@ pub struct GeminiClient {
 
 impl std::fmt::Debug for GeminiClient {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("GeminiClient")
-            .field("first_wait", &self.first_wait)
-            .finish_non_exhaustive()
+        f.debug_struct("GeminiClient").finish_non_exhaustive()
     }
 }
 
@@ -357,10 +355,8 @@ fn whole(answer: &mut Response<'_>, model: &str) -> Result<Vec<u8>, ApiError> {
     }
     let (bytes, is_cut) = answer.body.read_up_to(MAX_WITH_MEDIA_BYTES)?;
     if is_cut {
-        return Err(ApiError::new(
-            ApiErrorKind::BadResponse,
-            format!("The Gemini API's answer has more than {MAX_WITH_MEDIA_BYTES} bytes."),
-        ));
+        let what = format!("it has more than {MAX_WITH_MEDIA_BYTES} bytes");
+        return Err(ApiError::endless(&what));
     }
     Ok(bytes)
 }

@@ -168,10 +168,8 @@ impl Credentials {
         if let Some(found) = api_key(&vars)? {
             return Ok(Some(found));
         }
-        match logged_in()? {
-            Some(token) => code_assist(&vars, token).map(Some),
-            None => Ok(None),
-        }
+        let found = logged_in()?;
+        found.map(|token| code_assist(&vars, token)).transpose()
     }
 
     fn by_key(service: Service, key: String, base: Url) -> Self {

@@ -9,11 +9,9 @@ use super::credentials::SecretText;
 use super::error::{ApiError, ApiErrorKind};
 use super::tokens::{LIFETIME_SECS, SCOPE, TokenClient, access_token};
 use crate::http_client::HttpRequest;
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use gemini_tools_core::json;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
@@ -32,9 +30,6 @@ pub(super) struct ExternalAccount {
     service_account_impersonation_url: Option<Url>,
     #[serde(default)]
     service_account_impersonation: Value,
-    client_id: Option<String>,
-    client_secret: Option<SecretText>,
-    workforce_pool_user_project: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -52,7 +47,7 @@ impl ExternalAccount {
         let subject = self.credential_source.read(client)?;
         let token_type = "urn:ietf:params:oauth:token-type:access_token";
         let grant_type = "urn:ietf:params:oauth:grant-type:token-exchange";
-        let mut form = vec![
+        let form = [
             ("grant_type", grant_type),
             ("audience", &self.audience),
             ("scope", SCOPE),
@@ -60,17 +55,9 @@ impl ExternalAccount {
             ("subject_token", subject.expose()),
             ("subject_token_type", &self.subject_token_type),
         ];
-        let project = self.workforce_pool_user_project.as_ref();
-        let options = project.map(|project| json!({"userProject": project}).to_string());
-        form.extend(options.as_ref().map(|options| ("options", &**options)));
-        let headers = self.client_id.iter().map(|id| {
-            let secret = self.client_secret.as_ref().map_or("", SecretText::expose);
-            let pair = STANDARD.encode(format!("{id}:{secret}"));
-            ("authorization", format!("Basic {pair}"))
-        });
         let hint = "Check the provider of the workload identity pool, and its conditions.";
         let secrets = [subject.expose()];
-        let answer = client.exchange(&self.token_url, &form, headers.collect(), &secrets, hint)?;
+        let answer = client.exchange(&self.token_url, &form, &secrets, hint)?;
         let Some(url) = &self.service_account_impersonation_url else {
             return Ok(answer);
         };

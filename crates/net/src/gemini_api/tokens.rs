@@ -178,7 +178,7 @@ impl AuthorizedUser {
         } else {
             "Log in again: gcloud auth application-default login"
         };
-        client.exchange(&self.token_uri, &form, vec![], &secrets, hint)
+        client.exchange(&self.token_uri, &form, &secrets, hint)
     }
 }
 
@@ -190,7 +190,7 @@ impl ServiceAccount {
             ("assertion", assertion.as_str()),
         ];
         let hint = "Check that the key of the service account still exists.";
-        client.exchange(&self.token_uri, &form, vec![], &[&assertion], hint)
+        client.exchange(&self.token_uri, &form, &[&assertion], hint)
     }
 
     fn assertion(&self) -> Result<String, ApiError> {
@@ -272,12 +272,12 @@ impl TokenClient<'_> {
         &mut self,
         url: &Url,
         form: &[(&str, &str)],
-        mut headers: Vec<(&str, String)>,
         secrets: &[&str],
         hint: &str,
     ) -> Result<Value, ApiError> {
         let body = Serializer::new(String::new()).extend_pairs(form).finish();
-        headers.push(("content-type", "application/x-www-form-urlencoded".into()));
+        let kind = "application/x-www-form-urlencoded".to_owned();
+        let headers = vec![("content-type", kind)];
         self.send(Method::POST, url, headers, body.into_bytes())
             .map_err(|e| refused_with(e, secrets, hint))
     }
