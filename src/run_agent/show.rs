@@ -10,7 +10,7 @@ use gemini_tools::agent::output::{
 };
 use gemini_tools::agent::report::HtmlReport;
 use gemini_tools::agent::stats::Stats;
-use gemini_tools::agent::telemetry::{Telemetry, TelemetryConfig};
+use gemini_tools::agent::telemetry::Telemetry;
 use gemini_tools::colours::ColourChoice;
 use gemini_tools::output::{terminal_json, width};
 use gemini_tools::text::{counted, visible};
@@ -74,9 +74,10 @@ pub(crate) fn observers(
         ProgressOutput::notes(stderr())
     }));
     // A run with a script uses no tokens, so it is not counted.
-    let telemetry = TelemetryConfig::read(|name| std::env::var_os(name));
-    if let Some(config) = telemetry.filter(|_| options.model_script.is_none()) {
-        observers.push(Box::new(Telemetry::new(config, warn)));
+    if options.model_script.is_none()
+        && let Some(telemetry) = Telemetry::open(|name| std::env::var_os(name), warn)
+    {
+        observers.push(Box::new(telemetry));
     }
     if let Some(path) = &options.report {
         let session = journal_session.map(str::to_owned);

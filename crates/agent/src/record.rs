@@ -111,8 +111,7 @@ impl SessionRecord {
     ///
     /// Returns a message if the file can't be written, or contains something already.
     pub fn create(path: &Path, id: &str, model: &str) -> Result<Self, String> {
-        let flags = OFlags::CREATE | OFlags::WRONLY | OFlags::APPEND | OFlags::CLOEXEC;
-        let file = open(path, flags).map_err(|e| fail(path, &e))?;
+        let file = open(path, OFlags::CREATE | OFlags::WRONLY).map_err(|e| fail(path, &e))?;
         if file.metadata().is_ok_and(|meta| meta.len() > 0) {
             let reason = "it holds a session already; go on with it by --resume, or name another";
             return Err(fail(path, &reason));
@@ -130,8 +129,7 @@ impl SessionRecord {
     /// Returns a message if the file can't be read or is not a session. An incomplete last line
     /// after complete ones is not an error; it is removed.
     pub fn resume(path: &Path, id: &str, model: &str) -> Result<(Self, StoredSession), String> {
-        let file = open(path, OFlags::RDWR | OFlags::APPEND | OFlags::CLOEXEC);
-        let file = file.map_err(|e| fail(path, &e))?;
+        let file = open(path, OFlags::RDWR).map_err(|e| fail(path, &e))?;
         let unusable =
             |reason: String| format!("{} is not a session file: {reason}.", path.display());
         let mut session = StoredSession::default();
@@ -228,11 +226,16 @@ impl SessionRecord {
     }
 }
 
+/// Opens a file for appending. A new one can be read by its owner only. It never blocks: a FIFO
+/// without a reader is an error instead.
+pub(crate) fn open_private(path: &Path, flags: OFlags) -> io::Result<File> {
+    let always = OFlags::APPEND | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = rustix::fs::open(path, flags | always, Mode::from_raw_mode(0o600))?;
+    Ok(File::from(file))
+}
+
 pub(crate) fn open(path: &Path, flags: OFlags) -> io::Result<File> {
-    // Opening a FIFO without a reader would block.
-    let flags = flags | OFlags::NONBLOCK | OFlags::NOCTTY;
-    let file = rustix::fs::open(path, flags, Mode::from_raw_mode(0o600))?;
-    let file = File::from(file);
+    let file = open_private(path, flags)?;
     if !file.metadata().is_ok_and(|meta| meta.is_file()) {
         return Err(io::Error::other("it is not a regular file"));
     }

@@ -108,12 +108,12 @@ impl MemoryReader<'_> {
         };
         let above = workspace.root().ancestors();
         let above = above.take_while(|dir| dir.starts_with(project.root()));
-        let mut above: Vec<&Path> = above.collect();
-        above.reverse();
-        for path in above
+        let above: Vec<&Path> = above.collect();
+        let paths = above
             .iter()
-            .flat_map(|dir| names.iter().map(|name| dir.join(name)))
-        {
+            .rev()
+            .flat_map(|dir| names.iter().map(|name| dir.join(name)));
+        for path in paths {
             if let Some(place) = project.place_of(&path)
                 && !project.is_gemini_ignored(&place)
             {

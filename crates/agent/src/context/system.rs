@@ -3,7 +3,6 @@
 
 use gemini_tools_core::tool::{Cancellation, ToolError};
 use gemini_tools_workspace::file_owner::FileOwner;
-use gemini_tools_workspace::text::detect;
 use gemini_tools_workspace::{Workspace, WorkspacePath};
 use std::ffi::OsStr;
 use std::io::{self, Write as _};
@@ -14,8 +13,6 @@ use std::path::{Path, PathBuf};
 const RULES: &str = include_str!("system.md");
 
 const PROJECTS: &str = ".gemini/system.md";
-
-const MAX_BYTES: u64 = 1024 * 1024;
 
 /// Returns the system prompt with the memory at its end.
 ///
@@ -81,17 +78,9 @@ fn user_path(value: &OsStr, workspace: &Workspace) -> PathBuf {
 }
 
 fn read_file(path: &Path, owner: FileOwner<'_>) -> Result<String, String> {
-    let text = || {
-        let bytes = owner.beginning(path, MAX_BYTES + 1)?;
-        let bytes = bytes.ok_or_else(|| io::Error::other("there is no such file"))?;
-        if bytes.len() as u64 > MAX_BYTES {
-            let what = format!("it has more than {MAX_BYTES} bytes");
-            return Err(io::Error::other(what));
-        }
-        let encoding = detect(&bytes, true).ok_or_else(|| io::Error::other("it is not text"))?;
-        Ok(encoding.decode(&bytes).into_owned())
-    };
-    text().map_err(|why| {
+    let missing = || io::Error::other("there is no such file");
+    let text = owner.read(path).and_then(|text| text.ok_or_else(missing));
+    text.map_err(|why| {
         let path = path.display();
         format!("GEMINI_SYSTEM_MD asks for the system prompt {path}, which can't be used: {why}.")
     })
