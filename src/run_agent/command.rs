@@ -166,11 +166,8 @@ impl RunAgentOptions {
     pub(crate) fn written_prompt(&self) -> String {
         let words = self.words.join(" ");
         let parts = self.prompt.iter().chain(Some(&words));
-        let parts: Vec<&str> = parts
-            .map(String::as_str)
-            .filter(|p| !p.is_empty())
-            .collect();
-        parts.join("\n\n")
+        let parts = parts.filter(|part| !part.is_empty()).cloned();
+        parts.collect::<Vec<_>>().join("\n\n")
     }
 
     pub(crate) fn approval(&self) -> ApprovalMode {

@@ -32,8 +32,7 @@ pub fn run() -> u8 {
         .map_or_else(Cancellation::default, Cancellation::with_time_limit)
         .limited_by("--time-limit");
     let signals = Arc::new(Signals::ending(cancel));
-    let ended = work(&options, &signals);
-    match ended {
+    match work(&options, &signals) {
         Ok(0) => u8::from(show::is_incomplete()),
         Ok(status) => status,
         Err(error) => error.kind.exit_status(),

@@ -50,14 +50,13 @@ pub(crate) fn script(
 }
 
 pub(crate) fn prompt(given: Prompt, script: Option<&ModelScript>) -> Prompt {
-    let scripted = script.and_then(|script| script.prompt.as_ref());
-    match scripted {
-        Some(text) if given.text.trim().is_empty() => Prompt {
-            text: text.clone(),
-            written: String::new(),
-        },
-        _ => given,
-    }
+    let is_needed = given.text.trim().is_empty();
+    let scripted = script.and_then(|script| script.prompt.clone());
+    let written = String::new();
+    let scripted = scripted
+        .filter(|_| is_needed)
+        .map(|text| Prompt { text, written });
+    scripted.unwrap_or(given)
 }
 
 impl Model {

@@ -19,7 +19,6 @@ use gemini_tools::custom::own_program::own_name;
 use gemini_tools::genai::{ApiError, Content, GeminiClient, Part, deterministic, unique_id};
 use gemini_tools::policy::{is_about_one, is_shell, tool_of_entry};
 use gemini_tools::process::signals::Signals;
-use gemini_tools::registry::{hint, nearest};
 use gemini_tools::session::{PolicyOptions, Project, SESSION, roots_from_env};
 use gemini_tools::text::visible;
 use gemini_tools::tool::{Cancellation, ErrorKind, ToolError};
@@ -132,12 +131,9 @@ impl<'a> Setup<'a> {
                 ));
                 continue;
             }
-            let names = || pair.tools().iter().map(|tool| tool.name.as_str());
-            let near = nearest(&name, names().map(|own| (own, own)));
-            return Err(bad_input(format!(
-                "--allowed-tools {entry}: There is no such tool. {}",
-                hint(&near, names())
-            )));
+            let hint = pair.hint(&name);
+            let what = format!("--allowed-tools {entry}: There is no such tool. {hint}");
+            return Err(bad_input(what));
         }
         Ok(())
     }
@@ -311,7 +307,7 @@ impl<'a> Setup<'a> {
         let read = pair.read_files(&paths, cancel);
         let read = read.map_err(|e| match cancel.interruption() {
             Some(why) => why.into(),
-            None => bad_input(format!("A file of the prompt can't be read: {}", e.message)),
+            None => bad_input(format!("A file of the prompt can't be read: {e}")),
         })?;
         Ok(at_paths::message_parts(text, &read))
     }

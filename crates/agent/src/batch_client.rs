@@ -79,21 +79,18 @@ impl BatchClient {
         &self,
         paths: &BTreeSet<String>,
         cancel: &Cancellation,
-    ) -> Result<LlmContent, ResultError> {
+    ) -> Result<LlmContent, String> {
         let request = CallRequest {
             id: String::new(),
             name: "read_many_files".to_owned(),
             args: Map::from_iter([("paths".to_owned(), json!(paths))]),
         };
-        let failure = match self.call(&request.name, None, &request, cancel, &|_| {}) {
-            Ok(line) if line.error.is_none() => return Ok(line.llm_content),
-            Ok(line) => line.error,
-            Err(outcome) => outcome.error,
-        };
-        Err(failure.unwrap_or_else(|| ResultError {
-            message: "call_tool has not answered.".to_owned(),
-            kind: None,
-        }))
+        let answer = self.call(&request.name, None, &request, cancel, &|_| {});
+        let line = answer.map_err(|failed| failed.text)?;
+        match line.error {
+            None => Ok(line.llm_content),
+            Some(error) => Err(error.message),
+        }
     }
 
     /// Runs a call and waits for its result. `judged` holds the annotations that the policy relied

@@ -13,10 +13,10 @@ use super::call::{CallOutcome, CallRequest};
 use super::external_commands::{ExternalCommand, UNWATCHED};
 use gemini_tools_core::declarations::{self as declaration, Names, ServerOrigin};
 use gemini_tools_core::diagnostic::{Diagnostic, Severity};
-use gemini_tools_core::registry::{DISCOVERED_PREFIX, bare_name};
+use gemini_tools_core::registry::{DISCOVERED_PREFIX, bare_name, hint, nearest};
 use gemini_tools_core::tool::{
-    Cancellation, ConfirmationDetails, ErrorKind, Kind, LlmContent, ModelCall, ResultError, Schema,
-    ServerTool, TailToolCallRequest,
+    Cancellation, ConfirmationDetails, ErrorKind, Kind, LlmContent, ModelCall, Schema, ServerTool,
+    TailToolCallRequest,
 };
 use gemini_tools_policy::approval::Explanation;
 use gemini_tools_policy::{PolicyCall, is_built_in};
@@ -230,6 +230,12 @@ impl Pair {
         exact(name).or_else(|| exact(bare_name(name)))
     }
 
+    /// Returns a hint for a name that no tool has: the nearest names, or all.
+    pub fn hint(&self, name: &str) -> String {
+        let names = || self.tools.iter().map(|tool| tool.name.as_str());
+        hint(&nearest(name, names().map(|own| (own, own))), names())
+    }
+
     /// Explains what a call would do.
     ///
     /// # Errors
@@ -266,7 +272,7 @@ impl Pair {
         &self,
         paths: &BTreeSet<String>,
         cancel: &Cancellation,
-    ) -> Result<LlmContent, ResultError> {
+    ) -> Result<LlmContent, String> {
         self.own.read_files(paths, cancel)
     }
 

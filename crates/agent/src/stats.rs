@@ -16,6 +16,8 @@ pub struct Stats {
     pub by_name: BTreeMap<String, ToolStats>,
     /// Calls that the policy has refused: the name of the tool, and why.
     pub refused: Vec<(String, CallRefusal)>,
+    /// How often the model was asked for a turn.
+    pub turns: u32,
     /// The time that the session took.
     pub duration: Duration,
     /// True if a built-in tool has changed files, so that `call_tool --undo` can undo something.

@@ -59,7 +59,7 @@ impl Turn {
         for part in piece.parts() {
             if part.thought == Some(true) {
                 let thought = Thought::parse(part.text.as_deref().unwrap_or_default());
-                if !thought.is_empty() {
+                if thought != Thought::default() {
                     notify(&SessionEvent::Thought(&thought));
                 }
                 continue;

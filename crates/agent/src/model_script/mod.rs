@@ -102,41 +102,36 @@ impl ModelScript {
     pub fn parse(name: &Path, text: Vec<u8>, places: &ScriptPlaces) -> Result<Self, String> {
         let text = String::from_utf8(text);
         let text = text.map_err(|_| content(name, None, "It is not UTF-8 text."))?;
-        let mut own = parse(name, &text)?;
+        // As in YAML 1.2, `no` is a string and not a boolean.
+        let options = serde_saphyr::options! { strict_booleans: true };
+        let file = serde_saphyr::from_str_with_options(&text, options);
+        let file: File = file.map_err(|e| explain(name, &e))?;
+        if file.turns.is_empty() {
+            let reason = "The script has no turns. Add one below turns:.";
+            return Err(content(name, None, reason));
+        }
         let found = |text: &str| places.found(text);
-        own.prompt = own.prompt.as_deref().map(found);
-        for turn in &mut own.turns {
+        let mut turns = Vec::new();
+        for Spanned {
+            value: mut turn,
+            referenced,
+            ..
+        } in file.turns
+        {
+            if let Some(reason) = turn.contradiction() {
+                return Err(content(name, Some(referenced.line()), reason));
+            }
             turn.change_texts(&found);
+            let times = turn.repeat.unwrap_or(1) as usize;
+            turns.extend(std::iter::repeat_n(turn, times));
         }
-        Ok(own)
+        Ok(Self {
+            name: name.display().to_string(),
+            model: file.model,
+            prompt: file.prompt.as_deref().map(found),
+            turns,
+        })
     }
-}
-
-fn parse(path: &Path, text: &str) -> Result<ModelScript, String> {
-    // As in YAML 1.2, `no` is a string and not a boolean.
-    let options = serde_saphyr::options! { strict_booleans: true };
-    let file = serde_saphyr::from_str_with_options(text, options);
-    let file: File = file.map_err(|e| explain(path, &e))?;
-    if file.turns.is_empty() {
-        let reason = "The script has no turns. Add one below turns:.";
-        return Err(content(path, None, reason));
-    }
-    let mut turns = Vec::new();
-    for turn in file.turns {
-        let line = turn.referenced.line();
-        let turn = turn.value;
-        if let Some(reason) = turn.contradiction() {
-            return Err(content(path, Some(line), reason));
-        }
-        let times = turn.repeat.unwrap_or(1) as usize;
-        turns.extend(std::iter::repeat_n(turn, times));
-    }
-    Ok(ModelScript {
-        name: path.display().to_string(),
-        model: file.model,
-        prompt: file.prompt,
-        turns,
-    })
 }
 
 fn fail(path: &Path, reason: &dyn fmt::Display) -> String {

@@ -25,6 +25,14 @@ pub use text::TextOutput;
 
 use std::io::Write;
 
+fn styled(is_styled: bool, code: &str, text: &str) -> String {
+    if is_styled && !text.is_empty() {
+        format!("\x1b[{code}m{text}\x1b[0m")
+    } else {
+        text.to_owned()
+    }
+}
+
 /// A writer that gives up silently after the first error, and tracks whether the cursor is at the
 /// start of a line.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! Progress of a session on standard error: calls, warnings and the summary.
 
 use super::escape::fitting;
-use super::{Sink, one_line};
+use super::{Sink, one_line, styled};
 use crate::call::{CallEnd, ToolCall, ToolCallDecision};
 use crate::clock::span;
 use crate::event::{Observer, SessionEvent};
@@ -38,7 +38,6 @@ pub struct ProgressOutput<W> {
     is_terminal: bool,
     is_styled: bool,
     go_on: Option<String>,
-    turns: u32,
     files: BTreeSet<String>,
 }
 
@@ -60,17 +59,12 @@ impl<W: Write> ProgressOutput<W> {
             is_terminal: true,
             is_styled,
             go_on,
-            turns: 0,
             files: BTreeSet::new(),
         }
     }
 
     fn styled(&self, code: &str, text: &str) -> String {
-        if self.is_styled && !text.is_empty() {
-            format!("\x1b[{code}m{text}\x1b[0m")
-        } else {
-            text.to_owned()
-        }
+        styled(self.is_styled, code, text)
     }
 
     fn line(&mut self, line: &str) {
@@ -165,7 +159,7 @@ impl<W: Write> ProgressOutput<W> {
         let calls = &stats.tools;
         let failed = calls.failures + calls.failed_commands;
         let tokens: u64 = stats.models.values().map(|model| model.tokens.total).sum();
-        let mut parts = vec![counted(self.turns, "turn")];
+        let mut parts = vec![counted(stats.turns, "turn")];
         parts.push(match failed {
             0 => counted(calls.calls, "call"),
             _ => format!("{} ({failed} failed)", counted(calls.calls, "call")),
@@ -248,7 +242,6 @@ impl<W: Write + Send + fmt::Debug> Observer for ProgressOutput<W> {
             }
             _ if !self.is_terminal => {}
             SessionEvent::Call(call) => self.call(call),
-            SessionEvent::Request { .. } => self.turns += 1,
             event => {
                 if let Some(note) = event.note() {
                     self.styled_line(DIM, &one_line(&note));

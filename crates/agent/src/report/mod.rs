@@ -46,7 +46,6 @@ pub struct HtmlReport {
     started: Option<SystemTime>,
     session: String,
     model: String,
-    turns: u32,
     entries: Vec<Value>,
     left_bytes: usize,
     left_out: u64,
@@ -65,7 +64,6 @@ impl HtmlReport {
             started: None,
             session: String::new(),
             model: String::new(),
-            turns: 0,
             entries: Vec::new(),
             left_bytes: ALL_BYTES,
             left_out: 0,
@@ -172,7 +170,7 @@ impl HtmlReport {
             "duration": span(stats.duration),
             "model": self.model,
             "session": self.session,
-            "turns": self.turns,
+            "turns": stats.turns,
             "undo": undo,
             "failed_commands": failed_commands,
             "stats": metrics(stats),
@@ -213,7 +211,6 @@ impl Observer for HtmlReport {
             }
             SessionEvent::Prompt { text, .. } => self.add_text("prompt", text, TEXT_BYTES),
             SessionEvent::Request { turn, .. } => {
-                self.turns += 1;
                 self.add("turn", |_| json!({ "number": turn }));
             }
             SessionEvent::Text(text) => self.add_piece(text),
