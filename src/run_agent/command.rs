@@ -1,15 +1,17 @@
-//! The command line of `run_agent`, as clap types. The module `options` parses it.
+//! The command line of `run_agent`.
 
 #![expect(
     clippy::doc_markdown,
     reason = "the comments of options are their help"
 )]
 
-use crate::start::approval_modes;
+use crate::start::{approval_modes, refuse};
 use clap::{CommandFactory, Parser, ValueEnum};
 use gemini_tools::tool::ApprovalMode;
 use std::path::PathBuf;
 use std::time::Duration;
+
+const BAD_INPUT: u8 = 42;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -149,6 +151,29 @@ pub(crate) struct RunAgentOptions {
         value_delimiter = ','
     )]
     pub(crate) include: Vec<PathBuf>,
+}
+
+impl RunAgentOptions {
+    /// Parses the command line.
+    ///
+    /// # Errors
+    ///
+    /// Returns the status to exit with; a message, or the help, has been printed.
+    pub(crate) fn read() -> Result<Self, u8> {
+        Self::try_parse().map_err(|e| refuse("run_agent", &e, BAD_INPUT))
+    }
+
+    pub(crate) fn written_prompt(&self) -> String {
+        let words = self.words.join(" ");
+        let parts = self.prompt.iter().chain(Some(&words));
+        let parts = parts.filter(|part| !part.is_empty()).cloned();
+        parts.collect::<Vec<_>>().join("\n\n")
+    }
+
+    pub(crate) fn approval(&self) -> ApprovalMode {
+        let yolo = self.yolo.then_some(ApprovalMode::Yolo);
+        yolo.or(self.approval_mode).unwrap_or_default()
+    }
 }
 
 /// Returns the command line of the program.

@@ -3,14 +3,13 @@
 mod command;
 mod input;
 mod model;
-mod options;
 mod setup;
 mod show;
 
 pub use command::command;
 
+use crate::run_agent::command::RunAgentOptions;
 use crate::run_agent::model::Model;
-use crate::run_agent::options::RunAgentOptions;
 use crate::start;
 use gemini_tools::agent::event::{SessionError, SessionErrorKind};
 use gemini_tools::process::signals::Signals;
@@ -24,7 +23,7 @@ const REFUSED: u8 = 3;
 /// Runs the program and returns its exit status.
 #[must_use]
 pub fn run() -> u8 {
-    let options = match options::options() {
+    let options = match RunAgentOptions::read() {
         Ok(options) => options,
         Err(code) => return code,
     };
@@ -33,8 +32,7 @@ pub fn run() -> u8 {
         .map_or_else(Cancellation::default, Cancellation::with_time_limit)
         .limited_by("--time-limit");
     let signals = Arc::new(Signals::ending(cancel));
-    let ended = work(&options, &signals);
-    match ended {
+    match work(&options, &signals) {
         Ok(0) => u8::from(show::is_incomplete()),
         Ok(status) => status,
         Err(error) => error.kind.exit_status(),

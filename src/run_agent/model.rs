@@ -6,13 +6,14 @@ use crate::run_agent::setup::Setup;
 use gemini_tools::agent::event::SessionError;
 use gemini_tools::agent::model_script::{ModelScript, Recorder, ScriptPlayer};
 use gemini_tools::genai::GeminiClient;
-use gemini_tools::session::Clock;
+use gemini_tools::process::{read_named, read_stdin};
 use gemini_tools::text::visible;
 use gemini_tools::tool::Cancellation;
 use std::path::Path;
-use std::sync::Arc;
 
-pub(crate) const STANDARD_INPUT: &str = "-";
+const MAX_BYTES: usize = 64 * 1024 * 1024;
+
+pub(crate) const STANDARD_INPUT: [&str; 2] = ["-", "/dev/stdin"];
 
 pub(crate) struct Model {
     pub(crate) client: GeminiClient,
@@ -30,36 +31,32 @@ pub(crate) fn script(
     };
     let is_same = |record: &Path| {
         let real = |path: &Path| std::fs::canonicalize(path).ok();
-        record == path || real(record).is_some_and(|record| Some(record) == real(path))
+        real(record).is_some_and(|record| Some(record) == real(path))
     };
     if setup.options.record.as_deref().is_some_and(is_same) {
         return Err(bad_input(
             "--record would replace the model script that is played. Name another file.",
         ));
     }
-    let (path, places) = (path.clone(), setup.places());
-    // Reading a pipe may never end, so it must be cancellable.
-    let read = Arc::<Clock>::default().attend(cancel, move || {
-        Ok(if path == Path::new(STANDARD_INPUT) {
-            let name = Path::new("standard input");
-            ModelScript::read_from(name, std::io::stdin(), &places)
-        } else {
-            ModelScript::read(&path, &places)
-        })
-    });
-    let script = read.map_err(|e| bad_input(e.message))?;
+    let (name, read) = if path == Path::new(STANDARD_INPUT[0]) {
+        (Path::new("standard input"), read_stdin(MAX_BYTES, cancel))
+    } else {
+        (path.as_path(), read_named(path, MAX_BYTES, cancel))
+    };
+    let script = read
+        .map_err(|e| format!("The model script {}: {e}.", name.display()))
+        .and_then(|text| ModelScript::parse(name, text, &setup.places()));
     script.map(Some).map_err(|e| bad_input(visible(&e)))
 }
 
 pub(crate) fn prompt(given: Prompt, script: Option<&ModelScript>) -> Prompt {
-    let scripted = script.and_then(|script| script.prompt.as_ref());
-    match scripted {
-        Some(text) if given.text.trim().is_empty() => Prompt {
-            text: text.clone(),
-            written: String::new(),
-        },
-        _ => given,
-    }
+    let is_needed = given.text.trim().is_empty();
+    let scripted = script.and_then(|script| script.prompt.clone());
+    let written = String::new();
+    let scripted = scripted
+        .filter(|_| is_needed)
+        .map(|text| Prompt { text, written });
+    scripted.unwrap_or(given)
 }
 
 impl Model {

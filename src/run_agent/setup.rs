@@ -1,16 +1,16 @@
 //! Builds a session from options, settings and environment.
 
+use crate::run_agent::command::RunAgentOptions;
 use crate::run_agent::input::Prompt;
 use crate::run_agent::model::Model;
-use crate::run_agent::options::RunAgentOptions;
 use crate::run_agent::{bad_input, show, warn};
 use gemini_tools::agent::at_paths;
 use gemini_tools::agent::context::{self, ACKNOWLEDGEMENT};
 use gemini_tools::agent::event::{Observer, SessionError};
 use gemini_tools::agent::kept::KeptSessions;
 use gemini_tools::agent::model_script::ScriptPlaces;
-use gemini_tools::agent::pair::{Commands, ForeignCommands, OwnCommands, Pair};
-use gemini_tools::agent::record::{SessionRecord, StoredSession};
+use gemini_tools::agent::pair::{Commands, ForeignCommands, Pair};
+use gemini_tools::agent::record::{SessionRecord, StoredSession, command_to_go_on};
 use gemini_tools::agent::session::{AgentSession, Listeners, Parts, SessionConfig};
 use gemini_tools::approval::Gate;
 use gemini_tools::approval::terminal::TerminalPrompt;
@@ -19,7 +19,6 @@ use gemini_tools::custom::own_program::own_name;
 use gemini_tools::genai::{ApiError, Content, GeminiClient, Part, deterministic, unique_id};
 use gemini_tools::policy::{is_about_one, is_shell, tool_of_entry};
 use gemini_tools::process::signals::Signals;
-use gemini_tools::registry::{hint, nearest};
 use gemini_tools::session::{PolicyOptions, Project, SESSION, roots_from_env};
 use gemini_tools::text::visible;
 use gemini_tools::tool::{Cancellation, ErrorKind, ToolError};
@@ -28,7 +27,6 @@ use gemini_tools::variables;
 use gemini_tools::workspace::{Workspace, refusal};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
-use std::env::consts::EXE_SUFFIX;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -115,24 +113,17 @@ impl<'a> Setup<'a> {
         let none = Map::new();
         for entry in &self.options.allowed {
             let name = tool_of_entry(entry);
-            if is_shell(&name) {
-                continue;
-            }
             let calls = pair.tools().iter().map(|tool| tool.to_call(&none));
             // The discovery command leaves out built-in tools that the settings exclude.
             let is_known = is_about_one(&name, calls) || builtin::find_exactly(&name).is_some();
-            let entry = visible(entry);
-            if is_known {
-                if entry.contains('(') {
-                    return Err(bad_input(format!(
-                        "--allowed-tools {entry}: Only for run_shell_command do parentheses mean \
-                         something. Name the tool without them."
-                    )));
-                }
+            // Parentheses mean something only for commands, so `replace(a.txt)` would allow nothing.
+            if is_shell(&name) || is_known && !entry.contains('(') {
                 continue;
             }
+            let entry = visible(entry);
             let mut servers = self.project.settings.mcp.servers.iter();
-            if uses_servers(self.options)
+            if !is_known
+                && uses_servers(self.options)
                 && servers.any(|(server, _)| name.starts_with(&format!("{server}__")))
             {
                 warn(&format!(
@@ -140,12 +131,9 @@ impl<'a> Setup<'a> {
                 ));
                 continue;
             }
-            let names = || pair.tools().iter().map(|tool| tool.name.as_str());
-            let near = nearest(&name, names().map(|own| (own, own)));
-            return Err(bad_input(format!(
-                "--allowed-tools {entry}: There is no such tool. {}",
-                hint(&near, names())
-            )));
+            let hint = pair.hint(&name);
+            let what = format!("--allowed-tools {entry}: There is no such tool. {hint}");
+            return Err(bad_input(what));
         }
         Ok(())
     }
@@ -159,12 +147,11 @@ impl<'a> Setup<'a> {
         if let Some(pair) = &foreign {
             // If the discovery command is our own `get_tools`, adding our own commands would list
             // the tools twice.
-            let words = pair.words().map_err(SessionError::failed)?;
             let root = self.workspace.root();
             let is_own = |program: &str, name| own_name(program, root) == Some(name);
-            let lists_own = is_own(&words[0], "get_tools");
+            let lists_own = is_own(&pair.discovery[0], "get_tools");
             if lists_own && is_own(&pair.call, "call_tool") {
-                arguments = Some(words[1..].to_vec());
+                arguments = Some(pair.discovery[1..].to_vec());
                 foreign = None;
             } else if lists_own || self.options.only_discovered {
                 arguments = None;
@@ -175,45 +162,40 @@ impl<'a> Setup<'a> {
                  --discovery-command, or by tools.discoveryCommand in the settings.",
             ));
         }
-        let directory = own_directory(arguments.is_some())?;
-        let own = arguments.map(|arguments| OwnCommands {
-            arguments,
-            has_servers: uses_servers(self.options),
-        });
+        if let Some(arguments) = &mut arguments {
+            let servers = uses_servers(self.options).then_some("--mcp");
+            let flags = ["--kinds", "--notes"].into_iter().chain(servers);
+            // Settings that were made for Gemini CLI may contain `--mcp`, whatever is wanted here.
+            arguments.retain(|word| !["--kinds", "--notes", "--mcp"].contains(&word.as_str()));
+            arguments.extend(flags.map(str::to_owned));
+        }
         Ok(Commands {
-            directory,
-            own,
+            directory: own_directory(arguments.is_some())?,
+            own: arguments,
             foreign,
         })
     }
 
     fn foreign(&self) -> Result<Option<ForeignCommands>, SessionError> {
-        if let (Some(discovery), Some(call)) = (&self.options.discovery, &self.options.call) {
-            return Ok(Some(ForeignCommands {
-                discovery: discovery.clone(),
-                call: call.clone(),
-            }));
-        }
         let settings = &self.project.settings;
         let chosen = &settings.commands;
-        let found = chosen.projects.as_ref().or(chosen.users.as_ref());
-        if found.is_none() && settings.needs_trust("tools.discoveryCommand") {
-            return Err(bad_input(
-                "The project's .gemini/settings.json names its own commands for tools \
-                 (tools.discoveryCommand). They would run as you: say --trust if you know \
-                 them, or give --discovery-command and --call-command.",
-            ));
-        }
-        match found {
-            Some((discovery, Some(call))) => Ok(Some(ForeignCommands {
-                discovery: discovery.clone(),
-                call: call.clone(),
-            })),
-            Some((_, None)) => Err(bad_input(
-                "The settings have tools.discoveryCommand, but no tools.callCommand.",
-            )),
-            None => Ok(None),
-        }
+        let given = self.options.discovery.clone();
+        let given = given.map(|discovery| (discovery, self.options.call.clone()));
+        let settled = chosen.projects.as_ref().or(chosen.users.as_ref());
+        let Some((discovery, call)) = given.as_ref().or(settled) else {
+            if settings.needs_trust("tools.discoveryCommand") {
+                return Err(bad_input(
+                    "The project's .gemini/settings.json names its own commands for tools \
+                     (tools.discoveryCommand). They would run as you: say --trust if you know \
+                     them, or give --discovery-command and --call-command.",
+                ));
+            }
+            return Ok(None);
+        };
+        let missing = "The settings have tools.discoveryCommand, but no tools.callCommand.";
+        let call = call.as_ref().ok_or_else(|| bad_input(missing))?;
+        let pair = ForeignCommands::new(discovery, call);
+        pair.map(Some).map_err(SessionError::failed)
     }
 
     pub(crate) fn journal_session(&self) -> Option<&str> {
@@ -222,18 +204,15 @@ impl<'a> Setup<'a> {
     }
 
     fn environment(&self) -> Result<Vec<(String, String)>, SessionError> {
-        let options = self.options;
+        let (options, settings) = (self.options, &self.project.settings);
         let mut added = Vec::new();
-        let is_set = !variables::values("GEMINI_TOOLS_SANDBOX").is_empty();
-        let sandbox = match (&options.sandbox, is_set) {
-            (Some(mode), _) => Some(mode.clone()),
-            (None, true) => None,
-            (None, false) => self
-                .project
-                .settings
-                .sandbox
-                .default_for_agents(DEFAULT_SANDBOX, self.project.settings.trust.is_trusted()),
+        let is_unset = variables::values("GEMINI_TOOLS_SANDBOX").is_empty();
+        let default = || {
+            let trusts = settings.trust.is_trusted();
+            settings.sandbox.default_for_agents(DEFAULT_SANDBOX, trusts)
         };
+        let sandbox = options.sandbox.clone();
+        let sandbox = sandbox.or_else(|| is_unset.then(default).flatten());
         if options.trust {
             added.push(("GEMINI_CLI_TRUST_WORKSPACE".to_owned(), "true".to_owned()));
         }
@@ -249,13 +228,9 @@ impl<'a> Setup<'a> {
         set("GEMINI_TOOLS_APPROVAL_MODE", mode);
         if !options.policy.is_empty() {
             // In the variable a relative path is refused.
-            let paths: Vec<PathBuf> = options
-                .policy
-                .iter()
-                .map(|path| self.project.root.join(path))
-                .collect();
-            let policy = joined("--policy", &paths)?;
-            set("GEMINI_TOOLS_POLICY", policy);
+            let paths = options.policy.iter();
+            let paths: Vec<_> = paths.map(|path| self.project.root.join(path)).collect();
+            set("GEMINI_TOOLS_POLICY", joined("--policy", &paths)?);
         }
         if !options.include.is_empty() {
             let roots = joined("--include-directories", &more_roots(options))?;
@@ -278,11 +253,6 @@ impl<'a> Setup<'a> {
         workspace.stat(&place).map(drop)
     }
 
-    fn nearest(&self, path: &str) -> Option<String> {
-        let place = self.workspace.locate(path).ok()?;
-        self.workspace.nearest_question(&place)
-    }
-
     /// Refuses a path in the prompt that does not exist. A word that may not be meant as a path
     /// only causes a warning.
     fn check_named(&self, path: &str) -> Result<(), SessionError> {
@@ -298,16 +268,17 @@ impl<'a> Setup<'a> {
             ));
             return Ok(());
         }
-        let reason = match e.kind {
-            ErrorKind::FileNotFound => match self.nearest(path) {
-                Some(question) => format!("there is no such file. {}", visible(&question)),
-                None => "there is no such file".to_owned(),
-            },
-            _ => format!("it can't be used: {}", visible(&e.message)),
+        let place = self.workspace.locate(path).ok();
+        let near = place.and_then(|place| self.workspace.nearest_question(&place));
+        let reason = match (e.kind, near) {
+            (ErrorKind::FileNotFound, Some(question)) => {
+                format!("there is no such file. {}", visible(&question))
+            }
+            (ErrorKind::FileNotFound, None) => "there is no such file.".to_owned(),
+            _ => format!("it can't be used: {}.", visible(&e.message)),
         };
-        let end = if reason.ends_with('?') { "" } else { "." };
         Err(bad_input(format!(
-            "The prompt names @{shown}, but {reason}{end} If no file is meant, write \\@{shown}."
+            "The prompt names @{shown}, but {reason} If no file is meant, write \\@{shown}."
         )))
     }
 
@@ -336,18 +307,16 @@ impl<'a> Setup<'a> {
         let read = pair.read_files(&paths, cancel);
         let read = read.map_err(|e| match cancel.interruption() {
             Some(why) => why.into(),
-            None => bad_input(format!("A file of the prompt can't be read: {}", e.message)),
+            None => bad_input(format!("A file of the prompt can't be read: {e}")),
         })?;
         Ok(at_paths::message_parts(text, &read))
     }
 
     pub(crate) fn model(&self, scripted: Option<String>) -> String {
-        let chosen = || std::env::var("GEMINI_MODEL").ok().filter(|m| !m.is_empty());
-        let given = self.options.model.clone().or(scripted);
-        given
-            .or_else(chosen)
-            .or_else(|| self.project.settings.model.clone())
-            .unwrap_or_else(|| DEFAULT_MODEL.to_owned())
+        let set = std::env::var("GEMINI_MODEL").ok().filter(|m| !m.is_empty());
+        let given = self.options.model.clone().or(scripted).or(set);
+        let model = given.or_else(|| self.project.settings.model.clone());
+        model.unwrap_or_else(|| DEFAULT_MODEL.to_owned())
     }
 
     pub(crate) fn client(&self) -> Result<GeminiClient, SessionError> {
@@ -372,13 +341,15 @@ impl<'a> Setup<'a> {
         model: Model,
     ) -> Result<AgentSession<'p>, SessionError> {
         let options = self.options;
-        let kept = self.session_file(&model.name)?;
+        let (record, stored) = self.session_file(&model.name)?;
+        let named = options.session.as_deref().or(options.resume.as_deref());
+        let go_on = record.is_some().then(|| command_to_go_on(named));
         let memory = context::memory(&self.workspace, &self.project.settings.context_file_names);
         for problem in &memory.problems {
             warn(&visible(problem));
         }
         let system = context::system_prompt(&self.workspace, &memory.text).map_err(bad_input)?;
-        let mut observers = show::observers(options, kept.go_on, self.journal_session());
+        let mut observers = show::observers(options, go_on, self.journal_session());
         let foreign = self.foreign()?;
         let watch = foreign.and_then(|_| TrustWatch::begin(&self.project.settings.trust));
         observers
@@ -405,14 +376,14 @@ impl<'a> Setup<'a> {
             }),
             listeners: Listeners {
                 observers,
-                record: kept.file,
+                record,
                 recorder: model.recorder,
                 ..Listeners::default()
             },
             player: model.player,
             cancel: signals.cancellation().clone(),
         };
-        Ok(AgentSession::new(parts, config, kept.stored))
+        Ok(AgentSession::new(parts, config, stored))
     }
 
     fn resumed_file(&self, kept: Option<&KeptSessions>) -> Result<Option<PathBuf>, SessionError> {
@@ -430,29 +401,23 @@ impl<'a> Setup<'a> {
         Ok(Some(newest))
     }
 
-    fn session_file(&self, model: &str) -> Result<SessionFile, SessionError> {
+    fn session_file(
+        &self,
+        model: &str,
+    ) -> Result<(Option<SessionRecord>, StoredSession), SessionError> {
         let options = self.options;
-        let named = options.session.as_ref().or(options.resume.as_ref());
-        let home = self.project.home.as_deref().filter(|_| named.is_none());
+        let is_named = options.session.is_some() || options.resume.is_some();
+        let home = self.project.home.as_deref().filter(|_| !is_named);
         let kept = home.map(|home| KeptSessions::new(home, self.workspace.root()));
-        let resumed = self.resumed_file(kept.as_ref())?;
-        let go_on = named.map_or_else(
-            || "run_agent --continue".to_owned(),
-            |path| format!("run_agent --resume {}", quoted(path)),
-        );
-        if let Some(path) = resumed {
+        if let Some(path) = self.resumed_file(kept.as_ref())? {
             let resumed = SessionRecord::resume(&path, &self.id, model);
             let (mut record, stored) = resumed.map_err(bad_input)?;
             record.best_effort = kept.is_some();
-            return Ok(SessionFile {
-                file: Some(record),
-                stored,
-                go_on: Some(go_on),
-            });
+            return Ok((Some(record), stored));
         }
-        let mut file = None;
+        let mut record = None;
         if let Some(path) = &options.session {
-            file = Some(SessionRecord::create(path, &self.id, model).map_err(bad_input)?);
+            record = Some(SessionRecord::create(path, &self.id, model).map_err(bad_input)?);
         } else if let Some(kept) = kept
             && !options.no_session
             // A session that a script has played is not kept, so that `--continue` does not resume
@@ -460,32 +425,13 @@ impl<'a> Setup<'a> {
             && options.model_script.is_none()
             // The user did not ask for a file, so a failure is ignored.
             && let Ok(path) = kept.make(&self.id)
-            && let Ok(mut record) = SessionRecord::create(&path, &self.id, model)
+            && let Ok(mut spare) = SessionRecord::create(&path, &self.id, model)
         {
-            record.best_effort = true;
-            file = Some(record);
+            spare.best_effort = true;
+            record = Some(spare);
         }
-        Ok(SessionFile {
-            go_on: file.is_some().then_some(go_on),
-            file,
-            stored: StoredSession::new(&self.id),
-        })
+        Ok((record, StoredSession::new(&self.id)))
     }
-}
-
-struct SessionFile {
-    file: Option<SessionRecord>,
-    stored: StoredSession,
-    go_on: Option<String>,
-}
-
-fn quoted(path: &Path) -> String {
-    let text = visible(&path.to_string_lossy()).into_owned();
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '_' | '-');
-    if !text.is_empty() && text.chars().all(is_plain) {
-        return text;
-    }
-    format!("'{}'", text.replace('\'', "'\\''"))
 }
 
 /// Returns true if a person may be watching. One of the streams may be redirected, as in
@@ -529,17 +475,16 @@ fn own_directory(is_needed: bool) -> Result<PathBuf, SessionError> {
     let own = std::env::current_exe().map_err(|e| {
         SessionError::failed(format!("The path of run_agent can't be found out: {e}."))
     })?;
-    let directory = own.parent().unwrap_or(Path::new("/")).to_owned();
-    for name in ["get_tools", "call_tool"] {
-        if is_needed && !directory.join(format!("{name}{EXE_SUFFIX}")).is_file() {
-            return Err(SessionError::failed(format!(
-                "{name} is not beside run_agent in {}. Install all three there, or name other \
-                 commands by --discovery-command and --call-command, with --only-discovered.",
-                directory.display()
-            )));
-        }
+    let directory = own.parent().unwrap_or(Path::new("/"));
+    let mut names = ["get_tools", "call_tool"].into_iter();
+    match names.find(|name| is_needed && !directory.join(name).is_file()) {
+        None => Ok(directory.to_owned()),
+        Some(name) => Err(SessionError::failed(format!(
+            "{name} is not beside run_agent in {}. Install all three there, or name other \
+             commands by --discovery-command and --call-command, with --only-discovered.",
+            directory.display()
+        ))),
     }
-    Ok(directory)
 }
 
 fn more_roots(options: &RunAgentOptions) -> Vec<PathBuf> {

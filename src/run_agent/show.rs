@@ -1,16 +1,16 @@
 //! The observers that show a session, and messages after it.
 
-use crate::run_agent::options::{OutputFormat, RunAgentOptions};
+use crate::run_agent::command::{OutputFormat, RunAgentOptions};
 use crate::run_agent::warn;
 use gemini_tools::agent::call::CallRefusal;
 use gemini_tools::agent::event::{Observer, SessionError, SessionEvent};
 use gemini_tools::agent::model_script::ScriptPlayer;
 use gemini_tools::agent::output::{
-    JsonOutput, NotesOutput, ProgressOutput, StatusOutput, StreamJsonOutput, TextOutput,
+    JsonOutput, ProgressOutput, StatusOutput, StreamJsonOutput, TextOutput,
 };
 use gemini_tools::agent::report::HtmlReport;
 use gemini_tools::agent::stats::Stats;
-use gemini_tools::agent::telemetry::{Telemetry, TelemetryConfig};
+use gemini_tools::agent::telemetry::Telemetry;
 use gemini_tools::colours::ColourChoice;
 use gemini_tools::output::{terminal_json, width};
 use gemini_tools::text::{counted, visible};
@@ -39,12 +39,12 @@ struct ReportingStdout {
 
 impl Write for ReportingStdout {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = if self.shows_json {
-            let shown = terminal_json(bytes);
-            self.out.write_all(&shown).map(|()| bytes.len())
+        let shown = if self.shows_json {
+            terminal_json(bytes)
         } else {
-            self.out.write(bytes)
+            bytes.into()
         };
+        let written = self.out.write_all(&shown).map(|()| bytes.len());
         written.inspect_err(report_unwritten)
     }
 
@@ -68,16 +68,16 @@ pub(crate) fn observers(
     journal_session: Option<&str>,
 ) -> Vec<Box<dyn Observer>> {
     let mut observers: Vec<Box<dyn Observer>> = vec![answer(options)];
-    observers.push(if is_watched(options) {
-        let progress = ProgressOutput::new(stderr(), width(), is_styled(), go_on);
-        Box::new(progress)
+    observers.push(Box::new(if is_watched(options) {
+        ProgressOutput::new(stderr(), width(), is_styled(), go_on)
     } else {
-        Box::new(NotesOutput::new(stderr()))
-    });
+        ProgressOutput::notes(stderr())
+    }));
     // A run with a script uses no tokens, so it is not counted.
-    let telemetry = TelemetryConfig::read(|name| std::env::var_os(name));
-    if let Some(config) = telemetry.filter(|_| options.model_script.is_none()) {
-        observers.push(Box::new(Telemetry::new(config, warn)));
+    if options.model_script.is_none()
+        && let Some(telemetry) = Telemetry::open(|name| std::env::var_os(name), warn)
+    {
+        observers.push(Box::new(telemetry));
     }
     if let Some(path) = &options.report {
         let session = journal_session.map(str::to_owned);

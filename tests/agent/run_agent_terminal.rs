@@ -784,10 +784,7 @@ fn ctrl_c_in_the_editor_is_the_editors() {
     person.types(CTRL_C);
     person.sees_it_end(130);
     let session = content(&ws, "s.jsonl").expect("a session");
-    assert!(
-        session.contains("\"type\":\"done\",\"id\":\"b\""),
-        "{session}"
-    );
+    assert_eq!(session.matches("\"type\":\"done\"").count(), 2, "{session}");
     Stage::new(&ws, &api).is_over(&[]);
 }
 
@@ -1086,6 +1083,6 @@ fn what_a_model_says_deceives_nobody_on_the_terminal_and_in_the_report() {
         );
         let text = text.replace("\u{26a0}\u{fe0f} \u{1f468}\u{200d}\u{1f469}", "");
         assert!(!text.contains(|c| hidden.contains(c)), "{text:?}");
-        assert!(text.contains("All\u{fffd}"), "{text:?}");
+        assert!(text.contains("All\\"), "{text:?}");
     }
 }

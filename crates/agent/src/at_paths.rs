@@ -11,6 +11,10 @@ use std::sync::LazyLock;
 
 const PUNCTUATION: [char; 7] = [',', '.', ';', ':', '!', '?', ')'];
 
+/// Matches an `@` at the beginning or after white space, with the word that follows it.
+#[expect(clippy::unwrap_used, reason = "a constant, which a test compiles")]
+static WORD: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"(?s)(?:^|\s)@((?:\\.|\S)+)").unwrap());
+
 /// A file or directory that a prompt names as `@path`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AtPath {
@@ -26,29 +30,17 @@ pub struct AtPath {
 /// to the next white space; a backslash escapes white space and punctuation. Punctuation at the end
 /// of a path belongs to the sentence and is left out.
 pub fn find(prompt: &str) -> Vec<AtPath> {
-    let mut found = Vec::new();
-    let mut at = 0;
-    while let Some(next) = prompt[at..].find('@') {
-        let start = at + next;
-        at = start + 1;
-        let before = prompt[..start].chars().next_back();
-        if before.is_some_and(|c| !c.is_whitespace()) {
-            continue;
-        }
-        let rest = &prompt[at..];
-        let raw = without_punctuation(&rest[..end_of_path(rest)]);
+    let words = WORD.captures_iter(prompt).filter_map(|word| word.get(1));
+    let paths = words.filter_map(|word| {
+        let raw = without_punctuation(word.as_str());
         // Only punctuation follows the `@`, as in a sentence that ends with `@.`. The word `@./` is
         // a path: it names the whole project.
-        if raw.is_empty() {
-            continue;
-        }
-        at += raw.len();
-        found.push(AtPath {
+        (!raw.is_empty()).then(|| AtPath {
             path: unescaped(raw),
-            range: start..at,
-        });
-    }
-    found
+            range: word.start() - 1..word.start() + raw.len(),
+        })
+    });
+    paths.collect()
 }
 
 /// Returns true if a word after an `@` is most likely a path, so that it is worth a warning if
@@ -64,18 +56,7 @@ pub fn looks_like_path(word: &str) -> bool {
     begins.iter().any(|start| word.starts_with(start)) || is_hidden || has_ending
 }
 
-fn end_of_path(rest: &str) -> usize {
-    let mut is_protected = false;
-    for (i, c) in rest.char_indices() {
-        if !is_protected && c.is_whitespace() {
-            return i;
-        }
-        is_protected = !is_protected && c == '\\';
-    }
-    rest.len()
-}
-
-pub(crate) fn without_punctuation(path: &str) -> &str {
+fn without_punctuation(path: &str) -> &str {
     let mut rest = path;
     while let Some(shorter) = rest.strip_suffix(PUNCTUATION) {
         let backslashes = shorter.bytes().rev().take_while(|b| *b == b'\\').count();

@@ -2,7 +2,7 @@
 //! would cost more time than most calls.
 
 use super::call::{CallOutcome, CallRequest};
-use super::external_commands::{CALL_TIME, ExternalCommand, not_ended};
+use super::external_commands::ExternalCommand;
 use super::pair::broken;
 use gemini_tools_core::answer::Answer;
 use gemini_tools_core::json::{self, JsonError, MAX_BYTES};
@@ -13,7 +13,6 @@ use gemini_tools_core::tool::{
 };
 use gemini_tools_policy::approval::Explanation;
 use gemini_tools_process::line_client::{LineClient, LineReply, TICK};
-use gemini_tools_process::program_run::MAX_STREAM_BYTES;
 use rustix::process::Signal;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -80,21 +79,18 @@ impl BatchClient {
         &self,
         paths: &BTreeSet<String>,
         cancel: &Cancellation,
-    ) -> Result<LlmContent, ResultError> {
+    ) -> Result<LlmContent, String> {
         let request = CallRequest {
             id: String::new(),
             name: "read_many_files".to_owned(),
             args: Map::from_iter([("paths".to_owned(), json!(paths))]),
         };
-        let failure = match self.call(&request.name, None, &request, cancel, &|_| {}) {
-            Ok(line) if line.error.is_none() => return Ok(line.llm_content),
-            Ok(line) => line.error,
-            Err(outcome) => outcome.error,
-        };
-        Err(failure.unwrap_or_else(|| ResultError {
-            message: "call_tool has not answered.".to_owned(),
-            kind: None,
-        }))
+        let answer = self.call(&request.name, None, &request, cancel, &|_| {});
+        let line = answer.map_err(|failed| failed.text)?;
+        match line.error {
+            None => Ok(line.llm_content),
+            Some(error) => Err(error.message),
+        }
     }
 
     /// Runs a call and waits for its result. `judged` holds the annotations that the policy relied
@@ -171,18 +167,7 @@ impl BatchClient {
     ) -> Result<Explanation, Box<CallOutcome>> {
         let broken = |message: String| Box::new(broken(request, message));
         let arguments = [name.to_owned(), "--explain".to_owned()];
-        let input = Value::Object(request.args.clone()).to_string();
-        let ended = self.call_tool.run(&arguments, &input, CALL_TIME, cancel);
-        let path = self.call_tool.path.display();
-        let ended = ended.map_err(|e| broken(format!("{path} can't be started: {e}.")))?;
-        if let Err(why) = ended.ending {
-            return Err(Box::new(not_ended(request, why, cancel)));
-        }
-        if ended.is_cut {
-            return Err(broken(format!(
-                "call_tool --explain printed more than {MAX_STREAM_BYTES} bytes. Make the change in smaller steps."
-            )));
-        }
+        let ended = self.call_tool.end_of_call(&arguments, request, cancel)?;
         let value: Value = json::read_unlimited(&ended.stdout).map_err(|e| {
             broken(format!(
                 "call_tool --explain did not print valid JSON: {e}."

@@ -29,8 +29,6 @@ pub enum CallState {
     /// The arguments are being validated.
     #[default]
     Validating,
-    /// The user is being asked.
-    AwaitingApproval,
     /// The call is approved and waits for its turn.
     Scheduled,
     /// The call is running.
@@ -117,17 +115,18 @@ impl CallOutcome {
     pub fn failure(request: &CallRequest, kind: ErrorKind, message: impl Into<String>) -> Self {
         let message = message.into();
         let response = serde_json::json!({ "error": message });
+        let mut own = Self::answered(request, response, message.clone());
+        let kind = Some(kind);
+        own.error = Some(ResultError { message, kind });
+        own
+    }
+
+    /// Returns the outcome of a call with this response for the model and text for people.
+    pub(super) fn answered(request: &CallRequest, response: Value, text: String) -> Self {
+        let (id, name) = (Some(request.id.as_str()), &request.name);
         Self {
-            parts: vec![Part::function_response(
-                Some(&request.id),
-                &request.name,
-                response,
-            )],
-            text: message.clone(),
-            error: Some(ResultError {
-                message,
-                kind: Some(kind),
-            }),
+            parts: vec![Part::function_response(id, name, response)],
+            text,
             ..Self::default()
         }
     }

@@ -1,6 +1,6 @@
 //! Formats points in time and durations.
 
-use chrono::{DateTime, Local, SecondsFormat, Utc};
+use chrono::{DateTime, SecondsFormat, Utc};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// A function that returns the current time. Tests pass one that always returns the same time.
@@ -10,14 +10,6 @@ pub(super) type Clock = fn() -> SystemTime;
 /// before 1970 are shown as the start of 1970.
 pub(super) fn iso(time: SystemTime) -> String {
     DateTime::<Utc>::from(time.max(UNIX_EPOCH)).to_rfc3339_opts(SecondsFormat::Millis, true)
-}
-
-pub(super) fn today() -> String {
-    long_form(&Local::now())
-}
-
-fn long_form(time: &DateTime<Local>) -> String {
-    time.format("%A, %B %-d, %Y").to_string()
 }
 
 pub(super) fn span(duration: Duration) -> String {
@@ -36,8 +28,7 @@ pub(super) fn millis(duration: Duration) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{iso, long_form, span};
-    use chrono::{Local, TimeZone};
+    use super::{iso, span};
     use std::time::{Duration, UNIX_EPOCH};
 
     #[test]
@@ -50,12 +41,6 @@ mod tests {
         for (millis, expected) in cases {
             assert_eq!(iso(UNIX_EPOCH + Duration::from_millis(millis)), expected);
         }
-    }
-
-    #[test]
-    fn a_date_is_written_in_its_long_form() {
-        let time = Local.with_ymd_and_hms(2025, 9, 3, 12, 0, 0).unwrap();
-        assert_eq!(long_form(&time), "Wednesday, September 3, 2025");
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! Replaces the older part of a conversation by a summary when the context window fills.
 
-use super::conversation::split;
+use super::conversation::{bytes, split};
 use super::event::{SessionError, SessionEvent};
 use super::input_limit;
 use super::record::Line;
-use super::session::{AgentSession, Parts};
+use super::session::AgentSession;
 use gemini_tools_net::gemini_api::{Attempt, Content, GenerateContentRequest, Part};
 
 /// The history is compressed when a prompt uses this share of the model's input tokens. The value
@@ -61,12 +61,12 @@ impl AgentSession<'_> {
             shorter.push(Content::new("model", acknowledgement));
         }
         shorter.extend(tail);
-        let contents = [&self.config.context[..], &shorter[..]].concat();
-        let Parts { client, cancel, .. } = &mut self.parts;
-        let counted = client.count_tokens(&self.config.model, &contents, cancel);
-        let Some(to) = counted.ok().filter(|to| *to < from) else {
+        // The next answer tells the true number. Until then tokens are taken to shrink as bytes do.
+        let share = bytes(&shorter) as f64 / bytes(&self.conversation) as f64;
+        let to = (from as f64 * share) as u64;
+        if to >= from {
             return Ok(());
-        };
+        }
         self.last_prompt_tokens = to;
         self.write(&Line::History {
             contents: shorter.clone(),

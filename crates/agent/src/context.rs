@@ -12,7 +12,7 @@ mod system;
 pub use memory::{Memory, memory};
 pub use system::system_prompt;
 
-use super::clock;
+use chrono::Local;
 use gemini_tools_core::text::{show_path, visible};
 use gemini_tools_workspace::Workspace;
 use std::path::Path;
@@ -30,19 +30,10 @@ pub fn environment_message(workspace: &Workspace) -> String {
     };
     format!(
         "Some facts before we begin.\nToday is {}.\nThe operating system is {}.\n{directories}\n{}",
-        clock::today(),
-        platform(),
+        Local::now().format("%A, %B %-d, %Y"),
+        std::env::consts::OS,
         folders::structure(workspace)
     )
-}
-
-/// Returns the operating system's name as node.js has it, since that is what Gemini CLI tells the
-/// model.
-fn platform() -> &'static str {
-    match std::env::consts::OS {
-        "macos" => "darwin",
-        other => other,
-    }
 }
 
 /// Formats a path on a single line. A directory's name may contain line breaks, and its second line

@@ -1,9 +1,14 @@
 //! The conversation of a session, and where it may be cut.
 
 use gemini_tools_core::message::Content;
+use serde::Serialize;
 
 pub(super) fn is_unanswered(messages: &[Content]) -> bool {
     messages.last().is_some_and(|last| last.role != "model")
+}
+
+pub(super) fn bytes(value: &(impl Serialize + ?Sized)) -> usize {
+    serde_json::to_string(value).map_or(0, |json| json.len())
 }
 
 /// Chooses where to cut a conversation, so that the part after the cut has at most `share` of the
@@ -11,8 +16,7 @@ pub(super) fn is_unanswered(messages: &[Content]) -> bool {
 /// model or at the end, never between a call and its result, which the API would refuse. Returns
 /// `None` if there is no such place after the first message.
 pub(super) fn split(contents: &[Content], share: f64) -> Option<usize> {
-    let size = |content| serde_json::to_string(content).map_or(0, |json| json.len());
-    let sizes: Vec<usize> = contents.iter().map(size).collect();
+    let sizes: Vec<usize> = contents.iter().map(bytes).collect();
     let all: usize = sizes.iter().sum();
     let may_stay = (all as f64 * share) as usize;
     let is_question = |content: &Content| {

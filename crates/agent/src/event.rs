@@ -1,6 +1,7 @@
 //! Events of a session, for the observers that show or record it.
 
 use super::call::ToolCall;
+use super::clock::span;
 use super::stats::Stats;
 use super::thought::Thought;
 use super::turn::Turn;
@@ -64,7 +65,7 @@ pub enum SessionEvent<'a> {
     Compressed {
         /// Prompt tokens before compression.
         from: u64,
-        /// Prompt tokens after compression.
+        /// Prompt tokens after compression, as an estimate.
         to: u64,
     },
     /// Something the user should know, but that does not end the session.
@@ -76,6 +77,24 @@ pub enum SessionEvent<'a> {
         /// The statistics.
         stats: &'a Stats,
     },
+}
+
+impl SessionEvent<'_> {
+    /// Returns what the user is told of an event that changes nothing by itself, in a sentence.
+    pub fn note(&self) -> Option<String> {
+        Some(match self {
+            Self::Warning(text) => (*text).to_owned(),
+            Self::Retry(reason) => format!("The model is asked again, because {reason}."),
+            Self::Compressed { from, to } => {
+                format!("The history was shortened from {from} to about {to} tokens.")
+            }
+            Self::AttemptFailed {
+                error,
+                wait: Some(wait),
+            } => format!("{} It is asked again in {}.", error.message, span(*wait)),
+            _ => return None,
+        })
+    }
 }
 
 /// Why a session ended before the model was done.

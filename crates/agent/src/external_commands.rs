@@ -42,15 +42,40 @@ impl ExternalCommand {
         request: &CallRequest,
         cancel: &Cancellation,
     ) -> CallOutcome {
+        let ended = self.end_of_call(&[name.to_owned()], request, cancel);
+        ended.map_or_else(|failed| *failed, |ended| outcome(request, &ended))
+    }
+
+    /// Runs the program with the arguments of a call as its input.
+    ///
+    /// # Errors
+    ///
+    /// Returns the outcome of the call if the program did not end by itself, or printed too much.
+    pub(super) fn end_of_call(
+        &self,
+        arguments: &[String],
+        request: &CallRequest,
+        cancel: &Cancellation,
+    ) -> Result<ProgramRun, Box<CallOutcome>> {
         let input = Value::Object(request.args.clone()).to_string();
-        match self.run(&[name.to_owned()], &input, CALL_TIME, cancel) {
-            Ok(ended) => outcome(request, &ended, cancel),
-            Err(e) => {
+        let ended = self
+            .run(arguments, &input, CALL_TIME, cancel)
+            .map_err(|e| {
                 // The model gets this error in the same form as the error of a command that ran and
                 // failed.
                 let error = format!("Error: spawn {} {e}", self.path.display());
                 broken(request, program_output::not_started(&error))
-            }
+            })?;
+        match ended.ending {
+            Err(why) => Err(Box::new(not_ended(request, why, cancel))),
+            Ok(_) if ended.is_cut => Err(Box::new(broken(
+                request,
+                format!(
+                    "The call has printed more than {MAX_STREAM_BYTES} bytes; narrow it down to \
+                     see its answer."
+                ),
+            ))),
+            Ok(_) => Ok(ended),
         }
     }
 
@@ -83,11 +108,7 @@ impl ExternalCommand {
     }
 }
 
-pub(super) fn not_ended(
-    request: &CallRequest,
-    why: StopReason,
-    cancel: &Cancellation,
-) -> CallOutcome {
+fn not_ended(request: &CallRequest, why: StopReason, cancel: &Cancellation) -> CallOutcome {
     let interruption = match why {
         StopReason::CallOutOfTime(limit) => Interruption::TimedOut(limit),
         StopReason::OutOfTime | StopReason::Idle => {
@@ -104,20 +125,8 @@ pub(super) fn not_ended(
 
 /// Judges a finished command as Gemini CLI does. For example, output on standard error makes the
 /// call a failure even with exit status 0.
-fn outcome(request: &CallRequest, ended: &ProgramRun, cancel: &Cancellation) -> CallOutcome {
-    let ending = match ended.ending {
-        Ok(ending) => ending,
-        Err(why) => return not_ended(request, why, cancel),
-    };
-    if ended.is_cut {
-        return broken(
-            request,
-            format!(
-                "The call has printed more than {MAX_STREAM_BYTES} bytes; narrow it down to see its answer."
-            ),
-        );
-    }
-    match program_output::parse(&ended.stdout, &ended.stderr, Some(ending)) {
+fn outcome(request: &CallRequest, ended: &ProgramRun) -> CallOutcome {
+    match program_output::parse(&ended.stdout, &ended.stderr, ended.ending.ok()) {
         ParsedOutput::Answer(answer) => response_outcome(request, *answer),
         ParsedOutput::Text(text) => {
             let response = json!({ "output": text });
@@ -142,17 +151,9 @@ fn response_outcome(request: &CallRequest, answer: FunctionResponse) -> CallOutc
 /// Returns the result of a successful call. People are shown its first line that is not blank,
 /// since such a command has no separate text for them.
 fn success(request: &CallRequest, text: String, response: Value, more: Vec<Part>) -> CallOutcome {
-    let mut parts = vec![Part::function_response(
-        Some(&request.id),
-        &request.name,
-        response,
-    )];
-    parts.extend(more);
     let mut lines = text.lines().filter(|line| !line.trim().is_empty());
-    CallOutcome {
-        parts,
-        display: Display::Markdown(lines.next().unwrap_or_default().to_owned()),
-        text,
-        ..CallOutcome::default()
-    }
+    let display = Display::Markdown(lines.next().unwrap_or_default().to_owned());
+    let mut own = CallOutcome::answered(request, response, text);
+    own.parts.extend(more);
+    CallOutcome { display, ..own }
 }

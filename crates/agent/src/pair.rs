@@ -13,10 +13,10 @@ use super::call::{CallOutcome, CallRequest};
 use super::external_commands::{ExternalCommand, UNWATCHED};
 use gemini_tools_core::declarations::{self as declaration, Names, ServerOrigin};
 use gemini_tools_core::diagnostic::{Diagnostic, Severity};
-use gemini_tools_core::registry::{DISCOVERED_PREFIX, bare_name};
+use gemini_tools_core::registry::{DISCOVERED_PREFIX, bare_name, hint, nearest};
 use gemini_tools_core::tool::{
-    Cancellation, ConfirmationDetails, ErrorKind, Kind, LlmContent, ModelCall, ResultError, Schema,
-    ServerTool, TailToolCallRequest,
+    Cancellation, ConfirmationDetails, ErrorKind, Kind, LlmContent, ModelCall, Schema, ServerTool,
+    TailToolCallRequest,
 };
 use gemini_tools_policy::approval::Explanation;
 use gemini_tools_policy::{PolicyCall, is_built_in};
@@ -25,7 +25,7 @@ use gemini_tools_process::ending::ProcessEnd;
 use gemini_tools_process::program_run::ProgramRun;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Larger output of a discovery command is refused. The limit is Gemini CLI's.
@@ -116,26 +116,18 @@ impl DiscoveredTool {
 pub struct Commands {
     /// The directory that contains `get_tools` and `call_tool` of this installation.
     pub directory: PathBuf,
-    /// How `get_tools` lists our tools; `None` if the session does not use them.
-    pub own: Option<OwnCommands>,
+    /// The arguments with which `get_tools` lists our tools, with their kinds, and prints notes
+    /// about them; `None` if the session does not use them.
+    pub own: Option<Vec<String>>,
     /// A pair of commands of any origin; `None` if there is none.
     pub foreign: Option<ForeignCommands>,
-}
-
-/// How `get_tools` of this installation is asked.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OwnCommands {
-    /// Further arguments, such as which tools are to be listed.
-    pub arguments: Vec<String>,
-    /// Set if the tools of the MCP servers in the settings are listed.
-    pub has_servers: bool,
 }
 
 /// A pair of commands of any origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForeignCommands {
-    /// The command that prints the declarations, split into words as by a shell.
-    pub discovery: String,
+    /// The words of the command that prints the declarations, of which there is one at least.
+    pub discovery: Vec<String>,
     /// The path of the program that runs a call.
     pub call: String,
 }
@@ -170,8 +162,9 @@ impl Pair {
             foreign: None,
             notes: Vec::new(),
         };
-        if let Some(own) = &commands.own {
-            let words = own.discovery(&commands.directory);
+        if let Some(arguments) = &commands.own {
+            let program = commands.directory.join("get_tools").display().to_string();
+            let words = [&[program], &arguments[..]].concat();
             let printed = run_discovery(&words, environment, cancel)?;
             pair.add(&words[0], &printed.stdout, true)?;
             let stderr = String::from_utf8_lossy(&printed.stderr);
@@ -180,8 +173,8 @@ impl Pair {
             pair.notes.extend(notes.map(str::to_owned));
         }
         if let Some(foreign) = &commands.foreign {
-            let words = foreign.words()?;
-            let printed = run_discovery(&words, environment, cancel)?;
+            let words = &foreign.discovery;
+            let printed = run_discovery(words, environment, cancel)?;
             pair.add(&words[0], &printed.stdout, false)?;
             pair.foreign = Some(ExternalCommand::new(&foreign.call, environment));
         }
@@ -237,6 +230,12 @@ impl Pair {
         exact(name).or_else(|| exact(bare_name(name)))
     }
 
+    /// Returns a hint for a name that no tool has: the nearest names, or all.
+    pub fn hint(&self, name: &str) -> String {
+        let names = || self.tools.iter().map(|tool| tool.name.as_str());
+        hint(&nearest(name, names().map(|own| (own, own))), names())
+    }
+
     /// Explains what a call would do.
     ///
     /// # Errors
@@ -273,7 +272,7 @@ impl Pair {
         &self,
         paths: &BTreeSet<String>,
         cancel: &Cancellation,
-    ) -> Result<LlmContent, ResultError> {
+    ) -> Result<LlmContent, String> {
         self.own.read_files(paths, cancel)
     }
 
@@ -304,42 +303,21 @@ impl Pair {
 }
 
 impl ForeignCommands {
-    /// Returns the words of the discovery command, of which there is one at least.
+    /// Splits the line of a discovery command into words.
     ///
     /// # Errors
     ///
-    /// Returns a message if the command is empty, or if it can't be split as by a shell.
-    pub fn words(&self) -> Result<Vec<String>, String> {
-        let words = shlex::split(&self.discovery).filter(|words| !words.is_empty());
-        words.ok_or_else(|| {
+    /// Returns a message if the line is empty, or if it can't be split as by a shell.
+    pub fn new(discovery: &str, call: &str) -> Result<Self, String> {
+        let words = shlex::split(discovery).filter(|words| !words.is_empty());
+        let discovery = words.ok_or_else(|| {
             format!(
-                "The discovery command {:?} is empty or has an unterminated quote; \
-                 quote it as for a shell.",
-                self.discovery
+                "The discovery command {discovery:?} is empty or has an unterminated quote; \
+                 quote it as for a shell."
             )
-        })
-    }
-}
-
-impl OwnCommands {
-    fn discovery(&self, directory: &Path) -> Vec<String> {
-        let program = directory.join("get_tools").display().to_string();
-        let mut words = vec![program];
-        let own = self.arguments.iter();
-        // Settings that were made for Gemini CLI may contain `--mcp`. It is dropped here, because
-        // `has_servers` decides below whether MCP servers are used.
-        let own = own.filter(|word| *word != "--mcp").cloned();
-        words.extend(own);
-        for (flag, is_wanted) in [
-            ("--kinds", true),
-            ("--notes", true),
-            ("--mcp", self.has_servers),
-        ] {
-            if is_wanted && !words.iter().any(|word| word == flag) {
-                words.push(flag.to_owned());
-            }
-        }
-        words
+        })?;
+        let call = call.to_owned();
+        Ok(Self { discovery, call })
     }
 }
 

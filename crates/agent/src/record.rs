@@ -6,6 +6,7 @@
 
 use super::call::{CallOutcome, CallRequest};
 use gemini_tools_core::message::Content;
+use gemini_tools_core::text::visible;
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
@@ -49,12 +50,9 @@ pub enum Line {
     },
     /// A call has ended.
     Done {
-        /// The call's id.
-        id: String,
         /// The place of the call among the calls of its message, because the model may give several
-        /// the same id. Older files lack it.
-        #[serde(default)]
-        place: Option<usize>,
+        /// the same id.
+        place: usize,
         /// The outcome of the call.
         outcome: CallOutcome,
     },
@@ -113,8 +111,7 @@ impl SessionRecord {
     ///
     /// Returns a message if the file can't be written, or contains something already.
     pub fn create(path: &Path, id: &str, model: &str) -> Result<Self, String> {
-        let flags = OFlags::CREATE | OFlags::WRONLY | OFlags::APPEND | OFlags::CLOEXEC;
-        let file = open(path, flags).map_err(|e| fail(path, &e))?;
+        let file = open(path, OFlags::CREATE | OFlags::WRONLY).map_err(|e| fail(path, &e))?;
         if file.metadata().is_ok_and(|meta| meta.len() > 0) {
             let reason = "it holds a session already; go on with it by --resume, or name another";
             return Err(fail(path, &reason));
@@ -132,8 +129,7 @@ impl SessionRecord {
     /// Returns a message if the file can't be read or is not a session. An incomplete last line
     /// after complete ones is not an error; it is removed.
     pub fn resume(path: &Path, id: &str, model: &str) -> Result<(Self, StoredSession), String> {
-        let file = open(path, OFlags::RDWR | OFlags::APPEND | OFlags::CLOEXEC);
-        let file = file.map_err(|e| fail(path, &e))?;
+        let file = open(path, OFlags::RDWR).map_err(|e| fail(path, &e))?;
         let unusable =
             |reason: String| format!("{} is not a session file: {reason}.", path.display());
         let mut session = StoredSession::default();
@@ -230,11 +226,16 @@ impl SessionRecord {
     }
 }
 
+/// Opens a file for appending. A new one can be read by its owner only. It never blocks: a FIFO
+/// without a reader is an error instead.
+pub(crate) fn open_private(path: &Path, flags: OFlags) -> io::Result<File> {
+    let always = OFlags::APPEND | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = rustix::fs::open(path, flags | always, Mode::from_raw_mode(0o600))?;
+    Ok(File::from(file))
+}
+
 pub(crate) fn open(path: &Path, flags: OFlags) -> io::Result<File> {
-    // Opening a FIFO without a reader would block.
-    let flags = flags | OFlags::NONBLOCK | OFlags::NOCTTY;
-    let file = rustix::fs::open(path, flags, Mode::from_raw_mode(0o600))?;
-    let file = File::from(file);
+    let file = open_private(path, flags)?;
     if !file.metadata().is_ok_and(|meta| meta.is_file()) {
         return Err(io::Error::other("it is not a regular file"));
     }
@@ -251,6 +252,19 @@ pub(crate) fn open(path: &Path, flags: OFlags) -> io::Result<File> {
     Err(io::Error::other(
         "another run_agent is at work on it; wait for its end, or end it",
     ))
+}
+
+/// Returns the command that goes on with the session in this file; with `None`, that of the newest
+/// session.
+pub fn command_to_go_on(path: Option<&Path>) -> String {
+    let Some(path) = path else {
+        return "run_agent --continue".to_owned();
+    };
+    let path = path.to_string_lossy();
+    let path = visible(&path);
+    // Only a NUL, which no visible text has, can't be quoted.
+    let path = shlex::try_quote(&path).unwrap_or_default();
+    format!("run_agent --resume {path}")
 }
 
 fn fail(path: &Path, reason: &dyn std::fmt::Display) -> String {
@@ -291,10 +305,8 @@ impl StoredSession {
                 });
                 self.open = open.collect();
             }
-            Line::Done { id, place, outcome } => {
-                let by_id = || self.open.iter().position(|call| call.request.id == id);
-                let place = place.or_else(by_id);
-                if let Some(call) = place.and_then(|place| self.open.get_mut(place)) {
+            Line::Done { place, outcome } => {
+                if let Some(call) = self.open.get_mut(place) {
                     call.outcome = Some(outcome);
                 }
             }

@@ -9,7 +9,6 @@ use super::call::{
 use super::event::SessionEvent;
 use super::pair::{DiscoveredTool, Pair};
 use gemini_tools_core::parallel;
-use gemini_tools_core::registry::{hint, nearest};
 use gemini_tools_core::tail_call;
 use gemini_tools_core::tool::{
     Cancellation, ConfirmationDetails, DiffStat, ErrorKind, Interruption, Kind, ModelCall,
@@ -258,7 +257,6 @@ impl GatedCall for GatedToolCall<'_, '_> {
     fn ask(&mut self, explanation: &Explanation) -> Option<ApprovalReply> {
         let asker = self.asker.as_mut()?;
         self.proposed = proposed_lines(explanation);
-        self.runner.advance(self.call, CallState::AwaitingApproval);
         asker.ask(&ApprovalQuestion {
             name: &self.call.request.name,
             args: &self.call.request.args,
@@ -309,10 +307,9 @@ impl Runner<'_> {
         let request = &call.request;
         let fail = |kind, message: String| Box::new(CallOutcome::failure(request, kind, message));
         let Some(tool) = self.pair.get(&request.name) else {
-            return Err(fail(
-                ErrorKind::ToolNotRegistered,
-                self.unknown(&request.name),
-            ));
+            let (name, hint) = (&request.name, self.pair.hint(&request.name));
+            let what = format!("There is no tool {name}. {hint}");
+            return Err(fail(ErrorKind::ToolNotRegistered, what));
         };
         let arguments = serde_json::Value::Object(request.args.clone());
         // Our own tools check their arguments themselves, since they accept more than their schema
@@ -343,12 +340,6 @@ impl Runner<'_> {
                 tail_call::refuse_change((asking, only_reads(asking)), (wanted, only_reads(wanted)))
             })
             .map_err(|e| Box::new(CallOutcome::failure(&call.request, e.kind, e.to_string())))
-    }
-
-    fn unknown(&self, name: &str) -> String {
-        let names = || self.pair.tools().iter().map(|tool| tool.name.as_str());
-        let near = nearest(name, names().map(|own| (own, own)));
-        format!("There is no tool {name}. {}", hint(&near, names()))
     }
 
     fn execute(&self, calls: &mut [ToolCall]) {

@@ -48,7 +48,6 @@ pub struct AgentSession<'a> {
     tools: Vec<RequestTool>,
     pub(super) conversation: Vec<Content>,
     open: Vec<OpenCall>,
-    turns: u32,
     prompts: usize,
     prompt_id: String,
     loops: CallLoop,
@@ -96,18 +95,15 @@ impl Listeners {
     /// event to the recorder and the observers.
     pub(super) fn take(&mut self, event: &SessionEvent<'_>) {
         match event {
+            SessionEvent::Request { turn, .. } => self.stats.turns = *turn,
             SessionEvent::ModelCall(call) => self.stats.count_model_call(call),
             SessionEvent::Call(call) => {
                 if call.outcome().is_some() {
                     self.stats.count_call(call);
                 }
                 if let (Some(record), Some(outcome)) = (&mut self.record, call.answer()) {
-                    let answered = call.takes_place_of.as_ref().unwrap_or(&call.request);
-                    record.write(&Line::Done {
-                        id: answered.id.clone(),
-                        place: Some(call.place),
-                        outcome,
-                    });
+                    let place = call.place;
+                    record.write(&Line::Done { place, outcome });
                 }
             }
             _ => {}
@@ -144,7 +140,6 @@ impl<'a> AgentSession<'a> {
             id: stored.id,
             conversation: stored.contents,
             open: stored.open,
-            turns: 0,
             prompts,
             prompt_id: String::new(),
             loops: CallLoop::default(),
@@ -172,19 +167,16 @@ impl<'a> AgentSession<'a> {
     /// Returns the reason why the session ended early.
     pub fn run(&mut self, text: &str, prompt: Vec<Part>) -> Result<String, SessionError> {
         let started = Instant::now();
-        let (id, model) = (self.id.clone(), self.config.model.clone());
-        self.notify(&SessionEvent::Started {
-            session: &id,
-            model: &model,
+        self.parts.listeners.take(&SessionEvent::Started {
+            session: &self.id,
+            model: &self.config.model,
         });
         self.begin_prompt(text);
         let done = self.go_on(prompt);
-        let done = done.and_then(|text| match &self.parts.player {
-            Some(player) => player.finish().map(|()| text),
-            None => Ok(text),
-        });
+        let player = self.parts.player.as_ref();
+        let at_end = player.map_or(Ok(()), ScriptPlayer::finish);
         let recorded = self.record_turns(&[]);
-        let ended = done.and_then(|text| recorded.map(|()| text));
+        let ended = done.and_then(|text| at_end.and(recorded).map(|()| text));
         let stats = &mut self.parts.listeners.stats;
         stats.duration = started.elapsed();
         let stats = stats.clone();
@@ -201,11 +193,9 @@ impl<'a> AgentSession<'a> {
         self.prompt_id = format!("{}########{}", self.id, self.prompts);
         self.parts.client.set_prompt(&self.id, &self.prompt_id);
         if !text.is_empty() {
-            let prompt_id = self.prompt_id.clone();
-            self.notify(&SessionEvent::Prompt {
-                id: &prompt_id,
-                text,
-            });
+            let id = &self.prompt_id;
+            let event = SessionEvent::Prompt { id, text };
+            self.parts.listeners.take(&event);
         }
     }
 
@@ -219,7 +209,7 @@ impl<'a> AgentSession<'a> {
         loop {
             self.check()?;
             let turn = self.ask()?;
-            if !turn.parts.is_empty() && !turn.has_too_many_calls {
+            if !turn.parts.is_empty() {
                 self.keep(Content::new("model", turn.parts.clone()));
             }
             if let Some(why) = &turn.refusal {
@@ -230,12 +220,6 @@ impl<'a> AgentSession<'a> {
             if turn.is_loop {
                 let what = "The model repeats itself; it was stopped.";
                 return Err(SessionError::new(SessionErrorKind::Loop, what));
-            }
-            if turn.has_too_many_calls {
-                return Err(SessionError::failed(format!(
-                    "The model has made more than {} calls in one turn; it was stopped.",
-                    turn::MAX_CALLS
-                )));
             }
             if turn.calls.is_empty() {
                 return self.end(turn);
@@ -276,9 +260,8 @@ impl<'a> AgentSession<'a> {
     fn answer(&mut self, done: &FinishedCalls) -> Result<(), SessionError> {
         self.record_turns(&done.calls)?;
         let outcomes = done.calls.iter().filter_map(ToolCall::outcome);
-        let is_full = outcomes.clone().any(|outcome| {
-            outcome.error.as_ref().and_then(|e| e.kind) == Some(ErrorKind::NoSpaceLeft)
-        });
+        let mut kinds = outcomes.clone().map(CallOutcome::kind);
+        let is_full = kinds.any(|kind| kind == Some(ErrorKind::NoSpaceLeft));
         let parts = outcomes.flat_map(|outcome| outcome.parts.clone()).collect();
         self.keep(Content::new("user", parts));
         if is_full {
@@ -287,13 +270,11 @@ impl<'a> AgentSession<'a> {
             ));
         }
         if done.is_stopped {
-            return Err(self.cancelled());
+            return Err(self.interrupted());
         }
         self.check()?;
-        match &self.parts.player {
-            Some(player) => player.check(&done.calls),
-            None => Ok(()),
-        }
+        let player = self.parts.player.as_ref();
+        player.map_or(Ok(()), |player| player.check(&done.calls))
     }
 
     fn record_turns(&mut self, answered: &[ToolCall]) -> Result<(), SessionError> {
@@ -306,21 +287,18 @@ impl<'a> AgentSession<'a> {
     }
 
     fn ask(&mut self) -> Result<Turn, SessionError> {
-        self.turns += 1;
-        if self.config.max_turns.is_some_and(|max| self.turns > max) {
+        let turn = self.stats().turns + 1;
+        if let Some(max) = self.config.max_turns.filter(|max| turn > *max) {
             let what = format!(
-                "The session has reached its limit of {} turns before the model was done. \
-                 --max-turns raises it.",
-                self.turns - 1
+                "The session has reached its limit of {max} turns before the model was done. \
+                 --max-turns raises it."
             );
             return Err(SessionError::new(SessionErrorKind::TurnLimit, what));
         }
         self.compress()?;
-        let (prompt_id, turn) = (self.prompt_id.clone(), self.turns);
-        self.notify(&SessionEvent::Request {
-            prompt_id: &prompt_id,
-            turn,
-        });
+        let prompt_id = &self.prompt_id;
+        let event = SessionEvent::Request { prompt_id, turn };
+        self.parts.listeners.take(&event);
         let context = self.config.context.iter();
         let contents = context.chain(&self.conversation).cloned();
         let request = GenerateContentRequest {
@@ -337,9 +315,6 @@ impl<'a> AgentSession<'a> {
             &mut |event| self.parts.listeners.take(event),
         );
         let turn = turn.map_err(|e| self.api_failed(&e))?;
-        if let Some(recorder) = &mut self.parts.listeners.recorder {
-            recorder.calls(&turn.calls);
-        }
         if let Some(usage) = &turn.usage {
             self.last_prompt_tokens = usage.prompt;
         }
@@ -384,29 +359,25 @@ impl<'a> AgentSession<'a> {
 
     fn check(&mut self) -> Result<(), SessionError> {
         self.check_record()?;
-        match self.parts.cancel.interruption() {
-            None => Ok(()),
-            Some(why) => Err(why.into()),
-        }
+        let why = self.parts.cancel.interruption();
+        why.map_or(Ok(()), |why| Err(why.into()))
     }
 
     fn check_record(&mut self) -> Result<(), SessionError> {
-        match &mut self.parts.listeners.record {
-            Some(record) => record.check().map_err(SessionError::failed),
-            None => Ok(()),
-        }
+        let record = self.parts.listeners.record.as_mut();
+        let checked = record.map_or(Ok(()), SessionRecord::check);
+        checked.map_err(SessionError::failed)
     }
 
-    fn cancelled(&self) -> SessionError {
-        let signal = self.parts.cancel.signal();
-        Interruption::Cancelled(signal.unwrap_or_default()).into()
+    fn interrupted(&self) -> SessionError {
+        let why = self.parts.cancel.interruption();
+        why.unwrap_or(Interruption::Cancelled(0)).into()
     }
 
     pub(super) fn api_failed(&self, error: &ApiError) -> SessionError {
-        match (error.kind, self.parts.cancel.interruption()) {
-            (ApiErrorKind::Cancelled, _) => self.cancelled(),
-            (ApiErrorKind::OutOfTime, Some(why)) => why.into(),
-            (ApiErrorKind::NotRecorded, _) => {
+        match error.kind {
+            ApiErrorKind::Cancelled | ApiErrorKind::OutOfTime => self.interrupted(),
+            ApiErrorKind::NotRecorded => {
                 SessionError::new(SessionErrorKind::ScriptDiffers, error.to_string())
             }
             _ => SessionError::failed(error.to_string()),

@@ -16,6 +16,8 @@ pub struct Stats {
     pub by_name: BTreeMap<String, ToolStats>,
     /// Calls that the policy has refused: the name of the tool, and why.
     pub refused: Vec<(String, CallRefusal)>,
+    /// How often the model was asked for a turn.
+    pub turns: u32,
     /// The time that the session took.
     pub duration: Duration,
     /// True if a built-in tool has changed files, so that `call_tool --undo` can undo something.
@@ -69,27 +71,23 @@ impl Stats {
         if let Some(why) = call.refusal {
             self.refused.push((call.request.name.clone(), why));
         }
-        let has_succeeded = call
-            .outcome()
-            .is_some_and(|outcome| outcome.error.is_none());
+        let outcome = call.outcome();
+        let has_succeeded = outcome.is_some_and(|outcome| outcome.error.is_none());
+        let has_failed_command = outcome.is_some_and(|outcome| outcome.command_failure.is_some());
         self.has_changed_files |= call.changes_files && has_succeeded;
         let own = self.by_name.entry(call.request.name.clone()).or_default();
         for stats in [&mut self.tools, own] {
             stats.calls += 1;
-            match call.outcome() {
-                Some(outcome) if outcome.error.is_none() => {
-                    stats.successes += 1;
-                    stats.failed_commands += u64::from(outcome.command_failure.is_some());
-                }
-                _ => stats.failures += 1,
-            }
+            stats.successes += u64::from(has_succeeded);
+            stats.failures += u64::from(!has_succeeded);
+            stats.failed_commands += u64::from(has_failed_command);
             stats.duration += call.duration;
             if let Some(decision) = call.decision {
                 *stats.decisions.entry(decision).or_default() += 1;
             }
-            if let Some(stat) = call.outcome().and_then(|outcome| outcome.diff_stat) {
-                stats.lines += stat;
-            }
+            stats.lines += outcome
+                .and_then(|outcome| outcome.diff_stat)
+                .unwrap_or_default();
         }
     }
 }

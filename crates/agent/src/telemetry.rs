@@ -6,14 +6,15 @@
 use super::call::ToolCall;
 use super::clock::{Clock, iso, millis};
 use super::event::{Observer, SessionEvent};
+use super::record::open_private;
 use gemini_tools_core::tool::ModelCall;
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::OFlags;
 use rustix::io::{Errno, retry_on_intr};
 use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 /// The environment variable that names the file for telemetry.
@@ -24,34 +25,11 @@ pub const PROMPTS_VARIABLE: &str = "GEMINI_TELEMETRY_LOG_PROMPTS";
 
 const ENABLED_VARIABLE: &str = "GEMINI_TELEMETRY_ENABLED";
 
-/// The user's choice of telemetry.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TelemetryConfig {
-    /// The path of the file to which events are appended.
-    pub path: PathBuf,
-    /// Set if prompts, arguments and error messages may be written to the file.
-    pub has_prompts: bool,
-}
-
-impl TelemetryConfig {
-    /// Reads the configuration from environment variables; `None` if telemetry is off.
-    pub fn read(variable: impl Fn(&str) -> Option<OsString>) -> Option<Self> {
-        let is = |name: &str, values: [&str; 2]| {
-            variable(name).is_some_and(|value| values.iter().any(|v| value == *v))
-        };
-        let path = variable(FILE_VARIABLE).filter(|path| !path.is_empty())?;
-        let is_off = is(ENABLED_VARIABLE, ["false", "0"]);
-        (!is_off).then(|| Self {
-            path: path.into(),
-            has_prompts: is(PROMPTS_VARIABLE, ["true", "1"]),
-        })
-    }
-}
-
 /// Writes events to a file. The first failure is reported to `warn`.
 #[derive(Debug)]
 pub struct Telemetry {
-    config: TelemetryConfig,
+    path: PathBuf,
+    has_prompts: bool,
     file: Option<File>,
     warn: fn(&str),
     has_warned: bool,
@@ -64,40 +42,37 @@ fn length(text: &str) -> usize {
     text.encode_utf16().count()
 }
 
-/// Opens the file for appending. It never blocks: a FIFO without a reader is an error instead.
-fn open(path: &Path) -> io::Result<File> {
-    let flags = OFlags::WRONLY
-        | OFlags::APPEND
-        | OFlags::CREATE
-        | OFlags::NONBLOCK
-        | OFlags::NOCTTY
-        | OFlags::CLOEXEC;
-    let file = rustix::fs::open(path, flags, Mode::from_raw_mode(0o600))?;
-    Ok(File::from(file))
-}
-
 impl Telemetry {
-    /// Opens the file. A new file is readable by its owner only.
-    pub fn new(config: TelemetryConfig, warn: fn(&str)) -> Self {
+    /// Opens the file that an environment variable names; returns `None` if telemetry is off. A new
+    /// file is readable by its owner only.
+    pub fn open(variable: impl Fn(&str) -> Option<OsString>, warn: fn(&str)) -> Option<Self> {
+        let is = |name: &str, values: [&str; 2]| {
+            variable(name).is_some_and(|value| values.iter().any(|v| value == *v))
+        };
+        let path = variable(FILE_VARIABLE).filter(|path| !path.is_empty())?;
+        if is(ENABLED_VARIABLE, ["false", "0"]) {
+            return None;
+        }
         let mut own = Self {
+            path: path.into(),
+            has_prompts: is(PROMPTS_VARIABLE, ["true", "1"]),
             file: None,
             warn,
             has_warned: false,
             session: String::new(),
             prompt: String::new(),
             now: SystemTime::now,
-            config,
         };
-        match open(&own.config.path) {
+        match open_private(&own.path, OFlags::WRONLY | OFlags::CREATE) {
             Ok(file) => own.file = Some(file),
             Err(e) => own.trouble(&e),
         }
-        own
+        Some(own)
     }
 
     fn trouble(&mut self, error: &io::Error) {
         if !std::mem::replace(&mut self.has_warned, true) {
-            let path = self.config.path.display();
+            let path = self.path.display();
             (self.warn)(&format!(
                 "The telemetry of this session is not complete: {path} can't be written: {error}."
             ));
@@ -136,7 +111,7 @@ impl Telemetry {
     /// Returns an error's message if the user has permitted it: it may quote arguments, a command's
     /// output or a request.
     fn permitted<'a>(&self, message: &'a str) -> Option<&'a str> {
-        Some(message).filter(|_| self.config.has_prompts)
+        Some(message).filter(|_| self.has_prompts)
     }
 
     fn model_call(&mut self, call: &ModelCall) {
@@ -144,24 +119,24 @@ impl Telemetry {
         let sent = now - Duration::from_millis(call.duration_ms);
         let request = json!({ "model": call.model, "prompt_id": prompt_id });
         self.write(sent, "api_request", request);
-        let tokens = &call.tokens;
-        let mut fields = json!({
-            "model": call.model, "duration_ms": call.duration_ms, "prompt_id": prompt_id,
+        let (tokens, error) = (&call.tokens, call.error.as_ref());
+        let if_answered = |count: u64| error.is_none().then_some(count);
+        let fields = json!({
+            "model": call.model,
+            "duration_ms": call.duration_ms,
+            "prompt_id": prompt_id,
+            "status_code": error.map_or(Some(200), |error| error.status),
+            "error": error.and_then(|error| self.permitted(&error.message)),
+            "error_type": error.map(|error| &error.kind),
+            "input_token_count": if_answered(tokens.prompt),
+            "output_token_count": if_answered(tokens.candidates),
+            "cached_content_token_count": if_answered(tokens.cached),
+            "thoughts_token_count": if_answered(tokens.thoughts),
+            "tool_token_count": if_answered(tokens.tool),
+            "total_token_count": if_answered(tokens.total),
         });
-        let Some(error) = &call.error else {
-            fields["status_code"] = 200.into();
-            fields["input_token_count"] = tokens.prompt.into();
-            fields["output_token_count"] = tokens.candidates.into();
-            fields["cached_content_token_count"] = tokens.cached.into();
-            fields["thoughts_token_count"] = tokens.thoughts.into();
-            fields["tool_token_count"] = tokens.tool.into();
-            fields["total_token_count"] = tokens.total.into();
-            return self.write(now, "api_response", fields);
-        };
-        fields["error"] = self.permitted(&error.message).into();
-        fields["error_type"] = error.kind.as_str().into();
-        fields["status_code"] = json!(error.status);
-        self.write(now, "api_error", fields);
+        let name = error.map_or("api_response", |_| "api_error");
+        self.write(now, name, fields);
     }
 
     fn call(&mut self, call: &ToolCall) {
@@ -169,7 +144,7 @@ impl Telemetry {
         let Some(outcome) = call.outcome() else {
             return;
         };
-        let has_prompts = self.config.has_prompts;
+        let has_prompts = self.has_prompts;
         let error = outcome.error.as_ref();
         let message = error.and_then(|error| self.permitted(&error.message));
         // The arguments are a string that contains JSON, as in Gemini CLI's telemetry.
@@ -198,7 +173,7 @@ impl Observer for Telemetry {
             SessionEvent::Started { session, .. } => (*session).clone_into(&mut self.session),
             SessionEvent::Prompt { id, text } => {
                 (*id).clone_into(&mut self.prompt);
-                let prompt = self.config.has_prompts.then_some(*text);
+                let prompt = self.has_prompts.then_some(*text);
                 let fields = json!({
                     "prompt_length": length(text), "prompt_id": id, "prompt": prompt,
                 });

@@ -35,10 +35,6 @@ impl Thought {
             description: description.trim().to_owned(),
         }
     }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.subject.is_empty() && self.description.is_empty()
-    }
 }
 
 #[cfg(test)]

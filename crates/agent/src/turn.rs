@@ -7,6 +7,7 @@ use super::thought::Thought;
 use gemini_tools_core::tool::{Cancellation, TokenCounts};
 use gemini_tools_net::gemini_api::{
     ApiError, Attempt, GeminiClient, GenerateContentRequest, GenerateContentResponse, Part,
+    unique_id,
 };
 use std::cell::RefCell;
 use std::ops::ControlFlow;
@@ -16,7 +17,7 @@ use std::time::Instant;
 /// Gemini CLI's.
 const MAX_TRIES: u32 = 3;
 
-pub(super) const MAX_CALLS: usize = 1_000;
+const MAX_CALLS: usize = 1_000;
 
 /// The model's answer in one turn.
 #[derive(Debug, Clone, Default)]
@@ -33,10 +34,8 @@ pub struct Turn {
     pub refusal: Option<String>,
     /// The tokens of the request and of the answer.
     pub usage: Option<TokenCounts>,
-    /// Set if the text repeats itself. The rest was not read.
+    /// Set if the text repeats itself, or if there are calls without end. The rest was not read.
     pub is_loop: bool,
-    /// Set if there were more calls than a turn may have. The rest was not read.
-    pub has_too_many_calls: bool,
 }
 
 impl Turn {
@@ -60,19 +59,15 @@ impl Turn {
         for part in piece.parts() {
             if part.thought == Some(true) {
                 let thought = Thought::parse(part.text.as_deref().unwrap_or_default());
-                if !thought.is_empty() {
+                if thought != Thought::default() {
                     notify(&SessionEvent::Thought(&thought));
                 }
                 continue;
             }
             if let Some(call) = &part.function_call {
-                if self.calls.len() == MAX_CALLS {
-                    self.has_too_many_calls = true;
-                    return;
-                }
                 let id = call.id.clone().filter(|id| !id.is_empty());
                 self.calls.push(CallRequest {
-                    id: id.unwrap_or_else(|| generate_id(&call.name)),
+                    id: id.unwrap_or_else(|| format!("{}-{}", call.name, unique_id())),
                     name: call.name.clone(),
                     args: call.args.clone(),
                 });
@@ -109,12 +104,6 @@ impl Turn {
             _ => self.parts.push(part.clone()),
         }
     }
-}
-
-fn generate_id(name: &str) -> String {
-    use std::hash::{BuildHasher, RandomState};
-    let number = RandomState::new().hash_one(name);
-    format!("{name}-{number:016x}")
 }
 
 /// Asks the model for a turn, and again if the answer is unusable, up to [`MAX_TRIES`] times.
@@ -156,8 +145,8 @@ fn ask_once(
     let mut on_piece = |piece: GenerateContentResponse| {
         let before = turn.text.len();
         turn.add(&piece, notify);
-        turn.is_loop |= loops.grows(&turn.text[before..]);
-        if turn.is_loop || turn.has_too_many_calls {
+        turn.is_loop |= loops.grows(&turn.text[before..]) || turn.calls.len() > MAX_CALLS;
+        if turn.is_loop {
             return ControlFlow::Break(());
         }
         ControlFlow::Continue(())

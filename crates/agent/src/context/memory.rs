@@ -7,7 +7,7 @@
 //! import, `@path`, is replaced by that file's text, or by a comment that says why the file can't
 //! be read.
 
-use crate::at_paths::without_punctuation;
+use crate::at_paths;
 use gemini_tools_core::text::visible;
 use gemini_tools_core::tool::{ErrorKind, ToolError};
 use gemini_tools_workspace::text::detect;
@@ -108,12 +108,12 @@ impl MemoryReader<'_> {
         };
         let above = workspace.root().ancestors();
         let above = above.take_while(|dir| dir.starts_with(project.root()));
-        let mut above: Vec<&Path> = above.collect();
-        above.reverse();
-        for path in above
+        let above: Vec<&Path> = above.collect();
+        let paths = above
             .iter()
-            .flat_map(|dir| names.iter().map(|name| dir.join(name)))
-        {
+            .rev()
+            .flat_map(|dir| names.iter().map(|name| dir.join(name)));
+        for path in paths {
             if let Some(place) = project.place_of(&path)
                 && !project.is_gemini_ignored(&place)
             {
@@ -285,29 +285,22 @@ fn file_id(open: &OpenFile) -> FileId {
     (open.stat.st_dev.into(), open.stat.st_ino.into())
 }
 
-/// Finds the imports in a text, as ranges that include the `@`. An import starts the text or
-/// follows white space; those inside code spans and code blocks are not imports.
+/// Finds the imports in a text, as ranges that include the `@`. They are written as in a prompt;
+/// those inside code spans and code blocks are not imports.
 fn imports(text: &str) -> Vec<Range<usize>> {
     let mut code = code_ranges(text).into_iter().peekable();
-    let mut found = Vec::new();
-    for at in memchr::memchr_iter(b'@', text.as_bytes()) {
-        let before = text[..at].chars().next_back();
-        if before.is_some_and(|c| !c.is_whitespace()) {
-            continue;
-        }
-        while code.next_if(|region| region.end <= at).is_some() {}
-        if code.peek().is_some_and(|region| region.start <= at) {
-            continue;
-        }
-        let rest = &text[at + 1..];
-        let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
-        let path = without_punctuation(&rest[..end]);
+    let mut words: Vec<_> = at_paths::find(text)
+        .into_iter()
+        .map(|at| at.range)
+        .collect();
+    words.retain(|word| {
+        while code.next_if(|region| region.end <= word.start).is_some() {}
+        let is_code = code.peek().is_some_and(|region| region.start <= word.start);
+        let path = &text[word.start + 1..word.end];
         let begins_as_path = |c: char| c == '.' || c == '/' || c == '_' || c.is_alphanumeric();
-        if path.starts_with(begins_as_path) && !path.contains('\0') {
-            found.push(at..at + 1 + path.len());
-        }
-    }
-    found
+        !is_code && path.starts_with(begins_as_path) && !path.contains('\0')
+    });
+    words
 }
 
 fn code_ranges(text: &str) -> Vec<Range<usize>> {

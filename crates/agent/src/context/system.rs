@@ -1,31 +1,25 @@
 //! The system prompt: the built-in one, or a file named by `GEMINI_SYSTEM_MD`.
 //! `GEMINI_WRITE_SYSTEM_MD` exports the prompt to a file, as a start for such a file.
 
-use super::{line_of, platform};
-use crate::clock;
 use gemini_tools_core::tool::{Cancellation, ToolError};
 use gemini_tools_workspace::file_owner::FileOwner;
-use gemini_tools_workspace::text::detect;
 use gemini_tools_workspace::{Workspace, WorkspacePath};
 use std::ffi::OsStr;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-/// The built-in prompt. Text that differs from run to run, such as the date, is appended later, so
+/// The built-in prompt. What differs from run to run, such as the date, is in the first message, so
 /// that an exported copy does not contain it.
 const RULES: &str = include_str!("system.md");
 
 const PROJECTS: &str = ".gemini/system.md";
-
-const MAX_BYTES: u64 = 1024 * 1024;
 
 /// Returns the system prompt with the memory at its end.
 ///
 /// If `GEMINI_SYSTEM_MD` is `1` or `true`, `.gemini/system.md` below the first root of the
 /// workspace replaces the built-in prompt; with any other value, the file of that name does. If the
 /// variable is unset, empty, `0` or `false`, the built-in prompt is used. `GEMINI_WRITE_SYSTEM_MD`
-/// names, by the same rules, a file to which the prompt is written, without the memory and without
-/// what changes from run to run.
+/// names, by the same rules, a file to which the prompt is written, without the memory.
 ///
 /// # Errors
 ///
@@ -42,7 +36,6 @@ fn build(
     written: &OsStr,
     memory: &str,
 ) -> Result<String, String> {
-    let root = workspace.root();
     let own = named_by(read, workspace).map(|(path, owner)| read_file(&path, owner));
     let own = own.transpose()?;
     if let Some((path, owner)) = named_by(written, workspace) {
@@ -54,14 +47,7 @@ fn build(
             )
         })?;
     }
-    let mut prompt = own.unwrap_or_else(|| {
-        let rules = RULES.trim_end();
-        let (today, platform, root) = (clock::today(), platform(), line_of(root));
-        format!(
-            "{rules}\n\n# This run\n\n- Date: {today}\n- Operating system: {platform}\n\
-             - Project's root directory: {root}"
-        )
-    });
+    let mut prompt = own.unwrap_or_else(|| RULES.trim_end().to_owned());
     let memory = memory.trim();
     if !memory.is_empty() {
         prompt.push_str("\n\n---\n\n");
@@ -92,17 +78,9 @@ fn user_path(value: &OsStr, workspace: &Workspace) -> PathBuf {
 }
 
 fn read_file(path: &Path, owner: FileOwner<'_>) -> Result<String, String> {
-    let text = || {
-        let bytes = owner.beginning(path, MAX_BYTES + 1)?;
-        let bytes = bytes.ok_or_else(|| io::Error::other("there is no such file"))?;
-        if bytes.len() as u64 > MAX_BYTES {
-            let what = format!("it has more than {MAX_BYTES} bytes");
-            return Err(io::Error::other(what));
-        }
-        let encoding = detect(&bytes, true).ok_or_else(|| io::Error::other("it is not text"))?;
-        Ok(encoding.decode(&bytes).into_owned())
-    };
-    text().map_err(|why| {
+    let missing = || io::Error::other("there is no such file");
+    let text = owner.read(path).and_then(|text| text.ok_or_else(missing));
+    text.map_err(|why| {
         let path = path.display();
         format!("GEMINI_SYSTEM_MD asks for the system prompt {path}, which can't be used: {why}.")
     })

@@ -1,4 +1,4 @@
-use super::{environment_message, line_of, platform};
+use super::{environment_message, line_of};
 use gemini_tools_workspace::Workspace;
 use std::path::{Path, PathBuf};
 
@@ -50,7 +50,10 @@ fn the_environment_names_the_system_and_every_root() {
     let one = environment_message(&place.workspace("", &[]));
     let directory = format!("The working directory is {}\n", place.root.display());
     assert!(one.contains(&directory), "{one}");
-    assert!(one.contains(&format!("system is {}.", platform())), "{one}");
+    assert!(
+        one.contains(&format!("system is {}.", std::env::consts::OS)),
+        "{one}"
+    );
     assert!(one.contains("\nmain.rs"), "{one}");
     let lib = place.home.join("lib");
     let two = environment_message(&place.workspace("", &[&lib]));

@@ -4,7 +4,6 @@ use super::places::ScriptPlaces;
 use super::stable::stable;
 use crate::call::{CallEnd, ToolCall};
 use gemini_tools_core::message::Part;
-use gemini_tools_core::secrets::Secrets;
 use gemini_tools_core::text::{excerpt, hex};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
@@ -51,14 +50,13 @@ impl Expectation {
     pub(super) fn of_answer(
         call: &ToolCall,
         places: &ScriptPlaces,
-        secrets: &Secrets,
         hide: &dyn Fn(&str) -> String,
     ) -> Option<Self> {
         let answer = Answer::new(call)?;
         Some(Self {
             state: Some(answer.state),
             error_type: answer.error_type,
-            answer: Some(comparable(&hide(&answer.text), places, secrets)),
+            answer: Some(stable(&places.named(&hide(&answer.text)))),
             ..Self::default()
         })
     }
@@ -69,45 +67,33 @@ impl Expectation {
         }
     }
 
-    pub(super) fn mismatch(
-        &self,
-        call: &ToolCall,
-        places: &ScriptPlaces,
-        secrets: &Secrets,
-    ) -> Option<String> {
-        let answer = Answer::new(call)?;
-        let text = &answer.text;
+    pub(super) fn mismatch(&self, call: &ToolCall, places: &ScriptPlaces) -> Option<String> {
+        let Answer {
+            state,
+            error_type,
+            text,
+        } = &Answer::new(call)?;
         if let Some(wanted) = &self.answer {
-            let kind =
-                |kind: Option<&str>| kind.map_or_else(String::new, |kind| format!(" ({kind})"));
-            let state = self.state.unwrap_or(answer.state);
+            let whole = |state: CallEnd, kind: Option<&String>, text: &str| {
+                let kind = kind.map_or_else(String::new, |kind| format!(" ({kind})"));
+                format!("{}{kind}\n{}", state.name(), stable(text))
+            };
+            let end = self.state.unwrap_or(*state);
             // An expected error without a type matches any type.
-            let came = answer
-                .error_type
-                .as_deref()
-                .filter(|_| state == answer.state);
-            let error_type = self.error_type.as_deref().or(came);
-            let wanted = format!("{}{}\n{}", state.name(), kind(error_type), stable(wanted));
-            let came = format!(
-                "{}{}\n{}",
-                answer.state.name(),
-                kind(answer.error_type.as_deref()),
-                comparable(text, places, secrets)
-            );
+            let any = error_type.as_ref().filter(|_| end == *state);
+            let wanted = whole(end, self.error_type.as_ref().or(any), wanted);
+            let came = whole(*state, error_type.as_ref(), &places.named(text));
             if wanted != came {
                 return Some(format!("\n{}", unified(&wanted, &came)));
             }
         }
-        let why = if let Some(state) = self.state.filter(|state| *state != answer.state) {
-            format!(
-                "expected is {}, and it is {}",
-                state.name(),
-                answer.state.name()
-            )
+        let state = state.name();
+        let why = if let Some(wanted) = self.state.filter(|wanted| wanted.name() != state) {
+            format!("expected is {}, and it is {state}", wanted.name())
         } else if let Some(wanted) = &self.error_type
-            && self.error_type != answer.error_type
+            && self.error_type != *error_type
         {
-            let came = answer.error_type.as_deref().unwrap_or("none");
+            let came = error_type.as_deref().unwrap_or("none");
             format!("expected is the error type {wanted}, and it is {came}")
         } else if let Some(missing) = self.contains.iter().find(|t| !text.contains(*t)) {
             format!("the answer does not contain {missing:?}")
@@ -117,7 +103,6 @@ impl Expectation {
             return None;
         };
         let shown = excerpt(text, SHOWN_CHARS);
-        let state = answer.state.name();
         Some(format!(" {why}. The answer ({state}):\n{shown}"))
     }
 }
@@ -165,10 +150,6 @@ fn part_text(part: &Part) -> String {
     texts.join("\n")
 }
 
-fn comparable(text: &str, places: &ScriptPlaces, secrets: &Secrets) -> String {
-    stable(&secrets.hidden(&places.named(text)))
-}
-
 fn unified(wanted: &str, came: &str) -> String {
     let lines = |text| str::split(text, '\n').collect::<Vec<_>>();
     let (mut old, mut new) = (lines(wanted), lines(came));
@@ -194,7 +175,7 @@ fn unified(wanted: &str, came: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Expectation, ScriptPlaces, Secrets, part_text, unified};
+    use super::{Expectation, ScriptPlaces, part_text, unified};
     use crate::output::tests::{done, failed, text};
     use gemini_tools_core::message::Part;
     use serde_json::json;
@@ -205,7 +186,7 @@ mod tests {
 
     #[test]
     fn the_whole_answer_is_compared_line_by_line_with_its_end() {
-        let (places, secrets) = (ScriptPlaces::default(), Secrets::default());
+        let places = ScriptPlaces::default();
         let mismatch = |expected: &str, came: &str| {
             let mut outcome = text(came);
             outcome.parts = vec![Part::function_response(
@@ -214,8 +195,7 @@ mod tests {
                 json!({"output": came}),
             )];
             let call = done("t", json!({}), outcome);
-            expect(json!({"state": "success", "answer": expected}))
-                .mismatch(&call, &places, &secrets)
+            expect(json!({"state": "success", "answer": expected})).mismatch(&call, &places)
         };
         assert_eq!(mismatch("a\nb", "a\nb"), None);
         assert_eq!(mismatch("at <time>", "at 2026-01-31 08:09:10"), None);
@@ -227,15 +207,15 @@ mod tests {
         assert!(newline.ends_with(" a\n+"), "{newline}");
         let call = failed("t", json!({}), "gone");
         let shown = expect(json!({"state": "success", "answer": "a"}))
-            .mismatch(&call, &places, &secrets)
+            .mismatch(&call, &places)
             .expect("another end");
         assert!(
             shown.contains("-success\n-a\n+error (file_not_found)\n+gone"),
             "{shown}"
         );
-        let same = Expectation::of_answer(&call, &places, &secrets, &str::to_owned)
-            .expect("a call that is over");
-        assert_eq!(same.mismatch(&call, &places, &secrets), None);
+        let same =
+            Expectation::of_answer(&call, &places, &str::to_owned).expect("a call that is over");
+        assert_eq!(same.mismatch(&call, &places), None);
     }
 
     #[test]

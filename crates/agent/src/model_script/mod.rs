@@ -27,12 +27,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use serde_saphyr::{Error, Spanned};
 use std::fmt;
-use std::io::Read;
 use std::path::Path;
-
-const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
-
-const MAX_REPEAT: u32 = 1000;
 
 const MALFORMED: &str = r#"{"candidates": [{"content": "#;
 
@@ -98,76 +93,45 @@ enum Fault {
 }
 
 impl ModelScript {
-    /// Reads a script, and replaces placeholders by the directories of this machine.
+    /// Parses a script, and replaces placeholders by the directories of this machine. `name` is that
+    /// of the file, for messages.
     ///
     /// # Errors
     ///
-    /// Returns a message that names the line and the mistake if the file can't be played.
-    pub fn read(path: &Path, places: &ScriptPlaces) -> Result<Self, String> {
-        let file = std::fs::File::open(path).map_err(|e| fail(path, &e))?;
-        Self::read_from(path, file, places)
-    }
-
-    /// Reads a script from an open file or pipe. `name` is for messages only.
-    ///
-    /// # Errors
-    ///
-    /// Returns the errors of [`ModelScript::read`].
-    pub fn read_from(
-        name: &Path,
-        source: impl Read,
-        places: &ScriptPlaces,
-    ) -> Result<Self, String> {
-        let mut own = parse(name, &read_text(name, source)?)?;
+    /// Returns a message that names the line and the mistake if the script can't be played.
+    pub fn parse(name: &Path, text: Vec<u8>, places: &ScriptPlaces) -> Result<Self, String> {
+        let text = String::from_utf8(text);
+        let text = text.map_err(|_| content(name, None, "It is not UTF-8 text."))?;
+        // As in YAML 1.2, `no` is a string and not a boolean.
+        let options = serde_saphyr::options! { strict_booleans: true };
+        let file = serde_saphyr::from_str_with_options(&text, options);
+        let file: File = file.map_err(|e| explain(name, &e))?;
+        if file.turns.is_empty() {
+            let reason = "The script has no turns. Add one below turns:.";
+            return Err(content(name, None, reason));
+        }
         let found = |text: &str| places.found(text);
-        own.prompt = own.prompt.as_deref().map(found);
-        for turn in &mut own.turns {
+        let mut turns = Vec::new();
+        for Spanned {
+            value: mut turn,
+            referenced,
+            ..
+        } in file.turns
+        {
+            if let Some(reason) = turn.contradiction() {
+                return Err(content(name, Some(referenced.line()), reason));
+            }
             turn.change_texts(&found);
+            let times = turn.repeat.unwrap_or(1) as usize;
+            turns.extend(std::iter::repeat_n(turn, times));
         }
-        Ok(own)
+        Ok(Self {
+            name: name.display().to_string(),
+            model: file.model,
+            prompt: file.prompt.as_deref().map(found),
+            turns,
+        })
     }
-}
-
-fn read_text(path: &Path, source: impl Read) -> Result<String, String> {
-    let mut bytes = Vec::new();
-    let mut limited = source.take(MAX_FILE_BYTES + 1);
-    limited
-        .read_to_end(&mut bytes)
-        .map_err(|e| fail(path, &e))?;
-    if bytes.len() as u64 > MAX_FILE_BYTES {
-        return Err(fail(
-            path,
-            &format!("it has more than {MAX_FILE_BYTES} bytes"),
-        ));
-    }
-    String::from_utf8(bytes).map_err(|_| content(path, None, "It is not UTF-8 text."))
-}
-
-fn parse(path: &Path, text: &str) -> Result<ModelScript, String> {
-    // As in YAML 1.2, `no` is a string and not a boolean.
-    let options = serde_saphyr::options! { strict_booleans: true };
-    let file = serde_saphyr::from_str_with_options(text, options);
-    let file: File = file.map_err(|e| explain(path, &e))?;
-    if file.turns.is_empty() {
-        let reason = "The script has no turns. Add one below turns:.";
-        return Err(content(path, None, reason));
-    }
-    let mut turns = Vec::new();
-    for turn in file.turns {
-        let line = turn.referenced.line();
-        let turn = turn.value;
-        if let Some(reason) = turn.contradiction() {
-            return Err(content(path, Some(line), &reason));
-        }
-        let times = turn.repeat.unwrap_or(1) as usize;
-        turns.extend(std::iter::repeat_n(turn, times));
-    }
-    Ok(ModelScript {
-        name: path.display().to_string(),
-        model: file.model,
-        prompt: file.prompt,
-        turns,
-    })
 }
 
 fn fail(path: &Path, reason: &dyn fmt::Display) -> String {
@@ -186,10 +150,9 @@ fn explain(path: &Path, error: &Error) -> String {
     let place = error.location().filter(|place| place.line() > 0);
     let suggest = |what: String, written: &str, expected: &[&'static str]| {
         let near = nearest(written, expected.iter().map(|own| (*own, *own)));
-        if near.is_empty() {
-            format!("{what} There are: {}.", expected.join(", "))
-        } else {
-            format!("{what} Did you mean {}?", near.join(" or "))
+        match near.as_slice() {
+            [] => format!("{what} There are: {}.", expected.join(", ")),
+            near => format!("{what} Did you mean {}?", near.join(" or ")),
         }
     };
     let reason = match error {
@@ -205,9 +168,6 @@ fn explain(path: &Path, error: &Error) -> String {
             let what = format!("{variant:?} is not a valid value here.");
             suggest(what, variant, expected)
         }
-        Error::SerdeMissingField { field, .. } => {
-            format!("The key {field:?} is missing here.")
-        }
         error => {
             let text = error.to_string();
             // The library's message also names the line, which is added below.
@@ -221,43 +181,52 @@ fn explain(path: &Path, error: &Error) -> String {
 }
 
 impl Turn {
-    fn contradiction(&self) -> Option<String> {
+    fn contradiction(&self) -> Option<&'static str> {
         let speaks = self.text.is_some() || self.thought.is_some() || !self.calls.is_empty();
-        if let Some(status) = self.status {
-            if !(300..=599).contains(&status) {
-                return Some(format!(
-                    "The status {status} is not one of a failure; use 300 to 599, such as 429 or 503."
-                ));
-            }
-            if speaks || self.fault.is_some() || self.finish.is_some() {
-                return Some(
-                    "A turn with a status is a refusal of the API: it takes only \
-                     retry_after, message and repeat. Put the rest into another turn."
-                        .to_owned(),
-                );
-            }
-        } else if self.retry_after.is_some() || self.message.is_some() {
-            return Some("retry_after and message are for a turn with a status.".to_owned());
-        } else if !speaks && self.fault.is_none() && self.finish.is_none() {
-            return Some(
-                "The turn is empty. It needs text, calls, a status or a fault; text: '' is an \
-                 answer without words."
-                    .to_owned(),
-            );
-        }
-        if self.fault == Some(Fault::Unreachable) && (speaks || self.finish.is_some()) {
-            return Some("With fault: unreachable no answer comes, so it has no text.".to_owned());
-        }
-        if self.fault.is_some() && self.finish.is_some() {
-            return Some("A turn with a fault does not finish; leave one of them out.".to_owned());
-        }
+        let answers = speaks || self.finish.is_some();
+        let (refuses, breaks) = (self.status.is_some(), self.fault.is_some());
+        let has_words = self.retry_after.is_some() || self.message.is_some();
+        let is_failure = |status| (300..=599).contains(&status);
         let is_time = |secs: f64| secs.is_finite() && secs >= 0.0;
-        if self.retry_after.is_some_and(|secs| !is_time(secs)) {
-            return Some("retry_after is a number of seconds from 0.".to_owned());
-        }
-        let is_count = |times| (1..=MAX_REPEAT).contains(&times);
-        let is_wrong = self.repeat.is_some_and(|times| !is_count(times));
-        is_wrong.then(|| format!("repeat is a number from 1 to {MAX_REPEAT}."))
+        let is_count = |times| (1..=1000).contains(&times);
+        let mistakes = [
+            (
+                !self.status.is_none_or(is_failure),
+                "The status is not one of a failure; use 300 to 599, such as 429 or 503.",
+            ),
+            (
+                refuses && (answers || breaks),
+                "A turn with a status is a refusal of the API: it takes only retry_after, message \
+                 and repeat. Put the rest into another turn.",
+            ),
+            (
+                !refuses && has_words,
+                "retry_after and message are for a turn with a status.",
+            ),
+            (
+                !refuses && !answers && !breaks,
+                "The turn is empty. It needs text, calls, a status or a fault; text: '' is an \
+                 answer without words.",
+            ),
+            (
+                self.fault == Some(Fault::Unreachable) && answers,
+                "With fault: unreachable no answer comes, so it has no text.",
+            ),
+            (
+                breaks && self.finish.is_some(),
+                "A turn with a fault does not finish; leave one of them out.",
+            ),
+            (
+                !self.retry_after.is_none_or(is_time),
+                "retry_after is a number of seconds from 0.",
+            ),
+            (
+                !self.repeat.is_none_or(is_count),
+                "repeat is a number from 1 to 1000.",
+            ),
+        ];
+        let mistake = mistakes.iter().find(|(is_made, _)| *is_made);
+        mistake.map(|(_, reason)| *reason)
     }
 
     /// Applies `change` to each text that may contain a path. Leaves out the `answer` of an

@@ -5,6 +5,7 @@
 //! name. If a text itself contains such a placeholder, recording inserts an equals sign into it:
 //! `{{=workspace}}` stands for the text `{{workspace}}`.
 
+use gemini_tools_core::secrets::Secrets;
 use regex::{Captures, Regex};
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
@@ -18,13 +19,14 @@ static NAME: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"\{\{(=*)(workspace|home)\}\}").unwrap());
 
 /// The directories of a run, with their placeholders.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct ScriptPlaces {
     /// The paths to replace, with their placeholders. Longer paths come first: a project inside the
     /// home directory must be recognised before the home directory is.
     paths: Vec<(String, &'static str)>,
     workspace: Option<String>,
     home: Option<String>,
+    secrets: Secrets,
 }
 
 impl ScriptPlaces {
@@ -53,16 +55,17 @@ impl ScriptPlaces {
             paths,
             workspace: text(workspace),
             home: home.and_then(text),
+            secrets: Secrets::from_environment(),
         }
     }
 
-    /// Replaces paths by placeholders.
+    /// Replaces paths by placeholders, and hides secrets.
     pub fn named(&self, text: &str) -> String {
         let mut own = NAME.replace_all(text, "{{=$1$2}}").into_owned();
         for (path, name) in &self.paths {
             own = replaced(&own, path, name);
         }
-        own
+        self.secrets.hidden(&own)
     }
 
     /// Replaces placeholders by paths. A placeholder for a directory that this run does not have is
@@ -85,8 +88,7 @@ impl ScriptPlaces {
 fn replaced(text: &str, path: &str, name: &str) -> String {
     let mut own = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some(at) = rest.find(path) {
-        let (before, behind) = (&rest[..at], &rest[at + path.len()..]);
+    while let Some((before, behind)) = rest.split_once(path) {
         let goes_on = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
         let mut next = behind.chars();
         let is_longer = match next.next() {
@@ -96,19 +98,16 @@ fn replaced(text: &str, path: &str, name: &str) -> String {
             None => false,
         };
         let begins_inside = before.chars().next_back().is_some_and(goes_on);
+        let is_other = is_longer || begins_inside;
         own.push_str(before);
-        own.push_str(if is_longer || begins_inside {
-            path
-        } else {
-            name
-        });
+        own.push_str(if is_other { path } else { name });
         rest = behind;
     }
     own.push_str(rest);
     own
 }
 
-fn each_text(value: &mut Value, change: &dyn Fn(&str) -> String) {
+pub(crate) fn each_text(value: &mut Value, change: &dyn Fn(&str) -> String) {
     match value {
         Value::String(text) => *text = change(text),
         Value::Array(items) => items.iter_mut().for_each(|item| each_text(item, change)),
@@ -117,7 +116,7 @@ fn each_text(value: &mut Value, change: &dyn Fn(&str) -> String) {
     }
 }
 
-pub(super) fn each_text_of(fields: &mut Map<String, Value>, change: &dyn Fn(&str) -> String) {
+pub(crate) fn each_text_of(fields: &mut Map<String, Value>, change: &dyn Fn(&str) -> String) {
     let changed = std::mem::take(fields).into_iter().map(|(key, mut value)| {
         each_text(&mut value, change);
         (change(&key), value)

@@ -4,7 +4,6 @@ use super::places::ScriptPlaces;
 use super::{Call, ModelScript, Turn};
 use crate::call::ToolCall;
 use crate::event::{SessionError, SessionErrorKind};
-use gemini_tools_core::secrets::Secrets;
 use gemini_tools_core::text::{counted, excerpt};
 use gemini_tools_net::gemini_api::{ApiError, ApiMethod, GeminiClient, PlayedAnswer};
 use std::collections::VecDeque;
@@ -23,12 +22,8 @@ struct State {
     played: usize,
     calls: Vec<Call>,
     calls_sent: usize,
-    /// The number of calls before those of the last turn, so that a message can number a call
-    /// within the script.
-    calls_before: usize,
     met: usize,
     places: ScriptPlaces,
-    secrets: Secrets,
     checks: bool,
 }
 
@@ -41,10 +36,8 @@ impl ScriptPlayer {
             played: 0,
             calls: Vec::new(),
             calls_sent: 0,
-            calls_before: 0,
             met: 0,
             places,
-            secrets: Secrets::from_environment(),
             checks,
         })))
     }
@@ -62,18 +55,17 @@ impl ScriptPlayer {
     /// Returns an error that names each call whose result differs.
     pub fn check(&self, calls: &[ToolCall]) -> Result<(), SessionError> {
         let mut state = self.state();
-        let first = state.calls_before + 1;
-        state.calls_before += calls.len();
         if !state.checks {
             return Ok(());
         }
+        let first = state.calls_sent - state.calls.len() + 1;
         let mut mismatches = Vec::new();
         let mut met = 0;
         for (number, (call, scripted)) in calls.iter().zip(&state.calls).enumerate() {
             let Some(expect) = &scripted.expect else {
                 continue;
             };
-            match expect.mismatch(call, &state.places, &state.secrets) {
+            match expect.mismatch(call, &state.places) {
                 None => met += 1,
                 Some(how) => {
                     let call = call.request.to_string();
@@ -125,10 +117,8 @@ impl ScriptPlayer {
 
 impl State {
     fn next(&mut self, method: ApiMethod) -> Result<PlayedAnswer, ApiError> {
-        let turn = match method {
-            ApiMethod::StreamGenerateContent => self.left.pop_front(),
-            _ => None,
-        };
+        let is_turn = method == ApiMethod::StreamGenerateContent;
+        let turn = is_turn.then(|| self.left.pop_front()).flatten();
         let Some(turn) = turn else {
             return Err(ApiError::not_recorded(format!(
                 "The model script {} has {} of the model, and the run asks for one more. Add a \

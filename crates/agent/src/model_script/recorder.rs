@@ -5,10 +5,9 @@
 
 use super::places::ScriptPlaces;
 use super::{Call, Expectation, Fault, Turn, fail};
-use crate::call::{CallRequest, ToolCall};
+use crate::call::ToolCall;
 use crate::event::SessionEvent;
-use crate::record;
-use gemini_tools_core::secrets::Secrets;
+use crate::{record, turn};
 use gemini_tools_net::gemini_api::{ApiError, ApiErrorKind};
 use rustix::fs::OFlags;
 use serde::Serialize;
@@ -28,7 +27,6 @@ pub struct Recorder {
     file: File,
     path: PathBuf,
     places: ScriptPlaces,
-    secrets: Secrets,
     current: Turn,
     pending: Vec<Turn>,
     /// Set when a write has failed. Nothing is written after it, because a script with a turn
@@ -51,8 +49,7 @@ impl Recorder {
         hide: &dyn Fn(&str) -> String,
     ) -> Result<Self, String> {
         let fail = |reason: io::Error| fail(path, &reason);
-        let flags = OFlags::CREATE | OFlags::RDWR | OFlags::APPEND | OFlags::CLOEXEC;
-        let mut file = record::open(path, flags).map_err(fail)?;
+        let mut file = record::open(path, OFlags::CREATE | OFlags::RDWR).map_err(fail)?;
         let mut start = Vec::new();
         let length = HEADER.len() as u64;
         (&file).take(length).read_to_end(&mut start).map_err(fail)?;
@@ -65,7 +62,6 @@ impl Recorder {
             file,
             path: path.to_owned(),
             places,
-            secrets: Secrets::from_environment(),
             current: Turn::default(),
             pending: Vec::new(),
             is_broken: false,
@@ -77,8 +73,7 @@ impl Recorder {
         Ok(own)
     }
 
-    /// Records the model's text, its thoughts and its finish reason, and requests that failed.
-    /// Other events are ignored.
+    /// Records the model's turns, and requests that failed. Other events are ignored.
     pub fn take(&mut self, event: &SessionEvent<'_>) {
         match event {
             SessionEvent::Text(text) => self.current.text.get_or_insert_default().push_str(text),
@@ -87,7 +82,7 @@ impl Recorder {
                 text.push_str(&thought.to_string());
             }
             SessionEvent::AttemptFailed { error, wait } => self.failed(error, *wait),
-            SessionEvent::Response { turn, .. } => self.answered(turn.finish.as_deref()),
+            SessionEvent::Response { turn, .. } => self.answered(turn),
             _ => {}
         }
     }
@@ -129,9 +124,15 @@ impl Recorder {
         self.push(turn);
     }
 
-    fn answered(&mut self, finish: Option<&str>) {
+    fn answered(&mut self, answer: &turn::Turn) {
         let mut turn = std::mem::take(&mut self.current);
-        turn.finish = finish.filter(|finish| *finish != "STOP").map(str::to_owned);
+        let calls = answer.calls.iter().map(|request| Call {
+            name: request.name.clone(),
+            args: request.args.clone(),
+            expect: None,
+        });
+        turn.calls = calls.collect();
+        turn.finish = answer.finish.clone().filter(|finish| finish != "STOP");
         self.push(turn);
     }
 
@@ -141,17 +142,6 @@ impl Recorder {
         self.pending
             .pop_if(|before| before.status == Some(UNAUTHORIZED));
         self.pending.push(turn);
-    }
-
-    /// Adds the calls of the latest turn.
-    pub fn calls(&mut self, requests: &[CallRequest]) {
-        if let Some(turn) = self.pending.last_mut() {
-            turn.calls.extend(requests.iter().map(|request| Call {
-                name: request.name.clone(),
-                args: request.args.clone(),
-                expect: None,
-            }));
-        }
     }
 
     /// Writes the pending turns, with the results of the last one's calls.
@@ -167,7 +157,7 @@ impl Recorder {
         let mut turns = std::mem::take(&mut self.pending);
         if let Some(last) = turns.last_mut() {
             for (call, answered) in last.calls.iter_mut().zip(answered) {
-                call.expect = Expectation::of_answer(answered, &self.places, &self.secrets, hide);
+                call.expect = Expectation::of_answer(answered, &self.places, hide);
             }
         }
         for mut turn in turns {
@@ -181,7 +171,7 @@ impl Recorder {
     }
 
     fn safe(&self, text: &str, hide: &dyn Fn(&str) -> String) -> String {
-        self.secrets.hidden(&self.places.named(&hide(text)))
+        self.places.named(&hide(text))
     }
 
     fn write(&mut self, text: &str) -> Result<(), String> {

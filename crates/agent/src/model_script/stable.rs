@@ -14,49 +14,49 @@ const DAY: &str = "(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)";
 /// pattern for times alone sees it.
 #[expect(clippy::unwrap_used, reason = "constants, which a test compiles")]
 static RULES: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
-    [
+    let rules = [
         // A path in Gemini CLI's temporary directory, where each project's directory is named by a
         // hash of the project's path.
-        (r"(\{\{home\}\}/\.gemini/tmp/)[^\s'\x22)\]]+".to_owned(), "${1}<kept>"),
+        (r"(\{\{home\}\}/\.gemini/tmp/)[^\s'\x22)\]]+", "${1}<kept>"),
         // The random name of a temporary file or directory. Names below it are kept, to tell them
         // apart.
         (
-            r"(^|[^\w.{}/-])(?:/private)?(?:/tmp|/var/tmp|/var/folders/\w+/\w+/T)/[^\s/'\x22:;,)\]]+".to_owned(),
+            r"(^|[^\w.{}/-])(?:/private)?(?:/tmp|/var/tmp|/var/folders/\w+/\w+/T)/[^\s/'\x22:;,)\]]+",
             "${1}<tmp>",
         ),
         (
-            r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b".to_owned(),
+            r"\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b",
             "<id>",
         ),
         (
-            r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z\b| ?[+-]\d\d:?\d\d\b)?".to_owned(),
+            r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z\b| ?[+-]\d\d:?\d\d\b)?",
             "<time>",
         ),
         (
-            format!(r"\b{DAY}, \d\d? {MONTH} \d{{4}} \d\d:\d\d:\d\d(?: (?:GMT|UTC|[+-]\d{{4}}))?"),
+            r"\bDAY, \d\d? MONTH \d{4} \d\d:\d\d:\d\d(?: (?:GMT|UTC|[+-]\d{4}))?",
             "<time>",
         ),
         (
-            format!(r"\b{DAY} {MONTH} [ \d]\d \d\d:\d\d:\d\d(?: [A-Z]{{3,5}}| [AP]M)* \d{{4}}(?: [+-]\d{{4}})?"),
+            r"\bDAY MONTH [ \d]\d \d\d:\d\d:\d\d(?: [A-Z]{3,5}| [AP]M)* \d{4}(?: [+-]\d{4})?",
             "<time>",
         ),
         // Month, day, and time or year, as `ls -l` prints them.
-        (format!(r"\b{MONTH} [ \d]\d +(?:\d\d:\d\d|\d{{4}})\b"), "<time>"),
-        (r"\b\d{4}-\d\d-\d\d\b".to_owned(), "<date>"),
-        (r"\b\d\d:\d\d:\d\d(?:[.,]\d+)?\b".to_owned(), "<time>"),
-        (r"\b\d+m ?\d+(?:\.\d+)?s\b".to_owned(), "<duration>"),
+        (r"\bMONTH [ \d]\d +(?:\d\d:\d\d|\d{4})\b", "<time>"),
+        (r"\b\d{4}-\d\d-\d\d\b", "<date>"),
+        (r"\b\d\d:\d\d:\d\d(?:[.,]\d+)?\b", "<time>"),
+        (r"\b\d+m ?\d+(?:\.\d+)?s\b", "<duration>"),
         (
-            r"\b\d+(?:\.\d+)? ?(?:ns|µs|us|ms|s|secs?|seconds?|milliseconds?|minutes?)\b".to_owned(),
+            r"\b\d+(?:\.\d+)? ?(?:ns|µs|us|ms|s|secs?|seconds?|milliseconds?|minutes?)\b",
             "<duration>",
         ),
         (
-            r"(?i)\b((?:process group )?(?:pgid|ppid|pid)|background pids|process id)(s?\x22?[:=]? ?\[?)\d+(?:, ?\d+)*".to_owned(),
+            r"(?i)\b((?:process group )?(?:pgid|ppid|pid)|background pids|process id)(s?\x22?[:=]? ?\[?)\d+(?:, ?\d+)*",
             "${1}${2}<pid>",
         ),
-    ]
-    .into_iter()
-    .map(|(rule, name)| (Regex::new(&rule).unwrap(), name))
-    .collect()
+    ];
+    let named = |rule: &str| rule.replace("MONTH", MONTH).replace("DAY", DAY);
+    let rules = rules.map(|(rule, name)| (Regex::new(&named(rule)).unwrap(), name));
+    rules.into()
 });
 
 pub(super) fn stable(text: &str) -> String {

@@ -1,11 +1,15 @@
 //! Tests of reading scripts, and of the messages about mistakes in them.
 
-use super::{ModelScript, parse};
+use super::{ModelScript, ScriptPlaces};
 use serde_json::{Value, json};
 use std::path::Path;
 
+fn parse(text: &str) -> Result<ModelScript, String> {
+    ModelScript::parse(Path::new("s.yaml"), text.into(), &ScriptPlaces::default())
+}
+
 fn script(text: &str) -> ModelScript {
-    parse(Path::new("s.yaml"), text).expect("a script")
+    parse(text).expect("a script")
 }
 
 fn chunks(script: &ModelScript, n: usize) -> Vec<Value> {
@@ -79,9 +83,9 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     (
         "turns:\n- calls:\n  - args: {}\n",
-        "line 3: The key \"name\" is missing here.",
+        "line 3: It is not a valid model script: missing field `name`.",
     ),
-    ("prompt: x\n", "The key \"turns\" is missing here."),
+    ("prompt: x\n", "missing field `turns`."),
     (
         "turns:\n- fault: cutt\n",
         "line 2: \"cutt\" is not a valid value here. Did you mean cut?",
@@ -99,7 +103,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ("turns:\n- {}\n", "line 2: The turn is empty."),
     (
         "turns:\n- text: a\n- status: 200\n",
-        "line 3: The status 200 is not one of a failure",
+        "line 3: The status is not one of a failure",
     ),
     (
         "turns:\n- status: 429\n  text: a\n",
@@ -140,7 +144,7 @@ const MISTAKES: &[(&str, &str)] = &[
 #[test]
 fn a_mistake_is_named_with_its_line_and_what_was_meant() {
     for (text, said) in MISTAKES {
-        let e = parse(Path::new("s.yaml"), text).expect_err(text);
+        let e = parse(text).expect_err(text);
         assert!(e.contains(said), "{text}\n{e}");
         assert!(e.starts_with("s.yaml") && !e.contains('\n'), "{e}");
     }

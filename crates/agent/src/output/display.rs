@@ -37,15 +37,10 @@ fn lines(value: &Value) -> Option<Vec<String>> {
     {
         let state = value["state"].as_str().unwrap_or("unknown");
         let result = value["result"].as_str().unwrap_or_default().lines();
-        let title = format!("{} ({state})", one_line(name));
-        let steps = activity.iter().map(step);
-        return Some(
-            [title]
-                .into_iter()
-                .chain(steps)
-                .chain(result.map(str::to_owned))
-                .collect(),
-        );
+        let mut lines = vec![format!("{} ({state})", one_line(name))];
+        lines.extend(activity.iter().map(step));
+        lines.extend(result.map(str::to_owned));
+        return Some(lines);
     }
     let text = |token: &Value| Some(token["text"].as_str()?.to_owned());
     let line = |line: &Value| {

@@ -7,7 +7,7 @@
 
 use super::escape::fitting;
 use super::progress::call_label;
-use super::{Sink, one_line};
+use super::{Sink, one_line, styled};
 use crate::call::{CallState, ToolCall};
 use crate::event::{Observer, SessionEvent};
 use std::fmt;
@@ -107,13 +107,8 @@ impl<W: Write> StatusOutput<W> {
         let room = (self.columns)().saturating_sub(1);
         let line = format!("… {status}");
         let text = fitting(&line, room);
-        let text = if self.is_styled {
-            format!("\x1b[2m{text}\x1b[0m")
-        } else {
-            text.into_owned()
-        };
         self.is_drawn = true;
-        self.sink.write(&text);
+        self.sink.write(&styled(self.is_styled, "2", &text));
     }
 }
 

@@ -58,13 +58,9 @@ fn tool_metrics(tool: &ToolStats) -> Value {
 
 fn decisions(tool: &ToolStats) -> Value {
     use ToolCallDecision::{Accept, AutoAccept, Modify, Reject};
-    let count = |decision| tool.decisions.get(&decision).copied().unwrap_or_default();
-    json!({
-        "accept": count(Accept),
-        "reject": count(Reject),
-        "modify": count(Modify),
-        "auto_accept": count(AutoAccept),
-    })
+    let mut counts = BTreeMap::from([Accept, Reject, Modify, AutoAccept].map(|all| (all, 0)));
+    counts.extend(&tool.decisions);
+    json!(counts)
 }
 
 pub(super) fn stream_stats(stats: &Stats) -> Value {

@@ -1,10 +1,10 @@
 //! Observers that show a session: the model's text, the progress, and two JSON formats.
 //!
 //! Each writes to the writer it is given. [`TextOutput`], [`JsonOutput`] and [`StreamJsonOutput`]
-//! are meant for standard output, [`ProgressOutput`] and [`NotesOutput`] for standard error; a
-//! session has one of each. If both are the same terminal, the one for standard output must receive
-//! an event first, so that it can finish its line. [`StatusOutput`] wraps both, and shows below
-//! them what is being waited for.
+//! are meant for standard output, [`ProgressOutput`] for standard error; a session has one of each.
+//! If both are the same terminal, the one for standard output must receive an event first, so that
+//! it can finish its line. [`StatusOutput`] wraps both, and shows below them what is being waited
+//! for.
 
 pub(crate) mod display;
 mod escape;
@@ -15,15 +15,23 @@ mod progress;
 mod stream_json;
 mod text;
 
-pub use escape::{escape_controls, one_line};
+pub use escape::one_line;
 pub use json::JsonOutput;
 pub use live::StatusOutput;
 pub(crate) use metrics::metrics;
-pub use progress::{NotesOutput, ProgressOutput};
+pub use progress::ProgressOutput;
 pub use stream_json::StreamJsonOutput;
 pub use text::TextOutput;
 
 use std::io::Write;
+
+fn styled(is_styled: bool, code: &str, text: &str) -> String {
+    if is_styled && !text.is_empty() {
+        format!("\x1b[{code}m{text}\x1b[0m")
+    } else {
+        text.to_owned()
+    }
+}
 
 /// A writer that gives up silently after the first error, and tracks whether the cursor is at the
 /// start of a line.

@@ -1,14 +1,14 @@
 //! Progress of a session on standard error: calls, warnings and the summary.
 
 use super::escape::fitting;
-use super::{Sink, one_line};
+use super::{Sink, one_line, styled};
 use crate::call::{CallEnd, ToolCall, ToolCallDecision};
 use crate::clock::span;
 use crate::event::{Observer, SessionEvent};
 use crate::output::display::{Shown, shown};
 use crate::stats::Stats;
 use gemini_tools_core::registry::bare_name;
-use gemini_tools_core::text::counted;
+use gemini_tools_core::text::{counted, harmless_lines};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fmt;
@@ -29,38 +29,42 @@ const YELLOW: &str = "33";
 const BOLD: &str = "1";
 const DIM: &str = "2";
 
-/// Shows each call on a terminal when it has ended, with a line or two of its result or its diff;
-/// also warnings, why a session ended early, and a summary.
+/// Shows warnings, and why a session ended early. On a terminal also each call when it has ended,
+/// with a line or two of its result or its diff, and a summary.
 #[derive(Debug)]
 pub struct ProgressOutput<W> {
     sink: Sink<W>,
     columns: usize,
+    is_terminal: bool,
     is_styled: bool,
     go_on: Option<String>,
-    turns: u32,
     files: BTreeSet<String>,
 }
 
 impl<W: Write> ProgressOutput<W> {
+    /// Writes to `out`, which is no terminal.
+    pub fn notes(out: W) -> Self {
+        Self {
+            is_terminal: false,
+            ..Self::new(out, 0, false, None)
+        }
+    }
+
     /// Writes to `out`, a terminal with this many columns. `go_on` is the command that resumes the
     /// session, if it is saved.
     pub fn new(out: W, columns: usize, is_styled: bool, go_on: Option<String>) -> Self {
         Self {
             sink: Sink::new(out),
             columns: columns.max(20),
+            is_terminal: true,
             is_styled,
             go_on,
-            turns: 0,
             files: BTreeSet::new(),
         }
     }
 
     fn styled(&self, code: &str, text: &str) -> String {
-        if self.is_styled && !text.is_empty() {
-            format!("\x1b[{code}m{text}\x1b[0m")
-        } else {
-            text.to_owned()
-        }
+        styled(self.is_styled, code, text)
     }
 
     fn line(&mut self, line: &str) {
@@ -114,15 +118,33 @@ impl<W: Write> ProgressOutput<W> {
             return;
         }
         self.files.extend(changed_file(call));
-        match (&outcome.diff, call.decision) {
-            // The user has just approved this diff, and need not see it again.
-            (Some(_), Some(ToolCallDecision::Accept | ToolCallDecision::Modify)) => {}
-            (Some(diff), _) => self.diff(diff),
-            (None, _) => {
-                for line in result_lines(call) {
-                    self.aside(&line, DIM);
-                }
-            }
+        let Some(diff) = &outcome.diff else {
+            return self.asides(&result_lines(call), |_| DIM);
+        };
+        // The user has just approved this diff, and need not see it again.
+        if matches!(
+            call.decision,
+            Some(ToolCallDecision::Accept | ToolCallDecision::Modify)
+        ) {
+            return;
+        }
+        let lines = diff.lines().skip_while(|line| !line.starts_with("@@"));
+        let lines = lines.filter(|line| !line.starts_with("@@"));
+        let lines: Vec<_> = lines.map(str::to_owned).collect();
+        self.asides(&lines, |line| match line.as_bytes().first() {
+            Some(b'+') => GREEN,
+            Some(b'-') => RED,
+            _ => DIM,
+        });
+    }
+
+    fn asides(&mut self, lines: &[String], colour: impl Fn(&str) -> &'static str) {
+        for line in lines.iter().take(MOST_LINES) {
+            self.aside(line, colour(line));
+        }
+        let left_out = lines.len().saturating_sub(MOST_LINES);
+        if left_out > 0 {
+            self.aside(&format!("… {left_out} lines more"), DIM);
         }
     }
 
@@ -133,28 +155,11 @@ impl<W: Write> ProgressOutput<W> {
         self.line(&format!("  {line}"));
     }
 
-    fn diff(&mut self, diff: &str) {
-        let lines = diff.lines().skip_while(|line| !line.starts_with("@@"));
-        let lines: Vec<&str> = lines.filter(|line| !line.starts_with("@@")).collect();
-        let left_out = lines.len().saturating_sub(MOST_LINES);
-        for line in lines.iter().take(MOST_LINES) {
-            let colour = match line.as_bytes().first() {
-                Some(b'+') => GREEN,
-                Some(b'-') => RED,
-                _ => DIM,
-            };
-            self.aside(line, colour);
-        }
-        if left_out > 0 {
-            self.aside(&format!("… {left_out} lines more"), DIM);
-        }
-    }
-
     fn summary(&mut self, stats: &Stats, is_done: bool) {
         let calls = &stats.tools;
         let failed = calls.failures + calls.failed_commands;
         let tokens: u64 = stats.models.values().map(|model| model.tokens.total).sum();
-        let mut parts = vec![counted(self.turns, "turn")];
+        let mut parts = vec![counted(stats.turns, "turn")];
         parts.push(match failed {
             0 => counted(calls.calls, "call"),
             _ => format!("{} ({failed} failed)", counted(calls.calls, "call")),
@@ -195,12 +200,7 @@ fn result_lines(call: &ToolCall) -> Vec<String> {
         return Vec::new();
     };
     let text = match shown(&outcome.display) {
-        Some(Shown::Lines(mut lines)) => {
-            let left_out = lines.len().saturating_sub(MOST_LINES);
-            lines.truncate(MOST_LINES);
-            lines.extend((left_out > 0).then(|| format!("… {left_out} lines more")));
-            return lines;
-        }
+        Some(Shown::Lines(lines)) => return lines,
         Some(Shown::Markdown(text)) => text,
         Some(Shown::Json(_)) => outcome.text.clone(),
         None => String::new(),
@@ -225,64 +225,29 @@ pub(super) fn call_label(call: &ToolCall) -> String {
 }
 
 fn labelled(label: &str, text: &str) -> String {
-    format!("{label}: {}", super::escape_controls(text.trim()))
+    format!("{label}: {}", harmless_lines(text.trim()))
 }
 
 impl<W: Write + Send + fmt::Debug> Observer for ProgressOutput<W> {
     fn take(&mut self, event: &SessionEvent<'_>) {
         match event {
-            SessionEvent::Call(call) => self.call(call),
             SessionEvent::Warning(text) => self.styled_line(YELLOW, &labelled("Warning", text)),
-            SessionEvent::Retry(reason) => {
-                let reason = one_line(reason);
-                self.styled_line(DIM, &format!("The model is asked again, because {reason}."));
-            }
-            SessionEvent::AttemptFailed {
-                error,
-                wait: Some(wait),
-            } => {
-                let reason = one_line(&error.message);
-                let line = format!("{reason} It is asked again in {}.", span(*wait));
-                self.styled_line(DIM, &line);
-            }
-            SessionEvent::Compressed { from, to } => {
-                let line = format!("The history was shortened from {from} to {to} tokens.");
-                self.styled_line(DIM, &line);
-            }
-            SessionEvent::Request { .. } => self.turns += 1,
             SessionEvent::Ended { error, stats } => {
                 if let Some(e) = error {
                     self.styled_line(RED, &labelled("Error", &e.message));
                 }
-                self.summary(stats, error.is_none());
+                if self.is_terminal {
+                    self.summary(stats, error.is_none());
+                }
             }
-            _ => {}
+            _ if !self.is_terminal => {}
+            SessionEvent::Call(call) => self.call(call),
+            event => {
+                if let Some(note) = event.note() {
+                    self.styled_line(DIM, &one_line(&note));
+                }
+            }
         }
-    }
-}
-
-/// Writes warnings, and why a session ended early. For a standard error that is not a terminal.
-#[derive(Debug)]
-pub struct NotesOutput<W> {
-    sink: Sink<W>,
-}
-
-impl<W: Write> NotesOutput<W> {
-    /// Writes to `out`.
-    pub fn new(out: W) -> Self {
-        let sink = Sink::new(out);
-        Self { sink }
-    }
-}
-
-impl<W: Write + Send + fmt::Debug> Observer for NotesOutput<W> {
-    fn take(&mut self, event: &SessionEvent<'_>) {
-        let line = match event {
-            SessionEvent::Warning(text) => labelled("Warning", text),
-            SessionEvent::Ended { error: Some(e), .. } => labelled("Error", &e.message),
-            _ => return,
-        };
-        self.sink.write(&format!("{line}\n"));
     }
 }
 

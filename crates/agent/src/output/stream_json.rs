@@ -63,11 +63,6 @@ impl<W: Write> StreamJsonOutput<W> {
             self.write("tool_use", &fields);
         }
     }
-
-    fn warning(&mut self, message: &str) {
-        let fields = json!({ "severity": "warning", "message": message });
-        self.write("error", &fields);
-    }
 }
 
 impl<W: Write + Send + fmt::Debug> Observer for StreamJsonOutput<W> {
@@ -92,10 +87,10 @@ impl<W: Write + Send + fmt::Debug> Observer for StreamJsonOutput<W> {
                 &json!({ "subject": subject, "description": description }),
             ),
             SessionEvent::Call(call) => self.call(call),
-            SessionEvent::Retry(reason) => {
-                self.warning(&format!("The model is asked again, because {reason}."));
+            SessionEvent::Retry(_) | SessionEvent::Warning(_) => {
+                let fields = json!({ "severity": "warning", "message": event.note() });
+                self.write("error", &fields);
             }
-            SessionEvent::Warning(message) => self.warning(message),
             SessionEvent::Ended { error, stats } => {
                 let status = if error.is_some() { "error" } else { "success" };
                 let mut fields = json!({ "status": status, "stats": stream_stats(stats) });

@@ -1,7 +1,8 @@
 //! Output of the model's text alone.
 
-use super::{Sink, escape_controls};
+use super::Sink;
 use crate::event::{Observer, SessionEvent};
+use gemini_tools_core::text::harmless_lines;
 use std::fmt;
 use std::io::Write;
 
@@ -26,7 +27,7 @@ impl<W: Write> TextOutput<W> {
 impl<W: Write + Send + fmt::Debug> Observer for TextOutput<W> {
     fn take(&mut self, event: &SessionEvent<'_>) {
         match event {
-            SessionEvent::Text(text) if self.is_terminal => self.sink.write(&escape_controls(text)),
+            SessionEvent::Text(text) if self.is_terminal => self.sink.write(&harmless_lines(text)),
             SessionEvent::Text(text) => self.sink.write(text),
             SessionEvent::Prompt { .. }
             | SessionEvent::Call(_)
@@ -34,14 +35,8 @@ impl<W: Write + Send + fmt::Debug> Observer for TextOutput<W> {
             | SessionEvent::Ended { .. } => {
                 self.sink.end_line();
             }
-            SessionEvent::Response { .. }
-            | SessionEvent::AttemptFailed { .. }
-            | SessionEvent::Warning(_)
-            | SessionEvent::Compressed { .. }
-                if self.is_terminal =>
-            {
-                self.sink.end_line();
-            }
+            SessionEvent::Thought(_) => {}
+            _ if self.is_terminal => self.sink.end_line(),
             _ => {}
         }
     }

@@ -32,8 +32,7 @@ fn lines() -> Vec<Line> {
             requests: ["1", "2", "3", "4"].map(request).to_vec(),
         },
         Line::Done {
-            id: "1".to_owned(),
-            place: None,
+            place: 0,
             outcome: CallOutcome::default(),
         },
     ]

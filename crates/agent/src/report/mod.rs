@@ -6,11 +6,13 @@
 use super::call::ToolCall;
 use super::clock::{Clock, iso, span};
 use super::event::{Observer, SessionError, SessionEvent};
+use super::model_script::places::each_text;
 use super::output::display::{Shown, shown};
-use super::output::{escape_controls, metrics};
+use super::output::metrics;
 use super::stats::Stats;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use gemini_tools_core::text::harmless_lines;
 use gemini_tools_core::tool::{Cancellation, ToolError};
 use gemini_tools_workspace::Workspace;
 use serde_json::{Map, Value, json};
@@ -44,7 +46,6 @@ pub struct HtmlReport {
     started: Option<SystemTime>,
     session: String,
     model: String,
-    turns: u32,
     entries: Vec<Value>,
     left_bytes: usize,
     left_out: u64,
@@ -63,7 +64,6 @@ impl HtmlReport {
             started: None,
             session: String::new(),
             model: String::new(),
-            turns: 0,
             entries: Vec::new(),
             left_bytes: ALL_BYTES,
             left_out: 0,
@@ -89,7 +89,7 @@ impl HtmlReport {
     fn add_piece(&mut self, piece: &str) {
         match self.entries.last_mut() {
             Some(last) if last["type"] == "text" && self.left_bytes > piece.len() => {
-                let piece = escape_controls(piece);
+                let piece = harmless_lines(piece);
                 self.left_bytes = self.left_bytes.saturating_sub(piece.len());
                 if let Value::String(text) = &mut last["text"] {
                     text.push_str(&piece);
@@ -121,7 +121,6 @@ impl HtmlReport {
                 "diff": outcome.diff.as_ref().map(|diff| own.cut(diff, CALL_BYTES)),
                 "display": display.map(|shown| own.display(&shown)),
                 "output": own.cut(&outcome.text, CALL_BYTES),
-                "is_failed": outcome.error.is_some(),
                 "command_failure": failure.map(|failure| own.cut(failure, NAME_BYTES)),
                 "lines": outcome.diff_stat.map(|stat| (stat.added(), stat.removed())),
             })
@@ -139,7 +138,7 @@ impl HtmlReport {
     /// Cuts a text to `limit` bytes, or to what is left of the page's total, and says how much is
     /// missing.
     fn cut(&mut self, text: &str, limit: usize) -> String {
-        let text = escape_controls(text);
+        let text = harmless_lines(text);
         let limit = limit.min(self.left_bytes);
         let end = (0..=limit.min(text.len()))
             .rev()
@@ -159,29 +158,29 @@ impl HtmlReport {
             .map(|session| format!("call_tool --undo --session {session}"));
         let error = error.map(|error| {
             let (name, code) = (error.kind.name(), error.kind.exit_status());
-            let message = escape_controls(&error.message);
-            format!("{message} ({name}, status {code})")
+            format!("{} ({name}, status {code})", error.message)
         });
         let by_name = stats.by_name.iter();
         let failed_commands: Map<String, Value> = by_name
             .map(|(name, tool)| (name.clone(), tool.failed_commands.into()))
             .collect();
-        let session = json!({
+        let mut session = json!({
             "error": error,
             "started": self.started.map(iso),
             "duration": span(stats.duration),
             "model": self.model,
             "session": self.session,
-            "turns": self.turns,
+            "turns": stats.turns,
             "undo": undo,
             "failed_commands": failed_commands,
             "stats": metrics(stats),
             "entries": self.entries,
             "left_out": self.left_out,
         });
+        each_text(&mut session, &harmless_lines);
         // The JSON stands inside a `script` element. A `<` in it could end that element or begin
         // another.
-        let session = escape_controls(&session.to_string()).replace('<', "\\u003c");
+        let session = session.to_string().replace('<', "\\u003c");
         let hash = STANDARD.encode(Sha256::digest(SCRIPT));
         TEMPLATE
             .replace("{{hash}}", &hash)
@@ -212,7 +211,6 @@ impl Observer for HtmlReport {
             }
             SessionEvent::Prompt { text, .. } => self.add_text("prompt", text, TEXT_BYTES),
             SessionEvent::Request { turn, .. } => {
-                self.turns += 1;
                 self.add("turn", |_| json!({ "number": turn }));
             }
             SessionEvent::Text(text) => self.add_piece(text),
@@ -222,17 +220,6 @@ impl Observer for HtmlReport {
                     "description": own.cut(&thought.description, TEXT_BYTES),
                 })
             }),
-            SessionEvent::Retry(reason) => {
-                let text = format!("The model was asked again, because {reason}.");
-                self.add_text("warning", &text, NAME_BYTES);
-            }
-            SessionEvent::AttemptFailed { error, wait } => {
-                let wait =
-                    wait.map(|wait| format!(" The request was sent again after {}.", span(wait)));
-                let kind = if wait.is_some() { "warning" } else { "error" };
-                let text = format!("{error}{}", wait.unwrap_or_default());
-                self.add_text(kind, &text, NAME_BYTES);
-            }
             SessionEvent::Response { turn, duration } => {
                 let usage = turn.usage.as_ref();
                 self.add("used", |_| {
@@ -244,18 +231,17 @@ impl Observer for HtmlReport {
                 });
             }
             SessionEvent::Call(call) => self.add_call(call),
-            SessionEvent::Compressed { from, to } => {
-                let text = format!("The history was shortened from {from} to {to} tokens.");
-                self.add_text("warning", &text, NAME_BYTES);
-            }
-            SessionEvent::Warning(text) => self.add_text("warning", text, NAME_BYTES),
             SessionEvent::Ended { error, stats } => {
                 let page = self.page(*error, stats);
                 if let Err(e) = write(&self.path, &page) {
                     (self.warn)(&format!("The report can't be written: {}", e.message));
                 }
             }
-            SessionEvent::ModelCall(_) => {}
+            event => {
+                if let Some(note) = event.note() {
+                    self.add_text("warning", &note, NAME_BYTES);
+                }
+            }
         }
     }
 }

@@ -67,7 +67,7 @@ function call(entry) {
     entry.diff ? diff(entry.diff) : [],
     entry.display ? display(entry.display) : [],
     listing('Arguments', entry.args),
-    listing(entry.is_failed ? 'Error' : 'Output', entry.output),
+    listing(entry.state !== 'success' ? 'Error' : 'Output', entry.output),
   );
 }
 
@@ -92,13 +92,12 @@ const SHOWN = {
   used: ({ duration, prompt, candidates }) => [el('p', { class: 'soft' }, `${duration}, ${prompt} tokens in, ${candidates} tokens out`)],
   call: (entry) => [call(entry)],
   warning: ({ text }) => block('text warn', text),
-  error: ({ text }) => block('text bad', text),
 };
 
-/** The model's last words: no call, error or turn comes after them. */
+/** The model's last words: no call or turn comes after them. */
 function answer() {
   const { entries, error } = session;
-  const from = entries.findLastIndex(({ type }) => ['call', 'error', 'turn'].includes(type));
+  const from = entries.findLastIndex(({ type }) => ['call', 'turn'].includes(type));
   const at = entries.findLastIndex(({ type }) => type === 'text');
   return error === null && at > from ? entries[at] : undefined;
 }

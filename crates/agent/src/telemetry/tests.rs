@@ -1,6 +1,6 @@
 //! Tests of telemetry to files and pipes, and of switching it off.
 
-use super::{Telemetry, TelemetryConfig};
+use super::Telemetry;
 use crate::call::CallOutcome;
 use crate::event::{Observer, SessionEvent};
 use crate::output::tests::{
@@ -20,12 +20,13 @@ thread_local!(static WARNINGS: RefCell<Vec<String>> = const { RefCell::new(Vec::
 
 fn record(path: &Path, has_prompts: bool, events: &[SessionEvent<'_>]) -> Vec<String> {
     WARNINGS.take();
-    let config = TelemetryConfig {
-        path: path.to_owned(),
-        has_prompts,
+    let variable = |name: &str| match name {
+        "GEMINI_TELEMETRY_OUTFILE" => Some(path.into()),
+        "GEMINI_TELEMETRY_LOG_PROMPTS" => has_prompts.then(|| "true".into()),
+        _ => None,
     };
     let warn = |warning: &str| WARNINGS.with_borrow_mut(|all| all.push(warning.to_owned()));
-    let mut telemetry = Telemetry::new(config, warn);
+    let mut telemetry = Telemetry::open(variable, warn).expect("it is on");
     telemetry.now = still;
     for event in events {
         telemetry.take(event);
@@ -242,26 +243,20 @@ fn a_pipe_that_is_read_gets_the_lines_and_is_never_waited_for() {
 
 #[test]
 fn it_is_off_unless_asked_for() {
-    let config = |variables: &[(&str, &str)]| {
+    let has_prompts = |variables: &[(&str, &str)]| {
         let variables: HashMap<&str, &str> = variables.iter().copied().collect();
-        TelemetryConfig::read(|name| variables.get(name).map(OsString::from))
+        let variable = |name: &str| variables.get(name).map(OsString::from);
+        Telemetry::open(variable, |_| {}).map(|telemetry| telemetry.has_prompts)
     };
-    let file = ("GEMINI_TELEMETRY_OUTFILE", "/t");
-    let is_on = |has_prompts| {
-        Some(TelemetryConfig {
-            path: "/t".into(),
-            has_prompts,
-        })
-    };
-    assert_eq!(config(&[]), None);
-    assert_eq!(config(&[("GEMINI_TELEMETRY_OUTFILE", "")]), None);
-    assert_eq!(config(&[file, ("GEMINI_TELEMETRY_ENABLED", "false")]), None);
-    assert_eq!(
-        config(&[file, ("GEMINI_TELEMETRY_ENABLED", "1")]),
-        is_on(false)
-    );
-    for (value, has_prompts) in [("true", true), ("1", true), ("yes", false), ("0", false)] {
+    let file = ("GEMINI_TELEMETRY_OUTFILE", "/dev/null");
+    assert_eq!(has_prompts(&[]), None);
+    assert_eq!(has_prompts(&[("GEMINI_TELEMETRY_OUTFILE", "")]), None);
+    let off = ("GEMINI_TELEMETRY_ENABLED", "false");
+    assert_eq!(has_prompts(&[file, off]), None);
+    let on = ("GEMINI_TELEMETRY_ENABLED", "1");
+    assert_eq!(has_prompts(&[file, on]), Some(false));
+    for (value, expected) in [("true", true), ("1", true), ("yes", false), ("0", false)] {
         let prompts = ("GEMINI_TELEMETRY_LOG_PROMPTS", value);
-        assert_eq!(config(&[file, prompts]), is_on(has_prompts), "{value}");
+        assert_eq!(has_prompts(&[file, prompts]), Some(expected), "{value}");
     }
 }

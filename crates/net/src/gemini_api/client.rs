@@ -1,20 +1,18 @@
 //! The client that asks the API.
 
-use super::Credentials;
+use super::credentials::{Credentials, Service};
 use super::error::{ApiError, ApiErrorKind, UNSUPPORTED_CLIENT};
 use super::id::unique_id;
-use super::messages::GenerateContentResponse;
+use super::messages::{GenerateContentRequest, GenerateContentResponse};
 use super::played::{AnswerSource, ApiMethod, without};
 use super::retry::{self, FIRST_WAIT};
 use super::stream::{ResponseStream, has_answer};
 use super::tokens::AccessToken;
 use crate::http_client::{HttpClient, HttpRequest, HttpTimeouts, NetError, Response};
 use gemini_tools_core::json::{self, MAX_WITH_MEDIA_BYTES};
-use gemini_tools_core::message::Content;
-use gemini_tools_core::tool::{Cancellation, ModelCall, ModelCallError, TokenCounts};
+use gemini_tools_core::tool::{Cancellation, ModelCall, ModelCallError};
 use gemini_tools_process::network::addresses::AddressPolicy;
 use http::Method;
-use serde::Serialize;
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -41,7 +39,6 @@ pub struct GeminiClient {
     credentials: Option<Credentials>,
     http: HttpClient,
     played: Option<AnswerSource>,
-    project: Option<String>,
     first_wait: Duration,
     session: String,
     prompt: String,
@@ -49,9 +46,7 @@ pub struct GeminiClient {
 
 impl std::fmt::Debug for GeminiClient {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("GeminiClient")
-            .field("first_wait", &self.first_wait)
-            .finish_non_exhaustive()
+        f.debug_struct("GeminiClient").finish_non_exhaustive()
     }
 }
 
@@ -67,34 +62,12 @@ pub struct Attempt<'a> {
     pub wait: Option<Duration>,
 }
 
-#[derive(Default)]
-struct ResponseTotals {
-    model: Option<String>,
-    tokens: TokenCounts,
-}
-
-impl ResponseTotals {
-    fn add(&mut self, piece: &GenerateContentResponse) {
-        if let Some(model) = &piece.model_version {
-            self.model = Some(model.clone());
-        }
-        if let Some(tokens) = piece.usage_metadata {
-            self.tokens = tokens;
-        }
+/// Adds what a response, or a piece of one, says about the model and the tokens.
+fn count(call: &mut ModelCall, piece: &GenerateContentResponse) {
+    if let Some(model) = &piece.model_version {
+        call.model.clone_from(model);
     }
-
-    fn to_call(&self, asked: &str, took: Duration, error: Option<&ApiError>) -> ModelCall {
-        ModelCall {
-            model: self.model.as_deref().unwrap_or(asked).to_owned(),
-            duration_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
-            tokens: self.tokens,
-            error: error.map(|error| ModelCallError {
-                kind: format!("{:?}", error.kind),
-                status: error.status,
-                message: error.to_string(),
-            }),
-        }
-    }
+    call.tokens = piece.usage_metadata.unwrap_or(call.tokens);
 }
 
 impl GeminiClient {
@@ -116,11 +89,7 @@ impl GeminiClient {
 
     fn with(credentials: Option<Credentials>, played: Option<AnswerSource>) -> Self {
         let session = unique_id();
-        let project = credentials
-            .as_ref()
-            .and_then(Credentials::code_assist_project);
         Self {
-            project: project.map(str::to_owned),
             credentials,
             http: HttpClient::new(AddressPolicy::Any, TIMEOUTS),
             played,
@@ -176,15 +145,15 @@ impl GeminiClient {
     pub fn generate(
         &mut self,
         model: &str,
-        request: &impl Serialize,
+        request: &GenerateContentRequest,
         cancel: &Cancellation,
         on_attempt: &mut dyn FnMut(&Attempt<'_>),
     ) -> Result<GenerateContentResponse, ApiError> {
-        self.retrying(model, cancel, on_attempt, |client, totals| {
+        self.retrying(model, cancel, on_attempt, |client, call| {
             let method = ApiMethod::GenerateContent;
             client.exchange(method, model, request, cancel, |answer, is_wrapped| {
                 let response = parsed(&whole(answer, model)?, is_wrapped)?;
-                totals.add(&response);
+                count(call, &response);
                 Ok(response)
             })
         })
@@ -202,17 +171,17 @@ impl GeminiClient {
     pub fn stream(
         &mut self,
         model: &str,
-        request: &impl Serialize,
+        request: &GenerateContentRequest,
         cancel: &Cancellation,
         on_piece: &mut dyn FnMut(GenerateContentResponse) -> ControlFlow<()>,
         on_attempt: &mut dyn FnMut(&Attempt<'_>),
     ) -> Result<(), ApiError> {
-        self.retrying(model, cancel, on_attempt, |client, totals| {
+        self.retrying(model, cancel, on_attempt, |client, call| {
             let method = ApiMethod::StreamGenerateContent;
             let mut is_used = false;
             let mut piece = |piece| {
                 is_used |= has_answer(&piece);
-                totals.add(&piece);
+                count(call, &piece);
                 on_piece(piece)
             };
             let read = client.exchange(method, model, request, cancel, |answer, is_wrapped| {
@@ -222,52 +191,34 @@ impl GeminiClient {
         })
     }
 
-    /// Counts the tokens of a conversation.
-    ///
-    /// # Errors
-    ///
-    /// Returns the errors of [`GeminiClient::generate`].
-    pub fn count_tokens(
-        &mut self,
-        model: &str,
-        contents: &[Content],
-        cancel: &Cancellation,
-    ) -> Result<u64, ApiError> {
-        self.retrying(model, cancel, &mut |_| {}, |client, _| {
-            let method = ApiMethod::CountTokens;
-            let request = json!({ "contents": contents });
-            let answer = client.exchange(method, model, &request, cancel, |answer, _| {
-                whole(answer, model)
-            })?;
-            document(&answer)?["totalTokens"]
-                .as_u64()
-                .ok_or_else(|| ApiError::unreadable("there is no totalTokens", &answer))
-        })
-    }
-
     fn retrying<T>(
         &mut self,
         model: &str,
         cancel: &Cancellation,
         on_attempt: &mut dyn FnMut(&Attempt<'_>),
-        mut attempt: impl FnMut(&mut Self, &mut ResponseTotals) -> Result<T, ApiError>,
+        mut attempt: impl FnMut(&mut Self, &mut ModelCall) -> Result<T, ApiError>,
     ) -> Result<T, ApiError> {
         let mut failed = 0;
         let mut has_renewed = false;
         loop {
             let started = Instant::now();
-            let mut totals = ResponseTotals::default();
+            let mut call = ModelCall {
+                model: model.to_owned(),
+                ..ModelCall::default()
+            };
             let attempted = match &mut self.credentials {
                 Some(credentials) => credentials.token.prepare(&mut self.http, cancel),
                 None => Ok(()),
             };
-            let attempted = attempted.and_then(|()| attempt(self, &mut totals));
-            let mut report = |error, wait| {
-                on_attempt(&Attempt {
-                    call: totals.to_call(model, started.elapsed(), error),
-                    error,
-                    wait,
+            let attempted = attempted.and_then(|()| attempt(self, &mut call));
+            call.duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+            let report = |error: Option<&ApiError>, wait| {
+                call.error = error.map(|error| ModelCallError {
+                    kind: format!("{:?}", error.kind),
+                    status: error.status,
+                    message: error.to_string(),
                 });
+                on_attempt(&Attempt { call, error, wait });
             };
             let mut error = match attempted {
                 Ok(answer) => {
@@ -306,7 +257,7 @@ impl GeminiClient {
         &mut self,
         method: ApiMethod,
         model: &str,
-        request: &impl Serialize,
+        request: &GenerateContentRequest,
         cancel: &Cancellation,
         read: impl FnOnce(&mut Response<'_>, bool) -> Result<T, ApiError>,
     ) -> Result<T, ApiError> {
@@ -319,15 +270,9 @@ impl GeminiClient {
         if method == ApiMethod::StreamGenerateContent {
             url.set_query(Some("alt=sse"));
         }
-        let is_wrapped = credentials.is_code_assist();
-        let mut body = serde_json::to_value(request).map_err(|e| {
-            let message = format!("The request can't be written as JSON: {e}.");
-            ApiError::new(ApiErrorKind::BadRequest, message)
-        })?;
-        if is_wrapped && method == ApiMethod::CountTokens {
-            body["model"] = format!("models/{model}").into();
-            body = json!({ "request": body });
-        } else if is_wrapped {
+        let is_wrapped = matches!(credentials.service, Service::CodeAssist { .. });
+        let mut body = json!(request);
+        if is_wrapped {
             body["session_id"] = self.session.as_str().into();
             body = json!({
                 "model": model,
@@ -344,8 +289,13 @@ impl GeminiClient {
         model: &str,
         cancel: &Cancellation,
     ) -> Result<String, ApiError> {
-        if let Some(project) = &self.project {
-            return Ok(project.clone());
+        let credentials = self.credentials.as_ref();
+        let credentials = credentials.ok_or_else(ApiError::no_credential)?;
+        if let Service::CodeAssist {
+            project: Some(known),
+        } = &credentials.service
+        {
+            return Ok(known.clone());
         }
         let body = json!({
             "metadata": {
@@ -354,8 +304,6 @@ impl GeminiClient {
                 "pluginType": "GEMINI",
             }
         });
-        let credentials = self.credentials.as_ref();
-        let credentials = credentials.ok_or_else(ApiError::no_credential)?;
         let url = credentials.address(model, "loadCodeAssist")?;
         let answer = whole(&mut self.post(&url, &body, cancel)?, model)?;
         let value = document(&answer)?;
@@ -376,7 +324,10 @@ impl GeminiClient {
                 "Start Gemini CLI once and let it set the account up, or set GOOGLE_CLOUD_PROJECT.",
             )
         })?;
-        self.project = Some(project.to_owned());
+        if let Some(credentials) = &mut self.credentials {
+            let project = Some(project.to_owned());
+            credentials.service = Service::CodeAssist { project };
+        }
         Ok(project.to_owned())
     }
 
@@ -404,10 +355,8 @@ fn whole(answer: &mut Response<'_>, model: &str) -> Result<Vec<u8>, ApiError> {
     }
     let (bytes, is_cut) = answer.body.read_up_to(MAX_WITH_MEDIA_BYTES)?;
     if is_cut {
-        return Err(ApiError::new(
-            ApiErrorKind::BadResponse,
-            format!("The Gemini API's answer has more than {MAX_WITH_MEDIA_BYTES} bytes."),
-        ));
+        let what = format!("it has more than {MAX_WITH_MEDIA_BYTES} bytes");
+        return Err(ApiError::endless(&what));
     }
     Ok(bytes)
 }
@@ -503,9 +452,8 @@ fn wait_for(wait: Duration, cancel: &Cancellation) -> Result<(), NetError> {
 #[cfg(test)]
 mod tests {
     use super::{Attempt, GeminiClient};
-    use crate::gemini_api::{ApiMethod, PlayedAnswer};
+    use crate::gemini_api::{ApiMethod, GenerateContentRequest, PlayedAnswer};
     use gemini_tools_core::tool::Cancellation;
-    use serde_json::json;
     use std::ops::ControlFlow;
     use std::time::Duration;
 
@@ -523,7 +471,8 @@ mod tests {
         let mut on_attempt = |attempt: &Attempt<'_>| waits.push(attempt.wait);
         let mut on_piece = |_| ControlFlow::Continue(());
         let mut client = GeminiClient::played(Box::new(busy));
-        let ended = client.stream("m", &json!({}), &cancel, &mut on_piece, &mut on_attempt);
+        let request = GenerateContentRequest::default();
+        let ended = client.stream("m", &request, &cancel, &mut on_piece, &mut on_attempt);
         assert!(ended.is_err());
         assert_eq!(waits, [None]);
     }

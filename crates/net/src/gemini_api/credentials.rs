@@ -49,7 +49,7 @@ impl fmt::Debug for SecretText {
 /// A credential, and the service for which it is valid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Credentials {
-    service: Service,
+    pub(super) service: Service,
     pub(super) token: AccessToken,
     base: Url,
     /// The Google Cloud project that is billed for the quota; `None` if it is the credential's own
@@ -58,7 +58,7 @@ pub struct Credentials {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Service {
+pub(super) enum Service {
     GeminiApi,
     /// Vertex AI with an API key instead of a project and a location.
     VertexExpress,
@@ -67,6 +67,7 @@ enum Service {
         location: String,
     },
     CodeAssist {
+        /// The user's project; `None` until Code Assist has named it.
         project: Option<String>,
     },
 }
@@ -167,10 +168,8 @@ impl Credentials {
         if let Some(found) = api_key(&vars)? {
             return Ok(Some(found));
         }
-        match logged_in()? {
-            Some(token) => code_assist(&vars, token).map(Some),
-            None => Ok(None),
-        }
+        let found = logged_in()?;
+        found.map(|token| code_assist(&vars, token)).transpose()
     }
 
     fn by_key(service: Service, key: String, base: Url) -> Self {
@@ -179,17 +178,6 @@ impl Credentials {
             token: AccessToken::fixed(key),
             base,
             quota_project: None,
-        }
-    }
-
-    pub(super) fn is_code_assist(&self) -> bool {
-        matches!(self.service, Service::CodeAssist { .. })
-    }
-
-    pub(super) fn code_assist_project(&self) -> Option<&str> {
-        match &self.service {
-            Service::CodeAssist { project } => project.as_deref(),
-            _ => None,
         }
     }
 

@@ -240,16 +240,15 @@ impl ApiError {
             300..=399 => ApiErrorKind::BadResponse,
             _ => ApiErrorKind::BadRequest,
         };
-        let title = if name.is_empty() {
-            format!("HTTP status {status}")
-        } else {
-            format!("{status} {name}")
+        let title = match name {
+            "" => format!("HTTP status {status}"),
+            name => format!("{status} {name}"),
         };
-        let message = match words.as_str() {
-            "" => format!("The Gemini API answered {title}."),
-            words => format!("The Gemini API answered {title}: {words}"),
+        let end = match words.as_str() {
+            "" => ".".to_owned(),
+            words => format!(": {words}"),
         };
-        let mut own = Self::new(kind, message);
+        let mut own = Self::new(kind, format!("The Gemini API answered {title}{end}"));
         own.status = Some(status);
         own.retry_after = asked;
         own.hint = hint(kind, status, model, asked);

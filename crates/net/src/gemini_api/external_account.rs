@@ -7,13 +7,11 @@
 
 use super::credentials::SecretText;
 use super::error::{ApiError, ApiErrorKind};
-use super::tokens::{LIFETIME_SECS, SCOPE, TokenClient, access_token, refused_with};
+use super::tokens::{LIFETIME_SECS, SCOPE, TokenClient, access_token};
 use crate::http_client::HttpRequest;
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use gemini_tools_core::json;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
@@ -30,15 +28,8 @@ pub(super) struct ExternalAccount {
     /// If set, the exchanged token is used to obtain one of this service account, whose permissions
     /// then apply.
     service_account_impersonation_url: Option<Url>,
-    service_account_impersonation: Option<Impersonation>,
-    client_id: Option<String>,
-    client_secret: Option<SecretText>,
-    workforce_pool_user_project: Option<String>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-struct Impersonation {
-    token_lifetime_seconds: Option<u64>,
+    #[serde(default)]
+    service_account_impersonation: Value,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -47,14 +38,8 @@ struct SubjectSource {
     url: Option<Url>,
     #[serde(default)]
     headers: BTreeMap<String, String>,
-    format: Option<SubjectFormat>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-struct SubjectFormat {
-    #[serde(rename = "type")]
-    kind: String,
-    subject_token_field_name: Option<String>,
+    #[serde(default)]
+    format: Value,
 }
 
 impl ExternalAccount {
@@ -62,7 +47,7 @@ impl ExternalAccount {
         let subject = self.credential_source.read(client)?;
         let token_type = "urn:ietf:params:oauth:token-type:access_token";
         let grant_type = "urn:ietf:params:oauth:grant-type:token-exchange";
-        let mut form = vec![
+        let form = [
             ("grant_type", grant_type),
             ("audience", &self.audience),
             ("scope", SCOPE),
@@ -70,23 +55,13 @@ impl ExternalAccount {
             ("subject_token", subject.expose()),
             ("subject_token_type", &self.subject_token_type),
         ];
-        let project = self.workforce_pool_user_project.as_ref();
-        let options = project.map(|project| json!({"userProject": project}).to_string());
-        form.extend(options.as_ref().map(|options| ("options", &**options)));
-        let headers = self.client_id.iter().map(|id| {
-            let secret = self.client_secret.as_ref().map_or("", SecretText::expose);
-            let pair = STANDARD.encode(format!("{id}:{secret}"));
-            ("authorization", format!("Basic {pair}"))
-        });
         let hint = "Check the provider of the workload identity pool, and its conditions.";
-        let answer = client
-            .exchange(&self.token_url, &form, headers.collect())
-            .map_err(|e| refused_with(e.without(subject.expose()), hint))?;
+        let secrets = [subject.expose()];
+        let answer = client.exchange(&self.token_url, &form, &secrets, hint)?;
         let Some(url) = &self.service_account_impersonation_url else {
             return Ok(answer);
         };
-        let settings = self.service_account_impersonation.as_ref();
-        let lifetime = settings.and_then(|settings| settings.token_lifetime_seconds);
+        let lifetime = self.service_account_impersonation["token_lifetime_seconds"].as_u64();
         let lifetime = lifetime.unwrap_or(LIFETIME_SECS);
         client.impersonate(url, &[], lifetime, access_token(&answer))
     }
@@ -106,20 +81,18 @@ impl SubjectSource {
             }
             (None, None) => return Err(unusable("credential_source has no file or url")),
         };
-        let format = self.format.as_ref().filter(|format| format.kind == "json");
-        let token = match format.map(|format| format.subject_token_field_name.as_deref()) {
-            None => text.trim().to_owned(),
-            Some(None) => {
-                return Err(unusable(
-                    "credential_source.format has no subject_token_field_name",
-                ));
-            }
-            Some(Some(field)) => {
-                let value: Value = json::read(text.as_bytes())
-                    .map_err(|e| unusable(format!("{place} is not valid JSON: {e}")))?;
-                value[field].as_str().unwrap_or_default().to_owned()
-            }
-        };
+        let mut token = text.trim().to_owned();
+        if self.format["type"] == "json" {
+            let field = self.format["subject_token_field_name"].as_str();
+            let why = "credential_source.format has no subject_token_field_name";
+            let field = field.ok_or_else(|| unusable(why))?;
+            let value: Value = json::read(text.as_bytes())
+                .map_err(|e| unusable(format!("{place} is not valid JSON: {e}")))?;
+            value[field]
+                .as_str()
+                .unwrap_or_default()
+                .clone_into(&mut token);
+        }
         if token.is_empty() {
             return Err(unusable(format!("{place} has no token")));
         }

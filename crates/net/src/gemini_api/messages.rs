@@ -209,20 +209,18 @@ impl GenerateContentResponse {
 
     /// Returns why the prompt or the answer was withheld, if it was.
     pub fn refusal(&self) -> Option<String> {
-        let feedback = self.prompt_feedback.as_ref();
-        if let Some(reason) = feedback.and_then(|f| f.block_reason.as_deref()) {
-            let words = feedback.and_then(|f| f.block_reason_message.as_deref());
-            return Some(match words {
-                Some(words) => format!("the prompt was blocked: {reason}: {words}"),
-                None => format!("the prompt was blocked: {reason}"),
-            });
+        let blocked = |what: &str, reason: &str, words: Option<&String>| {
+            let words = words.map_or_else(String::new, |words| format!(": {words}"));
+            Some(format!("the {what} was blocked: {reason}{words}"))
+        };
+        if let Some(feedback) = &self.prompt_feedback
+            && let Some(reason) = &feedback.block_reason
+        {
+            return blocked("prompt", reason, feedback.block_reason_message.as_ref());
         }
         let candidate = self.candidates.first()?;
         let reason = candidate.finish_reason.as_deref();
         let reason = reason.filter(|reason| BLOCK_REASONS.contains(reason))?;
-        Some(match &candidate.finish_message {
-            Some(words) => format!("the answer was blocked: {reason}: {words}"),
-            None => format!("the answer was blocked: {reason}"),
-        })
+        blocked("answer", reason, candidate.finish_message.as_ref())
     }
 }

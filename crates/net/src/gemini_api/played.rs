@@ -20,8 +20,6 @@ pub enum ApiMethod {
     GenerateContent,
     /// Returns an answer in pieces.
     StreamGenerateContent,
-    /// Returns the number of tokens of a conversation.
-    CountTokens,
 }
 
 impl ApiMethod {
@@ -30,7 +28,6 @@ impl ApiMethod {
         match self {
             ApiMethod::GenerateContent => "generateContent",
             ApiMethod::StreamGenerateContent => "streamGenerateContent",
-            ApiMethod::CountTokens => "countTokens",
         }
     }
 }

@@ -76,10 +76,8 @@ impl ResponseStream {
                 "it has more than {MAX_WITH_MEDIA_BYTES} bytes"
             )));
         }
-        let events = self.events.push(bytes).map_err(|e| {
-            let message = format!("The Gemini API's answer can't be used: {e}.");
-            ApiError::new(ApiErrorKind::BadResponse, message)
-        })?;
+        let events = self.events.push(bytes);
+        let events = events.map_err(|e| ApiError::endless(&e.to_string()))?;
         for (_, data) in events {
             let piece = parsed(&data, self.is_wrapped)?;
             if self.take(piece, on_piece).is_break() {

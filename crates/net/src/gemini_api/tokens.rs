@@ -133,11 +133,7 @@ impl AccessToken {
 
     /// Forgets a token that the API has rejected. Returns true if a new one can be requested.
     pub(super) fn drop_current(&mut self) -> bool {
-        let can_renew = self.source.is_some();
-        if can_renew {
-            self.current = None;
-        }
-        can_renew
+        self.source.is_some() && self.current.take().is_some()
     }
 }
 
@@ -162,8 +158,7 @@ impl TokenSource {
                 url.set_path("/computeMetadata/v1/instance/service-accounts/default/token");
                 url.set_query(Some(&format!("scopes={SCOPE}")));
                 let headers = vec![("metadata-flavor", "Google".to_owned())];
-                let answer = client.send(Method::GET, &url, headers, Vec::new())?;
-                with_token(answer, &url)
+                client.send(Method::GET, &url, headers, Vec::new())
             }
         }
     }
@@ -183,9 +178,7 @@ impl AuthorizedUser {
         } else {
             "Log in again: gcloud auth application-default login"
         };
-        client
-            .exchange(&self.token_uri, &form, vec![])
-            .map_err(|e| refused_with(e.without(secrets[0]).without(secrets[1]), hint))
+        client.exchange(&self.token_uri, &form, &secrets, hint)
     }
 }
 
@@ -197,9 +190,7 @@ impl ServiceAccount {
             ("assertion", assertion.as_str()),
         ];
         let hint = "Check that the key of the service account still exists.";
-        client
-            .exchange(&self.token_uri, &form, vec![])
-            .map_err(|e| refused_with(e.without(&assertion), hint))
+        client.exchange(&self.token_uri, &form, &[&assertion], hint)
     }
 
     fn assertion(&self) -> Result<String, ApiError> {
@@ -271,23 +262,27 @@ impl TokenClient<'_> {
                     (roles/iam.serviceAccountTokenCreator).";
         let answer = self
             .send(Method::POST, url, headers, body.to_string().into_bytes())
-            .map_err(|e| refused_with(e.without(token), hint))?;
-        let named = json!({ "access_token": answer["accessToken"], "expires_in": lifetime_secs });
-        with_token(named, url)
+            .map_err(|e| refused_with(e, &[token], hint))?;
+        Ok(json!({ "access_token": access_token(&answer), "expires_in": lifetime_secs }))
     }
 
+    /// Requests a token by a form. A refusal has none of the `secrets`, which the server may have
+    /// echoed.
     pub(super) fn exchange(
         &mut self,
         url: &Url,
         form: &[(&str, &str)],
-        mut headers: Vec<(&str, String)>,
+        secrets: &[&str],
+        hint: &str,
     ) -> Result<Value, ApiError> {
         let body = Serializer::new(String::new()).extend_pairs(form).finish();
-        headers.push(("content-type", "application/x-www-form-urlencoded".into()));
-        let answer = self.send(Method::POST, url, headers, body.into_bytes())?;
-        with_token(answer, url)
+        let kind = "application/x-www-form-urlencoded".to_owned();
+        let headers = vec![("content-type", kind)];
+        self.send(Method::POST, url, headers, body.into_bytes())
+            .map_err(|e| refused_with(e, secrets, hint))
     }
 
+    /// Sends a request, and returns an answer that has a token.
     fn send(
         &mut self,
         method: Method,
@@ -314,25 +309,25 @@ impl TokenClient<'_> {
         match value {
             // Outside of Google's network any host may answer at the metadata server's address. The
             // real server sends the header `Metadata-Flavor: Google`.
-            Some(value) if status == 200 && (flavor || !is_metadata) => Ok(value),
+            Some(value) if status == 200 && (flavor || !is_metadata) => {
+                if access_token(&value).is_empty() {
+                    let message = format!("The token server {host} answered without a token.");
+                    return Err(ApiError::new(ApiErrorKind::BadResponse, message));
+                }
+                Ok(value)
+            }
             value => Err(refused(status, host, &value.unwrap_or_default())),
         }
     }
 }
 
+/// Returns the token of an answer in the form of RFC 6749, or of the service that impersonates.
 pub(super) fn access_token(answer: &Value) -> &str {
-    answer["access_token"].as_str().unwrap_or_default().trim()
-}
-
-fn with_token(answer: Value, url: &Url) -> Result<Value, ApiError> {
-    if !access_token(&answer).is_empty() {
-        return Ok(answer);
-    }
-    let host = url.host_str().unwrap_or_default();
-    Err(ApiError::new(
-        ApiErrorKind::BadResponse,
-        format!("The token server {host} answered without a token."),
-    ))
+    let token = answer["access_token"].as_str();
+    token
+        .or(answer["accessToken"].as_str())
+        .unwrap_or_default()
+        .trim()
 }
 
 /// Creates an error from a token server's refusal, which is either in the form of RFC 6749 or in
@@ -359,7 +354,10 @@ fn refused(status: u16, host: &str, answer: &Value) -> ApiError {
     )
 }
 
-pub(super) fn refused_with(error: ApiError, hint: &str) -> ApiError {
+fn refused_with(error: ApiError, secrets: &[&str], hint: &str) -> ApiError {
+    let error = secrets
+        .iter()
+        .fold(error, |error, secret| error.without(secret));
     match error.kind {
         ApiErrorKind::BadCredential | ApiErrorKind::Forbidden => error.with_hint(hint),
         _ => error,

@@ -9,13 +9,12 @@ fn prompt(place: &Place, value: &str, memory: &str) -> Result<String, String> {
 }
 
 #[test]
-fn ours_names_the_root_and_ends_with_the_memory() {
+fn ours_ends_with_the_memory() {
     let place = Place::new();
     for off in ["", "0", " FALSE "] {
         let text = prompt(&place, off, "\n Be brief. \n").expect("ours");
-        assert!(text.starts_with(RULES.trim_end()), "{text}");
-        let root = format!("root directory: {}\n\n---\n\n", place.root.display());
-        assert!(text.ends_with(&(root + "Be brief.")), "{text}");
+        let expected = format!("{}\n\n---\n\nBe brief.", RULES.trim_end());
+        assert_eq!(text, expected);
     }
     let text = prompt(&place, "", " \n").expect("ours");
     assert!(!text.contains("---"), "{text}");
@@ -48,7 +47,6 @@ fn a_file_that_is_missing_or_no_prompt_is_an_error() {
         error.contains("project/.gemini/system.md, which can't be used"),
         "{error}"
     );
-    place.write("binary.md", b"\0\x01\0");
     place.write("large.md", "x".repeat(1024 * 1024 + 1));
     place.write("outside.md", "x");
     let gemini = place.root.join(".gemini");
@@ -60,8 +58,7 @@ fn a_file_that_is_missing_or_no_prompt_is_an_error() {
     assert!(made.expect("mkfifo").success());
     for (read, why) in [
         ("~/none.md", "none.md"),
-        ("~/binary.md", "not text"),
-        ("~/large.md", "more than 1048576 bytes"),
+        ("~/large.md", "more than 524288 bytes"),
         ("~/fifo", "not a regular file"),
         ("~/project", "not a regular file"),
         ("1", "leads out of the project"),

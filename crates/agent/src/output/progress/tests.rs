@@ -1,7 +1,7 @@
-use super::{NotesOutput, ProgressOutput};
+use super::ProgressOutput;
 use crate::call::{CallOutcome, ToolCallDecision};
 use crate::event::{Observer, SessionError, SessionErrorKind, SessionEvent};
-use crate::output::tests::{begun, done, edit, failed, refused, stats, text, turn};
+use crate::output::tests::{begun, done, edit, failed, refused, stats, text};
 use crate::stats::Stats;
 use gemini_tools_core::tool::Display;
 use serde_json::json;
@@ -67,7 +67,7 @@ fn a_line_or_two_of_a_result_is_below_its_call() {
     assert_eq!(
         plain(&[SessionEvent::Call(&search), SessionEvent::Call(&make)]),
         "✓ glob (12ms)\n  Found 3 files\n    a\n\
-         ✓ run_shell_command (1.0s)\n    two\n  three␛[2J\n"
+         ✓ run_shell_command (1.0s)\n    two\n  three\\u{1b}[2J\n"
     );
 }
 
@@ -84,7 +84,7 @@ fn a_list_of_tasks_is_below_its_call_as_such() {
     };
     assert_eq!(
         plain(&[SessionEvent::Call(&done("todos", json!({}), outcome))]),
-        "✓ todos (12ms)\n  ✓ Look\n  » Act␛[2J\n  ☐ Test\n"
+        "✓ todos (12ms)\n  ✓ Look\n  » Act\\u{1b}[2J\n  ☐ Test\n"
     );
 }
 
@@ -135,12 +135,7 @@ fn the_end_says_what_the_session_came_to_and_how_it_goes_on() {
         stats: &stats,
     };
     let edited = done("replace", json!({"file_path": "a"}), edit());
-    let mut events = vec![
-        turn(1),
-        SessionEvent::Call(&edited),
-        SessionEvent::Call(&edited),
-        turn(2),
-    ];
+    let mut events = vec![SessionEvent::Call(&edited), SessionEvent::Call(&edited)];
     events.push(ended());
     let last = |columns, is_styled| {
         let shown = shown(columns, is_styled, &events);
@@ -198,11 +193,11 @@ fn warnings_and_the_end_are_told_with_and_without_a_terminal() {
     ];
     assert_eq!(
         plain(&events),
-        "Warning: slow\nThe history was shortened from 9 to 1 tokens.\nError: No.\n\
-         0 turns, 2 calls (1 failed), 260 tokens, 4.2s.\nGo on with: run_agent --continue\n"
+        "Warning: slow\nThe history was shortened from 9 to about 1 tokens.\nError: No.\n\
+         2 turns, 2 calls (1 failed), 260 tokens, 4.2s.\nGo on with: run_agent --continue\n"
     );
     let mut out = Vec::new();
-    let mut notes = NotesOutput::new(&mut out);
+    let mut notes = ProgressOutput::notes(&mut out);
     for event in &events {
         notes.take(event);
     }

@@ -82,7 +82,7 @@ fn a_reader_that_is_gone_is_left_alone() {
 #[test]
 fn a_terminal_shows_text_as_it_comes_and_obeys_none_of_its_sequences() {
     let events = ["a\x1b", "[2J\x1b]52;c;aGk=\x07 **b", "**\r\nc\u{9b}"].map(SessionEvent::Text);
-    let expected = "a␛[2J␛]52;c;aGk=␇ **b**\nc\u{fffd}";
+    let expected = "a\\u{1b}[2J\\u{1b}]52;c;aGk=\\u{7} **b**\r\nc\\u{9b}";
     assert_eq!(shown_on(true, &events), expected);
     let warned = [
         SessionEvent::Text("a"),
