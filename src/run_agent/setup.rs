@@ -17,7 +17,7 @@ use gemini_tools::approval::terminal::TerminalPrompt;
 use gemini_tools::builtin;
 use gemini_tools::custom::own_program::own_name;
 use gemini_tools::genai::{ApiError, Content, GeminiClient, Part, deterministic, unique_id};
-use gemini_tools::policy::{is_about_one, is_shell, tool_of_entry};
+use gemini_tools::policy::{PolicyCall, is_about_one, is_shell, tool_of_entry};
 use gemini_tools::process::signals::Signals;
 use gemini_tools::session::{PolicyOptions, Project, SESSION, roots_from_env};
 use gemini_tools::text::visible;
@@ -102,7 +102,27 @@ impl<'a> Setup<'a> {
         }
         self.check_allowed(&pair)?;
         let (can_ask, none) = (terminal().is_some(), Map::new());
-        pair.retain(|tool| gate.shows(&tool.to_call(&none), can_ask));
+        // Our own discovery command leaves out what the policy denies.
+        let left_out = builtin::TOOLS.iter().map(|tool| PolicyCall {
+            kind: tool.info.kind,
+            is_built_in: true,
+            ..PolicyCall::by_name(tool.name, &none)
+        });
+        let declared = pair.tools().iter().map(|tool| tool.to_call(&none));
+        let hidden = left_out
+            .chain(declared)
+            .filter(|call| !gate.shows(call, can_ask));
+        let denied: Vec<(String, String)> = hidden
+            .map(|call| {
+                (
+                    call.name.to_owned(),
+                    gate.verdict(&call, can_ask).to_error().to_string(),
+                )
+            })
+            .collect();
+        for (name, reason) in denied {
+            pair.deny(name, reason);
+        }
         Ok(pair)
     }
 

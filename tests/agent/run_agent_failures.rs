@@ -49,11 +49,23 @@ fn calls_that_were_refused_without_a_terminal_are_named_and_can_be_a_status() {
             3,
             "run_agent: 2 calls were refused by a rule: write_file\n",
         ),
+        (
+            // The model is not even told about such a tool.
+            &["Play", "--fail-on-refusal", "-y", "--policy", "all.toml"],
+            3,
+            "run_agent: 2 calls were refused by a rule: write_file\n",
+        ),
+        (
+            &["Play", "--fail-on-refusal", "--approval-mode", "plan"],
+            3,
+            "run_agent: 3 calls were refused by a rule: write_file, run_shell_command\n",
+        ),
     ] {
         api.play(&changes());
         let deny = "[[rule]]\ntoolName = \"write_file\"\nargsPattern = \"txt\"\n\
                     decision = \"deny\"\npriority = 900\n";
         let ws = Workspace::new().file("deny.toml", deny);
+        let ws = ws.file("all.toml", deny.replace("argsPattern = \"txt\"\n", ""));
         let answer = agent(&ws, &api, args).without_a_terminal().run();
         assert_eq!(answer.status(), status, "{args:?}: {}", answer.shown());
         assert_eq!(answer.errors(), stderr, "{args:?}");

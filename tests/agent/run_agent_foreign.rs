@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::harness::agent::{agent, ended, last_parts, response, said, turns};
 use crate::harness::stand_in::StandIn;
-use crate::harness::{Workspace, executable};
+use crate::harness::{Workspace, copy_program, executable};
 
 /// A discovery command as the documentation of Gemini CLI has it, with both wrappers.
 const DISCOVERY: &str = r#"#!/usr/bin/env python3
@@ -495,7 +495,7 @@ fn our_own_pair_of_another_installation_can_be_called_as_a_foreign_one() {
     for name in ["get_tools", "call_tool"] {
         let from = executable(name);
         let to = beside.join(from.file_name().expect("a name"));
-        fs::copy(from, to).expect("a copy");
+        copy_program(&from, &to);
     }
     let args = [
         "--discovery-command",
@@ -591,7 +591,7 @@ fn an_explanation_that_never_comes_is_not_waited_for_when_the_time_is_over() {
     for name in ["run_agent", "get_tools"] {
         let from = executable(name);
         let to = beside.join(from.file_name().expect("a name"));
-        fs::copy(from, to).expect("a copy");
+        copy_program(&from, &to);
     }
     let ws = ws
         .file("bin/call_tool", leaving(""))
@@ -637,7 +637,7 @@ fn a_call_tool_that_reads_no_calls_is_an_error_of_the_call() {
     for name in ["run_agent", "get_tools"] {
         let from = executable(name);
         let to = beside.join(from.file_name().expect("a name"));
-        fs::copy(from, to).expect("a copy");
+        copy_program(&from, &to);
     }
     // A batch is what it is asked for, and everything else it answers.
     let script = "#!/bin/sh\nexec <&-\n[ \"$1\" = --batch ] && exec sleep 2\n";

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::harness::tree::Tree;
-use crate::harness::{Answer, Workspace, executable};
+use crate::harness::{Answer, Workspace, copy_program, executable, place_executable};
 
 const SETTINGS: &str = ".gemini/settings.json";
 
@@ -564,7 +564,7 @@ fn installed(ws: &Workspace, name: &str) -> PathBuf {
     let directory = ws.root().join(name);
     fs::create_dir_all(&directory).expect("a directory");
     for program in ["get_tools", "call_tool"] {
-        fs::copy(executable(program), directory.join(program)).expect("a copy");
+        copy_program(&executable(program), &directory.join(program));
     }
     directory
 }
@@ -955,7 +955,7 @@ fn launchers_of_a_checkout_that_builds_elsewhere_are_ours() {
     fs::create_dir_all(&bin).expect("a directory");
     for name in ["launch.sh", "get_tools", "call_tool"] {
         let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("bin").join(name);
-        fs::copy(own, bin.join(name)).expect("a copy");
+        copy_program(&own, &bin.join(name));
     }
     let named = json!({"tools": {"discoveryCommand": bin.join("get_tools"), "callCommand": bin.join("call_tool")}});
     let ws = ws.file(SETTINGS, named.to_string());
@@ -983,12 +983,10 @@ fn a_checkout_is_named_by_its_launchers_for_whatever_target_it_was_built() {
         }
         for name in ["launch.sh", "get_tools", "call_tool"] {
             let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("bin").join(name);
-            fs::copy(own, bin.join(name)).expect("a copy");
+            copy_program(&own, &bin.join(name));
         }
         let program = built.join("get_tools");
-        fs::hard_link(executable("get_tools"), &program)
-            .or_else(|_| fs::copy(executable("get_tools"), &program).map(|_| ()))
-            .expect("an executable");
+        place_executable("get_tools", &program);
         let answer = ws.program(&program, &["init", "--yes"]).unwatched().run();
         assert_eq!(answer.status(), 0, "{}", answer.shown());
         let named = &settings(&ws)["tools"]["discoveryCommand"];

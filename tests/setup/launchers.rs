@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::harness::{Workspace, set_age, set_mode};
+use crate::harness::{Workspace, copy_program, set_age, set_mode};
 
 /// Makes an executable that prints its name and arguments, unless there is one that nothing is newer than.
 const CARGO: &str = r#"#!/bin/sh
@@ -59,7 +59,7 @@ impl Checkout {
             "scripts/build",
         ] {
             let own = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
-            fs::copy(own, root.join(name)).expect("a copy");
+            copy_program(&own, &root.join(name));
         }
         for name in ["Cargo.toml", "Cargo.lock", "build.rs", "src/lib.rs"] {
             fs::write(root.join(name), "").expect("a source");

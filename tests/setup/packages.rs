@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::harness::{Workspace, executable, skipped};
+use crate::harness::{Workspace, copy_program, executable, place_executable, skipped};
 
 const NAMES: [&str; 4] = ["get_tools", "call_tool", "run_agent", "serve_tools"];
 
@@ -202,7 +202,7 @@ fn published_at() -> String {
 fn small_ones() -> TempDir {
     let dir = TempDir::new().expect("a directory");
     for name in NAMES {
-        fs::copy("/bin/true", dir.path().join(name)).expect("a copy");
+        copy_program(Path::new("/bin/true"), &dir.path().join(name));
     }
     dir
 }
@@ -212,7 +212,7 @@ fn real_ones() -> TempDir {
     let dir = small_ones();
     for name in ["get_tools", "call_tool"] {
         let copy = dir.path().join(name);
-        fs::copy(executable(name), &copy).expect("a copy");
+        copy_program(&executable(name), &copy);
         // Smaller ones are packed sooner.
         let _ = Command::new("strip").arg(copy).output();
     }
@@ -317,7 +317,7 @@ fn the_licences_are_those_beside_the_executable_and_a_missing_file_is_named() {
     let doc = prefix.path().join("share/doc/gemini-tools");
     fs::create_dir_all(&bin).expect("a directory");
     fs::create_dir_all(&doc).expect("a directory");
-    fs::copy(executable("get_tools"), bin.join("get_tools")).expect("a copy");
+    place_executable("get_tools", &bin.join("get_tools"));
     let ws = Workspace::new();
     let licences = || ws.program(&bin.join("get_tools"), &["--licenses"]).run();
     let missing = licences();

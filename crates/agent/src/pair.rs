@@ -24,7 +24,7 @@ use gemini_tools_process::command::StopReason;
 use gemini_tools_process::ending::ProcessEnd;
 use gemini_tools_process::program_run::ProgramRun;
 use serde_json::{Map, Value, json};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -138,6 +138,9 @@ pub struct Pair {
     tools: Vec<DiscoveredTool>,
     own: BatchClient,
     foreign: Option<ExternalCommand>,
+    /// Tools that the model is not told about because the policy denies every call of them, each
+    /// with the reason. A call of one is refused by the policy, and not unknown.
+    pub(super) denied: BTreeMap<String, String>,
     /// Notes about tools that were left out or fixed.
     pub notes: Vec<String>,
 }
@@ -160,6 +163,7 @@ impl Pair {
             tools: Vec::new(),
             own: BatchClient::new(call),
             foreign: None,
+            denied: BTreeMap::new(),
             notes: Vec::new(),
         };
         if let Some(arguments) = &commands.own {
@@ -219,9 +223,10 @@ impl Pair {
         &self.tools
     }
 
-    /// Removes the tools for which `keep` is false.
-    pub fn retain(&mut self, keep: impl FnMut(&DiscoveredTool) -> bool) {
-        self.tools.retain(keep);
+    /// Removes a tool of which the policy denies every call, for this reason.
+    pub fn deny(&mut self, name: String, reason: String) {
+        self.tools.retain(|tool| tool.name != name);
+        self.denied.insert(name, reason);
     }
 
     /// Finds a tool by its name, with or without the prefix that Gemini CLI 0.61 adds.

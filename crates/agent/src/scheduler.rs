@@ -91,7 +91,7 @@ impl Scheduler<'_> {
             };
             runner.notify(&SessionEvent::Call(&call));
             let refused = runner.refuse_tail_call(&asking, made, &call);
-            if let Err(outcome) = refused.and_then(|()| runner.validate(&call)) {
+            if let Err(outcome) = refused.and_then(|()| runner.validate(&mut call)) {
                 runner.advance(&mut call, CallState::Done(*outcome));
             } else {
                 is_stopped |= self.approve(&mut call, is_stopped);
@@ -303,10 +303,14 @@ pub(super) struct Runner<'a> {
 }
 
 impl Runner<'_> {
-    fn validate(&self, call: &ToolCall) -> Result<(), Box<CallOutcome>> {
+    fn validate(&self, call: &mut ToolCall) -> Result<(), Box<CallOutcome>> {
         let request = &call.request;
         let fail = |kind, message: String| Box::new(CallOutcome::failure(request, kind, message));
         let Some(tool) = self.pair.get(&request.name) else {
+            if let Some(reason) = self.pair.denied.get(&request.name) {
+                call.refusal = Some(CallRefusal::Rule);
+                return Err(fail(ErrorKind::PolicyViolation, reason.clone()));
+            }
             let (name, hint) = (&request.name, self.pair.hint(&request.name));
             let what = format!("There is no tool {name}. {hint}");
             return Err(fail(ErrorKind::ToolNotRegistered, what));

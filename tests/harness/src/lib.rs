@@ -600,13 +600,19 @@ fn bare_python(prefix: &Path) -> io::Result<PathBuf> {
     Ok(programs)
 }
 
-/// Puts an executable of ours at a path. A copy could not be started as long as a child of another
-/// test holds it open for writing, so that it is a hard link where the file system has both.
+/// Puts an executable of ours at a path: as a hard link where the file system has both.
 pub fn place_executable(name: &str, path: &Path) {
     let from = executable(name);
     if fs::hard_link(&from, path).is_err() {
-        fs::copy(&from, path).expect("copied");
+        copy_program(&from, path);
     }
+}
+
+/// Copies a program. Another process does it: a file that this one has open for writing would be open in what other
+/// tests start meanwhile, too, and could not be started until that has ended ("Text file busy").
+pub fn copy_program(from: &Path, to: &Path) {
+    let done = Command::new("cp").arg(from).arg(to).status();
+    assert!(done.expect("cp").success(), "{} is copied", from.display());
 }
 
 /// The directory of the workspace's root package.
