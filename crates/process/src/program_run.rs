@@ -71,13 +71,32 @@ impl Program<'_> {
     ///
     /// Returns the operating system's error if it can't be started.
     pub fn run(&self, options: RunOptions<'_>, cancel: &Cancellation) -> io::Result<ProgramRun> {
+        let (mut stdout, mut is_cut) = (Vec::new(), false);
+        let mut take = |bytes: &[u8]| is_cut |= !keep(&mut stdout, bytes);
+        let mut run = self.run_into(options, cancel, &mut take)?;
+        run.is_cut |= is_cut;
+        run.stdout = stdout;
+        Ok(run)
+    }
+
+    /// Runs the program to its end. The output is not kept, but `take` gets it piece by piece.
+    ///
+    /// # Errors
+    ///
+    /// Returns the operating system's error if the program can't be started.
+    pub fn run_into(
+        &self,
+        options: RunOptions<'_>,
+        cancel: &Cancellation,
+        take: &mut dyn FnMut(&[u8]),
+    ) -> io::Result<ProgramRun> {
         let began = Instant::now();
         let (watched, pipe) = start::start_piped(self)?;
         let (fed, kept) = match options.input {
             Input::Bytes(bytes) => (Some(feed(pipe, bytes.to_vec())), None),
             Input::KeptOpen => (None, Some(pipe)),
         };
-        let mut run = ProgramRun {
+        let run = ProgramRun {
             stdout: Vec::new(),
             stderr: Vec::new(),
             is_cut: false,
@@ -87,38 +106,40 @@ impl Program<'_> {
             left_input: false,
             bytes: 0,
         };
+        let mut sink = Sink { run, take };
         let limits = CommandLimits {
             wall: options.limit,
             idle: None,
             background_after: None,
             hold: Some(options.hold),
         };
-        match supervise(&watched, &mut run, limits, cancel, &|_| {}) {
+        match supervise(&watched, &mut sink, limits, cancel, &|_| {}) {
             CommandOutcome::Done {
                 ending,
                 has_survivors,
                 is_held,
                 took,
             } => {
-                run.ending = Ok(ending);
-                run.was_held = is_held;
-                run.took = took;
+                sink.run.ending = Ok(ending);
+                sink.run.was_held = is_held;
+                sink.run.took = took;
                 if has_survivors && options.leaves {
                     // If this fails because the supervisor is gone, nothing ends the children
                     // either. If the supervisor does not answer, it ends them as soon as it can.
                     let _ = watched.detach_unrecorded();
                 } else if has_survivors {
-                    end_rest(&watched, &mut run);
+                    end_rest(&watched, &mut sink);
                 }
             }
             CommandOutcome::Ended { why, .. } => {
-                run.ending = Err(why);
-                run.took = began.elapsed();
+                sink.run.ending = Err(why);
+                sink.run.took = began.elapsed();
             }
             // This outcome does not occur, since there is no limit `background_after`.
             CommandOutcome::Background => {}
         }
         drop((watched, kept));
+        let mut run = sink.run;
         if !options.leaves {
             run.left_input = fed.is_some_and(|fed| fed.recv_timeout(FED) == Ok(false));
         }
@@ -126,19 +147,24 @@ impl Program<'_> {
     }
 }
 
-impl OutputSink for ProgramRun {
+struct Sink<'a> {
+    run: ProgramRun,
+    take: &'a mut dyn FnMut(&[u8]),
+}
+
+impl OutputSink for Sink<'_> {
     fn push(&mut self, bytes: &[u8]) {
-        self.bytes += bytes.len() as u64;
-        self.is_cut |= !keep(&mut self.stdout, bytes);
+        self.run.bytes += bytes.len() as u64;
+        (self.take)(bytes);
     }
 
     fn push_error(&mut self, bytes: &[u8]) {
-        self.bytes += bytes.len() as u64;
-        self.is_cut |= !keep(&mut self.stderr, bytes);
+        self.run.bytes += bytes.len() as u64;
+        self.run.is_cut |= !keep(&mut self.run.stderr, bytes);
     }
 
     fn bytes(&self) -> u64 {
-        self.bytes
+        self.run.bytes
     }
 }
 
