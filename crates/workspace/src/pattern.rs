@@ -553,6 +553,13 @@ pub fn escaped(text: &str) -> String {
     pattern
 }
 
+/// Returns what a pattern of a list leaves out: the pattern behind an exclamation mark. `None` for
+/// a pattern of what is taken in; `!(a)` is a group, which is one of these.
+pub fn excluded(pattern: &str) -> Option<&str> {
+    let rest = pattern.strip_prefix('!')?;
+    (!rest.starts_with('(')).then_some(rest)
+}
+
 /// Splits a comma-separated list of patterns at the commas that are outside of braces.
 pub fn split_list(list: &str) -> Vec<&str> {
     let mut parts = Vec::new();

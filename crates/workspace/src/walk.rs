@@ -77,17 +77,38 @@ const MAX_IGNORED_ENTRIES: usize = 50_000;
 const GIT: &[u8] = b".git";
 
 /// The name of the directory with a project's dependencies, often hundreds of thousands of files.
-const NODE_MODULES: &[u8] = b"node_modules";
+pub const NODE_MODULES: &[u8] = b"node_modules";
 
 /// How directories called `node_modules` are treated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NodeModules {
     /// The directories are not entered, only counted.
     LeftOut,
-    /// The directories are entered even if git's rules exclude them, because the caller named one.
-    Named,
     /// The directories are treated like all others.
     Ordinary,
+    /// The directories are entered even if git's rules exclude them, because the caller named one.
+    Named,
+}
+
+impl NodeModules {
+    /// Returns how a search treats these directories: by whether its path or one of its patterns
+    /// names them, and by whether git's rules count.
+    pub fn asked_by<'a>(
+        patterns: impl IntoIterator<Item = &'a str>,
+        path: Option<&str>,
+        git: bool,
+    ) -> Self {
+        let is_in = |text: &str| text.to_ascii_lowercase().contains("node_modules");
+        // `!(node_modules)` excludes the directory, so it does not ask for it.
+        let is_named = |pattern: &str| is_in(pattern) && !pattern.contains("!(");
+        if path.is_some_and(is_in) || patterns.into_iter().any(is_named) {
+            Self::Named
+        } else if git {
+            Self::LeftOut
+        } else {
+            Self::Ordinary
+        }
+    }
 }
 
 /// Options of a walk.

@@ -1,8 +1,8 @@
 //! `glob`: finds files by a pattern, and lists recently changed ones first.
 
 use super::scope::{
-    SearchScope, divided, ignored_note, node_modules, node_modules_note, push_unreadable,
-    require_directory, with_unreadable,
+    SearchScope, divided, ignored_note, node_modules_note, push_unreadable, require_directory,
+    with_unreadable,
 };
 use super::{BuiltinTool, ToolEnv, make_call};
 use gemini_tools_core::colours::Look;
@@ -13,7 +13,7 @@ use gemini_tools_core::tool::{
 };
 use gemini_tools_workspace::ignore::IgnoreSource;
 use gemini_tools_workspace::pattern::{PatternSet, escaped, expand_braces};
-use gemini_tools_workspace::walk::{Visitor, WalkEntry, WalkReport};
+use gemini_tools_workspace::walk::{NodeModules, Visitor, WalkEntry, WalkReport};
 use gemini_tools_workspace::{Respect, WorkspacePath};
 use rustix::fs::{AtFlags, FileType, Stat};
 use rustix::io::Errno;
@@ -146,7 +146,7 @@ fn build(params: Params, ToolEnv { workspace, .. }: &ToolEnv) -> Result<Call, To
             workspace: Arc::clone(workspace),
             places,
             respect,
-            node_modules: node_modules([pattern], params.path.as_deref(), respect),
+            node_modules: NodeModules::asked_by([pattern], params.path.as_deref(), respect.git),
         },
     })
 }

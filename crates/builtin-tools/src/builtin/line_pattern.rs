@@ -96,11 +96,27 @@ impl LinePattern {
         self.query.is_match(line).unwrap_or_default()
     }
 
-    /// Returns the bytes of the first match that is not empty, in a line for which
-    /// [`LinePattern::is_match`] is true; `0..0` if there is none.
+    /// Returns true if a text that is no line, such as the name of a file, matches. Line feeds and
+    /// carriage returns in it are characters like others.
+    pub fn matches_whole(&self, text: &[u8]) -> bool {
+        self.query
+            .find_from(text, 0)
+            .is_ok_and(|found| found.is_some())
+    }
+
+    /// Returns the bytes of the first match in a line for which [`LinePattern::is_match`] is true;
+    /// `0..0` if it takes too long to find.
     pub fn find(&self, line: &[u8]) -> Range<usize> {
-        let all = self.query.find_all(line).unwrap_or_default();
-        all.first().map_or(0..0, |found| found.start()..found.end())
+        let found = self.query.find_from(self.query.line(line), 0);
+        let found = found.unwrap_or_default();
+        found.map_or(0..0, |found| found.start()..found.end())
+    }
+
+    /// Returns all groups of the pattern for the first match in a line, of which the whole match is
+    /// the first; `None` for one that took no part. The list is empty if the match takes too long
+    /// to find.
+    pub fn groups<'l>(&self, line: &'l str) -> Vec<Option<&'l str>> {
+        self.query.groups(line)
     }
 }
 
@@ -410,7 +426,7 @@ impl<F: FnMut(u64, &[u8]) -> bool> Sink for Lines<F> {
 pub enum TextEnd {
     /// All of it was passed on, or the call was interrupted.
     Whole,
-    /// The file has a zero byte, so it is not text. Nothing behind this byte was passed on.
+    /// The file has a zero byte, so it is not text. As much of it was passed on as a search reads.
     Binary,
     /// This line, counted from 1, is too long. Neither it nor anything behind it was passed on.
     LongLine(u64),
@@ -459,14 +475,16 @@ impl TextReader {
             let mut blocks = Blocks::new(encoding, text.chain(file), ascii, cancel);
             return self.read_blocks(&mut blocks, encoding.is_none(), take);
         }
-        if encoding.is_none() && memchr::memchr(0, text).is_some() {
-            return Ok(TextEnd::Binary);
-        }
         match encoding {
             Some(encoding) => take(0, encoding.decode(text).as_bytes()),
             None => take(0, text),
         }
-        Ok(TextEnd::Whole)
+        let is_binary = encoding.is_none() && memchr::memchr(0, text).is_some();
+        Ok(if is_binary {
+            TextEnd::Binary
+        } else {
+            TextEnd::Whole
+        })
     }
 
     fn read_blocks(
@@ -477,18 +495,15 @@ impl TextReader {
     ) -> std::io::Result<TextEnd> {
         let block = &mut self.block;
         let (mut filled, mut lines) = (0, 0);
-        loop {
+        let end = loop {
             if filled == block.len() {
                 if filled >= MAX_LINE_BYTES {
-                    return Ok(TextEnd::LongLine(lines + 1));
+                    break TextEnd::LongLine(lines + 1);
                 }
                 block.resize((2 * filled).max(BUFFER_BYTES), 0);
             }
             let n = blocks.read(&mut block[filled..])?;
             filled += n;
-            if may_be_binary && blocks.has_zero() {
-                return Ok(TextEnd::Binary);
-            }
             let whole = match memchr::memrchr(b'\n', &block[..filled]) {
                 _ if n == 0 => filled,
                 Some(at) => at + 1,
@@ -501,9 +516,11 @@ impl TextReader {
                 filled -= whole;
             }
             if n == 0 {
-                return Ok(TextEnd::Whole);
+                break TextEnd::Whole;
             }
-        }
+        };
+        let is_binary = may_be_binary && blocks.has_zero();
+        Ok(if is_binary { TextEnd::Binary } else { end })
     }
 }
 

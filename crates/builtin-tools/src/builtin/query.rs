@@ -16,7 +16,7 @@
 
 use super::candidates::{candidates, repeated_bytes};
 use gemini_tools_core::tool::{Cancellation, ToolError};
-use grep_matcher::{LineMatchKind, LineTerminator, Match, Matcher, NoCaptures};
+use grep_matcher::{Captures, LineMatchKind, LineTerminator, Match, Matcher, NoCaptures};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use regex_syntax::ast::parse::Parser;
 use regex_syntax::ast::{AssertionKind, Ast, ErrorKind as AstErrorKind, Visitor, visit};
@@ -24,6 +24,7 @@ use regex_syntax::hir::{Hir, HirKind};
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::convert::Infallible;
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -94,7 +95,12 @@ struct Backtracking {
 }
 
 impl Backtracking {
-    fn find_from(&self, line: &[u8], from: usize) -> Result<Option<Match>, String> {
+    /// Searches a line with the expression.
+    fn apply<T>(
+        &self,
+        line: &[u8],
+        search: impl FnOnce(&fancy_regex::Regex, &str) -> fancy_regex::Result<T>,
+    ) -> Result<T, String> {
         let _alone = (line.len() > LONG_LINE_BYTES).then(|| {
             let lock = self.long_line.lock();
             lock.unwrap_or_else(PoisonError::into_inner)
@@ -106,15 +112,20 @@ impl Backtracking {
         let regex = self.regex(self.halvings(line))?;
         // fancy-regex 0.20 panics on some lines, for example with `(?i)(?:\S(éK|\1))+`. Such a line
         // counts as not matching, like one that takes too many steps, and the search goes on.
-        let found = catch_unwind(AssertUnwindSafe(|| {
-            regex.find_from_pos(text.as_ref(), from)
-        }));
+        let found = catch_unwind(AssertUnwindSafe(|| search(regex, &text)));
         let found = found.map_err(|_| "the engine failed".to_owned())?;
-        let found = found.map_err(|e| e.to_string())?;
+        found.map_err(|e| e.to_string())
+    }
+
+    fn find_from(&self, line: &[u8], from: usize) -> Result<Option<Match>, String> {
+        let found = self.apply(line, |regex, text| {
+            let found = regex.find_from_pos(text, from)?;
+            Ok(found.map(|found| found.range()))
+        })?;
         // The match is in `text`, where U+FFFD stands for invalid bytes and may be longer than they
         // are, so its offsets may be beyond the end of `line`.
         let place = |at: usize| at.min(line.len());
-        Ok(found.map(|found| Match::new(place(found.start()), place(found.end()))))
+        Ok(found.map(|found| Match::new(place(found.start), place(found.end))))
     }
 
     fn halvings(&self, line: &[u8]) -> usize {
@@ -250,7 +261,7 @@ impl Query {
         matches!(self.engine, Engine::Backtracking(_))
     }
 
-    fn line<'l>(&self, line: &'l [u8]) -> &'l [u8] {
+    pub(super) fn line<'l>(&self, line: &'l [u8]) -> &'l [u8] {
         match line.strip_suffix(b"\r") {
             Some(rest) if !self.keeps_return => rest,
             _ => line,
@@ -266,11 +277,36 @@ impl Query {
         }
     }
 
-    fn find_from(&self, line: &[u8], from: usize) -> Result<Option<Match>, String> {
+    pub(super) fn find_from(&self, line: &[u8], from: usize) -> Result<Option<Match>, String> {
         match &self.engine {
             Engine::Linear(matcher) => Ok(matcher.find_at(line, from).unwrap_or_default()),
             Engine::Backtracking(engine) => engine.find_from(line, from),
         }
+    }
+
+    /// Returns the texts of all groups for the first match in a line, of which the whole match is
+    /// the first; none if the engine gives up.
+    pub(super) fn groups<'l>(&self, line: &'l str) -> Vec<Option<&'l str>> {
+        let text = self.line(line.as_bytes());
+        let found: Vec<Option<Range<usize>>> = match &self.engine {
+            Engine::Linear(matcher) => {
+                let groups = matcher.new_captures().and_then(|mut groups| {
+                    matcher.captures(text, &mut groups)?;
+                    Ok(groups)
+                });
+                let group = |i| groups.as_ref().ok()?.get(i).map(|at| at.start()..at.end());
+                (0..matcher.capture_count()).map(group).collect()
+            }
+            Engine::Backtracking(engine) => {
+                let found = engine.apply(text, |regex, text| {
+                    let groups = regex.captures(text)?;
+                    let group = |i| groups.as_ref()?.get(i).map(|group| group.range());
+                    Ok((0..regex.captures_len()).map(group).collect())
+                });
+                found.unwrap_or_default()
+            }
+        };
+        found.into_iter().map(|at| line.get(at?)).collect()
     }
 
     /// Returns the byte ranges of all non-empty matches in a line, or why the engine gave up.

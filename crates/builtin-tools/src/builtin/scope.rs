@@ -4,7 +4,7 @@ use super::locations;
 use gemini_tools_core::text::line_name;
 use gemini_tools_core::tool::named::NamedText;
 use gemini_tools_core::tool::{Cancellation, ErrorKind, Location, ToolError, ToolResult};
-use gemini_tools_workspace::pattern::{PatternSet, split_list};
+use gemini_tools_workspace::pattern::{PatternSet, excluded, split_list};
 use gemini_tools_workspace::walk::{
     MAX_NAMED, NodeModules, Visitor, WalkEntry, WalkOptions, WalkReport, walk,
 };
@@ -138,7 +138,9 @@ impl SearchScope {
         cancel: &Cancellation,
     ) -> Result<String, ToolError> {
         let list = split_list(filter);
-        let included = list.into_iter().filter(|pattern| !pattern.starts_with('!'));
+        let included = list
+            .into_iter()
+            .filter(|pattern| excluded(pattern).is_none());
         let included: Vec<&str> = included.collect();
         let below = included.iter().map(|pattern| format!("**/{pattern}"));
         let below: Vec<String> = below.collect();
@@ -164,23 +166,6 @@ impl SearchScope {
 /// Divides the path of a file behind its last slash.
 pub(super) fn divided(path: &[u8]) -> (&[u8], &[u8]) {
     path.split_at(memchr::memrchr(b'/', path).map_or(0, |at| at + 1))
-}
-
-pub(super) fn node_modules<'a>(
-    patterns: impl IntoIterator<Item = &'a str>,
-    path: Option<&str>,
-    respect: Respect,
-) -> NodeModules {
-    let is_in = |text: &str| text.to_ascii_lowercase().contains("node_modules");
-    // `!(node_modules)` excludes the directory, so it does not ask for it.
-    let is_named = |pattern: &str| is_in(pattern) && !pattern.contains("!(");
-    if path.is_some_and(is_in) || patterns.into_iter().any(is_named) {
-        NodeModules::Named
-    } else if respect.git {
-        NodeModules::LeftOut
-    } else {
-        NodeModules::Ordinary
-    }
 }
 
 pub(super) fn patterns<P: AsRef<str>>(

@@ -229,6 +229,7 @@ impl<'a> FileSearcher<'a> {
             Hits {
                 is_binary: true,
                 count: hits.count,
+                unsearched: hits.unsearched,
                 ..Hits::default()
             }
         } else {
@@ -353,10 +354,14 @@ impl Read for Blocks<'_> {
             self.ascii = None;
             n = self.decoded(file, buffer, n)?;
         }
-        let block = &buffer[..n];
-        self.lines += count_newlines(block);
-        self.has_zero = self.has_zero || memchr::memchr(0, block).is_some();
-        self.binary_bytes += if self.has_zero { n } else { 0 };
+        let first = || memchr::memchr(0, &buffer[..n]);
+        if let Some(zero) = self.has_zero.then_some(0).or_else(first) {
+            self.has_zero = true;
+            // Where it ends must not depend on how much is read at once.
+            n = n.min(zero + BINARY_BYTES - self.binary_bytes);
+            self.binary_bytes += n - zero;
+        }
+        self.lines += count_newlines(&buffer[..n]);
         Ok(n)
     }
 }

@@ -4,8 +4,7 @@ use super::definitions::Definitions;
 use super::near_names::{NearNames, Wanted};
 use super::query::{Query, with_literal_hint};
 use super::scope::{
-    SearchScope, node_modules, node_modules_note, push_unreadable, require_directory,
-    with_unreadable,
+    SearchScope, node_modules_note, push_unreadable, require_directory, with_unreadable,
 };
 use super::search::{
     Failure, FileSearcher, Hits, MAX_BYTES, MAX_CONTEXT_LINES, SearchRequest, context_lines,
@@ -20,8 +19,8 @@ use gemini_tools_core::tool::{
     Cancellation, Confirmation, Context, ErrorKind, FoundPlace, Kind, Limit, Location,
     ResultPlaces, ToolError, ToolInfo, ToolInvocation, ToolResult, Usage,
 };
-use gemini_tools_workspace::pattern::{PatternSet, split_list};
-use gemini_tools_workspace::walk::{Visitor, WalkEntry, WalkReport};
+use gemini_tools_workspace::pattern::{PatternSet, excluded, split_list};
+use gemini_tools_workspace::walk::{NodeModules, Visitor, WalkEntry, WalkReport};
 use gemini_tools_workspace::{Respect, Workspace, WorkspacePath, show_name};
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
@@ -177,8 +176,8 @@ fn build(params: Params, tool_env: &ToolEnv) -> Result<Call, ToolError> {
         git: !params.no_ignore.unwrap_or(false),
         gemini: true,
     };
-    let included = list.into_iter().filter(|part| !part.starts_with('!'));
-    let node_modules = node_modules(included, params.path.as_deref(), respect);
+    let included = list.into_iter().filter(|part| excluded(part).is_none());
+    let node_modules = NodeModules::asked_by(included, params.path.as_deref(), respect.git);
     Ok(Call {
         scope: SearchScope {
             workspace: Arc::clone(workspace),
@@ -242,8 +241,8 @@ fn patterns(
     workspace: &Workspace,
     places: &[WorkspacePath],
 ) -> Result<(PatternSet, PatternSet), ToolError> {
-    let include = list.iter().filter(|pattern| !pattern.starts_with('!'));
-    let exclude = list.iter().filter_map(|pattern| pattern.strip_prefix('!'));
+    let include = list.iter().filter(|pattern| excluded(pattern).is_none());
+    let exclude = list.iter().filter_map(|pattern| excluded(pattern));
     let exclude = exclude.map(|pattern| pattern.strip_suffix('/').unwrap_or(pattern));
     let include = super::scope::patterns(workspace, include, places)?;
     let exclude = super::scope::patterns(workspace, exclude, places)?;
