@@ -23,6 +23,7 @@ use gemini_tools::workspace::pattern::split_list;
 use gemini_tools::workspace::{WorkspacePath, atomic_file};
 use rustix::fs::Access;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -59,7 +60,8 @@ struct Check {
     session: Session,
     rules: RuleFile,
     selection: Selection,
-    baseline: Option<PathBuf>,
+    /// The baseline, and behind it others that are named but not used.
+    baselines: Vec<PathBuf>,
     suite: &'static str,
 }
 
@@ -76,14 +78,14 @@ impl Check {
             session,
             rules: RuleFile::default(),
             selection: Selection::default(),
-            baseline: options.baseline.clone(),
+            baselines: options.baseline.iter().cloned().collect(),
             suite: "call_tool --check",
         };
         if options.check.is_empty() {
             check.read_search(options, cancel)?;
         } else {
             check.judge(options, json!({ "pattern": "." }), cancel)?;
-            check.read_rules(&options.check, cancel)?;
+            check.read_rules(options, cancel)?;
         }
         check.select(options, cancel)?;
         Ok(check)
@@ -108,26 +110,37 @@ impl Check {
         }
     }
 
-    fn read_rules(&mut self, files: &[PathBuf], cancel: &Cancellation) -> Result<(), Failure> {
+    fn read_rules(
+        &mut self,
+        options: &CallToolOptions,
+        cancel: &Cancellation,
+    ) -> Result<(), Failure> {
         let mut faults = Vec::new();
-        for file in files {
+        for file in &options.check {
             match RuleFile::load(file, cancel) {
                 Ok(read) => {
                     let beside = file.parent().unwrap_or(Path::new(""));
-                    if self.baseline.is_none() {
-                        self.baseline = read.baseline.as_ref().map(|path| beside.join(path));
-                    }
+                    let named = read.baseline.as_ref().map(|path| beside.join(path));
+                    self.baselines.extend(named);
                     self.rules.add(read).map_err(ToolError::invalid)?;
                 }
                 Err(mut found) => faults.append(&mut found),
             }
             cancel.check()?;
         }
-        if faults.is_empty() {
-            Ok(())
-        } else {
-            Err(Failure::Faults(faults))
+        if !faults.is_empty() {
+            return Err(Failure::Faults(faults));
         }
+        let real = self
+            .baselines
+            .iter()
+            .map(|file| std::fs::canonicalize(file).ok());
+        if options.baseline.is_none() && real.collect::<BTreeSet<_>>().len() > 1 {
+            let what = "The rule files name different baselines, but a check has one.";
+            let hint = "--baseline FILE says which. Or check the rule files one by one.";
+            return Err(ToolError::invalid(what).with_hint(hint).into());
+        }
+        Ok(())
     }
 
     /// Reads the arguments of a search, and makes them the check's only rule.
@@ -186,9 +199,8 @@ impl Check {
         options: &CallToolOptions,
         cancel: &Cancellation,
     ) -> Result<(), ToolError> {
-        let root = self.session.tool_env().workspace.root().to_owned();
         let workspace = &self.session.tool_env().workspace;
-        let own = options.check.iter().chain(&self.baseline);
+        let own = options.check.iter().chain(&self.baselines);
         let own = own.filter_map(|file| workspace.place_of(&std::path::absolute(file).ok()?));
         let name = |place: WorkspacePath| {
             let shown = workspace.display(place.path());
@@ -207,11 +219,13 @@ impl Check {
             }
             selection.files = Some(names);
         }
-        if let Some(base) = options.changed.as_ref().or(options.changed_lines.as_ref()) {
-            selection.files = Some(changed::files(&root, base, cancel)?);
+        if let Some(base) = &options.changed {
+            selection.files = Some(changed::files(workspace.root(), base, cancel)?);
         }
         if let Some(base) = &options.changed_lines {
-            selection.lines = Some(changed::lines(&root, base, cancel)?);
+            let lines = changed::lines(workspace, base, cancel)?;
+            selection.files = Some(lines.files());
+            selection.lines = Some(lines);
         }
         if selection.files.is_some() && selection.path.is_some() {
             return Err(ToolError::invalid(
@@ -224,18 +238,17 @@ impl Check {
 
     /// Checks the files and prints the findings, or updates the baseline. Returns the exit status.
     fn make(&mut self, options: &CallToolOptions, cancel: &Cancellation) -> Result<u8, Failure> {
-        let known = self.known(options, cancel)?;
-        let counting = known.clone().filter(|_| !options.update_baseline);
+        let (known, text) = self.known(options, cancel)?.unzip();
         let selection = std::mem::take(&mut self.selection);
         let is_whole = selection.files.is_none();
         let workspace = &self.session.tool_env().workspace;
         let rules = &self.rules.rules;
-        let outcome = run_rules(rules, workspace, &selection, counting, cancel)?;
+        let outcome = run_rules(rules, workspace, &selection, known, cancel)?;
         if is_whole && outcome.unreadable == 0 {
             self.check_seen(&outcome)?;
         }
         if options.update_baseline {
-            return Ok(self.update(known.as_ref(), &outcome)?);
+            return Ok(self.update(text, outcome)?);
         }
         let mut found = report::report(self.suite, rules, &outcome);
         if options.report == Some(CiFormat::Sarif) {
@@ -251,9 +264,9 @@ impl Check {
         // More severe levels are smaller. If a search is used as a check, any finding is a breach,
         // whatever its level.
         let is_breach = |level: Severity| level <= fails || options.check.is_empty();
-        let mut found = outcome.findings.iter();
+        let mut counts = rules.iter().zip(&outcome.counts);
         Ok(
-            match found.any(|finding| is_breach(rules[finding.rule].level)) {
+            match counts.any(|(rule, count)| *count > rule.max && is_breach(rule.level)) {
                 true => FOUND,
                 // The files that could not be read may have findings.
                 false if outcome.unreadable > 0 => UNCHECKED,
@@ -278,17 +291,20 @@ impl Check {
         };
         let what = format!("Rule {}: {about}, so nothing was looked at.", rule.id);
         Err(ToolError::invalid(what)
-            .with_hint("Check its spelling: patterns count from the project's root."))
+            .with_hint(
+                "Check its spelling: patterns count from the project's root. Lines of rule files and the \
+                 baseline are not checked.",
+            ))
     }
 
-    /// Reads the baseline. Returns `None` if none is named, or if the file does not exist yet and
-    /// will be created.
+    /// Reads the baseline. Returns it with its text, or `None` if none is named, or if the file is
+    /// not there yet and will be created.
     fn known(
         &self,
         options: &CallToolOptions,
         cancel: &Cancellation,
-    ) -> Result<Option<Baseline>, ToolError> {
-        let Some(file) = &self.baseline else {
+    ) -> Result<Option<(Baseline, String)>, ToolError> {
+        let Some(file) = self.baselines.first() else {
             if options.update_baseline {
                 return Err(
                     ToolError::invalid("There is no baseline to write.").with_hint(
@@ -307,20 +323,27 @@ impl Check {
             Err(e) => {
                 let error = unread(cancel, &format!("The baseline {name} can't be read: {e}."));
                 return Err(match e.kind() {
-                    ErrorKind::NotFound => error.with_hint("--update-baseline writes it."),
+                    ErrorKind::NotFound if !options.check.is_empty() => {
+                        error.with_hint("--update-baseline writes it.")
+                    }
                     _ => error,
                 });
             }
         };
-        let text = String::from_utf8_lossy(&bytes);
-        Baseline::read(&text).map(Some).map_err(|line| {
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        let known = Baseline::read(&text).map_err(|line| {
             ToolError::invalid(format!("Line {line} of the baseline {name} is no finding."))
                 .with_hint("It needs a rule, a file and a text with tabs between them.")
-        })
+        })?;
+        Ok(Some((known, text)))
     }
 
-    fn update(&self, known: Option<&Baseline>, outcome: &Outcome) -> Result<u8, ToolError> {
-        let file = self.baseline.as_deref().unwrap_or(Path::new(""));
+    /// Writes the baseline. `text` is what it has already; `None` if it is a new one.
+    fn update(&self, text: Option<String>, outcome: Outcome) -> Result<u8, ToolError> {
+        let file = self
+            .baselines
+            .first()
+            .map_or(Path::new(""), PathBuf::as_path);
         // What is not found in a file that could not be read is not gone.
         if outcome.unreadable > 0 {
             let unread = unread_sentence(outcome.unreadable, &outcome.unreadable_places);
@@ -329,10 +352,13 @@ impl Check {
                 show_path(file)
             )));
         }
-        let found = Baseline::of(&self.rules.rules, &outcome.findings);
-        let kept = known.map_or(found.clone(), |known| known.shared_with(&found));
-        let text = kept.text();
-        if outcome.is_cut || text.len() > MAX_BYTES {
+        let rules = &self.rules.rules;
+        let (is_new, gone) = (text.is_none(), outcome.gone.unwrap_or_default());
+        let text = match text {
+            Some(text) => gone.taken_out_of(&text),
+            None => Baseline::of(rules, &outcome.findings).text(),
+        };
+        if is_new && outcome.is_cut || text.len() > MAX_BYTES {
             return Err(
                 ToolError::invalid("There are too many findings for a baseline.")
                     .with_hint("Give the rules an include, or a max."),
@@ -342,12 +368,15 @@ impl Check {
         replace_file(file, text.as_bytes()).map_err(|e| {
             ToolError::invalid(format!("The baseline {name} can't be written: {e}."))
         })?;
-        let new = found.count() - kept.count();
+        let counts = rules.iter().zip(&outcome.counts);
+        let new = counts.filter(|(rule, count)| !is_new && **count > rule.max);
+        let new = new.map(|(_, count)| count).sum();
         let more = match new {
             0 => String::new(),
             new => format!(" {} new, which it does not get.", counted(new, "finding")),
         };
-        let said = format!("{name} has {}.{more}\n", counted(kept.count(), "finding"));
+        let has = Baseline::read(&text).unwrap_or_default().count();
+        let said = format!("{name} has {}.{more}\n", counted(has, "finding"));
         if !print(said.as_bytes(), Medium::Text) {
             return Ok(UNCHECKED);
         }
@@ -398,11 +427,8 @@ fn rule_of_search(options: &CallToolOptions, args: &Value) -> Result<Rule, ToolE
         ignores_case: !flag("case_sensitive"),
         fixed: flag("fixed_strings"),
     };
-    let lines = LineRule::new(search, &message)?;
-    let list = split_list(text("include").unwrap_or_default());
-    let (excluded, included): (Vec<&str>, _) = list.iter().partition(|one| one.starts_with('!'));
-    let owned = |list: Vec<&str>| list.into_iter().map(str::to_owned).collect();
-    let excluded = excluded.into_iter().map(|one| &one[1..]).collect();
+    let lines = LineRule::new(search)?;
+    let include = split_list(text("include").unwrap_or_default());
     Ok(Rule {
         id: options.rule_id.clone().unwrap_or_else(|| SEARCH.to_owned()),
         demand: if options.files_without_match {
@@ -410,8 +436,8 @@ fn rule_of_search(options: &CallToolOptions, args: &Value) -> Result<Rule, ToolE
         } else {
             Demand::NoMatch(lines)
         },
-        include: owned(included),
-        exclude: owned(excluded),
+        include: include.into_iter().map(str::to_owned).collect(),
+        exclude: Vec::new(),
         level: options.level.unwrap_or(Severity::Error),
         message,
         help: String::new(),

@@ -220,12 +220,14 @@ fn wants_text() -> bool {
 /// Returns true if an invalid command line is one of a check, or names no tool and is about the
 /// journal: no model waits for its answer.
 fn is_for_people() -> bool {
-    const CHECKS: [&str; 5] = [
+    const CHECKS: [&str; 7] = [
         "--changed",
         "--changed-lines",
         "--check",
         "--files-from",
+        "--files-without-match",
         "--format",
+        "--max",
     ];
     const JOURNAL: [&str; 3] = ["--history", "--prune-history", "--undo"];
     let words: Vec<String> = args_os().skip(1).flat_map(OsString::into_string).collect();

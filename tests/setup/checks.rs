@@ -499,9 +499,12 @@ fn a_rule_of_the_user_against_searches_forbids_checks() {
 fn a_file_that_can_not_be_searched_is_no_clean_one() {
     let long = "a".repeat(3 * 1024 * 1024);
     let ws = Workspace::new()
-        .file("checks.toml", "[[rule]]\nid='x'\npattern='bad'\n")
+        .file(
+            "checks.toml",
+            "[[rule]]\nid='x'\npattern='bad'\n[[rule]]\nid='y'\npattern='x'\nrequire=true\n",
+        )
         .file("long.txt", format!("ok\n{long}"))
-        .file("data.bin", "\0bad");
+        .file("data.bin", "\0good");
     let answer = check(&ws, &[]);
     assert_eq!(answer.status(), 2, "{}", answer.shown());
     answer.must_say(

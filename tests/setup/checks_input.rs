@@ -252,6 +252,75 @@ fn a_command_line_of_a_check_that_makes_no_sense_is_told_to_a_person() {
 }
 
 #[test]
+fn a_rule_file_and_a_baseline_are_files_but_no_line_of_them_is_checked() {
+    let ws = Workspace::new()
+        .file(
+            "checks.toml",
+            "baseline='known.txt'\n[[rule]]\nid='x'\npattern='b[a]d'\n[[rule]]\nid='c'\nglob='checks.toml'\nrequire=true\n",
+        )
+        .file("more.toml", "baseline='other.txt'\n[[rule]]\nid='y'\npattern='worse'\n")
+        .file("known.txt", "x\ta\tbad\n")
+        .file("other.txt", "y\ta\tworse\nz\ta\tbad\n")
+        .file("a", "good\n");
+    let both = ["--check", "checks.toml", "more.toml"];
+    let refused = ws.call_tool(&both).run();
+    assert_eq!(refused.status(), 2, "{}", refused.shown());
+    refused.must_say(&refused.errors(), &["different baselines"]);
+    let chosen = ws
+        .call_tool(&both)
+        .flags(&["--baseline", "known.txt"])
+        .run();
+    assert_eq!(chosen.status(), 0, "{}", chosen.shown());
+    let directory = ws.call_tool(&["--check", "more.toml", "--files-from", "-"]);
+    let directory = directory.input(".\n").run();
+    directory.must_say(directory.text(), &["1 directory of the list left out"]);
+}
+
+#[test]
+fn what_has_changed_is_found_in_any_history_and_in_patches_of_any_size() {
+    let ws = Workspace::new()
+        .file("checks.toml", RULE)
+        .file("a", "good\n".repeat(200));
+    let check = |base: &str| {
+        let call = ws.call_tool(&["--check", "checks.toml", "--changed-lines", base]);
+        call.unwatched().run()
+    };
+    let nowhere = check("HEAD");
+    assert_eq!(nowhere.status(), 2);
+    nowhere.must_say(&nowhere.errors(), &["not a git repository"]);
+    let is_short = nowhere.errors().lines().count() == 1 && !nowhere.errors().contains("fetch");
+    assert!(is_short, "{}", nowhere.shown());
+    let author = ["-c", "user.name=a", "-c", "user.email=a@b.c"];
+    let git = |args: &[&str]| ws.git_command(&[&author[..], args].concat());
+    git(&["init", "-q", "."]);
+    git(&["add", "."]);
+    git(&["commit", "-qm", "first"]);
+    let blob = check("HEAD:a");
+    assert_eq!(blob.status(), 2);
+    blob.must_say(&blob.errors(), &["not a commit"]);
+    assert!(blob.errors().lines().count() < 5, "{}", blob.shown());
+    // Two branches that have merged each other have two merge bases.
+    for branch in ["left", "right"] {
+        git(&["checkout", "-qb", branch, "HEAD"]);
+        std::fs::write(ws.path(branch), "new\n").expect("written");
+        git(&["add", "."]);
+        git(&["commit", "-qm", branch]);
+        git(&["tag", &format!("{branch}-first")]);
+        git(&["checkout", "-q", "--detach", "HEAD~"]);
+    }
+    for (branch, other) in [("left", "right-first"), ("right", "left-first")] {
+        git(&["checkout", "-q", branch]);
+        git(&["merge", "-q", "-m", "both", other]);
+    }
+    std::fs::write(ws.path("b"), "bad\n").expect("written");
+    std::fs::write(ws.path("long"), "a long line of text\n".repeat(900_000)).expect("written");
+    git(&["add", "."]);
+    let crossed = check("left");
+    assert_eq!(crossed.status(), 1, "{}", crossed.shown());
+    crossed.must_say(crossed.text(), &["b:1:1: error[x]"]);
+}
+
+#[test]
 fn a_list_of_paths_says_which_directories_were_not_read() {
     let ws = Workspace::new()
         .file("a.txt", "x\n")

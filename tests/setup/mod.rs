@@ -3,6 +3,7 @@
 mod checks;
 mod checks_ci;
 mod checks_input;
+mod checks_random;
 mod dialects;
 mod doctor;
 mod formats;

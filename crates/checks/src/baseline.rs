@@ -2,13 +2,14 @@
 //! file and the text of its line, but not by the line's number, so that the line may move.
 //!
 //! Below a heading, the baseline file has one line for each finding: rule, file and text, separated
-//! by tabs; the lines are sorted. An existing file only ever gets shorter: new findings are never
-//! added to it.
+//! by tabs; tabs at the end of a line may be missing. A new file is sorted. An existing one only
+//! ever gets shorter: new findings are never added to it, and lines of other rules and comments,
+//! which begin with `#`, stay where they are.
 
 use crate::rules::Rule;
 use crate::run::Finding;
 use gemini_tools_core::text::{line_name, visible};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 /// The first line of a baseline file.
 const HEADING: &str =
@@ -27,11 +28,9 @@ impl Baseline {
     /// empty.
     pub fn read(text: &str) -> Result<Self, usize> {
         let mut known = Self::default();
-        for (number, line) in (1..).zip(text.lines()) {
-            match line.split('\t').count() {
-                _ if line.is_empty() || line.starts_with("# ") => {}
-                3 => *known.0.entry(line.to_owned()).or_default() += 1,
-                _ => return Err(number),
+        for (number, line) in (1_usize..).zip(text.lines()) {
+            if !is_comment(line) {
+                *known.0.entry(key_of(line).ok_or(number)?).or_default() += 1;
             }
         }
         Ok(known)
@@ -50,17 +49,6 @@ impl Baseline {
         known
     }
 
-    /// Returns the findings that both baselines contain. If they contain the same finding several
-    /// times, the smaller number counts.
-    #[must_use]
-    pub fn shared_with(&self, other: &Self) -> Self {
-        let both = self.0.iter().filter_map(|(key, count)| {
-            let count = count.min(other.0.get(key)?);
-            Some((key.clone(), *count))
-        });
-        Self(both.collect())
-    }
-
     /// Returns true if there are no known findings.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -74,23 +62,59 @@ impl Baseline {
     /// Returns the baseline as the text of its file.
     pub fn text(&self) -> String {
         let lines = self.0.iter();
-        let lines = lines.map(|(key, count)| format!("{key}\n").repeat(*count as usize));
+        let lines = lines.map(|(key, count)| {
+            // Editors take away tabs at the end of a line.
+            format!("{}\n", key.trim_end_matches('\t')).repeat(*count as usize)
+        });
         HEADING.to_owned() + &lines.collect::<String>()
+    }
+
+    /// Takes these findings out of the text of a baseline file. Its other lines stay as they are.
+    pub fn taken_out_of(mut self, text: &str) -> String {
+        let mut kept = text.split_inclusive('\n').collect::<Vec<_>>();
+        kept.retain(|line| {
+            let line = line.lines().next().unwrap_or_default();
+            is_comment(line) || !key_of(line).is_some_and(|key| self.remove(&key))
+        });
+        kept.concat()
+    }
+
+    /// Returns the known findings of these rules.
+    pub(crate) fn by_rules(mut self, rules: &[Rule]) -> Self {
+        let ids: HashSet<&str> = rules.iter().map(|rule| &*rule.id).collect();
+        let is_of_rules = |key: &str| key.split('\t').next().is_some_and(|id| ids.contains(id));
+        self.0.retain(|key, _| is_of_rules(key));
+        self
     }
 
     /// Removes one known finding with the rule, file and text of `finding`; returns false if there
     /// is none.
     pub(crate) fn take(&mut self, rule: &str, finding: &Finding) -> bool {
-        let key = key(rule, finding);
-        let Some(count) = self.0.get_mut(&key) else {
+        self.remove(&key(rule, finding))
+    }
+
+    fn remove(&mut self, key: &str) -> bool {
+        let Some(count) = self.0.get_mut(key) else {
             return false;
         };
         *count -= 1;
         if *count == 0 {
-            self.0.remove(&key);
+            self.0.remove(key);
         }
         true
     }
+}
+
+fn is_comment(line: &str) -> bool {
+    line.is_empty() || line.starts_with('#')
+}
+
+/// Returns a line of a baseline file with all its tabs; `None` if it can be no finding.
+fn key_of(line: &str) -> Option<String> {
+    let rule = line.split('\t').next()?;
+    let missing = 2_usize.checked_sub(line.matches('\t').count())?;
+    let is_rule = !rule.is_empty() && !rule.contains(char::is_whitespace);
+    is_rule.then(|| line.to_owned() + &"\t".repeat(missing))
 }
 
 /// Returns the line that stands for a finding in a baseline file.

@@ -1,12 +1,17 @@
 //! Finds the files and lines that differ from a git commit, by running git.
 
 use gemini_tools_builtin_tools::patch::unquoted;
+use gemini_tools_core::text::count_newlines;
 use gemini_tools_core::tool::{Cancellation, ErrorKind, ToolError};
 use gemini_tools_process::ending::ProcessEnd;
 use gemini_tools_process::piped::Program;
 use gemini_tools_process::program_run::{Input, RunOptions};
+use gemini_tools_workspace::Workspace;
+use gemini_tools_workspace::lines::{encoding_of, read_range};
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::ops::Range;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -15,6 +20,11 @@ const GIT_LIMIT: Duration = Duration::from_secs(100);
 /// How long to wait, after git has exited, for a process that it has started and that still holds
 /// its output open.
 const GIT_HOLD: Duration = Duration::from_secs(1);
+
+/// How much is kept of a line of a patch, in bytes: enough for the names in its headings.
+const LINE_BYTES: usize = 64 * 1024;
+
+const MAX_DECODED_BYTES: u64 = 64 * 1024 * 1024;
 
 /// Options of every git command here. They override settings of the repository that would run a
 /// program (`core.fsmonitor`, hooks), change how names are printed (`core.quotePath`), or list
@@ -39,7 +49,7 @@ const DIFF: [&str; 9] = [
     "diff",
     "--no-ext-diff",
     "--no-textconv",
-    "--no-renames",
+    "--find-renames",
     "--no-color",
     "--ignore-submodules=all",
     "-O/dev/null",
@@ -59,8 +69,14 @@ impl ChangedLines {
 
     /// Returns true if the line with this number, from 1, was added to the file.
     pub fn has_line(&self, file: &[u8], line: u64) -> bool {
-        let ranges = self.0.get(file).into_iter().flatten();
-        ranges.into_iter().any(|range| range.contains(&line))
+        self.0.get(file).is_some_and(|lines| has_line(lines, line))
+    }
+
+    /// Returns the names of the files that are new or have changed, sorted.
+    pub fn files(&self) -> Vec<Vec<u8>> {
+        let mut names: Vec<_> = self.0.keys().cloned().collect();
+        names.sort();
+        names
     }
 }
 
@@ -71,35 +87,79 @@ impl ChangedLines {
 ///
 /// Returns `execution_failed` with git's message, for example that there is no such commit.
 pub fn files(root: &Path, base: &str, cancel: &Cancellation) -> Result<Vec<Vec<u8>>, ToolError> {
-    let changed = diff(root, &["--name-only", "-z"], base, cancel)?;
-    let new = untracked(root, cancel)?;
-    let mut names: Vec<Vec<u8>> = split_names(&changed).chain(split_names(&new)).collect();
-    names.sort();
-    names.dedup();
-    Ok(names)
+    Ok(named(root, &merge_base(root, base, cancel)?, cancel)?.files())
 }
 
 /// Returns the lines that were added since the merge base of HEAD and `base`. In an untracked file,
-/// every line counts as added.
-pub fn lines(root: &Path, base: &str, cancel: &Cancellation) -> Result<ChangedLines, ToolError> {
+/// every line counts as added; in one that was renamed, only those that are new.
+///
+/// # Errors
+///
+/// Returns the errors of [`files`].
+pub fn lines(
+    workspace: &Workspace,
+    base: &str,
+    cancel: &Cancellation,
+) -> Result<ChangedLines, ToolError> {
+    let root = workspace.root();
+    let base = merge_base(root, base, cancel)?;
+    // The patch says nothing of a file that is new and empty, or of which only the name or the mode
+    // has changed.
+    let mut lines = named(root, &base, cancel)?;
     let more = [
         "--unified=0",
         "--inter-hunk-context=0",
         "--text",
         "--src-prefix=a/",
         "--dst-prefix=b/",
+        &base,
+        "--",
     ];
-    let patch = diff(root, &more, base, cancel)?;
-    let mut lines = added(&patch);
-    // The patch says nothing of a file that is new and empty, or of which only the mode has
-    // changed.
-    for name in split_names(&diff(root, &["--name-only", "-z"], base, cancel)?) {
-        lines.0.entry(name).or_default();
-    }
-    for name in split_names(&untracked(root, cancel)?) {
-        lines.0.insert(name, std::iter::once(0..u64::MAX).collect());
+    // It is not kept, because with `--text` it has all that is new in files that are not text.
+    let mut patch = Patch::default();
+    let diff = [&DIFF[..], &more].concat();
+    stream(root, &diff, cancel, &mut |bytes| patch.push(bytes))?;
+    for (name, added) in patch.files {
+        let decode = || decoded_lines(workspace, &name, &added.lines);
+        let decoded = added.is_raw.then(decode).flatten();
+        lines.0.insert(name, decoded.unwrap_or(added.lines));
     }
     Ok(lines)
+}
+
+/// Returns the changed files without their lines, and the untracked ones with all lines.
+fn named(root: &Path, base: &str, cancel: &Cancellation) -> Result<ChangedLines, ToolError> {
+    let diff = [&DIFF[..], &["--name-only", "-z", base, "--"]].concat();
+    let untracked = ["ls-files", "-z", "--others", "--exclude-standard"];
+    let mut all = HashMap::new();
+    for (command, lines) in [(&diff[..], 0..0), (&untracked, 0..u64::MAX)] {
+        let names = git(root, command, cancel)?;
+        all.extend(split_names(&names).map(|name| (name, vec![lines.clone()])));
+    }
+    Ok(ChangedLines(all))
+}
+
+/// Git ends a line at each byte 0x0A, which other characters of UTF-16 and UTF-32 have, too. Turns
+/// lines as git counts them into lines of the file's text; `None` if the file can't be read.
+fn decoded_lines(
+    workspace: &Workspace,
+    name: &[u8],
+    lines: &[Range<u64>],
+) -> Option<Vec<Range<u64>>> {
+    let path = Path::new(OsStr::from_bytes(name));
+    let open = workspace.open_file(&workspace.place_of(path)?).ok()?;
+    let encoding = encoding_of(&open).ok()??;
+    let bytes = read_range(&open.file, 0, open.size().min(MAX_DECODED_BYTES)).ok()?;
+    let (mut decoded, mut start) = (Vec::new(), 1);
+    for (number, line) in (1..).zip(encoding.decode(&bytes).split_inclusive('\n')) {
+        let end = start + count_newlines(&encoding.encode(line).ok()?);
+        let rest = u64::from(!line.ends_with('\n'));
+        if (start..end + rest).any(|raw| has_line(lines, raw)) {
+            push_line(&mut decoded, number);
+        }
+        start = end;
+    }
+    Some(decoded)
 }
 
 /// Splits a list of names: at NUL bytes if it contains any, otherwise at line feeds. Empty names
@@ -110,30 +170,37 @@ pub fn split_names(list: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     names.filter(|name| !name.is_empty()).map(<[u8]>::to_vec)
 }
 
-fn untracked(root: &Path, cancel: &Cancellation) -> Result<Vec<u8>, ToolError> {
-    git(
-        root,
-        &["ls-files", "-z", "--others", "--exclude-standard"],
-        cancel,
-    )
-}
-
-fn diff(
-    root: &Path,
-    more: &[&str],
-    base: &str,
-    cancel: &Cancellation,
-) -> Result<Vec<u8>, ToolError> {
-    let arguments = [
-        &DIFF[..],
-        more,
-        &["--merge-base", "--end-of-options", base, "--"],
-    ]
-    .concat();
-    git(root, &arguments, cancel)
+/// Returns the commit where HEAD has left `base`: one of them if there are several, as for
+/// `git diff base...HEAD`.
+fn merge_base(root: &Path, base: &str, cancel: &Cancellation) -> Result<String, ToolError> {
+    let command = ["merge-base", "--end-of-options", "HEAD", base];
+    let found = git(root, &command, cancel).map_err(|error| {
+        let hint =
+            "The commit and its history have to be there: in CI, fetch them (fetch-depth: 0).";
+        let has_repository = !error.message.contains("not a git repository");
+        if has_repository {
+            error.with_hint(hint)
+        } else {
+            error
+        }
+    })?;
+    Ok(String::from_utf8_lossy(found.trim_ascii()).into_owned())
 }
 
 fn git(root: &Path, arguments: &[&str], cancel: &Cancellation) -> Result<Vec<u8>, ToolError> {
+    let mut all = Vec::new();
+    let mut take = |bytes: &[u8]| all.extend_from_slice(bytes);
+    stream(root, arguments, cancel, &mut take)?;
+    Ok(all)
+}
+
+/// Runs git and passes on what it prints.
+fn stream(
+    root: &Path,
+    arguments: &[&str],
+    cancel: &Cancellation,
+    take: &mut dyn FnMut(&[u8]),
+) -> Result<(), ToolError> {
     let arguments = PLAIN.iter().chain(arguments);
     let arguments: Vec<String> = arguments.map(|word| (*word).to_owned()).collect();
     let program = Program {
@@ -151,53 +218,85 @@ fn git(root: &Path, arguments: &[&str], cancel: &Cancellation) -> Result<Vec<u8>
     let failed = |why: &str| {
         let why = why.trim().trim_end_matches('.');
         let what = format!("git can't tell what has changed: {why}.");
-        ToolError::new(ErrorKind::ExecutionFailed, what).with_hint(
-            "The commit and its history have to be there: in CI, fetch them (fetch-depth: 0).",
-        )
+        ToolError::new(ErrorKind::ExecutionFailed, what)
     };
-    let run = program.run(options, cancel);
+    let run = program.run_into(options, cancel, take);
     cancel.check()?;
     let run = run.map_err(|e| failed(&e.to_string()).with_source(e))?;
     match run.ending {
-        Ok(ProcessEnd::Code(0)) if run.is_cut => Err(failed("its answer is too long.")),
-        Ok(ProcessEnd::Code(0)) => Ok(run.stdout),
+        Ok(ProcessEnd::Code(0)) => Ok(()),
+        // `git merge-base` has nothing more to say then.
+        Ok(_) if run.stderr.is_empty() => Err(failed("HEAD and this commit have none in common")),
         Ok(_) => Err(failed(&String::from_utf8_lossy(&run.stderr))),
         Err(_) => Err(failed("it takes too long.")),
     }
 }
 
-/// Finds the added lines in a patch.
-fn added(patch: &[u8]) -> ChangedLines {
-    let mut files: HashMap<Vec<u8>, Vec<Range<u64>>> = HashMap::new();
-    let mut file: Option<Vec<u8>> = None;
-    // The lines of the current hunk that are still to come. Only their first byte is looked at,
-    // because the text of a removed line may look like a heading of the patch.
-    let (mut old, mut new) = (0..0, 0..0);
-    for line in patch.split(|b| *b == b'\n') {
-        if !old.is_empty() || !new.is_empty() {
+/// Finds the added lines in a patch, which is read piece by piece.
+#[derive(Default)]
+struct Patch {
+    files: HashMap<Vec<u8>, Added>,
+    file: Option<Vec<u8>>,
+    /// The lines of the current hunk that are still to come. Only their first byte is looked at,
+    /// because the text of a removed line may look like a heading of the patch.
+    old: Range<u64>,
+    new: Range<u64>,
+    /// What has come of the current line; of a long one only the beginning.
+    line: Vec<u8>,
+}
+
+/// The added lines of a file.
+#[derive(Default)]
+struct Added {
+    lines: Vec<Range<u64>>,
+    /// Set if a line has a zero byte, as in UTF-16: git has not been told to decode the file.
+    is_raw: bool,
+}
+
+impl Patch {
+    fn push(&mut self, bytes: &[u8]) {
+        for piece in bytes.split_inclusive(|b| *b == b'\n') {
+            let room = LINE_BYTES - self.line.len();
+            let text = piece.strip_suffix(b"\n").unwrap_or(piece);
+            self.line.extend_from_slice(&text[..text.len().min(room)]);
+            if text.len() < piece.len() {
+                let line = std::mem::take(&mut self.line);
+                self.push_line(&line);
+            }
+        }
+    }
+
+    fn push_line(&mut self, line: &[u8]) {
+        if !self.old.is_empty() || !self.new.is_empty() {
             match line.first() {
                 // The remark `\ No newline at end of file` is not a line of the file.
                 Some(b'\\') => {}
-                Some(b'-') => old.start += 1,
+                Some(b'-') => self.old.start += 1,
                 Some(b'+') => {
-                    if let Some(file) = &file {
-                        push_line(files.entry(file.clone()).or_default(), new.start);
+                    if let Some(file) = &self.file {
+                        let added = self.files.entry(file.clone()).or_default();
+                        added.is_raw |= line.contains(&0);
+                        push_line(&mut added.lines, self.new.start);
                     }
-                    new.start += 1;
+                    self.new.start += 1;
                 }
                 // A line of context, which the variable `GIT_DIFF_OPTS` may ask for.
                 _ => {
-                    old.start += 1;
-                    new.start += 1;
+                    self.old.start += 1;
+                    self.new.start += 1;
                 }
             }
         } else if let Some(name) = line.strip_prefix(b"+++ ") {
-            file = name_of(name);
+            self.file = name_of(name);
         } else if let Some(ranges) = line.strip_prefix(b"@@ -").and_then(hunk) {
-            (old, new) = ranges;
+            (self.old, self.new) = ranges;
         }
     }
-    ChangedLines(files)
+}
+
+fn has_line(ranges: &[Range<u64>], line: u64) -> bool {
+    let at = ranges.partition_point(|range| range.end <= line);
+    ranges.get(at).is_some_and(|range| range.contains(&line))
 }
 
 fn push_line(ranges: &mut Vec<Range<u64>>, line: u64) {
@@ -233,13 +332,31 @@ fn name_of(text: &[u8]) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{added, lines, name_of};
+    use super::{ChangedLines, Patch, lines, name_of};
     use gemini_tools_core::tool::Cancellation;
+    use gemini_tools_workspace::Workspace;
     use std::collections::BTreeSet;
     use std::fs::Permissions;
     use std::os::unix::fs::PermissionsExt;
     use std::path::Path;
     use std::process::Command;
+
+    /// Reads a patch that comes in pieces of any size.
+    fn added(patch: &[u8]) -> ChangedLines {
+        let read = |size: usize| {
+            let mut read = Patch::default();
+            patch.chunks(size).for_each(|piece| read.push(piece));
+            read.files
+                .into_iter()
+                .map(|(name, added)| (name, added.lines))
+                .collect()
+        };
+        let whole = read(patch.len());
+        for size in 1..9 {
+            assert_eq!(read(size), whole, "pieces of {size}");
+        }
+        ChangedLines(whole)
+    }
 
     #[test]
     fn lines_of_a_hunk_that_look_like_headings_are_none() {
@@ -334,6 +451,21 @@ mod tests {
         assert!(git.status().expect("git runs").success(), "{arguments:?}");
     }
 
+    /// Writes a file in UTF-16. Characters of its lines, and the first line, have bytes that git
+    /// takes for line feeds. That line stays, because its beginning is part of it for git.
+    fn write_wide(path: &Path, lines: &[String], is_big: bool) {
+        let line = |line: &String| format!("{0}\u{10a}{0}\u{a41}{line}", line.trim_end());
+        let text: String = lines.iter().map(line).collect();
+        let units = format!("\u{feff}\u{a0a}\n{text}");
+        let order = if is_big {
+            u16::to_be_bytes
+        } else {
+            u16::to_le_bytes
+        };
+        let bytes = units.encode_utf16().flat_map(order);
+        std::fs::write(path, bytes.collect::<Vec<_>>()).expect("written");
+    }
+
     #[test]
     fn no_setting_of_git_changes_which_lines_were_added_or_runs_a_program() {
         let given = std::env::var("GEMINI_TOOLS_SEED").ok();
@@ -343,11 +475,14 @@ mod tests {
             let root = tempfile::tempdir().expect("a directory");
             let root = root.path();
             git(root, &["init", "-q"]);
-            let write = |name: &str, lines: &[String]| {
-                std::fs::write(root.join(name), lines.concat()).expect("written");
+            let workspace = Workspace::open_at(root, &[], None).expect("a workspace");
+            let is_big = random.below(2) == 0;
+            let write = |name: &str, lines: &[String]| match name {
+                "wide" => write_wide(&root.join(name), lines, is_big),
+                _ => std::fs::write(root.join(name), lines.concat()).expect("written"),
             };
             let (mut made, mut files) = (0, Vec::new());
-            for name in ["a", "b c", "d\u{fc}\t", "same", "z"] {
+            for name in ["a", "b c", "d\u{fc}\t", "same", "moved", "wide", "z"] {
                 let (lines, _) = random.change(&vec![String::new(); 20], &mut made);
                 let lines: Vec<_> = lines.into_iter().filter(|line| !line.is_empty()).collect();
                 write(name, &lines);
@@ -371,18 +506,26 @@ mod tests {
             }
             write("empty", &[]);
             git(root, &["add", "--intent-to-add", "empty"]);
+            git(root, &["mv", "moved", "moved to"]);
             let has_run = root.join(".git/has-run");
             let _ = std::fs::remove_file(&has_run);
             for (name, old) in &mut files {
-                let (new, wanted) = match *name {
-                    "same" => (old.clone(), BTreeSet::new()),
+                if *name == "moved" {
+                    *name = "moved to";
+                }
+                let (new, mut wanted) = match *name {
+                    "same" | "moved to" => (old.clone(), BTreeSet::new()),
                     _ => random.change(old, &mut made),
                 };
                 write(name, &new);
                 *old = new;
-                let found = lines(root, "HEAD", &Cancellation::default()).expect("compared");
+                if *name == "wide" {
+                    wanted = wanted.iter().map(|line| line + 1).collect();
+                }
+                let compared = lines(&workspace, "HEAD", &Cancellation::default());
+                let found = compared.expect("compared");
                 let has = |line: &u64| found.has_line(name.as_bytes(), *line);
-                let has: BTreeSet<u64> = (1..=old.len() as u64 + 1).filter(has).collect();
+                let has: BTreeSet<u64> = (1..=old.len() as u64 + 2).filter(has).collect();
                 assert_eq!(has, wanted, "seed {seed}: {name}");
                 assert_eq!(
                     found.has_file(name.as_bytes()),

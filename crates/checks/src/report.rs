@@ -126,8 +126,11 @@ pub fn text(report: &CheckReport, rules: &[Rule], outcome: &Outcome, has_colours
     let mut out = String::new();
     let mut told: Vec<&str> = Vec::new();
     let mut numbers = [0_u64; 3];
+    for (rule, count) in rules.iter().zip(&outcome.counts) {
+        // Those that `max` allows are not reported.
+        numbers[rule.level as usize] += count * u64::from(*count > rule.max);
+    }
     for issue in &report.issues {
-        numbers[issue.severity as usize] += 1;
         push_issue(&mut out, issue, has_colours);
         // The help of a rule is only shown with its first finding.
         if !issue.help.is_empty() && !told.contains(&&*issue.code) {

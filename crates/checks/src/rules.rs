@@ -3,14 +3,13 @@
 //! A file that is valid TOML is read to its end whatever is wrong with its rules, so that one run
 //! names faults of all rules, each with its line and column.
 
-use fancy_regex::{Regex, RegexBuilder};
 use gemini_tools_builtin_tools::builtin::line_pattern::LinePattern;
 use gemini_tools_core::diagnostic::{Diagnostic, Severity};
 use gemini_tools_core::position::LineIndex;
 use gemini_tools_core::registry::nearest;
 use gemini_tools_core::tool::{Cancellation, ToolError};
 use gemini_tools_process::read_named;
-use gemini_tools_workspace::pattern::{PatternSet, split_list};
+use gemini_tools_workspace::pattern::{PatternSet, excluded, split_list};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use std::ops::Range;
@@ -20,6 +19,9 @@ use toml::de::{DeTable, DeValue, ValueDeserializer};
 
 /// Maximum size of a rule file in bytes.
 pub const MAX_RULE_FILE_BYTES: usize = 4 * 1024 * 1024;
+
+/// What is said of a line or file where no text can be shown.
+const HAS_MATCH: &str = "The file has a match.";
 
 /// The most rules that a run may have, of all rule files together.
 const MAX_RULES: usize = 1_000;
@@ -46,9 +48,6 @@ pub struct LineRule {
     pub pattern: LinePattern,
     /// Lines that also match this pattern do not count.
     pub except: Option<LinePattern>,
-    /// The pattern as a regular expression with groups; `None` unless the message refers to a
-    /// group.
-    groups: Option<Regex>,
 }
 
 /// A rule of a rule file, checked and compiled.
@@ -58,7 +57,8 @@ pub struct Rule {
     pub id: String,
     /// What the rule demands of its files.
     pub demand: Demand,
-    /// Patterns of the files that the rule applies to; empty for all files.
+    /// Patterns of the files that the rule applies to; those with an exclamation mark are of files
+    /// that it does not apply to. If there are no others, it applies to all files.
     pub include: Vec<String>,
     /// Patterns of files that the rule does not apply to, even if `include` matches them.
     pub exclude: Vec<String>,
@@ -89,9 +89,8 @@ pub struct Search<'a> {
 }
 
 impl LineRule {
-    /// Compiles a search, or returns why a pattern is invalid. `message` is the rule's message,
-    /// which may refer to groups of the pattern.
-    pub fn new(search: Search<'_>, message: &str) -> Result<Self, ToolError> {
+    /// Compiles a search, or returns why a pattern is invalid.
+    pub fn new(search: Search<'_>) -> Result<Self, ToolError> {
         let Search {
             pattern,
             except,
@@ -99,52 +98,57 @@ impl LineRule {
             fixed,
         } = search;
         let except = except.map(|e| LinePattern::new("exclude_pattern", e, ignores_case, false));
-        let literal = fixed.then(|| fancy_regex::escape(pattern));
-        let has_groups = placeholders(message).any(|(_, name)| name != "text");
-        let groups = has_groups.then(|| {
-            RegexBuilder::new(&literal.unwrap_or(pattern.into()))
-                .case_insensitive(ignores_case)
-                .build()
-        });
         Ok(Self {
             pattern: LinePattern::new("pattern", pattern, ignores_case, fixed)?,
             except: except.transpose()?,
-            groups: groups.and_then(Result::ok),
         })
     }
 }
 
 impl Rule {
+    /// Returns the patterns of the files that the rule applies to.
+    pub fn included(&self) -> impl Iterator<Item = &str> {
+        let all = self.include.iter().map(String::as_str);
+        all.filter(|pattern| excluded(pattern).is_none())
+    }
+
     /// Returns the message of a finding. `shown` is the line or the file's name that the finding is
-    /// about; it is empty if a line or a file is missing. `line` is the whole line, of which
-    /// `shown` may be a piece.
+    /// about; it is empty if a line or a file is missing, or if the file is not text. `line` is the
+    /// whole line, of which `shown` may be a piece.
     pub fn message(&self, shown: &str, line: &str) -> String {
-        let text = shown.trim();
-        if self.message.is_empty() {
-            return match self.demand {
-                Demand::NoMatch(_) => format!("Found: {text}"),
-                Demand::Match(_) => "The file has no match.".to_owned(),
-                Demand::NoFile => "There must be no such file.".to_owned(),
-                Demand::File => format!("There is no file {}.", self.include.join(" or ")),
-                Demand::Name(_) => format!("The name {text} does not fit."),
-            };
-        }
-        let groups = match &self.demand {
-            Demand::NoMatch(rule) => rule.groups.as_ref(),
-            _ => None,
+        let text = match (&self.demand, shown.trim()) {
+            (Demand::NoMatch(_), "") => HAS_MATCH,
+            (_, text) => text,
         };
-        let groups = groups.and_then(|groups| groups.captures(line).ok().flatten());
+        let mut groups = None;
         let (mut out, mut done) = (String::new(), 0);
         for (place, name) in placeholders(&self.message) {
             out.push_str(&self.message[done..place.start]);
-            let group = || groups.as_ref()?.get(name.parse().ok()?);
-            match name {
-                "text" => out.push_str(text),
-                _ => out.push_str(group().map_or("", |group| group.as_str())),
-            }
+            out.push_str(match (&self.demand, name.parse::<usize>()) {
+                (Demand::NoMatch(rule), Ok(group)) => {
+                    let groups = groups.get_or_insert_with(|| rule.pattern.groups(line));
+                    groups.get(group).copied().flatten().unwrap_or_default()
+                }
+                _ => text,
+            });
             done = place.end;
         }
-        out + &self.message[done..]
+        out.push_str(&self.message[done..]);
+        // A group may have taken no part in the match.
+        if !out.trim().is_empty() {
+            return out;
+        }
+        match self.demand {
+            Demand::NoMatch(_) if text == HAS_MATCH => HAS_MATCH.to_owned(),
+            Demand::NoMatch(_) => format!("Found: {text}"),
+            Demand::Match(_) => "The file has no match.".to_owned(),
+            Demand::NoFile => "There must be no such file.".to_owned(),
+            Demand::File => {
+                let wanted: Vec<&str> = self.included().collect();
+                format!("There is no file {}.", wanted.join(" or "))
+            }
+            Demand::Name(_) => format!("The name {text} does not fit."),
+        }
     }
 
     /// Returns true if the message of a finding contains what was found, so that a report need not
@@ -191,8 +195,11 @@ fn text_of(file: &Path, cancel: &Cancellation) -> Result<String, Diagnostic> {
 impl RuleFile {
     /// Returns true if a text looks like a rule file, even if it is malformed.
     pub fn is_one(text: &str) -> bool {
-        let mut lines = text.lines().map(str::trim_start);
-        lines.any(|line| line.starts_with("[[rule]]"))
+        let (top, _) = DeTable::parse_recoverable(text);
+        let top = top.get_ref();
+        ["rule", "rules", "fail_level"]
+            .iter()
+            .any(|key| top.contains_key(*key))
     }
 
     /// Opens and reads a rule file.
@@ -359,7 +366,7 @@ impl Reader<'_> {
             }
             Err(error) => self.unread(&error, 0),
         }
-        for rule in rules {
+        for rule in rules.into_iter().take(MAX_RULES) {
             let start = rule.span().start;
             match WrittenRule::deserialize(ValueDeserializer::from(rule)) {
                 Ok(rule) => {
@@ -402,12 +409,14 @@ impl Reader<'_> {
         }
         let web = ["https://", "http://"];
         if let Some(url) = &rule.url
-            && !web.iter().any(|scheme| url.get_ref().starts_with(scheme))
+            && !(web.iter().any(|scheme| url.get_ref().starts_with(scheme))
+                && url
+                    .get_ref()
+                    .chars()
+                    .all(|c| c.is_ascii_graphic() && !"\"<>\\^`{|}".contains(c)))
         {
-            self.fault(
-                url.span().start,
-                "\"url\" must begin with https:// or http://.",
-            );
+            let what = "\"url\" must begin with https:// or http:// and have no blanks.";
+            self.fault(url.span().start, what);
         }
         let demand = self.demand(&rule, start);
         if let (Some(message), Some(demand)) = (&rule.message, &demand) {
@@ -454,7 +463,6 @@ impl Reader<'_> {
         };
         self.misplaced(rule, require);
         let flag = |flag: &Option<Spanned<bool>>| flag.as_ref().is_some_and(|flag| *flag.get_ref());
-        let message = rule.message.as_ref();
         let search = Search {
             pattern: pattern.get_ref(),
             except: rule
@@ -464,20 +472,31 @@ impl Reader<'_> {
             ignores_case: !flag(&rule.case_sensitive),
             fixed: flag(&rule.fixed_strings),
         };
-        let read = match LineRule::new(search, message.map_or("", |text| text.get_ref().as_str())) {
-            Ok(read) => read,
-            Err(error) => {
-                let except = rule.exclude_pattern.as_ref();
-                let except = except.filter(|_| error.message.starts_with("\"exclude_pattern\""));
-                self.fault(except.unwrap_or(pattern).span().start, error.message);
-                return None;
+        let Search {
+            ignores_case,
+            fixed,
+            ..
+        } = search;
+        let read = match (name, require) {
+            ("name", _) => {
+                let compile = |text: &str| LinePattern::new(name, text, ignores_case, fixed);
+                // A name is no line: `^` and `$` are its edges, also where it has line feeds. What
+                // is wrong with the pattern is told as it was written.
+                let whole = ["(?-m)", search.pattern].concat();
+                let plain = compile(search.pattern);
+                plain
+                    .and_then(|plain| if fixed { Ok(plain) } else { compile(&whole) })
+                    .map(Demand::Name)
             }
+            (_, true) => LineRule::new(search).map(Demand::Match),
+            _ => LineRule::new(search).map(Demand::NoMatch),
         };
-        Some(match (name, require) {
-            ("name", _) => Demand::Name(read.pattern),
-            (_, true) => Demand::Match(read),
-            _ => Demand::NoMatch(read),
-        })
+        let refused = |error: ToolError| {
+            let except = rule.exclude_pattern.as_ref();
+            let except = except.filter(|_| error.message.starts_with("\"exclude_pattern\""));
+            self.fault(except.unwrap_or(pattern).span().start, error.message);
+        };
+        read.map_err(refused).ok()
     }
 
     /// Reports keys that have no effect in a rule of this kind.
@@ -502,7 +521,7 @@ impl Reader<'_> {
     fn check_groups(&mut self, message: &Spanned<String>, demand: &Demand) {
         let (count, why) = match demand {
             Demand::NoMatch(rule) => (
-                rule.groups.as_ref().map_or(1, Regex::captures_len),
+                rule.pattern.groups("").len(),
                 "the pattern has no such group",
             ),
             _ => (0, "only a rule against a \"pattern\" finds groups"),
@@ -525,10 +544,11 @@ impl Reader<'_> {
             Patterns::Text(text) => split_list(&text).into_iter().map(str::to_owned).collect(),
             Patterns::List(list) => list,
         };
-        if patterns.is_empty() || patterns.iter().any(|pattern| pattern.trim().is_empty()) {
+        let meant = patterns.iter().map(|one| excluded(one).unwrap_or(one));
+        if patterns.is_empty() || meant.clone().any(|pattern| pattern.trim().is_empty()) {
             self.fault(at, format!("{key:?} has an empty pattern."));
         }
-        if let Err(error) = PatternSet::for_names_or_paths(&patterns, false) {
+        if let Err(error) = PatternSet::for_names_or_paths(meant, false) {
             self.fault(at, format!("{key:?}: {}", error.message));
         }
         patterns

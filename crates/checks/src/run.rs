@@ -16,22 +16,23 @@ use gemini_tools_builtin_tools::builtin::line_pattern::{
 };
 use gemini_tools_core::text::{counted, line_name};
 use gemini_tools_core::tool::{Cancellation, ErrorKind, ToolError};
-use gemini_tools_workspace::pattern::PatternSet;
+use gemini_tools_workspace::pattern::{PatternSet, excluded};
 use gemini_tools_workspace::walk::{
-    NodeModules, Visitor, WalkEntry, WalkOptions, WalkReport, name_one, walk,
+    NODE_MODULES, NodeModules, Visitor, WalkEntry, WalkOptions, WalkReport, name_one, walk,
 };
 use gemini_tools_workspace::{Respect, Workspace, WorkspacePath};
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
-use std::collections::{BTreeMap, HashSet};
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashSet};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-/// The most memory for findings, in bytes. Beyond it, the findings of the files that are last by
-/// name are dropped, but never those of the only file.
+/// The most memory for findings, in bytes. Beyond it, the rule that has the most of it loses those
+/// that are last by name, so that no rule's findings crowd out those of another.
 const MAX_FINDINGS_BYTES: usize = 12 * 1024 * 1024;
 
 /// The memory that a finding takes besides its texts, in bytes; an estimate.
@@ -53,13 +54,13 @@ pub struct Selection {
     pub path: Option<String>,
     /// Set if files that git ignores are checked, too.
     pub no_ignore: bool,
-    /// The names of files that are never checked, in the form of [`Finding::file`]: the rule files
-    /// and the baseline file.
+    /// The names of files whose lines are never checked, in the form of [`Finding::file`]: the rule
+    /// files and the baseline file, which have the texts that the rules are against.
     pub except: Vec<Vec<u8>>,
 }
 
-/// A breach of a rule.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A breach of a rule. Those of one rule are ordered by file and line.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Finding {
     /// The index of the rule in the list of rules.
     pub rule: usize,
@@ -81,7 +82,8 @@ pub struct Finding {
 /// The outcome of a run.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// The findings, sorted by file, line and rule.
+    /// The findings that a report lists, sorted by file, line and rule. Whether a rule is broken is
+    /// up to `counts`, because some findings may have been dropped.
     pub findings: Vec<Finding>,
     /// For each rule, how many findings there are that the baseline does not know, whether or not
     /// `max` allows them.
@@ -92,8 +94,8 @@ pub struct Outcome {
     pub files: u64,
     /// How many findings are in the baseline and therefore not in `findings`.
     pub known: u64,
-    /// The findings of the baseline that the run has not found; `None` if there are none, or if not
-    /// all files were looked at.
+    /// The findings of the baseline by these rules that the run has not found; `None` if there are
+    /// none, or if not all files were looked at.
     pub gone: Option<Baseline>,
     /// Set if findings were dropped because there were too many.
     pub is_cut: bool,
@@ -109,9 +111,42 @@ pub struct Outcome {
 struct Filter {
     include: PatternSet,
     exclude: PatternSet,
+    node_modules: NodeModules,
 }
 
 impl Filter {
+    fn new(
+        rule: &Rule,
+        workspace: &Workspace,
+        places: &[WorkspacePath],
+        selection: &Selection,
+    ) -> Result<Self, ToolError> {
+        let compile = |patterns: &[&str]| {
+            let mut meant = Vec::new();
+            for pattern in patterns {
+                let pattern = pattern.strip_suffix('/').unwrap_or(pattern);
+                meant.extend(workspace.patterns_below(pattern, places)?);
+            }
+            PatternSet::for_names_or_paths(meant, false)
+        };
+        let include: Vec<&str> = rule.included().collect();
+        let excluded = rule.include.iter().filter_map(|one| excluded(one));
+        let exclude: Vec<&str> = excluded.chain(rule.exclude.iter().map(|s| &**s)).collect();
+        let in_rule = |mut error: ToolError| {
+            error.message.insert_str(0, &format!("Rule {}: ", rule.id));
+            error
+        };
+        Ok(Self {
+            include: compile(&include).map_err(in_rule)?,
+            exclude: compile(&exclude).map_err(in_rule)?,
+            node_modules: NodeModules::asked_by(
+                include,
+                selection.path.as_deref(),
+                !selection.no_ignore,
+            ),
+        })
+    }
+
     /// Returns true if a file, or a directory above it, matches `exclude`. `name_at` is the byte
     /// offset at which the last component of `path` begins.
     fn leaves_out(&self, path: &[u8], name_at: usize) -> bool {
@@ -149,9 +184,9 @@ struct Run<'a> {
 /// The results of a run, to which all workers add.
 #[derive(Default)]
 struct Shared {
-    files: BTreeMap<Vec<u8>, Vec<Finding>>,
+    /// For each rule, its findings that are kept for listing, and the memory that they take.
+    kept: Vec<(BinaryHeap<Finding>, usize)>,
     bytes: usize,
-    is_cut: bool,
     counts: Vec<u64>,
     known: u64,
     baseline: Option<Baseline>,
@@ -179,16 +214,13 @@ pub fn run(
     let is_wanted = |rule: &Rule| selection.files.is_none() || matches!(rule.demand, Demand::File);
     if rules.iter().any(is_wanted) {
         for place in &places {
+            let filters = run.filters.iter().map(|filter| filter.node_modules);
             let options = WalkOptions {
                 respect: Respect {
                     git: !selection.no_ignore,
                     gemini: true,
                 },
-                node_modules: if selection.no_ignore {
-                    NodeModules::Ordinary
-                } else {
-                    NodeModules::LeftOut
-                },
+                node_modules: filters.max().unwrap_or(NodeModules::LeftOut),
                 visit_ignored: false,
             };
             let active: Vec<bool> = rules.iter().map(is_wanted).collect();
@@ -249,22 +281,7 @@ impl<'a> Run<'a> {
                 continue;
             }
             known.push(key);
-            let compile = |patterns: &[String]| {
-                let mut meant = Vec::new();
-                for pattern in patterns {
-                    let pattern = pattern.strip_suffix('/').unwrap_or(pattern);
-                    meant.extend(workspace.patterns_below(pattern, places)?);
-                }
-                PatternSet::for_names_or_paths(meant, false)
-            };
-            let in_rule = |mut error: ToolError| {
-                error.message.insert_str(0, &format!("Rule {}: ", rule.id));
-                error
-            };
-            filters.push(Filter {
-                include: compile(&rule.include).map_err(in_rule)?,
-                exclude: compile(&rule.exclude).map_err(in_rule)?,
-            });
+            filters.push(Filter::new(rule, workspace, places, selection)?);
         }
         let line_rules: Vec<_> = (0..)
             .zip(rules)
@@ -282,6 +299,7 @@ impl<'a> Run<'a> {
             selection,
             cancel,
             shared: Mutex::new(Shared {
+                kept: vec![(BinaryHeap::new(), 0); rules.len()],
                 counts: vec![0; rules.len()],
                 baseline,
                 ..Shared::default()
@@ -318,39 +336,40 @@ impl<'a> Run<'a> {
     fn finish(self, seen: Vec<u64>, files: u64, mut remarks: Vec<String>) -> Outcome {
         let shared = self.shared.into_inner();
         let mut shared = shared.unwrap_or_else(PoisonError::into_inner);
+        let is_whole = self.selection.files.is_none() && shared.unreadable == 0;
+        let (mut findings, mut is_cut) = (Vec::new(), false);
         for (i, rule) in self.rules.iter().enumerate() {
             let is_blind = shared.blind.contains(&i);
             if matches!(rule.demand, Demand::File) && seen[i] == 0 && !is_blind {
-                let missing = file_finding(rule, i, &[], "");
-                shared.add(self.rules, Vec::new(), vec![missing]);
+                shared.add(self.rules, None, vec![file_finding(rule, i, &[], "")]);
             }
-            let count = shared.counts[i];
-            if rule.max == 0 || count == rule.max {
-                continue;
+            let (count, most) = (shared.counts[i], rule.max);
+            if count > most {
+                let kept = std::mem::take(&mut shared.kept[i].0);
+                is_cut |= (kept.len() as u64) < count;
+                findings.extend(kept);
             }
-            let found = counted(count, "finding");
-            let most = rule.max;
-            let rest = if count > most {
-                format!("and at most {most} are allowed.")
-            } else {
-                format!("so that \"max\" can be {count}.")
+            let rest = match count.cmp(&most) {
+                Ordering::Greater if most > 0 => format!("and at most {most} are allowed."),
+                // In the files that were not looked at there may be more.
+                Ordering::Less if is_whole => format!("so that \"max\" can be {count}."),
+                _ => continue,
             };
+            let found = counted(count, "finding");
             remarks.push(format!("Rule {}: {found}, {rest}", rule.id));
         }
-        let mut findings: Vec<Finding> = shared.files.into_values().flatten().collect();
-        let counts = shared.counts;
-        let is_complete = self.selection.files.is_none() && shared.unreadable == 0;
-        findings.retain(|finding| counts[finding.rule] > self.rules[finding.rule].max);
+        findings.sort_by(|a, b| (&a.file, a.line, a.rule).cmp(&(&b.file, b.line, b.rule)));
+        let left = shared.baseline;
+        let left = left.filter(|_| is_whole && self.selection.path.is_none());
+        let gone = left.map(|left| left.by_rules(self.rules));
         Outcome {
             findings,
-            counts,
+            counts: shared.counts,
             seen,
             files,
             known: shared.known,
-            gone: shared
-                .baseline
-                .filter(|left| is_complete && !left.is_empty()),
-            is_cut: shared.is_cut,
+            gone: gone.filter(|gone| !gone.is_empty()),
+            is_cut,
             unreadable: shared.unreadable,
             unreadable_places: shared.unreadable_places.into_values().collect(),
             remarks,
@@ -359,35 +378,47 @@ impl<'a> Run<'a> {
 }
 
 impl Shared {
-    fn add(&mut self, rules: &[Rule], name: Vec<u8>, mut found: Vec<Finding>) {
-        if let Some(baseline) = &mut self.baseline {
-            let before = found.len();
-            found.retain(|finding| !baseline.take(&rules[finding.rule].id, finding));
-            self.known += (before - found.len()) as u64;
+    /// Adds the findings of one file. If `lines` are given, only those in changed lines count.
+    fn add(&mut self, rules: &[Rule], lines: Option<&ChangedLines>, mut found: Vec<Finding>) {
+        let is_changed = |found: &Finding| {
+            lines.is_none_or(|lines| match found.line {
+                Some(line) => lines.has_line(&found.file, line),
+                None => lines.has_file(&found.file),
+            })
+        };
+        // Of findings with the same text, those in lines that have not changed are the known ones.
+        // Otherwise the baseline would hide a new one, and the old one would not count.
+        found.sort_by_key(is_changed);
+        for finding in found {
+            let (i, is_changed) = (finding.rule, is_changed(&finding));
+            let baseline = self.baseline.as_mut();
+            let is_known = baseline.is_some_and(|known| known.take(&rules[i].id, &finding));
+            self.known += u64::from(is_known && is_changed);
+            if is_known || !is_changed {
+                continue;
+            }
+            self.counts[i] += 1;
+            self.bytes += size(&finding);
+            let (kept, bytes) = &mut self.kept[i];
+            *bytes += size(&finding);
+            kept.push(finding);
         }
-        for finding in &found {
-            self.counts[finding.rule] += 1;
-        }
-        found.sort_by_key(|finding| (finding.line, finding.rule));
-        self.bytes += size(&name, &found);
-        self.files.entry(name).or_default().append(&mut found);
         while self.bytes > MAX_FINDINGS_BYTES
-            && self.files.len() > 1
-            && let Some((name, found)) = self.files.pop_last()
+            && let Some((kept, bytes)) = self.kept.iter_mut().max_by_key(|(_, bytes)| *bytes)
+            && kept.len() > 1
         {
-            self.bytes -= size(&name, &found);
-            self.is_cut = true;
+            // Many at once, because looking for this rule takes time.
+            for dropped in (0..kept.len().div_ceil(8)).filter_map(|_| kept.pop()) {
+                *bytes -= size(&dropped);
+                self.bytes -= size(&dropped);
+            }
         }
     }
 }
 
-/// Returns how much memory a file's findings take, in bytes.
-fn size(name: &[u8], found: &[Finding]) -> usize {
-    let texts = |finding: &Finding| finding.text.len() + finding.message.len() + name.len();
-    found
-        .iter()
-        .map(|finding| FINDING_BYTES + texts(finding))
-        .sum()
+/// Returns how much memory a finding takes, in bytes.
+fn size(finding: &Finding) -> usize {
+    FINDING_BYTES + finding.text.len() + finding.message.len() + finding.file.len()
 }
 
 struct Worker<'a> {
@@ -415,8 +446,10 @@ impl Visitor for Worker<'_> {
 
     fn enters(&self, path: &[u8], name_at: usize) -> bool {
         let mut filters = self.run.filters.iter();
-        filters.any(|Filter { include, exclude }| {
-            (include.is_empty() || include.can_match_below(path)) && !exclude.matches(path, name_at)
+        filters.any(|filter| {
+            let include = &filter.include;
+            (include.is_empty() || include.can_match_below(path))
+                && !filter.exclude.matches(path, name_at)
         })
     }
 
@@ -428,7 +461,10 @@ impl Visitor for Worker<'_> {
             let file = rustix::fs::openat(found.dir, found.name, flags, Mode::empty())?;
             Ok(File::from(file))
         };
-        self.look(found.path, is_regular, open);
+        let above = found.path.len() - found.name.count_bytes();
+        let mut above = found.path[..above].split(|b| *b == b'/');
+        let in_modules = above.any(|name| name == NODE_MODULES);
+        self.look(found.path, in_modules, is_regular, open);
     }
 }
 
@@ -462,7 +498,7 @@ impl<'a> Worker<'a> {
         workspace: &Workspace,
         remarks: &mut Vec<String>,
     ) -> Result<(), ToolError> {
-        let (mut missing, mut closed) = (0, 0);
+        let (mut missing, mut closed, mut directories) = (0, 0, 0);
         let mut looked = HashSet::new();
         for name in names {
             self.run.cancel.check()?;
@@ -483,7 +519,7 @@ impl<'a> Worker<'a> {
             let is_link = place.path().is_symlink();
             let kind = is_link.then_some(Ok(FileType::Symlink));
             match kind.unwrap_or_else(|| workspace.file_type(&place)) {
-                Ok(FileType::Directory) => {}
+                Ok(FileType::Directory) => directories += 1,
                 Ok(_) if workspace.check_gemini_ignore(&place).is_err() => closed += 1,
                 Ok(kind) => {
                     let shown = workspace
@@ -493,45 +529,51 @@ impl<'a> Worker<'a> {
                         .to_vec();
                     let open = || workspace.open_file(&place).map(|open| open.file);
                     let open = || open().map_err(|e| std::io::Error::other(e.message));
-                    self.look(&shown, kind == FileType::RegularFile, open);
+                    self.look(&shown, false, kind == FileType::RegularFile, open);
                 }
                 Err(error) if error.kind == ErrorKind::FileNotFound => missing += 1,
                 Err(error) => self.run.unreadable(name.clone(), error.message),
             }
         }
         let left_out = [
-            (missing, "not there"),
-            (closed, "excluded by .geminiignore"),
+            (missing, "file", "not there"),
+            (closed, "file", "excluded by .geminiignore"),
+            (directories, "directory", "it must name files"),
         ];
-        for (count, why) in left_out.into_iter().filter(|(count, _)| *count > 0) {
-            remarks.push(format!(
-                "{} of the list left out: {why}.",
-                counted(count, "file")
-            ));
+        for (count, noun, why) in left_out.into_iter().filter(|(count, ..)| *count > 0) {
+            let names = counted(count, noun);
+            remarks.push(format!("{names} of the list left out: {why}."));
         }
         Ok(())
     }
 
     /// Checks one file, whose path is relative to the start of the walk. Calls `open` only if a
-    /// rule about lines applies to the file.
+    /// rule about lines applies to the file. With `in_modules`, only rules that ask for
+    /// `node_modules` do.
     fn look(
         &mut self,
         path: &[u8],
+        in_modules: bool,
         is_regular: bool,
         open: impl FnOnce() -> std::io::Result<File>,
     ) {
         let run = self.run;
+        let name = [&self.prefix, path].concat();
+        let is_own = run.selection.except.contains(&name);
         let name_at = path.iter().rposition(|b| *b == b'/').map_or(0, |at| at + 1);
-        let taken: Vec<bool> = run.filters.iter().map(|f| f.takes(path, name_at)).collect();
+        let fits = |filter: &Filter| {
+            let is_asked = !in_modules || filter.node_modules != NodeModules::LeftOut;
+            is_asked && filter.takes(path, name_at)
+        };
+        let taken: Vec<bool> = run.filters.iter().map(fits).collect();
         let applies = run.filter_of.iter().zip(&self.active);
         self.applies.clear();
         self.applies
             .extend(applies.map(|(filter, active)| *active && taken[*filter]));
-        if !self.applies.contains(&true) {
-            return;
+        for (i, _) in run.line_rules.iter().filter(|_| is_own) {
+            self.applies[*i] = false;
         }
-        let name = [&self.prefix, path].concat();
-        if run.selection.except.contains(&name) {
+        if !self.applies.contains(&true) {
             return;
         }
         self.files += 1;
@@ -546,7 +588,7 @@ impl<'a> Worker<'a> {
             let base = String::from_utf8_lossy(&path[name_at..]);
             let text = match &rule.demand {
                 Demand::NoFile => String::from_utf8_lossy(&name),
-                Demand::Name(wanted) if !wanted.is_match(base.as_bytes()) => base,
+                Demand::Name(wanted) if !wanted.matches_whole(base.as_bytes()) => base,
                 _ => continue,
             };
             found.push(file_finding(rule, i, &name, &text));
@@ -558,12 +600,9 @@ impl<'a> Worker<'a> {
                 Err(e) => self.unreadable(&name, &e.to_string()),
             }
         }
-        let lines = run.selection.lines.as_ref();
-        if lines.is_some_and(|lines| !lines.has_file(&name)) {
-            found.clear();
-        }
         if !found.is_empty() {
-            run.shared().add(run.rules, name, found);
+            let lines = run.selection.lines.as_ref();
+            run.shared().add(run.rules, lines, found);
         }
     }
 
@@ -595,15 +634,12 @@ impl<'a> Worker<'a> {
                 let wanted = &run.rules[*i];
                 let except = rule.except.as_ref();
                 let searched = searcher.search(&rule.pattern, except, text, |number, line| {
-                    let number = lines + number;
                     if matches!(wanted.demand, Demand::Match(_)) {
                         has_match[slot] = true;
                         return false;
                     }
-                    let added = run.selection.lines.as_ref();
-                    let counts = added.is_none_or(|lines| lines.has_line(name, number));
-                    if counts && !allows(line, &wanted.id) {
-                        found.push(line_finding(wanted, *i, name, number, line));
+                    if !allows(line, &wanted.id) {
+                        found.push(line_finding(wanted, *i, name, lines + number, line));
                     }
                     true
                 });
@@ -612,24 +648,25 @@ impl<'a> Worker<'a> {
                 given_up += searched.unwrap_or_default();
             }
         });
+        let why = match &read {
+            Ok(TextEnd::LongLine(line)) => format!("line {line} is too long"),
+            Ok(_) if given_up == 0 => String::new(),
+            Ok(_) => format!("a pattern takes too long on {}", counted(given_up, "line")),
+            Err(e) => e.to_string(),
+        };
+        if !why.is_empty() {
+            self.unreadable(name, &why);
+        }
         match read {
+            Ok(TextEnd::Whole) if !is_empty => found.extend(self.without_match(name, &has_match)),
             Ok(TextEnd::Binary) => {
-                found.truncate(before);
-                self.not_text += 1;
-                return;
+                // As in a search, a match counts, but no line is shown. None is required.
+                let rules: BTreeSet<usize> = found.drain(before..).map(|f| f.rule).collect();
+                let of_file = |i| file_finding(&run.rules[i], i, name, "");
+                found.extend(rules.into_iter().map(of_file));
+                self.not_text += u64::from(!self.without_match(name, &has_match).is_empty());
             }
-            Ok(TextEnd::Whole) => {}
-            Ok(TextEnd::LongLine(line)) => {
-                return self.unreadable(name, &format!("line {line} is too long"));
-            }
-            Err(e) => return self.unreadable(name, &e.to_string()),
-        }
-        if given_up > 0 {
-            let lines = counted(given_up, "line");
-            self.unreadable(name, &format!("a pattern takes too long on {lines}"));
-        }
-        if !is_empty {
-            found.extend(self.without_match(name, &has_match));
+            _ => {}
         }
     }
 
@@ -664,23 +701,20 @@ fn file_finding(rule: &Rule, number: usize, name: &[u8], text: &str) -> Finding 
 }
 
 fn line_finding(rule: &Rule, number: usize, name: &[u8], line: u64, text: &[u8]) -> Finding {
+    let text = String::from_utf8_lossy(text);
     let found = match &rule.demand {
-        Demand::NoMatch(lines) => lines.pattern.find(text),
+        Demand::NoMatch(lines) => lines.pattern.find(text.as_bytes()),
         _ => 0..0,
     };
-    let column = |at: usize| String::from_utf8_lossy(&text[..at]).chars().count() as u64 + 1;
-    let whole = String::from_utf8_lossy(text);
-    // In `whole`, U+FFFD stands for bytes that are not UTF-8 and takes three bytes, so a position
-    // in `text` is not one in `whole`.
-    let start = String::from_utf8_lossy(&text[..found.start]).len();
-    let shown = shown_line(&whole, start);
+    let column = |at: usize| text.get(..at).unwrap_or_default().chars().count() as u64 + 1;
+    let shown = shown_line(&text, found.start);
     Finding {
         rule: number,
         file: name.to_vec(),
         line: Some(line),
         columns: Some([column(found.start), column(found.end)]),
         text: shown.trim().to_owned(),
-        message: rule.message(&shown, &whole),
+        message: rule.message(&shown, &text),
     }
 }
 
@@ -691,7 +725,10 @@ fn allows(line: &[u8], id: &str) -> bool {
     let starts = comments.filter(|(_, words)| *words == ALLOW);
     starts.map(|(at, _)| at).any(|at| {
         let rest = String::from_utf8_lossy(&line[at + ALLOW.len()..]);
-        rest.split_once(')').is_some_and(|(ids, reason)| {
+        rest.split_once(')').is_some_and(|(ids, rest)| {
+            // What follows the comment, or begins another one, is no reason.
+            let reason = rest.split("*/").next().unwrap_or_default();
+            let reason = reason.split("check: allow(").next().unwrap_or_default();
             let has_reason = reason.chars().any(char::is_alphanumeric);
             has_reason && ids.split(',').any(|allowed| allowed.trim() == id)
         })
@@ -723,6 +760,9 @@ mod tests {
             ("x # check: allow(b, a) old file", true),
             ("x // check: allow(a)", false),
             ("x /* check: allow(a) */", false),
+            ("/* check: allow(a) */ x();", false),
+            ("/* check: allow(a) old */ x();", true),
+            ("x // check: allow(a) // check: allow(b) because", false),
             ("x // check: allow(b) because", false),
             ("x // check: allow(b) y check: allow(a) z", true),
             ("x // check: allow(a", false),
