@@ -83,47 +83,57 @@ fn check_paths(paths: &[PathBuf], root: &Path) -> Result<Lint, String> {
     let (home, mut all) = (home(), Lint::default());
     for path in paths {
         if path.is_dir() {
+            for file in files_in(path, "toml")? {
+                let text = read_at_most(&file, MAX_RULE_FILE_BYTES);
+                if text.is_ok_and(|text| take_rules(&mut all, &file, &text)) {
+                    all.not_tools.insert(root.join(file));
+                }
+            }
             all.take_path(path, home.as_deref(), root);
-            for file in json_files(path)? {
+            for file in files_in(path, "json")? {
                 let text = read(&file)?;
                 // Other JSON, such as a package.json, may lie beside lists of declarations.
                 if text.trim_start().starts_with('[') {
                     all.take_list(&text, Some(&file));
                 }
             }
-        } else if let Some(text) = rule_file(path)? {
-            all.files += 1;
-            match RuleFile::read(path, &text) {
-                Ok(read) => all.rules += read.rules.len(),
-                Err(faults) => all.findings.extend(faults),
-            }
         } else if is_tool_file(path)? {
-            all.take_path(path, home.as_deref(), root);
+            let is_toml = path.extension().is_some_and(|e| e == "toml");
+            if !(is_toml && take_rules(&mut all, path, &read_at_most(path, MAX_RULE_FILE_BYTES)?)) {
+                all.take_path(path, home.as_deref(), root);
+            }
         } else {
-            let file = Some(path.as_path()).filter(|path| path.as_os_str() != "-");
-            all.take_list(&read(path)?, file);
+            let text = read(path)?;
+            if !take_rules(&mut all, path, &text) {
+                let file = Some(path.as_path()).filter(|path| path.as_os_str() != "-");
+                all.take_list(&text, file);
+            }
         }
     }
     Ok(all)
 }
 
-fn json_files(directory: &Path) -> Result<Vec<PathBuf>, String> {
+/// Checks the text of a rule file of `call_tool --check`. Returns false for any other text.
+fn take_rules(all: &mut Lint, path: &Path, text: &str) -> bool {
+    let is_one = RuleFile::is_one(text);
+    if is_one {
+        all.files += 1;
+        match RuleFile::read(path, text) {
+            Ok(read) => all.rules += read.rules.len(),
+            Err(faults) => all.findings.extend(faults),
+        }
+    }
+    is_one
+}
+
+fn files_in(directory: &Path, extension: &str) -> Result<Vec<PathBuf>, String> {
     let failed = |e: std::io::Error| format!("{}: {e}", show_path(directory));
     let entries = std::fs::read_dir(directory).map_err(failed)?;
     let paths = entries.flatten().map(|entry| entry.path());
-    let is_json = |path: &PathBuf| path.extension().is_some_and(|e| e == "json") && path.is_file();
-    let mut files: Vec<PathBuf> = paths.filter(is_json).collect();
+    let fits = |path: &PathBuf| path.extension().is_some_and(|e| e == extension) && path.is_file();
+    let mut files: Vec<PathBuf> = paths.filter(fits).collect();
     files.sort();
     Ok(files)
-}
-
-/// Returns the text of a rule file of `call_tool --check`; `None` for any other file.
-fn rule_file(path: &Path) -> Result<Option<String>, String> {
-    if path.extension().is_none_or(|extension| extension != "toml") {
-        return Ok(None);
-    }
-    let text = read_at_most(path, MAX_RULE_FILE_BYTES)?;
-    Ok(RuleFile::is_one(&text).then_some(text))
 }
 
 fn is_tool_file(path: &Path) -> Result<bool, String> {

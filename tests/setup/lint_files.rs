@@ -121,6 +121,35 @@ fn what_get_tools_repairs_of_a_declaration_is_no_error() {
     }
 }
 
+#[test]
+fn a_rule_file_is_known_however_it_is_written_and_wherever_it_lies() {
+    let body = "id = 'r'\npattern = 'x'\n";
+    let ws = Workspace::new()
+        .file("d/1.toml", format!("[[rule]]\n{body}"))
+        .file("d/2.toml", format!("[[ rule ]]\n{body}"))
+        .file("d/3.toml", format!("[[\"rule\"]]\n{body}"))
+        .file("d/4.toml", "rule = [{ id = 'r', pattern = 'x' }]\n");
+    let clean = ["d/1.toml", "d/2.toml", "d/3.toml", "d/4.toml"];
+    for args in [&clean[..], &["d"]] {
+        let answer = lint(&ws, args);
+        let summary = "0 tools and 4 rules in 4 files: 0 errors, 0 warnings, 0 repairs\n";
+        assert_eq!(answer.text(), summary, "{args:?}");
+    }
+    for (text, status, says) in [
+        (
+            "[[ rule ]]\nid = 'r'\npattern = 'x'\n",
+            0,
+            "1 rule in 1 file",
+        ),
+        ("[rule]\nid = 'r'\n", 1, "each begins with [[rule]]"),
+        ("[[rules]]\nid = 'r'\n", 1, "Did you mean \"rule\"?"),
+    ] {
+        let answer = lint_text(text, &[]);
+        assert_eq!(answer.status(), status, "{}", answer.shown());
+        answer.must_say(answer.text(), &[says]);
+    }
+}
+
 /// Two errors, in lines 3 and 9.
 const ODD: &str = "[\n  {\n    \"name\": \"a b\",\n    \"description\": \"d\",\n    \"parametersJsonSchema\": {\n      \
     \"type\": \"object\",\n      \"properties\": {\n        \"ok\": { \"type\": \"string\" },\n        \

@@ -12,7 +12,7 @@ use gemini_tools_core::tool::ToolError;
 use gemini_tools_settings::settings::{Settings, SettingsLines, UNTRUSTED};
 use gemini_tools_workspace::Workspace;
 use gemini_tools_workspace::file_owner::FileOwner;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -31,6 +31,8 @@ pub struct Lint {
     pub servers: usize,
     /// The number of rules in the rule files (of `call_tool --check`) that were checked.
     pub rules: usize,
+    /// Files that are no tools, such as rule files, and are left out where tools are looked for.
+    pub not_tools: BTreeSet<PathBuf>,
     names: BTreeMap<String, String>,
 }
 
@@ -188,12 +190,13 @@ impl Lint {
         owner_of: &dyn Fn(&Path) -> FileOwner<'a>,
     ) -> Vec<PathBuf> {
         let owner = owner_of(directory);
-        let files = files::list(directory, owner).unwrap_or_else(|message| {
+        let mut files = files::list(directory, owner).unwrap_or_else(|message| {
             let finding = Diagnostic::error("no-file", "", "", message);
             self.findings.push(finding.in_file(directory));
             Vec::new()
         });
         let listed: Vec<OsString> = files.iter().map(|file| file.name.clone()).collect();
+        files.retain(|file| !self.not_tools.contains(&directory.join(&file.name)));
         let (manifests, others): (Vec<_>, Vec<_>) = files
             .into_iter()
             .partition(|file| file.name.as_bytes().ends_with(b".toml"));
