@@ -296,7 +296,17 @@ fn dots_in_place_of_lines_never_get_into_the_file() {
     becomes(before, old, "fn a() {\n    // ...\n    five();\n}", after);
     let new = "fn a() {\n    one();\n    // ...\n    five();\n}";
     let whole = "fn a(){\n    one();\n    two();\n    three();\n    four();\n}";
-    refuses(before, whole, new, "edit_no_occurrence_found");
+    let bare = new.replace("// ", "");
+    refuses(before, whole, &bare, "edit_no_occurrence_found");
+    // In a comment they are not written either where old_string is there to the byte.
+    for old in [whole, before] {
+        let message = refuses(before, old, new, "invalid_tool_params");
+        assert!(message.contains("\"// ...\""), "{message}");
+    }
+    // Elsewhere in the file, they stand for something else.
+    let other = format!("{before}// ...\n");
+    refuses(&other, before, new, "invalid_tool_params");
+    becomes(before, before, &bare, &bare);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Refuses new texts with placeholders such as `(rest of methods ...)`, or with the marks that tools
 //! put where they cut a long line: in a file, they would replace the code that they stand for.
 
-use crate::edit::omission;
+use crate::edit::{is_comment, omission};
 use gemini_tools_core::tool::{ErrorKind, ToolError};
 use gemini_tools_workspace::OpenFile;
 use gemini_tools_workspace::text::{DecodedReader, Encoding};
@@ -58,21 +58,24 @@ fn placeholder(line: &str) -> Option<(&str, String)> {
             return Some((mark, mark.trim_end().to_owned()));
         }
     }
-    // Dots alone are ordinary text, not a placeholder.
-    let phrase = omission(line).filter(|phrase| !phrase.is_empty())?;
+    let phrase = omission(line).filter(|phrase| !phrase.is_empty() || is_comment(line))?;
     Some((line, phrase))
 }
 
 /// Refuses a new text with a placeholder, unless the old text has the same one. The error names the
-/// first such placeholder.
+/// first such placeholder. In a text that replaces nothing, dots alone are allowed, which stand for
+/// nothing then, but examples have them.
 pub(super) fn check(parameter: &str, new: &str, old: &str) -> Result<(), ToolError> {
     let mut found = Placeholders::of(new);
     old.lines().for_each(|line| found.remove_known(line));
+    let is_new = old.is_empty();
+    found.0.retain(|(_, form)| !is_new || !form.is_empty());
     found.refuse(parameter)
 }
 
-/// Does what [`check`] does, but also accepts a placeholder that a line of the file has. The file
-/// is read only if the new text has a placeholder that `old` does not have.
+/// Does what [`check`] does, but also accepts a placeholder that a line of the file has, unless it is
+/// dots alone and the text replaces another: elsewhere in the file, these stand for something else.
+/// The file is read only if the new text has a placeholder that `old` does not have.
 pub(super) fn check_file(
     parameter: &str,
     new: &str,
@@ -82,7 +85,9 @@ pub(super) fn check_file(
 ) -> io::Result<Result<(), ToolError>> {
     let mut found = Placeholders::of(new);
     old.lines().for_each(|line| found.remove_known(line));
-    if !found.0.is_empty() {
+    let has_dots = found.0.iter().any(|(_, form)| form.is_empty());
+    let may_stay = old.is_empty() || !has_dots;
+    if !found.0.is_empty() && may_stay {
         let start = encoding.mark().len() as u64;
         (&open.file).seek(SeekFrom::Start(start))?;
         let mut text = BufReader::new(DecodedReader::new(&open.file, encoding));
@@ -105,6 +110,20 @@ mod tests {
         assert!(check("content", text, "").is_err());
         assert!(check("content", text, "\n/* ... existing code ... */").is_ok());
         assert!(check("content", "a\n...\n", "").is_ok());
+        for line in [
+            "// ...",
+            "  /* ... */",
+            "<!-- … -->",
+            "# [...]",
+            "-- ...",
+            "REM ...",
+        ] {
+            assert!(check("new_string", line, "a();").is_err(), "{line}");
+            assert!(check("new_string", line, "").is_ok(), "{line}");
+        }
+        for line in ["...", "    ...", "- ...", "): ...", "\"...\""] {
+            assert!(check("new_string", line, "a();").is_ok(), "{line}");
+        }
     }
 
     #[test]

@@ -41,7 +41,7 @@ pub(crate) use depth::{placed_literally, unit_of};
 use fit::{Haystack, Rank};
 pub(crate) use form::{is_word, plain};
 use lines::FileLines;
-pub(crate) use omission::omission;
+pub(crate) use omission::{is_comment, omission};
 
 const MAX_PLACES: usize = 20;
 

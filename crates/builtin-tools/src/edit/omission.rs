@@ -40,7 +40,8 @@ pub(crate) fn omission(line: &str) -> Option<String> {
         Some((dots, words)) if dots.trim_matches(DOTS).is_empty() => words,
         _ => rest,
     };
-    (is_mark && is_phrase(words)).then(|| words.join(" "))
+    let is_remark = words.is_empty() && matches!(*mark, "rem" | "dnl");
+    (is_remark || is_mark && is_phrase(words)).then(|| words.join(" "))
 }
 
 fn starts_with_dots(text: &str) -> bool {
@@ -68,14 +69,28 @@ fn is_phrase(words: &[&str]) -> bool {
     }
 }
 
-/// Returns true if a line without letters has dots alone, but for the marks of a comment.
+/// Returns true if a line without letters has dots alone, but for the marks of a comment and
+/// brackets around them: not `): ...`, and not the end of parameters `...);`.
 fn are_dots_alone(line: &str) -> bool {
-    let bare = line.trim_matches(|c: char| c.is_whitespace() || "/*#-;%".contains(c));
-    let are_dots = |text: &str| starts_with_dots(text) && text.trim_matches(DOTS).is_empty();
-    let mut words = line.split_whitespace();
-    let dots = words.clone().filter(|word| are_dots(word)).count();
-    let are_marks = words.all(|word| are_dots(word) || !word.contains(DOTS) || word == "..");
-    are_dots(bare) || dots == 1 && are_marks && !line.ends_with(['"', '\'', '`'])
+    let dots = line.trim_matches(|c| !DOTS.contains(&c));
+    let (before, behind) = line.split_once(dots).unwrap_or_default();
+    let opened = before.matches(['(', '[', '{', '<']).count();
+    let closed = behind.matches([')', ']', '}', '>']).count();
+    let mut words = dots.split_whitespace();
+    words.clone().any(starts_with_dots)
+        && words.all(|word| word.trim_matches(DOTS).is_empty())
+        && opened == closed
+        && !before.contains([')', ']', '}'])
+        && !behind.contains([',', '"', '\'', '`'])
+}
+
+/// Returns true if the dots of a line are in a comment. In Python, YAML and other languages, dots that
+/// are not may be code.
+pub(crate) fn is_comment(line: &str) -> bool {
+    let dots = line.find("...").or(line.find('…'));
+    let before = &line[..dots.unwrap_or_default()];
+    let marks = ["/", "#", "%", ";", "!", "\"", "'", "--", "(*", "{-", ".."];
+    marks.iter().any(|mark| before.contains(mark)) || before.contains(char::is_alphabetic)
 }
 
 #[cfg(test)]
@@ -91,13 +106,17 @@ mod tests {
             "    ...",
             "(* ... *)",
             "//...",
+            "(...)",
+            "# [...]",
+            "REM ...",
         ] {
             assert_eq!(omission(line).as_deref(), Some(""), "{line}");
         }
         for line in [
             "...args,",
             "foo(...)",
-            "(...)",
+            "): ...",
+            "...);",
             "// see x...",
             "..",
             "a",
