@@ -310,6 +310,13 @@ fn dots_in_place_of_lines_never_get_into_the_file() {
 }
 
 #[test]
+fn what_is_too_large_to_be_compared_is_said_to_be() {
+    let old = "another line\n".repeat(6_000);
+    let message = refuses("a line\n", &old, "x", "edit_no_occurrence_found");
+    assert!(message.contains("too large to be compared"), "{message}");
+}
+
+#[test]
 fn an_indentation_that_one_text_lacks_is_not_doubled() {
     let before = "class A:\n    def f(self):\n        return 1\n";
     let old = "def f(self):\n        return 1";

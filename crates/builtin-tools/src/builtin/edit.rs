@@ -320,6 +320,15 @@ impl Edit {
         self.missed(message, subject)
     }
 
+    pub(super) fn too_large(&self, subject: Subject<'_>) -> ToolError {
+        let message = format!(
+            "old_string is not in {} as it is, and this is too large to be compared otherwise; \
+             nothing was changed.",
+            self.path()
+        );
+        self.missed(message, subject)
+    }
+
     pub(super) fn missed(&self, mut message: String, subject: Subject<'_>) -> ToolError {
         let is_small =
             subject.current.size() <= NEAREST_BYTES && self.old.len() <= NEAREST_TEXT_BYTES;
@@ -331,6 +340,10 @@ impl Edit {
             message.push_str(&format!("\nNear: {near}"));
         }
         let hint = match near.as_deref() {
+            None if !is_small => {
+                "What is near was not sought: this takes too long. Read the file and copy the text \
+                 exactly."
+            }
             None => "Read the file and copy the text exactly.",
             Some([]) => "The file has no similar text. Read the file and copy the text exactly.",
             Some(_) => "Copy the text exactly as the file has it, with all whitespace.",

@@ -9,7 +9,9 @@ mod correction;
 
 use super::edit::{Edit, Plan, Subject, line_list};
 use super::{BuiltinTool, OUTSIDE, ToolEnv, make_call, placeholder};
-use crate::edit::{Edited, Reading, Refusal, apply_inexactly, placed_literally, unit_of};
+use crate::edit::{
+    Edited, MAX_PLACES, Reading, Refusal, apply_inexactly, placed_literally, unit_of,
+};
 #[cfg(feature = "full")]
 use gemini_tools_core::tool::ConfirmationDetails;
 use gemini_tools_core::tool::{
@@ -150,12 +152,10 @@ impl Call {
         let are_comparable = [old, new]
             .iter()
             .all(|text| Edit::is_comparable(subject.current, text));
-        let text = if are_comparable {
-            self.text(subject)?
-        } else {
-            None
-        };
-        let Some(text) = text else {
+        if !are_comparable {
+            return Err(self.edit.too_large(subject));
+        }
+        let Some(text) = self.text(subject)? else {
             return Err(self.edit.not_found(subject));
         };
         cx.cancel.check()?;
@@ -170,8 +170,12 @@ impl Call {
         let described = |reading: &Option<Reading>| reading.map_or("", Reading::describe);
         match refusal {
             Refusal::NotFound => self.edit.not_found(subject),
+            Refusal::TooLarge => self.edit.too_large(subject),
             Refusal::Several { reading, lines } => {
-                let places = gemini_tools_core::text::counted(lines.len(), "place");
+                let places = match lines.len() {
+                    0..=MAX_PLACES => gemini_tools_core::text::counted(lines.len(), "place"),
+                    _ => format!("more than {MAX_PLACES} places"),
+                };
                 ambiguous(format!(
                     "old_string is not in {path} literally; it fits {places} if one looks past \
                      this: {} (at {}). Nothing was changed.",

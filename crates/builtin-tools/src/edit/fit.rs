@@ -1,14 +1,14 @@
 //! Finds the places in a file that have all lines of an old text, in their order.
 
-use super::Reading;
 use super::depth::stays_in_block;
 use super::form::{Blanks, form, is_word, key, tabs};
 use super::lines::{FileLines, ModelLines, indentation};
 use super::omission::omission;
 use super::reading::Texts;
+use super::{MAX_PLACES, Reading};
 use gemini_tools_workspace::diff::{Algorithm, DiffOp, diff_lines};
 use std::borrow::Cow;
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -26,6 +26,9 @@ const MAX_MISTYPED_BYTES: usize = 2_000;
 const MAX_ELIDED_LINES: usize = 200;
 
 const MAX_ALTERNATIVES: usize = 64;
+
+/// What finding a place may cost, in lines and pairs of bytes that are compared.
+const MAX_STEPS: usize = 100_000_000;
 
 /// An old text of fewer characters fits too many places, unless its lines are quoted exactly.
 const MIN_CHARS: usize = 3;
@@ -131,6 +134,7 @@ pub(super) struct Haystack<'a> {
     filled: Vec<usize>,
     strict: Level,
     loose: OnceCell<Level>,
+    steps_left: Cell<usize>,
 }
 
 struct Old<'t> {
@@ -138,10 +142,13 @@ struct Old<'t> {
     /// Indices of the lines that are not blank, in runs between the lines with `...`.
     runs: Vec<Vec<usize>>,
     stays: Vec<bool>,
+    /// The lines that the new text has nowhere.
+    goes: Vec<bool>,
+    strict: Vec<Option<u32>>,
 }
 
 impl<'t> Old<'t> {
-    fn new(texts: &'t Texts, is_in_file: impl Fn(&str) -> bool) -> Self {
+    fn new(texts: &'t Texts, strict: &Level) -> Self {
         let (old, new) = ModelLines::pair(&texts.old, &texts.new);
         let (lines, new) = (old.trimmed(), new.trimmed());
         let mut stays = vec![false; lines.len()];
@@ -150,11 +157,13 @@ impl<'t> Old<'t> {
                 stays[op.old_range()].fill(true);
             }
         }
+        let goes = lines.iter().map(|line| !new.contains(line)).collect();
+        let numbers: Vec<_> = lines.iter().map(|line| strict.number(line)).collect();
         let mut runs = vec![Vec::new()];
         for (at, line) in lines.iter().enumerate() {
             // A `...` that the file has as well stands for itself.
             let is_inner = at > 0 && at + 1 < lines.len();
-            if is_inner && stays[at] && omission(line).is_some() && !is_in_file(line) {
+            if is_inner && stays[at] && omission(line).is_some() && numbers[at].is_none() {
                 runs.push(Vec::new());
             } else if let Some(run) = runs.last_mut()
                 && !key(line, Blanks::Kept).is_empty()
@@ -162,7 +171,13 @@ impl<'t> Old<'t> {
                 run.push(at);
             }
         }
-        Self { lines, runs, stays }
+        Self {
+            lines,
+            runs,
+            stays,
+            goes,
+            strict: numbers,
+        }
     }
 
     fn characters(&self) -> usize {
@@ -180,13 +195,24 @@ impl<'a> Haystack<'a> {
         Self {
             strict: Level::new(file, &filled, Blanks::Kept),
             loose: OnceCell::new(),
+            steps_left: Cell::new(MAX_STEPS),
             file,
             filled,
         }
     }
 
     fn old<'t>(&self, texts: &'t Texts) -> Old<'t> {
-        Old::new(texts, |line| self.strict.number(line).is_some())
+        Old::new(texts, &self.strict)
+    }
+
+    fn step(&self, steps: usize) {
+        let left = self.steps_left.get();
+        self.steps_left.set(left.saturating_sub(steps));
+    }
+
+    /// Returns true if places may have been missed, because to find them takes too long.
+    pub(super) fn is_exhausted(&self) -> bool {
+        self.steps_left.get() == 0
     }
 
     fn level(&self, rank: Rank) -> &Level {
@@ -225,7 +251,11 @@ impl<'a> Haystack<'a> {
         };
         let mut fits: Vec<Fit<'t>> = Vec::new();
         for start in 0..self.filled.len() {
-            for starts in Self::starts(level, &runs, start, mistyped) {
+            // Of more places, none is clear.
+            if fits.len() > MAX_PLACES || self.is_exhausted() {
+                return fits;
+            }
+            for starts in self.starts(level, &runs, start, mistyped) {
                 let fit = self.fit(texts, &old, &runs, level, &starts);
                 let fit = fit.filter(|fit| Self::is_at(rank, fit, &old));
                 fits.extend(fit.filter(|fit| says_enough || self.has_same_blanks(fit, &old)));
@@ -257,6 +287,7 @@ impl<'a> Haystack<'a> {
     /// not blank. If a run is at several positions behind the one before, the first two are
     /// returned: it is not clear then which lines `...` stands for.
     fn starts(
+        &self,
         level: &Level,
         runs: &[Vec<Option<u32>>],
         start: usize,
@@ -266,11 +297,14 @@ impl<'a> Haystack<'a> {
             let Some(there) = level.lines.get(at..at + run.len()) else {
                 return false;
             };
-            let mut others = 0;
-            run.iter().zip(there).all(|(one, there)| {
+            let (mut others, mut steps) = (0, 0);
+            let is_at = run.iter().zip(there).all(|(one, there)| {
+                steps += 1;
                 others += usize::from(*one != Some(*there));
                 others <= mistyped
-            })
+            });
+            self.step(steps);
+            is_at
         };
         let Some((first, rest)) = runs.split_first() else {
             return Vec::new();
@@ -312,20 +346,19 @@ impl<'a> Haystack<'a> {
         let mut places = vec![LinePlace::Missing; old.lines.len()];
         let mut other_blanks = Vec::new();
         let mut near = 0;
+        self.step(places.len());
         for ((run, numbers), start) in old.runs.iter().zip(runs).zip(starts) {
             let mut before: Option<(usize, usize)> = None;
             for (n, at) in run.iter().enumerate() {
                 let line = self.filled[start + n];
                 let is_same = numbers[n] == Some(level.lines[start + n]);
-                // The number of tabs between two columns says how many empty ones are there.
-                let has_tabs = || {
-                    let [quoted, there] = [old.lines[*at], self.file.line(line)].map(tabs);
-                    quoted.is_empty() || quoted == there
-                };
-                if is_same && !old.stays[*at] && !has_tabs() {
+                if is_same && old.goes[*at] && !have_same_gaps(old.lines[*at], self.file.line(line))
+                {
                     return None;
                 }
-                places[*at] = if is_same && self.is_nearest(old.lines[*at], start + n) {
+                let own = old.strict[*at];
+                let is_nearest = own.is_none_or(|own| own == self.strict.lines[start + n]);
+                places[*at] = if is_same && is_nearest {
                     LinePlace::Same(line)
                 } else if self.is_near(old, *at, line, level) {
                     near += 1;
@@ -352,7 +385,8 @@ impl<'a> Haystack<'a> {
             let elision = (before + 1..first).find(is_elision)?;
             let (from, to) = (places[before].line()? + 1, self.filled[starts[n]]);
             let between = starts[n - 1] + old.runs[n - 1].len()..starts[n];
-            if !self.is_one_block([from - 1, to], &self.filled[between]) {
+            let head = old.runs[n - 1].iter().map(|at| old.lines[*at]);
+            if !self.is_one_block(head, [from - 1, to], &self.filled[between]) {
                 return None;
             }
             // Blank lines of the old text directly above or below `...` stand for as many blank
@@ -388,20 +422,47 @@ impl<'a> Haystack<'a> {
     }
 
     /// Returns true if the lines `between` two lines are in one block with them, so that `...` may
-    /// stand for them: a person who reads on from the first line stops where its block ends.
-    fn is_one_block(&self, two: [usize; 2], between: &[usize]) -> bool {
-        let indent = |line: usize| indentation(self.file.line(line));
-        let [above, below] = two.map(indent);
+    /// stand for them: a person who reads on from the first line, the last one of `head`, stops where
+    /// its block ends.
+    fn is_one_block<'l>(
+        &self,
+        mut head: impl Iterator<Item = &'l str>,
+        two: [usize; 2],
+        between: &[usize],
+    ) -> bool {
+        let text = |line: &usize| self.file.line(*line);
+        let indent = |line: &usize| indentation(text(line));
+        let [above, below] = [indent(&two[0]), indent(&two[1])];
         let is_deeper = |there: &str, than| there.starts_with(than) && there != than;
-        between.iter().map(|line| indent(*line)).all(|there| {
-            if above == below {
-                there.starts_with(above)
-            } else if below.starts_with(above) {
-                is_deeper(there, above)
-            } else {
-                is_deeper(there, below)
-            }
-        })
+        let mut indents = between.iter().map(indent);
+        if !below.starts_with(above) {
+            return indents.all(|there| is_deeper(there, below));
+        }
+        if below != above
+            || between
+                .first()
+                .is_some_and(|line| is_deeper(indent(line), above))
+        {
+            return indents.all(|there| is_deeper(there, above));
+        }
+        if !above.is_empty() {
+            return indents.all(|there| there.starts_with(above));
+        }
+        // Nothing is indented. A blank line ends a block then, a bracket that was not opened, or a
+        // line that begins as one of `head`, such as `[section]`; but not the items of one list.
+        let mut open = 0;
+        let is_closed = |line: &usize| {
+            open -= i32::from(text(line).starts_with([')', ']', '}']));
+            let is_closed = open < 0;
+            open += i32::from(text(line).ends_with(['(', '[', '{']));
+            is_closed
+        };
+        let end = beginning(text(&two[1]));
+        let is_next =
+            |begins| begins != end && between.iter().any(|line| beginning(text(line)) == begins);
+        !between.iter().any(is_closed)
+            && !head.any(|line| is_next(beginning(line)))
+            && (two[0]..two[1]).all(|line| !text(&line).is_empty())
     }
 
     fn is_at(rank: Rank, fit: &Fit<'_>, old: &Old<'_>) -> bool {
@@ -430,26 +491,39 @@ impl<'a> Haystack<'a> {
             return false;
         }
         let there = key(self.file.line(line), Blanks::Dropped);
-        let likeness = likeness(&wanted, &there);
-        // The digits, operators, backslashes and `&` of both lines must be the same. Other digits or
-        // operators mean another line; other backslashes or HTML entities mean that the text is
-        // escaped, which is not a typing error.
-        let marks = |text: &str| -> String {
-            let is_mark = |c: &char| c.is_ascii_digit() || "\\&<>=!+-*/%|^~".contains(*c);
-            text.chars().filter(is_mark).collect()
-        };
+        self.step(wanted.len());
+        if !have_same_words(&wanted, &there) {
+            return false;
+        }
+        let likeness = self.likeness(&wanted, &there, MIN_LIKENESS);
         likeness >= MIN_LIKENESS
-            && marks(&wanted) == marks(&there)
-            && have_same_words(&wanted, &there)
             && level
                 .numbers
                 .keys()
-                .all(|other| *other == there || self::likeness(&wanted, other) < likeness)
+                .all(|other| *other == there || self.likeness(&wanted, other, likeness) < likeness)
     }
 
-    fn is_nearest(&self, line: &str, there: usize) -> bool {
-        let own = self.strict.number(line);
-        own.is_none_or(|own| own == self.strict.lines[there])
+    /// Returns how alike two lines are, or less than `least` if they are less alike than this.
+    fn likeness(&self, one: &str, other: &str, least: f64) -> f64 {
+        let long = one.len().max(other.len());
+        if long > MAX_MISTYPED_BYTES {
+            return 0.0;
+        }
+        let likeness = |distance: usize| 1.0 - distance as f64 / long as f64;
+        // As many bytes as one line has more of must be put in or replaced.
+        let mut counts = [0_isize; 256];
+        one.bytes().for_each(|byte| counts[usize::from(byte)] += 1);
+        other
+            .bytes()
+            .for_each(|byte| counts[usize::from(byte)] -= 1);
+        self.step(long);
+        let differing: usize = counts.iter().map(|count| count.unsigned_abs()).sum();
+        if likeness(differing.midpoint(one.len().abs_diff(other.len()))) < least {
+            return 0.0;
+        }
+        self.step(one.len() * other.len());
+        let [one, other] = [one, other].map(|line| line.as_bytes().to_vec());
+        likeness(strsim::generic_levenshtein(&one, &other))
     }
 
     fn has_same_blanks(&self, fit: &Fit<'_>, old: &Old<'_>) -> bool {
@@ -548,14 +622,12 @@ impl<'a> Haystack<'a> {
     /// Returns the index of the line at which the file has the new text already, with the same
     /// indentation. Returns `None` for a short new text and for one without a line that the old
     /// text lacks, because the file may have these by chance.
-    pub(super) fn line_of_literal_new(&self, texts: &Texts) -> Option<usize> {
+    pub(super) fn line_of_new(&self, texts: &Texts) -> Option<usize> {
         let wanted = texts.to_new();
         let old = self.old(&wanted);
         // Unchanged lines may be together at many places, so one line must be new.
         let is_added = |line: &str| !texts.old.contains(line.trim());
-        let lines = old.runs.iter().flatten().count();
-        let says_enough = lines > 2 || lines == 2 && old.characters() >= MIN_ANCHOR_CHARS;
-        if !says_enough || !texts.new.lines().any(is_added) {
+        if old.characters() < MIN_ANCHOR_CHARS || !texts.new.lines().any(is_added) {
             return None;
         }
         let fits = self.fits(&wanted, Rank::Strict);
@@ -563,13 +635,19 @@ impl<'a> Haystack<'a> {
         there.next().map(Fit::first_line)
     }
 
-    pub(super) fn line_of_new(&self, texts: &Texts) -> Option<usize> {
-        let wanted = texts.to_new();
-        if self.old(&wanted).characters() < MIN_ANCHOR_CHARS {
-            return None;
-        }
-        let fits = self.fits(&wanted, Rank::Loose);
-        fits.first().map(Fit::first_line)
+    /// Returns true if the file has all lines that the new text adds, and none of those that it
+    /// lacks.
+    pub(super) fn may_be_done(&self, texts: &Texts) -> bool {
+        let (old, new) = ModelLines::pair(&texts.old, &texts.new);
+        let (old, new) = (old.trimmed(), new.trimmed());
+        let is_there = |line: &&str| self.strict.number(line).is_some();
+        let mut gone = old
+            .iter()
+            .filter(|line| !line.is_empty() && !new.contains(line));
+        let mut added = new
+            .iter()
+            .filter(|line| !line.is_empty() && !old.contains(line));
+        !gone.any(is_there) && added.next().is_some_and(is_there) && added.all(is_there)
     }
 }
 
@@ -594,17 +672,38 @@ impl Level {
     }
 }
 
-fn likeness(one: &str, other: &str) -> f64 {
-    let (short, long) = (one.len().min(other.len()), one.len().max(other.len()));
-    if short * 4 < long * 3 || long > MAX_MISTYPED_BYTES {
-        return 0.0;
-    }
-    strsim::normalized_levenshtein(one, other)
+/// Returns true if two lines that are equal but for blanks have these at the same places, however
+/// many, and the same tabs: their number between two columns says how many empty ones are there.
+fn have_same_gaps(quoted: &str, there: &str) -> bool {
+    let tabs_quoted = tabs(quoted);
+    let [one, other] = [quoted, there].map(|line| key(line, Blanks::Kept));
+    one.split_whitespace().eq(other.split_whitespace())
+        && (tabs_quoted.is_empty() || tabs_quoted == tabs(there))
 }
 
-/// Returns true if two lines have the same words, but for one letter of each. Another word is no
-/// slip, but means another line.
+/// Returns what a line begins with: marks and the first word, which is left out behind a bracket.
+fn beginning(line: &str) -> &str {
+    let word = line.find(is_word).unwrap_or(line.len());
+    let (marks, rest) = line.split_at(word);
+    if marks.ends_with(['(', '[', '{', ' ']) {
+        return marks;
+    }
+    &line[..line.len() - rest.trim_start_matches(is_word).len()]
+}
+
+/// Returns true if two lines have the same words, but for one letter of each, and the same of all
+/// else but blanks and a mark at the end. Another word, digit or sign is no slip, but means another
+/// line; other backslashes or HTML entities mean that the text is escaped.
 fn have_same_words(one: &str, other: &str) -> bool {
+    // In a script without capitals, such as Chinese, one letter may be a word.
+    let is_letter = |c: char| c.is_lowercase() || c.is_uppercase();
+    let others = |line: &str| -> String {
+        let line = line.strip_suffix([',', ';', '.']).unwrap_or(line);
+        let others = line
+            .chars()
+            .filter(|c| !is_letter(*c) && !c.is_whitespace());
+        others.collect()
+    };
     // A name such as `getUser` is two words.
     let words = |text: &str| -> Vec<String> {
         let (mut apart, mut is_lower) = (String::new(), false);
@@ -615,21 +714,28 @@ fn have_same_words(one: &str, other: &str) -> bool {
             is_lower = c.is_lowercase();
             apart.extend(c.to_lowercase());
         }
-        let words = apart.split(|c: char| !c.is_alphabetic());
+        let words = apart.split(|c: char| !is_letter(c));
         let words = words.filter(|word| !word.is_empty());
         words.map(str::to_owned).collect()
     };
+    if others(one) != others(other) {
+        return false;
+    }
     let [one, other] = [one, other].map(words);
     let is_slip = |(one, other): (&String, &String)| {
         // Short words of the same length, such as `get` and `set`, are different ones.
         let is_long = one.chars().count() > MAX_SHORT_WORD || one.len() != other.len();
-        let letters = |word: &str| {
-            let mut letters: Vec<char> = word.chars().collect();
-            letters.sort_unstable();
-            letters
-        };
-        let has_same_letters = || letters(one) == letters(other);
-        one == other || strsim::osa_distance(one, other) == 1 && (is_long || has_same_letters())
+        let [one, other] = [one, other].map(|word| word.chars().collect::<Vec<_>>());
+        let same = std::iter::zip(&one, &other).take_while(|(one, other)| one == other);
+        let (one, other) = (&one[same.clone().count()..], &other[same.count()..]);
+        let same = std::iter::zip(one.iter().rev(), other.iter().rev());
+        let same = same.take_while(|(one, other)| one == other).count();
+        match (&one[..one.len() - same], &other[..other.len() - same]) {
+            ([], []) => true,
+            ([_], [] | [_]) | ([], [_]) => is_long,
+            ([a, b], [c, d]) => (a, b) == (d, c),
+            _ => false,
+        }
     };
     one.concat() == other.concat()
         || one.len() == other.len() && one.iter().zip(&other).all(is_slip)

@@ -38,12 +38,13 @@ use gemini_tools_workspace::line_endings::fitted;
 use std::ops::Range;
 
 pub(crate) use depth::{placed_literally, unit_of};
-use fit::{Haystack, Rank};
+use fit::{Fit, Haystack, Rank};
 pub(crate) use form::{is_word, plain};
 use lines::FileLines;
 pub(crate) use omission::{is_comment, omission};
+use reading::Texts;
 
-const MAX_PLACES: usize = 20;
+pub(crate) const MAX_PLACES: usize = 20;
 
 /// A kind of difference between the text of a file and a model's quotation of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -131,9 +132,12 @@ pub enum Refusal {
     Several {
         /// How the old text differs from the file; `None` if the file has it literally.
         reading: Option<Reading>,
-        /// The lines that the places begin on.
+        /// The lines that the places begin on. Of an inexact quotation, at most the first 21.
         lines: Vec<usize>,
     },
+    /// The file does not have the old text literally, and the texts are too large, or have too much
+    /// in common, to be compared otherwise.
+    TooLarge,
     /// A place has the old text, but it is not clear what its new content should be.
     Unclear {
         /// How the old text differs from the file; `None` if the file has it literally.
@@ -262,13 +266,7 @@ fn apply_at(ranks: &[Rank], text: &str, old: &str, new: &str) -> Result<Edited, 
         for pair in &pairs {
             let fits = haystack.fits(pair, rank);
             let Some(first) = fits.first() else { continue };
-            let edit = write::write(&haystack, pair, first, rank);
-            // If the file has the new text already, the edit was made before, and the place that
-            // was found is only similar to the old text.
-            let edit = edit.and_then(|edit| match haystack.line_of_literal_new(pair) {
-                Some(line) => Err(Refusal::Applied { line: line + 1 }),
-                None => Ok(edit),
-            });
+            let edit = edit_at(&haystack, pair, first, rank);
             // An old text with `...` may fit in several ways that lead to the same result.
             let is_same = |other| match (&edit, write::write(&haystack, pair, other, rank)) {
                 (Ok(edit), Ok(other)) => edit.text(text) == other.text(text),
@@ -285,6 +283,9 @@ fn apply_at(ranks: &[Rank], text: &str, old: &str, new: &str) -> Result<Edited, 
                     })
                 },
             );
+        }
+        if haystack.is_exhausted() {
+            return Err(Refusal::TooLarge);
         }
         let Some(first) = edits.pop() else { continue };
         let result = |edit: &Result<Edited, Refusal>| match edit {
@@ -303,12 +304,34 @@ fn apply_at(ranks: &[Rank], text: &str, old: &str, new: &str) -> Result<Edited, 
         };
     }
     // The old text is nowhere, perhaps because the edit was made before.
-    for pair in &pairs {
-        if let Some(line) = haystack.line_of_new(pair) {
-            return Err(Refusal::Applied { line: line + 1 });
-        }
-    }
-    Err(Refusal::NotFound)
+    let mut pairs = pairs.iter().filter(|pair| haystack.may_be_done(pair));
+    let line = pairs.find_map(|pair| haystack.line_of_new(pair));
+    Err(line.map_or(Refusal::NotFound, |line| Refusal::Applied {
+        line: line + 1,
+    }))
+}
+
+fn edit_at(
+    haystack: &Haystack<'_>,
+    texts: &Texts,
+    fit: &Fit<'_>,
+    rank: Rank,
+) -> Result<Edited, Refusal> {
+    let edit = write::write(haystack, texts, fit, rank);
+    // If the file has the new text already, the edit was made before, and the place that was found is
+    // only similar to the old text. One line may be there by chance.
+    let edit = edit.and_then(|edit| match haystack.line_of_new(texts) {
+        Some(line) if texts.new.trim().contains('\n') => Err(Refusal::Applied { line: line + 1 }),
+        _ => Ok(edit),
+    });
+    edit.map_err(|refusal| match refusal {
+        Refusal::Applied { .. } if !haystack.may_be_done(texts) => Refusal::Unclear {
+            reading: Some(rank.reading(texts)),
+            line: fit.first_line() + 1,
+            why: "the file has a part of the new text already",
+        },
+        refusal => refusal,
+    })
 }
 
 pub(crate) fn fitting_places(text: &str, old: &str) -> Vec<(Range<usize>, Reading)> {

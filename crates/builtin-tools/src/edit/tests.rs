@@ -197,8 +197,10 @@ fn what_has_two_meanings_is_refused() {
 #[test]
 fn what_is_done_already_is_said_to_be() {
     let text = "fn one() {\n    first();\n    second();\n    third();\n}\n";
-    let old = "  first();\n  third();\n";
-    let new = "  first();\n  second();\n  third();\n";
+    let old = "    first();\n    third();\n";
+    let new = "    first();\n    second();\n    third();\n";
+    assert_eq!(edit(text, old, new), Err(Refusal::Applied { line: 2 }));
+    let old = "    first();\n    2nd();\n    third();\n";
     assert_eq!(edit(text, old, new), Err(Refusal::Applied { line: 2 }));
     // The file has the new line already, directly above the lines of old_string.
     let old = "  second(); \n  third();";
@@ -365,7 +367,7 @@ fn a_blank_line_in_the_place_of_a_line_is_no_blank_line_too_many() {
 
 #[test]
 fn what_dots_stand_for_must_be_one_run_of_lines() {
-    let text = "first value;\n}\nfn parse(\n  a\n  second value;\n}\nfn parse(\n  a\n";
+    let text = "first value;\nx\nfn parse(\n  a\n  second value;\nx\nfn parse(\n  a\n";
     let refusal = edit(
         text,
         "first value;\n// ... existing code ...\nfn parse(",
@@ -423,19 +425,17 @@ fn blanks_and_line_ends_of_the_file_are_not_exchanged_for_those_of_a_slip() {
 #[test]
 fn a_forgotten_line_is_found_behind_one_that_is_there_twice() {
     let text = "if A\none = 1\nendif\nendif\n\nrest\n";
-    let refusal = edit(
+    is_unclear(
         text,
         "if A \none = 1\nendif\n\n",
         "if A\none = 2\nendif\nendif\n\n",
     );
-    assert_eq!(refusal, Err(Refusal::Applied { line: 4 }));
     let text = "begin\nbegin\none = 1\nend\n";
-    let refusal = edit(
+    is_unclear(
         text,
         "begin\none = 1 \nend\n",
         "begin\nbegin\none = 2\nend\n",
     );
-    assert_eq!(refusal, Err(Refusal::Applied { line: 1 }));
     // The line that old_string lacks differs from the next ones only in blanks, but must not be
     // taken for one of them.
     let text = "for t in [\n  quote(a.0.0),\n  quote(a .0.0),\n  quote(a. 0.0),\n";
@@ -578,4 +578,130 @@ fn another_word_is_no_slip() {
         };
         assert!(edit(text, &old, &new).is_err(), "{to}");
     }
+}
+
+#[test]
+fn what_is_not_done_is_not_said_to_be() {
+    let text = "fn one() {\n    start(1);\n    log_the_value(x);\n    finish(x);\n}\n";
+    let old = "    start();\n    log_the_value(x);\n    finish(x);\n";
+    for new in [
+        // Nothing is to come.
+        "    log_the_value(x);\n    finish(x);\n",
+        // Nothing but indentation is.
+        "      log_the_value(x);\n      finish(x);\n",
+        // A line that goes is there.
+        "    start(1);\n    log_the_value(x);\n",
+    ] {
+        assert_eq!(edit(text, old, new), Err(Refusal::NotFound), "{new}");
+    }
+}
+
+#[test]
+fn a_line_that_goes_has_its_blanks_where_the_file_has_them() {
+    let css = ".menu.item {\n}\nrm -rf build/ *.o\nx  = f(a, b)\n";
+    for (old, new) in [
+        (".menu .item {\n}\n", ".menu .entry {\n}\n"),
+        ("rm -rf build/*.o\n", "rm -rf build/*.a\n"),
+        ("x = f(a,b)\n", "x = g(a,b)\n"),
+    ] {
+        assert_eq!(edit(css, old, new), Err(Refusal::NotFound), "{old}");
+    }
+    gives(
+        Reading::LookAlikes,
+        css,
+        "x = f(a, b)\n",
+        "x = g(a, b)\n",
+        &css.replace("f(a", "g(a"),
+    );
+}
+
+#[test]
+fn a_slip_is_in_a_letter_of_a_word() {
+    let text = "alpha one two\nbeta three four\n@@\ngamma five six\ndelta seven eight\n";
+    for (there, quoted) in [
+        ("my @items = load();", "my $items = load();"),
+        ("x = load[value];", "x = load(value);"),
+        ("x = this?.value;", "x = this.value;"),
+        ("run <- go . start", "run <- go $ start"),
+        ("total ≥ maximum", "total ≤ maximum"),
+        ("| Linux | ❌ |", "| Linux | ✅ |"),
+        ("رقم المادة ٣ هنا", "رقم المادة ٤ هنا"),
+        ("仅限男性用户使用的选项", "仅限女性用户使用的选项"),
+        ("the_names of all", "thenames of all"),
+    ] {
+        let text = text.replace("@@", there);
+        let old = text.replace(there, quoted);
+        let edited = edit(&text, &old, &old.replace("eight", "NINE"));
+        assert_eq!(edited, Err(Refusal::NotFound), "{quoted}");
+    }
+    let old = text.replace("beta", "bta").replace("@@", "@@,");
+    let fresh = old.replace("eight", "NINE");
+    let wanted = text.replace("eight", "NINE");
+    assert!(
+        edit(text, &old, &fresh).is_err(),
+        "a mark is all that a line has"
+    );
+    let old = text.replace("beta", "bta");
+    let fresh = old.replace("eight", "NINE");
+    gives(Reading::Mistyped, text, &old, &fresh, &wanted);
+}
+
+#[test]
+fn dots_end_where_the_block_of_lines_that_are_not_indented_ends() {
+    for (text, old) in [
+        (
+            "[a]\nx=1\ny=2\n\n[b]\nx=3\nport=4000\n",
+            "[a]\nx=1\n...\nport=4000\n",
+        ),
+        (
+            "[a]\nx=1\ny=2\n[b]\nz=3\nport=4000\n",
+            "[a]\nx=1\n...\nport=4000\n",
+        ),
+        (
+            "first() {\nx=1\n}\nsecond() {\nport=4000\n}\n",
+            "first() {\nx=1\n...\nport=4000\n",
+        ),
+        (
+            "## First\nabc\n## Second part\nport=4000\n",
+            "## First\n...\nport=4000\n",
+        ),
+        (
+            "def first():\n    pass\ndef second():\n    pass\nport=4000\n",
+            "def first():\n...\nport=4000\n",
+        ),
+    ] {
+        let edited = edit(text, old, &old.replace("4000", "5000"));
+        assert!(edited.is_err(), "{old}: {edited:?}");
+    }
+    let text = "import a1\nimport b1\nimport c1\nimport d1\n";
+    let old = "import a1\n...\nimport d1\n";
+    let new = old.replace("d1", "e1");
+    gives(
+        Reading::LinesLeftOut,
+        text,
+        old,
+        &new,
+        &text.replace("d1", "e1"),
+    );
+}
+
+#[test]
+fn what_takes_too_long_is_not_compared() {
+    // Lines with the same letters in other orders: only the distance tells them apart.
+    let words: Vec<String> = (0..128)
+        .map(|n| format!("a{}", "b".repeat(n / 9)))
+        .collect();
+    let line = |n: usize| [&words[n..], &words[..n]].concat().concat();
+    let text: Vec<String> = (0..128).map(|n| format!("{n}\n{}\n", line(n))).collect();
+    let old = format!("0\n{}x\n1\n{}\n2", line(0), line(1));
+    assert_eq!(
+        edit(&text.concat(), &old, &old.replace('2', "z")),
+        Err(Refusal::TooLarge)
+    );
+    let fits: Vec<String> = (0..4000).map(|n| format!("{n}x\n")).collect();
+    let text = format!("{}{}", "a line that is there\n".repeat(300), fits.concat());
+    let Err(Refusal::Several { lines, .. }) = edit(&text, "a line that is there ", "x") else {
+        panic!("one place of 300");
+    };
+    assert_eq!(lines.len(), super::MAX_PLACES + 1);
 }

@@ -19,6 +19,8 @@ const MAX_HUNK_BYTES: usize = 64 * 1024;
 const MIN_APPLIED_CHARS: usize = 12;
 
 const NOT_THERE: &str = "its lines are not in the file";
+const TOO_LARGE: &str =
+    "its lines are not in the file as they are, and are too many to be compared otherwise";
 
 const NO_MARKS: &str = "its unchanged lines are one blank less deep than there, so they seem to \
                         lack the blank that marks them";
@@ -459,11 +461,12 @@ impl<'t> Placing<'t> {
         let (old, new) = (joined(Role::Added), joined(Role::Removed));
         let window = &self.text[from..];
         if window.len() > MAX_COMPARED_BYTES || old.len() > MAX_HUNK_BYTES {
-            return Err(HunkError::new(hunk, NOT_THERE));
+            return Err(HunkError::new(hunk, TOO_LARGE));
         }
         let line_of = |at: usize| self.text[..at].matches('\n').count() + 1;
         let edited = edit::apply_to_lines(window, &old, &new).map_err(|refusal| match refusal {
             Refusal::NotFound => HunkError::new(hunk, NOT_THERE),
+            Refusal::TooLarge => HunkError::new(hunk, TOO_LARGE),
             Refusal::Several { lines, .. } => {
                 let lines: Vec<usize> = lines.iter().map(|line| line + first).collect();
                 HunkError::several(hunk, &lines)
