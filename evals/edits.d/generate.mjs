@@ -53,6 +53,7 @@ export function disturbed(change, kind, seed) {
     accepts: made.accepts ?? [base.after],
     fits: made.fits,
     plain: made.plain,
+    isOpen: made.isOpen ?? false,
     literal: kind.literal ?? true,
   };
 }

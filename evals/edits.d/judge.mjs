@@ -22,10 +22,11 @@ export function literalResult({ text, plain, ...edit }) {
 
 /**
  * What became of a case whose file is `after` now: `right`; `refused`, nothing was changed; `literal`, which is not
- * counted, since it is what the words say, though not what was meant; or `wrong`.
+ * counted, since it is what the words say, though not what was meant; or `wrong`, as it also is to say (`said`) that an open
+ * change was made already.
  */
-export function judge(one, after) {
-  if (after === one.text) return 'refused';
+export function judge(one, after, said) {
+  if (after === one.text) return one.isOpen && said?.errorType === 'edit_no_change' ? 'wrong' : 'refused';
   const isWanted = one.accepts.includes(after) || Boolean(one.fits?.(after));
   if (isWanted && one.mark !== 'refuse') return 'right';
   // New lines end as those around them, whatever their text has.

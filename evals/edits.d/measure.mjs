@@ -17,7 +17,7 @@ export async function measure({ callTool, packages, seeds, perPackage, kinds, wr
     const results = [];
     for (const seed of seeds) {
       const cases = await casesOf({ packages, seed, perPackage, kinds });
-      const done = (i, after, said) => results.push({ one: slim(cases[i]), outcome: judge(cases[i], after), after, said });
+      const done = (i, after, said) => results.push({ one: slim(cases[i]), outcome: judge(cases[i], after, said), after, said });
       const keep = results.length;
       await editAll({ callTool, tool: 'smart_edit', edits: cases, work, done });
       // Whole files of tens of thousands of cases are too much to keep.
@@ -37,7 +37,7 @@ export async function measureAgain({ callTool, file }) {
   return inWorkDirectory(async (work) => {
     const cases = fs.readFileSync(file, 'utf8').split('\n').filter(Boolean).map((text) => asCase(JSON.parse(text)));
     const outcomes = [];
-    const done = (i, after) => { outcomes[i] = judge(cases[i], after); };
+    const done = (i, after, said) => { outcomes[i] = judge(cases[i], after, said); };
     await editAll({ callTool, tool: 'smart_edit', edits: cases, work, done });
     const rows = cases.map((one, i) => [String(i + 1), outcomes[i], one.kind, one.name]);
     process.stdout.write(`${aligned([['case', 'outcome', 'disturbed', 'change'], ...rows])}\n`);
@@ -90,8 +90,8 @@ async function writeWrong(file, wrong, tools) {
   }
   await shrink(shrunk, tools);
   const lines = wrong.map(({ one, after, said, small }) => {
-    const { text, old, new: fresh, accepts } = small?.one ?? one.source;
-    const result = { said: small?.said ?? said, text, old, new: fresh, wanted: accepts, got: small?.after ?? after };
+    const { text, old, new: fresh, accepts, isOpen } = small?.one ?? one.source;
+    const result = { said: small?.said ?? said, text, old, new: fresh, isOpen, wanted: accepts, got: small?.after ?? after };
     return line({ ...described(one), small: Boolean(small), ...result });
   });
   fs.writeFileSync(file, lines.join(''));
@@ -119,7 +119,7 @@ async function shrink(results, { callTool, work }) {
     const done = (i, after, said) => {
       const { result, one } = tries[i];
       const isBest = one.text.length < (smallest.get(result)?.one.text.length ?? Infinity);
-      if (isBest && judge(one, after) === 'wrong') smallest.set(result, { one, after, said });
+      if (isBest && judge(one, after, said) === 'wrong') smallest.set(result, { one, after, said });
     };
     await editAll({ callTool, tool: 'smart_edit', edits: tries.map(({ one }) => one), work, done });
     for (const [result, small] of smallest) result.small = small;

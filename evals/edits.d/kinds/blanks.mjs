@@ -153,6 +153,7 @@ export const BLANKS = [
   { name: 'a blank less within a context line', mark: 'apply', make: oneLine(awayRows, innerBlank(less)) },
   { name: 'a blank more beside the change', mark: 'may', make: oneLine(nextRows, innerBlank(more)) },
   { name: 'a blank more within a removed line', mark: 'keep', make: oneLine((rows) => rows.filter(isRemoved), innerBlank(more)) },
+  { name: 'a blank less within a removed line', mark: 'refuse', make: oneLine((rows) => rows.filter(isRemoved), innerBlank(less)) },
   { name: 'no-break spaces in context lines', mark: 'may', make: everyLine(isContext, noBreak) },
   { name: 'no-break spaces within context lines', mark: 'apply', make: everyLine(isContext, noBreakInside) },
   { name: 'context prose wrapped otherwise', mark: 'may', make: rewrapped },

@@ -176,6 +176,8 @@ export const LINES = [
   { name: 'a run as // ... existing code ...', mark: 'may', make: elided('// ... existing code ...') },
   { name: 'a run as # ... rest of code unchanged', mark: 'may', make: elided('# ... rest of code unchanged') },
   { name: 'a run as // ... existing code ... in new only', mark: 'keep', literal: false, make: elided('// ... existing code ...', ['new']) },
+  { name: 'a run as // ... in new only', mark: 'keep', literal: false, make: elided('// ...', ['new']) },
+  { name: 'a run as # [...] in new only', mark: 'keep', literal: false, make: elided('# [...]', ['new']) },
   { name: 'a context line left out of both', mark: 'may', make: leftOut(filled(contexts)) },
   { name: 'a comment of the context left out of both', mark: 'may', make: leftOut((rows) => contexts(rows).filter(isComment)) },
   { name: 'a context line left out of old only', mark: 'keep', make: leftOut(filled(contexts), ['old']) },

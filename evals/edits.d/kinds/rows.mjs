@@ -2,7 +2,8 @@
 //
 // A kind is `{name, mark, make}`. `make(change, chance)` returns null where the kind does not fit the change, else the
 // edit: `{old, new}`, and where they differ from the change's or the kind's own: `change`, `text` (the file), `accepts` (the
-// files that are right), `fits` (a function that says so), `mark`, and `plain` (the texts before a second slip).
+// files that are right), `fits` (a function that says so), `mark`, `plain` (the texts before a second slip), and `isOpen`
+// (the change is not made yet, so that it is wrong to say so).
 //
 // A mark says what a person would want:
 //   apply   it is clear what is meant

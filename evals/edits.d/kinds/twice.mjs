@@ -49,6 +49,22 @@ function beyondBlock(change, chance) {
   return { old: text(below), new: text(otherEnd(below)), accepts: [] };
 }
 
+/** As above, where nothing is indented: the line below `...` is behind a blank line, in another paragraph or section. */
+function beyondParagraph(change, chance) {
+  const lines = inFile(change);
+  const isBegin = (line, n) => /^[^\s)\]}]/.test(line) && (n === 0 || isBlank(lines[n - 1])) && !isBlank(lines[n + 1] ?? '');
+  const isOnce = (line) => lines.indexOf(line) === lines.lastIndexOf(line);
+  const at = chance.pick(lines.flatMap((line, n) => (isBegin(line, n) && isOnce(line) ? [n] : [])));
+  if (at === undefined) return null;
+  const end = lines.findIndex((line, n) => n > at && isBlank(line));
+  const next = lines.findIndex((line, n) => n > end && isBegin(line, n));
+  const isMeant = (line, n) => n > next && n < end + 40 && /^\S/.test(line) && WORD.test(line) && isOnce(line);
+  const below = end < 0 || next < 0 ? undefined : chance.pick(lines.filter(isMeant));
+  if (below === undefined) return null;
+  const text = (line) => `${lines[at]}\n...\n${line}\n`;
+  return { old: text(below), new: text(otherEnd(below)), accepts: [] };
+}
+
 const NOTES = ['(* ... existing code ... *)', 'C     ... existing code ...', '" ... rest of the code ...', 'REM rest of the file ...', '.\\" ... existing code ...', '{- ... unchanged code ... -}', '.. ... existing code ...', '[//]: # (... existing code ...)', '@c ... rest of the code ...'];
 
 /** A run of context as a note in the comment of some language, in the new text alone. */
@@ -94,6 +110,48 @@ function otherOperator(line, chance) {
   return pair ? line.replace(` ${pair[0]} `, ` ${pair[1]} `) : null;
 }
 
+const SIGNS = [['(', '['], ['[', '('], ['$', '@'], ['@', '$'], ['.', '?.'], ['::', '.'], ['_', ''], ['#', ''], ['?', '!'], ["'", '|'], [':', '=']];
+
+/** A sign within a line that stays is another. */
+function otherSign(line, chance) {
+  const inner = line.trim().slice(1, -1);
+  const pair = chance.pick(SIGNS.filter(([one]) => inner.includes(one)));
+  const from = indentOf(line).length + 1;
+  return pair ? splice(line, line.indexOf(pair[0], from), pair[0].length, pair[1]) : null;
+}
+
+/** A line that stays, with one letter of a script in which that is a word. */
+function otherIdeograph(change) {
+  const row = { kind: ' ', old: '# \u9009\u9879', new: '# \u9009\u9879' };
+  const [there, quoted] = ['# \u4ec5\u9650\u7537\u6027\u7528\u6237\u4f7f\u7528', '# \u4ec5\u9650\u5973\u6027\u7528\u6237\u4f7f\u7528'];
+  const made = change.with({ rows: [row, { kind: ' ', old: there, new: there }, ...change.rows] });
+  const rows = made.rows.map((one, i) => (i === 1 ? { kind: ' ', old: quoted, new: quoted } : one));
+  return { ...texts(made, rows), change: made, accepts: [] };
+}
+
+/** What goes is quoted otherwise, and nothing comes: what stays is in the file, of course. */
+function deletion(change, chance) {
+  const rows = change.rows.filter((row) => row.kind !== '+');
+  const gone = rows.filter((row) => row.kind === '-' && WORD.test(row.old));
+  const row = chance.pick(gone);
+  if (!row) return null;
+  const word = WORD.exec(row.old);
+  const other = { ...row, old: splice(row.old, word.index, word[0].length, `other${word[0]}`) };
+  const made = change.with({ rows });
+  return { ...texts(made, rows.map((one) => (one === row ? other : one))), change: made, accepts: [], isOpen: true };
+}
+
+/** A line that stays is quoted otherwise, and all of it comes a level deeper. */
+function deeper(change, chance) {
+  const rows = change.rows.filter((row) => isContext(row) && !isBlank(row.old));
+  const row = chance.pick(rows.filter((one) => WORD.test(one.old)));
+  if (!row || rows.length < 3) return null;
+  const word = WORD.exec(row.old);
+  const quoted = splice(row.old, word.index, word[0].length, `other${word[0]}`);
+  const put = change.rows.filter(isContext).map((one) => (isBlank(one.old) ? one : { ...one, old: one === row ? quoted : one.old, new: `    ${one.old}` }));
+  return { ...texts(change, put), accepts: [], isOpen: true };
+}
+
 function moreWord(line, chance) {
   const at = chance.pick([...line.matchAll(/(?<=[a-z]) (?=[a-z])/g)].map((match) => match.index));
   return at === undefined ? null : splice(line, at, 1, ' not ');
@@ -116,11 +174,16 @@ export const TWICE = [
   { name: 'words and CR that are within a line, LF file', mark: 'refuse', literal: false, make: cutInLine('\n') },
   { name: 'a number of the line itself is another', mark: 'refuse', literal: false, make: otherNumber },
   { name: 'a run as ... over the end of a block', mark: 'refuse', literal: false, make: beyondBlock },
+  { name: 'a run as ... over a paragraph', mark: 'refuse', literal: false, make: beyondParagraph },
   { name: 'a run as a note of some language in new only', mark: 'keep', literal: false, make: noted },
   { name: 'columns with a blank for each tab', mark: 'keep', make: tableInBlanks },
   { name: 'an empty column elsewhere in a removed line', mark: 'refuse', make: otherColumn },
   { name: 'another word in the line before a new last one', mark: 'refuse', literal: false, make: behindOther },
   { name: 'another operator in a context line', mark: 'refuse', make: oneLine(awayRows, otherOperator) },
+  { name: 'another sign in a context line', mark: 'refuse', make: oneLine(awayRows, otherSign) },
+  { name: 'another Chinese word in a context line', mark: 'refuse', make: otherIdeograph },
+  { name: 'a deletion with another word', mark: 'refuse', make: deletion },
+  { name: 'a level deeper with another word', mark: 'refuse', make: deeper },
   { name: 'a word more in a context line', mark: 'refuse', make: oneLine(awayRows, moreWord) },
   { name: 'another short word in a context line', mark: 'refuse', make: oneLine(awayRows, shortWord) },
   { name: 'both between ...', mark: 'may', make: dotsAround },
