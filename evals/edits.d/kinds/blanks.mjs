@@ -124,6 +124,57 @@ const less = (line, at) => line.slice(0, at) + line.slice(at + 1);
 const noBreak = (line) => line.replaceAll(' ', '\u00a0');
 const noBreakInside = (line) => indentOf(line) + noBreak(line.slice(indentOf(line).length));
 
+/** The changed lines with other blanks beside their signs, each of which may come out as the file has it or as it is told. */
+function otherGaps(disturb) {
+  return (change) => {
+    const { rows } = change;
+    const told = mapped(rows, (row) => !isContext(row), (line) => indentOf(line) + disturb(line.trim()));
+    const removed = told.filter(isRemoved);
+    const differs = removed.some((row) => !rows.some((one) => isRemoved(one) && one.old === row.old));
+    // Where a line differs from another in such blanks alone, the change is not in the texts any more.
+    const hides = removed.some((row) => told.some((one) => isAdded(one) && one.new.trim() === row.old.trim()));
+    if (change.mixed || !differs || hides) return null;
+    const lines = rows.flatMap((row, i) => (row.new === null ? [] : [[row.new, told[i].new]]));
+    const fits = (after) => {
+      const isAround = after.startsWith(change.head) && after.endsWith(change.tail) && after.length >= change.head.length + change.tail.length;
+      const made = after.slice(change.head.length, after.length - change.tail.length).split(change.end);
+      if (made.at(-1) === '' && made.length > lines.length) made.pop();
+      return isAround && made.length === lines.length && made.every((line, i) => lines[i].includes(line));
+    };
+    return { ...texts(change, told), fits };
+  };
+}
+
+const tight = (line) => line.replace(/ ?([=:,(){}<>[\]|+]) ?/g, '$1');
+const wide = (line) => line.replace(/ ?([=:,()[\]]) ?/g, ' $1 ').trim();
+
+/** A line that makes way for a blank one. */
+function blankInstead(change, chance) {
+  const [lines, { before, end }] = [change.before.split(change.end), change];
+  const isMeant = (line, i) => !isBlank(line) && /\w \W|\W \w/.test(line.trim()) && i > 0 && i < lines.length - 2
+    && !isBlank(lines[i - 1]) && !isBlank(lines[i + 1]) && before.split(line).length === 2;
+  const line = change.mixed ? undefined : chance.pick(lines.filter(isMeant));
+  const quoted = line && indentOf(line) + line.trim().replace(/(?<=\w) (?=\W)|(?<=\W) (?=\w)/, '');
+  return quoted ? { old: `${quoted}\n`, new: '\n', accepts: [before.replace(line + end, () => end)] } : null;
+}
+
+/** The quoted lines half a unit deeper, and the new ones as deep as the file has them. */
+function halfDeeper(change) {
+  const by = ownUnit(change) === '    ' ? '  ' : ' ';
+  // Where a new line is aligned with something, its depth is any.
+  const isOne = (row) => isUnits(ownUnit(change).length)(indentOf(row.new));
+  if (ownUnit(change) === '\t' || !change.rows.filter(isAdded).every(isOne)) return null;
+  return texts(change, mapped(change.rows, isQuoted, reindent((indent) => by + indent)));
+}
+
+/** A file whose lines there are indented by wide blanks, which both texts lack. */
+function wideIndentation(change) {
+  const indented = (line) => (line === null || isBlank(line) ? line : `\u3000\u3000${line.trimStart()}`);
+  const made = change.with({ rows: change.rows.map((row) => ({ ...row, old: indented(row.old), new: indented(row.new) })) });
+  const bare = mapped(made.rows, any, (line) => line.replace(/^\u3000+/, ''));
+  return { ...texts(made, bare), change: made };
+}
+
 export const BLANKS = [
   { name: 'common indentation removed', mark: 'apply', make: (change) => dedented(change) },
   { name: 'common indentation removed from old only', mark: 'may', make: (change) => dedented(change, change.rows, ['old']) },
@@ -154,6 +205,11 @@ export const BLANKS = [
   { name: 'a blank more beside the change', mark: 'may', make: oneLine(nextRows, innerBlank(more)) },
   { name: 'a blank more within a removed line', mark: 'keep', make: oneLine((rows) => rows.filter(isRemoved), innerBlank(more)) },
   { name: 'a blank less within a removed line', mark: 'refuse', make: oneLine((rows) => rows.filter(isRemoved), innerBlank(less)) },
+  { name: 'no blanks beside signs in changed lines', mark: 'may', make: otherGaps(tight) },
+  { name: 'blanks beside signs in changed lines', mark: 'may', make: otherGaps(wide) },
+  { name: 'a line for which a blank one comes', mark: 'may', make: blankInstead },
+  { name: 'quoted lines half a level deeper, not new ones', mark: 'may', make: halfDeeper },
+  { name: 'wide blanks as indentation, in the file only', mark: 'may', make: wideIndentation },
   { name: 'no-break spaces in context lines', mark: 'may', make: everyLine(isContext, noBreak) },
   { name: 'no-break spaces within context lines', mark: 'apply', make: everyLine(isContext, noBreakInside) },
   { name: 'context prose wrapped otherwise', mark: 'may', make: rewrapped },

@@ -85,6 +85,8 @@ export const CHARACTERS = [
   { name: 'zero-width spaces in context lines', mark: 'apply', make: everyLine(isContext, zeroWidth) },
   { name: 'a byte order mark before', mark: 'apply', make: wholeTexts(eachText((text) => `\ufeff${text}`)) },
   { name: 'full-width punctuation in context lines', mark: 'may', make: everyLine(isContext, fullWidth) },
+  { name: 'full-width punctuation everywhere', mark: 'may', make: everyLine(any, fullWidth) },
+  { name: 'a line separator at the end of both', mark: 'may', make: wholeTexts(eachText((text) => text.replace(/\n?$/, '\u2028$&'))) },
   { name: 'other letters than ASCII as \\uXXXX', mark: 'may', make: everyLine(isQuoted, nonAscii) },
   { name: 'other letters than ASCII as question marks', mark: 'may', make: everyLine(isContext, questionMarks) },
   { name: 'UTF-8 read as Latin-1 in context lines', mark: 'may', make: everyLine(isContext, latin1) },

@@ -11,6 +11,8 @@ const removed = (rows) => rows.filter(isRemoved);
 const filled = (rowsOf) => (rows) => rowsOf(rows).filter((row) => !isBlank(row.old));
 const isComment = (row) => /^\s*(\/\/|\/?\*|#[^a-z!]|--|%|;|<!--|\.\. )/.test(row.old ?? '');
 
+const quoted = (rows) => rows.filter((row) => !isAdded(row) && !isBlank(row.old));
+const goesOn = (line) => (line.endsWith('\\') ? null : `${line} \\`);
 const otherCase = (line, chance) => {
   const at = chance.pick(letters(line));
   if (at === undefined) return null;
@@ -196,6 +198,7 @@ export const LINES = [
   { name: 'another digit in a removed line', mark: 'refuse', make: oneLine(removed, otherDigit) },
   { name: 'another word in a removed line', mark: 'refuse', make: oneLine(removed, otherWord) },
   { name: 'an end mark more or less on a removed line', mark: 'refuse', make: oneLine(removed, endMark) },
+  { name: 'a backslash at the end of a quoted line', mark: 'refuse', make: oneLine(quoted, goesOn) },
   { name: 'two context lines swapped', mark: 'may', make: swapped },
   { name: 'a context line twice', mark: 'may', make: repeated(filled(contexts)) },
   { name: 'two of three equal lines', mark: 'refuse', literal: false, make: overlapping },

@@ -254,7 +254,67 @@ impl<'t> Layouts<'t> {
             Some(file) => indents[*at] == file,
             None => may_mix || !is_mixed(&indents[*at]),
         };
-        self.lines.iter().all(is_right).then_some(indents)
+        let is_clear = self.lines.iter().all(is_right) && !self.may_be_files(&indents);
+        is_clear.then_some(indents)
+    }
+
+    /// Returns true if new lines may have the file's indentation already, unlike the lines around
+    /// them: as written, they are indented by whole units, or as deep as a line of the file beside
+    /// them, and with `indents` they would be neither, or would not fit the lines around them.
+    fn may_be_files(&self, indents: &Indents) -> bool {
+        let is_whole = |indent: &str| levels(indent, self.texts.unit).is_some();
+        let is_off = |at: &usize| is_whole(self.written_indent(*at)) && !is_whole(&indents[*at]);
+        let are_whole = self.files.values().all(|file| is_whole(file));
+        let is_kept = |at: &usize| self.kept.contains_key(at);
+        let mut start = 0_usize;
+        self.lines.split_inclusive(is_kept).any(|run| {
+            let above = start.checked_sub(1).map(|n| self.lines[n]);
+            start += run.len();
+            let below = run.last().copied().filter(is_kept);
+            let added = &run[..run.len() - usize::from(below.is_some())];
+            are_whole && added.iter().any(is_off)
+                || self.fits_as_written(indents, above, added, below)
+        })
+    }
+
+    /// Returns true if the lines `added` between two unchanged ones fit them as they are written, and
+    /// would not with `indents`.
+    fn fits_as_written(
+        &self,
+        indents: &Indents,
+        above: Option<usize>,
+        added: &[usize],
+        below: Option<usize>,
+    ) -> bool {
+        let shallowest = added
+            .iter()
+            .min_by_key(|at| self.written_indent(**at).len());
+        let (Some(at), Some(first), Some(last)) = (shallowest, added.first(), added.last()) else {
+            return false;
+        };
+        let (written, result) = (self.written_indent(*at), &*indents[*at]);
+        let old = |at: Option<usize>| self.kept.get(&at?).copied();
+        let place = old(above).unwrap_or(0)..=old(below).unwrap_or(usize::MAX);
+        let is_beside = |indent: &str| {
+            let mut files = self.files.iter().filter(|(at, _)| place.contains(at));
+            files.any(|(_, file)| *file == indent)
+        };
+        if written == result || !is_beside(written) {
+            return false;
+        }
+        let new = self.texts.new;
+        let is_deeper = above.is_some_and(|at| indents[at].len() < result.len());
+        let opens = is_deeper && above.is_some_and(|at| wants_deeper(new[at], new[*first]));
+        let mut files = self.files.values();
+        let fits_above = opens || is_beside(result) || !is_deeper && files.any(|f| *f == result);
+        let fits_below = below.is_none_or(|at| {
+            let by = indents[at].strip_prefix(&*indents[*last]);
+            let goes_on = opening(new[*last]).is_some()
+                || is_unfinished(new[*last])
+                || is_keyword(new[*last]) && !is_keyword(new[at]);
+            goes_on || by.is_none_or(|by| by.is_empty() && !closes(new[at]))
+        });
+        !fits_above || !fits_below
     }
 
     fn written_indent(&self, at: usize) -> &'t str {
@@ -530,6 +590,10 @@ pub(crate) fn unit_of<'t>(lines: impl IntoIterator<Item = &'t str>) -> Option<St
             continue;
         }
         let indent = indentation(line);
+        if !indent.is_ascii() {
+            before = None;
+            continue;
+        }
         if indent.starts_with('\t') {
             tabs += 1;
         }
@@ -553,8 +617,9 @@ pub(crate) fn unit_of<'t>(lines: impl IntoIterator<Item = &'t str>) -> Option<St
 fn common_indentation<'t>(mut all: impl Iterator<Item = &'t str>) -> &'t str {
     let first = all.next().unwrap_or_default();
     all.fold(first, |common, indent| {
-        let same = common.bytes().zip(indent.bytes());
-        &common[..same.take_while(|(a, b)| a == b).count()]
+        let mut both = common.char_indices().zip(indent.chars());
+        let end = both.find(|((_, a), b)| a != b);
+        &common[..end.map_or(common.len().min(indent.len()), |((at, _), _)| at)]
     })
 }
 
@@ -622,10 +687,16 @@ fn is_keyword(line: &str) -> bool {
     is_headless || is_word(first) || is_word(last) || line.contains(" do |")
 }
 
+fn closes(line: &str) -> bool {
+    let line = line.trim_start();
+    line.starts_with(['}', ')', ']']) || line.starts_with("</")
+}
+
 fn wants_deeper(above: &str, below: &str) -> bool {
-    let below = below.trim_start();
-    let is_end = below.starts_with(['}', ')', ']']) || below.starts_with("</");
-    opening(above).is_some() && !is_end && !is_label(above.trim_start()) && !is_label(below)
+    let is_labelled = [above, below]
+        .iter()
+        .any(|line| is_label(line.trim_start()));
+    opening(above).is_some() && !closes(below) && !is_labelled
 }
 
 /// Returns false if the new text may leave the block that its first line is in: one of its further

@@ -127,8 +127,8 @@ pub(crate) fn unescape(text: &str) -> String {
     let mut chars = text.chars();
     while let Some(c) = chars.next() {
         let escaped = match chars.clone().next() {
-            // A backslash at the end of a line escapes the line feed.
-            Some('n' | '\n') => Some('\n'),
+            // One at the end of a line goes on on the next: no notation escapes a line feed so.
+            Some('n') => Some('\n'),
             Some('t') => Some('\t'),
             Some('r') => Some('\r'),
             Some(q @ ('"' | '\'' | '`' | '\\' | '/' | '$')) => Some(q),

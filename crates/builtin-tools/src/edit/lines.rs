@@ -84,15 +84,15 @@ pub(super) struct ModelLines<'a> {
 }
 
 impl<'a> ModelLines<'a> {
-    /// Splits the old and the new text. A line end at the end of a text belongs to its last line
-    /// and does not begin another line.
     pub(super) fn pair(old: &'a str, new: &'a str) -> (Self, Self) {
-        let end = |text: &'a str| text.strip_suffix('\n').unwrap_or(text);
-        (Self::new(end(old)), Self::new(end(new)))
+        (Self::new(old), Self::new(new))
     }
 
+    /// Splits a text. A line end at its end belongs to the last line and does not begin another
+    /// one, so a line end alone is one blank line.
     fn new(text: &'a str) -> Self {
-        let mut lines: Vec<&str> = text
+        let content = text.strip_suffix('\n').unwrap_or(text);
+        let mut lines: Vec<&str> = content
             .split('\n')
             .map(|line| line.strip_suffix('\r').unwrap_or(line))
             .collect();
@@ -120,6 +120,8 @@ pub(super) fn trim_end(line: &str) -> &str {
     line.trim_end_matches(['\r', ' ', '\t'])
 }
 
+/// Returns all blanks that a line begins with: Chinese and Japanese paragraphs are indented by wide
+/// ones.
 pub(super) fn indentation(line: &str) -> &str {
-    &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
+    &line[..line.len() - line.trim_start().len()]
 }

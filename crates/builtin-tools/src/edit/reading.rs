@@ -39,21 +39,20 @@ impl Texts {
 /// Returns the texts as they are, and once more for each [`Reading`] by which something can be
 /// removed from them.
 pub(super) fn pairs(text: &str, old: &str, new: &str) -> Vec<Texts> {
-    // Invisible characters and unusual spaces in the old text are slips unless the file has them.
-    let is_hidden = |c: char| plain(c).is_none() || is_other_blank(c);
-    let stray: Vec<char> = old
-        .chars()
-        .filter(|c| is_hidden(*c) && !text.contains(*c))
-        .collect();
+    // Invisible characters and unusual blanks in the old text are slips unless the file has them.
+    let is_usual = |c: char| matches!(c, ' ' | '\t' | '\n' | '\r');
+    let is_hidden = |c: char| plain(c).is_none() || c.is_whitespace() && !is_usual(c);
+    let stray = old.chars().filter(|c| is_hidden(*c) && !text.contains(*c));
+    let stray: BTreeSet<char> = stray.collect();
     let [old, new] = [old, new].map(|part| {
-        let chars = part.chars().filter_map(|c| {
-            if stray.contains(&c) {
-                plain(c)
+        let part = part.replace("\r\n", "\n");
+        stray.iter().fold(part, |part, c| {
+            if is_line_end(*c) {
+                part.replace(&format!("{c}\n"), "\n").replace(*c, "\n")
             } else {
-                Some(c)
+                part.replace(*c, &plain(*c).map(String::from).unwrap_or_default())
             }
-        });
-        chars.collect::<String>().replace("\r\n", "\n")
+        })
     });
     let mut pairs = vec![Texts::new(old.clone(), new.clone(), None)];
     if let Some((old, new)) = without_line_numbers(text, &old, &new) {
@@ -120,7 +119,12 @@ fn entity(text: &str) -> Option<&str> {
 }
 
 pub(super) fn is_other_blank(c: char) -> bool {
-    c.is_whitespace() && !c.is_ascii() && !matches!(c, '\u{85}' | '\u{2028}' | '\u{2029}')
+    c.is_whitespace() && !c.is_ascii() && !is_line_end(c)
+}
+
+/// Returns true for what ends a line in Unicode alone.
+fn is_line_end(c: char) -> bool {
+    matches!(c, '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
 fn without_fence(text: &str) -> Option<String> {

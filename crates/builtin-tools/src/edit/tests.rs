@@ -84,6 +84,31 @@ fn a_new_text_with_the_files_indentation_is_taken_as_it_is() {
 }
 
 #[test]
+fn blanks_of_new_text_are_those_of_one_text() {
+    let gives = |text, old, new, expected| gives(Reading::LookAlikes, text, old, new, expected);
+    gives(
+        "  margin: 5px;\n",
+        "margin:5px;\n",
+        "margin:6px;\n",
+        "  margin: 6px;\n",
+    );
+    gives("x\nf(a, b)\ny\n", "f(a,b)\n", "\n", "x\n\ny\n");
+    gives("x\nf(a, b)\ny\n", "f(a,b)\n", "", "x\ny\n");
+    gives(
+        "题\n\u{3000}\u{3000}第一段。\n\u{3000}\u{3000}第二段。\n",
+        "第一段。\n第二段。\n",
+        "第一段。\n新。\n第二段。\n",
+        "题\n\u{3000}\u{3000}第一段。\n\u{3000}\u{3000}新。\n\u{3000}\u{3000}第二段。\n",
+    );
+    gives(
+        "f(a)\nb\n",
+        "f(a)\u{2028}",
+        "f(c)\u{2028}g\u{2028}",
+        "f(c)\ng\nb\n",
+    );
+}
+
+#[test]
 fn look_alikes_stay_where_they_are_only_quoted() {
     gives(
         Reading::LookAlikes,
@@ -178,6 +203,44 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ),
     // The one quote of the new line may be that of the comment, or another one.
     ("f(\"Don’t\")\nend\n", "f(\"Don't\")\nend", "f('a')\nend"),
+    // The file has other blanks within the line, and the edit does more than to replace words.
+    ("  margin: 5px;\n", "  margin:5px;", "  margin:-5px;"),
+    ("SUGGESTS=no\n", "SUGGESTS = no", "SUGGESTS: no"),
+    ("`f(a, b, [c])`\n", "`f(a,b,[c])`", "`f(a,b[,c])`"),
+    (
+        "image: dbmate:1.16.2\n",
+        "image: dbmate:1 .16.2",
+        "build:\n  context: .\n  file: D",
+    ),
+    // A line that goes on on the next one, which no line of the file does.
+    (
+        "all:\n\tcc -c a.c\n\tld a.o\n",
+        "\tld a.o \\\n",
+        "\tld a.o \\\n\t  b.o\n",
+    ),
+    // The new line is as deep as in the file already, or not.
+    (
+        "if a:\n    x = 1\n    if b:\n        y = 2\nelse:\n    z = 3\n",
+        "  if a:\n      x = 1\n      if b:\n          y = 2\n  else:",
+        "  if a:\n      x = 1\n      if b:\n          y = 2\n    x = 4\n  else:",
+    ),
+    (
+        "f:\n    'one',\n    'two',\n    'three',\n",
+        "'one',\n'two',\n'three',\n",
+        "'one',\n'two',\n    'new',\n'three',\n",
+    ),
+    // Only the file has wide blanks as indentation, and a line comes behind the last one.
+    (
+        "题\n\u{3000}\u{3000}第一段。\n\u{3000}\u{3000}第二段。\n",
+        "第一段。\n第二段。\n",
+        "第一段。\n第二段。\n第三段。\n",
+    ),
+    // Both texts have full-width signs, one of which the file never has.
+    (
+        "（a，b）\nf(c)\n",
+        "（a,b）\nf（c）\n",
+        "（a,b）\nf（c，d）\n",
+    ),
     // Only the file has blanks at the ends of lines.
     (
         "one two \nthree four\n",
@@ -293,10 +356,31 @@ proptest::proptest! {
             proptest::prop_assert_eq!(bare(&without), bare(&text), "{:?}", reading);
         }
     }
+
+    #[test]
+    fn the_blanks_of_a_changed_line_are_all_of_one_text(
+        words in proptest::collection::vec("(ab|c)?[=:,()-]", 2..8),
+        put in proptest::collection::vec("x?[=:,()-]", 0..3),
+        at in 0_usize..8, gone in 0_usize..3,
+        blanks in proptest::collection::vec(proptest::bool::ANY, 30),
+    ) {
+        let line = |words: &[String], from: usize| {
+            let words = words.iter().zip(&blanks[from..]);
+            let words = words.map(|(word, blank)| format!("{word}{}", if *blank { " " } else { "" }));
+            words.collect::<String>().trim_end().to_owned()
+        };
+        let mut changed = words.clone();
+        let at = at.min(words.len());
+        changed.splice(at..(at + gone).min(words.len()), put);
+        let [file, old, new] = [line(&words, 0), line(&words, 10), line(&changed, 20)];
+        if let Ok((edited, reading)) = edit(&file, &old, &new) {
+            let is_one = edited == new || edited == line(&changed, 0) || edited == file;
+            proptest::prop_assert!(is_one, "{:?} {:?} {:?} {:?}", edited, old, new, reading);
+        }
+    }
 }
 
-const TEXT: &str =
-    "(a|bb|\\.\\.\\.|1: |\\\\n|\\\\|'|’|\u{e9}|e\u{301}|…| |\t|    |\n|\r\n|\r|\\{|// x){0,24}";
+const TEXT: &str = "(a|bb|\\.\\.\\.|1: |\\\\n|\\\\|'|’|，|\u{e9}|e\u{301}|…| |\u{3000}|\u{2028}|\t|    |\n|\r\n|\r|\\{|// x){0,24}";
 
 #[test]
 fn lines_of_invisible_characters_are_dealt_with() {

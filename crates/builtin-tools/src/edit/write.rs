@@ -5,7 +5,7 @@
 
 use super::depth::{Layout, Pair, Texts as Indented, layout, levels, unit_of};
 use super::fit::{Fit, Haystack, LinePlace, Rank};
-use super::form::{Blanks, FormChar, form, is_word, key, plain};
+use super::form::{Blanks, FormChar, form, form_text, is_word, key};
 use super::lines::{FileLines, ModelLines, indentation, trim_end};
 use super::omission::omission;
 use super::reading::{Texts, is_other_blank};
@@ -28,6 +28,7 @@ const BESIDE_BLANK: &str = "the file has other blank lines than old_string besid
 const TWO_SPELLINGS: &str =
     "old_string has one character where the file has two, and new_string has it in a new line";
 const OTHER_BLANKS: &str = "the file has other blanks at the ends of lines than old_string, so those of new lines are not clear";
+const OTHER_GAPS: &str = "the file has other blanks within a line than old_string, so those of the new line are not clear";
 const TWO_ENDS: &str =
     "the file's lines end in two ways there, so the ends of new lines are not clear";
 
@@ -676,7 +677,12 @@ impl<'a> Writer<'a> {
                 near.into_iter().any(|near| near == line.text)
             };
             let [text, wanted] = [&*line.text, self.new_lines[new]];
-            let reads_so = key(text, Blanks::Dropped) == key(wanted, Blanks::Dropped);
+            // All blanks in it are those of the new text, or all are those of a line that was there
+            // and has the same signs.
+            let has_shape_of = |line: &str| shape_of(text) == shape_of(line);
+            let mut there = self.fit.places.iter().filter_map(|place| place.line());
+            let reads_so = key(text, Blanks::Dropped) == key(wanted, Blanks::Dropped)
+                && (has_shape_of(wanted) || there.any(|line| has_shape_of(self.file.line(line))));
             let is_next = (next..new).all(|at| is_elsewhere(&at));
             if !is_next || !(reads_so || is_near()) {
                 return Err(NOT_AS_IT_SAYS.into());
@@ -765,7 +771,8 @@ impl Spelling {
             // The old text does not have this typographic character, but has others where the file
             // has plain ones, so it is not known which spelling is meant.
             None if self.has_typography
-                && part.chars().all(|c| !c.is_ascii() && plain(c) != Some(c)) =>
+                && !part.is_ascii()
+                && form_text(part, Blanks::Kept).is_ascii() =>
             {
                 Err(Fault::Unclear(TWO_SPELLINGS))
             }
@@ -790,6 +797,13 @@ impl Spelling {
         let is_whole = |at: usize| there_form[at - 1].end <= there_form[at].start;
         let old_words = words(&old_form, is_whole);
         let new_words = words(&new_form, |_| true);
+        // Where the file has other blanks, those of new lines are clear only if the edit does no more
+        // than to replace words.
+        let of_old = shape(old, &old_form, &old_words);
+        let has_other_gaps = of_old != shape(there, &there_form, &old_words);
+        if has_other_gaps && !new.is_empty() && of_old != shape(new, &new_form, &new_words) {
+            return Err(OTHER_GAPS.into());
+        }
         let mut out = String::with_capacity(new.len());
         for op in diff_words((&old_form, &old_words), (&new_form, &new_words)) {
             let is_kept = matches!(op, DiffOp::Equal { .. });
@@ -814,7 +828,11 @@ impl Spelling {
                 let blanks = before(new, &new_form, word);
                 let is_same = |old_word: &&Range<usize>| before(old, &old_form, old_word) == blanks;
                 match old_word.filter(is_same) {
-                    Some(word) => out.push_str(before(there, &there_form, word)),
+                    _ if has_other_gaps => {
+                        let word = &old_words[op.new_range().start + n];
+                        out.push_str(before(there, &there_form, word));
+                    }
+                    Some(_) => out.push_str(blanks),
                     None if self.has_other_blanks && blanks.contains(' ') => {
                         return Err(TWO_SPELLINGS.into());
                     }
@@ -831,7 +849,11 @@ impl Spelling {
                         if old != file && new != file && (old != new || !is_beside_kept(n)) {
                             return Err(TWO_SPELLINGS.into());
                         }
-                        out.push_str(if old == new { file } else { new });
+                        if old == new {
+                            out.push_str(file);
+                        } else {
+                            out.push_str(&self.spelled(new)?);
+                        }
                     }
                     None => out.push_str(&self.spelled(source(new, &new_form, word))?),
                 }
@@ -866,6 +888,22 @@ fn before<'t>(text: &'t str, form: &[FormChar], word: &Range<usize>) -> &'t str 
     let end = form[word.start].start;
     let start = word.start.checked_sub(1).map_or(0, |at| form[at].end);
     &text[start.min(end)..end]
+}
+
+/// Returns the text with an `a` for each word. What is left is its signs and blanks.
+fn shape(text: &str, form: &[FormChar], words: &[Range<usize>]) -> String {
+    let parts = words.iter().map(|word| {
+        let sign = form[word.start].c;
+        let sign = if is_word(sign) { 'a' } else { sign };
+        format!("{}{sign}", before(text, form, word))
+    });
+    parts.collect()
+}
+
+fn shape_of(line: &str) -> String {
+    let line = line.trim();
+    let form = form(line, Blanks::Dropped);
+    shape(line, &form, &words(&form, |_| true))
 }
 
 type Words<'a> = (&'a [FormChar], &'a [Range<usize>]);
