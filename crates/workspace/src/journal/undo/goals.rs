@@ -1,8 +1,8 @@
 //! Determines what an undo is to achieve: the state of each path now and before the changes.
 
-use super::FileOutcome;
 use super::plan::Goal;
 use super::whole::{Whole, look, place_of};
+use super::{FileOutcome, UndoRefusal};
 use crate::journal::entry::{FileState, NodeKind};
 use crate::journal::keeper::{stamped, state};
 use crate::{Workspace, WorkspacePath};
@@ -44,9 +44,12 @@ impl Whole<'_, '_> {
         } else {
             outcome.undone = run.steps(chosen, now.as_ref(), &mut outcome.refused);
         }
-        let oldest = outcome.undone.last().copied();
-        if oldest.is_some() && outcome.refused.is_empty() {
+        if let (Some(index), []) = (outcome.undone.last().copied(), &outcome.refused[..]) {
             let goal = self.goal(&outcome.undone, now);
+            if goal.has_other_mode {
+                let reason = "was changed since".to_owned();
+                outcome.refused.push(UndoRefusal { index, reason });
+            }
             self.goals.by_path.insert(path.to_owned(), goal);
         }
         self.outcomes.insert(path.to_owned(), outcome);
@@ -94,7 +97,9 @@ impl Whole<'_, '_> {
         let before = by_commands()
             .next_back()
             .and_then(|entry| mode_of(entry.before.as_ref()));
-        let is_mode_changed = after.is_some() && after != before && after == mode_of(now.as_ref());
+        let mode_now = mode_of(now.as_ref());
+        let has_changed_mode = after.is_some() && before.is_some() && after != before;
+        let is_mode_changed = has_changed_mode && after == mode_now;
         let is_kept = !is_mode_changed
             && now
                 .as_ref()
@@ -138,6 +143,7 @@ impl Whole<'_, '_> {
             now,
             then,
             is_mode_changed,
+            has_other_mode: has_content && has_changed_mode && ![before, after].contains(&mode_now),
             has_content,
             source,
             oldest: index,
