@@ -302,14 +302,14 @@ fn torn(random: &mut Random, patch: &str) -> Torn {
 fn hold_torn(
     ws: &Workspace,
     [before, after]: [&Entries; 2],
-    torn: Torn,
+    torn: &Torn,
     applying: &[&str],
     what: &str,
 ) {
     let theirs = ws.root().join("out/theirs");
     place(&ws.dir(), before);
     let was = files(&ws.dir());
-    let patch = match &torn {
+    let patch = match torn {
         Torn::CutOff(patch) | Torn::Headless(patch) => patch,
     };
     let call = ws.tool("apply_patch").arguments(&json!({"patch": patch}));
@@ -382,7 +382,7 @@ fn what_git_makes_is_applied_as_git_applies_it() {
             applied += 1;
             for _ in 0..4 {
                 let torn = torn(&mut random, &patch);
-                hold_torn(&ws, states, torn, &applying, &what);
+                hold_torn(&ws, states, &torn, &applying, &what);
             }
         }
     }

@@ -224,10 +224,11 @@ fn a_fault_names_its_line() {
     }
 }
 
+const SECTION: &str = "--- a/f\n+++ b/f\n@@ -1,3 +1,3 @@\n 1\n-2\n+two\n 3\n";
+
 /// What is no part of the section before it, but of a patch, is not passed over.
 #[test]
 fn a_piece_of_a_patch_outside_of_all_hunks_is_a_fault() {
-    let section = "--- a/f\n+++ b/f\n@@ -1,3 +1,3 @@\n 1\n-2\n+two\n 3\n";
     let hunk = " 10\n-11\n+eleven\n 12\n";
     let heads = [
         "@@",
@@ -256,7 +257,7 @@ fn a_piece_of_a_patch_outside_of_all_hunks_is_a_fault() {
         "GIT binary patch",
     ];
     for stray in hunks.iter().map(String::as_str).chain(others) {
-        let whole = format!("{section}{stray}");
+        let whole = format!("{SECTION}{stray}");
         let line: usize = fault(&whole)
             .split(':')
             .next()
@@ -264,6 +265,10 @@ fn a_piece_of_a_patch_outside_of_all_hunks_is_a_fault() {
             .expect("a line");
         assert!(line > 7, "{whole}");
     }
+}
+
+#[test]
+fn text_that_is_no_piece_of_a_patch_is_passed_over() {
     for stray in [
         "",
         "\n",
@@ -274,24 +279,24 @@ fn a_piece_of_a_patch_outside_of_all_hunks_is_a_fault() {
         "Index: x\n===\n",
         " 4\n 5\n",
     ] {
-        assert_eq!(parse(&format!("{section}{stray}")).expect(stray).len(), 1);
+        assert_eq!(parse(&format!("{SECTION}{stray}")).expect(stray).len(), 1);
     }
     // The message of a commit may have lists.
-    let next = section.replace("/f", "/g");
+    let next = SECTION.replace("/f", "/g");
     for commit in [
         "From 0123456789abcdef Mon Sep 17\n",
         "commit 0123456\n",
         "# HG changeset patch\n",
     ] {
         let two = format!(
-            "- item\n+ item\n\n{section}-- \n2.1\n\n{commit}- item\n---\n a | 2 +-\n{next}"
+            "- item\n+ item\n\n{SECTION}-- \n2.1\n\n{commit}- item\n---\n a | 2 +-\n{next}"
         );
         assert_eq!(parse(&two).expect(commit).len(), 2);
     }
     // A mark of the encoding stands before many a first line.
     let renamed = "\u{feff}diff --git a/a b/b\nrename from a\nrename to b\n";
     assert_eq!(
-        parse(&format!("{renamed}diff --git a/f b/f\n{section}"))
+        parse(&format!("{renamed}diff --git a/f b/f\n{SECTION}"))
             .expect("a patch")
             .len(),
         2

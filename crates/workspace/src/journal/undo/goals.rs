@@ -98,7 +98,7 @@ impl Whole<'_, '_> {
             .next_back()
             .and_then(|entry| mode_of(entry.before.as_ref()));
         let mode_now = mode_of(now.as_ref());
-        let has_changed_mode = after.is_some() && before.is_some() && after != before;
+        let has_changed_mode = after.is_some() && after != before;
         let is_mode_changed = has_changed_mode && after == mode_now;
         let is_kept = !is_mode_changed
             && now
@@ -117,15 +117,8 @@ impl Whole<'_, '_> {
             .as_ref()
             .filter(|then| then.is_file())
             .and_then(|then| self.source(index, then));
-        let has_content = then.as_ref().zip(now.as_ref()).is_some_and(|(then, now)| {
-            let is_original = run.original(then.stamp) == run.original(now.stamp);
-            // A file with further names may have the same content by chance. It must not count as
-            // the former file, whose names and mode the undo changes.
-            let is_one_name = then.links.is_none() && now.links.is_none();
-            let is_equal = is_one_name
-                && (run.is_same(Some(then), Some(now)) || run.has_old_content(index, now));
-            then.is_file() && now.is_file() && (is_original || is_equal)
-        });
+        let states = then.as_ref().zip(now.as_ref());
+        let has_content = states.is_some_and(|(then, now)| self.has_content(index, then, now));
         let file = then.as_ref().map(|then| then.stamp.file());
         let states = undone.iter().flat_map(|index| {
             let entry = run.entry(*index);
@@ -149,6 +142,17 @@ impl Whole<'_, '_> {
             oldest: index,
             ..Goal::default()
         }
+    }
+
+    fn has_content(&self, index: usize, then: &FileState, now: &FileState) -> bool {
+        let run = self.run;
+        let is_original = run.original(then.stamp) == run.original(now.stamp);
+        // A file with further names may have the same content by chance. It must not count as the
+        // former file, whose names and mode the undo changes.
+        let is_one_name = then.links.is_none() && now.links.is_none();
+        let is_equal =
+            is_one_name && (run.is_same(Some(then), Some(now)) || run.has_old_content(index, now));
+        then.is_file() && now.is_file() && (is_original || is_equal)
     }
 
     fn source(&self, index: usize, then: &FileState) -> Option<usize> {
