@@ -96,6 +96,36 @@ function restOfLine({ rows, before }) {
   return { rows: [`-${rest}`, '+other'], accepts: [] };
 }
 
+/** The hunk begins with the lines that it adds, and the file has them. */
+function appliedAbove({ head, rows, tail, before }) {
+  const first = rows.findIndex(isAdded);
+  if (first < 0 || rows.some(isRemoved) || rows.slice(first).every(isAdded)) return null;
+  const kept = rows.slice(first);
+  const isOnce = before.split(linesOf(kept, 'old')).length === 2;
+  return isOnce ? { text: `${head}${linesOf(rows, 'new')}${tail}`, rows: kept.map(lineOf) } : null;
+}
+
+function otherCounts({ head, rows }, chance) {
+  const first = head.split('\n').length;
+  const other = (side) => count(rows, side) + chance.below(5) - 2;
+  return { numbers: `@@ -${first},${Math.max(0, other('old'))} +${first},${Math.max(0, other('new'))} @@`, rows: rows.map(lineOf) };
+}
+
+/** The text ends within the hunk, in a line or behind one. */
+function cutOff({ head, rows }, chance) {
+  const text = rows.map(lineOf).join('\n');
+  const lines = text.slice(0, 1 + chance.below(text.length - 1)).split('\n');
+  const isCut = lines.length < rows.length;
+  return isCut ? { numbers: counts(head.split('\n').length, rows), rows: lines, isLast: true } : null;
+}
+
+/** Behind a hunk that is complete, there is another one, whose head is none. */
+function withoutHead({ head, rows }, chance) {
+  const line = head.split('\n').length;
+  const stray = chance.pick(['', '@@', '@@@ -1,3 +1,3 @@@', '*** Update File: other.txt', '+++ b/other.txt', 'In the same file:']);
+  return { numbers: counts(line, rows), rows: [...rows.map(lineOf), stray, ...OTHER] };
+}
+
 export const HUNKS = [
   hunk('hunk: unchanged lines without their mark', 'may', withoutMarks),
   hunk('hunk: a blank line that is not there beside the change', 'refuse', blankBeside),
@@ -107,4 +137,8 @@ export const HUNKS = [
   hunk('hunk: off by the distance of two places', 'may', offByTwins),
   hunk('hunk: no context behind the change', 'apply', withoutContextBehind),
   hunk('hunk: the rest of a line', 'refuse', restOfLine),
+  hunk('hunk: applied already, what it adds first', 'refuse', appliedAbove),
+  hunk('hunk: other counts', 'may', otherCounts),
+  hunk('hunk: cut off', 'refuse', cutOff),
+  hunk('hunk: another behind it without a head', 'refuse', withoutHead),
 ];

@@ -165,7 +165,7 @@ function disturb(run, counts, made) {
   const patch = made.numbers ? [
     '--- a/other.txt', '+++ b/other.txt', '@@ -1,3 +1,3 @@', ' one', '-two', '+TWO', ' three',
     `--- a/${name}`, `+++ b/${name}`, made.numbers, ...rows,
-    '--- /dev/null', '+++ b/made.txt', '@@ -0,0 +1 @@', '+made', '',
+    ...(made.isLast ? [] : ['--- /dev/null', '+++ b/made.txt', '@@ -0,0 +1 @@', '+made', '']),
   ].join('\n') : envelope([
     ['*** Update File: other.txt', ' one', '-two', '+TWO', ' three'],
     [`*** Update File: ${name}`, made.anchor ? `@@ ${made.anchor}` : '@@', ...rows],

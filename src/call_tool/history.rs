@@ -55,6 +55,7 @@ fn answer(options: &CallToolOptions, cancel: &Cancellation) -> Result<u8, ToolEr
     if options.undo.is_none() {
         return Ok(view.list(&history.chosen(&filter)));
     }
+    session.remember_by_caller();
     view.take_back(options, &home, &history.steps(&filter), cancel)
 }
 
@@ -246,6 +247,7 @@ impl View<'_> {
             is_explained: options.explain,
             cancel: cancel.clone(),
         };
+        let unchanged = (!options.explain).then(|| undo.workspace.seen_files());
         let (mut at, mut outcomes) = (0, Vec::new());
         for (i, step) in steps.iter().enumerate() {
             let found = undo.take_back(home, self.history, step);
@@ -258,6 +260,9 @@ impl View<'_> {
             if !is_passed {
                 break;
             }
+        }
+        if let Some(unchanged) = unchanged {
+            undo.workspace.saw_changes_of(&unchanged);
         }
         let chosen = steps.get(at).ok_or_else(|| {
             ToolError::failed("There is nothing to undo in this project.")

@@ -62,14 +62,20 @@ fn access(path: &Path) -> (u32, u32, u32, BTreeMap<String, Vec<u8>>) {
     (meta.uid(), meta.gid(), meta.mode(), attributes.collect())
 }
 
+fn patch(section: &str) -> (&'static str, Value) {
+    let patch = format!("*** Begin Patch\n{section}\n*** End Patch");
+    ("apply_patch", json!({"patch": patch}))
+}
+
 /// Each way to replace a file that holds `one`.
-fn edits(path: &str) -> [(&'static str, Value); 3] {
+fn edits(path: &str) -> [(&'static str, Value); 4] {
     let texts =
         json!({"file_path": path, "old_string": "one", "new_string": "two", "instruction": "two"});
     [
         ("replace", texts.clone()),
         ("smart_edit", texts),
         ("write_file", json!({"file_path": path, "content": "two\n"})),
+        patch(&format!("*** Update File: {path}\n-one\n+two")),
     ]
 }
 
@@ -160,6 +166,41 @@ fn an_attribute_that_cannot_be_kept_refuses_the_write() {
     let (_, arguments) = &edits("a.txt")[0];
     let call = ws.tool("replace").arguments(arguments);
     call.changing(&["a.txt"]).run().output();
+}
+
+#[test]
+fn what_an_undo_of_a_patch_creates_again_has_the_access_that_it_had() {
+    for section in [
+        "*** Delete File: a.txt",
+        "*** Update File: a.txt\n*** Move to: b.txt",
+    ] {
+        for has_link in [false, true] {
+            let ws = Workspace::new().file("a.txt", "one\n");
+            let path = ws.dir().join("a.txt");
+            if running_as_root() {
+                chown(&path, Some(1234), Some(4321)).expect("given away");
+            }
+            set_mode(&path, 0o640);
+            if !set(&path, "user.note", b"kept") {
+                return;
+            }
+            // The journal has a copy of such a file.
+            if has_link {
+                fs::hard_link(&path, ws.outside_path("link")).expect("a hard link");
+            }
+            let before = access(&path);
+            let (tool, arguments) = patch(section);
+            ws.tool(tool)
+                .arguments(&arguments)
+                .unwatched()
+                .run()
+                .output();
+            assert!(!path.exists());
+            let undone = ws.call_tool(&["--undo"]).unwatched().run();
+            assert_eq!(undone.status(), 0, "{}", undone.shown());
+            assert_eq!(access(&path), before, "{section}, {has_link}");
+        }
+    }
 }
 
 #[test]

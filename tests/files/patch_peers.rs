@@ -264,6 +264,83 @@ fn hold(
     is_applied
 }
 
+/// A patch that was cut off, or of which a head was lost or written in another way.
+enum Torn {
+    CutOff(String),
+    Headless(String),
+}
+
+fn torn(random: &mut Random, patch: &str) -> Torn {
+    if random.one_in(3) {
+        let ends: Vec<usize> = patch.char_indices().map(|(at, _)| at).skip(1).collect();
+        return Torn::CutOff(patch[..random.of(&ends)].to_owned());
+    }
+    let mut lines: Vec<String> = patch.split_inclusive('\n').map(str::to_owned).collect();
+    let is_head = |at: &usize| lines[*at].starts_with("@@ -");
+    let heads: Vec<usize> = (0..lines.len()).filter(is_head).collect();
+    if heads.is_empty() {
+        lines.insert(0, "\u{feff}".to_owned());
+        return Torn::Headless(lines.concat());
+    }
+    let at = random.of(&heads);
+    match random.below(8) {
+        0 => lines[at] = lines[at].replacen("@@ ", "@@", 1),
+        1 => lines[at] = lines[at].replace("@@", "@@@"),
+        2 => lines[at] = "@@\n".to_owned(),
+        3 => lines[at].insert_str(0, "**"),
+        4 => lines.insert(at, "\n".to_owned()),
+        5 if lines[at - 1].starts_with("+++ ") => drop(lines.remove(at - 2)),
+        6 if lines[at - 1].starts_with("+++ ") => drop(lines.remove(at - 1)),
+        7 => lines.push("+1 from me\n".to_owned()),
+        _ => lines.insert(0, "\u{feff}".to_owned()),
+    }
+    Torn::Headless(lines.concat())
+}
+
+/// Has us apply what is left of a patch: the whole of it, or nothing.
+#[track_caller]
+fn hold_torn(
+    ws: &Workspace,
+    [before, after]: [&Entries; 2],
+    torn: &Torn,
+    applying: &[&str],
+    what: &str,
+) {
+    let theirs = ws.root().join("out/theirs");
+    place(&ws.dir(), before);
+    let was = files(&ws.dir());
+    let patch = match torn {
+        Torn::CutOff(patch) | Torn::Headless(patch) => patch,
+    };
+    let call = ws.tool("apply_patch").arguments(&json!({"patch": patch}));
+    let answer = call.unwatched().run();
+    let found = files(&ws.dir());
+    if answer.status() != 0 {
+        assert_eq!(found, was, "{what}: {}\n{patch}", answer.shown());
+        return;
+    }
+    place(&theirs, after);
+    if files(&theirs) == found {
+        return;
+    }
+    // A cut between two sections or hunks leaves a patch that is whole, as git sees it.
+    assert!(
+        matches!(torn, Torn::CutOff(_)),
+        "{what}: {}\n{patch}",
+        answer.shown()
+    );
+    place(&theirs, before);
+    let file = ws.outside_path("patch");
+    let ended = format!("{patch}\n");
+    write(
+        Path::new(&file),
+        if patch.ends_with('\n') { patch } else { &ended }.as_bytes(),
+    );
+    let applied = git(ws, &theirs, &[applying, &[&file]].concat());
+    assert!(applied.is_some(), "{what}: git applies nothing of\n{patch}");
+    assert_eq!(found, files(&theirs), "{what}\n{patch}");
+}
+
 fn before(random: &mut Random) -> Entries {
     (0..=random.below(5))
         .map(|_| (random.of(&NAMES), entry(random)))
@@ -300,8 +377,14 @@ fn what_git_makes_is_applied_as_git_applies_it() {
         let (making, applying) = options(&mut random);
         let patch = String::from_utf8(run(&making)).expect("UTF-8");
         let what = format!("seed {seed}: {making:?}");
-        applied +=
-            u32::from(!patch.is_empty() && hold(&ws, [&before, &after], &patch, &applying, &what));
+        let states = [&before, &after];
+        if !patch.is_empty() && hold(&ws, states, &patch, &applying, &what) {
+            applied += 1;
+            for _ in 0..4 {
+                let torn = torn(&mut random, &patch);
+                hold_torn(&ws, states, &torn, &applying, &what);
+            }
+        }
     }
     assert!(applied * 3 > trials, "{applied} of {trials}");
 }

@@ -312,6 +312,22 @@ fn an_undo_of_what_a_user_has_put_back_by_hand_says_so() {
 }
 
 #[test]
+fn a_mode_that_others_have_changed_since_is_not_given_back_and_not_called_undone() {
+    for (mode, status) in [(0o755, 0), (0o644, 0), (0o700, 1)] {
+        let ws = Workspace::new().file("a.txt", "one\n").mode("a.txt", 0o644);
+        let patch = "diff --git a/a.txt b/a.txt\nold mode 100644\nnew mode 100755\n";
+        let call = ws.tool("apply_patch").arguments(&json!({"patch": patch}));
+        call.unwatched().run().output();
+        set_mode(&ws.dir().join("a.txt"), mode);
+        let answer = undo(&ws, &[]);
+        assert_eq!(answer.status(), status, "{mode:o}: {}", answer.shown());
+        let left = if status == 0 { 0o644 } else { mode };
+        let stat = fs::metadata(ws.path("a.txt")).expect("a file");
+        assert_eq!(stat.mode() & 0o777, left, "{mode:o}");
+    }
+}
+
+#[test]
 fn a_change_that_does_not_stand_is_passed_over_for_the_one_before_it() {
     // Written anew with the same content, which must not hide the changes before it, nor stand in
     // their way once they are undone.

@@ -208,6 +208,29 @@ impl Turn<'_, '_> {
     }
 }
 
+impl Turn<'_, '_> {
+    /// Moves the file to a name that is free. What was known of it is known of it there.
+    fn rename(&mut self, random: &mut Random) -> Result<String, String> {
+        let (ws, name, to) = (self.conversation.ws, self.name, random.of(&FILES));
+        let Some(before) = self.before.clone().filter(|_| content(ws, to).is_none()) else {
+            return Ok(String::new());
+        };
+        // An agent whose model repeats a call is stopped.
+        let head = format!("*** Begin Patch\n*** Environment ID: {}", self.serial);
+        let section = format!("*** Update File: {name}\n*** Move to: {to}");
+        let patch = format!("{head}\n{section}\n*** End Patch");
+        let args = json!({"patch": patch});
+        let said = self.conversation.call("apply_patch", &args)?;
+        assert_eq!(content(ws, to).as_ref(), Some(&before), "{said}");
+        let known = self.conversation.seen.remove(name);
+        self.conversation.seen.insert(to, known.unwrap_or(before));
+        self.conversation.began.get_or_insert(self.serial);
+        self.name = to;
+        self.has_written();
+        Ok(said)
+    }
+}
+
 /// Lets a conversation make a random step, and checks that it loses nothing unseen.
 fn step(
     conversation: &mut Conversation<'_>,
@@ -230,7 +253,7 @@ fn step(
         seen,
         is_stale,
     };
-    let outcome = match random.below(7) {
+    let outcome = match random.below(8) {
         0 | 1 => {
             turn.read();
             return Step::Other;
@@ -240,6 +263,7 @@ fn step(
             return Step::Other;
         }
         3 | 4 => turn.write(),
+        5 => turn.rename(random),
         _ => turn.edit(random),
     };
     let Err(said) = outcome else {
@@ -480,9 +504,34 @@ fn what_the_caller_wants_to_write_anyway_is_written_the_second_time() {
 }
 
 #[test]
+fn what_an_own_undo_gives_back_counts_as_seen() {
+    let ws = Workspace::new().file("a.txt", "one\ntwo\n");
+    let one =
+        |call: crate::harness::Call| call.env("GEMINI_TOOLS_SESSION", "one").unwatched().run();
+    let call = |tool: &str, args: &Value| one(ws.tool(tool).arguments(args));
+    let edit = json!({"file_path": "a.txt", "old_string": "two", "new_string": "2"});
+    let write = json!({"file_path": "a.txt", "content": "three\n"});
+    call("read_file", &json!({"absolute_path": "a.txt"})).output();
+    call("replace", &edit).output();
+    assert_eq!(one(ws.call_tool(&["--undo"])).status(), 0);
+    call("write_file", &write).output();
+    // What somebody else has written meanwhile does not.
+    call(
+        "replace",
+        &json!({"file_path": "a.txt", "old_string": "three", "new_string": "3"}),
+    )
+    .output();
+    fs::write(ws.path("a.txt"), "3\nfour\n").expect("written");
+    let _ = one(ws.call_tool(&["--undo"]));
+    let refused = call("write_file", &write).error("file_write_failure", 1);
+    assert!(refused.contains(REFUSED), "{refused}");
+}
+
+#[test]
 fn what_a_call_has_not_shown_does_not_count_as_seen() {
     let large = [&b"\0"[..], &vec![1; 21 * 1024 * 1024]].concat();
-    let cases: [(&str, Value, &[u8]); 5] = [
+    let long = "long ".repeat(2000);
+    let cases: [(&str, Value, &[u8]); 7] = [
         (
             "read_file",
             json!({"absolute_path": "a.rs", "offset": 100}),
@@ -496,6 +545,16 @@ fn what_a_call_has_not_shown_does_not_count_as_seen() {
         ("read_file", json!({"absolute_path": "a.rs"}), b"\0\x01\x02"),
         ("read_file", json!({"absolute_path": "a.rs"}), &large),
         ("read_many_files", json!({"paths": ["a.rs"]}), b"\0\x01\x02"),
+        (
+            "read_file",
+            json!({"absolute_path": "a.rs"}),
+            long.as_bytes(),
+        ),
+        (
+            "read_many_files",
+            json!({"paths": ["a.rs"]}),
+            long.as_bytes(),
+        ),
     ];
     for (tool, args, content) in cases {
         let ws = Workspace::new().file("a.rs", "fn one() {}\n");

@@ -51,8 +51,8 @@ pub struct Window {
     pub total: Option<u64>,
     /// True if lines follow the window.
     pub more: bool,
-    /// The number, from 1, of the first line that was cut; `None` if none was.
-    pub first_cut_line: Option<u64>,
+    /// The numbers, from 1, of the lines that were cut.
+    pub cut_lines: Vec<u64>,
 }
 
 /// Reads a window of lines. `start` is the beginning of the file, with its byte-order mark, which
@@ -207,7 +207,7 @@ struct Collector {
     /// limit may be reached.
     chars: usize,
     counted: usize,
-    first_cut_line: Option<u64>,
+    cut_lines: Vec<u64>,
     /// True if the window is complete. Lines after it are only counted.
     done: bool,
     more: bool,
@@ -310,7 +310,7 @@ impl Collector {
             ));
             self.out.truncate(self.line_at);
             self.out.extend_from_slice(short.as_bytes());
-            self.first_cut_line.get_or_insert(number);
+            self.cut_lines.push(number);
         }
     }
 
@@ -338,7 +338,7 @@ impl Collector {
             } else {
                 self.more || beyond
             },
-            first_cut_line: self.first_cut_line,
+            cut_lines: self.cut_lines,
         }
     }
 }
@@ -378,7 +378,7 @@ mod tests {
                 "bb\n\ncccccccccc... [truncated, the line has 24 bytes]\n"
             );
             assert_eq!((w.lines, w.total, w.more), (3, Some(6), true), "{piece}");
-            assert_eq!(w.first_cut_line, Some(4));
+            assert_eq!(w.cut_lines, [4]);
             let w = window(text, piece, 4, 9, true);
             assert_eq!(
                 (w.text.as_str(), w.lines, w.total, w.more),

@@ -88,14 +88,21 @@ struct SeenFile {
 pub struct Sight {
     path: PathBuf,
     file: SeenFile,
-    shown: Option<Range<usize>>,
+    shown: Option<Shown>,
+}
+
+#[derive(Debug)]
+struct Shown {
+    lines: Range<usize>,
+    /// The numbers, from 1, of the lines of which only the beginning is shown.
+    cut: Vec<u64>,
 }
 
 impl Sight {
-    /// Says that only these lines are shown, counted from 0. What the caller had seen of the others
-    /// is what it still knows of them.
-    pub fn show_only(&mut self, lines: Range<usize>) {
-        self.shown = Some(lines);
+    /// Says that only these lines are shown, counted from 0, and not the whole of those with the
+    /// numbers `cut`, from 1. What the caller had seen of the others is what it still knows of them.
+    pub fn show_only(&mut self, lines: Range<usize>, cut: Vec<u64>) {
+        self.shown = Some(Shown { lines, cut });
     }
 }
 
@@ -448,7 +455,7 @@ impl SeenFiles {
 
     /// Remembers that the caller was shown the lines `shown` of a file, which is now as `file`
     /// says. A change by others that lies elsewhere still counts as not seen.
-    fn saw_lines(&self, path: PathBuf, mut file: SeenFile, shown: &Range<usize>) {
+    fn saw_lines(&self, path: PathBuf, mut file: SeenFile, shown: &Shown) {
         let before = self.get(&path);
         if let Some(before) = before.filter(|before| before.stamp != file.stamp) {
             let (Some(old), Some(new)) = (&before.lines, &file.lines) else {
@@ -457,8 +464,11 @@ impl SeenFiles {
             let mut known = Vec::new();
             for op in diff_lines(Algorithm::Myers, old, new, None) {
                 let place = op.new_range();
+                let is_whole = || !shown.cut.iter().any(|n| place.contains(&(*n as usize - 1)));
                 let is_known = matches!(op, DiffOp::Equal { .. })
-                    || shown.start <= place.start && place.end <= shown.end;
+                    || shown.lines.start <= place.start
+                        && place.end <= shown.lines.end
+                        && is_whole();
                 known.extend(if is_known {
                     &new[place]
                 } else {
@@ -482,21 +492,24 @@ impl SeenFiles {
         }
     }
 
-    /// Remembers a file that the caller has written in place of `old`. Changes in `old` by others
-    /// that the caller had not seen still count as not seen.
-    pub(crate) fn wrote(&self, path: PathBuf, written: &File, old: Option<&OpenFile>) {
+    /// Remembers a file that the caller has written in place of `old`, which was at `former`.
+    /// Changes in `old` by others that the caller had not seen still count as not seen.
+    pub(crate) fn wrote(&self, path: &Path, written: &File, former: &Path, old: Option<&OpenFile>) {
         let Some(mut new) = SeenFile::new(written) else {
             return;
         };
-        let before = self.get(&path).zip(old);
-        if let Some((before, old)) = before.filter(|(before, old)| !before.is_same(old))
-            && let (Some(seen), Some(written)) = (&before.lines, &new.lines)
-            && let Some(old) = SeenFile::new(&old.file).and_then(|old| old.lines)
-            && let Some(lines) = with_edit(seen, &old, written)
-        {
-            (new.stamp, new.lines) = (before.stamp, Some(lines));
+        let before = self.get(former).zip(old);
+        if let Some((before, old)) = before.filter(|(before, old)| !before.is_same(old)) {
+            if digest(written) == digest(&old.file) {
+                new = before;
+            } else if let (Some(seen), Some(written)) = (&before.lines, &new.lines)
+                && let Some(old) = SeenFile::new(&old.file).and_then(|old| old.lines)
+                && let Some(lines) = with_edit(seen, &old, written)
+            {
+                (new.stamp, new.lines) = (before.stamp, Some(lines));
+            }
         }
-        self.put(path, new);
+        self.put(path.to_owned(), new);
     }
 
     fn all(&self) -> Vec<(PathBuf, SeenFile)> {

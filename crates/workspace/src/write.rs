@@ -318,7 +318,7 @@ impl Target {
     /// Remembers that the caller knows what it has written.
     fn remember(&self, written: &File) {
         if let (Some(seen), Some(path)) = (&self.seen, self.real_path()) {
-            seen.wrote(path, written, self.current.as_ref());
+            seen.wrote(&path, written, &path, self.current.as_ref());
         }
     }
 

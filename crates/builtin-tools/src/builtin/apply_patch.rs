@@ -152,7 +152,7 @@ impl Call {
             text.push_path(self.workspace.display(to.path()));
             data["new_path"] = to.path().display().to_string().into();
         }
-        text.push_str(&file.unseen);
+        text.push_str(&file.remarks);
         if !file.notes.is_empty() {
             // The notes say that a hunk is quoted inexactly, or is elsewhere. It may have changed
             // unexpected text, so the diff is shown.

@@ -416,6 +416,15 @@ fn origin(tool: &BuiltinTool, cx: &Context) -> ChangeOrigin {
     }
 }
 
+/// Returns a note on the hard links that a write takes apart, with a leading space; may be empty.
+fn names_note(target: &Target) -> String {
+    match target.other_names() {
+        0 => String::new(),
+        1 => " It had one more name (a hard link), which keeps the old content.".to_owned(),
+        n => format!(" It had {n} more names (hard links), which keep the old content."),
+    }
+}
+
 /// Writes a file, and records the change for undo. Returns notes for the answer, each with a
 /// leading space.
 fn commit(
@@ -425,11 +434,7 @@ fn commit(
     origin: ChangeOrigin,
     write: impl FnMut(&mut File) -> io::Result<()>,
 ) -> Result<String, ToolError> {
-    let mut notes = match target.other_names() {
-        0 => String::new(),
-        1 => " It had one more name (a hard link), which keeps the old content.".to_owned(),
-        n => format!(" It had {n} more names (hard links), which keep the old content."),
-    };
+    let mut notes = names_note(&target);
     let target = target.recorded(workspace, place, origin);
     if let Some(reason) = target.commit(place, write)? {
         notes += &format!(" call_tool --undo can't take this change back: {reason}.");

@@ -31,8 +31,8 @@ pub(super) struct PatchedFile {
     pub(super) diff_stat: DiffStat,
     /// How hunks that are quoted inexactly differ from the file, and which are at other lines.
     pub(super) notes: Vec<String>,
-    /// A note on changes that the caller has not seen, with a leading space; may be empty.
-    pub(super) unseen: String,
+    /// Notes on changes that the caller has not seen and on hard links, each with a leading space.
+    pub(super) remarks: String,
     /// The text before and after; `None` if the file is created or deleted.
     pub(super) texts: Option<(String, String)>,
 }
@@ -198,7 +198,7 @@ impl Planning<'_> {
             return Err(ToolError::new(ErrorKind::EditNoOccurrenceFound, message));
         }
         let shown = PatchedFile {
-            unseen: self.check_seen(&target, None)?,
+            remarks: self.check_seen(&target, None)?,
             ..self.shown("deletes", Some(&old), "", Vec::new())
         };
         Ok((shown, vec![part(&self.subject.place, target, None)]))
@@ -233,7 +233,8 @@ impl Planning<'_> {
             "updates"
         };
         let mut shown = self.shown(change, Some(&old), &text, notes);
-        shown.unseen = self.check_seen(&target, Some(&replaced_lines(&old, &text)))?;
+        shown.remarks = self.check_seen(&target, Some(&replaced_lines(&old, &text)))?;
+        shown.remarks += &super::names_note(&target);
         let mark = if has_mark(encoding, hunks) {
             b""
         } else {
@@ -382,7 +383,7 @@ impl Planning<'_> {
             diff: text,
             diff_stat: diff.diff_stat,
             notes,
-            unseen: String::new(),
+            remarks: String::new(),
             texts: None,
         }
     }

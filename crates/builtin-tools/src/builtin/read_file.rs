@@ -219,8 +219,8 @@ impl ToolInvocation for Call {
             }
             FileContent::Text { encoding, start } => {
                 let (result, part) = self.read_text(&open, encoding, &start, cx)?;
-                if let Some((sight, lines)) = sight.as_mut().zip(part) {
-                    sight.show_only(lines);
+                if let Some((sight, (lines, cut))) = sight.as_mut().zip(part) {
+                    sight.show_only(lines, cut);
                 }
                 result
             }
@@ -231,15 +231,15 @@ impl ToolInvocation for Call {
 }
 
 impl Call {
-    /// Returns the text of the wanted lines, and which lines they are, counted from 0, unless they
-    /// are all.
+    /// Returns the text of the wanted lines; and unless that is the whole file, which lines they are,
+    /// counted from 0, and the numbers of those that are cut.
     fn read_text(
         &self,
         open: &OpenFile,
         encoding: Encoding,
         start: &[u8],
         cx: &Context,
-    ) -> Result<(ToolResult, Option<Range<usize>>), ToolError> {
+    ) -> Result<(ToolResult, Option<(Range<usize>, Vec<u64>)>), ToolError> {
         let request = WindowRequest {
             offset: self.offset,
             limit: self.limit,
@@ -287,8 +287,9 @@ impl Call {
             result = result.with_data("totalLines", total);
         }
         result.view.is_limited = true;
-        let is_part = self.offset > 0 || window.more;
-        let part = is_part.then_some(self.offset as usize..last as usize);
+        let is_part = self.offset > 0 || window.more || !window.cut_lines.is_empty();
+        let lines = self.offset as usize..last as usize;
+        let part = is_part.then_some((lines, window.cut_lines));
         Ok((result, part))
     }
 }
@@ -347,7 +348,7 @@ pub(super) fn window_text(offset: u64, window: &Window, encoding: Encoding, size
         text.push_str(&format!("[Decoded from {}.]\n", encoding.name()));
     }
     let last = offset + window.lines;
-    if offset > 0 || window.more || window.first_cut_line.is_some() {
+    if offset > 0 || window.more || !window.cut_lines.is_empty() {
         let total = match window.total {
             Some(total) => format!("of {total}"),
             None => format!("of a file of {size} bytes whose lines were not counted"),
@@ -358,7 +359,7 @@ pub(super) fn window_text(offset: u64, window: &Window, encoding: Encoding, size
         }
         text.push_str("]\n");
     }
-    if let Some(line) = window.first_cut_line {
+    if let Some(line) = window.cut_lines.first() {
         text.push_str(&format!(
             "[Lines over {LINE_CHARS} characters are truncated, the first of them line {line}; \
              search_file_content shows the text around a match in them.]\n"

@@ -430,10 +430,12 @@ impl Call {
                 };
                 let (window, encoding) =
                     read_decoded(&open, place.path(), &start, encoding, request, &cx.cancel)?;
-                if let Some(sight) = sight.as_mut().filter(|_| window.more) {
-                    sight.show_only(0..window.lines as usize);
+                let text = window_text(0, &window, encoding, open.size());
+                let is_part = window.more || !window.cut_lines.is_empty();
+                if let Some(sight) = sight.as_mut().filter(|_| is_part) {
+                    sight.show_only(0..window.lines as usize, window.cut_lines);
                 }
-                window_text(0, &window, encoding, open.size())
+                text
             }
         };
         self.workspace.saw(sight);

@@ -74,6 +74,8 @@ pub struct Hunk {
     /// The line of the old file at which the hunk begins, from 1; `None` if the patch does not say
     /// so, or if its numbers are wrong.
     start: Option<usize>,
+    /// True if the patch says at which line of the file the hunk is, rightly or not.
+    is_numbered: bool,
     lines: Vec<Line>,
     /// True if the hunk must be at the end of the file.
     is_at_end: bool,
@@ -133,6 +135,17 @@ impl Hunk {
     fn push(&mut self, line: Line) {
         self.separators = if line.is_bare { self.separators + 1 } else { 0 };
         self.lines.push(line);
+    }
+
+    /// Notes that the last line so far has no line feed.
+    fn end_last(&mut self) {
+        if let Some(last) = self.lines.last_mut() {
+            last.is_unended = true;
+        }
+    }
+
+    fn is_unchanged(&self) -> bool {
+        self.lines.iter().all(|line| line.role == Role::Context)
     }
 
     /// Removes the empty lines at the end of the hunk: they may only separate sections.
@@ -216,6 +229,8 @@ impl<'t> Lines<'t> {
     /// Splits a text into lines, and removes blank lines before the patch, a Markdown code fence
     /// and the marks of a here-document.
     fn unwrapped(text: &'t str) -> Self {
+        // A program may have written a byte-order mark before the patch.
+        let text = text.trim_start_matches(MARK);
         let mut texts: Vec<&str> = text
             .strip_suffix('\n')
             .unwrap_or(text)

@@ -7,6 +7,8 @@ pub(super) struct Header {
     full: [String; 2],
     /// The one that both mean, without prefixes; `None` if there is none, as in a rename.
     pub(super) name: Option<String>,
+    /// The line up to its end, or if the second name has quotes, that name.
+    end: String,
 }
 
 impl Header {
@@ -17,8 +19,10 @@ impl Header {
             let (old, new) = names.split_at_checked(at)?;
             let full = [whole(old)?, whole(new.strip_prefix(' ')?)?];
             let name = Some(common(&full[0], &full[1])?);
-            Some(Self { full, name })
+            Some((full, name))
         };
+        let quote = names.rfind(" \"").filter(|_| names.ends_with('"'));
+        let end = quote.map_or_else(|| Some(names.to_owned()), |at| whole(&names[at + 1..]));
         // Names may have spaces, so the one between them is where both mean one name: behind the
         // quotes of the first, in the middle if both are equal, or else where what follows the
         // first slash of each is the same. Then as many slashes are before as behind it.
@@ -28,7 +32,14 @@ impl Header {
         let rests = second.map(|second| slashes[0] + names.len() - second);
         let places = [quotes, Some(names.len() / 2), rests];
         let found = places.into_iter().flatten().find_map(pair);
-        found.unwrap_or_default()
+        let (full, name) = found.unwrap_or_default();
+        let end = end.unwrap_or_default();
+        Self { full, name, end }
+    }
+
+    /// Returns true if the second name can be this one with a prefix.
+    pub(super) fn ends_in(&self, name: &str) -> bool {
+        ends_in(&self.end, name)
     }
 }
 
@@ -56,6 +67,18 @@ impl Side {
             is_epoch: is_epoch(time),
         })
     }
+}
+
+impl Side {
+    /// Returns true if the name can be this one with a prefix.
+    pub(super) fn ends_in(&self, name: &str) -> bool {
+        self.name.as_ref().is_some_and(|end| ends_in(end, name))
+    }
+}
+
+fn ends_in(end: &str, name: &str) -> bool {
+    let prefix = end.strip_suffix(name);
+    prefix.is_some_and(|prefix| prefix.is_empty() || prefix.ends_with(['/', ' ']))
 }
 
 /// Returns the file's name before and after the change, without prefixes, as the lines `---` and

@@ -129,7 +129,7 @@ pub fn apply(text: &str, hunks: &[Hunk]) -> Result<Patched, HunkError> {
 
 /// Adds the lines of a hunk without old lines to `out`, the content so far of the file `text`.
 fn add_at_end(out: &mut String, text: &str, hunk: &Hunk) -> Result<(), HunkError> {
-    let is_meant = text.is_empty() || hunk.start.is_none() && hunk.anchors.is_empty();
+    let is_meant = text.is_empty() || !hunk.is_numbered && hunk.anchors.is_empty();
     if !is_meant {
         let why = "it has no line that stays or goes, so its place is not known; give lines that \
                    stay around it";
@@ -375,27 +375,25 @@ impl<'t> Placing<'t> {
         let is_around = [hunk.lines.first(), hunk.lines.last()]
             .iter()
             .all(|line| line.is_some_and(|line| line.role == Role::Context));
-        let found = if let Some(start) = hunk.start {
+        // A hunk that only adds lines may have added them beside those by which it was found, unless
+        // it has a number, and what it says of the file's ends is so.
+        let is_added = |line: &&Line| line.role == Role::Added;
+        let beside = at.checked_sub(hunk.lines.iter().take_while(is_added).count());
+        let is_sure = hunk.start.is_some() && self.is_at_ends(hunk, at);
+        let beside = beside.filter(|at| !has(Role::Removed) && !is_sure && is_there(at));
+        let says_much = has(Role::Added) || is_around;
+        let elsewhere = if let Some(start) = hunk.start {
             let places = self.stated_places(start);
-            let is_elsewhere = !places.contains(&at) && (has(Role::Added) || is_around);
-            // A hunk that only adds lines to others that are no longer at the end of the file.
-            let added = hunk
-                .lines
-                .iter()
-                .take_while(|line| line.role == Role::Added);
-            let beside = at.checked_sub(added.count());
-            let is_inside = !has(Role::Removed) && !self.is_at_ends(hunk, at);
+            let is_elsewhere = says_much && !places.contains(&at);
             let mut places = places.into_iter().filter(|_| is_elsewhere);
-            let beside = beside.filter(|at| is_inside && is_there(at));
-            places.find(|at| is_there(at)).or(beside)
-        } else if !has(Role::Removed) && is_there(&at) {
-            Some(at)
+            places.find(is_there)
         } else {
             let chars: usize = new.iter().map(|line| line.trim().chars().count()).sum();
-            let says_enough = chars >= MIN_APPLIED_CHARS && (has(Role::Added) || is_around);
+            let says_enough = says_much && chars >= MIN_APPLIED_CHARS;
             let mut above = from..at;
             above.find(|at| says_enough && !hunk.anchors.is_empty() && is_there(at))
         };
+        let found = elsewhere.or(beside);
         found.map_or(Ok(()), |line| Err(HunkError::applied(hunk, line + 1)))
     }
 

@@ -185,18 +185,130 @@ fn a_fault_names_its_line() {
             "@@ -1 +1 @@\n-a\n+b\n--- a/f\n+++ b/f\n",
             "1: the hunk belongs to no file",
         ),
+        (
+            "--- a/f\n+++ b/f\n@@ -2,0 +3,2 @@\n+x\n",
+            "3: the patch is cut off",
+        ),
+        ("--- /dev/null\n+++ b/f\n", "1: the section lacks the hunks"),
+        (
+            "diff --git a/f b/ge\nrename from f\nrename to g\n",
+            "1: the file is renamed",
+        ),
+        (
+            "diff --git a/f b/g\nrename from f\nrename to g\n--- a/h\n+++ b/h\n@@ -1 +1 @@\n-a\n+b\n",
+            "1: the file is renamed",
+        ),
+        (
+            "diff --git a/f b/f\nnew file mode 100644\nindex 0..c\n",
+            "1: the section lacks the hunks",
+        ),
+        (
+            "diff --git a/f b/g\nsimilarity index 90%\nrename from f\nrename to g\n",
+            "1: the section lacks the hunks",
+        ),
+        (
+            "diff --cc f\n--- a/f\n+++ b/f\n",
+            "1: the difference of a merge",
+        ),
+        (
+            "--- a/f\n+++ b/f\n@@@ -1 -1 +1 @@@\n- a\n++b\n",
+            "3: the difference of a merge",
+        ),
+        (
+            "--- a/f\n+++ b/f\n@@ -1,1 +1,3 @@\n a\n-b\n+++ b/g\n@@ -1 +1 @@\n-a\n+b\n",
+            "6: the head of a file",
+        ),
     ] {
         let said = fault(text);
         assert!(said.starts_with(expected), "{text}: {said}");
     }
 }
 
+const SECTION: &str = "--- a/f\n+++ b/f\n@@ -1,3 +1,3 @@\n 1\n-2\n+two\n 3\n";
+
+/// What is no part of the section before it, but of a patch, is not passed over.
+#[test]
+fn a_piece_of_a_patch_outside_of_all_hunks_is_a_fault() {
+    let hunk = " 10\n-11\n+eleven\n 12\n";
+    let heads = [
+        "@@",
+        "@@@ -10,3 +10,3 @@@",
+        "**@@ -10,3 +10,3 @@**",
+        "*** Update File: f\n@@",
+    ];
+    let hunks = heads.map(|head| format!("{head}\n{hunk}"));
+    let others = [
+        "+1 from me",
+        " 4\n+x",
+        "\n+more\n",
+        "\n-gone",
+        "+++ b/g\n@@ -4 +4 @@\n-5\n+five\n",
+        "\n@@ -10,3 +10,3 @@\n 10\n-11\n+eleven\n 12\n",
+        "rename from a\nrename to b",
+        "\u{feff}diff --git a/a b/b\nrename from a\nrename to b",
+        "old mode 100644",
+        "Binary files a/x and b/x differ",
+        "Only in b: x",
+        "diff --cc x",
+        "*** End Patch",
+        "Submodule s 123..456:",
+        "* Unmerged path x",
+        "text\n\n  - 5\n",
+        "GIT binary patch",
+    ];
+    for stray in hunks.iter().map(String::as_str).chain(others) {
+        let whole = format!("{SECTION}{stray}");
+        let line: usize = fault(&whole)
+            .split(':')
+            .next()
+            .and_then(|n| n.parse().ok())
+            .expect("a line");
+        assert!(line > 7, "{whole}");
+    }
+}
+
+#[test]
+fn text_that_is_no_piece_of_a_patch_is_passed_over() {
+    for stray in [
+        "",
+        "\n",
+        "-- \n2.1\n\n",
+        "--\n2.1",
+        "``` \nDone.",
+        "diff -ru a/x b/x",
+        "Index: x\n===\n",
+        " 4\n 5\n",
+    ] {
+        assert_eq!(parse(&format!("{SECTION}{stray}")).expect(stray).len(), 1);
+    }
+    // The message of a commit may have lists.
+    let next = SECTION.replace("/f", "/g");
+    for commit in [
+        "From 0123456789abcdef Mon Sep 17\n",
+        "commit 0123456\n",
+        "# HG changeset patch\n",
+    ] {
+        let two = format!(
+            "- item\n+ item\n\n{SECTION}-- \n2.1\n\n{commit}- item\n---\n a | 2 +-\n{next}"
+        );
+        assert_eq!(parse(&two).expect(commit).len(), 2);
+    }
+    // A mark of the encoding stands before many a first line.
+    let renamed = "\u{feff}diff --git a/a b/b\nrename from a\nrename to b\n";
+    assert_eq!(
+        parse(&format!("{renamed}diff --git a/f b/f\n{SECTION}"))
+            .expect("a patch")
+            .len(),
+        2
+    );
+}
+
 #[test]
 fn git_s_heads_say_what_becomes_of_a_file() {
     let text = "From 1 Mon\nSubject: x\n\ndiff --git a/x y b/x y\nold mode 100644\nnew mode 100755\ndiff --git a/gone b/gone\n\
         deleted file mode 100644\nindex 1..0\n--- a/gone\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-a\n-b\n\
-        diff --git a/empty b/empty\nnew file mode 100755\nindex 0..0\n\
-        diff --git \"a/f\\303\\274r\" \"b/f\\303\\274r\"\nsimilarity index 100%\nrename from \"f\\303\\274r\"\nrename to to\n-- \n2.1\n";
+        diff --git a/empty b/empty\nnew file mode 100755\nindex 0..e69de29\n\
+        diff --git \"a/f\\303\\274r\" b/to\nsimilarity index 100%\nrename from \"f\\303\\274r\"\nrename to to\n-- \n2.1\n";
     let patches = parse(text).expect("a patch");
     let paths: Vec<&str> = patches.iter().map(|patch| patch.path.as_str()).collect();
     assert_eq!(paths, ["x y", "gone", "empty", "für"]);
@@ -325,6 +437,9 @@ fn a_unified_difference_gives_the_very_bytes() {
 #[test]
 fn a_hunk_with_wrong_numbers_is_found_by_its_lines_alone() {
     let text = "--- a/f\n+++ b/f\n@@ -1,9 +1,9 @@\n a\n-b\n+B\n c\n@@ -7,1 +9,1 @@\n y\n-z\n+Z\n";
+    assert!(
+        unified("1\n2\n3\n", "@@ -2,0 +3,0 @@\n+x").is_err_and(|e| e.why.contains("its place"))
+    );
     let patches = parse(text).expect("a patch");
     assert_eq!(
         patched("0\na\nb\nc\nx\ny\nz\n", &patches[0]).as_deref(),
@@ -391,6 +506,7 @@ fn a_patch_that_is_applied_already_is_refused() {
             "@@\n let a = 1;\n-let b = 2;\n+let c = 3;\n let d = 4;",
         ),
         ("a\nd\n", "@@\n+d"),
+        ("x\na\nb\nc\n", "@@\n+a\n b\n c"),
     ] {
         let refused = update(text, hunks).expect_err(hunks);
         assert!(refused.is_applied, "{hunks}: {refused:?}");

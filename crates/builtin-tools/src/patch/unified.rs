@@ -5,6 +5,19 @@ use super::{Change, FilePatch, Hunk, Line, Lines, PatchError, Role};
 
 const UNREADABLE: &str = "the name can't be read: its quotes are wrong, or it is not UTF-8";
 
+const MERGE: &str = "the difference of a merge is not taken: give that to one of its parents";
+
+const STRAY: &str = "it looks like a piece of a patch, but is in no hunk or section: count the lines \
+                     of the hunk before it again, mend its own head, or leave it out";
+
+/// What `diff -r` and git say of files whose difference is not in the patch.
+const UNTAKEN: [[&str; 2]; 4] = [
+    ["Binary files ", " differ"],
+    ["Only in ", ": "],
+    ["Submodule ", ".."],
+    ["* Unmerged path ", ""],
+];
+
 /// Returns true if a section about a file begins anywhere, so that this is a unified diff.
 pub(super) fn is_begun(lines: &Lines<'_>) -> bool {
     (0..lines.texts.len()).any(|at| is_head(lines, at))
@@ -17,22 +30,57 @@ fn is_head(lines: &Lines<'_>, at: usize) -> bool {
     line.starts_with("diff --git ") || line.starts_with("--- ") && next.starts_with("+++ ")
 }
 
-/// Parses the sections. Text before a section, such as a commit message, is skipped.
+/// Parses the sections. Other text, such as a commit message, is skipped.
 pub(super) fn parse(lines: &Lines<'_>) -> Result<Vec<FilePatch>, PatchError> {
     let mut patches = Vec::new();
-    let mut at = 0;
-    while at < lines.texts.len() {
+    let (mut at, mut is_message) = (0, true);
+    while let Some(line) = lines.texts.get(at) {
         if is_head(lines, at) {
             let section = Section::parse(lines, &mut at)?;
             patches.push(section.into_patch()?);
-        } else if lines.texts[at].starts_with("@@ -") {
-            let why = "the hunk belongs to no file: \"--- a/FILE\" and \"+++ b/FILE\" are missing before it";
-            return Err(PatchError::new(lines.number(at), why));
-        } else {
-            at += 1;
+            is_message = false;
+            continue;
         }
+        is_message |= begins_message(line);
+        check_skipped(line, is_message).map_err(|why| PatchError::new(lines.number(at), why))?;
+        at += 1;
     }
     Ok(patches)
+}
+
+/// Returns true for the line between a mail and its signature, which git ends a patch with.
+fn is_signature(line: &str) -> bool {
+    matches!(line, "-- " | "--")
+}
+
+/// Returns true if a commit begins with this line, in the output of git or Mercurial.
+fn begins_message(line: &str) -> bool {
+    let mut words = line.split(' ');
+    let is_git = matches!(words.next(), Some("From" | "commit"));
+    let is_id = |id: &str| id.len() >= 7 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_git && words.next().is_some_and(is_id) || line == "# HG changeset patch"
+}
+
+/// Refuses a line outside of all sections that is a piece of a patch: skipping it would apply the
+/// patch without it. In the message of a commit, lists may have `-` and `+`.
+fn check_skipped(line: &str, is_message: bool) -> Result<(), &'static str> {
+    let line = if is_message { line } else { line.trim_start() };
+    let begins = |marks: &[&str]| marks.iter().any(|mark| line.starts_with(mark));
+    let is_untaken = |[mark, rest]: &[&str; 2]| line.starts_with(mark) && line.contains(rest);
+    if begins(&["diff --cc ", "diff --combined "]) {
+        Err(MERGE)
+    } else if UNTAKEN.iter().any(is_untaken) {
+        Err("such a file can't be patched: leave the line out to patch the others")
+    } else if is_message && begins(&["@@"]) {
+        Err("the hunk belongs to no file: \"--- a/FILE\" and \"+++ b/FILE\" are missing before it")
+    } else if begins(&["***"])
+        || !is_message && begins(&["@@", "+", "-"]) && !is_signature(line)
+        || !is_message && Section::default().take(line)?
+    {
+        Err(STRAY)
+    } else {
+        Ok(())
+    }
 }
 
 #[derive(Default)]
@@ -47,6 +95,8 @@ struct Section {
     new_mode: Option<u32>,
     is_new: bool,
     is_deleted: bool,
+    /// True if the lines before the hunks say that the content changes.
+    has_hunks: bool,
     hunks: Vec<Hunk>,
 }
 
@@ -68,6 +118,7 @@ impl Section {
                 };
                 section.sides = Some([side(*at)?, side(*at + 1)?]);
                 *at += 2;
+                section.has_hunks = true;
                 section.parse_hunks(lines, at)?;
                 break;
             }
@@ -77,6 +128,10 @@ impl Section {
                 break;
             }
             *at += 1;
+        }
+        if section.has_hunks && section.hunks.is_empty() {
+            let why = "the section lacks the hunks that it should have";
+            return Err(PatchError::new(section.number, why));
         }
         let modes = [section.old_mode, section.new_mode].into_iter().flatten();
         if modes.clone().any(|mode| mode & 0o170_000 != 0o100_000) {
@@ -112,9 +167,13 @@ impl Section {
             let kept = text.split_once(' ').and_then(|(_, kept)| mode(kept));
             self.old_mode = self.old_mode.or(kept);
             self.new_mode = self.new_mode.or(kept);
+            // These are ids of empty files, which are made and removed without a hunk.
+            let is_empty = |id: &str| id.starts_with("e69d") || id.starts_with("473a");
+            self.has_hunks = !text.split("..").any(is_empty);
+        } else if let Some(share) = word("similarity index ") {
+            self.has_hunks = share != "100%";
         } else {
-            let others = ["similarity ", "dissimilarity "];
-            return Ok(others.iter().any(|mark| word(mark).is_some()));
+            return Ok(word("dissimilarity index ").is_some());
         }
         Ok(true)
     }
@@ -123,23 +182,27 @@ impl Section {
         while let Some(numbers) = lines
             .texts
             .get(*at)
-            .and_then(|line| line.strip_prefix("@@ "))
+            .and_then(|line| line.strip_prefix("@@"))
         {
             let number = lines.number(*at);
-            let Some(numbers) = Numbers::parse(numbers) else {
-                let why = "the head of a hunk is not \"@@ -LINE,COUNT +LINE,COUNT @@\"";
-                return Err(PatchError::new(number, why));
+            let fail = |why| PatchError::new(number, why);
+            let why = if numbers.starts_with('@') {
+                MERGE
+            } else {
+                "the head of a hunk is not \"@@ -LINE,COUNT +LINE,COUNT @@\""
             };
+            let numbers = Numbers::parse(numbers).ok_or_else(|| fail(why))?;
             *at += 1;
             let mut hunk = Hunk {
                 number,
+                is_numbered: true,
                 ..Hunk::default()
             };
-            if !numbers.take(lines, at, &mut hunk) {
+            if !numbers.take(lines, at, &mut hunk)? {
                 take_until_head(lines, at, &mut hunk)?;
             }
-            if hunk.lines.iter().all(|line| line.role == Role::Context) {
-                return Err(PatchError::new(number, "the hunk changes nothing"));
+            if hunk.is_unchanged() {
+                return Err(fail("the hunk changes nothing"));
             }
             self.hunks.push(hunk);
         }
@@ -199,10 +262,18 @@ impl Section {
 
     /// Returns the file's names before and after the change; `None` where there is no file.
     fn names(&self) -> Result<[Option<String>; 2], String> {
+        let header = self.header.as_ref();
         if let (Some(old), Some(new)) = &self.renamed {
+            let is_header = header.is_some_and(|header| header.ends_in(new));
+            let mut sides = self.sides.iter().flatten().zip([old, new]);
+            if !is_header || !sides.all(|(side, name)| side.ends_in(name)) {
+                let why = "the lines \"diff --git\", \"---\" and \"+++\" have other names";
+                return Err(format!(
+                    "the file is renamed from {old:?} to {new:?}, but {why}"
+                ));
+            }
             return Ok([Some(old.clone()), Some(new.clone())]);
         }
-        let header = self.header.as_ref();
         let Some(sides) = &self.sides else {
             let name = header.and_then(|header| header.name.as_ref());
             let name = name.ok_or("the name of the file can't be told")?;
@@ -234,7 +305,7 @@ struct Numbers {
 }
 
 impl Numbers {
-    /// Parses what follows `@@ `; `None` if it is not in the form of a hunk's head.
+    /// Parses what follows `@@`; `None` if it is not in the form of a hunk's head.
     fn parse(text: &str) -> Option<Self> {
         let (numbers, _) = text
             .split_once(" @@")
@@ -253,42 +324,50 @@ impl Numbers {
 
     /// Takes the lines of the hunk. Returns false, and takes none, if their number is not the one
     /// in the head: the head was then written by hand, and its line number can't be trusted either.
-    fn take(&self, lines: &Lines<'_>, at: &mut usize, hunk: &mut Hunk) -> bool {
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the text ends before the hunk does, or if it goes on behind it.
+    fn take(&self, lines: &Lines<'_>, at: &mut usize, hunk: &mut Hunk) -> Result<bool, PatchError> {
         let (mut old, mut new, mut next) = (self.old, self.new, *at);
-        let mut taken: Vec<Line> = Vec::new();
-        while old > 0
-            || new > 0
-            || lines
-                .texts
-                .get(next)
-                .is_some_and(|line| line.starts_with('\\'))
-        {
+        let mut taken = Hunk::default();
+        while old > 0 || new > 0 || starts_with(lines, next, &['\\']) {
             let Some(text) = lines.texts.get(next) else {
-                return false;
+                let why = format!(
+                    "the patch is cut off in this hunk: by its head, {old} lines of the old file \
+                     and {new} of the new one are missing; give the rest, or count again"
+                );
+                return Err(PatchError::new(hunk.number, why));
             };
             next += 1;
             if text.starts_with('\\') {
-                if let Some(last) = taken.last_mut() {
-                    last.is_unended = true;
-                }
+                taken.end_last();
                 continue;
             }
             let Some(line) = Line::parse(text) else {
-                return false;
+                return Ok(false);
             };
             let (in_old, in_new) = (line.role != Role::Added, line.role != Role::Removed);
             if old < usize::from(in_old) || new < usize::from(in_new) {
-                return false;
+                return Ok(false);
             }
             (old, new) = (old - usize::from(in_old), new - usize::from(in_new));
             taken.push(line);
         }
-        let after = lines.texts.get(next).copied().unwrap_or_default();
-        let is_signature = after == "-- " || after == "--";
-        if after.starts_with([' ', '+', '-']) && !is_head(lines, next) && !is_signature {
-            return false;
+        // More lines that stay only make sure of the place, so the head may have left them out.
+        // Others may be a part of the hunk, or of a section whose head is missing, or no lines of a
+        // file at all.
+        let more = (next..).take_while(|at| starts_with(lines, *at, &[' ']));
+        let behind = next + more.count();
+        let is_over = || is_head(lines, behind) || is_signature(lines.texts[behind]);
+        if !taken.is_unchanged() && starts_with(lines, behind, &['+', '-']) && !is_over() {
+            return Err(PatchError::new(lines.number(behind), STRAY));
+        }
+        if behind > next || taken.is_unchanged() {
+            return Ok(false);
         }
         let is_context = |line: Option<&Line>| line.is_some_and(|line| line.role == Role::Context);
+        let taken = taken.lines;
         let (first, last) = (is_context(taken.first()), is_context(taken.last()));
         // git and `diff -u` give equally many lines of context before and after a change, unless
         // the file begins or ends there. So a hunk with context on one side only is at the
@@ -298,24 +377,34 @@ impl Numbers {
         hunk.start = Some(self.start);
         hunk.lines = taken;
         *at = next;
-        true
+        Ok(true)
     }
 }
 
+fn starts_with(lines: &Lines<'_>, at: usize, marks: &[char]) -> bool {
+    lines
+        .texts
+        .get(at)
+        .is_some_and(|line| line.starts_with(marks))
+}
+
+/// Takes the lines of a hunk whose head says nothing of use about their number.
 fn take_until_head(lines: &Lines<'_>, at: &mut usize, hunk: &mut Hunk) -> Result<(), PatchError> {
     while let Some(text) = lines.texts.get(*at) {
         if text.starts_with("@@") || is_head(lines, *at) {
             break;
         }
+        let fail = |why| Err(PatchError::new(lines.number(*at), why));
         if text.starts_with('\\') {
-            if let Some(last) = hunk.lines.last_mut() {
-                last.is_unended = true;
-            }
+            hunk.end_last();
+        } else if starts_with(lines, *at + 1, &['@'])
+            && (text.starts_with("--- ") || text.starts_with("+++ "))
+        {
+            return fail("the head of a file has \"--- a/FILE\" and \"+++ b/FILE\"");
         } else if let Some(line) = Line::parse(text) {
             hunk.push(line);
         } else {
-            let why = "each line of a hunk begins with a blank, \"-\" or \"+\"";
-            return Err(PatchError::new(lines.number(*at), why));
+            return fail("each line of a hunk begins with a blank, \"-\" or \"+\"");
         }
         *at += 1;
     }

@@ -4,7 +4,7 @@ use super::Journal;
 use super::backup::{Backup, PendingChange};
 use super::entry::{ContentStamp, FileState, JournalEntry, OldContent};
 use super::place;
-use crate::{OpenFile, resolve::Entry};
+use crate::{OpenFile, access, resolve::Entry};
 use rustix::fd::OwnedFd;
 use rustix::fs::{self, Mode, OFlags, Stat};
 use rustix::io::{retry_on_intr, write};
@@ -222,7 +222,11 @@ pub(super) fn copy(old: &OpenFile, dir: &OwnedFd, name: &str) -> OldContent {
     let Ok(file) = fs::openat(dir, name, flags, Mode::from_raw_mode(0o600)) else {
         return lost("the journal could not be written");
     };
-    let Err(e) = clone_or_copy(&old.file, &mut file.into(), MAX_COPIED_BYTES) else {
+    let mut file = File::from(file);
+    let Err(e) = clone_or_copy(&old.file, &mut file, MAX_COPIED_BYTES) else {
+        // An undo gives them back. Nobody else may read the copy.
+        let _ = access::keep(&file, old, Path::new(name));
+        let _ = fs::fchmod(&file, Mode::from_raw_mode(0o600));
         return OldContent::Copied;
     };
     let _ = fs::unlinkat(dir, name, fs::AtFlags::empty());

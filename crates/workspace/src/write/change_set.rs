@@ -360,8 +360,13 @@ impl ChangeSet<'_> {
     }
 
     fn remember(&self, files: &[ChangedFile]) {
-        for (step, file) in self.record.steps.iter().zip(files) {
-            let (path, seen) = (step.entry.path(), &self.workspace.seen);
+        let (steps, seen) = (&self.record.steps, &self.workspace.seen);
+        // A file that is moved comes behind its former path, which is forgotten at last: what was
+        // seen of it there is what is known of it.
+        for (index, step) in steps.iter().enumerate().rev() {
+            let path = step.entry.path();
+            let moved = files[index].new.as_ref().and_then(|new| new.access_of);
+            let former = moved.unwrap_or(index);
             let written = self
                 .workspace
                 .beneath(&path)
@@ -372,9 +377,10 @@ impl ChangeSet<'_> {
                 written.filter(|file| Some(ContentStamp::from(&file.stat)) == step.stamps()[1]);
             match written {
                 Some(written) => seen.wrote(
-                    path.into_owned(),
+                    &path,
                     &written.file,
-                    file.target.current.as_ref(),
+                    &steps[former].entry.path(),
+                    files[former].target.current.as_ref(),
                 ),
                 None => seen.forget(&path),
             }

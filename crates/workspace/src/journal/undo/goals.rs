@@ -1,8 +1,8 @@
 //! Determines what an undo is to achieve: the state of each path now and before the changes.
 
-use super::FileOutcome;
 use super::plan::Goal;
 use super::whole::{Whole, look, place_of};
+use super::{FileOutcome, UndoRefusal};
 use crate::journal::entry::{FileState, NodeKind};
 use crate::journal::keeper::{stamped, state};
 use crate::{Workspace, WorkspacePath};
@@ -44,9 +44,12 @@ impl Whole<'_, '_> {
         } else {
             outcome.undone = run.steps(chosen, now.as_ref(), &mut outcome.refused);
         }
-        let oldest = outcome.undone.last().copied();
-        if oldest.is_some() && outcome.refused.is_empty() {
+        if let (Some(index), []) = (outcome.undone.last().copied(), &outcome.refused[..]) {
             let goal = self.goal(&outcome.undone, now);
+            if goal.has_other_mode {
+                let reason = "was changed since".to_owned();
+                outcome.refused.push(UndoRefusal { index, reason });
+            }
             self.goals.by_path.insert(path.to_owned(), goal);
         }
         self.outcomes.insert(path.to_owned(), outcome);
@@ -94,7 +97,9 @@ impl Whole<'_, '_> {
         let before = by_commands()
             .next_back()
             .and_then(|entry| mode_of(entry.before.as_ref()));
-        let is_mode_changed = after.is_some() && after != before && after == mode_of(now.as_ref());
+        let mode_now = mode_of(now.as_ref());
+        let has_changed_mode = after.is_some() && after != before;
+        let is_mode_changed = has_changed_mode && after == mode_now;
         let is_kept = !is_mode_changed
             && now
                 .as_ref()
@@ -112,15 +117,8 @@ impl Whole<'_, '_> {
             .as_ref()
             .filter(|then| then.is_file())
             .and_then(|then| self.source(index, then));
-        let has_content = then.as_ref().zip(now.as_ref()).is_some_and(|(then, now)| {
-            let is_original = run.original(then.stamp) == run.original(now.stamp);
-            // A file with further names may have the same content by chance. It must not count as
-            // the former file, whose names and mode the undo changes.
-            let is_one_name = then.links.is_none() && now.links.is_none();
-            let is_equal = is_one_name
-                && (run.is_same(Some(then), Some(now)) || run.has_old_content(index, now));
-            then.is_file() && now.is_file() && (is_original || is_equal)
-        });
+        let states = then.as_ref().zip(now.as_ref());
+        let has_content = states.is_some_and(|(then, now)| self.has_content(index, then, now));
         let file = then.as_ref().map(|then| then.stamp.file());
         let states = undone.iter().flat_map(|index| {
             let entry = run.entry(*index);
@@ -138,11 +136,23 @@ impl Whole<'_, '_> {
             now,
             then,
             is_mode_changed,
+            has_other_mode: has_content && has_changed_mode && ![before, after].contains(&mode_now),
             has_content,
             source,
             oldest: index,
             ..Goal::default()
         }
+    }
+
+    fn has_content(&self, index: usize, then: &FileState, now: &FileState) -> bool {
+        let run = self.run;
+        let is_original = run.original(then.stamp) == run.original(now.stamp);
+        // A file with further names may have the same content by chance. It must not count as the
+        // former file, whose names and mode the undo changes.
+        let is_one_name = then.links.is_none() && now.links.is_none();
+        let is_equal =
+            is_one_name && (run.is_same(Some(then), Some(now)) || run.has_old_content(index, now));
+        then.is_file() && now.is_file() && (is_original || is_equal)
     }
 
     fn source(&self, index: usize, then: &FileState) -> Option<usize> {

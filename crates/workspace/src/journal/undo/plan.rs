@@ -19,6 +19,8 @@ pub(super) struct Goal {
     pub(super) then: Option<FileState>,
     pub(super) mode: u32,
     pub(super) is_mode_changed: bool,
+    /// True if only the mode is to be given back, and others have changed it since.
+    pub(super) has_other_mode: bool,
     /// True if the path has the former content already.
     pub(super) has_content: bool,
     /// The index of the entry that keeps the former content in the journal; `None` if none does.

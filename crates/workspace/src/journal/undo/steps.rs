@@ -13,7 +13,7 @@ use crate::journal::keeper::clone_or_copy;
 use crate::journal::{node, place};
 use crate::new_file::{CHANGE_PREFIX, temporary_name};
 use crate::write::{ChangeSet, Target, failed};
-use crate::{WorkspacePath, access, files};
+use crate::{OpenFile, WorkspacePath, access, files};
 use gemini_tools_core::tool::ToolError;
 use rustix::fd::AsFd;
 use rustix::fs::{
@@ -320,7 +320,7 @@ impl Whole<'_, '_> {
     }
 
     /// Writes a content of the journal into a new file, which gets the access of the one that it
-    /// replaces.
+    /// replaces, or as far as possible that of the file in the journal.
     fn write(
         &self,
         dir: impl AsFd,
@@ -335,8 +335,13 @@ impl Whole<'_, '_> {
         let file = openat(dir, name, flags | OFlags::CLOEXEC, private).map_err(failed)?;
         let mut file = File::from(file);
         clone_or_copy(&source, &mut file, u64::MAX).map_err(failed)?;
+        let keep = |like| access::keep(&file, like, Path::new(name)).map_err(|e| said(&e));
         if let Some(like) = like.and_then(|target| target.current.as_ref()) {
-            access::keep(&file, like, Path::new(name)).map_err(|e| said(&e))?;
+            keep(like)?;
+        } else {
+            // The system may not let its owner be given back. Without its content, more is lost.
+            let stat = fstat(&source).map_err(failed)?;
+            let _ = keep(&OpenFile { file: source, stat });
         }
         let write = || -> io::Result<()> {
             if let Some(mode) = mode {
