@@ -51,6 +51,49 @@ fn a_script_gets_its_arguments_on_standard_input_and_in_the_environment() {
 }
 
 #[test]
+fn only_checked_arguments_are_in_the_environment() {
+    let script = "#!/bin/sh\n# /// tool\n# description = \"d\"\n# params.mode = { values = [\"soft\"], \
+                  description = \"d\" }\n# params.n = { type = \"integer\", description = \"d\" }\n\
+                  # ///\necho \"${PARAM_MODE-unset} ${PARAM_N-unset} ${PARAM_X-unset}\"\n";
+    let ws = with("tell.sh", script);
+    let call = |arguments: &Value| {
+        let call = tool(&ws, "tell", arguments).env("PARAM_N", "3");
+        call.env("PARAM_X", "of_the_caller").run()
+    };
+    let output = |arguments: &Value| call(arguments).output();
+    let undeclared = json!({"Mode": "evil", "MODE": "evil", "N": "evil", "x": "evil"});
+    assert_eq!(output(&undeclared), "unset unset unset");
+    let mut both = undeclared;
+    both["mode"] = json!("soft");
+    for (given, told) in [(json!(2.0), "2"), (json!(1e2), "100"), (json!(-7), "-7")] {
+        both["n"] = given;
+        assert_eq!(output(&both), format!("soft {told} unset"));
+    }
+    both["n"] = json!(1e22);
+    let said = call(&both).error("invalid_tool_params", 1);
+    assert!(
+        said.contains("\"n\" has an integer of more than 64 bits"),
+        "{said}"
+    );
+}
+
+#[test]
+fn an_argument_too_long_for_a_variable_is_not_lost() {
+    let script = |line: &str| {
+        format!(
+            "#!/bin/sh\n# /// tool\n# description = \"d\"\n# params.text = {{ type = \"string\", \
+             description = \"d\" }}\n# ///\n{line}\n"
+        )
+    };
+    let long = json!({ "text": "x".repeat(130_000) });
+    let ws = with("long.sh", &script("printf %s \"$PARAM_TEXT\" | wc -c"));
+    let said = call(&ws, "long", &long).error("invalid_tool_params", 1);
+    assert!(said.contains("\"text\" has 130000 bytes"), "{said}");
+    let ws = with("long.sh", &script("wc -c"));
+    assert_eq!(call(&ws, "long", &long).output(), "130011");
+}
+
+#[test]
 fn a_script_need_not_be_executable_and_one_that_is_needs_no_first_line() {
     let ws = with("tell.sh", SCRIPT);
     let file = ws.root().join("home/.gemini/tools/tell.sh");

@@ -476,8 +476,15 @@ fn stopping_one_that_has_ended_leaves_the_others_alone() {
     project.wait_until("the first has ended", |p| {
         p.living().iter().all(|(pid, _)| pid.cast_signed() != short)
     });
+    let list = project.list();
+    let first = format!("{short} running ({short} itself exited with code 0)");
+    assert!(list.starts_with(&first), "{list}");
     let said = project.stop(short);
-    assert!(said.contains("was not running any more"), "{said}");
+    let whole = format!("exited with code 0. Still running of the same command: {long}.");
+    assert!(
+        said.contains("was not running any more") && said.contains(&whole),
+        "{said}"
+    );
     let is_alive = |p: &Project| p.living().iter().any(|(_, line)| line.contains("45.7"));
     assert!(is_alive(&project));
     let said = project.stop(long);

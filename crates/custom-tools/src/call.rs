@@ -152,6 +152,9 @@ impl Call {
         listed: &ToolEntry,
         tool_env: &ToolEnv,
     ) -> Result<Self, ToolError> {
+        for (name, value) in &args {
+            check_exact(name, value, &manifest.declared.schema["properties"][name])?;
+        }
         let place = working_directory(&manifest.running, tool_env)?;
         let root = tool_env.workspace.root();
         let directory = listed.file.parent().unwrap_or(root);
@@ -182,7 +185,7 @@ impl Call {
         };
         let mut environment = env::expanded(&manifest.running.env)?;
         if !matches!(manifest.action, Action::Command(_)) {
-            add_parameters(&mut environment, &args, &manifest.stdin)?;
+            environment.extend(parameters(&manifest, &args, &listed.file)?);
         }
         environment.extend(env::places(&listed.name, directory, root));
         let input = match &manifest.stdin {
@@ -441,30 +444,81 @@ fn end_of(text: &str) -> String {
     )
 }
 
+/// How the names of the variables with arguments begin. A tool does not get those of the tool or
+/// program that calls it: it would take them for checked arguments.
+pub(super) const PARAMETERS: &str = "PARAM_";
+
 pub(super) fn variable_of(parameter: &str) -> String {
     let name = with_underscores(parameter, false).replace('-', "_");
-    format!("PARAM_{}", name.to_ascii_uppercase())
+    format!("{PARAMETERS}{}", name.to_ascii_uppercase())
 }
 
-fn add_parameters(
-    environment: &mut Vec<(OsString, OsString)>,
+/// Returns the variables with the arguments that the tool declares. Nothing has checked the others,
+/// whose variable might be that of a declared one.
+fn parameters(
+    manifest: &Manifest,
     args: &Map<String, Value>,
-    stdin: &Stdin,
-) -> Result<(), ToolError> {
+    file: &Path,
+) -> Result<Vec<(OsString, OsString)>, ToolError> {
+    let declared = &manifest.declared.schema["properties"];
+    let mut variables = Vec::new();
     for (name, value) in args {
-        if value.is_null() {
+        if value.is_null() || declared.get(name).is_none() {
             continue;
         }
-        let text = super::words::text_of(name, value)?;
+        let (text, variable) = (super::words::text_of(name, value)?, variable_of(name));
         if text.len() <= MAX_VARIABLE_BYTES {
-            environment.push((variable_of(name).into(), text.into()));
-        } else if *stdin == Stdin::Nothing {
+            variables.push((variable.into(), text.into()));
+            continue;
+        }
+        // A tool that does not know the variable takes the argument from its standard input.
+        let is_read = || match &manifest.action {
+            Action::Script(script, _) => script.contains(&variable),
+            _ => std::fs::read(file).map_or(true, |text| {
+                String::from_utf8_lossy(&text).contains(&variable)
+            }),
+        };
+        let is_input = match &manifest.stdin {
+            Stdin::Nothing => false,
+            Stdin::Arguments => true,
+            Stdin::Parameter(input) => input == name,
+        };
+        if !is_input || is_read() {
             return Err(ToolError::invalid(format!(
                 "\"{name}\" has {} bytes; in the environment there is room for {MAX_VARIABLE_BYTES}.",
                 text.len()
             ))
-            .with_hint("The tool's file could take it by stdin = \"args\"."));
+            .with_hint(format!(
+                "The tool's file could take it from its standard input (stdin = \"args\"), and not \
+                 from {variable}."
+            )));
         }
     }
-    Ok(())
+    Ok(variables)
+}
+
+/// Refuses integers that JSON has been read without: 12345678901234567890123 is a rounded number by
+/// now. `schema` describes the value.
+fn check_exact(name: &str, value: &Value, schema: &Value) -> Result<(), ToolError> {
+    match value {
+        Value::Number(number) => {
+            // Small integers have been written as such.
+            let is_rounded = number.is_f64() && number.as_f64().is_some_and(|n| n.fract() == 0.0);
+            if is_rounded && !schema.to_string().contains("\"number\"") {
+                return Err(ToolError::invalid(format!(
+                    "\"{name}\" has an integer of more than 64 bits, about {number}, whose last \
+                     digits are lost."
+                ))
+                .with_hint("A tool can take such an integer as a text."));
+            }
+            Ok(())
+        }
+        Value::Array(items) => items
+            .iter()
+            .try_for_each(|item| check_exact(name, item, &schema["items"])),
+        Value::Object(map) => map
+            .iter()
+            .try_for_each(|(key, value)| check_exact(key, value, &schema["properties"][key])),
+        _ => Ok(()),
+    }
 }

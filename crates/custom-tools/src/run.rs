@@ -1,5 +1,6 @@
 //! Runs the programs of tools, within limits, and collects their output.
 
+use super::call::PARAMETERS;
 use super::manifest::RunSettings;
 use super::owner_of;
 use gemini_tools_builtin_tools::builtin::{ToolEnv, changes, sandbox, undo_note};
@@ -87,6 +88,7 @@ impl Program<'_> {
         let command = ProgramCommand {
             program,
             arguments,
+            not_inherited: PARAMETERS,
             environment: self.environment,
             input: self.input,
             directory: directory.as_fd(),

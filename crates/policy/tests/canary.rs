@@ -28,6 +28,8 @@ const PROGRAM: &str = r#"
 
 /// Makes the files that other programs work on.
 const FILES: &str = r"
+    for d in 0 git-x git-merge-x gits; do mkdir $d; cp evil $d; done; cp evil 0/ls; cp evil 0/rg
+    cp evil lighttpd; printf 'DEFINE pager ./evil\nDEFINE cat ./evil\n' > conf
     printf 'a\nb\n' > f; seq 20000 > big; tar cf t.tar f
     [ -e /usr/bin/git ] || exit 0
     git init -q --template= .; git add f; git config user.name x; git config user.email x@y
@@ -319,7 +321,36 @@ const PROGRAMS: &[(&str, &str, &str)] = &[
     ("git grep", "git grep ~ a", "-O --open-files-in-pager"),
     ("git fetch", "git fetch ~ . x", "--upload-pack"),
     ("git push", "git push ~ . x", "--receive-pack --exec"),
-    ("git difftool", "git difftool -y ~", "-x --extcmd"),
+    ("git difftool", "git difftool -y ~", "-x --extcmd -t --tool"),
+    ("git mergetool", "git mergetool ~", "-t --tool"),
+    (
+        "git cherry-pick",
+        "git commit -qam c; git tag c; git checkout -q base; git cherry-pick ~ c",
+        "--strategy",
+    ),
+    ("git instaweb", "git instaweb ~", "-d --httpd"),
+    ("git", "git ~ x/evil", "-p -P"),
+    (
+        "git bisect",
+        "git bisect start HEAD base; git bisect view ~ gits/evil",
+        "--stat",
+    ),
+    (
+        "git config",
+        "git config ~ core.fsmonitor ./evil; git status",
+        "--add --global",
+    ),
+    ("xargs", "echo x | xargs ~ ls", "--process-slot-var"),
+    (
+        "env",
+        "printf 'connect git-upload-pack\n' | env ~ git x ./evil",
+        "-a --argv0",
+    ),
+    (
+        "env",
+        "printf 'connect git-upload-pack\n' | exec ~ git x ./evil",
+        "-a",
+    ),
     ("git rebase", "git stash -q; git rebase ~ base", "-x --exec"),
     ("git", "git ~ diff", "-c --config-env --exec-path"),
 ];
@@ -351,6 +382,11 @@ fn written(option: &str, options: &[String], random: &mut Random) -> String {
         "./evil",
         "./evil",
         "exec=./evil",
+        "../../evil",
+        "x/evil",
+        "./lighttpd",
+        "git-remote-ext",
+        "PATH",
         "ProxyCommand=./evil",
         "use_askpass=./evil",
         "diff.external=./evil",
@@ -386,6 +422,22 @@ fn option(known: &str, options: &[String], random: &mut Random) -> String {
     written(option, options, random)
 }
 
+/// Gives the options of the first command to it by `xargs`, in one of the ways that there are.
+fn by_xargs(line: &str, options: &str, random: &mut Random) -> String {
+    let (first, end) = line.split_once(';').unwrap_or((line, ""));
+    if first.contains('|') || !first.contains(options) {
+        return line.to_owned();
+    }
+    let words = options.replace(' ', "\\n");
+    let given = match random.below(4) {
+        0 => first.replace(options, "{}"),
+        1 => first.replace(options, " -- "),
+        _ => first.replace(options, ""),
+    };
+    let how = if given.contains("{}") { "-I{} " } else { "" };
+    format!("printf -- '{words}\\n' | xargs {how}{given}; {end}")
+}
+
 #[test]
 fn no_option_starts_a_program_that_is_not_named() {
     let is_there = |name: &str| Path::new("/usr/bin").join(name).exists();
@@ -404,6 +456,11 @@ fn no_option_starts_a_program_that_is_not_named() {
         let letters: String = (0..letters)
             .map(|_| char::from(b"IFvVOI"[random.below(6)]))
             .collect();
-        form.replace('~', &written).replace('^', &letters)
+        let line = form.replace('~', &written).replace('^', &letters);
+        if random.below(4) == 0 {
+            by_xargs(&line, &written, random)
+        } else {
+            line
+        }
     });
 }

@@ -61,6 +61,9 @@ pub struct Capture<'a> {
     sniffed: Vec<u8>,
     whole: WholeOutput<'a>,
     limit: usize,
+    /// Set once the output is known to be binary. From then on it is not decoded, which takes far
+    /// longer than storing it, and nobody would see the text.
+    is_binary: bool,
 }
 
 impl std::fmt::Debug for Capture<'_> {
@@ -108,6 +111,7 @@ impl<'a> Capture<'a> {
                 is_lost: false,
             },
             limit,
+            is_binary: false,
         }
     }
 
@@ -154,9 +158,7 @@ impl<'a> Capture<'a> {
         }
         shown.finish();
         let bytes = self.whole.bytes;
-        let is_binary =
-            is_binary(&self.sniffed) || (shown.terminal.odd > 8 && shown.terminal.odd * 50 > bytes);
-        if is_binary {
+        if self.is_binary || is_binary(&self.sniffed) || shown.is_odd(bytes) {
             let kind = format_of(&self.sniffed);
             let (file, place) = self.whole.keep();
             return CapturedOutput {
@@ -234,7 +236,13 @@ impl OutputSink for Capture<'_> {
         if self.whole.bytes > MAX_CONDENSED_BYTES {
             self.shown.condensed = None;
         }
-        self.decoder.push(bytes, |text| self.shown.push(text));
+        let total = self.whole.bytes;
+        let has_sniffed = room > 0 && self.sniffed.len() == SNIFF_BYTES;
+        self.is_binary |= has_sniffed && is_binary(&self.sniffed)
+            || total > IN_MEMORY_BYTES as u64 && self.shown.is_odd(total);
+        if !self.is_binary {
+            self.decoder.push(bytes, |text| self.shown.push(text));
+        }
     }
 
     fn bytes(&self) -> u64 {
@@ -243,7 +251,7 @@ impl OutputSink for Capture<'_> {
 
     fn take_live(&mut self) -> Option<String> {
         let live = self.shown.live.as_mut()?;
-        if is_binary(&self.sniffed) {
+        if self.is_binary || is_binary(&self.sniffed) {
             return None;
         }
         let text = std::mem::replace(live, Ends::new(LIVE_CHARS))
@@ -319,6 +327,12 @@ impl OutputTexts {
         if let Some((_, ends)) = condensed {
             ends.push(&short);
         }
+    }
+
+    /// Returns true if so many of the bytes are control characters that nobody could read the text.
+    fn is_odd(&self, bytes: u64) -> bool {
+        let odd = self.terminal.odd;
+        odd > 8 && odd * 50 > bytes
     }
 
     fn finish(&mut self) {

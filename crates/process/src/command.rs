@@ -152,6 +152,8 @@ pub struct ProgramCommand<'a> {
     pub program: &'a OsStr,
     /// The program's arguments.
     pub arguments: &'a [OsString],
+    /// The beginning of the names of those variables of this process that the program does not get.
+    pub not_inherited: &'a str,
     /// Variables that are set in addition to those that every command gets.
     pub environment: &'a [(OsString, OsString)],
     /// What the program reads as its standard input.

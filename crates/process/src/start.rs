@@ -11,6 +11,7 @@ use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Seek, Write};
+use std::os::unix::ffi::OsStrExt;
 
 impl ShellCommand<'_> {
     /// Starts the command, with an empty standard input, and standard error in the output's pipe.
@@ -47,6 +48,8 @@ impl ProgramCommand<'_> {
     pub fn start(&self) -> io::Result<SupervisedProgram> {
         let mut environment = variables(self.path);
         let program = program::to_execute(self.program, &environment, self.path);
+        let hidden = self.not_inherited.as_bytes();
+        environment.retain(|name, _| !name.as_bytes().starts_with(hidden));
         for (name, value) in self.environment {
             environment.insert(name.clone(), value.clone());
         }

@@ -197,6 +197,7 @@ fn word_of(word: &plain::Word) -> Word {
         written: word.text.clone(),
         is_single: !has_list && word.pieces.iter().all(is_single),
         is_expanded,
+        is_input: false,
     }
 }
 

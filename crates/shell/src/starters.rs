@@ -44,12 +44,18 @@ const STARTERS: &[Starter] = &[
         "",
         "",
         "--access-hook --authors-prog --browser --cc-cmd --config --exec --extcmd --header-cmd --httpd --open-files-in-pager \
-         --receive-pack --sendmail-cmd --smtp-server --template --to-cmd --upload-pack",
+         --program --receive-pack --sendmail-cmd --smtp-server --template --to-cmd --upload-pack",
         "",
     ),
     starter("install", "", "", "--strip-program", ""),
     starter("ar nm ranlib", "", "", "--plugin", ""),
-    starter("man", "H P", "LMRSm", "--html --pager", "cat"),
+    starter(
+        "man",
+        "C H P T",
+        "LMRSm",
+        "--config-file --html --pager --troff-device",
+        "cat",
+    ),
     starter("rg", "", "", "--hostname-bin --pre", ""),
     starter("rsync", "e", "Mf", "--rsh --rsync-path", "ssh"),
     starter(
@@ -95,7 +101,8 @@ pub(super) fn starts_another(program: &str, rest: &[Word]) -> bool {
     let is_bundle = |word: &Word| {
         // `tar cIf ./evil x` is the old form of `tar -c -I ./evil -f x`.
         let is_old = program.ends_with("tar") && !word.known.starts_with('-');
-        is_old && (word.known.contains(['F', 'I']) || word.value.is_none())
+        let has_input = || rest.iter().any(|word| word.is_input);
+        is_old && (word.known.contains(['F', 'I']) || word.value.is_none() || has_input())
     };
     let is_started = |(i, word): (usize, &Word)| {
         let Some(attached) = named_by_long(own, word).or_else(|| named_by_short(own?, word)) else {
@@ -112,7 +119,20 @@ pub(super) fn starts_another(program: &str, rest: &[Word]) -> bool {
         let is_harmless = |value| own.is_some_and(|own| is_harmless(own, value));
         !(is_known(&word) && value.is_some_and(is_harmless))
     };
-    own.is_some() && rest.first().is_some_and(is_bundle) || rest.iter().enumerate().any(is_started)
+    own.is_some() && rest.first().is_some_and(is_bundle)
+        || own.is_some() && program != "git" && may_get_options(rest)
+        || rest.iter().enumerate().any(is_started)
+}
+
+/// Returns true if the input of `xargs` may hold options of the program. It does not behind a `--`,
+/// unless another option stands before that, whose value it may be.
+pub(super) fn may_get_options(rest: &[Word]) -> bool {
+    let may_take_value = |word: &Word| word.value.is_none() || word.known.starts_with('-');
+    let ends_options = |i: usize| rest[i].is("--") && (i == 0 || !may_take_value(&rest[i - 1]));
+    let end = (0..rest.len()).find(|i| ends_options(*i));
+    rest[..end.unwrap_or(rest.len())]
+        .iter()
+        .any(|word| word.is_input)
 }
 
 /// Returns the value that is attached to a long option, or an empty text if none is.

@@ -12,6 +12,8 @@ pub(super) struct Word {
     pub(super) is_single: bool,
     /// True if the word holds a pattern or a list in braces, which may turn it into other words.
     pub(super) is_expanded: bool,
+    /// True for a word that `xargs` makes of its input.
+    pub(super) is_input: bool,
 }
 
 impl Word {

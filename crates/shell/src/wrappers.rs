@@ -7,8 +7,9 @@
 
 use super::builtins::{self, is_setting};
 use super::options::{Arguments, Wrapper};
+use super::starters::{self, may_get_options};
 use super::words::{Word, is_among};
-use super::{Walk, base, starters, variables};
+use super::{Walk, base, variables};
 
 const fn wrapper(name: &'static str, short: &'static str, long: &'static str) -> Wrapper {
     Wrapper {
@@ -76,11 +77,13 @@ const WRAPPERS: [Wrapper; 12] = [
 /// `and`, `repeat`). A command with one of them is unresolved, unless its only arguments are
 /// `--help`, `--version` or `-V`.
 const RUNNERS: &str = "\
-    bwrap busybox caffeinate capsh catchsegv choom chronic chroot chrt dbus-run-session \
-    doas dumb-init eatmydata entr fakeroot faketime firejail flock i386 ifne ionice ld.so \
-    linux32 linux64 ltrace memusage nsenter numactl parallel perf pkexec prlimit proot \
-    proxychains4 runuser script setarch setpriv ssh strace su systemd-inhibit systemd-run taskset tini torsocks \
-    toybox tsp uclampset uname26 unbuffer unshare valgrind watch x86_64 xvfb-run xonsh \
+    busybox bwrap caffeinate capsh catchsegv choom chronic chroot chrt dbus-run-session doas \
+    dtach dumb-init eatmydata entr fakeroot faketime firejail flock gosu hyperfine i386 ifne \
+    ionice ld.so linux32 linux64 ltrace memusage nsenter numactl parallel perf pkexec prlimit \
+    proot proxychains4 rlwrap run-parts runcon runuser screen script setarch setpriv sg ssh \
+    ssh-agent sshpass start-stop-daemon strace su su-exec systemd-inhibit systemd-run taskset \
+    tini tmux torsocks toybox tsp uclampset uname26 unbuffer unshare valgrind watch x86_64 xonsh \
+    xvfb-run \
     csh fish ksh lksh mksh oksh osh pdksh tcsh yash zsh";
 
 const LIKE_BASH: &str = "bash rbash sh dash ash hush posh";
@@ -140,7 +143,7 @@ fn has_letter(word: &Word, letters: &[char]) -> bool {
 }
 
 fn may_start_programs(word: &Word) -> bool {
-    has_letter(word, &['x', 'X']) || word.value.is_none() && !word.is_single
+    has_letter(word, &['x', 'X']) || word.is_input || word.value.is_none() && !word.is_single
 }
 
 fn asks_for_help(rest: &[Word]) -> bool {
@@ -243,11 +246,23 @@ fn with_input(arguments: &Arguments<'_>) -> Option<Vec<Word>> {
     if let Some((name, mark)) = arguments.options.iter().rfind(is_mark) {
         let by_default = || matches!(name.as_str(), "i" | "replace").then(|| "{}".to_owned());
         let mark = mark.clone().or_else(by_default)?;
-        return Some(with_unknown(arguments.command, &mark));
+        let mut words = with_unknown(arguments.command, &mark);
+        for word in words.iter_mut().skip(1) {
+            // The input may be an option, or the rest of one.
+            let known = word.known.split_once(&mark).map(|(known, _)| known);
+            if let Some(known) = known.filter(|known| known.is_empty() || known.starts_with('-')) {
+                word.is_input = known.is_empty();
+                (word.value, word.pattern, word.known) = (None, None, known.to_owned());
+            }
+        }
+        return Some(words);
     }
     let mut words = arguments.command.to_vec();
     if !words.is_empty() {
-        words.push(Word::default());
+        words.push(Word {
+            is_input: true,
+            ..Word::default()
+        });
     }
     Some(words)
 }
@@ -260,6 +275,17 @@ fn run_wrapped(walk: &mut Walk<'_>, wrapper: &Wrapper, rest: &[Word], text: &str
     let Some(arguments) = arguments.filter(|arguments| !is_split(arguments)) else {
         return walk.unresolved(text);
     };
+    // A program may do another one's work under its name: git does under that of any of its parts.
+    if matches!(wrapper.name, "env" | "exec") && arguments.has(&["a", "argv0"]) {
+        walk.unresolved(text);
+    }
+    let mut options = arguments.options.iter();
+    if let Some((_, variable)) = options.rfind(|(name, _)| name == "process-slot-var") {
+        match variable {
+            Some(variable) => variables::assign(walk, variable, None, text),
+            None => walk.unresolved(text),
+        }
+    }
     for word in &arguments.assignments {
         let (name, value) = word.known.split_once('=').unwrap_or_default();
         let value = word.value.as_ref().map(|_| value);
@@ -411,17 +437,109 @@ fn git_runs_others(rest: &[Word]) -> bool {
             Some(command) => break command,
         }
     };
+    let rest = words.as_slice();
+    if !is_among(command, PLAIN_COMMANDS) {
+        let Some((_, subcommands)) = WITH_SUBCOMMANDS.iter().find(|(name, _)| *name == command)
+        else {
+            return true;
+        };
+        let subcommand = rest.iter().find(|word| !word.known.starts_with('-'));
+        let is_plain = |word: &Word| {
+            let name = word.value.as_deref();
+            name.is_some_and(|name| is_among(name, subcommands))
+        };
+        return !subcommand.is_none_or(is_plain);
+    }
     let letters: &[char] = match command {
-        "filter-branch" | "for-each-repo" | "merge-index" | "remote-ext" | "submodule--helper"
-        | "web--browse" => return true,
-        "bisect" | "submodule" => {
-            let runs = |word: &Word| word.value.is_none() || word.is_one_of(&["run", "foreach"]);
-            return words.any(runs);
-        }
-        "rebase" | "difftool" => &['x'],
+        "config" => return !is_plain_config(rest),
+        "rebase" => &['x'],
         "clone" => &['c', 'u'],
         "grep" => &['O'],
-        _ => return false,
+        _ => &[],
     };
-    words.any(|word| has_letter(word, letters))
+    let is_open = is_among(command, WITH_STARTING_OPTIONS) && may_get_options(rest);
+    is_open || rest.iter().any(|word| has_letter(word, letters)) || names_strategy(command, rest)
+}
+
+/// The commands of git that start no program but those of its configuration, hooks and attributes,
+/// and with one of the options in `starters`. Any other command may be an alias, or a file: `git
+/// x/y` runs `./git-x/y`.
+const PLAIN_COMMANDS: &str = "\
+    add am annotate apply archive blame branch bundle cat-file check-attr check-ignore \
+    check-mailmap check-ref-format checkout checkout-index cherry cherry-pick clean clone commit \
+    commit-graph commit-tree config count-objects describe diff diff-files diff-index diff-tree \
+    fast-export fetch for-each-ref format-patch fsck gc grep hash-object help init \
+    interpret-trailers lfs log ls-files ls-remote ls-tree maintenance merge merge-base merge-file \
+    merge-tree mktag mktree mv name-rev notes pack-refs patch-id prune pull push range-diff \
+    read-tree rebase reflog remote repack replace request-pull rerere reset restore rev-list \
+    rev-parse revert rm shortlog show show-branch show-ref sparse-checkout stash status \
+    stripspace switch symbolic-ref tag unpack-objects update-index update-ref var verify-commit \
+    verify-pack verify-tag version whatchanged worktree write-tree";
+
+/// Commands whose subcommands are of both kinds, with those that start nothing.
+const WITH_SUBCOMMANDS: [(&str, &str); 2] = [
+    (
+        "bisect",
+        "bad good help log new next old reset skip start terms",
+    ),
+    (
+        "submodule",
+        "absorbgitdirs add deinit init set-branch set-url status summary sync update",
+    ),
+];
+
+/// Those of the plain commands that have options which start a program.
+const WITH_STARTING_OPTIONS: &str = "\
+    archive cherry-pick clone fetch grep init lfs ls-remote merge pull push rebase revert";
+
+/// Returns true if `git cherry-pick --strategy=x/y` or its like may run `./git-merge-x/y`.
+fn names_strategy(command: &str, rest: &[Word]) -> bool {
+    let has_short = matches!(command, "merge" | "pull" | "rebase");
+    let takes = has_short || matches!(command, "cherry-pick" | "revert");
+    let is_own = |word: &Word| {
+        word.value
+            .as_ref()
+            .is_some_and(|value| !value.contains('/'))
+    };
+    takes
+        && rest.iter().enumerate().any(|(i, word)| {
+            let known = word.known.as_str();
+            let (name, attached) = known.split_once('=').unwrap_or((known, ""));
+            let is_long = name.len() > 2 && "--strategy".starts_with(name);
+            let is_short = has_short && has_letter(word, &['s']);
+            let is_next = is_long && attached.is_empty() || is_short && known.ends_with('s');
+            (is_long || is_short)
+                && !(is_own(word) && (!is_next || rest.get(i + 1).is_none_or(is_own)))
+        })
+}
+
+/// Returns true if `git config` only reads, or only changes settings that start nothing.
+fn is_plain_config(rest: &[Word]) -> bool {
+    const SCOPES: &[&str] = &[
+        "--global",
+        "--local",
+        "--system",
+        "--worktree",
+        "-z",
+        "--null",
+    ];
+    let mut words = rest.iter().skip_while(|word| word.is_one_of(SCOPES));
+    let values: Option<Vec<&str>> = words.by_ref().map(|word| word.value.as_deref()).collect();
+    match values.as_deref() {
+        None => false,
+        Some([] | ["get" | "list" | "-l" | "--list", ..]) => true,
+        Some([only]) => !only.starts_with('-') && *only != "edit",
+        Some([first, ..]) if first.starts_with("--get") => true,
+        Some(
+            [
+                "set" | "unset" | "--add" | "--replace-all" | "--unset" | "--unset-all",
+                rest @ ..,
+            ]
+            | rest,
+        ) => match rest {
+            [key] => is_plain_setting(key),
+            [key, value, ..] => is_plain_setting(&format!("{key}={value}")),
+            [] => true,
+        },
+    }
 }

@@ -114,15 +114,33 @@ fn line(job: &Job, now: u64) -> String {
     )
 }
 
+/// Returns how a process is. That which names the job runs as long as any process of the job.
 pub(super) fn state(job: &Job, pid: i32) -> String {
     if job.living.iter().any(|p| p.pid == pid) {
         return "running".to_owned();
     }
+    let how = ending(job, pid);
+    if pid == job.pid() && !job.living.is_empty() {
+        return format!("running ({pid} itself {how})");
+    }
+    how
+}
+
+pub(super) fn ending(job: &Job, pid: i32) -> String {
     match job.ending_of(pid) {
         Some(ProcessEnd::Code(code)) => format!("exited with code {code}"),
         Some(ProcessEnd::Signal(signal)) => format!("ended by {}", signal_name(signal)),
-        None if job.is_running() => "ended, but what it started is running".to_owned(),
         None => "ended".to_owned(),
+    }
+}
+
+/// Returns a sentence that names the processes of a job which are still alive, if there are any.
+pub(super) fn still_running(job: &Job) -> String {
+    let alive = job.living.iter().filter(|p| p.is_alive());
+    let ids: Vec<_> = alive.map(|p| p.pid.to_string()).collect();
+    match ids.as_slice() {
+        [] => String::new(),
+        ids => format!(" Still running of the same command: {}.", ids.join(" ")),
     }
 }
 

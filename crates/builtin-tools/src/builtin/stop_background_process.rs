@@ -1,6 +1,6 @@
 //! `stop_background_process`: ends processes that a command has left running.
 
-use super::list_background_processes::state;
+use super::list_background_processes::{ending, still_running};
 use super::{BuiltinTool, ToolEnv, make_call};
 use gemini_tools_core::text::counted;
 use gemini_tools_core::tool::{
@@ -94,9 +94,10 @@ impl ToolInvocation for Call {
         let job = find(self.jobs.as_ref(), self.pid)?;
         if !job.is_alive(self.pid) {
             return Ok(ToolResult::text(format!(
-                "Process {} was not running any more: {}.",
+                "Process {} was not running any more: {}.{}",
                 self.pid,
-                state(&job, self.pid)
+                ending(&job, self.pid),
+                still_running(&job)
             )));
         }
         let left = job.stop(self.pid, GRACE);
@@ -110,9 +111,10 @@ impl ToolInvocation for Call {
         }
         let below = job.living.iter().filter(|p| !p.is_alive()).count();
         Ok(ToolResult::text(format!(
-            "Process {} was ended ({}).",
+            "Process {} was ended ({}).{}",
             self.pid,
-            counted(below, "process")
+            counted(below, "process"),
+            still_running(&job)
         ))
         .with_data("ended", below))
     }

@@ -75,14 +75,16 @@ impl Args {
     }
 
     /// Sets the missing arguments to the defaults of the schema, and checks all as
-    /// [`Args::checked`] does.
+    /// [`Args::checked`] does. Numbers such as `5.0` become integers.
     ///
     /// # Errors
     ///
     /// `invalid_tool_params`, naming the argument and what was expected.
     pub fn filled(mut self, schema: &Schema) -> Result<Map<String, Value>, ToolError> {
         fill(schema.value(), &mut self.0);
-        Ok(self.checked(schema)?.0)
+        let mut map = self.checked(schema)?.0;
+        map.values_mut().for_each(write_whole);
+        Ok(map)
     }
 
     /// Sets the missing arguments to the defaults of `schema`, checks all against it and
@@ -93,8 +95,7 @@ impl Args {
     ///
     /// `invalid_tool_params`, naming the argument and what was expected.
     pub fn parse<P: DeserializeOwned>(self, schema: &Schema) -> Result<P, ToolError> {
-        let mut value = Value::Object(self.filled(schema)?);
-        write_whole(&mut value);
+        let value = Value::Object(self.filled(schema)?);
         serde_path_to_error::deserialize(value).map_err(|e| {
             let path = match e.path().to_string() {
                 // This path stands for the object of the arguments itself.
@@ -107,8 +108,8 @@ impl Args {
     }
 }
 
-/// Turns each number such as `5.0` into an integer: JSON Schema counts it as one, but serde does
-/// not deserialize it as one.
+/// Turns each number such as `5.0` into an integer: JSON Schema counts it as one, but neither serde
+/// nor most programs do.
 fn write_whole(value: &mut Value) {
     const MOST: f64 = 9_007_199_254_740_992.0;
     match value {
