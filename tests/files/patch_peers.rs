@@ -286,7 +286,7 @@ fn torn(random: &mut Random, patch: &str) -> Torn {
     match random.below(8) {
         0 => lines[at] = lines[at].replacen("@@ ", "@@", 1),
         1 => lines[at] = lines[at].replace("@@", "@@@"),
-        2 => lines[at] = "@@\n".to_owned(),
+        2 => "@@\n".clone_into(&mut lines[at]),
         3 => lines[at].insert_str(0, "**"),
         4 => lines.insert(at, "\n".to_owned()),
         5 if lines[at - 1].starts_with("+++ ") => drop(lines.remove(at - 2)),

@@ -230,16 +230,18 @@ impl ToolInvocation for Call {
     }
 }
 
+/// The lines of a file that are shown, counted from 0, and the numbers of those that are cut.
+type ShownPart = (Range<usize>, Vec<u64>);
+
 impl Call {
-    /// Returns the text of the wanted lines; and unless that is the whole file, which lines they are,
-    /// counted from 0, and the numbers of those that are cut.
+    /// Returns the text of the wanted lines, and which they are, unless that is the whole file.
     fn read_text(
         &self,
         open: &OpenFile,
         encoding: Encoding,
         start: &[u8],
         cx: &Context,
-    ) -> Result<(ToolResult, Option<(Range<usize>, Vec<u64>)>), ToolError> {
+    ) -> Result<(ToolResult, Option<ShownPart>), ToolError> {
         let request = WindowRequest {
             offset: self.offset,
             limit: self.limit,

@@ -832,12 +832,11 @@ impl Spelling {
                         let word = &old_words[op.new_range().start + n];
                         out.push_str(before(there, &there_form, word));
                     }
-                    Some(_) => out.push_str(blanks),
                     None if self.has_other_blanks && blanks.contains(' ') => {
                         return Err(TWO_SPELLINGS.into());
                     }
                     None if self.gaps.contains(blanks) => return Err(TWO_SPELLINGS.into()),
-                    None => out.push_str(blanks),
+                    _ => out.push_str(blanks),
                 }
                 match old_word.filter(|_| is_kept) {
                     Some(old_word) => {

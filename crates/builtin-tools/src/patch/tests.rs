@@ -99,126 +99,128 @@ fn what_is_around_a_patch_is_taken_off() {
     assert!(fault(&format!("<<\"EOF'\n{bare}EOF\n")).contains("no patch begins there"));
 }
 
+const FAULTS: &[(&str, &str)] = &[
+    ("bad", "1: no patch begins"),
+    ("\n*** Begin Patch\n", "2: the patch does not end"),
+    (
+        "*** Begin Patch\n*** End Patch",
+        "1: the patch changes no file",
+    ),
+    (
+        "*** Begin Patch\n*** Update File: f\n*** End Patch",
+        "2: the section changes nothing",
+    ),
+    (
+        "*** Begin Patch\n*** Update File: f\n@@\n*** End Patch",
+        "4: the hunk before has no lines",
+    ),
+    (
+        "*** Begin Patch\n*** Update File: f\n@@\nbad\n*** End Patch",
+        "4: each line of a hunk begins",
+    ),
+    (
+        "*** Begin Patch\n*** Add File: f\nbad\n*** End Patch",
+        "3: each line of a new file begins",
+    ),
+    (
+        "*** Begin Patch\n*** Frobnicate File: f\n*** End Patch",
+        "2: \"*** Add File: PATH\"",
+    ),
+    (
+        "*** Begin Patch\n*** Delete File:  \n*** End Patch",
+        "2: the path is missing",
+    ),
+    (
+        "*** Begin Patch\n*** Delete File: f\n*** End Patch\nmore",
+        "4: something follows",
+    ),
+    (
+        "--- a/f\n+++ b/f\n@@ nonsense\n-a\n",
+        "3: the head of a hunk",
+    ),
+    (
+        "--- a/f\n+++ b/g\n@@ -1 +1 @@\n-a\n+b\n",
+        "1: both names of the file differ",
+    ),
+    (
+        "--- a/f\n+++ b/f\n@@ -1 +1 @@\n a\n",
+        "3: the hunk changes nothing",
+    ),
+    ("diff --git a/f b/f\nGIT binary patch\n", "2: a binary file"),
+    (
+        "diff --git a/f b/g\ncopy from f\ncopy to g\n",
+        "2: a copy is not taken",
+    ),
+    (
+        "diff --git a/f b/f\nnew file mode 120000\n--- /dev/null\n+++ b/f\n@@ -0,0 +1 @@\n+x\n",
+        "1: only regular files",
+    ),
+    (
+        "diff --git a/f b/f\nindex 1..2 120000\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-x\n+y\n",
+        "1: only regular files",
+    ),
+    (
+        "diff --git a/f b/f\nindex 1..2 160000\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-x\n+y\n",
+        "1: only regular files",
+    ),
+    (
+        "diff --git a/1/f b/2/f\nnew file mode 100644\n--- /dev/null\n+++ w/2/f\n@@ -0,0 +1 @@\n+x\n",
+        "1: the name is \"w/2/f\" or, without a prefix, \"2/f\"",
+    ),
+    (
+        "diff --git a/f b/f\nnew file mode 100644\n--- /dev/null\n+++ b/g\n@@ -0,0 +1 @@\n+x\n",
+        "1: the name is \"b/g\" here and \"b/f\"",
+    ),
+    (
+        "diff --git a/f b/f\ndeleted file mode 100644\n--- a/f\n+++ b/f\n@@ -1 +0,0 @@\n-x\n",
+        "1: the line \"+++\" should have /dev/null",
+    ),
+    (
+        "--- /dev/null\n+++ \"b/caf\\351\"\n@@ -0,0 +1 @@\n+x\n",
+        "2: the name can't be read",
+    ),
+    (
+        "@@ -1 +1 @@\n-a\n+b\n--- a/f\n+++ b/f\n",
+        "1: the hunk belongs to no file",
+    ),
+    (
+        "--- a/f\n+++ b/f\n@@ -2,0 +3,2 @@\n+x\n",
+        "3: the patch is cut off",
+    ),
+    ("--- /dev/null\n+++ b/f\n", "1: the section lacks the hunks"),
+    (
+        "diff --git a/f b/ge\nrename from f\nrename to g\n",
+        "1: the file is renamed",
+    ),
+    (
+        "diff --git a/f b/g\nrename from f\nrename to g\n--- a/h\n+++ b/h\n@@ -1 +1 @@\n-a\n+b\n",
+        "1: the file is renamed",
+    ),
+    (
+        "diff --git a/f b/f\nnew file mode 100644\nindex 0..c\n",
+        "1: the section lacks the hunks",
+    ),
+    (
+        "diff --git a/f b/g\nsimilarity index 90%\nrename from f\nrename to g\n",
+        "1: the section lacks the hunks",
+    ),
+    (
+        "diff --cc f\n--- a/f\n+++ b/f\n",
+        "1: the difference of a merge",
+    ),
+    (
+        "--- a/f\n+++ b/f\n@@@ -1 -1 +1 @@@\n- a\n++b\n",
+        "3: the difference of a merge",
+    ),
+    (
+        "--- a/f\n+++ b/f\n@@ -1,1 +1,3 @@\n a\n-b\n+++ b/g\n@@ -1 +1 @@\n-a\n+b\n",
+        "6: the head of a file",
+    ),
+];
+
 #[test]
 fn a_fault_names_its_line() {
-    for (text, expected) in [
-        ("bad", "1: no patch begins"),
-        ("\n*** Begin Patch\n", "2: the patch does not end"),
-        (
-            "*** Begin Patch\n*** End Patch",
-            "1: the patch changes no file",
-        ),
-        (
-            "*** Begin Patch\n*** Update File: f\n*** End Patch",
-            "2: the section changes nothing",
-        ),
-        (
-            "*** Begin Patch\n*** Update File: f\n@@\n*** End Patch",
-            "4: the hunk before has no lines",
-        ),
-        (
-            "*** Begin Patch\n*** Update File: f\n@@\nbad\n*** End Patch",
-            "4: each line of a hunk begins",
-        ),
-        (
-            "*** Begin Patch\n*** Add File: f\nbad\n*** End Patch",
-            "3: each line of a new file begins",
-        ),
-        (
-            "*** Begin Patch\n*** Frobnicate File: f\n*** End Patch",
-            "2: \"*** Add File: PATH\"",
-        ),
-        (
-            "*** Begin Patch\n*** Delete File:  \n*** End Patch",
-            "2: the path is missing",
-        ),
-        (
-            "*** Begin Patch\n*** Delete File: f\n*** End Patch\nmore",
-            "4: something follows",
-        ),
-        (
-            "--- a/f\n+++ b/f\n@@ nonsense\n-a\n",
-            "3: the head of a hunk",
-        ),
-        (
-            "--- a/f\n+++ b/g\n@@ -1 +1 @@\n-a\n+b\n",
-            "1: both names of the file differ",
-        ),
-        (
-            "--- a/f\n+++ b/f\n@@ -1 +1 @@\n a\n",
-            "3: the hunk changes nothing",
-        ),
-        ("diff --git a/f b/f\nGIT binary patch\n", "2: a binary file"),
-        (
-            "diff --git a/f b/g\ncopy from f\ncopy to g\n",
-            "2: a copy is not taken",
-        ),
-        (
-            "diff --git a/f b/f\nnew file mode 120000\n--- /dev/null\n+++ b/f\n@@ -0,0 +1 @@\n+x\n",
-            "1: only regular files",
-        ),
-        (
-            "diff --git a/f b/f\nindex 1..2 120000\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-x\n+y\n",
-            "1: only regular files",
-        ),
-        (
-            "diff --git a/f b/f\nindex 1..2 160000\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-x\n+y\n",
-            "1: only regular files",
-        ),
-        (
-            "diff --git a/1/f b/2/f\nnew file mode 100644\n--- /dev/null\n+++ w/2/f\n@@ -0,0 +1 @@\n+x\n",
-            "1: the name is \"w/2/f\" or, without a prefix, \"2/f\"",
-        ),
-        (
-            "diff --git a/f b/f\nnew file mode 100644\n--- /dev/null\n+++ b/g\n@@ -0,0 +1 @@\n+x\n",
-            "1: the name is \"b/g\" here and \"b/f\"",
-        ),
-        (
-            "diff --git a/f b/f\ndeleted file mode 100644\n--- a/f\n+++ b/f\n@@ -1 +0,0 @@\n-x\n",
-            "1: the line \"+++\" should have /dev/null",
-        ),
-        (
-            "--- /dev/null\n+++ \"b/caf\\351\"\n@@ -0,0 +1 @@\n+x\n",
-            "2: the name can't be read",
-        ),
-        (
-            "@@ -1 +1 @@\n-a\n+b\n--- a/f\n+++ b/f\n",
-            "1: the hunk belongs to no file",
-        ),
-        (
-            "--- a/f\n+++ b/f\n@@ -2,0 +3,2 @@\n+x\n",
-            "3: the patch is cut off",
-        ),
-        ("--- /dev/null\n+++ b/f\n", "1: the section lacks the hunks"),
-        (
-            "diff --git a/f b/ge\nrename from f\nrename to g\n",
-            "1: the file is renamed",
-        ),
-        (
-            "diff --git a/f b/g\nrename from f\nrename to g\n--- a/h\n+++ b/h\n@@ -1 +1 @@\n-a\n+b\n",
-            "1: the file is renamed",
-        ),
-        (
-            "diff --git a/f b/f\nnew file mode 100644\nindex 0..c\n",
-            "1: the section lacks the hunks",
-        ),
-        (
-            "diff --git a/f b/g\nsimilarity index 90%\nrename from f\nrename to g\n",
-            "1: the section lacks the hunks",
-        ),
-        (
-            "diff --cc f\n--- a/f\n+++ b/f\n",
-            "1: the difference of a merge",
-        ),
-        (
-            "--- a/f\n+++ b/f\n@@@ -1 -1 +1 @@@\n- a\n++b\n",
-            "3: the difference of a merge",
-        ),
-        (
-            "--- a/f\n+++ b/f\n@@ -1,1 +1,3 @@\n a\n-b\n+++ b/g\n@@ -1 +1 @@\n-a\n+b\n",
-            "6: the head of a file",
-        ),
-    ] {
+    for (text, expected) in FAULTS {
         let said = fault(text);
         assert!(said.starts_with(expected), "{text}: {said}");
     }

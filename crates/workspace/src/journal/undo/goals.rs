@@ -1,6 +1,6 @@
 //! Determines what an undo is to achieve: the state of each path now and before the changes.
 
-use super::plan::Goal;
+use super::plan::{Goal, ModeChange};
 use super::whole::{Whole, look, place_of};
 use super::{FileOutcome, UndoRefusal};
 use crate::journal::entry::{FileState, NodeKind};
@@ -46,7 +46,7 @@ impl Whole<'_, '_> {
         }
         if let (Some(index), []) = (outcome.undone.last().copied(), &outcome.refused[..]) {
             let goal = self.goal(&outcome.undone, now);
-            if goal.has_other_mode {
+            if goal.mode_change == ModeChange::Others {
                 let reason = "was changed since".to_owned();
                 outcome.refused.push(UndoRefusal { index, reason });
             }
@@ -135,8 +135,13 @@ impl Whole<'_, '_> {
                 .map_or(mode, |now| now.mode),
             now,
             then,
-            is_mode_changed,
-            has_other_mode: has_content && has_changed_mode && ![before, after].contains(&mode_now),
+            mode_change: if is_mode_changed {
+                ModeChange::Ours
+            } else if has_content && has_changed_mode && before != mode_now {
+                ModeChange::Others
+            } else {
+                ModeChange::None
+            },
             has_content,
             source,
             oldest: index,

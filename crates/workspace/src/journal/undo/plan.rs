@@ -13,14 +13,24 @@ use std::path::{Path, PathBuf};
 
 pub(super) const SHARED: &str = "has files that came later, or that git ignores";
 
+/// What has become of the mode of a file.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ModeChange {
+    /// The undo has nothing to do about it.
+    #[default]
+    None,
+    /// It is as the changes to be undone have left it.
+    Ours,
+    /// Only the mode is to be given back, and others have changed it since.
+    Others,
+}
+
 #[derive(Debug, Default)]
 pub(super) struct Goal {
     pub(super) now: Option<FileState>,
     pub(super) then: Option<FileState>,
     pub(super) mode: u32,
-    pub(super) is_mode_changed: bool,
-    /// True if only the mode is to be given back, and others have changed it since.
-    pub(super) has_other_mode: bool,
+    pub(super) mode_change: ModeChange,
     /// True if the path has the former content already.
     pub(super) has_content: bool,
     /// The index of the entry that keeps the former content in the journal; `None` if none does.
@@ -327,7 +337,7 @@ impl Planner {
                 .is_some_and(|now| now.stamp.file() == file);
             let was_left = || goal.passed.iter().any(|state| state.mode == now.mode);
             if is_there {
-                goal.is_mode_changed
+                goal.mode_change == ModeChange::Ours
             } else {
                 was_left()
             }
