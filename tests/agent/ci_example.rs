@@ -306,10 +306,15 @@ fn orders_in_a_diff_can_make_the_model_neither_write_nor_run_nor_send() {
         .env("GEMINI_CLI_TRUST_WORKSPACE", "true")
         .env("GEMINI_TOOLS_ROOTS", &ws.path(""))
         .run();
-    ended(&answer, 1, &comments, &[]);
+    ended(
+        &answer,
+        1,
+        &comments,
+        &["6 calls were refused by a rule: write_file"],
+    );
     for id in ["w", "e", "s", "m", "f", "g"] {
         let error = response(&api, id)["error"].to_string();
-        assert!(error.contains("There is no tool"), "{id}: {error}");
+        assert!(error.contains("may not run: "), "{id}: {error}");
     }
     assert_eq!(response(&api, "r"), json!({"output": "a still heron\n"}));
     assert!(response(&api, "d")["error"].is_string(), "not committed");

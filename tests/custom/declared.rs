@@ -52,7 +52,7 @@ fn a_script_gets_its_arguments_on_standard_input_and_in_the_environment() {
 
 #[test]
 fn only_checked_arguments_are_in_the_environment() {
-    let script = "#!/bin/sh\n# /// tool\n# description = \"d\"\n# params.mode = { values = [\"soft\"], \
+    let script = "#!/bin/sh\n# /// tool\n# description = \"d\"\n# params.mode = { enum = [\"soft\"], \
                   description = \"d\" }\n# params.n = { type = \"integer\", description = \"d\" }\n\
                   # ///\necho \"${PARAM_MODE-unset} ${PARAM_N-unset} ${PARAM_X-unset}\"\n";
     let ws = with("tell.sh", script);
@@ -70,7 +70,7 @@ fn only_checked_arguments_are_in_the_environment() {
         assert_eq!(output(&both), format!("soft {told} unset"));
     }
     both["n"] = json!(1e22);
-    let said = call(&both).error("invalid_tool_params", 1);
+    let said = call(&both).error("invalid_tool_params", 2);
     assert!(
         said.contains("\"n\" has an integer of more than 64 bits"),
         "{said}"
@@ -87,7 +87,7 @@ fn an_argument_too_long_for_a_variable_is_not_lost() {
     };
     let long = json!({ "text": "x".repeat(130_000) });
     let ws = with("long.sh", &script("printf %s \"$PARAM_TEXT\" | wc -c"));
-    let said = call(&ws, "long", &long).error("invalid_tool_params", 1);
+    let said = call(&ws, "long", &long).error("invalid_tool_params", 2);
     assert!(said.contains("\"text\" has 130000 bytes"), "{said}");
     let ws = with("long.sh", &script("wc -c"));
     assert_eq!(call(&ws, "long", &long).output(), "130011");

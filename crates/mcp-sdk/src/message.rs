@@ -201,8 +201,14 @@ mod tests {
     fn every_line_is_of_one_kind_and_its_id_is_found() {
         let deep = format!(r#"{{"id":7,"method":"m","p":{}"#, "[".repeat(200));
         for (text, expected, code) in [
-            (r#"{"id":7,"method":"m"}"#, "request 7", 0),
-            (r#"{"method":"m"}"#, "notification -", 0),
+            (r#"{"jsonrpc":"2.0","id":7,"method":"m"}"#, "request 7", 0),
+            (r#"{"jsonrpc":"2.0","method":"m"}"#, "notification -", 0),
+            (r#"{"id":7,"method":"m"}"#, "unreadable 7", -32600),
+            (
+                r#"{"jsonrpc":"2.0","id":7,"method":1}"#,
+                "unreadable 7",
+                -32600,
+            ),
             (r#"{"id":7.0,"result":{}}"#, "response 7", 0),
             (r#"{"id":7,"result":{},"error":null}"#, "response 7", 0),
             ("\u{feff}{\"id\":\"a\",\"result\":{}}", "response a", 0),

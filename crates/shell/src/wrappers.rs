@@ -458,7 +458,8 @@ fn git_runs_others(rest: &[Word]) -> bool {
         _ => &[],
     };
     let is_open = is_among(command, WITH_STARTING_OPTIONS) && may_get_options(rest);
-    is_open || rest.iter().any(|word| has_letter(word, letters)) || names_strategy(command, rest)
+    let has_letters = |word| !letters.is_empty() && has_letter(word, letters);
+    is_open || rest.iter().any(has_letters) || names_strategy(command, rest)
 }
 
 /// The commands of git that start no program but those of its configuration, hooks and attributes,
@@ -523,8 +524,24 @@ fn is_plain_config(rest: &[Word]) -> bool {
         "-z",
         "--null",
     ];
-    let mut words = rest.iter().skip_while(|word| word.is_one_of(SCOPES));
-    let values: Option<Vec<&str>> = words.by_ref().map(|word| word.value.as_deref()).collect();
+    const TAKES_VALUE: &[&str] = &["-f", "--file", "--blob", "--default", "--type"];
+    let mut words = rest.iter().peekable();
+    while let Some(word) = words.peek() {
+        let name = word
+            .known
+            .split_once('=')
+            .map_or(&*word.known, |(name, _)| name);
+        let takes = TAKES_VALUE.contains(&name);
+        if !takes && !word.is_one_of(SCOPES) {
+            break;
+        }
+        let is_apart = takes && !word.known.contains('=');
+        words.next();
+        if is_apart {
+            words.next();
+        }
+    }
+    let values: Option<Vec<&str>> = words.map(|word| word.value.as_deref()).collect();
     match values.as_deref() {
         None => false,
         Some([] | ["get" | "list" | "-l" | "--list", ..]) => true,

@@ -125,13 +125,15 @@ fn build(params: Params, ToolEnv { workspace, .. }: &ToolEnv) -> Result<Call, To
     // A leading `~` is a part of a name here. Without `./` before it, it would mean the home
     // directory.
     let mut meanings = workspace.patterns_below(&format!("./{pattern}"), &places)?;
-    // A file may have exactly this name, such as `{a,b}.ts`, which its own pattern does not match.
+    // If a file has exactly this name, such as `[id].ts`, that one is meant, as in Gemini CLI. But a
+    // name with a `*` or `?` is hardly known to whoever gives such a pattern, so it hides no others.
     let exists = |place: &WorkspacePath| {
         let file_type = workspace.file_type(&place.join(Path::new(pattern)));
         file_type.is_ok_and(|t| t == FileType::RegularFile)
     };
-    if pattern.contains(['{', '(']) && places.iter().any(exists) {
-        meanings.push(escaped(pattern));
+    let is_wild = pattern.contains(['*', '?']);
+    if !is_wild && pattern.contains(['[', '{', '(']) && places.iter().any(exists) {
+        meanings = vec![escaped(pattern)];
     }
     let ignore_case = !params.case_sensitive.unwrap_or(false);
     let respect = Respect {

@@ -255,8 +255,10 @@ impl Call {
             let found = self.workspace.file_type(&place);
             let is_file = matches!(found, Ok(FileType::RegularFile));
             let is_none = matches!(&found, Err(e) if e.kind != ErrorKind::PathNotInWorkspace);
-            // A file may have a name that is a pattern, too. Then both are meant.
-            if wanted.contains(['*', '?', '[', '{']) && (is_file || is_none) {
+            // A file may have a name that is a pattern, too. It hides no others if it has a `*` or
+            // `?`, which is hardly known to whoever gives such a pattern.
+            let is_wild = wanted.contains(['*', '?']);
+            if is_wild && is_file || wanted.contains(['*', '?', '[', '{']) && is_none {
                 // A leading `~` is a part of a name here. Without `./` before it, it would mean
                 // the home directory.
                 let pattern = format!("./{}", place.rel().to_string_lossy());

@@ -643,7 +643,7 @@ impl Call {
             let mut text = headline();
             let outlined = Outlined {
                 files: &kept.files,
-                most_of_file: self.request.most,
+                most_of_file: self.request.most.min(self.most),
                 is_cut: kept.is_cut,
             };
             outlined.push_to(&mut text, &self.query, ways);

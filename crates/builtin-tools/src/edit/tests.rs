@@ -87,13 +87,13 @@ fn a_new_text_with_the_files_indentation_is_taken_as_it_is() {
 fn blanks_of_new_text_are_those_of_one_text() {
     let gives = |text, old, new, expected| gives(Reading::LookAlikes, text, old, new, expected);
     gives(
-        "  margin: 5px;\n",
-        "margin:5px;\n",
-        "margin:6px;\n",
-        "  margin: 6px;\n",
+        "  margin:  5px;\n",
+        "margin: 5px;\n",
+        "margin: 6px;\n",
+        "  margin:  6px;\n",
     );
-    gives("x\nf(a, b)\ny\n", "f(a,b)\n", "\n", "x\n\ny\n");
-    gives("x\nf(a, b)\ny\n", "f(a,b)\n", "", "x\ny\n");
+    gives("x\nf(a,  b)\ny\n", "f(a, b)\n", "\n", "x\n\ny\n");
+    gives("x\nf(a,  b)\ny\n", "f(a, b)\n", "", "x\ny\n");
     gives(
         "题\n\u{3000}\u{3000}第一段。\n\u{3000}\u{3000}第二段。\n",
         "第一段。\n第二段。\n",

@@ -592,7 +592,7 @@ fn unchanged_lines_without_their_mark_do_not_shift_the_new_ones() {
     let text = "def f():\n    if a:\n        return 1\n    return 2\n";
     let hunk = "    if a:\n        return 1\n+    if b:\n+        return 3\n    return 2";
     let refused = update(text, hunk).expect_err("no marks");
-    assert!(refused.why.contains("lack the blank"), "{refused:?}");
+    assert!(refused.why.contains("indentation"), "{refused:?}");
     // Removed lines have their mark, so these lines are as deep as they seem.
     assert_eq!(
         update(text, "    if a:\n-       return 1\n+       return 3").as_deref(),
