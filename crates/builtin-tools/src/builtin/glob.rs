@@ -236,9 +236,9 @@ struct Finder<'a> {
 impl Finder<'_> {
     /// Returns when a file was modified, in seconds and nanoseconds since 1970; `None` if the entry
     /// does not count.
-    fn modified(&self, found: &WalkEntry<'_>) -> Option<(i64, i64)> {
+    fn modified(&self, found: &WalkEntry<'_>) -> Option<(i64, i128)> {
         let own = || rustix::fs::statat(found.dir, found.name, AtFlags::SYMLINK_NOFOLLOW);
-        let time = |stat: Stat| (stat.st_mtime, stat.st_mtime_nsec as i64);
+        let time = |stat: Stat| (stat.st_mtime, i128::from(stat.st_mtime_nsec));
         match found.file_type {
             FileType::RegularFile => match own() {
                 Ok(stat) => Some(time(stat)),
@@ -284,7 +284,7 @@ impl Visitor for Finder<'_> {
                 if self.taken.fetch_add(size, Relaxed) > MAX_BYTES {
                     return;
                 }
-                let nanos = i128::from(seconds) * 1_000_000_000 + i128::from(nanos);
+                let nanos = i128::from(seconds) * 1_000_000_000 + nanos;
                 self.hits.push(GlobMatch {
                     changed: (seconds > self.recent_after).then_some(nanos),
                     place: self.place,

@@ -20,7 +20,7 @@ pub(super) fn directories<'a>(
         match directory(uri) {
             Ok(path) if found.contains(&path) => {}
             Ok(path) => found.push(path),
-            Err(fault) => faults.push(format!("{uri}: {fault}")),
+            Err(fault) => faults.push(format!("{uri}: {}", fault.trim_end_matches('.'))),
         }
     }
     if found.is_empty() && !faults.is_empty() {
