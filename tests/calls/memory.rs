@@ -245,7 +245,7 @@ fn edits() -> Vec<Row> {
                     &json!({"file_path": "a.txt", "instruction": "x", "old_string": old, "new_string": new}),
                 )
             },
-            "old_string was not found",
+            "too large to be compared",
         ),
         row(
             "as many of these lines as are compared",

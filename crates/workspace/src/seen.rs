@@ -99,8 +99,8 @@ struct Shown {
 }
 
 impl Sight {
-    /// Says that only these lines are shown, counted from 0, and not the whole of those with the
-    /// numbers `cut`, from 1. What the caller had seen of the others is what it still knows of them.
+    /// Says that only these lines are shown, counted from 0, up to `usize::MAX` for the end of the
+    /// file, and not the whole of those with the numbers `cut`, from 1. What the caller had seen of the others is what it still knows of them.
     pub fn show_only(&mut self, lines: Range<usize>, cut: Vec<u64>) {
         self.shown = Some(Shown { lines, cut });
     }
@@ -459,6 +459,11 @@ impl SeenFiles {
         let before = self.get(&path);
         if let Some(before) = before.filter(|before| before.stamp != file.stamp) {
             let (Some(old), Some(new)) = (&before.lines, &file.lines) else {
+                // Of a large file it is not known which lines have changed. One that is shown to
+                // its end but for what is cut from lines counts as seen.
+                if shown.lines == (0..usize::MAX) {
+                    self.put(path, file);
+                }
                 return;
             };
             let mut known = Vec::new();

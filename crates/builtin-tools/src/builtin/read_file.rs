@@ -290,7 +290,12 @@ impl Call {
         }
         result.view.is_limited = true;
         let is_part = self.offset > 0 || window.more || !window.cut_lines.is_empty();
-        let lines = self.offset as usize..last as usize;
+        let end = if window.more {
+            last as usize
+        } else {
+            usize::MAX
+        };
+        let lines = self.offset as usize..end;
         let part = is_part.then_some((lines, window.cut_lines));
         Ok((result, part))
     }

@@ -435,7 +435,12 @@ impl Call {
                 let text = window_text(0, &window, encoding, open.size());
                 let is_part = window.more || !window.cut_lines.is_empty();
                 if let Some(sight) = sight.as_mut().filter(|_| is_part) {
-                    sight.show_only(0..window.lines as usize, window.cut_lines);
+                    let end = if window.more {
+                        window.lines as usize
+                    } else {
+                        usize::MAX
+                    };
+                    sight.show_only(0..end, window.cut_lines);
                 }
                 text
             }

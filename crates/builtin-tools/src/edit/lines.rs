@@ -121,7 +121,9 @@ pub(super) fn trim_end(line: &str) -> &str {
 }
 
 /// Returns all blanks that a line begins with: Chinese and Japanese paragraphs are indented by wide
-/// ones.
+/// ones. A character that ends lines in other files is none.
 pub(super) fn indentation(line: &str) -> &str {
-    &line[..line.len() - line.trim_start().len()]
+    let ends = ['\r', '\u{85}', '\u{2028}', '\u{2029}'];
+    let is_blank = |c: char| c.is_whitespace() && !ends.contains(&c);
+    &line[..line.len() - line.trim_start_matches(is_blank).len()]
 }
