@@ -184,7 +184,6 @@ fn what_is_no_request_is_answered_and_costs_nothing() {
         ("prompts/get", json!({"name": "x"}), -32602),
         ("tools/call", json!({}), -32602),
         ("tools/call", json!({"name": 1}), -32602),
-        ("logging/setLevel", json!({"level": "loud"}), -32602),
         ("completion/complete", json!({"ref": 1}), -32602),
         ("prompts/get", json!({}), -32602),
         ("resources/read", json!({"uri": []}), -32602),

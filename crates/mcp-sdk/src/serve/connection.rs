@@ -353,11 +353,10 @@ macro_rules! lists {
     )+};
 }
 
-/// The methods of the handlers below for which requests need parameters.
-const SERVED: [&str; 11] = [
+/// The methods of the handlers below for which requests need parameters, but for those that the
+/// newest protocol version does not have.
+const SERVED: [&str; 9] = [
     "completion/complete",
-    "initialize",
-    "logging/setLevel",
     "prompts/get",
     "resources/read",
     "skills/get",
