@@ -525,35 +525,31 @@ fn is_plain_config(rest: &[Word]) -> bool {
         "--null",
     ];
     const TAKES_VALUE: &[&str] = &["-f", "--file", "--blob", "--default", "--type"];
-    let mut words = rest.iter().peekable();
-    while let Some(word) = words.peek() {
-        let name = word
-            .known
-            .split_once('=')
-            .map_or(&*word.known, |(name, _)| name);
-        let takes = TAKES_VALUE.contains(&name);
-        if !takes && !word.is_one_of(SCOPES) {
-            break;
-        }
-        let is_apart = takes && !word.known.contains('=');
-        words.next();
-        if is_apart {
-            words.next();
-        }
+    let values: Option<Vec<&str>> = rest.iter().map(|word| word.value.as_deref()).collect();
+    let Some(values) = values else {
+        return false;
+    };
+    let takes = |option: &str| TAKES_VALUE.contains(&option);
+    let mut words = values.as_slice();
+    loop {
+        words = match words {
+            [scope, rest @ ..] if SCOPES.contains(scope) => rest,
+            [option, _, rest @ ..] if takes(option) => rest,
+            [option, rest @ ..] if option.split_once('=').is_some_and(|(name, _)| takes(name)) => {
+                rest
+            }
+            _ => break,
+        };
     }
-    let values: Option<Vec<&str>> = words.map(|word| word.value.as_deref()).collect();
-    match values.as_deref() {
-        None => false,
-        Some([] | ["get" | "list" | "-l" | "--list", ..]) => true,
-        Some([only]) => !only.starts_with('-') && *only != "edit",
-        Some([first, ..]) if first.starts_with("--get") => true,
-        Some(
-            [
-                "set" | "unset" | "--add" | "--replace-all" | "--unset" | "--unset-all",
-                rest @ ..,
-            ]
-            | rest,
-        ) => match rest {
+    match words {
+        [] | ["get" | "list" | "-l" | "--list", ..] => true,
+        [only] => !only.starts_with('-') && *only != "edit",
+        [first, ..] if first.starts_with("--get") => true,
+        [
+            "set" | "unset" | "--add" | "--replace-all" | "--unset" | "--unset-all",
+            rest @ ..,
+        ]
+        | rest => match rest {
             [key] => is_plain_setting(key),
             [key, value, ..] => is_plain_setting(&format!("{key}={value}")),
             [] => true,

@@ -100,7 +100,8 @@ struct Shown {
 
 impl Sight {
     /// Says that only these lines are shown, counted from 0, up to `usize::MAX` for the end of the
-    /// file, and not the whole of those with the numbers `cut`, from 1. What the caller had seen of the others is what it still knows of them.
+    /// file, and not the whole of those with the numbers `cut`, from 1. What the caller had seen of
+    /// the others is what it still knows of them.
     pub fn show_only(&mut self, lines: Range<usize>, cut: Vec<u64>) {
         self.shown = Some(Shown { lines, cut });
     }
