@@ -144,16 +144,20 @@ impl Section {
     /// Reads a line that git writes before the hunks of a file, such as its mode. Returns false for
     /// any other line.
     fn take(&mut self, line: &str) -> Result<bool, &'static str> {
-        let mode = |text: &str| u32::from_str_radix(text.trim(), 8).ok();
+        let mode = |text: &str| {
+            let mode = u32::from_str_radix(text.trim(), 8);
+            mode.map(Some)
+                .map_err(|_| "the mode of the file is no octal number")
+        };
         let word = |mark: &str| line.strip_prefix(mark);
         if let Some(text) = word("old mode ") {
-            self.old_mode = mode(text);
+            self.old_mode = mode(text)?;
         } else if let Some(text) = word("new mode ") {
-            self.new_mode = mode(text);
+            self.new_mode = mode(text)?;
         } else if let Some(text) = word("new file mode ") {
-            (self.is_new, self.new_mode) = (true, mode(text));
+            (self.is_new, self.new_mode) = (true, mode(text)?);
         } else if let Some(text) = word("deleted file mode ") {
-            (self.is_deleted, self.old_mode) = (true, mode(text));
+            (self.is_deleted, self.old_mode) = (true, mode(text)?);
         } else if let Some(text) = word("rename from ") {
             self.renamed.0 = Some(names::whole(text).ok_or(UNREADABLE)?);
         } else if let Some(text) = word("rename to ") {
@@ -164,7 +168,9 @@ impl Section {
             return Err("a binary file can't be patched");
         } else if let Some(text) = word("index ") {
             // The mode of a file that keeps it. It tells the change of a link from that of its text.
-            let kept = text.split_once(' ').and_then(|(_, kept)| mode(kept));
+            let kept = text
+                .split_once(' ')
+                .map_or(Ok(None), |(_, kept)| mode(kept))?;
             self.old_mode = self.old_mode.or(kept);
             self.new_mode = self.new_mode.or(kept);
             // These are ids of empty files, which are made and removed without a hunk.
