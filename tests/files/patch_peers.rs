@@ -331,11 +331,16 @@ fn hold_torn(
     );
     place(&theirs, before);
     let file = ws.outside_path("patch");
-    let ended = format!("{patch}\n");
-    write(
-        Path::new(&file),
-        if patch.ends_with('\n') { patch } else { &ended }.as_bytes(),
-    );
+    let mut ended = patch.clone();
+    let last = patch.rfind('\n').map_or(0, |at| at + 1);
+    // Nothing else begins so. git wants more of it before it takes it for what it is.
+    if patch[last..].starts_with('\\') {
+        ended.replace_range(last.., "\\ No newline at end of file");
+    }
+    if !ended.ends_with('\n') {
+        ended.push('\n');
+    }
+    write(Path::new(&file), ended.as_bytes());
     let applied = git(ws, &theirs, &[applying, &[&file]].concat());
     assert!(applied.is_some(), "{what}: git applies nothing of\n{patch}");
     assert_eq!(found, files(&theirs), "{what}\n{patch}");
