@@ -93,6 +93,28 @@ fn all_hosts_that_are_set_up_are_checked_and_a_host_that_is_not_is_told_how() {
 }
 
 #[test]
+fn a_folder_whose_settings_codex_ignores_is_told() {
+    let ws = Workspace::new().git();
+    let done = installed(&ws, &["init", "--yes", "--host", "codex", "--project"]).run();
+    assert_eq!(done.status(), 0, "{}", done.shown());
+    let check = || doctor(&ws, &["--host", "codex"], &[]);
+    finds(
+        &check(),
+        "host-untrusted",
+        &["does not trust", "get_tools init --host codex --user"],
+    );
+    for (level, is_trusted) in [("untrusted", false), ("trusted", true)] {
+        let root = ws.dir();
+        let text = format!("[projects.{root:?}]\ntrust_level = {level:?}\n");
+        let users = ws.root().join("home/.codex");
+        fs::create_dir_all(&users).expect("a directory");
+        fs::write(users.join("config.toml"), text).expect("a file");
+        let found = findings(&check()).len();
+        assert_eq!(found, usize::from(!is_trusted), "{level}");
+    }
+}
+
+#[test]
 fn broken_set_ups_of_the_pair_in_gemini_cli_are_told_with_cause_and_remedy() {
     let pair =
         |discovery: &str, call: &str| json!({"discoveryCommand": discovery, "callCommand": call});

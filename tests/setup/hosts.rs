@@ -480,6 +480,39 @@ fn each_host_is_undone_by_itself() {
 }
 
 #[test]
+fn a_project_that_was_renamed_is_undone_under_its_new_name() {
+    for host in ["gemini", "codex", "cursor"] {
+        for is_again in [false, true] {
+            let ws = Workspace::new()
+                .sibling("before/src/a.rs", "")
+                .sibling("other/b", "");
+            let run = |directory: &str, args: &[&str]| {
+                let call = installed(&ws, &["init", "--host", host, "--project"]).flags(args);
+                let directory = format!("cd ../ws-sibling/{directory} && exec \"$@\"");
+                let answer = call.in_bash(&directory).run();
+                assert_eq!(answer.status(), 0, "{}", answer.shown());
+                answer.text().to_owned()
+            };
+            let [old, new] =
+                ["before", "after"].map(|name| ws.root().join("ws-sibling").join(name));
+            fs::rename(&old, &new).expect("a rename");
+            let clean = Tree::of(ws.root());
+            fs::rename(&new, &old).expect("a rename");
+            run("before", &["--yes", "--skill"]);
+            fs::rename(&old, &new).expect("a rename");
+            let nothing = "There is nothing to undo here.\n";
+            assert_eq!(run("other", &["--undo", "--yes"]), nothing);
+            if is_again {
+                run("after", &["--yes", "--skill"]);
+            }
+            run("after", &["--undo", "--yes"]);
+            let changes = clean.changes(&Tree::of(ws.root()));
+            assert!(changes.is_empty(), "{host} {is_again}: {changes:?}");
+        }
+    }
+}
+
+#[test]
 fn without_a_terminal_the_change_is_shown_and_not_made() {
     let ws = Workspace::new();
     let answer = init(&ws, "claude", &[]);

@@ -46,6 +46,7 @@ pub struct Host {
     #[serde(default)]
     project: Vec<String>,
     pub(crate) moved: Option<Moved>,
+    pub(crate) trusted: Option<TrustedFolders>,
     /// The directories of skills: the user's, relative to the home directory, and the project's.
     #[serde(default = "usual_skills")]
     skills: [String; 2],
@@ -80,6 +81,30 @@ pub struct Host {
 pub(crate) struct Moved {
     variable: String,
     directories: Vec<String>,
+}
+
+/// Where the user's settings list the folders whose settings files count: the keys that lead to the
+/// value of a folder, of which `FOLDER` stands for its path, and the value that trusts it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TrustedFolders {
+    keys: Vec<String>,
+    value: String,
+}
+
+impl TrustedFolders {
+    /// Returns true if the user's settings trust a directory, or the git repository that it is in.
+    pub(crate) fn have(&self, root: &Path, users: &Value) -> bool {
+        let repository = root.ancestors().find(|above| above.join(".git").exists());
+        once(root).chain(repository).any(|folder| {
+            let folder = folder.to_string_lossy();
+            let value = self.keys.iter().fold(users, |value, key| match &**key {
+                "FOLDER" => &value[&*folder],
+                key => &value[key],
+            });
+            *value == *self.value
+        })
+    }
 }
 
 /// Which variables of the host's environment a server gets, besides those that its entry sets.

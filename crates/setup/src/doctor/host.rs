@@ -129,7 +129,29 @@ impl HostFiles {
             show_path(&file.path)
         );
         report.fact(&host.title, what, State::Known);
+        self.check_trust(setup, file, report);
         self.check_server(setup, file, entry, report);
+    }
+
+    fn check_trust(&self, setup: &Setup<'_>, file: &SettingsFile, report: &mut DoctorReport) {
+        let users = self
+            .files
+            .iter()
+            .find(|file| file.scope == SetupScope::User);
+        let (Some(trusted), Some(users), SetupScope::Project) =
+            (&self.host.trusted, users, file.scope)
+        else {
+            return;
+        };
+        if !trusted.have(setup.root, &users.value) {
+            let what = format!("{} does not trust this folder.", self.host.title);
+            let why = "It ignores the project's settings, and has none of the tools.";
+            let help = format!(
+                "Start {} here and trust the folder, or: get_tools init --host {} --user",
+                self.host.program, self.host.name
+            );
+            report.warn("host-untrusted", &*file.path, what, why, help);
+        }
     }
 
     fn check_server(

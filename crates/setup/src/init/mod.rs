@@ -26,7 +26,7 @@ use gemini_tools_builtin_tools::SKILL;
 use gemini_tools_core::text::show_path;
 use gemini_tools_core::tool::Kind;
 use gemini_tools_process::command::find_program;
-use record::{Record, WrittenFile};
+use record::{Owner, Record, WrittenFile};
 use set::{Edit, Set};
 use std::ffi::OsStr;
 use std::fs::File;
@@ -94,8 +94,7 @@ pub struct SetupPlan<'a> {
     /// The name of the host that reads the settings, and their syntax.
     reader: (&'a str, Syntax),
     record: Record,
-    /// What this set-up is called in the record.
-    owner: String,
+    owner: Owner,
     /// Files that an undo does not finish. Their record and their copy are kept.
     left: Vec<PathBuf>,
     /// Files that are in place already because another set-up has written them. They stay until
@@ -157,13 +156,17 @@ impl<'a> SetupPlan<'a> {
         let reader = host.map_or(("Gemini CLI", Syntax::Comments), |host| {
             (&host.title, host.syntax)
         });
+        let owner = Owner {
+            root: root.map(Path::to_owned),
+            host: host.map_or("gemini", |host| host.name).to_owned(),
+        };
         Ok(Self {
             changes: Vec::new(),
             notes: Vec::new(),
             place,
             reader,
-            record: Record::load(home)?,
-            owner: record::owner(root, host.map_or("gemini", |host| host.name)),
+            record: Record::load_for(home, &owner, reader.1)?,
+            owner,
             left: Vec::new(),
             shared: Vec::new(),
             is_undo: false,
@@ -380,7 +383,7 @@ impl<'a> SetupPlan<'a> {
         for change in &self.changes {
             change.check(place)?;
         }
-        let mut record = Record::load(home)?;
+        let mut record = Record::load_for(home, owner, self.reader.1)?;
         if !self.is_undo && !self.changes.is_empty() {
             for change in &self.changes {
                 record.add(home, owner, change);

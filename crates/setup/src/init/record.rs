@@ -25,10 +25,17 @@ pub(super) struct Record {
     made: BTreeSet<PathBuf>,
 }
 
+/// The set-up that has written a file: that of a project, or the user's if there is no root, for a
+/// host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Owner {
+    pub(super) root: Option<PathBuf>,
+    pub(super) host: String,
+}
+
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct WrittenFile {
-    /// The set-up that has written it, as [`owner`] names it.
-    owner: String,
+    owner: Owner,
     pub(super) path: PathBuf,
     /// The hash of what was written. If others have edited the file between two runs, it stays that
     /// of the earlier run: what they have put there was never looked at.
@@ -74,13 +81,6 @@ impl WrittenFile {
     }
 }
 
-/// Returns the name of a set-up: of the project in `root`, or of the user if it is `None`, and a
-/// host.
-pub(super) fn owner(root: Option<&Path>, host: &str) -> String {
-    let place = root.map_or_else(|| "user".to_owned(), name);
-    format!("{place}.{host}")
-}
-
 /// Returns a file name for a directory: its own name, and a hash of its path that tells it from
 /// others of that name.
 pub(super) fn name(root: &Path) -> String {
@@ -117,6 +117,44 @@ impl Record {
         serde_json::from_str(&text).map_err(|e| InitError::new(&path, e))
     }
 
+    /// Loads the record for a set-up, which is given what it had under a former name of its project.
+    pub(super) fn load_for(home: &Path, owner: &Owner, syntax: Syntax) -> Result<Self, InitError> {
+        let mut record = Self::load(home)?;
+        if let Some(root) = &owner.root
+            && record.of(owner).next().is_none()
+        {
+            record.follow(owner, root, syntax);
+        }
+        Ok(record)
+    }
+
+    /// Gives a set-up what was recorded for a directory that is gone, if `root` has a file with the
+    /// same changes in the same place: the project was renamed. Else nothing could undo its set-up,
+    /// and its rules would allow calls for good.
+    fn follow(&mut self, owner: &Owner, root: &Path, syntax: Syntax) {
+        let moved = |file: &WrittenFile| {
+            let old = file.owner.root.as_ref().filter(|old| !old.exists())?;
+            let path = root.join(file.path.strip_prefix(old).ok()?);
+            let now = read(&path, FileOwner::Users).ok()??;
+            let is_it = file.owner.host == owner.host && file.undone(&now, syntax).is_ok();
+            is_it.then(|| old.clone())
+        };
+        let Some(old) = self.files.iter().find_map(moved) else {
+            return;
+        };
+        let follow = |path: &Path| match path.strip_prefix(&old) {
+            Ok(rest) => root.join(rest),
+            Err(_) => path.to_owned(),
+        };
+        for file in &mut self.files {
+            if file.owner.host == owner.host && file.owner.root.as_ref() == Some(&old) {
+                file.owner = owner.clone();
+                file.path = follow(&file.path);
+            }
+        }
+        self.made = self.made.iter().map(|path| follow(path)).collect();
+    }
+
     pub(super) fn save(&self, home: &Path) -> Result<(), InitError> {
         let path = real(&record_path(home))?;
         let text = serde_json::to_string_pretty(self).map_err(|e| InitError::new(&path, e))?;
@@ -124,33 +162,33 @@ impl Record {
     }
 
     /// Returns the files that a set-up has written.
-    pub(super) fn of(&self, owner: &str) -> impl Iterator<Item = &WrittenFile> {
-        self.files.iter().filter(move |file| file.owner == owner)
+    pub(super) fn of<'a>(&'a self, owner: &Owner) -> impl Iterator<Item = &'a WrittenFile> {
+        self.files.iter().filter(move |file| file.owner == *owner)
     }
 
     /// Returns the record of a file that another set-up than `owner` has written.
-    pub(super) fn others(&self, owner: &str, path: &Path) -> Option<&WrittenFile> {
+    pub(super) fn others(&self, owner: &Owner, path: &Path) -> Option<&WrittenFile> {
         let mut files = self.files.iter();
-        files.find(|file| file.owner != owner && file.path == path)
+        files.find(|file| file.owner != *owner && file.path == path)
     }
 
     /// Adds a file that another set-up has written to those of `owner`.
-    pub(super) fn share(&mut self, owner: &str, path: &Path) {
+    pub(super) fn share(&mut self, owner: &Owner, path: &Path) {
         let file = self.others(owner, path).cloned();
         self.files.extend(file.map(|file| WrittenFile {
-            owner: owner.to_owned(),
+            owner: owner.clone(),
             ..file
         }));
     }
 
     /// Adds a change that is about to be made.
-    pub(super) fn add(&mut self, home: &Path, owner: &str, change: &FileChange) {
+    pub(super) fn add(&mut self, home: &Path, owner: &Owner, change: &FileChange) {
         for path in [&change.path, &record_path(home)] {
             let above = path.ancestors().skip(1);
             let missing = above.take_while(|directory| !directory.exists());
             self.made.extend(missing.map(Path::to_owned));
         }
-        let is_same = |file: &mut WrittenFile| file.owner == owner && file.path == change.path;
+        let is_same = |file: &mut WrittenFile| file.owner == *owner && file.path == change.path;
         let known = self.files.extract_if(.., is_same).next();
         let Some(after) = &change.after else {
             return;
@@ -158,7 +196,7 @@ impl Record {
         let has_copy = change.needs_copy || known.as_ref().is_some_and(|file| file.has_copy);
         let known = known.filter(|_| change.before.is_some());
         let mut file = known.unwrap_or_else(|| WrittenFile {
-            owner: owner.to_owned(),
+            owner: owner.clone(),
             path: change.path.clone(),
             sha256: change.before.as_deref().map(hash).unwrap_or_default(),
             edits: Vec::new(),
@@ -191,10 +229,10 @@ impl Record {
     pub(super) fn forget(
         mut self,
         home: &Path,
-        owner: &str,
+        owner: &Owner,
         left: &[PathBuf],
     ) -> Result<(), InitError> {
-        let is_done = |file: &mut WrittenFile| file.owner == owner && !left.contains(&file.path);
+        let is_done = |file: &mut WrittenFile| file.owner == *owner && !left.contains(&file.path);
         let done: Vec<WrittenFile> = self.files.extract_if(.., is_done).collect();
         for copy in done.iter().filter_map(WrittenFile::copy) {
             remove(&copy)?;
@@ -202,14 +240,15 @@ impl Record {
         if self.files.is_empty() {
             remove(&record_path(home))?;
         }
-        for directory in self.made.iter().rev() {
-            // This fails if the directory is not empty, which is intended.
-            let _ = fs::remove_dir(directory);
-        }
+        // A directory that is not empty stays. One that is not there stays in the record: it may be
+        // that of a project which was renamed, and is not yet followed.
+        let directories = std::mem::take(&mut self.made).into_iter().rev();
+        self.made = directories
+            .filter(|directory| fs::remove_dir(directory).is_err())
+            .collect();
         if self.files.is_empty() {
             return Ok(());
         }
-        self.made.retain(|directory| directory.exists());
         self.save(home)
     }
 }
