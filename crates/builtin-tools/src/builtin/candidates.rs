@@ -86,9 +86,9 @@ struct Piece {
     worth: usize,
 }
 
-/// Where a part of the pattern is written: at which edges of the whole, and whether in its own
-/// place (`is_original`) or once more for a back-reference to its group. The anchors and the
-/// look-around of the group don't apply there.
+/// Where a part of the pattern is written. `is_first` and `is_last` tell whether it is at an edge
+/// of the whole pattern. `is_original` is false for a copy of a group that is written in place of a
+/// back-reference: the group's anchors and look-around say nothing about the text there.
 #[derive(Debug, Clone, Copy)]
 struct Place {
     is_first: bool,

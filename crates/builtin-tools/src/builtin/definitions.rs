@@ -50,7 +50,7 @@ impl Definitions {
     }
 
     /// Returns the answer of the search, or `None` if no definition was found. The answer also says
-    /// how many `lines` match. `is_cut` means that files with more of them were left out.
+    /// how many `lines` match. `is_cut` is set if files with further matching lines were left out.
     pub(super) fn answer(
         self,
         pattern: &str,

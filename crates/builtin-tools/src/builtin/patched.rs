@@ -25,8 +25,8 @@ pub(super) struct Subject {
 /// What the answer and the question to the user say about a file that a patch changes. `change` is
 /// a verb such as "updates". `notes` say how hunks are quoted inexactly, and which are at other
 /// lines than they say; `remarks` are sentences about changes that the caller has not seen and
-/// about hard links, each with a leading space. `texts` is what the file had and has, or `None` if
-/// it is created or deleted.
+/// about hard links, each with a leading space. `texts` are the file's texts before and after, or
+/// `None` if it is created or deleted.
 pub(super) struct PatchedFile {
     pub(super) name: String,
     pub(super) change: &'static str,

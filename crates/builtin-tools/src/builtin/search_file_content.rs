@@ -129,11 +129,11 @@ pub(super) struct Params {
     definitions: Option<bool>,
 }
 
-/// A call of the tool. If `path` names a file, that is `single`, and the only place in `scope`.
-/// `exclude` has the patterns that were given with an exclamation mark, and `filter` all of them as
-/// they were given. `most_whole` is the number of matches up to which a model gets all lines; it is
-/// unlimited if the call has a limit of its own. `parser` finds definitions, if the call asks for
-/// them.
+/// A call of the tool. `single` is set if `path` names a file, which is then the only place in
+/// `scope`. `exclude` has those of the patterns of `include` that were given with an exclamation
+/// mark, and `filter` is that argument as it was given. `most_whole` is the number of matches up to
+/// which a model gets all lines; it is unlimited if the call has a limit of its own. `parser` finds
+/// definitions, if the call asks for them.
 struct Call {
     scope: SearchScope,
     single: bool,
@@ -299,9 +299,9 @@ impl Results {
         Some(last.0)
     }
 
-    /// Forgets binary and unreadable files behind the cutoff that were found before it was reached.
-    /// How many there are depends on the order in which threads have searched the files, so the
-    /// answer would differ from call to call.
+    /// Forgets binary and unreadable files whose names sort behind the last file that can be shown.
+    /// Whether such a file was searched before the limit was reached depends on the order in which
+    /// threads search, so the answer would differ from call to call.
     fn forget_beyond_cutoff(&mut self) {
         if let Some(cutoff) = self.cutoff().map(<[u8]>::to_vec) {
             self.binary.retain(|name| *name <= cutoff);

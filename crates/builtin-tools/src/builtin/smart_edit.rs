@@ -238,7 +238,8 @@ impl Call {
     }
 
     /// Returns `new` with the indentation that it needs at `place`, where the file has `old`
-    /// literally.
+    /// literally: if the match begins behind the indentation of a line, the further lines of `new`
+    /// may lack it.
     fn place_text<'t>(
         &self,
         subject: Subject<'_>,

@@ -106,8 +106,8 @@ impl Parser {
 }
 
 /// A search for the syntax errors that a change causes. The parser looks for them while the file is
-/// written, and `finish` waits for it. The note that it gives begins with a line feed, and the same
-/// errors follow as JSON.
+/// written. `finish` waits for it and returns a note on the errors, which begins with a line feed,
+/// and the errors as JSON; `None` if there are none.
 #[derive(Debug, Default)]
 pub(super) struct Check(Option<Receiver<Vec<SyntaxError>>>);
 

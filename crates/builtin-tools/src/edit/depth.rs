@@ -120,9 +120,9 @@ impl Texts<'_> {
             && (!counts_in(self.unit) || others.any(|rule| counts_in(&rule.from)))
     }
 
-    /// Returns true if the old text and the file are indented by spaces, and their numbers stand in
-    /// the same ratio in every line, such as 2 to 4. The new text may then have to be indented by
-    /// this ratio, too.
+    /// Returns true if the old text and the file are indented by spaces, and the numbers of spaces
+    /// have the same ratio in every line, such as 2 to 4. The new text may then have to be indented
+    /// by this ratio, too.
     fn is_scaled(&self) -> bool {
         let is_blanks = |pair: &Pair<'_>| ![pair.old, pair.file].concat().contains('\t');
         let ratio = |pair: &Pair<'_>| (pair.old.len(), pair.file.len());
@@ -154,9 +154,10 @@ impl Texts<'_> {
         is_odd.then_some(*first)
     }
 
-    /// Looks at lines that the old and the new text have once each and that the old text indents
-    /// differently from the file. Returns how many of them the new text indents like the old text,
-    /// how many like the file, and how many in another way.
+    /// Counts what speaks for either reading of the new text's indentation. Of the lines that the
+    /// old and the new text have once each, and that the old text indents differently from the
+    /// file, it returns how many the new text indents like the old text, how many like the file,
+    /// and how many in another way.
     fn votes(&self) -> [usize; 3] {
         let (old, new) = (by_content(self.old), by_content(self.new));
         let mut votes = [0; 3];

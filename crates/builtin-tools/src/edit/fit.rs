@@ -675,9 +675,9 @@ impl Level {
     }
 }
 
-/// Returns true if two lines that differ in blanks only have them at the same places, and as many
-/// tabs at each of these. More or fewer spaces are no other gap, but the number of tabs between two
-/// columns says how many empty columns are between them.
+/// Returns true if two lines that differ in blanks only have them at the same places. The number of
+/// spaces at a place does not matter. But tabs, if the quoted line has any, must be as many:
+/// between two columns, their number says how many empty columns there are.
 fn have_same_gaps(quoted: &str, there: &str) -> bool {
     let tabs_quoted = tabs_between_words(quoted);
     let [one, other] = [quoted, there].map(|line| key(line, Blanks::Kept));

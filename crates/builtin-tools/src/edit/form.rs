@@ -14,7 +14,7 @@ pub(super) struct FormChar {
     pub(super) end: usize,
 }
 
-/// Whether blanks within lines count. Those at the end of a line never do.
+/// Whether blanks within lines count when texts are compared. Blanks at the ends of lines never do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Blanks {
     Kept,

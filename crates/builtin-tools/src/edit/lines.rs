@@ -88,8 +88,8 @@ impl<'a> ModelLines<'a> {
         (Self::new(old), Self::new(new))
     }
 
-    /// Splits a text. A line end at its end belongs to the last line and does not begin another
-    /// one, so a line end alone is one blank line.
+    /// Splits a text into lines. A line end at its end belongs to the last line and does not begin
+    /// another one, so a line end alone is one blank line.
     fn new(text: &'a str) -> Self {
         let content = text.strip_suffix('\n').unwrap_or(text);
         let mut lines: Vec<&str> = content

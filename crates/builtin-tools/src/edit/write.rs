@@ -355,9 +355,9 @@ impl<'a> Writer<'a> {
         blank.all(str::is_empty)
     }
 
-    /// Returns true if only the first or the last line is indented differently in the file, and the
-    /// next line of the file outside of the match equals this line of the old text exactly. Then
-    /// the old text probably lacks a line in between.
+    /// Returns true if only the first or only the last line is indented differently in the file,
+    /// and the next line of the file outside of the match equals that line of the old text exactly.
+    /// The old text then probably lacks a line in between.
     fn is_beside_the_very_line(&self, pairs: &[Pair<'_>]) -> bool {
         if pairs.iter().filter(|pair| pair.old != pair.file).count() != 1 {
             return false;

@@ -6,8 +6,8 @@ pub(super) const BEGIN: &str = "*** Begin Patch";
 const END: &str = "*** End Patch";
 const END_OF_FILE: &str = "*** End of File";
 
-/// Parses the sections of an envelope, which follow the line [`BEGIN`]. Blanks around the marks of
-/// a section don't count.
+/// Parses the sections of an envelope, which follow the line [`BEGIN`]. Blanks around marks such as
+/// `*** Add File: PATH` don't count.
 pub(super) fn parse(lines: &Lines<'_>) -> Result<Vec<FilePatch>, PatchError> {
     let mut patches = Vec::new();
     let mut at = 1;

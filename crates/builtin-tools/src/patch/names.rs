@@ -3,9 +3,10 @@
 /// The two names in a line `diff --git`, which nothing separates but a space, as names may have
 /// themselves.
 ///
-/// If both mean one name with and without a prefix such as `a/`, that is `name`, and `full` has
-/// both as they are written. In a rename, they mean none. `end` is the line up to its end, or only
-/// the second name if that has quotes, to compare it with a name that is known.
+/// If both mean one name, with prefixes such as `a/` and `b/` or without, that is `name`, and
+/// `full` has both as they are written. In a rename, they mean none. `end` is the line up to its
+/// end, or only the second name if that has quotes; a name that is known otherwise is compared with
+/// it.
 #[derive(Default)]
 pub(super) struct Header {
     full: [String; 2],

@@ -13,8 +13,9 @@ const MAX_COMPARED_BYTES: usize = 4 * 1024 * 1024;
 
 const MAX_HUNK_BYTES: usize = 64 * 1024;
 
-/// New lines of fewer characters may stand below an anchor by chance, so they do not show that a
-/// hunk was applied before.
+/// A hunk counts as applied before if the file has its new lines below its anchor, the line that
+/// the patch names to tell where the hunk belongs. New lines of fewer characters than this may be
+/// there by chance.
 const MIN_APPLIED_CHARS: usize = 12;
 
 const NOT_THERE: &str = "its lines are not in the file";
@@ -308,8 +309,8 @@ impl<'t> Placing<'t> {
         Ok(below)
     }
 
-    /// Returns the line indices that a hunk with the line number `start` may mean: with the drift
-    /// of the hunk before it, and without.
+    /// Returns the line indices that a hunk may mean if its head says line `start`: that line,
+    /// moved by as many lines as the hunk before was (`drift`), and the line itself.
     fn stated_places(&self, start: usize) -> [usize; 2] {
         let stated = start.saturating_sub(1);
         [stated.saturating_add_signed(self.drift), stated]

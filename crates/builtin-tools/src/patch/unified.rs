@@ -61,8 +61,9 @@ fn begins_commit(line: &str) -> bool {
     is_git && words.next().is_some_and(is_id) || line == "# HG changeset patch"
 }
 
-/// Refuses a line outside of all sections that seems to be a piece of a patch: to skip it would
-/// apply the patch without it. The message of a commit may have lists with `-` and `+`.
+/// Refuses a line outside of all sections that seems to be a piece of a patch: if it were skipped,
+/// the patch would be applied without it. A commit message may have lists with `-` and `+`, so less
+/// is refused there.
 fn check_skipped(line: &str, is_message: bool) -> Result<(), &'static str> {
     let line = if is_message { line } else { line.trim_start() };
     let begins = |marks: &[&str]| marks.iter().any(|mark| line.starts_with(mark));
@@ -393,8 +394,8 @@ fn starts_with(lines: &Lines<'_>, at: usize, marks: &[char]) -> bool {
         .is_some_and(|line| line.starts_with(marks))
 }
 
-/// Takes the lines of a hunk up to the next head, because its own says nothing of use about their
-/// number.
+/// Takes the lines of a hunk up to the next head. A hunk is read like this if its own head says a
+/// wrong number of lines.
 fn take_until_head(lines: &Lines<'_>, at: &mut usize, hunk: &mut Hunk) -> Result<(), PatchError> {
     while let Some(text) = lines.texts.get(*at) {
         if text.starts_with("@@") || is_head(lines, *at) {
