@@ -148,8 +148,8 @@ fn required(hir: &Hir) -> Option<Vec<Vec<u8>>> {
 
 /// Tells which of many patterns can match in a text, by one search for all their literal texts.
 ///
-/// Up to `FEW_PATTERNS` patterns count as possible in every text: so few rule a text out sooner by
-/// themselves.
+/// If there are no more than `FEW_PATTERNS` patterns, each counts as possible in every text: so few
+/// rule a text out sooner by themselves.
 ///
 /// A literal text that most files have, such as `if (`, rules nothing out, and each place where it
 /// stands interrupts the search. Which literal texts are so common depends on the files. So for the

@@ -33,7 +33,7 @@ pub struct FilePatch {
 pub enum Change {
     /// A new file.
     Create {
-        /// The content.
+        /// The content of the new file.
         text: String,
         /// True if the new file is executable.
         is_executable: bool,
@@ -162,8 +162,9 @@ impl Hunk {
         self.lines.iter().filter(|line| line.role != Role::Removed)
     }
 
-    /// Returns true if the byte-order mark of the file is text for the hunk: it was written by a
-    /// program, and has a line with a mark, or adds lines before the first one, which has it.
+    /// Returns true if the hunk takes the byte-order mark of the file for text. A hunk that was
+    /// written by a program does if it has a line with the mark, or adds lines before the first
+    /// line of the file, which has it.
     pub fn has_mark(&self) -> bool {
         let has_mark = || self.lines.iter().any(|line| line.text.starts_with(MARK));
         self.start == Some(0) || self.start.is_some() && has_mark()

@@ -158,8 +158,8 @@ fn quoted(text: &str) -> Option<(String, &str)> {
     Some((String::from_utf8(name).ok()?, &text[length..]))
 }
 
-/// Resolves the quotes and escapes in which git and diff put odd names. Returns the name, and how
-/// many bytes it takes with its quotes; `None` if these are wrong.
+/// Resolves the quotes and escapes in which git and diff put names with unusual characters. Returns
+/// the name, and how many bytes it takes with its quotes; `None` if these are wrong.
 pub fn unquoted(text: &[u8]) -> Option<(Vec<u8>, usize)> {
     let mut bytes = Vec::new();
     let mut rest = text.strip_prefix(b"\"")?.iter().copied();

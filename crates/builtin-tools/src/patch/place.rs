@@ -28,7 +28,7 @@ const NO_MARKS: &str = "its unchanged lines are one blank less deep than there, 
 /// The result of a patch for one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Patched {
-    /// The new content.
+    /// The new content of the file.
     pub text: String,
     /// How hunks that are quoted inexactly differ from the file.
     pub readings: Vec<Reading>,
