@@ -42,8 +42,8 @@ impl Fact {
     }
 }
 
-/// Puts a text on one line: a run of blanks with a control character becomes one space, and
-/// invisible characters are left out.
+/// Puts a text on one line: each run of blanks with a line end or another control character in it
+/// becomes one space, and invisible characters are left out.
 fn one_line(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut has_break = false;

@@ -3,10 +3,10 @@
 //! # How it works
 //!
 //! `grep-searcher` finds the lines that a [`LineMatcher`] says match. [`FileSearcher::search`]
-//! reads a file into a buffer with one call. A UTF-8 file that fits is searched as one text; any
-//! other, of `BUFFER_BYTES` or more, goes through a second buffer in blocks of whole lines. It
-//! grows up to `MAX_LINE_BYTES` for a long line with the context before it. A longer line ends the
-//! search of its file, and the answer says so.
+//! reads a file into a buffer with one call. A UTF-8 file of less than `BUFFER_BYTES` fits and is
+//! searched as one text; any other goes through a second buffer in blocks of whole lines. It grows
+//! up to `MAX_LINE_BYTES` for a long line with the context before it. A longer line ends the search
+//! of its file, and the answer says so.
 //!
 //! `grep-searcher` recognises encodings by a byte order mark only, so a file that is not UTF-8 is
 //! decoded here. A file with a zero byte is binary: it is searched up to `BINARY_BYTES` behind the

@@ -75,7 +75,8 @@ impl Rank {
 
 /// Where a line of the old text is in the file. `Near` is a line that the edit does not change and
 /// that is nearly the same in the file, and `Missing` a blank line that the file does not have.
-/// `Elided` is a `...` line, which stands for the lines of the file up to this one, exclusive.
+/// `Elided` is a `...` line: it stands for the lines of the file up to the one with this index,
+/// exclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LinePlace {
     Same(usize),

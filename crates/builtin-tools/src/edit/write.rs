@@ -306,9 +306,9 @@ impl<'a> Writer<'a> {
         added.any(|word| near.iter().any(|(old, file)| is_mistyped(word, old, file)))
     }
 
-    /// Returns the lines of the old text before which the lines that operation `n` adds may belong.
-    /// There are several if the lines around equal the added ones: a diff finds only one of these
-    /// places.
+    /// Returns the lines of the old text before which the lines that operation `n` of the diff adds
+    /// may belong. There are several if the lines around equal the added ones: a diff finds only
+    /// one of these places.
     fn places_of_insertion(&self, ops: &[DiffOp], n: usize) -> RangeInclusive<usize> {
         let (at, added) = (ops[n].old_range().start, ops[n].new_range());
         let kept = |op: Option<&DiffOp>| match op {

@@ -156,11 +156,11 @@ fn add_at_end(out: &mut String, text: &str, hunk: &Hunk) -> Result<(), HunkError
 }
 
 /// A file whose hunks are placed one after another. `starts` are the offsets of the first byte of
-/// each line, and the length of the text; `done` is the offset up to which the text was copied to
-/// the result, with its changes. `stated` is the line number in the head of the hunk before, and
-/// `drift` by how many lines it was found below that, or above if it is negative: the numbers of
-/// the next hunk are probably off by as much. `moved` are the lines, from 1, of hunks that were not
-/// where they should be.
+/// each line, and the length of the text. `done` is the offset up to which the text was copied to
+/// the result, with its changes. `stated` is the line number in the head of the last hunk, and
+/// `drift` by how many lines it was found below that (above, if it is negative): the numbers of the
+/// next hunk are probably off by as much. `moved` are the lines, from 1, of hunks that were not
+/// where their heads say.
 struct Placing<'t> {
     text: &'t str,
     lines: Vec<&'t str>,
