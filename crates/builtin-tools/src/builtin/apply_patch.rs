@@ -19,7 +19,6 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// Maximum number of files that a call's description names. The others are only counted.
 const NAMED_FILES: usize = 3;
 
 pub(super) static TOOL: BuiltinTool = BuiltinTool {
@@ -134,8 +133,7 @@ fn whole_diff(files: &[PatchedFile]) -> FileDiff {
 }
 
 impl Call {
-    /// Adds what the answer says about one file to `text`. Returns the kind of change, the paths
-    /// and the syntax errors as JSON, too.
+    /// Appends what the answer says about one file to `text`, and returns the same facts as JSON.
     fn tell(
         &self,
         file: &PatchedFile,

@@ -22,28 +22,23 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 /// Maximum number of nodes of the pattern's syntax tree that are written out. A back-reference is
-/// written as a copy of its group, so back-references to groups with back-references multiply the
-/// nodes.
+/// written as a copy of its group, so back-references to groups that have back-references
+/// themselves multiply the nodes.
 const MAX_NODES: usize = 20_000;
 
 const MAX_CHOICES: usize = 128;
 
-/// Maximum number of ways in which a back-referenced group may begin if the pattern has a
-/// repetition of letters without a limit ([`Writer::wanders`]). The automaton must then track each
-/// of these ways separately.
 const MAX_WANDERING_CHOICES: usize = 4;
 
-/// A repetition whose upper bound is higher counts as unlimited in [`Writer::wanders`].
 const MAX_COUNTED: usize = 16;
 
-/// Weight of a literal character in [`Piece::worth`]. A class of ASCII characters weighs 1, and any
-/// other class 0.
 const LITERAL_WORTH: usize = 4;
 
 const WIDE: &str = r"\x80-\xFF";
 
-/// Returns expressions for the linear engine, the more selective one first. Each matches every line
-/// that the pattern matches. Returns none if no such expression is known.
+/// Returns expressions for the linear engine that match every line that the pattern matches, and
+/// others besides. The more selective expression is first. Returns none if no such expression is
+/// known.
 pub(super) fn candidates(pattern: &str, ignore_case: bool) -> Vec<String> {
     let flag = if ignore_case { "(?i)" } else { "" };
     let Ok(tree) = Expr::parse_tree(&format!("{flag}{pattern}")) else {
@@ -58,7 +53,7 @@ pub(super) fn candidates(pattern: &str, ignore_case: bool) -> Vec<String> {
     chosen.into_iter().chain(plain).collect()
 }
 
-/// Returns which bytes can occur in texts of more than `length` bytes that back-references repeat;
+/// Returns which bytes can be in a text of more than `length` bytes that a back-reference repeats;
 /// `None` if no back-reference can repeat such a text.
 pub(super) fn repeated_bytes(
     pattern: &str,
@@ -82,19 +77,22 @@ pub(super) fn repeated_bytes(
     all
 }
 
+/// A part of an expression. `worth` is a weighted number of the characters that a match of it
+/// needs: the more, the fewer lines match. A literal character weighs `LITERAL_WORTH`, a class of
+/// ASCII characters 1, and any other class 0.
 #[derive(Debug, Default, Clone)]
 struct Piece {
     text: String,
-    /// A weighted number of characters that a match requires: the more, the fewer lines match.
     worth: usize,
 }
 
+/// Where a part of the pattern is written. `is_first` and `is_last` tell whether it is at an edge
+/// of the whole pattern. `is_original` is false for a copy of a group that is written in place of a
+/// back-reference: the group's anchors and look-around say nothing about the text there.
 #[derive(Debug, Clone, Copy)]
 struct Place {
     is_first: bool,
     is_last: bool,
-    /// False while a group is written in place of a back-reference. The group's anchors and
-    /// look-around don't apply at that place.
     is_original: bool,
 }
 
@@ -137,8 +135,6 @@ struct Writer<'e> {
     folds: bool,
     nodes: usize,
     other_references: usize,
-    /// Set once a word boundary was written. It is written as `(?-u:\b)`, which knows ASCII letters
-    /// only, so lines with other bytes must be candidates, too.
     has_boundary: bool,
 }
 
@@ -170,8 +166,8 @@ impl<'e> Writer<'e> {
         }
     }
 
-    /// Adds the bytes that a match of `expr` can hold to `bytes`, and returns the maximum length of
-    /// a match in bytes.
+    /// Adds the bytes that a match of `expr` can have to `bytes`. Returns the maximum length of a
+    /// match in bytes.
     fn add_bytes(&self, expr: &Expr, bytes: &mut [bool; 256]) -> usize {
         match expr {
             Expr::Literal { val, casei } => {
@@ -218,8 +214,9 @@ impl<'e> Writer<'e> {
         }
     }
 
-    /// Writes the pattern out once for each way in which a group that is back-referenced can begin.
-    /// Returns `None` if no group is suited for that, or if the result would be slow or too long.
+    /// Writes the pattern out once for each way in which a group with a back-reference to it can
+    /// begin. Returns `None` if no group is suited for that, or if the result would be slow or too
+    /// long.
     fn write_choices(&mut self, expr: &'e Expr) -> Option<String> {
         let is_apt = |group: &Group<'_>| group.reference.is_some() && !group.repeats;
         let group = self.groups.iter().position(is_apt)?;
@@ -239,9 +236,9 @@ impl<'e> Writer<'e> {
         Some(self.with_wide_lines(branches))
     }
 
-    /// Joins `branches` as alternatives. `(?-u:\b)` does not know whether a word ends beside a byte
-    /// that is not ASCII. So if the pattern has a word boundary, one more alternative matches every
-    /// line with such a byte.
+    /// Joins `branches` as alternatives. A word boundary is written as `(?-u:\b)`, which does not
+    /// know whether a word ends beside a byte that is not ASCII. So if the pattern has one, a
+    /// further alternative matches every line with such a byte.
     fn with_wide_lines(&self, mut branches: Vec<String>) -> String {
         if self.has_boundary {
             branches.push(format!("(?-u:[{WIDE}])"));
@@ -249,9 +246,9 @@ impl<'e> Writer<'e> {
         branches.join("|")
     }
 
-    /// Returns true if `expr` has a repetition of letters without a limit, so that a match may
-    /// begin at each letter of a long word. `group` does not count directly behind a word boundary
-    /// or the start of the line, because it can begin only there.
+    /// Returns true if `expr` repeats letters without a limit, or with one above `MAX_COUNTED`. A
+    /// match may then begin at each letter of a long word. `group` does not count directly behind a
+    /// word boundary or the start of the line, because it can begin only there.
     fn wanders(&self, expr: &Expr, group: &Expr, is_at_boundary: bool) -> bool {
         let mut before = None;
         match expr {

@@ -11,9 +11,9 @@ use gemini_tools_workspace::journal::CommandChanges;
 use rustix::io::Errno;
 use std::path::Path;
 
-/// Programs that gain privileges, as setuid programs do. Some kernels allow a watch only under
-/// `no_new_privs`, and under it these programs fail. So on such kernels, commands that run one of
-/// these programs are not watched.
+/// Programs that gain privileges, as setuid programs do. Some kernels allow file changes to be
+/// watched only under `no_new_privs`, where these programs fail. So on such kernels, commands that
+/// run one of these programs are not watched, and their changes can't be undone.
 const GAINING: [&str; 4] = ["sudo", "su", "doas", "pkexec"];
 
 const MAX_LINE_CHARS: usize = 200;

@@ -12,22 +12,19 @@ use gemini_tools_workspace::Workspace;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Time limit for all files together. Files whose turn has not come by then are not parsed.
+/// Time limit for all files together. Files whose turn has not come by then are not parsed, and the
+/// answer says so.
 const LIMIT: Duration = Duration::from_secs(2);
 
-/// The definitions whose names match the pattern.
+/// The definitions whose names match the pattern, by file. `is_cut` is set if some may be missing,
+/// because the time was up or a file of a known language could not be parsed.
 #[derive(Debug, Default)]
 pub(super) struct Definitions {
-    /// The files with such definitions, each with its name.
     files: Vec<(Vec<u8>, Vec<Symbol>)>,
-    /// True if definitions may be missing, because the time was up or a file of a known language
-    /// could not be parsed.
     is_cut: bool,
 }
 
 impl Definitions {
-    /// Looks for definitions in the files `names`, which are relative to the first root or
-    /// absolute.
     pub(super) fn find<'n>(
         parser: &Parser,
         workspace: &Workspace,
@@ -37,7 +34,7 @@ impl Definitions {
         let until = Instant::now() + LIMIT;
         let is_wanted = |symbol: &Symbol| query.is_match(symbol.name.as_bytes()) == Ok(true);
         let mut found = Self::default();
-        for name in names.filter(|name| parser.knows(&String::from_utf8_lossy(name))) {
+        for name in names.filter(|name| parser.can_parse(&String::from_utf8_lossy(name))) {
             let is_in_time = Instant::now() < until;
             let symbols = is_in_time
                 .then(|| symbols(parser, workspace, name))
@@ -52,9 +49,8 @@ impl Definitions {
         found
     }
 
-    /// Returns the answer of the search, or `None` if no definition was found. The answer also
-    /// gives `lines`, the number of matching lines. `is_cut` means that files with more of them
-    /// were left out.
+    /// Returns the answer of the search, or `None` if no definition was found. The answer also says
+    /// how many `lines` match. `is_cut` is set if files with further matching lines were left out.
     pub(super) fn answer(
         self,
         pattern: &str,

@@ -39,14 +39,14 @@ pub(super) struct Edit {
     parser: Parser,
 }
 
+/// What an edit will do. `notes` are sentences for the answer, each with a leading space.
+/// `found_by` says how an inexact match was found; it is `None` for a literal one.
 pub(super) enum Plan {
     Create,
     Replace {
         replacement: Replacement,
         encoding: Encoding,
-        /// Notes for the answer, each with a leading space.
         notes: String,
-        /// How an inexact match was found; `None` for a literal one.
         found_by: Option<&'static str>,
     },
 }
@@ -58,7 +58,6 @@ pub(super) struct Subject<'a> {
 }
 
 impl Edit {
-    /// Prepares an edit of the file at `path`: resolves the path, but opens no file.
     pub(super) fn new(
         tool_env: &ToolEnv,
         path: &str,
@@ -78,8 +77,7 @@ impl Edit {
         show_path(self.place.path()).into_owned()
     }
 
-    /// Locks the file for the edit.
-    pub(super) fn target(&self, cx: &Context) -> Result<Target, ToolError> {
+    pub(super) fn lock(&self, cx: &Context) -> Result<Target, ToolError> {
         self.workspace.target(&self.place, &cx.cancel)
     }
 
@@ -87,10 +85,9 @@ impl Edit {
         gemini_tools_workspace::io_error(e, self.place.path())
     }
 
-    /// Refuses edits that can't succeed wherever `old_string` is in the file: of a missing file, of
-    /// an existing one with an empty `old_string`, which asks to create it, and edits that change
-    /// nothing. Returns `None` if the file is missing and is to be created, because `old_string` is
-    /// empty.
+    /// Refuses an edit that can't succeed wherever `old_string` is: if the file is missing, if it
+    /// exists although `old_string` is empty, which asks to create it, or if nothing would change.
+    /// Returns `None` if the file is to be created.
     pub(super) fn subject<'t>(&self, target: &'t Target) -> Result<Option<Subject<'t>>, ToolError> {
         let Some(current) = &target.current else {
             return if self.old.is_empty() {
@@ -156,8 +153,8 @@ impl Edit {
         })
     }
 
-    /// Returns both texts as they are looked for and written. The `\r` at the end of the old text is
-    /// a part of a line end `\r\n`, unless the file has the text with it.
+    /// Returns both texts as they are looked for and written. A `\r` at the end of the old text is
+    /// taken as a part of a line end `\r\n`, unless the file has the text with a lone `\r`.
     pub(super) fn texts(
         &self,
         subject: Subject<'_>,
@@ -450,7 +447,7 @@ impl Edit {
                 found_by,
                 ..
             } => {
-                let lines = || lines_of(&replacement, &target);
+                let lines = || replaced_lines(&replacement, &target);
                 notes += &self.check_seen(lines, &target, cx)?;
                 // The text was quoted inexactly. The edit may have changed unexpected text, so the
                 // diff is shown.
@@ -479,7 +476,7 @@ impl Edit {
             return Ok(Check::default());
         };
         let is_large = current.size().max(replacement.new_size(current)) > MAX_BYTES as u64;
-        if is_large || !self.parser.knows(&self.place.name().to_string_lossy()) {
+        if is_large || !self.parser.can_parse(&self.place.name().to_string_lossy()) {
             return Ok(Check::default());
         }
         let old = self.whole(current)?;
@@ -551,8 +548,10 @@ impl Edit {
     }
 }
 
-/// Returns for each match of a replacement the range of lines it is on, counted from 0.
-fn lines_of(replacement: &Replacement, target: &Target) -> std::io::Result<Vec<Range<usize>>> {
+fn replaced_lines(
+    replacement: &Replacement,
+    target: &Target,
+) -> std::io::Result<Vec<Range<usize>>> {
     let Some(current) = &target.current else {
         return Ok(Vec::new());
     };

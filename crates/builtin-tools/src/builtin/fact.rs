@@ -10,11 +10,12 @@
 
 use gemini_tools_core::text::with_deceptive;
 
+/// A fact that is not blank. `plain` has it on a single line and without leading dashes, otherwise
+/// as it was given, and `stored` has it escaped, as the file does behind the bullet of the list
+/// item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Fact {
-    /// The fact on a single line and without leading dashes, otherwise as given.
     plain: String,
-    /// The escaped fact as the file holds it, without the bullet of the list item.
     pub(super) stored: String,
 }
 
@@ -41,8 +42,8 @@ impl Fact {
     }
 }
 
-/// Puts a text on one line: a run of whitespace with a control character becomes one space, and
-/// invisible characters are left out.
+/// Puts a text on one line: each run of blanks with a line end or another control character in it
+/// becomes one space, and invisible characters are left out.
 fn one_line(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut has_break = false;
@@ -110,8 +111,8 @@ fn is_host_tag(rest: &str) -> bool {
         .is_some_and(|name| name.contains('_'))
 }
 
-/// Returns where to insert a backslash so that the line begins no block in its list item: a
-/// heading, quote, list, fence or thematic break. Returns `None` if no backslash is needed.
+/// Returns where a backslash is needed so that the line does not begin a block within its list
+/// item: a heading, quote, list, fence or thematic break. Returns `None` if it begins none.
 fn block_marker(line: &str) -> Option<usize> {
     let after = |marker: usize| line[marker..].is_empty() || line[marker..].starts_with(' ');
     let run = |c: char| line.len() - line.trim_start_matches(c).len();

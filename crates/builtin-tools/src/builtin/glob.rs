@@ -1,8 +1,8 @@
 //! `glob`: finds files by a pattern, and lists recently changed ones first.
 
 use super::scope::{
-    SearchScope, divided, ignored_note, node_modules_note, push_unreadable, require_directory,
-    with_unreadable,
+    SearchScope, directory_and_name, ignored_note, node_modules_note, push_unreadable,
+    require_directory, with_unreadable,
 };
 use super::{BuiltinTool, ToolEnv, make_call};
 use gemini_tools_core::colours::Look;
@@ -35,8 +35,9 @@ const MAX_BYTES: usize = 16 * 1024 * 1024;
 
 const HIT_BYTES: usize = 64;
 
-/// From so many files on, a model gets each directory on a line of its own above the names in it,
-/// if on average at least `GROUP` of them follow one another: otherwise that would be no shorter.
+/// From this many files on, a model gets each directory on a line of its own and below it the names
+/// in it, if on average at least `GROUP` of the files are in one directory. Otherwise that would be
+/// no shorter than the paths.
 const LONG_LIST: usize = 20;
 
 const GROUP: usize = 2;
@@ -153,8 +154,8 @@ fn build(params: Params, ToolEnv { workspace, .. }: &ToolEnv) -> Result<Call, To
     })
 }
 
-/// Compiles `meanings`, the patterns that the argument `pattern` stands for, after expanding braces
-/// and removing `.`, `..` and empty components. Errors name `pattern`.
+/// Compiles the patterns that the argument `pattern` stands for (`meanings`). Braces are expanded,
+/// and `.`, `..` and empty components are removed. Errors name `pattern`.
 fn compile(pattern: &str, meanings: &[String], ignore_case: bool) -> Result<PatternSet, ToolError> {
     let mut alternatives = Vec::new();
     for meaning in meanings {
@@ -176,7 +177,7 @@ fn compile(pattern: &str, meanings: &[String], ignore_case: bool) -> Result<Patt
     PatternSet::for_paths(patterns, ignore_case)
 }
 
-/// Resolves `.`, `..` and empty components. Returns `None` if `..` leads above the directory where
+/// Removes `.`, `..` and empty components. Returns `None` if `..` leads above the directory where
 /// the pattern starts, or follows `**`, which stands for directories with different parents.
 fn without_detours(pattern: &str) -> Option<String> {
     let mut parts: Vec<&str> = Vec::new();
@@ -201,8 +202,9 @@ fn below<'a>(pattern: &'a str, place: &WorkspacePath) -> Option<&'a str> {
     rest.strip_prefix('/')
 }
 
+/// A file that matches. `changed` is when it was modified, in nanoseconds since 1970, or `None` if
+/// that is not recent, so that such files are sorted by name alone.
 struct GlobMatch<'a> {
-    /// Time of the last modification in nanoseconds since 1970; `None` if it is not recent.
     changed: Option<i128>,
     place: &'a WorkspacePath,
     path: Box<[u8]>,
@@ -217,7 +219,8 @@ impl GlobMatch<'_> {
     }
 
     fn is_beside(&self, other: &Self) -> bool {
-        let [one, another] = [self, other].map(|hit| (hit.place.path(), divided(&hit.path).0));
+        let [one, another] =
+            [self, other].map(|hit| (hit.place.path(), directory_and_name(&hit.path).0));
         one == another
     }
 }
@@ -225,8 +228,7 @@ impl GlobMatch<'_> {
 struct Finder<'a> {
     call: &'a Call,
     place: &'a WorkspacePath,
-    /// Files modified after this second since 1970 are recent.
-    recent_after: i64,
+    recent_after_secs: i64,
     hits: Vec<GlobMatch<'a>>,
     git: usize,
     gemini: usize,
@@ -234,8 +236,8 @@ struct Finder<'a> {
 }
 
 impl Finder<'_> {
-    /// Returns when a file was modified, in seconds and nanoseconds since 1970; `None` if the entry
-    /// does not count.
+    /// Returns when a file was modified, in seconds and nanoseconds since 1970; `None` if the
+    /// answer does not list such an entry.
     fn modified(&self, found: &WalkEntry<'_>) -> Option<(i64, i128)> {
         let own = || rustix::fs::statat(found.dir, found.name, AtFlags::SYMLINK_NOFOLLOW);
         let time = |stat: Stat| (stat.st_mtime, i128::from(stat.st_mtime_nsec));
@@ -286,7 +288,7 @@ impl Visitor for Finder<'_> {
                 }
                 let nanos = i128::from(seconds) * 1_000_000_000 + nanos;
                 self.hits.push(GlobMatch {
-                    changed: (seconds > self.recent_after).then_some(nanos),
+                    changed: (seconds > self.recent_after_secs).then_some(nanos),
                     place: self.place,
                     path: found.path.into(),
                 });
@@ -320,7 +322,7 @@ impl ToolInvocation for Call {
         let (finders, report) = self.scope.walk(true, &cx.cancel, |place| Finder {
             call: &self,
             place,
-            recent_after: now - RECENT_SECS,
+            recent_after_secs: now - RECENT_SECS,
             hits: Vec::new(),
             git: 0,
             gemini: 0,
@@ -350,7 +352,7 @@ impl ToolInvocation for Call {
 
 impl Call {
     /// Returns how many files the pattern would match without regard to letter case, or in
-    /// subdirectories; `None` if there are none.
+    /// subdirectories; `None` if it would match none.
     fn near_files(&self, cx: &Context) -> Result<Option<String>, ToolError> {
         let mut ways = Vec::new();
         let mut add = |way: String, pattern: &str, ignore_case| {
@@ -418,12 +420,12 @@ impl Call {
 
     fn push_group(&self, text: &mut NamedText, group: &[GlobMatch<'_>]) {
         let place = group[0].place;
-        let directory = divided(&group[0].path).0;
+        let directory = directory_and_name(&group[0].path).0;
         let is_root = directory.is_empty() && self.scope.above(place).is_none();
         self.push_path(text, place, if is_root { b"./" } else { directory });
         for hit in group {
             text.push_str("\n ");
-            text.push_name(divided(&hit.path).1);
+            text.push_name(directory_and_name(&hit.path).1);
         }
     }
 
@@ -460,7 +462,7 @@ impl Call {
         }
         // The paths are relative to the first root. Without this note, they could be taken for
         // paths relative to the directory that was searched.
-        if total > 0 && self.scope.has_inner_place() {
+        if total > 0 && self.scope.has_place_below_root() {
             text.push_str(", as paths below ");
             text.push_path(self.scope.workspace.root());
         }

@@ -28,33 +28,20 @@ use std::sync::OnceLock;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Maximum number of literal texts of a pattern, of which each match has at least one. If there are
-/// more, hardly any file lacks all of them, so looking for them saves nothing.
 const MAX_LITERALS: usize = 64;
 
-/// Up to this many patterns are searched without a prefilter: so few rule a text out sooner by
-/// themselves.
 const FEW_PATTERNS: usize = 3;
 
-/// Maximum number of literal texts that one searcher looks for.
 const GROUP: usize = 64;
 
-/// Maximum number of searchers, each of which looks through the whole text.
 const MAX_GROUPS: usize = 8;
 
-/// Number of texts that are counted to learn which patterns are possible in most texts.
 const SAMPLE: usize = 512;
 
-/// Minimum length of a literal text in bytes. A searcher compares only as many bytes of its texts
-/// as the shortest of them has, so with a very short one it would stop at too many places.
 const MIN_LITERAL: usize = 3;
 
-/// Maximum number of bytes that a searcher compares at once. It looks at the rest of a literal text
-/// only where these are the same, or look so to it.
 const WINDOW: usize = 4;
 
-/// The non-ASCII characters that equal an ASCII letter where case is ignored: the Kelvin sign (k)
-/// and the long s.
 const FOLDED: [&str; 2] = ["\u{212a}", "\u{17f}"];
 
 /// A pattern for single lines, with the meaning that it has in `search_file_content`.
@@ -62,8 +49,9 @@ const FOLDED: [&str; 2] = ["\u{212a}", "\u{17f}"];
 pub struct LinePattern {
     query: Query,
     ignores_case: bool,
-    /// Literal texts of which each match has at least one, in any letter case if case is ignored;
-    /// `None` if none are known.
+    /// Literal texts of which each match has at least one, in any letter case if case is ignored.
+    /// `None` if none are known, or more than `MAX_LITERALS`: then hardly any file lacks all of
+    /// them, so to look for them saves nothing.
     literals: Option<Vec<Vec<u8>>>,
 }
 
@@ -126,7 +114,6 @@ pub fn shown_line(line: &str, at: usize) -> Cow<'_, str> {
     cut(line, at)
 }
 
-/// Returns literal texts of which each match has at least one; `None` if none are known.
 fn literals(pattern: &str, fixed: bool) -> Option<Vec<Vec<u8>>> {
     if fixed {
         return Some(vec![pattern.as_bytes().to_vec()]);
@@ -142,8 +129,8 @@ fn literals(pattern: &str, fixed: bool) -> Option<Vec<Vec<u8>>> {
     parse(pattern).or_else(weaker)
 }
 
-/// Returns literal texts of which each match of an expression has at least one. Of several sets of
-/// such texts, it takes the one whose shortest text is longest.
+/// Returns literal texts of which each match of an expression has at least one. If there are
+/// several sets of such texts, it is the set whose shortest text is longest.
 fn required(hir: &Hir) -> Option<Vec<Vec<u8>>> {
     let shortest = |set: &Vec<Vec<u8>>| set.iter().map(Vec::len).min();
     match hir.kind() {
@@ -161,30 +148,32 @@ fn required(hir: &Hir) -> Option<Vec<Vec<u8>>> {
 
 /// Tells which of many patterns can match in a text, by one search for all their literal texts.
 ///
+/// If there are no more than `FEW_PATTERNS` patterns, each counts as possible in every text: so few
+/// rule a text out sooner by themselves.
+///
 /// A literal text that most files have, such as `if (`, rules nothing out, and each place where it
 /// stands interrupts the search. Which literal texts are so common depends on the files. So for the
-/// first texts, it is counted how many of them each pattern could match in. From then on, patterns
-/// that could match in more than half of them are not looked for and count as possible.
+/// first `SAMPLE` texts, it is counted how many of them each pattern could match in. From then on,
+/// patterns that could match in more than half of them are not looked for and count as possible.
 ///
-/// A searcher compares few bytes, and stops wherever they fit. So it looks for the part of each
-/// literal text that is rarest by the bytes of the first texts, for example `py(x` rather than
-/// `strc` of `strcpy(x`.
+/// A searcher looks for up to `GROUP` literal texts, and there are at most `MAX_GROUPS` searchers,
+/// each of which looks through the whole text. A searcher compares at most `WINDOW` bytes at once,
+/// and no more than its shortest literal text has, which is why none is shorter than `MIN_LITERAL`.
+/// It stops wherever these bytes are, or seem to it to be. So it looks for the part of each literal
+/// text that is rarest by the bytes of the first texts, for example `py(x` rather than `strc` of
+/// `strcpy(x`.
 #[derive(Debug)]
 pub struct Prefilter {
     all: Searchers,
     rare: OnceLock<Searchers>,
     looked: AtomicUsize,
-    /// For each pattern, how many of the counted texts it could match in.
     found: Vec<AtomicUsize>,
-    /// How often each byte is in the counted texts.
     bytes: [AtomicUsize; 256],
-    /// The literal texts, each with the index of its pattern. If some pattern ignores case, all of
-    /// them are in lower case, because a searcher can't ignore case.
     texts: Vec<(Vec<u8>, usize)>,
-    /// Indices of the patterns that ignore case. In a text with one of the characters `FOLDED`,
-    /// they may match although their literal texts are missing.
+    /// Indices of the patterns that ignore case. They may match without their literal texts in a
+    /// text with one of the characters `FOLDED`, the Kelvin sign and the long s: these equal the
+    /// letters k and s where case is ignored.
     folding: Vec<usize>,
-    /// Indices of the patterns without literal texts to look for. They may match in every text.
     always: Vec<usize>,
 }
 
@@ -210,17 +199,17 @@ impl Searchers {
     }
 }
 
-/// The literal texts that one searcher finds. It compares 16 or 32 bytes at a time and can't ignore
-/// case. So if some pattern ignores case, the literal texts and the searched text are in lower
-/// case.
+/// The literal texts that one searcher finds, by the byte at which it finds them. It compares 16 or
+/// 32 bytes at a time and can't ignore case. So if some pattern ignores case, the literal texts and
+/// the searched text are in lower case.
 #[derive(Debug)]
 struct Group {
     searcher: packed::Searcher,
-    /// The literal texts by the byte at which the searcher finds them.
     by_byte: BTreeMap<u8, Vec<Literal>>,
 }
 
-/// A literal text, and where the part of it begins that a searcher looks for.
+/// A literal text, the index of its pattern, and where the part of it begins that a searcher looks
+/// for.
 #[derive(Debug)]
 struct Literal {
     text: Vec<u8>,
@@ -245,8 +234,6 @@ impl Group {
         Some(Self { searcher, by_byte })
     }
 
-    /// Sets `possible` to true at the index of each pattern one of whose literal texts is in the
-    /// text.
     fn look(&self, text: &[u8], possible: &mut [bool]) {
         let mut from = 0;
         while let Some(found) = self.searcher.find_in(text, Span::from(from..text.len())) {
@@ -262,8 +249,8 @@ impl Group {
     }
 }
 
-/// Returns where the `WINDOW` bytes of a literal text begin that are likely to be the rarest, if
-/// each byte is as frequent as `bytes` says.
+/// Returns where in a literal text the `WINDOW` bytes begin that are probably the rarest, by the
+/// number of times that each byte was seen (`bytes`).
 fn rarest(text: &[u8], bytes: &[AtomicUsize; 256]) -> usize {
     let frequency = |window: &[u8]| -> f64 {
         let counts = window.iter().map(|b| bytes[usize::from(*b)].load(Relaxed));
@@ -311,8 +298,6 @@ impl Prefilter {
         }
     }
 
-    /// Returns searchers that don't look for patterns that could match in more than half of the
-    /// counted texts. Such patterns count as possible in every text.
     fn without_common(&self) -> Searchers {
         let is_common = |i: usize| 2 * self.found[i].load(Relaxed) > SAMPLE;
         let common = (0..self.found.len()).filter(|i| is_common(*i));
@@ -435,7 +420,6 @@ pub enum TextEnd {
 /// Reads files as UTF-8. Its buffers are reused for the next file.
 #[derive(Debug, Default)]
 pub struct TextReader {
-    /// `None` while a file is read, and before the first one.
     buffer: Option<PageBuffer>,
     block: Vec<u8>,
 }

@@ -114,7 +114,8 @@ fn line(job: &Job, now: u64) -> String {
     )
 }
 
-/// Returns how a process is. That which names the job runs as long as any process of the job.
+/// Says how a process is. The process whose id names the job counts as running as long as any
+/// process of the job runs.
 pub(super) fn state(job: &Job, pid: i32) -> String {
     if job.living.iter().any(|p| p.pid == pid) {
         return "running".to_owned();
@@ -134,7 +135,6 @@ pub(super) fn ending(job: &Job, pid: i32) -> String {
     }
 }
 
-/// Returns a sentence that names the processes of a job which are still alive, if there are any.
 pub(super) fn still_running(job: &Job) -> String {
     let alive = job.living.iter().filter(|p| p.is_alive());
     let ids: Vec<_> = alive.map(|p| p.pid.to_string()).collect();

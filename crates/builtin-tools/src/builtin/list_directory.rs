@@ -184,7 +184,8 @@ impl Call {
     }
 }
 
-/// Returns a sort key for names. If names differ only in letter case, small letters come first.
+/// Returns the key by which names are sorted. If names differ only in letter case, small letters
+/// come first.
 fn order(name: &[u8]) -> (Vec<u8>, Reverse<&[u8]>) {
     (collation_key(name), Reverse(name))
 }

@@ -13,9 +13,8 @@ struct Line<'a> {
 }
 
 /// Returns the byte offset at which to insert a fact, and the text to insert. The fact goes to the
-/// end of the first section whose heading is `HEADING`. If there is none, a new section goes to the
-/// end of the file, after a line end if the last line lacks one. Returns `None` if such a section
-/// has the fact already.
+/// end of the first section with the heading `HEADING`, or into a new section at the end of the
+/// file. Returns `None` if such a section has the fact already.
 pub(super) fn insertion(file: &[u8], fact: &Fact) -> Option<(usize, String)> {
     let lines = split(file);
     let newline = match lines.first() {

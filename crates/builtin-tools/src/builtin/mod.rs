@@ -70,8 +70,8 @@ use std::path::Path;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-/// Declares the modules of the tools and lists the tools. `cargo fmt` does not look into macros, so
-/// a tool's file is formatted only if `rustfmt` is given its path.
+/// Declares the modules of the tools and lists the tools. `cargo fmt` does not see modules that a
+/// macro declares, so `rustfmt` is given their files by path.
 macro_rules! tools {
     ($($(#[$feature:meta])? $name:ident,)*) => {
         $($(#[$feature])? mod $name;)*
@@ -111,8 +111,8 @@ tools! {
     write_file,
 }
 
-/// Suffix of the key of a tool's second line in `SCHEMAS`, which has the arguments that the tool
-/// accepts but does not declare to models: those with `#[schemars(extend("undeclared" = true))]`.
+/// Suffix of the key under which `SCHEMAS` has the arguments that a tool accepts but does not
+/// declare to models: those with `#[schemars(extend("undeclared" = true))]`.
 const UNDECLARED: &str = " undeclared";
 
 const SCHEMAS: &str = include_str!("schemas.json");
@@ -208,8 +208,8 @@ fn make_call<P: DeserializeOwned, C: ToolInvocation + 'static>(
     Ok(Box::new(build(args.parse(schema)?, env)?))
 }
 
-/// Returns what an answer quotes of a file. Returns `None` if `.geminiignore` names the file,
-/// because its content must not be shown then.
+/// Returns what an answer quotes of a file; `None` if `.geminiignore` names the file, because its
+/// content must not be shown then.
 fn quoted<T>(workspace: &Workspace, place: &WorkspacePath, quote: impl FnOnce() -> T) -> Option<T> {
     (!workspace.is_gemini_ignored(place)).then(quote)
 }
@@ -416,8 +416,7 @@ fn origin(tool: &BuiltinTool, cx: &Context) -> ChangeOrigin {
     }
 }
 
-/// Returns a note on the hard links that a write takes apart, with a leading space; may be empty.
-fn names_note(target: &Target) -> String {
+fn hard_links_note(target: &Target) -> String {
     match target.other_names() {
         0 => String::new(),
         1 => " It had one more name (a hard link), which keeps the old content.".to_owned(),
@@ -434,7 +433,7 @@ fn commit(
     origin: ChangeOrigin,
     write: impl FnMut(&mut File) -> io::Result<()>,
 ) -> Result<String, ToolError> {
-    let mut notes = names_note(&target);
+    let mut notes = hard_links_note(&target);
     let target = target.recorded(workspace, place, origin);
     if let Some(reason) = target.commit(place, write)? {
         notes += &format!(" call_tool --undo can't take this change back: {reason}.");

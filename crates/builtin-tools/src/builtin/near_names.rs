@@ -17,17 +17,16 @@ pub(super) const READ_BYTES: usize = 32 * 1024 * 1024;
 
 const FILE_BYTES: usize = 256 * 1024;
 
-/// Minimum length of a word in bytes: a shorter one resembles too many names.
 const MIN_BYTES: usize = 4;
 
-/// Maximum length of a word in bytes: a longer one is data rather than a name.
 const MAX_BYTES: usize = 64;
 
-/// A name is similar to a word if their edit distance is at most the length of the longer one, in
+/// A name resembles a word if their edit distance is at most the length of the longer one, in
 /// bytes, divided by this.
 const NEAR_PART: usize = 3;
 
-/// The words of a pattern, and how many bytes may still be read to find similar names.
+/// The words of a pattern that a search has not found, and how many bytes of files may still be
+/// read to find names like them.
 pub(super) struct Wanted {
     words: Vec<(String, String)>,
     lengths: [usize; 2],
@@ -43,7 +42,7 @@ impl Wanted {
         };
         let words = text
             .split(|c: char| !is_word(c))
-            .filter(|word| is_long_enough(word));
+            .filter(|word| may_be_name(word));
         let words: Vec<_> = words.map(|word| (word.to_owned(), plain(word))).collect();
         let lengths = || words.iter().map(|(_, plain)| plain.len());
         let shortest = lengths().min()?;
@@ -64,7 +63,7 @@ impl Wanted {
 }
 
 /// Returns a regular expression with spaces in place of its escapes and character classes, so that
-/// only words that it has literally are left.
+/// only the words are left that it has literally.
 fn literals(pattern: &str) -> String {
     let mut text = String::with_capacity(pattern.len());
     let mut chars = pattern.chars();
@@ -90,7 +89,9 @@ fn literals(pattern: &str) -> String {
     text
 }
 
-fn is_long_enough(word: &str) -> bool {
+/// Returns true if a word may be a name. One of less than `MIN_BYTES` resembles too many names, and
+/// one of more than `MAX_BYTES` is data.
+fn may_be_name(word: &str) -> bool {
     (MIN_BYTES..=MAX_BYTES).contains(&word.len()) && !word.starts_with(|c: char| c.is_numeric())
 }
 
@@ -101,10 +102,11 @@ fn plain(word: &str) -> String {
     letters.flat_map(char::to_lowercase).collect()
 }
 
+/// The names that one worker has found. `nearest` are the most similar ones so far, each behind two
+/// edit distances to the wanted word: first without regard to letter case and underscores, then of
+/// the names as they are written.
 pub(super) struct NearNames<'a> {
     wanted: &'a Wanted,
-    /// The most similar names so far, each with two edit distances to the word: first without
-    /// regard to letter case and underscores, then of the names as they are written.
     nearest: BTreeSet<(usize, usize, String)>,
     seen: HashSet<String>,
     buffer: Vec<u8>,
@@ -140,7 +142,7 @@ impl<'a> NearNames<'a> {
     fn look_at(&mut self, text: &str) {
         let [least, most] = self.wanted.lengths;
         for word in text.split(|c: char| !is_word(c)) {
-            if word.len() < least || !is_long_enough(word) || self.seen.contains(word) {
+            if word.len() < least || !may_be_name(word) || self.seen.contains(word) {
                 continue;
             }
             let word_plain = plain(word);

@@ -9,11 +9,13 @@
 //! bit-parallel algorithm of Myers (1999) in the blocks of Hyyrö (2003). Its time is proportional
 //! to the size of the file times the length of these bytes in machine words; its memory does not
 //! depend on the file. The maintained crates with this algorithm bring much code that is not needed
-//! here.
+//! here. A text is similar enough if the distance is at most the length of these bytes divided by
+//! `NEAR_PART`, rounded up. A text of less than `MIN_BYTES` is not searched for: it is similar to
+//! everything.
 //!
 //! A text of at most `SHOWN_LINES` lines is shown so that it can be passed as `old_string`: it
 //! begins and ends between words. If a file of up to `HELD_BYTES` has it more than once, lines
-//! around it are shown with it.
+//! around it are shown with it. Of a longer text, only the lines that differ are shown.
 
 use crate::edit::{Reading, fitting_places, is_word, plain};
 use gemini_tools_workspace::diff::{Algorithm, changes, diff_lines};
@@ -22,8 +24,6 @@ use std::ops::Range;
 
 const SHOWN: usize = 3;
 
-/// Of a text of up to this many lines, all lines are shown. Of a longer one, only the lines that
-/// differ are shown.
 const SHOWN_LINES: usize = 40;
 
 const SHOWN_CHARS: usize = 2_000;
@@ -32,11 +32,8 @@ const TOLD: usize = 3;
 
 const SEARCHED_BYTES: usize = 1_024;
 
-/// A text of the file is similar to the one that is searched for if their edit distance is at most
-/// the length in bytes of the latter divided by this, rounded up.
 const NEAR_PART: usize = 3;
 
-/// Minimum length in bytes of a text that is searched for: a shorter one is similar to everything.
 const MIN_BYTES: usize = 3;
 
 const PIECE_BYTES: u64 = 1024 * 1024;
@@ -45,13 +42,12 @@ const HELD_BYTES: u64 = 4 * 1024 * 1024;
 
 const AROUND_LINES: usize = 5;
 
+/// The file that is searched. `read` gives a range of its bytes, and fewer only at its end.
 pub(super) struct Source<'a> {
     pub(super) size: u64,
-    /// Reads a range of bytes of the file; returns fewer bytes only at its end.
     pub(super) read: &'a dyn Fn(Range<u64>) -> io::Result<Vec<u8>>,
 }
 
-/// Does what [`nearest`] does, but searches a text in memory.
 pub(super) fn nearest_in(text: &str, old: &str) -> io::Result<Vec<String>> {
     let read = |range: Range<u64>| {
         let [start, end] = [range.start, range.end].map(|at| (at as usize).min(text.len()));
@@ -224,8 +220,8 @@ fn length_from_end(pattern: &[u8], window: &[u8], slips: usize) -> usize {
         .unwrap_or(window.len())
 }
 
-/// Widens a place by up to `AROUND_LINES` lines at each side until its text is in the file only
-/// once, so that it can be used as `old_string`.
+/// Widens a place by up to `AROUND_LINES` lines on each side until the file has its text only once,
+/// so that it can be used as `old_string`.
 fn unique(text: &str, place: Range<usize>) -> (Range<u64>, String) {
     let boundary = |at: usize, step: isize| {
         let mut at = at.min(text.len());
@@ -390,13 +386,12 @@ fn quoted(text: &str) -> String {
 }
 
 /// State of Myers' algorithm: the edit distances between each prefix of the pattern and the text
-/// that ends at the byte read last.
+/// that ends at the byte read last. They are kept as bits, one for each position of the pattern, in
+/// blocks of 64. `places` has them for each byte value: they are set where the pattern has this
+/// byte. `more` and `less` are set where the distance is greater or smaller by one than at the
+/// position before.
 struct Myers {
-    /// For each byte value, one bit for each position of the pattern, set where the pattern has
-    /// this byte; in blocks of 64.
     places: Vec<u64>,
-    /// Bits for the positions of the pattern at which the distance is greater (`more`) or smaller
-    /// (`less`) by one than at the position before.
     more: Vec<u64>,
     less: Vec<u64>,
     last: u64,
@@ -420,7 +415,7 @@ impl Myers {
     }
 
     /// Takes the next byte of the file. Returns the smallest edit distance between the pattern and
-    /// a text of the file that ends with this byte.
+    /// any text of the file that ends with this byte.
     fn step(&mut self, byte: u8) -> usize {
         let blocks = self.more.len();
         let places = &self.places[usize::from(byte) * blocks..][..blocks];

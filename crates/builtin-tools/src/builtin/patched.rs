@@ -14,31 +14,31 @@ use std::ops::Range;
 
 const MAX_PATCHED_BYTES: u64 = 64 * 1024 * 1024;
 
-/// A file that a patch changes: its path, its new path if it is moved, and the change.
+/// A file that a patch changes. `to` is the path to which the file is moved, or `None` if it stays
+/// where it is.
 pub(super) struct Subject {
     pub(super) place: WorkspacePath,
-    /// The path that the file is moved to; `None` if it stays where it is.
     pub(super) to: Option<WorkspacePath>,
     change: Change,
 }
 
-/// What the answer and the question to the user say about a file that the patch changes.
+/// What the answer and the question to the user say about a file that a patch changes. `change` is
+/// a verb such as "updates". `notes` say how hunks are quoted inexactly, and which are at other
+/// lines than they say; `remarks` are sentences about changes that the caller has not seen and
+/// about hard links, each with a leading space. `texts` are the file's texts before and after, or
+/// `None` if it is created or deleted.
 pub(super) struct PatchedFile {
     pub(super) name: String,
-    /// What the patch does with the file, as a verb such as "updates".
     pub(super) change: &'static str,
     pub(super) diff: String,
     pub(super) diff_stat: DiffStat,
-    /// How hunks that are quoted inexactly differ from the file, and which are at other lines.
     pub(super) notes: Vec<String>,
-    /// Notes on changes that the caller has not seen and on hard links, each with a leading space.
     pub(super) remarks: String,
-    /// The text before and after; `None` if the file is created or deleted.
     pub(super) texts: Option<(String, String)>,
 }
 
 impl Subject {
-    /// Resolves the paths that one section of the patch names.
+    /// Resolves the paths that one section of a patch names.
     ///
     /// # Errors
     ///
@@ -58,7 +58,6 @@ impl Subject {
         Ok(Self { place, to, change })
     }
 
-    /// Returns the path of the file and, if it is moved, its new path.
     pub(super) fn places(&self) -> impl Iterator<Item = &WorkspacePath> {
         std::iter::once(&self.place).chain(&self.to)
     }
@@ -151,11 +150,12 @@ struct Planning<'a> {
     cx: &'a Context,
 }
 
-/// What the answer says about a file, and what is written: two changes for a move, else one.
+/// What the answer says about a file, and what is written: two changes if the file is moved,
+/// otherwise one.
 type Plan = (PatchedFile, Vec<ChangedFile>);
 
 impl Planning<'_> {
-    /// Plans the change of a file. `index` is the position that its first [`ChangedFile`] gets in
+    /// Plans the change of one file. `index` is the position that its first [`ChangedFile`] gets in
     /// the list for all files.
     fn plan(&self, mut targets: Vec<Target>, index: usize) -> Result<Plan, ToolError> {
         let new_target = self.subject.to.as_ref().and_then(|_| targets.pop());
@@ -234,7 +234,7 @@ impl Planning<'_> {
         };
         let mut shown = self.shown(change, Some(&old), &text, notes);
         shown.remarks = self.check_seen(&target, Some(&replaced_lines(&old, &text)))?;
-        shown.remarks += &super::names_note(&target);
+        shown.remarks += &super::hard_links_note(&target);
         let mark = if has_mark(encoding, hunks) {
             b""
         } else {
@@ -283,9 +283,9 @@ impl Planning<'_> {
             .with_hint("Use run_shell_command."))
     }
 
-    /// Returns the present content as text, and its encoding. The text begins with the byte-order
-    /// mark if the hunks have it. Refuses a file that would not have the same bytes after its text
-    /// is encoded again.
+    /// Returns the file's present text and its encoding. The text begins with the byte-order mark
+    /// if that is text for the hunks. Refuses a file that would not have the same bytes after its
+    /// text is encoded again.
     fn old(&self, target: &Target, hunks: &[Hunk]) -> Result<(String, Encoding), ToolError> {
         let place = &self.subject.place;
         let Some(current) = &target.current else {
@@ -389,8 +389,8 @@ impl Planning<'_> {
     }
 }
 
-/// Returns true if the byte-order mark of a file is text for these hunks, which then may remove it.
-/// In UTF-16 it is not: no program compares such files by lines of bytes.
+/// Returns true if these hunks take the byte-order mark of a file for text, so that they may remove
+/// it. In UTF-16 it never is: no program compares such files by lines of bytes.
 fn has_mark(encoding: Encoding, hunks: &[Hunk]) -> bool {
     encoding.is_utf8() && !encoding.mark().is_empty() && hunks.iter().any(Hunk::has_mark)
 }
@@ -425,7 +425,6 @@ fn part(place: &WorkspacePath, target: Target, new: Option<NewContent>) -> Chang
     ChangedFile { place, target, new }
 }
 
-/// Returns the lines of the old text, counted from 0, that differ from the new one.
 fn replaced_lines(old: &str, new: &str) -> Vec<Range<usize>> {
     let lines = |text| -> Vec<&str> { str::split_inclusive(text, '\n').collect() };
     let ops = diff_lines(Algorithm::Myers, &lines(old), &lines(new), None);

@@ -7,18 +7,18 @@ use gemini_tools_workspace::OpenFile;
 use gemini_tools_workspace::text::{DecodedReader, Encoding};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 
-/// What the marks at the ends of lines that `read_file` and the searches have cut begin with.
+/// The beginning of the marks that `read_file` and the searches put where they have cut a line.
 const CUT: &str = "... [truncated";
 
-/// Length in bytes of the pieces in which longer lines of a file are looked at.
-const LINE_BYTES: u64 = 64 * 1024;
+const MAX_PIECE_BYTES: u64 = 64 * 1024;
 
 pub(super) const REFUSED: (ErrorKind, &str) = ErrorKind::InvalidToolParams.when(
     "the new text has a placeholder in place of code, such as `// ... existing code ...`, that the \
      file does not have",
 );
 
-/// The placeholders of a new text, each with its line.
+/// The placeholders of a new text, each as it is there and in a form that is the same for all that
+/// say the same.
 struct Placeholders<'t>(Vec<(&'t str, String)>);
 
 impl<'t> Placeholders<'t> {
@@ -26,7 +26,6 @@ impl<'t> Placeholders<'t> {
         Self(new.lines().filter_map(placeholder).collect())
     }
 
-    /// Removes the placeholders that `line`, a line of an old text, has, too.
     fn remove_known(&mut self, line: &str) {
         if !self.0.is_empty()
             && let Some((_, known)) = placeholder(line)
@@ -50,7 +49,6 @@ impl<'t> Placeholders<'t> {
     }
 }
 
-/// Returns the placeholder of a line, and a form in which equal ones are equal.
 fn placeholder(line: &str) -> Option<(&str, String)> {
     if let Some(at) = line.find(CUT) {
         let (mark, behind) = (&line[at..], &line[at + CUT.len()..]);
@@ -62,9 +60,9 @@ fn placeholder(line: &str) -> Option<(&str, String)> {
     Some((line, phrase))
 }
 
-/// Refuses a new text with a placeholder, unless the old text has the same one. The error names the
-/// first such placeholder. In a text that replaces nothing, dots alone are allowed, which stand for
-/// nothing then, but examples have them.
+/// Refuses a new text with a placeholder that the old text does not have. The error names the first
+/// one. In a text that replaces nothing, dots alone are allowed: they stand for no code then, and
+/// examples have them.
 pub(super) fn check(parameter: &str, new: &str, old: &str) -> Result<(), ToolError> {
     let mut found = Placeholders::of(new);
     old.lines().for_each(|line| found.remove_known(line));
@@ -73,9 +71,10 @@ pub(super) fn check(parameter: &str, new: &str, old: &str) -> Result<(), ToolErr
     found.refuse(parameter)
 }
 
-/// Does what [`check`] does, but also accepts a placeholder that a line of the file has, unless it is
-/// dots alone and the text replaces another: elsewhere in the file, these stand for something else.
-/// The file is read only if the new text has a placeholder that `old` does not have.
+/// Does what [`check`] does, but also accepts a placeholder that the file has in any line. Dots
+/// alone must be in the old text, unless that is empty: elsewhere in the file they stand for
+/// something else. The file is read only if the new text has a placeholder that `old` does not
+/// have.
 pub(super) fn check_file(
     parameter: &str,
     new: &str,
@@ -92,7 +91,11 @@ pub(super) fn check_file(
         (&open.file).seek(SeekFrom::Start(start))?;
         let mut text = BufReader::new(DecodedReader::new(&open.file, encoding));
         let mut line = Vec::new();
-        while (&mut text).take(LINE_BYTES).read_until(b'\n', &mut line)? > 0 {
+        while (&mut text)
+            .take(MAX_PIECE_BYTES)
+            .read_until(b'\n', &mut line)?
+            > 0
+        {
             found.remove_known(&String::from_utf8_lossy(&line));
             line.clear();
         }

@@ -13,6 +13,23 @@
 //! lines (module `candidates`). The engines look at no clock, so for an expression that may take
 //! long (`is_heavy`), the call's time limit is checked before each line. Every line is a candidate
 //! if no weaker expression is known, or if a linear expression is heavy.
+//!
+//! # Limits
+//!
+//! A pattern comes from a model, and must take neither the memory nor the time of a call. An
+//! expression has at most [`MAX_PATTERN_BYTES`], because its tree takes some hundred times as much
+//! memory, and at most `MAX_CLASSES` classes such as `\w`, each of which takes a list of hundreds
+//! of ranges. Compiled, it takes at most [`PROGRAM_BYTES`]. A call may have four compiled
+//! expressions: two patterns, each compiled once more to let its `$` match before `\r\n`.
+//! [`MAX_CHARS`] limits the time for compiling: it counts the characters of an expression with its
+//! repetitions written out. An expression with at most `LIGHT_CHARS` of them counts as fast, since
+//! all of them may have to be tried at each position of the text.
+//!
+//! The backtracking engine may take `BACKTRACK_LIMIT` steps on one line, which take some tenths of
+//! a second. A back-reference compares the text that it repeats in one step, so fewer steps are
+//! allowed if this text may be longer than `SHORT_REPEAT_BYTES`. The engine may also take memory
+//! for every position of a line. So a line over `LONG_LINE_BYTES` is matched by one thread at a
+//! time.
 
 use super::candidates::{candidates, repeated_bytes};
 use gemini_tools_core::tool::{Cancellation, ToolError};
@@ -28,50 +45,36 @@ use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-/// Maximum length of an expression, in bytes: its tree takes some hundred times as much memory.
 pub(super) const MAX_PATTERN_BYTES: usize = 16 * 1024;
 
-/// Maximum number of classes such as `\w`, each of which takes a list of hundreds of ranges.
 const MAX_CLASSES: usize = 1_000;
 
-/// Maximum size of a compiled expression, in bytes. A call may have four of them: two patterns,
-/// each compiled once more to let its `$` match before `\r\n`.
 pub(super) const PROGRAM_BYTES: usize = 4 * 1024 * 1024;
 
 const MAX_ESCAPED_BRACES: usize = 100;
 
 const CACHE_BYTES: usize = 1024 * 1024;
 
-/// Maximum number of backtracking steps on one line, which take some tenths of a second.
 const BACKTRACK_LIMIT: usize = 10_000_000;
 
-/// A back-reference compares the text that it repeats in one backtracking step. If this text may be
-/// longer than this, in bytes, fewer steps are allowed, because each of them may take longer.
 const SHORT_REPEAT_BYTES: usize = 256;
 
 const MAX_CANDIDATE_BYTES: usize = 64 * 1024;
 
-/// A line that is longer than this, in bytes, is matched by one thread at a time, because the
-/// backtracking engine may take memory for every position of the line.
 const LONG_LINE_BYTES: usize = 16 * 1024;
 
-/// Maximum number of characters of an expression with its repetitions written out. It limits the
-/// time for compiling.
 pub(super) const MAX_CHARS: u64 = 10_000;
 
-/// An expression counts as fast if it has at most this many characters with its repetitions written
-/// out: all of them may have to be tried at each position of the text.
 const LIGHT_CHARS: u64 = 400;
 
+/// A compiled pattern. `finder` finds candidate lines for the backtracking engine, and for a linear
+/// expression whose `$` must also match before `\r\n`; it is `None` if it is not needed, or if no
+/// expression for it is known. `keeps_return` is set if the expression has a carriage return: then
+/// one at the end of a line belongs to the line, which it otherwise does not.
 #[derive(Debug)]
 pub(super) struct Query {
     engine: Engine,
-    /// Finds candidate lines for the backtracking engine, and for a linear expression whose `$`
-    /// must also match before `\r\n`. `None` if it is not needed, or if no expression for it is
-    /// known.
     finder: Option<Box<RegexMatcher>>,
-    /// Set if the expression has a carriage return. Then one at the end of a line is part of the
-    /// line; otherwise it is not.
     keeps_return: bool,
     is_heavy: bool,
     pub(super) note: Option<String>,
@@ -83,19 +86,20 @@ enum Engine {
     Backtracking(Box<Backtracking>),
 }
 
+/// A pattern for the backtracking engine. `regexes` are the same expression with different limits:
+/// each allows half the steps of the one before it, and is compiled when it is first needed.
+/// `repeated` tells which bytes can be in long texts that a back-reference repeats, and `long_line`
+/// is locked while a long line is matched.
 #[derive(Debug)]
 struct Backtracking {
     pattern: String,
     ignores_case: bool,
-    /// The expression with different limits: each element allows half the steps of the one before
-    /// it, and is compiled when it is first needed.
     regexes: [OnceLock<fancy_regex::Regex>; 24],
     repeated: Option<[bool; 256]>,
     long_line: Mutex<()>,
 }
 
 impl Backtracking {
-    /// Searches a line with the expression.
     fn apply<T>(
         &self,
         line: &[u8],
@@ -268,7 +272,6 @@ impl Query {
         }
     }
 
-    /// Returns whether a line matches, or why the backtracking engine gave up.
     pub(super) fn is_match(&self, line: &[u8]) -> Result<bool, String> {
         let line = self.line(line);
         match &self.engine {
@@ -284,8 +287,8 @@ impl Query {
         }
     }
 
-    /// Returns the texts of all groups for the first match in a line, of which the whole match is
-    /// the first; none if the engine gives up.
+    /// Returns the texts of all groups for the first match in a line, the whole match first.
+    /// Returns none if the engine gives up.
     pub(super) fn groups<'l>(&self, line: &'l str) -> Vec<Option<&'l str>> {
         let text = self.line(line.as_bytes());
         let found: Vec<Option<Range<usize>>> = match &self.engine {
@@ -309,7 +312,8 @@ impl Query {
         found.into_iter().map(|at| line.get(at?)).collect()
     }
 
-    /// Returns the byte ranges of all non-empty matches in a line, or why the engine gave up.
+    /// Returns the byte ranges of all matches in a line that are not empty, or why the engine gave
+    /// up.
     pub(super) fn find_all(&self, line: &[u8]) -> Result<Vec<Match>, String> {
         let line = self.line(line);
         let mut matches = Vec::new();
@@ -400,7 +404,7 @@ impl Matcher for LineMatcher<'_> {
 }
 
 /// Compiles the first expression that is within the limits and does not match an empty text. One
-/// that does may match at every position, so it would rule out no line.
+/// that matches an empty text may match at every position, so it would rule out no line.
 fn finder_of(expressions: Vec<String>) -> Option<RegexMatcher> {
     let mut builder = RegexMatcherBuilder::new();
     builder
@@ -481,8 +485,8 @@ fn invalid(pattern: &str, reason: &str) -> ToolError {
     .with_hint("Escape characters such as ( [ { . * + ? that are meant literally.")
 }
 
-/// Puts the reason of a parser's error before the pattern. The parser prints `regex parse error:`,
-/// then the pattern with a mark below the fault, and then `error: unclosed group`.
+/// Moves the reason in a parser's error to its front. The parser prints `regex parse error:`, then
+/// the pattern with a mark below the fault, and then `error: unclosed group`.
 fn in_order(reason: &str) -> String {
     let parts = reason.strip_prefix("regex parse error:\n");
     match parts.and_then(|parts| parts.split_once("\nerror: ")) {
@@ -543,7 +547,7 @@ fn characters(hir: &Hir) -> u64 {
     }
 }
 
-/// If a pattern looks like plain text, adds the hint to its error that it can be taken literally.
+/// Adds the hint that a pattern can be taken literally to its error, if it looks like plain text.
 pub(super) fn with_literal_hint(error: ToolError, pattern: &str) -> ToolError {
     let repeats = |rest: &str| rest.starts_with(|c: char| c.is_ascii_digit());
     let is_plain = !pattern.contains(['\\', '|', '^', '$', '\n'])

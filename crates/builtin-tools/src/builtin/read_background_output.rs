@@ -149,7 +149,6 @@ impl ToolInvocation for Call {
 }
 
 impl Call {
-    /// Returns the lines to show, condensed if `condenses` is true and the call has no offset.
     fn lines(&self, window: &Window<'_>, condenses: bool) -> String {
         let mut lines = String::new();
         for line in &window.shown {
@@ -178,7 +177,7 @@ impl Call {
     ) -> ToolResult {
         let total = window.total;
         let mut text = format!("Process {}: {}.\n", self.pid, state(job, self.pid));
-        match (&self.pattern, &window.matched) {
+        match (&self.pattern, &window.first_match) {
             (Some((pattern, _)), Some(line)) => {
                 let _ = writeln!(text, "Line {line} matches {pattern:?}.");
             }
@@ -222,7 +221,7 @@ impl Call {
             .with_data("totalLines", total)
             .with_data("running", job.is_running());
         if self.pattern.is_some() {
-            result = result.with_data("matched", window.matched.is_some());
+            result = result.with_data("matched", window.first_match.is_some());
         }
         result
     }
@@ -236,8 +235,7 @@ struct Window<'a> {
     decoder: OutputDecoder,
     terminal: TerminalEmulator,
     partial: String,
-    /// The number of the first line that matched, counted from 0.
-    matched: Option<u64>,
+    first_match: Option<u64>,
     first: u64,
     shown: VecDeque<String>,
     total: u64,
@@ -253,7 +251,7 @@ impl<'a> Window<'a> {
             decoder: OutputDecoder::default(),
             terminal: TerminalEmulator::default(),
             partial: String::new(),
-            matched: None,
+            first_match: None,
             first: call.offset.unwrap_or(0),
             shown: VecDeque::new(),
             total: 0,
@@ -277,7 +275,6 @@ impl<'a> Window<'a> {
         }
     }
 
-    /// Decodes the first `n` bytes of the buffer and adds them to the lines.
     fn push(&mut self, n: usize) {
         let mut text = String::new();
         let terminal = &mut self.terminal;
@@ -299,8 +296,8 @@ impl<'a> Window<'a> {
     fn line(&mut self, line: String) {
         let number = self.total;
         self.total += 1;
-        if self.matched.is_none() && self.matches(&line) {
-            self.matched = Some(number);
+        if self.first_match.is_none() && self.matches(&line) {
+            self.first_match = Some(number);
         }
         let line = shortened(line);
         if let Some(offset) = self.call.offset {
@@ -316,7 +313,7 @@ impl<'a> Window<'a> {
         self.first = self.total - self.shown.len() as u64;
     }
 
-    /// Returns the last line if it has no line feed yet, such as a prompt.
+    /// Returns the last line of the output if no line feed has ended it yet, as that of a prompt.
     fn unfinished(&self) -> String {
         let held = self.decoder.unfinished();
         format!("{}{}{held}", self.partial, self.terminal.unfinished())
@@ -328,7 +325,7 @@ impl<'a> Window<'a> {
     }
 
     fn is_met(&self) -> bool {
-        self.matched.is_some() || self.matches(&self.unfinished())
+        self.first_match.is_some() || self.matches(&self.unfinished())
     }
 
     fn finish(&mut self) {

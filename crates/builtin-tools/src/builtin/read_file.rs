@@ -24,11 +24,10 @@ pub(super) const DEFAULT_LINES: u64 = 2_000;
 
 pub(super) const LINE_CHARS: usize = 2_000;
 
-/// Maximum size in bytes of a file whose lines are counted even if the call does not ask for it.
 pub(super) const COUNT_BYTES: u64 = 64 * 1024 * 1024;
 
 /// Maximum length in bytes of an outline that the call asks for, and of a note on the definitions
-/// outside of the lines that are shown (some 600 tokens).
+/// outside of the lines that are shown. The latter has some 600 tokens.
 const OUTLINE_BYTES: [usize; 2] = [20_000, 2_000];
 
 pub(super) static TOOL: BuiltinTool = BuiltinTool {
@@ -100,7 +99,6 @@ struct Call {
     place: WorkspacePath,
     offset: u64,
     limit: u64,
-    /// Set if the call does not say how many lines to read.
     has_default_limit: bool,
     count_lines: Option<bool>,
     outline: bool,
@@ -122,7 +120,6 @@ fn build(params: Params, tool_env: &ToolEnv) -> Result<Call, ToolError> {
     })
 }
 
-/// Returns the first line to read, counted from 0, and the number of lines.
 fn window(params: &Params) -> Result<(u64, u64), ToolError> {
     // Fractions are cut off, as JavaScript's slice does it for Gemini CLI.
     let whole = |n: f64| n.max(0.0) as u64;
@@ -230,11 +227,12 @@ impl ToolInvocation for Call {
     }
 }
 
-/// The lines of a file that are shown, counted from 0, and the numbers of those that are cut.
+/// Which lines of a file are shown, counted from 0, and the numbers of those of them that are cut.
 type ShownPart = (Range<usize>, Vec<u64>);
 
 impl Call {
-    /// Returns the text of the wanted lines, and which they are, unless that is the whole file.
+    /// Returns the text of the wanted lines. Unless that is the whole file, also returns which
+    /// lines they are.
     fn read_text(
         &self,
         open: &OpenFile,
@@ -302,7 +300,6 @@ impl Call {
 }
 
 impl Call {
-    /// Returns the symbols that a file defines; `None` if none are known.
     fn symbols(
         &self,
         open: &OpenFile,
@@ -329,8 +326,8 @@ impl Call {
         Ok(ToolResult::text(text).with_display(format!("Read the outline of {name}")))
     }
 
-    /// Returns a note on what the file defines outside of the lines that are shown, of which `last`
-    /// is the last, counted from 1.
+    /// Returns a note on what the file defines outside of the lines that are shown. `last` is the
+    /// number of the last of these, from 1.
     fn outline_beyond(
         &self,
         open: &OpenFile,
@@ -382,9 +379,9 @@ fn empty() -> ToolResult {
     ToolResult::text("[The file is empty.]").with_display("The file is empty".to_owned())
 }
 
-/// Reads a window of lines. `start` is the beginning of the file, which was read already. If it
-/// looks like UTF-8 but the window is not valid UTF-8, the encoding is detected from the file's
-/// first bytes beyond ASCII, and the window is read again. Returns the encoding, too.
+/// Reads a window of lines, and returns the file's encoding with it. `start` is the beginning of
+/// the file, which was read already. If that looks like UTF-8 but the window is not valid UTF-8,
+/// the encoding is detected from the file's first bytes beyond ASCII, and the window is read again.
 pub(super) fn read_decoded(
     open: &OpenFile,
     path: &Path,
@@ -415,8 +412,8 @@ pub(super) enum FileContent {
     Text { encoding: Encoding, start: Vec<u8> },
 }
 
-/// Detects by its beginning what a file holds, and reads media completely. Media of more than
-/// `room` bytes are an error.
+/// Detects by its beginning what a file holds, and reads a media file whole. One of more than
+/// `room` bytes is an error.
 pub(super) fn read_content(
     open: &OpenFile,
     place: &WorkspacePath,
@@ -457,7 +454,7 @@ pub(super) fn read_content(
     }
 }
 
-/// Encodes a file in base64 while reading, so that it is not in memory twice.
+/// Encodes a file in base64 while it is read, so that it is not in memory twice.
 fn as_base64(mut file: impl Read, size: u64) -> std::io::Result<String> {
     let data = String::with_capacity(usize::try_from(size).unwrap_or(0).div_ceil(3) * 4);
     let mut encoder = EncoderStringWriter::from_consumer(data, &STANDARD);

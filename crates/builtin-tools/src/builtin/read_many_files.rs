@@ -369,8 +369,8 @@ impl Call {
         Some(reason)
     }
 
-    /// Returns true if one of the call's paths or patterns contains the name or the extension of
-    /// the media file `path`. As in Gemini CLI, other media files are not read.
+    /// Returns true if a path or pattern of the call has the name or the extension of the media
+    /// file `path` in it. As in Gemini CLI, other media files are not read.
     fn asks_for(&self, path: &Path) -> bool {
         let extension = path
             .extension()
@@ -387,7 +387,8 @@ impl Call {
         })
     }
 
-    /// Reads a file into the parts of an answer. The inner error says why the file is skipped.
+    /// Reads a file into the parts of an answer. The inner error says why the file is skipped,
+    /// which does not fail the call.
     fn read(
         &self,
         place: &WorkspacePath,

@@ -70,7 +70,6 @@ pub(super) struct Params {
 
 struct Call {
     edit: Edit,
-    /// The number of occurrences that the call expects; `None` for any number.
     expected: Option<f64>,
 }
 
@@ -148,13 +147,13 @@ impl ToolInvocation for Call {
     }
 
     fn confirmation(&self, cx: &Context) -> Result<Confirmation, ToolError> {
-        let target = self.edit.target(cx)?;
+        let target = self.edit.lock(cx)?;
         let plan = self.plan(&target, cx)?;
         self.edit.confirmation(&plan, &target)
     }
 
     fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
-        let target = self.edit.target(cx)?;
+        let target = self.edit.lock(cx)?;
         let plan = self.plan(&target, cx)?;
         self.edit.carry_out(plan, target, &TOOL, cx)
     }

@@ -96,18 +96,18 @@ pub(super) struct Params {
     raw: Option<bool>,
 }
 
+/// A call of the tool. `line` is what is run: `command`, or an equivalent line that can be read in
+/// one way only, if the policy has set one. `overlooks_timeout` is set for a call in the background
+/// with a `timeout`, which has no effect there.
 struct Call {
     tool_env: ToolEnv,
     command: String,
-    /// The line that is run: `command`, or an equivalent line that can be read in one way only, if
-    /// the policy has set one.
     line: String,
     description: Option<String>,
     directory: Option<String>,
     place: WorkspacePath,
     limits: CommandLimits,
     is_raw: bool,
-    /// Set if the call is in the background and gave a `timeout`, which has no effect there.
     overlooks_timeout: bool,
 }
 
@@ -481,8 +481,9 @@ impl Report<'_> {
         text
     }
 
-    /// Returns the output and those lines that tell something, as Gemini CLI 0.61 does: the exit
-    /// code unless it is 0, and the process group only if processes of it may still run.
+    /// Returns the output and only those lines below it that say something, as Gemini CLI 0.61
+    /// does: the exit code unless it is 0, and the process group only if processes of it may still
+    /// run.
     fn short_lines(&self, output: &str) -> String {
         let mut text = format!("Output: {}", or_empty(output));
         for (label, value) in self.after_output() {

@@ -74,12 +74,12 @@ pub(super) struct Params {
     fact: String,
 }
 
+/// A call of the tool. `workspace` is the one whose undo journal keeps the old content. `is_named`
+/// is set if the file is that of the MCP client's host: then the answer names it, while all other
+/// answers have Gemini CLI's wording.
 struct Call {
-    /// The workspace whose undo journal keeps the old content.
     workspace: Arc<Workspace>,
     path: PathBuf,
-    /// Set if the file is that of the MCP client's host; the answer then names it. All other
-    /// answers have Gemini CLI's wording.
     is_named: bool,
     fact: Fact,
 }
@@ -122,8 +122,8 @@ pub fn memory_files(workspace: &Workspace, settings: &Settings) -> Vec<PathBuf> 
     HOSTS.iter().filter_map(path).collect()
 }
 
-/// Returns the path of a host's memory file. For Gemini CLI, `name` replaces the file's name, and
-/// must not be a path.
+/// Returns the path of a host's memory file. For Gemini CLI, `name` takes the place of the file's
+/// usual name; it must not be a path.
 fn path_of(
     workspace: &Workspace,
     host: &ClientHost,
@@ -153,7 +153,7 @@ fn is_file_name(name: &str) -> bool {
     !name.contains('\0') && Path::new(name).file_name().is_some_and(|last| last == name)
 }
 
-/// Converts an error to the form that Gemini CLI's tool gives it: the message is a JSON object.
+/// Converts an error to the form in which Gemini CLI's tool gives it: its message is a JSON object.
 fn failure(e: ToolError) -> ToolError {
     let kind = match e.kind {
         kept @ (ErrorKind::Cancelled | ErrorKind::Timeout | ErrorKind::NoSpaceLeft) => kept,

@@ -14,10 +14,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+/// Where a search looks, and which ignore files count. There are several `places` if the workspace
+/// has several roots and the call gives no path.
 pub(super) struct SearchScope {
     pub(super) workspace: Arc<Workspace>,
-    /// The directories to search: several if the workspace has several roots and the call gives no
-    /// path.
     pub(super) places: Vec<WorkspacePath>,
     pub(super) respect: Respect,
     pub(super) node_modules: NodeModules,
@@ -32,15 +32,14 @@ impl SearchScope {
         names.collect::<Vec<_>>().join(" and ")
     }
 
-    /// Returns the path to put before the names of files that are found at a place; `None` if the
-    /// place is the first root.
+    /// Returns the path to put before the names of the files that are found at a place; `None` if
+    /// the place is the first root.
     pub(super) fn above<'p>(&self, place: &'p WorkspacePath) -> Option<&'p Path> {
         let is_root = place.path() == self.workspace.root();
         (!is_root).then(|| self.workspace.display(place.path()))
     }
 
-    /// Returns true if one of the places is a directory below the first root.
-    pub(super) fn has_inner_place(&self) -> bool {
+    pub(super) fn has_place_below_root(&self) -> bool {
         let mut starts = self.places.iter().filter_map(|place| self.above(place));
         starts.any(Path::is_relative)
     }
@@ -100,10 +99,9 @@ impl Visitor for Count<'_> {
 }
 
 impl SearchScope {
-    /// Says how many files would be found with more lenient patterns, after the call's patterns
-    /// have matched none. Each of `ways` has such patterns and words that describe them. Returns
-    /// the number of files for the first of `ways` that finds files, ignored or not, with its
-    /// words. Returns `None` if none of them finds a file.
+    /// Says how many files a search would find with more lenient patterns, after its own have
+    /// matched none. Each of `ways` has such patterns and words that describe them. The first that
+    /// finds files, ignored or not, decides. Returns `None` if none of them does.
     pub(super) fn near_files(
         &self,
         ways: &[(String, PatternSet)],
@@ -130,8 +128,8 @@ impl SearchScope {
         Ok(None)
     }
 
-    /// Returns a sentence on how many files would be found if `filter`, a list of patterns that
-    /// matched no file, were read more leniently.
+    /// Says how many files a search would find if `filter`, a list of patterns that match no file,
+    /// were read more leniently.
     pub(super) fn near_filter(
         &self,
         filter: &str,
@@ -163,8 +161,7 @@ impl SearchScope {
     }
 }
 
-/// Divides the path of a file behind its last slash.
-pub(super) fn divided(path: &[u8]) -> (&[u8], &[u8]) {
+pub(super) fn directory_and_name(path: &[u8]) -> (&[u8], &[u8]) {
     path.split_at(memchr::memrchr(b'/', path).map_or(0, |at| at + 1))
 }
 
@@ -180,7 +177,6 @@ pub(super) fn patterns<P: AsRef<str>>(
     Ok(all)
 }
 
-/// Refuses a path that is not a directory, with the error kinds of search tools.
 pub(super) fn require_directory(
     workspace: &Workspace,
     place: &WorkspacePath,
@@ -222,7 +218,6 @@ pub(super) fn push_unreadable(text: &mut NamedText, report: &WalkReport) {
     }
 }
 
-/// Adds the files and directories that could not be read to the data of a result.
 pub(super) fn with_unreadable(
     result: ToolResult,
     report: &WalkReport,

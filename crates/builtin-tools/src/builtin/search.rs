@@ -3,13 +3,16 @@
 //! # How it works
 //!
 //! `grep-searcher` finds the lines that a [`LineMatcher`] says match. [`FileSearcher::search`]
-//! reads a file into a buffer with one call. A UTF-8 file that fits is searched as one text; any
-//! other goes through a second buffer in blocks of whole lines, which grows up to `MAX_LINE_BYTES`
-//! for a long line. A longer line ends the search of its file, and the answer says so.
+//! reads a file into a buffer with one call. A UTF-8 file of less than `BUFFER_BYTES` fits and is
+//! searched as one text; any other goes through a second buffer in blocks of whole lines. It grows
+//! up to `MAX_LINE_BYTES` for a long line with the context before it. A longer line ends the search
+//! of its file, and the answer says so.
 //!
 //! `grep-searcher` recognises encodings by a byte order mark only, so a file that is not UTF-8 is
-//! decoded here. A file with a zero byte is binary: the answer says that it matches, but shows no
-//! line of it. `HitSink` keeps the lines to show, up to [`MAX_BYTES`].
+//! decoded here. A file with a zero byte is binary: it is searched up to `BINARY_BYTES` behind the
+//! first zero byte, and the answer says that it matches, but shows no line of it. `HitSink` keeps
+//! the lines to show, up to [`MAX_BYTES`] of one file and of one call. Beyond that the answer is
+//! cut, as it is at the limit of matches.
 //!
 //! `query` decides what a pattern means, `search_file_content` and `workspace::walk` which files
 //! are searched.
@@ -30,32 +33,27 @@ use std::fs::File;
 use std::io::Read;
 use std::ops::Range;
 
-/// Files of this size or more, in bytes, are searched in blocks.
 pub(super) const BUFFER_BYTES: usize = 256 * 1024;
 
-/// Maximum length in bytes of a line with the context before it, in a file searched in blocks.
 pub(super) const MAX_LINE_BYTES: usize = 2 * 1024 * 1024;
 
-/// Number of bytes of a file that are searched from its first zero byte on.
 const BINARY_BYTES: usize = 1024 * 1024;
 
-/// Maximum memory in bytes for the lines that are kept of one file, and of one call. Beyond it the
-/// answer is cut, as it is at the limit of matches.
 pub(super) const MAX_BYTES: usize = 4 * 1024 * 1024;
 
 const LINE_BYTES: usize = 64;
 
 const LINE_CHARS: usize = 2_000;
 
-/// Maximum number of context lines before or after a match that one call can ask for.
 pub(super) const MAX_CONTEXT_LINES: u64 = 10_000;
 
+/// A line of the answer. The columns are where its first match begins and ends, in characters from
+/// 1; they are `None` if that is not wanted or not known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ShownLine {
     pub(super) number: u64,
     pub(super) is_match: bool,
     pub(super) text: Box<str>,
-    /// Column of the first match in characters, from 1; `None` if not wanted or not known.
     pub(super) column: Option<u64>,
     pub(super) end_column: Option<u64>,
 }
@@ -70,23 +68,24 @@ pub(super) struct Hits {
     pub(super) unsearched: Option<String>,
 }
 
+/// What a search shows: the lines `before` and `after` a match, and at most `most` matches of a
+/// file. Without `lines`, matches are only counted.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SearchRequest {
     pub(super) before: u64,
     pub(super) after: u64,
     pub(super) most: u64,
-    /// Whether lines are kept, rather than only counted.
     pub(super) lines: bool,
     pub(super) columns: bool,
 }
 
-/// Returns the number of matches of a file; 1 if `hits` is `None`, which means that only the file's
-/// name is shown.
+/// Returns the number of a file's matches. `None` means that only the file's name is shown, which
+/// counts as one.
 pub(super) fn count_of(hits: Option<&Hits>) -> u64 {
     hits.map_or(1, |hits| hits.count)
 }
 
-/// Checks that an argument is at least `least`, and cuts off its fraction.
+/// Checks that the argument `name` is at least `least`, and cuts off its fraction.
 pub(super) fn number(name: &str, value: Option<f64>, least: u64) -> Result<Option<u64>, ToolError> {
     match value {
         None => Ok(None),
@@ -97,7 +96,6 @@ pub(super) fn number(name: &str, value: Option<f64>, least: u64) -> Result<Optio
     }
 }
 
-/// Checks an argument that says how many lines to show beside a match.
 pub(super) fn context_lines(name: &str, value: Option<f64>) -> Result<Option<u64>, ToolError> {
     match number(name, value, 0)? {
         Some(n) if n > MAX_CONTEXT_LINES => Err(ToolError::invalid(format!(
@@ -237,8 +235,6 @@ impl<'a> FileSearcher<'a> {
         }))
     }
 
-    /// Searches a file in blocks. `ascii` is the file itself if its beginning is ASCII and so does
-    /// not tell its encoding. Returns true if the file is binary.
     fn search_blocks<'f>(
         &mut self,
         encoding: Option<Encoding>,
@@ -275,8 +271,8 @@ fn too_long(line: u64, request: SearchRequest) -> String {
 }
 
 /// Returns the encoding of a file that begins with `start`, and `start` without its byte order
-/// mark. The encoding is `None` for UTF-8 and for a file that is not text. `start` is the whole
-/// file if it is shorter than [`BUFFER_BYTES`].
+/// mark. The encoding is `None` for UTF-8 and for a file that is not text. If `start` is shorter
+/// than [`BUFFER_BYTES`], it is the whole file.
 pub(super) fn beginning(start: &[u8]) -> (Option<Encoding>, &[u8]) {
     // The check of the standard library would take a fifth of the instructions of a whole search.
     let is_utf8 = simdutf8::basic::from_utf8(start).is_ok();
@@ -290,11 +286,11 @@ pub(super) fn beginning(start: &[u8]) -> (Option<Encoding>, &[u8]) {
     (encoding, start.strip_prefix(mark).unwrap_or(start))
 }
 
-/// A reader of blocks of text. Ends early if the call is cancelled, or `BINARY_BYTES` after the
-/// first zero byte.
+/// A reader that gives the text of a file in blocks, as UTF-8 if its encoding is known. It ends
+/// early if the call is cancelled, or `BINARY_BYTES` after the first zero byte. `ascii` is the file
+/// itself as long as everything that was read of it is ASCII, and so does not tell its encoding.
 pub(super) struct Blocks<'a> {
     inner: Box<dyn Read + 'a>,
-    /// The file itself as long as everything read of it is ASCII; otherwise `None`.
     ascii: Option<&'a File>,
     cancel: &'a Cancellation,
     lines: u64,
@@ -303,8 +299,6 @@ pub(super) struct Blocks<'a> {
 }
 
 impl<'a> Blocks<'a> {
-    /// Reads `file` in this encoding; `None` means UTF-8. `ascii` is the same file if what was read
-    /// of it is ASCII and so does not tell its encoding.
     pub(super) fn new(
         encoding: Option<Encoding>,
         file: impl Read + 'a,
@@ -328,9 +322,9 @@ impl<'a> Blocks<'a> {
         self.has_zero
     }
 
-    /// Finds out whether the file is in an older encoding, such as Windows-1252, and if so decodes
-    /// it from here on. `buffer` begins with `n` bytes of it that are not decoded. Returns how many
-    /// bytes are in `buffer` afterwards.
+    /// Decodes the file from here on if it is in an older encoding, such as Windows-1252, which its
+    /// first bytes beyond ASCII tell. `buffer` begins with `n` bytes that are not decoded. Returns
+    /// how many bytes are in `buffer` afterwards.
     fn decoded(&mut self, file: &File, buffer: &mut [u8], n: usize) -> std::io::Result<usize> {
         let encoding = encoding_of_file(file, file.metadata()?.len())?;
         let Some(encoding) = encoding.filter(|encoding| encoding.is_legacy()) else {
@@ -472,7 +466,7 @@ pub(super) fn cut(line: &str, at: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{head}{}{tail}", &line[part]))
 }
 
-/// Returns the range of a line to show if that should be at most `most` characters: all of it if it
+/// Returns the part of a line to show, which has at most `most` characters: all of the line if it
 /// is no longer, otherwise the text around a match that begins at byte `at`.
 pub(super) fn around(line: &str, at: usize, most: usize) -> Range<usize> {
     if line.len() <= most || line.chars().nth(most).is_none() {

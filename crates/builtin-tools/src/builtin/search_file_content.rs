@@ -129,24 +129,25 @@ pub(super) struct Params {
     definitions: Option<bool>,
 }
 
+/// A call of the tool. `single` is set if `path` names a file, which is then the only place in
+/// `scope`. `exclude` has those of the patterns of `include` that were given with an exclamation
+/// mark, and `filter` is that argument as it was given. `most_whole` is the number of matches up to
+/// which a model gets all lines; it is unlimited if the call has a limit of its own. `parser` finds
+/// definitions, if the call asks for them.
 struct Call {
     scope: SearchScope,
-    /// True if `path` names a file. This file is then the only place in `scope`.
     single: bool,
     pattern: String,
     is_fixed: bool,
     query: Query,
     except: Option<Query>,
     include: PatternSet,
-    /// The files and directories to leave out: the patterns given with an exclamation mark.
     exclude: PatternSet,
     filter: Option<String>,
     names_only: bool,
     request: SearchRequest,
     most: u64,
-    /// The most matches of which a model gets all lines: unlimited if the call has its own limit.
     most_whole: u64,
-    /// The parser that finds definitions; `None` unless the call asks for them.
     parser: Option<Parser>,
 }
 
@@ -165,7 +166,7 @@ fn build(params: Params, tool_env: &ToolEnv) -> Result<Call, ToolError> {
     };
     let (places, single) = places(workspace, params.path.as_deref())?;
     let list = split_list(params.include.as_deref().unwrap_or_default());
-    let (mut include, exclude) = patterns(&list, workspace, &places)?;
+    let (mut include, exclude) = include_and_exclude(&list, workspace, &places)?;
     if single {
         include = PatternSet::default();
     }
@@ -234,9 +235,7 @@ fn request(params: &Params, names_only: bool, most: u64) -> Result<SearchRequest
     })
 }
 
-/// Divides patterns into those of the files to search, and those of the files to leave out, which
-/// begin with an exclamation mark.
-fn patterns(
+fn include_and_exclude(
     list: &[&str],
     workspace: &Workspace,
     places: &[WorkspacePath],
@@ -252,19 +251,18 @@ fn patterns(
     ))
 }
 
+/// What was found so far. `files` are those with matches, by their names, which are relative to the
+/// first root if they are below it, otherwise absolute; the matches themselves are kept only if
+/// lines are shown. `is_cut` is set once files were dropped at the limits: then no file can be
+/// shown whose name sorts behind the last one that is kept. `unreadable` has the reasons why files
+/// could not be searched.
 #[derive(Default)]
 struct Results {
-    /// Files with matches, by their names: relative to the first root if they are below it,
-    /// otherwise absolute. The matches are kept only if lines are shown.
     files: BTreeMap<Vec<u8>, Option<Box<Hits>>>,
     matches: u64,
     bytes: usize,
-    /// Set if files were dropped at the limits. Then no file can be shown whose name sorts behind
-    /// the last one that is kept.
     is_cut: bool,
-    /// Files with matches that are not text.
     binary: BTreeSet<Vec<u8>>,
-    /// Files that could not be read, each with the reason.
     unreadable: BTreeMap<Vec<u8>, String>,
     has_searched: bool,
     failed: Option<ToolError>,
@@ -272,7 +270,7 @@ struct Results {
 
 impl Results {
     /// Adds the matches of a file, and drops files that can't be shown any more. In whatever order
-    /// files arrive, those that are first by name are kept, up to the limits of matches and bytes.
+    /// files arrive, those whose names sort first are kept, up to the limits of matches and bytes.
     fn add(&mut self, name: Vec<u8>, hits: Hits, call: &Call) {
         if hits.is_binary {
             self.binary.insert(name);
@@ -301,8 +299,9 @@ impl Results {
         Some(last.0)
     }
 
-    /// Forgets what was found behind the cutoff before it was reached. How much that is depends on
-    /// the order in which threads have searched the files, so it would differ from call to call.
+    /// Forgets binary and unreadable files whose names sort behind the last file that can be shown.
+    /// Whether such a file was searched before the limit was reached depends on the order in which
+    /// threads search, so the answer would differ from call to call.
     fn forget_beyond_cutoff(&mut self) {
         if let Some(cutoff) = self.cutoff().map(<[u8]>::to_vec) {
             self.binary.retain(|name| *name <= cutoff);
@@ -441,8 +440,8 @@ fn open_found(found: &WalkEntry<'_>) -> std::io::Result<File> {
     Ok(File::from(file))
 }
 
-/// Returns true for the error of a file that was removed after the walk had found it, or replaced
-/// by a link, a socket or a directory.
+/// Returns true for an error of a file that was removed after the walk had found it, or replaced by
+/// a link, a socket or a directory.
 fn is_gone(e: &std::io::Error) -> bool {
     let gone = [Errno::NOENT, Errno::LOOP, Errno::NXIO, Errno::ISDIR];
     Errno::from_io_error(e).is_some_and(|e| gone.contains(&e))
@@ -625,7 +624,8 @@ impl Call {
         result
     }
 
-    /// Returns the text with the matches that `shown` has, and a shorter one if it is too long.
+    /// Returns the text of the answer with the matches that `shown` has, and a shorter one if it is
+    /// too long.
     fn text(
         &self,
         kept: &Results,
@@ -667,8 +667,8 @@ impl Call {
     }
 
     /// Returns the notes that follow the matches. If nothing was found, `nearest` has similar
-    /// names, and `near` says how more lenient patterns would find files. `is_cut` is true if the
-    /// answer lacks matches, and `is_cut_in_file` if it lacks matches of a file that it shows.
+    /// names, and `near` says how many files more lenient patterns would find. `is_cut` is set if
+    /// the answer lacks matches, and `is_cut_in_file` if it lacks matches of a file that it shows.
     fn notes(
         &self,
         kept: &Results,

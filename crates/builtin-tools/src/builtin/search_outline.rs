@@ -1,38 +1,38 @@
 //! The answer to a search with too many matches: of each file the number of its matches and the
 //! first of them.
+//!
+//! A search with up to `MAX_WHOLE` matches shows all of them: Gemini CLI shows as many, and then
+//! stops. Of more, `MAX_SHOWN` are shown, which the files share, though each has at least one. If
+//! more than `MAX_NAMED` files match, their directories are named instead.
 
 use super::counted;
 use super::query::Query;
-use super::scope::divided;
+use super::scope::directory_and_name;
 use super::search::{Hits, around, count_of};
 use gemini_tools_core::tool::named::NamedText;
 use grep_matcher::Match;
 use std::collections::BTreeMap;
 
-/// The most matches that all are shown: Gemini CLI shows as many, and then stops.
 pub(super) const MAX_WHOLE: u64 = 100;
 
-/// How many matches are shown of more. The files share them, and each has at least one.
 const MAX_SHOWN: usize = 20;
 
 const LINE_CHARS: usize = 60;
 
-/// Maximum number of files that are named. If more files match, directories are named instead.
 const MAX_NAMED: usize = 200;
 
+/// The files with matches, by name. No more than `most_of_file` matches of a file were counted. If
+/// `is_cut` is set, the search has ended at its limit: the files are then those up to the last one
+/// in the order of names, and nothing is known of any behind it.
 pub(super) struct Outlined<'a> {
-    /// The files with matches, by name.
     pub(super) files: &'a BTreeMap<Vec<u8>, Option<Box<Hits>>>,
-    /// No more matches of a file were counted.
     pub(super) most_of_file: u64,
-    /// Set if the search has ended at its limit. Then the files are those up to the last one in the
-    /// order of names, and nothing is known of any behind it.
     pub(super) is_cut: bool,
 }
 
 impl Outlined<'_> {
-    /// Appends the number of matches of each file with the first of them, or of each directory if
-    /// there are more than `MAX_NAMED` files. `ways` are the arguments that show more.
+    /// Appends how many matches each file has, and the first of them; with more than `MAX_NAMED`
+    /// files, how many each directory has. `ways` names the arguments that show more.
     pub(super) fn push_to(&self, text: &mut NamedText, query: &Query, ways: &str) {
         let what = if self.files.len() > MAX_NAMED {
             self.push_directories(text);
@@ -57,7 +57,7 @@ impl Outlined<'_> {
     fn push_first_matches(&self, text: &mut NamedText, query: &Query, most: usize) {
         let mut directory = None;
         for (name, hits) in self.files {
-            let (above, name) = divided(name);
+            let (above, name) = directory_and_name(name);
             if directory.replace(above) != Some(above) {
                 push_directory(text, above);
                 text.push_str("\n");
@@ -75,9 +75,9 @@ impl Outlined<'_> {
         }
     }
 
-    /// Appends the numbers of matches by directory. The directories' paths are cut to so few
+    /// Appends how many matches each directory has. The directories' paths are cut to so few
     /// leading components that at most `MAX_NAMED` directories are left, but never to less than one
-    /// component: if there are still more then, the last line has the sum of the others.
+    /// component. If there are still more then, the last line has the sum of the others.
     fn push_directories(&self, text: &mut NamedText) {
         let mut depth = usize::MAX;
         loop {
@@ -120,12 +120,12 @@ impl Outlined<'_> {
     }
 }
 
-/// The matches of a file, or of the files of a directory.
+/// How many matches one file has, or the files of one directory. `is_least` is set if not all
+/// matches of a file were counted, so that there are more.
 #[derive(Default)]
 struct Count {
     matches: u64,
     files: usize,
-    /// Set if not all matches of a file were counted, so that there are more.
     is_least: bool,
 }
 
@@ -152,7 +152,6 @@ impl Count {
     }
 }
 
-/// Appends the path of a directory with a slash at its end; an empty one is that of the root.
 fn push_directory(text: &mut NamedText, directory: &[u8]) {
     text.push_name(if directory.is_empty() {
         b"./"

@@ -24,7 +24,7 @@ use gemini_tools_workspace::write::Target;
 use serde::Deserialize;
 use std::borrow::Cow;
 
-/// Maximum number of bytes before a match that are searched for the beginning of its line.
+/// How many bytes before a match are searched for the beginning of its line.
 const FAR_BYTES: u64 = 4096;
 
 const MODEL_CHARS: usize = 400_000;
@@ -197,8 +197,8 @@ impl Call {
         }
     }
 
-    /// Returns the whole file as text. Returns `None` if it is too large, or if the text, encoded
-    /// again, would not give the same bytes.
+    /// Returns the whole file as text. Returns `None` if it is too large, or if its bytes would not
+    /// be the same after the text is encoded again.
     fn text(
         &self,
         Subject { current, encoding }: Subject<'_>,
@@ -238,7 +238,8 @@ impl Call {
     }
 
     /// Returns `new` with the indentation that it needs at `place`, where the file has `old`
-    /// literally.
+    /// literally: if the match begins behind the indentation of a line, the further lines of `new`
+    /// may lack it.
     fn place_text<'t>(
         &self,
         subject: Subject<'_>,
@@ -288,7 +289,7 @@ impl ToolInvocation for Call {
     }
 
     fn confirmation(&self, cx: &Context) -> Result<Confirmation, ToolError> {
-        let target = self.edit.target(cx)?;
+        let target = self.edit.lock(cx)?;
         match self.plan(&target, cx) {
             Ok(plan) => self.edit.confirmation(&plan, &target),
             // A model is not asked before the user agrees, because it costs time and money.
@@ -308,7 +309,7 @@ impl ToolInvocation for Call {
     }
 
     fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
-        let target = self.edit.target(cx)?;
+        let target = self.edit.lock(cx)?;
         #[cfg(feature = "full")]
         let (plan, target) = self.corrected_plan(target, cx)?;
         #[cfg(not(feature = "full"))]

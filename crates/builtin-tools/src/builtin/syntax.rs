@@ -37,12 +37,11 @@ impl Parser {
         Self::default()
     }
 
-    /// Returns true if files of this name can be parsed.
     #[cfg_attr(
         not(feature = "full"),
         expect(clippy::unused_self, reason = "there is no parser to ask")
     )]
-    pub(super) fn knows(&self, name: &str) -> bool {
+    pub(super) fn can_parse(&self, name: &str) -> bool {
         #[cfg(feature = "full")]
         let is_there = self.link.is_some();
         #[cfg(not(feature = "full"))]
@@ -50,7 +49,6 @@ impl Parser {
         is_there && Language::of_name(name).is_some()
     }
 
-    /// Starts to look for the syntax errors that a change causes, while the file is written.
     pub(super) fn check(
         &self,
         workspace: &Workspace,
@@ -62,7 +60,7 @@ impl Parser {
         // syntax that the grammar does not know.
         let is_judged = !old.is_empty() && old.len().max(new.len()) <= MAX_BYTES;
         let name = place.name().to_string_lossy().into_owned();
-        if !is_judged || !self.knows(&name) {
+        if !is_judged || !self.can_parse(&name) {
             return Check::default();
         }
         // The errors quote lines of the file, so none are looked for if `.geminiignore` names it.
@@ -76,8 +74,8 @@ impl Parser {
         Check(super::quoted(workspace, place, begin).flatten())
     }
 
-    /// Returns what a file defines; `None` if that is not known. If `encoding` is `None`, the
-    /// encoding is detected.
+    /// Returns what a file defines, or `None` if that is not known. Without an `encoding`, the
+    /// file's own is detected.
     pub(super) fn outline_of(
         &self,
         place: &WorkspacePath,
@@ -85,7 +83,7 @@ impl Parser {
         encoding: Option<Encoding>,
     ) -> io::Result<Option<Vec<Symbol>>> {
         let name = place.name().to_string_lossy().into_owned();
-        if open.size() > MAX_BYTES as u64 || !self.knows(&name) {
+        if open.size() > MAX_BYTES as u64 || !self.can_parse(&name) {
             return Ok(None);
         }
         let encoding = match encoding {
@@ -107,12 +105,13 @@ impl Parser {
     }
 }
 
-/// A search for the syntax errors of a change, which goes on while the file is written.
+/// A search for the syntax errors that a change causes. The parser looks for them while the file is
+/// written. `finish` waits for it and returns a note on the errors, which begins with a line feed,
+/// and the errors as JSON; `None` if there are none.
 #[derive(Debug, Default)]
 pub(super) struct Check(Option<Receiver<Vec<SyntaxError>>>);
 
 impl Check {
-    /// Waits for the errors, and adds them to the answer about the change.
     pub(super) fn add_to(self, mut result: ToolResult) -> ToolResult {
         let Some((note, errors)) = self.finish() else {
             return result;
@@ -123,8 +122,6 @@ impl Check {
         result.with_data("syntaxErrors", errors)
     }
 
-    /// Waits for the errors. Returns a note on them, which begins with a line feed, and the errors
-    /// as JSON; `None` if there are none.
     pub(super) fn finish(self) -> Option<(String, serde_json::Value)> {
         let errors = self.0.and_then(|receiver| receiver.recv().ok())?;
         if errors.is_empty() {

@@ -9,9 +9,9 @@ use gemini_tools_workspace::write::Target;
 use gemini_tools_workspace::{Workspace, WorkspacePath, show_path};
 use std::ops::Range;
 
-/// Checks a write of a file. `lines` are the lines of the present file, counted from 0, that the
-/// write replaces; `None` means all of them. Returns a note for the answer, with a leading space;
-/// empty if there is nothing to say.
+/// Checks a write of a file for changes that its caller has not seen. `lines` are the lines of the
+/// present file, counted from 0, that the write replaces; `None` means all of them. Returns a note
+/// for the answer, with a leading space; it is empty if there is nothing to say.
 ///
 /// # Errors
 ///

@@ -22,11 +22,10 @@ const MAX_ADDRESSES: usize = 20;
 
 const SHOWN_CHARS: usize = 100;
 
-/// Environment variable with hosts that may be fetched, besides those in the settings.
 const ALLOW_VARIABLE: &str = "GEMINI_TOOLS_FETCH_ALLOW";
 
-/// Limits that `gemini-tools-net` enforces: the number of pages that are fetched at the same time,
-/// and the bytes and the characters of all pages together.
+/// Limits that `gemini-tools-net` enforces: how many pages are fetched at the same time, and how
+/// many bytes and characters all pages together may have.
 pub(super) const PAGES_AT_ONCE: u64 = 4;
 pub(super) const PAGES_BYTES: u64 = 12 * 1024 * 1024;
 pub(super) const PAGES_CHARS: usize = 400_000;
@@ -72,13 +71,13 @@ pub(super) struct Params {
     prompt: String,
 }
 
+/// A call of the tool. `separated` is the prompt for the model: its addresses are set apart from
+/// the text around them, so that the model finds the same addresses in it as this tool.
 struct Call {
     tool_env: ToolEnv,
     allowed: Vec<String>,
     policy: AddressPolicy,
     prompt: String,
-    /// The prompt for the model. Its addresses are separated from the text around them, so that the
-    /// model finds the same addresses in it as this tool.
     separated: String,
     urls: Vec<Url>,
     unusable: Vec<(String, String)>,
@@ -121,8 +120,8 @@ fn build(params: Params, tool_env: &ToolEnv) -> Result<Call, ToolError> {
     })
 }
 
-/// Returns the rules for the hosts that the user has allowed, and the policy made of them. The
-/// policy also allows all public addresses.
+/// Returns the rules for the hosts that the user has allowed, in the settings or by
+/// `ALLOW_VARIABLE`, and the policy made of them. The policy also allows all public addresses.
 fn address_policy(settings: &Settings) -> Result<(Vec<String>, AddressPolicy), ToolError> {
     let listed = |variable: Variable| -> Vec<String> {
         let text = variable.text();

@@ -78,13 +78,15 @@ fn build(params: Params, tool_env: &ToolEnv) -> Result<Call, ToolError> {
 struct Plan {
     bytes: Vec<u8>,
     encoding: Encoding,
-    /// The present text: empty for a new file, `None` if the present file is too large or not text.
+    /// The file's present text. It is empty for a new file, and `None` if the present file is too
+    /// large or not text.
     old_text: Option<String>,
 }
 
 impl Call {
-    /// Encodes the content like the present file, with that file's byte order mark. The content gets
-    /// CRLF line ends if all lines of that file have them and the content has no carriage return.
+    /// Encodes the content like the present file, with that file's byte order mark. The content
+    /// gets line ends `\r\n` if all lines of that file have them and the content has no carriage
+    /// return.
     fn plan(&self, target: &Target) -> Result<Plan, ToolError> {
         let fresh = |old_text| Plan {
             bytes: self.content.clone().into_bytes(),

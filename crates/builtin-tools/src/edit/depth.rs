@@ -14,7 +14,7 @@ use std::collections::HashMap;
 pub(super) const UNCLEAR: &str = "the indentation of its new lines is not clear";
 
 /// A line of the old text that is not blank: its index, its indentation, and the indentation of the
-/// line of the file that it stands for.
+/// line of the file for which it stands.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pair<'a> {
     pub(super) at: usize,
@@ -41,7 +41,6 @@ pub(super) struct Layout {
     pub(super) indents: Indents,
 }
 
-/// Computes the indentation of the new lines in the file, or returns why it is not clear.
 pub(super) fn layout(texts: &Texts<'_>) -> Result<Layout, &'static str> {
     let ops = diff_lines(Algorithm::Patience, texts.old, texts.new, None);
     let as_written = |ops| {
@@ -75,8 +74,6 @@ impl Texts<'_> {
         diff_lines(Algorithm::Patience, &old, self.new, None)
     }
 
-    /// Returns true if the new text is indented like the file, not like the old text; `None` if
-    /// that is not clear.
     fn has_files_indentation(&self, rules: &[Rule<'_>]) -> Option<bool> {
         let is_regular = !rules.is_empty();
         let filled = || self.new.iter().copied().filter(|line| !line.is_empty());
@@ -123,9 +120,9 @@ impl Texts<'_> {
             && (!counts_in(self.unit) || others.any(|rule| counts_in(&rule.from)))
     }
 
-    /// Returns true if the old text and the file are indented by spaces, and their numbers stand in
-    /// the same ratio in every line, such as 2 to 4. The new text may then have to be indented by
-    /// this ratio, too.
+    /// Returns true if the old text and the file are indented by spaces, and the numbers of spaces
+    /// have the same ratio in every line, such as 2 to 4. The new text may then have to be indented
+    /// by this ratio, too.
     fn is_scaled(&self) -> bool {
         let is_blanks = |pair: &Pair<'_>| ![pair.old, pair.file].concat().contains('\t');
         let ratio = |pair: &Pair<'_>| (pair.old.len(), pair.file.len());
@@ -144,9 +141,10 @@ impl Texts<'_> {
                 .all(|(old, file)| old * first.1 == file * first.0)
     }
 
-    /// Returns the first line of the old text if it alone is indented differently from the file. If
-    /// it is deeper than in the file, another line of the old text must be indented: otherwise the
-    /// old text may as well use a larger unit.
+    /// Returns the first line of the old text if it is the only one whose indentation differs from
+    /// the file's, as in a quotation that begins behind the indentation. If the line is deeper than
+    /// in the file, another line of the old text must be indented, too: otherwise the old text may
+    /// as well use a larger unit.
     fn odd_first(&self) -> Option<Pair<'_>> {
         let (first, rest) = self.pairs.split_first()?;
         let may_be_scaled = rest.iter().all(|pair| pair.old.is_empty());
@@ -156,9 +154,10 @@ impl Texts<'_> {
         is_odd.then_some(*first)
     }
 
-    /// Looks at lines that the old and the new text have once each and that the old text indents
-    /// differently from the file. Returns how many of them the new text indents like the old text,
-    /// how many like the file, and how many in another way.
+    /// Counts what speaks for either reading of the new text's indentation. Of the lines that the
+    /// old and the new text have once each, and that the old text indents differently from the
+    /// file, it returns how many the new text indents like the old text, how many like the file,
+    /// and how many in another way.
     fn votes(&self) -> [usize; 3] {
         let (old, new) = (by_content(self.old), by_content(self.new));
         let mut votes = [0; 3];
@@ -183,10 +182,12 @@ fn by_content<'t>(lines: &[&'t str]) -> HashMap<&'t str, Option<&'t str>> {
     by_content
 }
 
+/// What is needed to try several ways of indenting the new text. `lines` are the indices of its
+/// lines that get an indentation: all except blank lines, and unchanged lines that stand for no
+/// single line of the file, such as `...`. `kept` maps the unchanged ones to lines of the old text,
+/// and `files` those to their indentation in the file.
 struct Layouts<'t> {
     texts: &'t Texts<'t>,
-    /// Indices of the lines of the new text that get an indentation: all except blank lines and
-    /// unchanged lines that stand for no single line of the file, such as `...`.
     lines: Vec<usize>,
     kept: HashMap<usize, usize>,
     files: HashMap<usize, &'t str>,
@@ -258,9 +259,9 @@ impl<'t> Layouts<'t> {
         is_clear.then_some(indents)
     }
 
-    /// Returns true if new lines may have the file's indentation already, unlike the lines around
-    /// them: as written, they are indented by whole units, or as deep as a line of the file beside
-    /// them, and with `indents` they would be neither, or would not fit the lines around them.
+    /// Returns true if the lines that the new text adds may be indented for the file already,
+    /// unlike the unchanged lines around them. That is so if they are indented by whole units as
+    /// written, but not with `indents`, or if they fit the lines around them better as written.
     fn may_be_files(&self, indents: &Indents) -> bool {
         let is_whole = |indent: &str| levels(indent, self.texts.unit).is_some();
         let is_off = |at: &usize| is_whole(self.written_indent(*at)) && !is_whole(&indents[*at]);
@@ -277,8 +278,6 @@ impl<'t> Layouts<'t> {
         })
     }
 
-    /// Returns true if the lines `added` between two unchanged ones fit them as they are written, and
-    /// would not with `indents`.
     fn fits_as_written(
         &self,
         indents: &Indents,
@@ -426,10 +425,10 @@ impl<'t> Layouts<'t> {
         (own == first.old || own == first.file).then(|| first.file.to_owned())
     }
 
-    /// Returns true if it is clear how deep the lines of the new text after the first belong: each
-    /// is at least as deep as the first line in the file, or as another line of the old text. A
-    /// line that is added directly behind the first must be as deep as the first: a shallower one
-    /// may belong to the first line, or to the lines below.
+    /// Returns true if it is clear how deep the lines after the first of the new text belong. Each
+    /// must be at least as deep as the first line in the file, or as another line of the old text.
+    /// A line that is added directly behind the first must be as deep as that: a shallower one may
+    /// belong to the first line or to the lines below.
     fn are_further_clear(&self, first: Pair<'_>) -> bool {
         // If the first new line has the file's indentation, the others have it, too.
         if self
@@ -471,9 +470,9 @@ impl<'t> Layouts<'t> {
     }
 }
 
-/// Converts indentations of the old text to the file's. `old` is the smallest one in the old text,
-/// and `file` that of the same line in the file. What a line has beyond `old` is converted from the
-/// unit `from` to the unit `to`.
+/// Converts indentations of the old text to the file's. `old` is the smallest indentation in the
+/// old text, and `file` that of the same line in the file. What a line has beyond `old` is
+/// converted from the unit `from` to the unit `to`.
 #[derive(Debug)]
 struct Rule<'a> {
     old: &'a str,
@@ -661,9 +660,9 @@ fn is_among(word: &str, words: &str) -> bool {
     words.split(' ').any(|other| other == word)
 }
 
-/// Returns true for a line whose depth, or that of its neighbours, does not follow from brackets: a
-/// directive of the C preprocessor, which may begin at the left margin, a label, an entry of a
-/// list, a condition without braces, or a line with a word that begins or ends a block.
+/// Returns true for a line whose depth, or that of its neighbours, does not follow from brackets.
+/// It may be a directive of the C preprocessor, which may begin at the left margin, a label, an
+/// entry of a list, a condition without braces, or a line with a word that begins or ends a block.
 fn is_keyword(line: &str) -> bool {
     let line = line.trim_start();
     let word = |text| str::split(text, |c: char| !c.is_ascii_alphabetic()).next();
@@ -699,9 +698,9 @@ fn wants_deeper(above: &str, below: &str) -> bool {
     opening(above).is_some() && !closes(below) && !is_labelled
 }
 
-/// Returns false if the new text may leave the block that its first line is in: one of its further
-/// lines is less indented than this line of the file, of which `head` is the text before the match.
-/// Always returns true if `head` is only indentation, or if the old text has several lines.
+/// Returns false if the new text may leave the block of the line in which it begins, because one of
+/// its further lines is less indented than that line. `head` is the text of that line before the
+/// match. Always returns true if `head` is only indentation, or if the old text has several lines.
 pub(super) fn stays_in_block(head: &str, old: &str, new: &str) -> bool {
     let block = indentation(head);
     let mut further = new.lines().skip(1).filter(|line| !line.trim().is_empty());
@@ -778,8 +777,8 @@ fn is_literal(old: &[&str], new: &[&str]) -> bool {
         || old.len() == new.len() && old.iter().zip(new).all(is_same)
 }
 
-/// Returns true if the new text may be the old one with more indentation in every line. The
-/// indentation of its first line is not that of the file then.
+/// Returns true if the new text may be the old one with more indentation in every line. If so, the
+/// first line of the new text is not indented like the file.
 fn is_moved(old: &[&str], new: &[&str]) -> bool {
     let depth = |lines: &[&str]| {
         let further = lines[1..].iter().filter(|line| !line.is_empty());

@@ -1,7 +1,7 @@
 //! Finds the places in a file that have all lines of an old text, in their order.
 
 use super::depth::stays_in_block;
-use super::form::{Blanks, form, is_word, key, tabs};
+use super::form::{Blanks, form, is_word, key, tabs_between_words};
 use super::lines::{FileLines, ModelLines, indentation};
 use super::omission::omission;
 use super::reading::Texts;
@@ -12,42 +12,39 @@ use std::cell::{Cell, OnceCell};
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Two lines that are less alike than this, from 0 to 1, are different lines rather than one that
-/// is mistyped.
 const MIN_LIKENESS: f64 = 0.75;
 
 const MAX_MISTYPED: usize = 3;
 
 const MAX_SHORT_WORD: usize = 4;
 
-/// Maximum length in bytes of a line that may be mistyped: longer ones take too long to compare.
 const MAX_MISTYPED_BYTES: usize = 2_000;
 
 const MAX_ELIDED_LINES: usize = 200;
 
 const MAX_ALTERNATIVES: usize = 64;
 
-/// What finding a place may cost, in lines and pairs of bytes that are compared.
 const MAX_STEPS: usize = 100_000_000;
 
-/// An old text of fewer characters fits too many places, unless its lines are quoted exactly.
+/// An old text of fewer characters fits too many places. It must be quoted exactly.
 const MIN_CHARS: usize = 3;
 
 const MIN_ANCHOR_CHARS: usize = 12;
 
 /// The differences that a place may have from the old text, from strict to lenient.
+///
+/// `Strict` allows for other indentation, other blanks at the ends of lines, and characters that
+/// look alike. `Loose` allows for other blanks within the lines, too. `Part` is as strict as
+/// `Strict`, but the old text may begin or end within a line of the file. `LinesLeftOut` is `Loose`
+/// with blank lines that only the file or only the old text has, and with lines for which the old
+/// text has `...`. `Mistyped` also allows for mistyped letters in lines that the edit does not
+/// change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Rank {
-    /// Indentation, blanks at the ends of lines, and characters that look alike.
     Strict,
-    /// Those of `Strict`, and blanks within the lines.
     Loose,
-    /// Those of `Strict`. The old text may begin or end within a line of the file.
     Part,
-    /// Blank lines that only the file or only the old text has, and lines for which the old text
-    /// has `...`.
     LinesLeftOut,
-    /// Mistyped letters in lines that the edit does not change.
     Mistyped,
 }
 
@@ -76,14 +73,15 @@ impl Rank {
     }
 }
 
+/// Where a line of the old text is in the file. `Near` is a line that the edit does not change and
+/// that is nearly the same in the file, and `Missing` a blank line that the file does not have.
+/// `Elided` is a `...` line: it stands for the lines of the file up to the one with this index,
+/// exclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LinePlace {
     Same(usize),
-    /// A line that the edit does not change, and that is nearly the same in the file.
     Near(usize),
-    /// A blank line that the file does not have.
     Missing,
-    /// A `...` line, which stands for the lines of the file up to this one, exclusive.
     Elided(usize),
 }
 
@@ -96,15 +94,16 @@ impl LinePlace {
     }
 }
 
+/// A place that has the old text. `texts` are the old and the new text, extended to whole lines if
+/// they are parts of lines, and `places` has one entry for each line of the old text. `around` is
+/// how many bytes the file has before the match on its first line, and behind it on its last.
+/// `other_blanks` are the indices of the old text's lines before which the file has more or fewer
+/// blank lines, and `near` counts the mistyped ones.
 #[derive(Debug, Clone)]
 pub(super) struct Fit<'t> {
-    /// The texts, extended to whole lines if they are parts of lines.
     pub(super) texts: Cow<'t, Texts>,
     pub(super) places: Vec<LinePlace>,
-    /// Number of bytes of the file before the match on its first line, and behind it on its last
-    /// line.
     around: (usize, usize),
-    /// Indices of the old text's lines before which the file has more or fewer blank lines.
     pub(super) other_blanks: Vec<usize>,
     near: usize,
 }
@@ -121,7 +120,7 @@ impl Fit<'_> {
     }
 }
 
-/// The lines of a file that are not blank, as numbers: equal lines have the same number, which
+/// The lines of a file that are not blank, as numbers. Equal lines have the same number, which
 /// makes them fast to compare.
 struct Level {
     blanks: Blanks,
@@ -129,6 +128,9 @@ struct Level {
     lines: Vec<u32>,
 }
 
+/// The lines of the file in which old texts are looked for. To find them may cost `MAX_STEPS` lines
+/// and pairs of bytes that are compared; after that, the search is exhausted and may have missed
+/// places.
 pub(super) struct Haystack<'a> {
     pub(super) file: &'a FileLines<'a>,
     filled: Vec<usize>,
@@ -137,12 +139,13 @@ pub(super) struct Haystack<'a> {
     steps_left: Cell<usize>,
 }
 
+/// The lines of an old text. `runs` are the indices of those that are not blank, divided at the
+/// lines with `...`. `stays` tells which lines the edit keeps, and `goes` which ones the new text
+/// has nowhere.
 struct Old<'t> {
     lines: Vec<&'t str>,
-    /// Indices of the lines that are not blank, in runs between the lines with `...`.
     runs: Vec<Vec<usize>>,
     stays: Vec<bool>,
-    /// The lines that the new text has nowhere.
     goes: Vec<bool>,
     strict: Vec<Option<u32>>,
 }
@@ -210,7 +213,6 @@ impl<'a> Haystack<'a> {
         self.steps_left.set(left.saturating_sub(steps));
     }
 
-    /// Returns true if places may have been missed, because to find them takes too long.
     pub(super) fn is_exhausted(&self) -> bool {
         self.steps_left.get() == 0
     }
@@ -282,10 +284,10 @@ impl<'a> Haystack<'a> {
         fits
     }
 
-    /// `runs` are the parts of the old text between its `...` lines. Returns the ways in which the
-    /// file has them in this order, the first one at `start`. Positions count only lines that are
+    /// Finds the ways in which the file has the parts of the old text between its `...` lines
+    /// (`runs`) in this order, the first of them at `start`. Positions count only lines that are
     /// not blank. If a run is at several positions behind the one before, the first two are
-    /// returned: it is not clear then which lines `...` stands for.
+    /// returned, because it is not clear then which lines `...` stands for.
     fn starts(
         &self,
         level: &Level,
@@ -422,8 +424,8 @@ impl<'a> Haystack<'a> {
     }
 
     /// Returns true if the lines `between` two lines are in one block with them, so that `...` may
-    /// stand for them: a person who reads on from the first line, the last one of `head`, stops where
-    /// its block ends.
+    /// stand for them: a person who reads on from the first of the two lines, which is the last one
+    /// of `head`, stops where its block ends.
     fn is_one_block<'l>(
         &self,
         mut head: impl Iterator<Item = &'l str>,
@@ -483,8 +485,9 @@ impl<'a> Haystack<'a> {
         }
     }
 
-    /// Returns true if the old text's line `at` may be the file's `line`, mistyped: no other line
-    /// of the file is as similar.
+    /// Returns true if the old text's line `at` may be the file's `line`, mistyped. Lines that are
+    /// less alike than `MIN_LIKENESS` are different lines, and no other line of the file may be as
+    /// similar.
     fn is_near(&self, old: &Old<'_>, at: usize, line: usize, level: &Level) -> bool {
         let wanted = key(old.lines[at], Blanks::Dropped);
         if !old.stays[at] || level.numbers.contains_key(&*wanted) {
@@ -503,7 +506,8 @@ impl<'a> Haystack<'a> {
                 .all(|other| *other == there || self.likeness(&wanted, other, likeness) < likeness)
     }
 
-    /// Returns how alike two lines are, or less than `least` if they are less alike than this.
+    /// Returns how alike two lines are, from 0 to 1; less than `least` if they are not that much
+    /// alike. Lines over `MAX_MISTYPED_BYTES` take too long to compare and count as different.
     fn likeness(&self, one: &str, other: &str, least: f64) -> f64 {
         let long = one.len().max(other.len());
         if long > MAX_MISTYPED_BYTES {
@@ -620,8 +624,8 @@ impl<'a> Haystack<'a> {
     }
 
     /// Returns the index of the line at which the file has the new text already, with the same
-    /// indentation. Returns `None` for a short new text and for one without a line that the old
-    /// text lacks, because the file may have these by chance.
+    /// indentation. Returns `None` for a short new text, and for one all of whose lines the old
+    /// text has, too: the file may have these by chance.
     pub(super) fn line_of_new(&self, texts: &Texts) -> Option<usize> {
         let wanted = texts.to_new();
         let old = self.old(&wanted);
@@ -636,7 +640,7 @@ impl<'a> Haystack<'a> {
     }
 
     /// Returns true if the file has all lines that the new text adds, and none of those that it
-    /// lacks.
+    /// removes.
     pub(super) fn may_be_done(&self, texts: &Texts) -> bool {
         let (old, new) = ModelLines::pair(&texts.old, &texts.new);
         let (old, new) = (old.trimmed(), new.trimmed());
@@ -672,16 +676,18 @@ impl Level {
     }
 }
 
-/// Returns true if two lines that are equal but for blanks have these at the same places, however
-/// many, and the same tabs: their number between two columns says how many empty ones are there.
+/// Returns true if two lines that differ in blanks only have them at the same places. The number of
+/// spaces at a place does not matter. But tabs, if the quoted line has any, must be as many:
+/// between two columns, their number says how many empty columns there are.
 fn have_same_gaps(quoted: &str, there: &str) -> bool {
-    let tabs_quoted = tabs(quoted);
+    let tabs_quoted = tabs_between_words(quoted);
     let [one, other] = [quoted, there].map(|line| key(line, Blanks::Kept));
     one.split_whitespace().eq(other.split_whitespace())
-        && (tabs_quoted.is_empty() || tabs_quoted == tabs(there))
+        && (tabs_quoted.is_empty() || tabs_quoted == tabs_between_words(there))
 }
 
-/// Returns what a line begins with: marks and the first word, which is left out behind a bracket.
+/// Returns the marks and the first word with which a line begins; if the marks end in an opening
+/// bracket or a blank, only these, so that `[one]` and `[other]` begin alike.
 fn beginning(line: &str) -> &str {
     let word = line.find(is_word).unwrap_or(line.len());
     let (marks, rest) = line.split_at(word);
@@ -691,9 +697,9 @@ fn beginning(line: &str) -> &str {
     &line[..line.len() - rest.trim_start_matches(is_word).len()]
 }
 
-/// Returns true if two lines have the same words, but for one letter of each, and the same of all
-/// else but blanks and a mark at the end. Another word, digit or sign is no slip, but means another
-/// line; other backslashes or HTML entities mean that the text is escaped.
+/// Returns true if two lines have the same words, with at most one slip in each, and otherwise the
+/// same signs, except for blanks and a mark at the end. Another word, digit or sign is no slip, but
+/// means another line; other backslashes or HTML entities mean that the text is escaped.
 fn have_same_words(one: &str, other: &str) -> bool {
     // In a script without capitals, such as Chinese, one letter may be a word.
     let is_letter = |c: char| c.is_lowercase() || c.is_uppercase();

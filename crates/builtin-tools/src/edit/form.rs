@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashSet};
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
-/// A character of the form, and the range of bytes of the text that it stands for.
+/// A character of a text's form ([`form`]), and the range of bytes in the text that it stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FormChar {
     pub(super) c: char,
@@ -14,15 +14,15 @@ pub(super) struct FormChar {
     pub(super) end: usize,
 }
 
-/// Whether blanks within lines count. Those at the end of a line never do.
+/// Whether blanks within lines count when texts are compared. Blanks at the ends of lines never do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Blanks {
     Kept,
     Dropped,
 }
 
-/// Returns the form of a text: it has one kind of line end, and a single character in place of all
-/// those that look alike.
+/// Returns the form in which texts are compared: it has one kind of line end, and a single
+/// character in place of all those that look alike.
 pub(super) fn form(text: &str, blanks: Blanks) -> Vec<FormChar> {
     let mut out: Vec<FormChar> = Vec::with_capacity(text.len());
     let mut chars = text.char_indices().peekable();
@@ -66,8 +66,8 @@ fn drop_blanks_at_end(form: &mut Vec<FormChar>) {
     }
 }
 
-/// Returns the form of a line without indentation and trailing blanks. If blanks are dropped, one
-/// stays between two words.
+/// Returns the form of a line without indentation and trailing blanks. Where blanks are dropped,
+/// one still stays between two words.
 pub(super) fn key(line: &str, blanks: Blanks) -> Cow<'_, str> {
     let line = line.trim();
     if blanks == Blanks::Kept && line.is_ascii() {
@@ -98,8 +98,7 @@ pub(super) fn form_text(text: &str, blanks: Blanks) -> String {
     form(text, blanks).into_iter().map(|char| char.c).collect()
 }
 
-/// Returns the numbers of tabs between the words of a line, where there are some.
-pub(super) fn tabs(line: &str) -> Vec<usize> {
+pub(super) fn tabs_between_words(line: &str) -> Vec<usize> {
     let gaps = line.trim().split(|c: char| !c.is_whitespace());
     gaps.map(|gap| gap.matches('\t').count())
         .filter(|tabs| *tabs > 0)
@@ -204,8 +203,8 @@ pub(super) fn without_line_numbers(text: &str, old: &str, new: &str) -> Option<(
     Some((strip(old), plain_new))
 }
 
-/// Splits off a line number as tools and editors print it: `12: x`, `12\tx`, `L12: x`, `  12 | x`,
-/// `12→x`. A blank behind `:` or `|` is left.
+/// Splits off a line number as tools and editors print it: `12: x`, `12\tx`, `L12: x`, ` 12 | x`,
+/// `12→x`. A blank behind `:` or `|` is left in the rest of the line.
 fn split_line_number(line: &str) -> Option<(usize, &str)> {
     let start = line.trim_start_matches([' ', '\t']);
     let start = start.strip_prefix('L').unwrap_or(start);

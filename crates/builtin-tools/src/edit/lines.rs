@@ -88,8 +88,8 @@ impl<'a> ModelLines<'a> {
         (Self::new(old), Self::new(new))
     }
 
-    /// Splits a text. A line end at its end belongs to the last line and does not begin another
-    /// one, so a line end alone is one blank line.
+    /// Splits a text into lines. A line end at its end belongs to the last line and does not begin
+    /// another one, so a line end alone is one blank line.
     fn new(text: &'a str) -> Self {
         let content = text.strip_suffix('\n').unwrap_or(text);
         let mut lines: Vec<&str> = content
@@ -120,8 +120,8 @@ pub(super) fn trim_end(line: &str) -> &str {
     line.trim_end_matches(['\r', ' ', '\t'])
 }
 
-/// Returns all blanks that a line begins with: Chinese and Japanese paragraphs are indented by wide
-/// ones. A character that ends lines in other files is none.
+/// Returns all blanks with which a line begins, including the wide ones that indent paragraphs in
+/// Chinese and Japanese. U+0085, U+2028 and U+2029 are none: they end lines in other files.
 pub(super) fn indentation(line: &str) -> &str {
     let ends = ['\r', '\u{85}', '\u{2028}', '\u{2029}'];
     let is_blank = |c: char| c.is_whitespace() && !ends.contains(&c);

@@ -200,10 +200,10 @@ pub fn apply(text: &str, old: &str, new: &str) -> Result<Edited, Refusal> {
     }
 }
 
-/// Completes both texts if the old one ends in `\r`, as it does where a line end `\r\n` was cut in
-/// two: each lone `\r` in them is a line end then, and the new text has one where the old one has.
-/// Without the `\r`, the old text would also be found in the middle of a line. Returns `None` for
-/// any other old text.
+/// Completes both texts if the old one ends in `\r`, because a line end `\r\n` was cut in two
+/// there. Each lone `\r` in the texts is a line end then, and the new text ends in one like the
+/// old. Without the `\r`, the old text would also be found in the middle of a line. Returns `None`
+/// for any other old text.
 pub(crate) fn whole_line_ends(old: &str, new: &str) -> Option<(String, String)> {
     old.strip_suffix('\r')?;
     let whole = |text: &str| text.replace('\r', "\r\n").replace("\r\n\n", "\r\n");
@@ -244,12 +244,11 @@ fn literal_places(text: &str, old: &str) -> Vec<usize> {
     starts
 }
 
-/// Does what [`apply`] does for an old text that does not occur literally.
 pub(crate) fn apply_inexactly(text: &str, old: &str, new: &str) -> Result<Edited, Refusal> {
     apply_at(&Rank::ALL, text, old, new)
 }
 
-/// Does what [`apply_inexactly`] does for an old text that consists of whole lines.
+/// Does what [`apply_inexactly`] does, but the old text must be whole lines of the file.
 pub(crate) fn apply_to_lines(text: &str, old: &str, new: &str) -> Result<Edited, Refusal> {
     apply_at(&Rank::OF_LINES, text, old, new)
 }

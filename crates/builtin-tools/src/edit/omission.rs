@@ -7,7 +7,6 @@
 
 const THINGS: &str = "code method function class file implementation import test content";
 
-/// A line may begin with a word of at most so many letters that marks a comment: `REM`, `dnl`.
 const MAX_MARK_LETTERS: usize = 3;
 
 const DOTS: [char; 2] = ['.', '…'];
@@ -15,8 +14,8 @@ const DOTS: [char; 2] = ['.', '…'];
 /// Returns the phrase of a line that stands for code, in lower case and with single spaces. It is
 /// empty for dots alone. Returns `None` for any other line.
 ///
-/// What marks a comment differs by language, so it is not looked at, but must have neither letters
-/// nor digits, except for a short word before the phrase.
+/// What marks a comment differs by language. So a mark may be anything that has neither letters nor
+/// digits, or a word of up to `MAX_MARK_LETTERS` letters before the phrase, such as `REM` or `dnl`.
 pub(crate) fn omission(line: &str) -> Option<String> {
     let line = line.trim();
     let is_letter = |c: char| c.is_alphanumeric();
@@ -48,7 +47,6 @@ fn starts_with_dots(text: &str) -> bool {
     text.starts_with("...") || text.starts_with('…')
 }
 
-/// Returns true if one quote is before the text and another behind it: it is a string then.
 fn is_quoted(before: &str, behind: &str) -> bool {
     ['"', '\'', '`']
         .iter()
@@ -69,8 +67,8 @@ fn is_phrase(words: &[&str]) -> bool {
     }
 }
 
-/// Returns true if a line without letters has dots alone, but for the marks of a comment and
-/// brackets around them: not `): ...`, and not the end of parameters `...);`.
+/// Returns true if a line without letters consists of dots, apart from comment marks and brackets
+/// around them. Code such as `): ...`, or `...);` at the end of parameters, does not.
 fn are_dots_alone(line: &str) -> bool {
     let dots = line.trim_matches(|c| !DOTS.contains(&c));
     let (before, behind) = line.split_once(dots).unwrap_or_default();
@@ -84,8 +82,8 @@ fn are_dots_alone(line: &str) -> bool {
         && !behind.contains([',', '"', '\'', '`'])
 }
 
-/// Returns true if the dots of a line are in a comment. In Python, YAML and other languages, dots that
-/// are not may be code.
+/// Returns true if the dots of a line are in a comment. Dots outside of one may be code, for
+/// example in Python and YAML.
 pub(crate) fn is_comment(line: &str) -> bool {
     let dots = line.find("...").or(line.find('…'));
     let before = &line[..dots.unwrap_or_default()];

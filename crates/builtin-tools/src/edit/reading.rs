@@ -5,15 +5,15 @@ use super::Reading;
 use super::form::{plain, unescape, without_line_numbers};
 use std::collections::BTreeSet;
 
+/// The texts of an edit in one [`Reading`]. If it is not clear how the new text must be read,
+/// `doubt` says why, and `doubtful` has the indices of the lines of the new text for which that
+/// counts. An edit that adds none of these lines is not refused.
 #[derive(Debug, Clone)]
 pub(super) struct Texts {
     pub(super) old: String,
     pub(super) new: String,
     pub(super) reading: Option<Reading>,
-    /// Why it is not clear how to read the new text; `None` if it is clear. It counts only if the
-    /// edit adds one of the `doubtful` lines.
     pub(super) doubt: Option<&'static str>,
-    /// Indices, from 0, of the lines of the new text to which the doubt applies.
     pub(super) doubtful: Vec<usize>,
 }
 
@@ -36,8 +36,9 @@ impl Texts {
     }
 }
 
-/// Returns the texts as they are, and once more for each [`Reading`] by which something can be
-/// removed from them.
+/// Returns the pairs of texts for which the file is searched: the old and the new text as they are,
+/// and once more for each [`Reading`] by which something, such as line numbers, can be removed from
+/// them.
 pub(super) fn pairs(text: &str, old: &str, new: &str) -> Vec<Texts> {
     // Invisible characters and unusual blanks in the old text are slips unless the file has them.
     let is_usual = |c: char| matches!(c, ' ' | '\t' | '\n' | '\r');
@@ -47,7 +48,7 @@ pub(super) fn pairs(text: &str, old: &str, new: &str) -> Vec<Texts> {
     let [old, new] = [old, new].map(|part| {
         let part = part.replace("\r\n", "\n");
         stray.iter().fold(part, |part, c| {
-            if is_line_end(*c) {
+            if is_unicode_line_end(*c) {
                 part.replace(&format!("{c}\n"), "\n").replace(*c, "\n")
             } else {
                 part.replace(*c, &plain(*c).map(String::from).unwrap_or_default())
@@ -83,8 +84,9 @@ pub(super) fn pairs(text: &str, old: &str, new: &str) -> Vec<Texts> {
     pairs
 }
 
-/// Returns the escapes of a text, runs of backslashes and HTML entities, each with up to two
-/// characters before it and behind it on its line.
+/// Finds the escapes of a text: runs of backslashes, and HTML entities. Each comes with up to two
+/// characters before it and behind it on its line, because the same escape at another place is
+/// another one.
 fn escapes(text: &str) -> BTreeSet<(&str, &str, &str)> {
     let is_near = |c: char| c != '\n' && c != '\\';
     let (mut found, mut at) = (BTreeSet::new(), 0);
@@ -93,7 +95,7 @@ fn escapes(text: &str) -> BTreeSet<(&str, &str, &str)> {
         let length = if rest.starts_with('\\') {
             rest.find(|c| c != '\\').unwrap_or(rest.len())
         } else {
-            entity(rest).map_or(1, str::len)
+            leading_entity(rest).map_or(1, str::len)
         };
         at = start + length;
         let before = text[..start].char_indices().rev().take(2);
@@ -109,8 +111,7 @@ fn escapes(text: &str) -> BTreeSet<(&str, &str, &str)> {
     found
 }
 
-/// Returns the HTML entity that a text begins with, known or not.
-fn entity(text: &str) -> Option<&str> {
+fn leading_entity(text: &str) -> Option<&str> {
     let name = text.strip_prefix('&')?;
     let name = name.strip_prefix('#').unwrap_or(name);
     let behind = name.trim_start_matches(|c: char| c.is_ascii_alphanumeric());
@@ -119,11 +120,10 @@ fn entity(text: &str) -> Option<&str> {
 }
 
 pub(super) fn is_other_blank(c: char) -> bool {
-    c.is_whitespace() && !c.is_ascii() && !is_line_end(c)
+    c.is_whitespace() && !c.is_ascii() && !is_unicode_line_end(c)
 }
 
-/// Returns true for what ends a line in Unicode alone.
-fn is_line_end(c: char) -> bool {
+fn is_unicode_line_end(c: char) -> bool {
     matches!(c, '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
@@ -186,10 +186,11 @@ fn without_backslashes(old: &str, new: &str) -> Option<Texts> {
 }
 
 impl Texts {
-    /// Fills `doubtful` with the lines of the new text in which a backslash may stand for itself.
+    /// Marks the lines of the new text in which a backslash may be meant as a backslash, rather
+    /// than begin an escape, as doubtful.
     fn find_doubts(&mut self, old: &str, new: &str, of_old: &[char]) {
         // TeX commands such as `\begin` are written with one backslash, so `\neg` may be one, too.
-        let has_commands = has_commands(&self.old) || has_commands(&unescape(new));
+        let has_commands = has_tex_commands(&self.old) || has_tex_commands(&unescape(new));
         let mut line = 0;
         let mut open: Option<char> = None;
         let mut chars = new.chars().peekable();
@@ -239,8 +240,7 @@ impl Texts {
     }
 }
 
-/// Returns true if a text has a TeX command: a backslash and two letters that are no escape.
-fn has_commands(text: &str) -> bool {
+fn has_tex_commands(text: &str) -> bool {
     text.split('\\').skip(1).any(|behind| {
         let mut letters = behind.chars();
         let first = letters.next().filter(char::is_ascii_alphabetic);
@@ -289,7 +289,7 @@ fn without_entities(old: &str, new: &str) -> Option<Texts> {
     let is_whole = |text: &str| {
         let rest = rest(text);
         let mut marks = rest.match_indices('&');
-        let has_others = marks.any(|(at, _)| entity(&rest[at..]).is_some());
+        let has_others = marks.any(|(at, _)| leading_entity(&rest[at..]).is_some());
         !has_others && are_of_old(text) || !rest.contains(['<', '>', '&'])
     };
     let mut texts = Texts::new(plain, decode(new), Some(Reading::Escapes));

@@ -70,7 +70,6 @@ pub(super) fn write(
 
 enum Fault {
     Unclear(&'static str),
-    /// The file has the new lines already, from this line on, counted from 0.
     Applied(usize),
 }
 
@@ -96,7 +95,6 @@ struct Writer<'a> {
     spelling: Spelling,
     out: Vec<Line>,
     next: usize,
-    /// Set if a line of the old text has other trailing blanks than the same line of the file.
     has_other_tails: bool,
 }
 
@@ -169,8 +167,8 @@ impl<'a> Writer<'a> {
         Ok((start..self.file.end(end), content))
     }
 
-    /// Makes the new lines. Returns whether the edit changes the first line of the old text, and
-    /// whether it changes the last.
+    /// Makes the new lines of the place. Returns whether the edit changes the first line of the old
+    /// text, and whether it changes the last.
     fn merge(&mut self) -> Result<[bool; 2], Fault> {
         let pairs = self
             .fit
@@ -261,8 +259,8 @@ impl<'a> Writer<'a> {
         Ok(changes_edge)
     }
 
-    /// Returns true if a line beside a change seems mistyped: it may be one that the edit means to
-    /// change.
+    /// Returns true if a line beside a change seems mistyped in the old text. It may then be a line
+    /// that the edit means to change.
     fn is_mistyped_beside(&self, ops: &[DiffOp], changes_edge: [bool; 2]) -> bool {
         let are_together = |at: usize| {
             let mut kept = ops.iter().filter(|op| matches!(op, DiffOp::Equal { .. }));
@@ -282,8 +280,8 @@ impl<'a> Writer<'a> {
         })
     }
 
-    /// Returns true if a new line has a word, or a part of a name, that is mistyped in a line that
-    /// stays. It is probably mistyped there as well.
+    /// Returns true if a new line has a word, or a part of a name, that the old text has mistyped
+    /// in an unchanged line. It is probably mistyped in the new line as well.
     fn adds_mistyped_word(&self, ops: &[DiffOp]) -> bool {
         let words = |line: &'a str| {
             let words = line.split(|c: char| !c.is_alphabetic());
@@ -308,8 +306,9 @@ impl<'a> Writer<'a> {
         added.any(|word| near.iter().any(|(old, file)| is_mistyped(word, old, file)))
     }
 
-    /// Returns the lines of the old text before which the lines that operation `n` adds may belong.
-    /// If the lines around equal the added ones, a diff finds only one of several possible places.
+    /// Returns the lines of the old text before which the lines that operation `n` of the diff adds
+    /// may belong. There are several if the lines around equal the added ones: a diff finds only
+    /// one of these places.
     fn places_of_insertion(&self, ops: &[DiffOp], n: usize) -> RangeInclusive<usize> {
         let (at, added) = (ops[n].old_range().start, ops[n].new_range());
         let kept = |op: Option<&DiffOp>| match op {
@@ -356,9 +355,9 @@ impl<'a> Writer<'a> {
         blank.all(str::is_empty)
     }
 
-    /// Returns true if only the first or the last line is indented differently in the file, and the
-    /// next line of the file outside of the match equals this line of the old text exactly. Then
-    /// the old text probably lacks a line in between.
+    /// Returns true if only the first or only the last line is indented differently in the file,
+    /// and the next line of the file outside of the match equals that line of the old text exactly.
+    /// The old text then probably lacks a line in between.
     fn is_beside_the_very_line(&self, pairs: &[Pair<'_>]) -> bool {
         if pairs.iter().filter(|pair| pair.old != pair.file).count() != 1 {
             return false;
@@ -377,8 +376,8 @@ impl<'a> Writer<'a> {
             || pairs.last().is_some_and(|last| is_there(last, below(last)))
     }
 
-    /// Returns the unit of indentation, and true if the file or the matched lines are indented by
-    /// it. Otherwise it is a guess.
+    /// Returns the unit of indentation, and whether the file or the matched lines are indented by
+    /// it. If they are not, the unit is a guess.
     fn unit(&self, pairs: &[Pair<'_>]) -> (String, bool) {
         let is_of_place = |unit: &String| {
             let mut pairs = pairs.iter();
@@ -623,8 +622,8 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Returns the new lines of a change without indentation. Words that are in the old text, too,
-    /// are spelled as in the file.
+    /// Returns the new lines of a change without indentation. Words that the old text has, too, are
+    /// spelled as in the file.
     fn contents(&self, op: &DiffOp) -> Result<Vec<String>, Fault> {
         let joined = |lines: &[&str]| {
             let lines: Vec<&str> = lines.iter().map(|line| line.trim_start()).collect();
@@ -702,15 +701,16 @@ fn tail(line: &str) -> &str {
 }
 
 /// How the file spells characters, such as quotes, that the old text has differently.
+///
+/// `files` maps what the old text has, where that is not ASCII, to what the file has for it. `gaps`
+/// are runs of blanks in the old text for which the file has others: either there are several
+/// blanks, or the file has a tab, which may separate columns. `has_typography` is set if the old
+/// text has a typographic character where the file has a plain one.
 #[derive(Debug, Default)]
 struct Spelling {
-    /// By the spelling of the old text, which is not ASCII.
     files: BTreeMap<String, BTreeSet<String>>,
-    /// Runs of blanks in the old text where the file has other blanks: several of them, or a tab
-    /// in the file, which may separate columns.
     gaps: BTreeSet<String>,
     differs: bool,
-    /// Set if the old text has a typographic character where the file has a plain one.
     has_typography: bool,
     has_other_blanks: bool,
 }
@@ -786,8 +786,8 @@ impl Spelling {
             .collect()
     }
 
-    /// Returns the new text with the file's spelling of all words that the old text has, too.
-    /// `there` is the file's text in the place of `old`.
+    /// Returns the new text, with the words that the old text has, too, spelled as in the file.
+    /// `there` is the file's text at the place of `old`.
     fn write(&self, old: &str, there: &str, new: &str) -> Result<String, Fault> {
         let [old_form, there_form, new_form] = [old, there, new].map(|t| form(t, Blanks::Dropped));
         if old_form.len() != there_form.len() {
@@ -889,7 +889,8 @@ fn before<'t>(text: &'t str, form: &[FormChar], word: &Range<usize>) -> &'t str 
     &text[start.min(end)..end]
 }
 
-/// Returns the text with an `a` for each word. What is left is its signs and blanks.
+/// Returns a text with an `a` in place of each word, so that only its signs and blanks are
+/// compared.
 fn shape(text: &str, form: &[FormChar], words: &[Range<usize>]) -> String {
     let parts = words.iter().map(|word| {
         let sign = form[word.start].c;

@@ -6,7 +6,8 @@ pub(super) const BEGIN: &str = "*** Begin Patch";
 const END: &str = "*** End Patch";
 const END_OF_FILE: &str = "*** End of File";
 
-/// Parses the sections, which follow the line [`BEGIN`]. Blanks around the marks don't count.
+/// Parses the sections of an envelope, which follow the line [`BEGIN`]. Blanks around marks such as
+/// `*** Add File: PATH` don't count.
 pub(super) fn parse(lines: &Lines<'_>) -> Result<Vec<FilePatch>, PatchError> {
     let mut patches = Vec::new();
     let mut at = 1;
@@ -154,7 +155,8 @@ fn update(lines: &Lines<'_>, at: &mut usize, number: usize) -> Result<Change, Pa
     })
 }
 
-/// Moves a complete hunk to `hunks`. `number` is the line of the patch behind it, for the error.
+/// Moves a complete hunk to `hunks`. `number` is the line of the patch behind it, which an error
+/// names.
 fn finish(hunks: &mut Vec<Hunk>, hunk: &mut Hunk, number: usize) -> Result<(), PatchError> {
     hunk.drop_separators();
     if hunk.lines.is_empty() {

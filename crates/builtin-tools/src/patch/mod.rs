@@ -33,7 +33,7 @@ pub struct FilePatch {
 pub enum Change {
     /// A new file.
     Create {
-        /// The content.
+        /// The content of the new file.
         text: String,
         /// True if the new file is executable.
         is_executable: bool,
@@ -67,34 +67,36 @@ impl FilePatch {
 }
 
 /// Lines that follow one another in a file, some of which are removed or added.
+///
+/// Where a hunk belongs, the two grammars say in different ways. An envelope may give `anchors`:
+/// lines of the file anywhere above the hunk, the outermost first. A unified diff gives numbers
+/// (`is_numbered`): `start` is the line of the old file at which the hunk begins, from 1, or `None`
+/// if the numbers are wrong. In either, a hunk may have to be at the beginning or at the end of the
+/// file.
+///
+/// `number` is the line of the patch at which the hunk begins, from 1. `separators` counts the
+/// lines at the end of the hunk that are empty in the patch: they may be empty lines of the file,
+/// or only separate sections.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Hunk {
-    /// Lines of the file anywhere above the hunk that tell where it belongs, the outermost first.
     anchors: Vec<String>,
-    /// The line of the old file at which the hunk begins, from 1; `None` if the patch does not say
-    /// so, or if its numbers are wrong.
     start: Option<usize>,
-    /// True if the patch says at which line of the file the hunk is, rightly or not.
     is_numbered: bool,
     lines: Vec<Line>,
-    /// True if the hunk must be at the end of the file.
     is_at_end: bool,
-    /// True if the hunk must be at the beginning of the file.
     is_at_start: bool,
-    /// The line of the patch at which the hunk begins, from 1.
     number: usize,
-    /// The number of lines at the end of the hunk that are empty in the patch: they may be empty
-    /// lines of the file, or stand between the sections of the patch.
     separators: usize,
 }
 
+/// A line of a hunk. `is_unended` is set if it has no line feed, because it is the last one of its
+/// file, and `is_bare` if it is empty in the patch and lacks even the space that marks an unchanged
+/// line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Line {
     role: Role,
     text: String,
-    /// True if the line has no line feed because it is the last one of its file.
     is_unended: bool,
-    /// True if the line is empty in the patch: it lacks even the space of an unchanged line.
     is_bare: bool,
 }
 
@@ -106,8 +108,9 @@ enum Role {
 }
 
 impl Line {
-    /// Parses a line of a hunk; `None` if it does not begin with a space, `-` or `+`. Trailing
-    /// blanks are often lost, so an empty line counts as an empty line that stays.
+    /// Parses a line of a hunk; `None` if it does not begin with a space, `-` or `+`. An empty line
+    /// counts as an unchanged one that is empty, because blanks at the ends of lines are often
+    /// lost.
     fn parse(text: &str) -> Option<Self> {
         let role = match text.as_bytes().first() {
             None | Some(b' ' | b'\r') => Role::Context,
@@ -124,7 +127,6 @@ impl Line {
         })
     }
 
-    /// Returns the line with a line feed, unless it has none in its file.
     fn whole(&self) -> String {
         let end = if self.is_unended { "" } else { "\n" };
         format!("{}{end}", self.text)
@@ -137,8 +139,7 @@ impl Hunk {
         self.lines.push(line);
     }
 
-    /// Notes that the last line so far has no line feed.
-    fn end_last(&mut self) {
+    fn mark_last_unended(&mut self) {
         if let Some(last) = self.lines.last_mut() {
             last.is_unended = true;
         }
@@ -148,7 +149,6 @@ impl Hunk {
         self.lines.iter().all(|line| line.role == Role::Context)
     }
 
-    /// Removes the empty lines at the end of the hunk: they may only separate sections.
     fn drop_separators(&mut self) {
         self.lines.truncate(self.lines.len() - self.separators);
         self.separators = 0;
@@ -162,8 +162,9 @@ impl Hunk {
         self.lines.iter().filter(|line| line.role != Role::Removed)
     }
 
-    /// Returns true if the byte-order mark of the file is text for the hunk: it was written by a
-    /// program, and has a line with a mark, or adds lines before the first one, which has it.
+    /// Returns true if the hunk takes the byte-order mark of the file for text. A hunk that was
+    /// written by a program does if it has a line with the mark, or adds lines before the first
+    /// line of the file, which has it.
     pub fn has_mark(&self) -> bool {
         let has_mark = || self.lines.iter().any(|line| line.text.starts_with(MARK));
         self.start == Some(0) || self.start.is_some() && has_mark()
@@ -206,7 +207,7 @@ pub fn parse(text: &str) -> Result<Vec<FilePatch>, PatchError> {
         .is_some_and(|line| line.trim() == envelope::BEGIN)
     {
         envelope::parse(&lines)?
-    } else if unified::is_begun(&lines) {
+    } else if unified::has_section(&lines) {
         unified::parse(&lines)?
     } else {
         let why = "no patch begins there: it has neither \"*** Begin Patch\" nor the lines \"--- a/FILE\" and \"+++ b/FILE\"";
@@ -218,16 +219,15 @@ pub fn parse(text: &str) -> Result<Vec<FilePatch>, PatchError> {
     Ok(patches)
 }
 
-/// The lines of a patch, without line ends and without a code fence or here-document around them.
+/// The lines of a patch, without line ends, without blank lines before it, and without a Markdown
+/// code fence or a here-document around it. `first` is the number, from 1, of the first of them in
+/// the text that was given.
 struct Lines<'t> {
     texts: Vec<&'t str>,
-    /// The number, from 1, of the first of these lines in the text that was given.
     first: usize,
 }
 
 impl<'t> Lines<'t> {
-    /// Splits a text into lines, and removes blank lines before the patch, a Markdown code fence
-    /// and the marks of a here-document.
     fn unwrapped(text: &'t str) -> Self {
         // A program may have written a byte-order mark before the patch.
         let text = text.trim_start_matches(MARK);

@@ -1,18 +1,20 @@
 //! The names of a file in the lines of a unified diff.
 
-/// The names in a line `diff --git`.
+/// The two names in a line `diff --git`, which nothing separates but a space, as names may have
+/// themselves.
+///
+/// If both mean one name, with prefixes such as `a/` and `b/` or without, that is `name`, and
+/// `full` has both as they are written. In a rename, they mean none. `end` is the line up to its
+/// end, or only the second name if that has quotes; a name that is known otherwise is compared with
+/// it.
 #[derive(Default)]
 pub(super) struct Header {
-    /// Both names, if they mean one.
     full: [String; 2],
-    /// The one that both mean, without prefixes; `None` if there is none, as in a rename.
     pub(super) name: Option<String>,
-    /// The line up to its end, or if the second name has quotes, that name.
     end: String,
 }
 
 impl Header {
-    /// Parses what follows `diff --git `.
     pub(super) fn parse(names: &str) -> Self {
         let names = names.trim_end_matches('\r');
         let pair = |at: usize| {
@@ -37,22 +39,19 @@ impl Header {
         Self { full, name, end }
     }
 
-    /// Returns true if the second name can be this one with a prefix.
     pub(super) fn ends_in(&self, name: &str) -> bool {
         ends_in(&self.end, name)
     }
 }
 
-/// The name in a line `---` or `+++`.
+/// The name in a line `---` or `+++`, which is `None` for `/dev/null`. `is_epoch` is set if the
+/// time behind the name is that which `diff -N` gives a file that is not there.
 pub(super) struct Side {
-    /// `None` for `/dev/null`.
     name: Option<String>,
-    /// True if the time behind the name is that which `diff -N` gives a file that is not there.
     pub(super) is_epoch: bool,
 }
 
 impl Side {
-    /// Parses what follows `--- ` or `+++ `; `None` if the name's quotes or bytes can't be read.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let text = text.trim_end_matches('\r');
         let (name, time) = if text.starts_with('"') {
@@ -70,19 +69,20 @@ impl Side {
 }
 
 impl Side {
-    /// Returns true if the name can be this one with a prefix.
     pub(super) fn ends_in(&self, name: &str) -> bool {
         self.name.as_ref().is_some_and(|end| ends_in(end, name))
     }
 }
 
+/// Returns true if `end` is a name behind a prefix such as `b/`, or the name itself.
 fn ends_in(end: &str, name: &str) -> bool {
     let prefix = end.strip_suffix(name);
     prefix.is_some_and(|prefix| prefix.is_empty() || prefix.ends_with(['/', ' ']))
 }
 
 /// Returns the file's name before and after the change, without prefixes, as the lines `---` and
-/// `+++` have it; `None` where there is no file. `header` is the line `diff --git`, if there is one.
+/// `+++` have it; `None` where there is no file. `header` is the line `diff --git`, if there is
+/// one.
 pub(super) fn both(
     sides: &[Side; 2],
     header: Option<&Header>,
@@ -125,8 +125,9 @@ pub(super) fn both(
     Ok(names)
 }
 
-/// Returns the one name that two names mean: the prefixes `a/` and `b/`, or the directories of two
-/// versions, would make them differ, so equal names have no prefix.
+/// Returns the one name that two names mean. They differ only in a first directory: the prefixes
+/// `a/` and `b/`, or the directories of two versions. Equal names have no prefix, because with one
+/// they would differ.
 fn common(old: &str, new: &str) -> Option<String> {
     if old == new {
         return Some(old.to_owned());
@@ -140,7 +141,7 @@ fn rest(name: &str) -> Option<&str> {
     (!rest.is_empty()).then_some(rest)
 }
 
-/// Returns a name that is the whole text, and may be in quotes; `None` if these can't be read.
+/// Returns the name that a text consists of, which may be in quotes; `None` if these can't be read.
 pub(super) fn whole(text: &str) -> Option<String> {
     let text = text.trim_end_matches('\r');
     if !text.starts_with('"') {
@@ -157,8 +158,8 @@ fn quoted(text: &str) -> Option<(String, &str)> {
     Some((String::from_utf8(name).ok()?, &text[length..]))
 }
 
-/// Resolves the quotes and escapes in which git and diff put odd names. Returns the name, and how
-/// many bytes it takes with its quotes; `None` if these are wrong.
+/// Resolves the quotes and escapes in which git and diff put names with unusual characters. Returns
+/// the name, and how many bytes it takes with its quotes; `None` if these are wrong.
 pub fn unquoted(text: &[u8]) -> Option<(Vec<u8>, usize)> {
     let mut bytes = Vec::new();
     let mut rest = text.strip_prefix(b"\"")?.iter().copied();

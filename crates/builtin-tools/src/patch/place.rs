@@ -9,13 +9,13 @@ use super::{Hunk, Line, Role};
 use crate::edit::{self, Reading, Refusal};
 use std::ops::Range;
 
-/// Maximum length in bytes of a text in which a hunk is looked for inexactly.
 const MAX_COMPARED_BYTES: usize = 4 * 1024 * 1024;
 
-/// Maximum length in bytes of the old lines of a hunk that is looked for inexactly.
 const MAX_HUNK_BYTES: usize = 64 * 1024;
 
-/// New lines of fewer characters may stand below an anchor by chance.
+/// A hunk counts as applied before if the file has its new lines below its anchor, the line that
+/// the patch names to tell where the hunk belongs. New lines of fewer characters than this may be
+/// there by chance.
 const MIN_APPLIED_CHARS: usize = 12;
 
 const NOT_THERE: &str = "its lines are not in the file";
@@ -28,7 +28,7 @@ const NO_MARKS: &str = "its unchanged lines are one blank less deep than there, 
 /// The result of a patch for one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Patched {
-    /// The new content.
+    /// The new content of the file.
     pub text: String,
     /// How hunks that are quoted inexactly differ from the file.
     pub readings: Vec<Reading>,
@@ -127,7 +127,8 @@ pub fn apply(text: &str, hunks: &[Hunk]) -> Result<Patched, HunkError> {
     })
 }
 
-/// Adds the lines of a hunk without old lines to `out`, the content so far of the file `text`.
+/// Appends the lines of a hunk that has no old lines to `out`, which is the content of the file
+/// `text` with the hunks applied so far.
 fn add_at_end(out: &mut String, text: &str, hunk: &Hunk) -> Result<(), HunkError> {
     let is_meant = text.is_empty() || !hunk.is_numbered && hunk.anchors.is_empty();
     if !is_meant {
@@ -154,23 +155,24 @@ fn add_at_end(out: &mut String, text: &str, hunk: &Hunk) -> Result<(), HunkError
     Ok(())
 }
 
+/// A file whose hunks are placed one after another. `starts` are the offsets of the first byte of
+/// each line, and the length of the text. `done` is the offset up to which the text was copied to
+/// the result, with its changes. `stated` is the line number in the head of the last hunk, and
+/// `drift` by how many lines it was found below that (above, if it is negative): the numbers of the
+/// next hunk are probably off by as much. `moved` are the lines, from 1, of hunks that were not
+/// where their heads say.
 struct Placing<'t> {
     text: &'t str,
     lines: Vec<&'t str>,
-    /// The offsets of the first byte of each line, and the length of the text.
     starts: Vec<usize>,
-    /// The offset up to which the text was copied to the result, with its changes.
     done: usize,
-    /// The line number in the head of the last hunk.
     stated: usize,
-    /// The number of lines by which the last hunk was found below the line number in its head;
-    /// negative if it was above.
     drift: isize,
     moved: Vec<usize>,
 }
 
-/// The bytes to replace, their new content, and how the old lines of the hunk differ from them
-/// (`None` if they are the same).
+/// A place for a hunk: the bytes to replace, their new content, and how the hunk's old lines differ
+/// from them (`None` if they are the same).
 type Placed = (Range<usize>, String, Option<Reading>);
 
 impl<'t> Placing<'t> {
@@ -258,9 +260,11 @@ impl<'t> Placing<'t> {
             && (!hunk.is_at_start || at == 0)
     }
 
-    /// Returns those of the line indices `found` at the end or the beginning of the file, if the
-    /// hunk must be there. A unified diff does not say so: only its context does, so a hunk that is
-    /// at no end is where its lines are, and one that is also at its line number has two places.
+    /// Returns those of the line indices `found` at which a hunk is at the end or the beginning of
+    /// the file, if it must be there. A unified diff does not say so itself: only its unchanged
+    /// lines, which are on one side of the change, suggest it. So if its lines are at neither end,
+    /// they are taken where they are, and if they are both at an end and at its line number, it is
+    /// not clear which place is meant.
     fn at_ends(&self, hunk: &Hunk, found: &[usize]) -> Result<Vec<usize>, HunkError> {
         let is_at_ends = |at: &usize| self.is_at_ends(hunk, *at);
         let (ends, others): (Vec<usize>, Vec<usize>) = found.iter().partition(|at| is_at_ends(at));
@@ -275,8 +279,9 @@ impl<'t> Placing<'t> {
         }
     }
 
-    /// Returns the line indices at or below which the hunk may begin: for each line that equals the
-    /// first anchor, the index of the line after the last anchor. Without an anchor it is `from`.
+    /// Returns the line indices at or below which a hunk with anchors may begin: for each line that
+    /// equals the first anchor, the index of the line after the last anchor. For a hunk without
+    /// anchors, that is `from`.
     fn below_anchors(&self, hunk: &Hunk, from: usize) -> Result<Vec<usize>, HunkError> {
         let Some((first, inner)) = hunk.anchors.split_first() else {
             return Ok(vec![from]);
@@ -304,15 +309,13 @@ impl<'t> Placing<'t> {
         Ok(below)
     }
 
-    /// Returns the line indices that a hunk with the line number `start` may mean: with the drift of
-    /// the hunk before it, and without.
+    /// Returns the line indices that a hunk may mean if its head says line `start`: that line,
+    /// moved by as many lines as the hunk before was (`drift`), and the line itself.
     fn stated_places(&self, start: usize) -> [usize; 2] {
         let stated = start.saturating_sub(1);
         [stated.saturating_add_signed(self.drift), stated]
     }
 
-    /// Chooses the line index that the hunk means among those where its lines were found; `None` if
-    /// they were found nowhere.
     fn choose(
         &self,
         hunk: &Hunk,
@@ -356,10 +359,10 @@ impl<'t> Placing<'t> {
         }
     }
 
-    /// Refuses a hunk that was probably applied before: the file has all of its new lines where it
-    /// says that they belong. Its old lines, found at `at`, are then those of another place that is
-    /// alike, or unchanged lines beside which the new ones would be added a second time. A hunk
-    /// belongs at its line number, or below its anchors, from line index `from` on.
+    /// Refuses a hunk that was probably applied before, because the file has all of its new lines
+    /// where the hunk says that they belong: at its line number, or below its anchors from line
+    /// index `from` on. The old lines that were found at `at` are then those of a similar place, or
+    /// unchanged lines beside which the new ones would be added a second time.
     fn check_not_applied(&self, hunk: &Hunk, at: usize, from: usize) -> Result<(), HunkError> {
         let new: Vec<&str> = hunk.new_lines().map(|line| line.text.as_str()).collect();
         let is_there = |from: &usize| {
@@ -397,7 +400,7 @@ impl<'t> Placing<'t> {
         found.map_or(Ok(()), |line| Err(HunkError::applied(hunk, line + 1)))
     }
 
-    /// Returns the content that replaces the old lines of the hunk, which begin at line index `at`.
+    /// Returns the content that replaces the old lines of a hunk, which begin at line index `at`.
     /// Unchanged lines are copied from the file.
     fn content(&self, hunk: &Hunk, at: usize, is_exact: bool) -> String {
         let mut content = String::new();
@@ -447,8 +450,9 @@ impl<'t> Placing<'t> {
         }
     }
 
-    /// Finds the old lines in the text from line index `first` on, even if they are quoted
-    /// inexactly.
+    /// Finds the old lines of a hunk in the text from line index `first` on, even if they are
+    /// quoted inexactly. That takes long, so neither the text may be larger than
+    /// `MAX_COMPARED_BYTES`, nor the old lines than `MAX_HUNK_BYTES`.
     fn inexact(&self, hunk: &Hunk, first: usize) -> Result<Placed, HunkError> {
         let lines = without_blank_ends(&hunk.lines);
         let from = self.starts[first];
@@ -490,7 +494,7 @@ impl<'t> Placing<'t> {
             .split('\n')
             .count();
         let wanted = lines.iter().filter(|line| line.role != Role::Added).count();
-        let wanted = wanted - blank_ends(lines).iter().sum::<usize>();
+        let wanted = wanted - count_blank_ends(lines).iter().sum::<usize>();
         let has_all = edited.reading == Some(Reading::LinesLeftOut) || count == wanted;
         let is_in_place = (!hunk.is_at_end || self.text[end..].trim().is_empty())
             && (!hunk.is_at_start || self.text[..start].trim().is_empty());
@@ -511,9 +515,9 @@ impl<'t> Placing<'t> {
 }
 
 /// Removes unchanged blank lines from both ends of a hunk, so that the file keeps its own there.
-/// Those beside a change stay: they say where it belongs.
+/// Blank lines beside a change stay, because they say where it belongs.
 fn without_blank_ends(lines: &[Line]) -> &[Line] {
-    let [first, last] = blank_ends(lines);
+    let [first, last] = count_blank_ends(lines);
     let last = lines.len() - last;
     let stays = |at: usize| matches!(lines.get(at), Some(line) if line.role == Role::Context);
     let from = if stays(first) { first } else { 0 };
@@ -525,17 +529,17 @@ fn without_blank_ends(lines: &[Line]) -> &[Line] {
     &lines[from..to]
 }
 
-/// Counts the unchanged blank lines at the beginning and at the end of a hunk.
-fn blank_ends(lines: &[Line]) -> [usize; 2] {
+fn count_blank_ends(lines: &[Line]) -> [usize; 2] {
     let is_blank = |line: &&Line| line.role == Role::Context && line.text.trim().is_empty();
     let first = lines.iter().take_while(is_blank).count();
     let last = lines[first..].iter().rev().take_while(is_blank).count();
     [first, last]
 }
 
-/// Returns true if unchanged lines of a hunk are one blank less deep than in `place`, and no removed
-/// one is: their first blank was probably meant to be that of the file, not the mark of the patch,
-/// and new lines, whose `+` was not forgotten, are as deep as they should be already.
+/// Returns true if unchanged lines of a hunk have one blank less than the file has in `place`, and
+/// no removed line has. Their first blank was then probably meant as the file's own and not as the
+/// mark of the patch, while the new lines, whose `+` was not forgotten, have all blanks that they
+/// should have.
 fn lacks_marks(lines: &[Line], place: &str) -> bool {
     let is_less_deep = |line: &&Line| {
         let text = line.text.trim_end();

@@ -10,7 +10,8 @@ const MERGE: &str = "the difference of a merge is not taken: give that to one of
 const STRAY: &str = "it looks like a piece of a patch, but is in no hunk or section: count the lines \
                      of the hunk before it again, mend its own head, or leave it out";
 
-/// What `diff -r` and git say of files whose difference is not in the patch.
+/// Lines by which `diff -r` and git say that a file differs in a way that the patch does not
+/// contain.
 const UNTAKEN: [[&str; 2]; 4] = [
     ["Binary files ", " differ"],
     ["Only in ", ": "],
@@ -18,19 +19,19 @@ const UNTAKEN: [[&str; 2]; 4] = [
     ["* Unmerged path ", ""],
 ];
 
-/// Returns true if a section about a file begins anywhere, so that this is a unified diff.
-pub(super) fn is_begun(lines: &Lines<'_>) -> bool {
+pub(super) fn has_section(lines: &Lines<'_>) -> bool {
     (0..lines.texts.len()).any(|at| is_head(lines, at))
 }
 
-/// Returns true if a section about a file begins here: with `diff --git`, or `---` and `+++`.
+/// Returns true if a section about a file begins at this line: with `diff --git`, or with `---` and
+/// `+++`.
 fn is_head(lines: &Lines<'_>, at: usize) -> bool {
     let line = lines.texts[at];
     let next = lines.texts.get(at + 1).copied().unwrap_or_default();
     line.starts_with("diff --git ") || line.starts_with("--- ") && next.starts_with("+++ ")
 }
 
-/// Parses the sections. Other text, such as a commit message, is skipped.
+/// Parses the sections about files. Other text, such as a commit message, is skipped.
 pub(super) fn parse(lines: &Lines<'_>) -> Result<Vec<FilePatch>, PatchError> {
     let mut patches = Vec::new();
     let (mut at, mut is_message) = (0, true);
@@ -41,28 +42,28 @@ pub(super) fn parse(lines: &Lines<'_>) -> Result<Vec<FilePatch>, PatchError> {
             is_message = false;
             continue;
         }
-        is_message |= begins_message(line);
+        is_message |= begins_commit(line);
         check_skipped(line, is_message).map_err(|why| PatchError::new(lines.number(at), why))?;
         at += 1;
     }
     Ok(patches)
 }
 
-/// Returns true for the line between a mail and its signature, which git ends a patch with.
+/// Returns true for the line with which a signature begins in a mail. git ends a patch with one.
 fn is_signature(line: &str) -> bool {
     matches!(line, "-- " | "--")
 }
 
-/// Returns true if a commit begins with this line, in the output of git or Mercurial.
-fn begins_message(line: &str) -> bool {
+fn begins_commit(line: &str) -> bool {
     let mut words = line.split(' ');
     let is_git = matches!(words.next(), Some("From" | "commit"));
     let is_id = |id: &str| id.len() >= 7 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
     is_git && words.next().is_some_and(is_id) || line == "# HG changeset patch"
 }
 
-/// Refuses a line outside of all sections that is a piece of a patch: skipping it would apply the
-/// patch without it. In the message of a commit, lists may have `-` and `+`.
+/// Refuses a line outside of all sections that seems to be a piece of a patch: if it were skipped,
+/// the patch would be applied without it. A commit message may have lists with `-` and `+`, so less
+/// is refused there.
 fn check_skipped(line: &str, is_message: bool) -> Result<(), &'static str> {
     let line = if is_message { line } else { line.trim_start() };
     let begins = |marks: &[&str]| marks.iter().any(|mark| line.starts_with(mark));
@@ -83,19 +84,19 @@ fn check_skipped(line: &str, is_message: bool) -> Result<(), &'static str> {
     }
 }
 
+/// What a diff says about one file. `number` is its first line in the patch. `header` is the line
+/// `diff --git`, and `sides` are the lines `---` and `+++`, if there are any. `has_hunks` is set if
+/// the lines before the hunks say that the content changes, so that hunks must follow.
 #[derive(Default)]
 struct Section {
     number: usize,
-    /// The line `diff --git`; `None` if there is none.
     header: Option<Header>,
-    /// The lines `---` and `+++`; `None` if there are none.
     sides: Option<[Side; 2]>,
     renamed: (Option<String>, Option<String>),
     old_mode: Option<u32>,
     new_mode: Option<u32>,
     is_new: bool,
     is_deleted: bool,
-    /// True if the lines before the hunks say that the content changes.
     has_hunks: bool,
     hunks: Vec<Hunk>,
 }
@@ -141,8 +142,8 @@ impl Section {
         Ok(section)
     }
 
-    /// Reads a line that git writes before the hunks of a file, such as its mode. Returns false for
-    /// any other line.
+    /// Takes a line that git writes before the hunks of a file, such as one with its mode. Returns
+    /// false for any other line.
     fn take(&mut self, line: &str) -> Result<bool, &'static str> {
         let mode = |text: &str| {
             let mode = u32::from_str_radix(text.trim(), 8);
@@ -260,13 +261,13 @@ impl Section {
         Ok(FilePatch { path, change })
     }
 
-    /// Returns true if the hunks have no line of the file before (`Removed`) or after (`Added`).
+    /// Returns true if the hunks have no line of the file before the change (`Removed`) or after it
+    /// (`Added`).
     fn is_empty(&self, side: Role) -> bool {
         let mut lines = self.hunks.iter().flat_map(|hunk| &hunk.lines);
         lines.all(|line| line.role != Role::Context && line.role != side)
     }
 
-    /// Returns the file's names before and after the change; `None` where there is no file.
     fn names(&self) -> Result<[Option<String>; 2], String> {
         let header = self.header.as_ref();
         if let (Some(old), Some(new)) = &self.renamed {
@@ -302,8 +303,8 @@ impl Section {
     }
 }
 
-/// The numbers in the head of a hunk: its first line in the old file, from 1, and its numbers of
-/// lines in the old and the new file.
+/// The numbers in the head of a hunk: its first line in the old file, from 1, and how many lines it
+/// has in the old and in the new file.
 struct Numbers {
     start: usize,
     old: usize,
@@ -311,7 +312,6 @@ struct Numbers {
 }
 
 impl Numbers {
-    /// Parses what follows `@@`; `None` if it is not in the form of a hunk's head.
     fn parse(text: &str) -> Option<Self> {
         let (numbers, _) = text
             .split_once(" @@")
@@ -328,8 +328,8 @@ impl Numbers {
         Some(Self { start, old, new })
     }
 
-    /// Takes the lines of the hunk. Returns false, and takes none, if their number is not the one
-    /// in the head: the head was then written by hand, and its line number can't be trusted either.
+    /// Takes the lines of a hunk. Returns false, and takes none, if there are not as many as the
+    /// head says. The head was then written by hand, and its line number can't be trusted either.
     ///
     /// # Errors
     ///
@@ -347,7 +347,7 @@ impl Numbers {
             };
             next += 1;
             if text.starts_with('\\') {
-                taken.end_last();
+                taken.mark_last_unended();
                 continue;
             }
             let Some(line) = Line::parse(text) else {
@@ -394,7 +394,8 @@ fn starts_with(lines: &Lines<'_>, at: usize, marks: &[char]) -> bool {
         .is_some_and(|line| line.starts_with(marks))
 }
 
-/// Takes the lines of a hunk whose head says nothing of use about their number.
+/// Takes the lines of a hunk up to the next head. A hunk is read like this if its own head says a
+/// wrong number of lines.
 fn take_until_head(lines: &Lines<'_>, at: &mut usize, hunk: &mut Hunk) -> Result<(), PatchError> {
     while let Some(text) = lines.texts.get(*at) {
         if text.starts_with("@@") || is_head(lines, *at) {
@@ -402,7 +403,7 @@ fn take_until_head(lines: &Lines<'_>, at: &mut usize, hunk: &mut Hunk) -> Result
         }
         let fail = |why| Err(PatchError::new(lines.number(*at), why));
         if text.starts_with('\\') {
-            hunk.end_last();
+            hunk.mark_last_unended();
         } else if starts_with(lines, *at + 1, &['@'])
             && (text.starts_with("--- ") || text.starts_with("+++ "))
         {

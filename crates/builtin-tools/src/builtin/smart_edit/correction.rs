@@ -47,7 +47,7 @@ impl Call {
                 correction.explanation
             )));
         }
-        let target = self.edit.target(cx)?;
+        let target = self.edit.lock(cx)?;
         let Some(subject) = self.edit.subject(&target)? else {
             return Err(miss);
         };
