@@ -119,11 +119,6 @@ impl CommandChanges {
         (entries, lost)
     }
 
-    /// Returns the state in which the command has left a path.
-    ///
-    /// # Errors
-    ///
-    /// Returns the operating system's error.
     fn after(
         &mut self,
         path: &Path,
@@ -150,7 +145,6 @@ impl CommandChanges {
         Ok(self.scope.look(path)?.map(|(state, _)| state))
     }
 
-    /// Gives a path its own hard link to the copy that was made under another name of the file.
     fn share_copy(&self, before: &mut OriginalState) {
         let state = before.state.as_ref().filter(|_| before.is_untouched());
         if let Some(state) = state
@@ -308,7 +302,6 @@ impl Lines {
         }
     }
 
-    /// Writes the lines. Returns false if some could not be written.
     fn finish(mut self, changes: &mut CommandChanges) -> bool {
         if !self.bytes.is_empty() {
             self.is_incomplete |= !changes.append(&self.bytes);

@@ -52,7 +52,6 @@ impl<'w> ChangeSet<'w> {
         }
     }
 
-    /// Removes what an undo has prepared, since it is not made after all.
     pub(crate) fn give_up(self) {
         self.discard();
     }
@@ -79,7 +78,6 @@ impl<'w> ChangeSet<'w> {
             .map_err(|(path, why)| self.take_back(&path, &why))
     }
 
-    /// Returns the entries to record, and those of paths that are as they were.
     pub(super) fn entries(&self) -> (Vec<JournalEntry>, Vec<JournalEntry>) {
         let Some(undo) = &self.record.undo else {
             let entries = self.record.steps.iter().map(|step| step.entry.clone());
@@ -99,7 +97,8 @@ impl<'w> ChangeSet<'w> {
         })
     }
 
-    /// Makes directories writable, and writes into files, unless that is done.
+    /// Makes directories writable and writes into files, unless an earlier run of this change has
+    /// done so.
     pub(super) fn before_steps(&mut self) -> Result<(), Obstacle> {
         self.set_modes(|undo| &undo.opened)?;
         let Some(undo) = &self.record.undo else {
@@ -156,8 +155,6 @@ impl<'w> ChangeSet<'w> {
         }
     }
 
-    /// Writes the former contents back into the files that were written into. Returns the paths of
-    /// those at which that has failed.
     pub(super) fn write_back(&self) -> Vec<PathBuf> {
         let rewrites = self.record.undo.iter().flat_map(|undo| &undo.rewrites);
         rewrites
@@ -210,7 +207,6 @@ fn write_over(content: &File, file: &mut File) -> io::Result<()> {
     file.sync_data()
 }
 
-/// Returns the reason for a failed change, as the end of a sentence about a path.
 pub(crate) fn failed(errno: impl Into<io::Error>) -> String {
     let error: io::Error = errno.into();
     if error.raw_os_error() == Some(Errno::STALE.raw_os_error()) {
