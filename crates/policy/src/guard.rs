@@ -67,7 +67,6 @@ const MAX_PATH_BYTES: usize = 4096;
 
 const MAX_LINKS: usize = 40;
 
-/// Turns an allowed change of a guarded file into a question.
 pub(super) fn ask(asked: Inquiry<'_>, verdict: Verdict, policy: &Policy) -> Verdict {
     if verdict.decision != Decision::Allow || asked.mode == Mode::Yolo {
         return verdict;
@@ -149,9 +148,9 @@ fn paths<'a>(call: &PolicyCall<'a>) -> Vec<&'a str> {
     found
 }
 
-/// Returns true if a line, with a part that can't be analysed, redirects, or mentions a program that
-/// is known to write or `git config`. Then that part may write a guarded file without naming it in
-/// a way that is seen here.
+/// Returns true if a line of which a part can't be analysed has a redirection, or mentions `git
+/// config` or a program that is known to write. The part may then write a guarded file without
+/// naming it in a way that the analysis recognises.
 fn may_write_any(line: &str, words: &[&str]) -> bool {
     let has = |program: &str| {
         words
@@ -187,7 +186,6 @@ struct Guard<'a> {
     /// components such as `$HOME` or `~`. A file whose path ends with one of them is guarded, except
     /// Markdown.
     started: Vec<PathBuf>,
-    /// The newest word that was found to mean a guarded file, for the question.
     found: RefCell<Option<String>>,
 }
 

@@ -42,7 +42,6 @@ pub(super) struct Source {
     pub(super) text: String,
     /// What is wrong with the rule. It then matches more calls than was meant.
     pub(super) faults: Option<String>,
-    /// True for an "always" answer that Gemini CLI has stored in `auto-saved.toml`.
     pub(super) is_kept_answer: bool,
 }
 
@@ -95,7 +94,6 @@ impl Entry {
 pub(super) struct RuleSubject<'a> {
     pub(super) asked: Inquiry<'a>,
     pub(super) line: Option<&'a str>,
-    /// The parsed command, if the text is exactly one.
     pub(super) command: Option<&'a Command>,
     pub(super) is_part: bool,
     /// True if it can't be known what the text runs. Then a rule that restricts by a prefix matches
@@ -108,7 +106,6 @@ pub(super) struct RuleSubject<'a> {
 }
 
 impl<'a> RuleSubject<'a> {
-    /// Makes the subject for a whole call that is no line of shell.
     pub(super) fn plain(asked: Inquiry<'a>, texts: &'a [String], is_ambiguous: bool) -> Self {
         Self {
             asked,
@@ -342,7 +339,6 @@ fn names_qualified(
         .any(|rest| tool_is(rest) || is_like(rest))
 }
 
-/// Returns true if a name has a `*` where Gemini CLI's rules allow none.
 pub(super) fn is_odd_wildcard(name: &str, has_server: bool) -> bool {
     if !name.contains('*') || name == "*" {
         return false;

@@ -245,7 +245,6 @@ impl Policy {
         self.problems.push(advised);
     }
 
-    /// Denies every call because of a fault of what may restrict calls. The first fault is named.
     fn refuse(&mut self, tier: Tier, fault: &Diagnostic) {
         let text = fault.text();
         self.unreadable.get_or_insert_with(|| Verdict {

@@ -64,14 +64,13 @@ pub struct RunningProgram<R> {
     identity: Option<Identity>,
     input: Sender<Lines>,
     waiting: WaitingRequests<R>,
-    /// Closed by the thread that reads the output, when the process has ended.
+    /// A channel that the thread which reads the output closes when the process has ended.
     ended: Receiver<()>,
     /// The facts that this process has been told once for all requests, such as how to reach a
     /// server.
     told: BTreeSet<String>,
 }
 
-/// Lines for the program's standard input, with a channel for the error if they can't be written.
 type Lines = (Vec<u8>, Sender<io::Error>);
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

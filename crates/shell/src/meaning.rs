@@ -88,7 +88,6 @@ impl Walk<'_> {
         }
     }
 
-    /// Notes that the newest text is the input of a command.
     fn keep_document(&mut self) {
         let newest = self.analysis.texts.last().cloned();
         self.analysis.documents.extend(newest);

@@ -63,7 +63,6 @@ const ARRAYS_OF_BASH: &str = "COPROC DIRSTACK FUNCNAME GROUPS MAPFILE PIPESTATUS
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Arrays {
     names: BTreeSet<String>,
-    /// The declarations whose value is or may be a list in parentheses.
     lists: Vec<(String, String)>,
 }
 
@@ -78,7 +77,6 @@ impl Arrays {
         }
     }
 
-    /// Returns the declarations that bash may evaluate as lists.
     pub(super) fn take_evaluated(&mut self) -> Vec<String> {
         let Self { names, lists } = std::mem::take(self);
         let lists = lists.into_iter();

@@ -33,11 +33,10 @@ const RUN_CODE: &str = "\
     nx perl php pip pipx pnpm podman poetry pre-commit prettier pytest python rake rscript ruby ruff sbt sh sort swift tox tree \
     ts-node tsx turbo uv uvx vitest yarn yq zsh";
 
-/// Programs that run the command behind their own options.
 const WRAPPERS: &str = "builtin command env exec nice nohup setsid stdbuf sudo time timeout xargs";
 
-/// Commands of git that write no file that an operand names, at least not in the directory of the
-/// project. `--output` of those that compare does.
+/// Git commands that write no file that an operand names, at least not in the directory of the
+/// project. Those that compare write the file that their option `--output` names.
 const GIT_READERS: &str = "\
     add annotate blame branch cat-file check-attr check-ignore cherry cherry-pick commit config count-objects describe \
     diff diff-files diff-index diff-tree difftool fetch for-each-ref fsck gc grep hash-object help log ls-files ls-remote \
@@ -47,12 +46,11 @@ const GIT_READERS: &str = "\
 /// Commands of git that write only what `-o` and `--output` name.
 const GIT_OUTPUTS: &str = "archive format-patch";
 
-/// Those of the readers that change the files of the working tree.
+/// The commands among [`GIT_READERS`] that nevertheless change files of the working tree.
 const GIT_CHECKS_OUT: &str = "cherry-pick merge pull rebase reset revert stash switch";
 
 const FIND_WRITES: &str = "-delete -fls -fprint -fprint0 -fprintf";
 
-/// Returns true if a program is known to write files that its words name.
 pub(super) fn is_writer(name: &str) -> bool {
     let name = name.rsplit('/').next().unwrap_or_default();
     [WRITERS, SOMETIMES].iter().any(|list| is_among(list, name))
@@ -62,7 +60,7 @@ fn is_among(list: &str, name: &str) -> bool {
     list.split(' ').any(|one| one == name)
 }
 
-/// Returns true if each operand of a command counts as a file that it writes.
+/// Returns true if a command writes each of its operands for certain.
 pub(super) fn is_sure(command: &Command) -> bool {
     let in_place = |word: &Option<String>| {
         word.as_ref()
@@ -120,13 +118,10 @@ fn unversioned(command: &Command) -> &str {
     root.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.')
 }
 
-/// Returns true if a program runs code of the project, or code in its arguments.
 pub(super) fn runs_code(command: &Command) -> bool {
     is_among(RUN_CODE, unversioned(command))
 }
 
-/// Returns true if an interpreter is to edit the files that it is given, as with `perl -pi`, or
-/// `cmake` is to act as a tool such as `cp`.
 fn edits_in_place(command: &Command) -> bool {
     let mut words = command.patterns.iter().skip(1).map(Option::as_deref);
     match unversioned(command) {
@@ -142,7 +137,6 @@ fn edits_in_place(command: &Command) -> bool {
     }
 }
 
-/// Returns true if the program is a file of the project, such as `./build.sh`.
 fn is_of_project(command: &Command) -> bool {
     let name = command
         .words
@@ -158,8 +152,8 @@ pub(super) fn takes_prose(command: &Command) -> bool {
     ["gh", "glab"].contains(&command.root())
 }
 
-/// Returns the words that name a directory in which a program is to run: values of options, or
-/// options with their value. What only reads may run anywhere.
+/// Returns the words that name a directory in which a program is to run: the values of its options.
+/// Programs that only read are left out, since they may run anywhere.
 pub(super) fn directories(command: &Command) -> Vec<&Option<String>> {
     const OPTIONS: &str = "-C --chdir --cwd --directory";
     if is_among(READERS, command.root()) {
@@ -175,7 +169,8 @@ pub(super) fn directories(command: &Command) -> Vec<&Option<String>> {
         .collect()
 }
 
-/// Returns the arguments without titles and the like, which often tell of files.
+/// Returns the arguments without the values of options such as a title. Those are texts for people,
+/// which often mention files that the command does not write.
 fn without_texts(words: &[Option<String>]) -> Vec<&Option<String>> {
     const TEXTS: &str = "--body --description --jq --message --notes --title -b -m -q -t";
     let is_text =
@@ -184,7 +179,6 @@ fn without_texts(words: &[Option<String>]) -> Vec<&Option<String>> {
     pairs.map(|pair| &pair[1]).collect()
 }
 
-/// Returns the values of options such as `--output`, and of `-o` too if `short`.
 fn outputs(words: &[Option<String>], short: bool) -> Vec<&Option<String>> {
     let attached = words.iter().filter(|word| {
         let word = word.as_deref().unwrap_or_default();
@@ -195,7 +189,6 @@ fn outputs(words: &[Option<String>], short: bool) -> Vec<&Option<String>> {
         .collect()
 }
 
-/// Returns the words behind an option, and those that are a long option with its value.
 fn values<'w>(
     words: &'w [Option<String>],
     is_option: impl Fn(&str) -> bool + Copy + 'w,
@@ -263,7 +256,6 @@ fn written_by_git(command: &Command) -> Vec<&Option<String>> {
     written.map(|at| &words[at]).collect()
 }
 
-/// Returns the words that say which working tree git is to take, if `--work-tree` does.
 fn work_tree(words: &[Option<String>]) -> Vec<&Option<String>> {
     let mut found: Vec<_> = values(words, |option| option == "--work-tree").collect();
     if !found.is_empty() {
@@ -272,7 +264,6 @@ fn work_tree(words: &[Option<String>]) -> Vec<&Option<String>> {
     found
 }
 
-/// Returns the command of git, such as `config`, and the words behind it.
 fn git_command(command: &Command) -> (Option<&str>, &[Option<String>]) {
     let mut words = command.words.get(1..).unwrap_or_default();
     while let [word, rest @ ..] = words {
@@ -288,7 +279,6 @@ fn git_command(command: &Command) -> (Option<&str>, &[Option<String>]) {
     (None, words)
 }
 
-/// Returns true if a command may write a setting of git.
 pub(super) fn configures_git(command: &Command) -> bool {
     match (command.root(), git_command(command)) {
         ("git", (Some("config"), words)) => !reads_settings(words),

@@ -4,10 +4,8 @@
 
 use super::alarm::is_alarm;
 
-/// Minimum number of consecutive lines with the same path that are grouped.
 const MIN_LINES: usize = 3;
 
-/// Minimum length in bytes of a text in which lines are grouped.
 const MIN_BYTES: usize = 600;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

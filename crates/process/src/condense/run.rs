@@ -19,11 +19,11 @@ const MAX_SHAPES: usize = 8;
 
 #[derive(Debug, Clone, Copy)]
 enum RunKind {
-    /// Lines each of which has the shape of one of so many lines directly above the run. The marker
-    /// says so, and by this it is true.
+    /// Lines of which each has the same shape as one of the lines directly above the run; the
+    /// number says how many of those lines. The marker that replaces the run names that number.
     Like(usize),
-    /// Two indices in `shown`: that of the first line of the repeated block, and the one after the
-    /// line that was repeated last.
+    /// The lines repeat an earlier block. The numbers are indices in `shown`: of the block's first
+    /// line, and of the line that would be repeated next.
     Again(u64, u64),
 }
 
@@ -32,7 +32,6 @@ pub(super) struct Line<'a> {
     pub(super) text: &'a str,
     pub(super) number: u64,
     pub(super) hash: u64,
-    /// `None` for a line that is never like another.
     pub(super) shape: Option<u64>,
 }
 
@@ -59,7 +58,6 @@ pub(super) struct Run {
 }
 
 impl Run {
-    /// Takes in the next line. If that ends a run of similar lines, its last `keep` lines stay.
     pub(super) fn add(&mut self, line: &Line<'_>, keep: usize, out: &mut impl FnMut(&str)) {
         if let Some(kind) = self.kind.and_then(|kind| self.goes_on(kind, line)) {
             self.kind = Some(kind);
@@ -76,14 +74,13 @@ impl Run {
         }
     }
 
-    /// Passes on a piece of a line that is too long to be looked at.
     pub(super) fn pass(&mut self, text: &str, out: &mut impl FnMut(&str)) {
         self.end(1, out);
         self.above.clear();
         out(text);
     }
 
-    /// Returns how many lines above the run a line with the shape of this one is.
+    /// Returns how far above the run, in lines, a line of the same shape was shown.
     fn is_like(&self, line: &Line<'_>) -> Option<usize> {
         let mut above = self.above.iter().rev();
         Some(1 + above.position(|shape| line.shape == Some(*shape))?)
