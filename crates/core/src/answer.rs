@@ -506,7 +506,6 @@ fn push_place(
     out.push('\n');
 }
 
-/// Returns the text of a success, followed by the diff if the call has edited a file.
 fn lines_of(result: &ToolResult) -> String {
     match (&result.llm_content, &result.return_display) {
         (_, Display::FileDiff(diff)) if !diff.file_diff.is_empty() => {
@@ -585,7 +584,6 @@ pub fn after_live(result: &ToolResult, shown: &str) -> Option<String> {
     Some(with_line_feed(harmless_lines(&format!("{rest}{after}"))))
 }
 
-/// Appends a line feed to a text that has none at its end. An empty text stays empty.
 fn with_line_feed(mut text: String) -> String {
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');

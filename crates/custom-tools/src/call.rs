@@ -373,8 +373,6 @@ impl ToolInvocation for Call {
 }
 
 impl Call {
-    /// Runs the program, with the answers to the questions that its last run printed. Returns what
-    /// it printed, and a note on undoing what it changed.
     fn run_once(
         &self,
         given: Option<&GivenInput>,
@@ -453,8 +451,9 @@ pub(super) fn variable_of(parameter: &str) -> String {
     format!("{PARAMETERS}{}", name.to_ascii_uppercase())
 }
 
-/// Returns the variables with the arguments that the tool declares. Nothing has checked the others,
-/// whose variable might be that of a declared one.
+/// Returns the environment variables for the arguments that the tool declares. Other arguments get
+/// no variable: nothing has checked them, and their variable could have the name of a declared
+/// argument's.
 fn parameters(
     manifest: &Manifest,
     args: &Map<String, Value>,
@@ -497,8 +496,8 @@ fn parameters(
     Ok(variables)
 }
 
-/// Refuses integers that JSON has been read without: 12345678901234567890123 is a rounded number by
-/// now. `schema` describes the value.
+/// Refuses an integer that the JSON parser had to round, such as 12345678901234567890123, because
+/// the tool would get another number than was sent. `schema` describes the value.
 fn check_exact(name: &str, value: &Value, schema: &Value) -> Result<(), ToolError> {
     match value {
         Value::Number(number) => {

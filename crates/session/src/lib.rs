@@ -113,7 +113,6 @@ pub struct Session {
     tool_env: ToolEnv,
     registry: ToolRegistry,
     mcp: OnceLock<Option<Arc<Mcp>>>,
-    /// The tools of servers that were searched last.
     searched: Mutex<Arc<Catalogue>>,
     gate: Gate,
     journal: Option<Arc<Journal>>,
@@ -441,8 +440,6 @@ impl Session {
         jobs.is_some_and(|jobs| jobs.list().iter().any(Job::is_running))
     }
 
-    /// Returns the call, ready to run, if the rules or a person allow it, and otherwise an error.
-    /// The person may have changed its arguments, and the rules its shell line.
     fn pass_gate(
         &self,
         tool: &dyn Tool,

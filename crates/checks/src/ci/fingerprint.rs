@@ -11,10 +11,8 @@ use std::collections::HashMap;
 /// The length of the text that is hashed, in UTF-16 code units.
 const WINDOW: usize = 100;
 
-/// The hash is multiplied by this for each further character.
 const BASE: u64 = 37;
 
-/// The character that is hashed after the last one of a text.
 const END: u16 = u16::MAX;
 
 struct Rolling {

@@ -106,7 +106,6 @@ struct SchemaRepair<'a> {
     repairs: &'a mut Vec<Diagnostic>,
     root: Value,
     schemas: usize,
-    /// How many schemas the current one lies within.
     depth: usize,
     open: Vec<String>,
 }

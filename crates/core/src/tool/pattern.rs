@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 
 pub(super) const ARE_CHECKED: bool = true;
 
-/// The patterns of a schema, each compiled once.
 #[derive(Default)]
 pub(super) struct Patterns<'a>(BTreeMap<&'a str, Option<Regex>>);
 
@@ -18,10 +17,9 @@ impl<'a> Patterns<'a> {
     }
 }
 
-/// The letters of the escapes that stand for a set of characters.
 const SETS: [char; 6] = ['d', 'D', 's', 'S', 'w', 'W'];
 
-/// The content of a class that matches no character.
+/// The content of a character class that matches no character: one of JavaScript may be empty.
 const EMPTY: &str = r"&&\D\d";
 
 fn regex(pattern: &str) -> Option<Regex> {

@@ -88,7 +88,6 @@ impl Serialize for Schema {
     }
 }
 
-/// Removes the keywords that a model has no use for, and the null type of Rust's `Option`s.
 #[cfg(feature = "schemars")]
 fn simplify(value: &mut Value) {
     let Some(map) = value.as_object_mut() else {

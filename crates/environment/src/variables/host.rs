@@ -61,7 +61,8 @@ const STARTED_BY_HOST: &str = "GEMINI_CLI";
 
 const MAX_WORDS: usize = 3;
 
-/// Returns the value that a variable has in the host, which has not passed it on to this process.
+/// Returns the value that a variable has in the host. The host passes few variables on to the
+/// processes that it starts, so this process may lack it.
 pub(super) fn variable(name: &str) -> Option<OsString> {
     static VARIABLES: LazyLock<Vec<(OsString, OsString)>> = LazyLock::new(|| {
         if may_lack_some(&mut std::env::vars_os().map(|(name, _)| name)) {
@@ -74,8 +75,8 @@ pub(super) fn variable(name: &str) -> Option<OsString> {
     found.map(|(_, value)| value.clone())
 }
 
-/// Returns true if the names look like those of a process that the host has started with few
-/// variables.
+/// Returns true if the names look like those of a process that a host has started with only a few
+/// of its own variables.
 fn may_lack_some(names: &mut dyn Iterator<Item = OsString>) -> bool {
     let mut added = 0;
     let mut is_by_host = false;

@@ -101,7 +101,6 @@ fn calls(home: &Path) -> PathBuf {
     home.join(".gemini/tools_calls")
 }
 
-/// Returns how the names of a project's files in the directory [`calls`] begin.
 fn prefix(home: &Path, root: &Path) -> OsString {
     let record = TrustRecord::path(home, root);
     let mut prefix = record.file_stem().unwrap_or_default().to_owned();
@@ -135,7 +134,8 @@ fn saved_calls(home: &Path, root: &Path) -> Vec<PathBuf> {
     paths.filter(is_ours).collect()
 }
 
-/// Deletes the states that killed calls have left and that are the present one.
+/// Deletes the states that killed calls have left behind, if the project's files are in the same
+/// state now.
 fn forget_killed(home: &Path, root: &Path, now: &Fingerprint) {
     for path in saved_calls(home, root) {
         let is_free = |file: &File| flock(file, FlockOperation::NonBlockingLockExclusive).is_ok();

@@ -110,7 +110,6 @@ fn quoted(command: &str) -> String {
     shlex::try_quote(command).map_or_else(|_| command.to_owned(), std::borrow::Cow::into_owned)
 }
 
-/// Returns the program that a command names, and the rest as written.
 fn program(line: &str, is_call: bool) -> (String, &str) {
     if is_call {
         return (expanded(line), "");
