@@ -27,8 +27,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 const CHUNK: usize = 64 * 1024;
 
-/// The number of calls waiting to be started at which reading from standard input stops until half
-/// of them have been started.
+/// When so many calls wait to be started, reading from standard input stops until half of them have
+/// been started.
 const MAX_WAITING: usize = 1024;
 
 enum Request {
@@ -338,8 +338,8 @@ impl Batch {
         self.start(queue);
     }
 
-    /// Answers a request. Returns false if the clock has answered it already, because its time
-    /// limit has passed.
+    /// Answers a request. Returns false if the clock, which watches the time limits, has answered
+    /// it already.
     fn answer(self: &Arc<Self>, request: Request) -> bool {
         match request {
             Request::Own(call) => self.answer_own(call),
@@ -395,8 +395,8 @@ impl Batch {
         true
     }
 
-    /// Makes the clock answer the call if it does not end within its time limit. Returns the number
-    /// that the clock gives to the call.
+    /// Makes the clock, which watches the time limits, answer the call if it does not end in time.
+    /// Returns the number that the clock gives to the call.
     fn watch(self: &Arc<Self>, request: &BatchCall, form: Form, cancel: &Cancellation) -> u64 {
         let own = Arc::clone(self);
         let (id, name) = (request.id.clone(), request.name.clone());

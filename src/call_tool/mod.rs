@@ -81,7 +81,6 @@ fn input(options: &CallToolOptions, cancel: &Cancellation) -> Result<Vec<u8>, To
     }
 }
 
-/// Creates a cancellation that fires at a signal, at the time limit, and when the caller exits.
 fn cancellation() -> Cancellation {
     let mut cancel = with_time_limit(&Cancellation::default());
     let signals = cancel.signal_cell();

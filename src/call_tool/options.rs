@@ -210,8 +210,8 @@ fn wants_text() -> bool {
     words.iter().any(|word| word == "-t" || joined(word)) || after("-o") || after("--output")
 }
 
-/// Returns true if an invalid command line is one of a check, or names no tool and is about the
-/// journal: no model waits for its answer.
+/// Returns true if no model waits for the answer to an invalid command line: it is one of a check,
+/// or it names no tool and is about the journal.
 fn is_for_people() -> bool {
     const CHECKS: [&str; 7] = [
         "--changed",

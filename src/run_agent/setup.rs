@@ -471,8 +471,8 @@ fn terminal() -> Option<TerminalPrompt> {
 ///
 /// # Errors
 ///
-/// Returns an error if a path contains `:` or is not UTF-8. If it were left out, the commands would
-/// work with fewer rules or directories than this process.
+/// Returns an error if a path contains `:` or is not UTF-8. If such a path were left out, the
+/// commands would work with fewer rules or directories than this process.
 fn joined(option: &str, paths: &[PathBuf]) -> Result<String, SessionError> {
     let joined = std::env::join_paths(paths).ok();
     joined

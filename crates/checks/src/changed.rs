@@ -244,7 +244,8 @@ struct Patch {
 #[derive(Default)]
 struct Added {
     lines: Vec<Range<u64>>,
-    /// Set if a line has a zero byte, as in UTF-16: git has not been told to decode the file.
+    /// True if a line has a zero byte. The file may then be UTF-16, which git has not been told to
+    /// decode, and git's lines are not those of its text.
     is_raw: bool,
 }
 
@@ -441,8 +442,8 @@ mod tests {
         assert!(git.status().expect("git runs").success(), "{arguments:?}");
     }
 
-    /// Writes a file in UTF-16. Characters of its lines, and the first line, have bytes that git
-    /// takes for line feeds. That line stays, because its beginning is part of it for git.
+    /// Writes a file in UTF-16 whose lines contain bytes that git takes for line feeds. The first
+    /// line contains one, too, and what precedes it is a line of its own for git.
     fn write_wide(path: &Path, lines: &[String], is_big: bool) {
         let line = |line: &String| format!("{0}\u{10a}{0}\u{a41}{line}", line.trim_end());
         let text: String = lines.iter().map(line).collect();

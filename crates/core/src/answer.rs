@@ -671,8 +671,8 @@ fn limit_text(text: &mut String, limit: usize, keep: KeepText<'_>) {
     cut_to(text, &shown, keep);
 }
 
-/// Replaces `text` by `shown`, a shorter version, and appends how much is missing and the file in
-/// which `keep` has stored the whole.
+/// Replaces `text` by `shown`, its shortened version, and adds how much is missing and in which
+/// file `keep` has stored the whole text.
 fn cut_to(text: &mut String, shown: &str, keep: KeepText<'_>) {
     let missing = |count: fn(&str) -> usize| count(text).saturating_sub(count(shown));
     let how_much = format!(
@@ -700,8 +700,8 @@ fn to_value(value: &impl Serialize) -> Value {
     serde_json::to_value(value).unwrap_or(Value::Null)
 }
 
-/// A whole result as JSON. Its found places are serialized directly: as JSON values they would take
-/// ten times as much memory.
+/// A whole result as JSON. The places that a search has found are serialized directly, because they
+/// would take ten times as much memory as JSON values.
 #[derive(Serialize)]
 struct ResultWithPlaces<'a> {
     data: DataWithPlaces<'a>,

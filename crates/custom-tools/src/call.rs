@@ -442,8 +442,9 @@ fn end_of(text: &str) -> String {
     )
 }
 
-/// How the names of the variables with arguments begin. A tool does not get those of the tool or
-/// program that calls it: it would take them for checked arguments.
+/// The prefix of the environment variables in which a tool gets its arguments. Variables with this
+/// prefix that this process has inherited are not passed on, because the tool would take them for
+/// checked arguments of its own.
 pub(super) const PARAMETERS: &str = "PARAM_";
 
 pub(super) fn variable_of(parameter: &str) -> String {

@@ -73,8 +73,8 @@ fn running_with(file: &Path) -> OsString {
 
 #[derive(Serialize, Deserialize)]
 struct KeptPair {
-    /// The files on which the outcome depends, with their time stamps; `None` if the file did not
-    /// exist.
+    /// The files on which the declarations depend, with their time stamps, or `None` for a file
+    /// that did not exist. If one has changed, the stored outcome no longer counts.
     watched: Vec<(PathBuf, Option<String>)>,
     outcome: Discovery,
     /// For a failed discovery, until when it is not tried again, in seconds since 1970.

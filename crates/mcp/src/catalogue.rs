@@ -107,7 +107,7 @@ impl Catalogue {
         }
     }
 
-    /// Returns the tools that were taken apart.
+    /// Returns the tools of the catalogue.
     pub fn tools(&self) -> &[Arc<McpDeclaration>] {
         &self.tools
     }
@@ -212,7 +212,7 @@ struct DeclaredSchema<'a> {
     items: Option<Box<DeclaredSchema<'a>>>,
     #[serde(default, rename = "enum")]
     choices: Vec<Value>,
-    /// A list, or in older drafts of JSON Schema a truth value.
+    /// The names of required arguments: a list, or in older drafts of JSON Schema a truth value.
     #[serde(default)]
     required: Value,
 }

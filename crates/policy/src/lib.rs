@@ -282,7 +282,8 @@ const HOST_TOOLS: &str = "\
     tracker_get_task tracker_list_tasks tracker_update_task tracker_visualize update_topic \
     write_todos";
 
-/// The priority of an answer for the session, the same as in Gemini CLI.
+/// The priority of a rule that is made of a person's answer for the rest of the session, as in
+/// Gemini CLI.
 const ANSWER_PRIORITY: u16 = 950;
 
 impl Policy {

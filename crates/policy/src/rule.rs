@@ -23,8 +23,8 @@ pub struct Rule {
     pub(super) tier: Tier,
     pub(super) priority: u16,
     pub(super) modes: Vec<Mode>,
-    /// True if the rule counts in plan mode only for calls that read. Who lists a tool as allowed
-    /// for every day does not mean that a plan may change files.
+    /// True if the rule counts in plan mode only for calls that read. A user who lists a tool as
+    /// allowed for daily work has not agreed that a plan may change files with it.
     pub(super) reads_in_plans: bool,
     pub(super) interactive: Option<bool>,
     pub(super) annotations: Vec<(String, Value)>,
@@ -65,7 +65,7 @@ pub(super) struct Pattern {
 pub(super) enum PatternTarget {
     Arguments,
     Commands,
-    /// A command whose first word is this one.
+    /// Matches commands whose first word is this one.
     CommandsOf(String),
 }
 

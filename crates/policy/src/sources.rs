@@ -283,8 +283,9 @@ impl Policy {
     }
 }
 
-/// Returns true if a failure to read a directory means that there is none. A link that leads
-/// nowhere, or a file in the directory's place, is a fault; a file in place of one above is none.
+/// Returns true if the failure to read a directory means that there is no such directory, as it
+/// does if a file is in place of a directory above it. A link that leads nowhere, or a file in
+/// place of the directory itself, is a fault.
 fn is_missing(directory: &Path, failure: &Error) -> bool {
     matches!(
         failure.kind(),

@@ -66,8 +66,8 @@ pub struct RunningProgram<R> {
     waiting: WaitingRequests<R>,
     /// A channel that the thread which reads the output closes when the process has ended.
     ended: Receiver<()>,
-    /// The facts that this process has been told once for all requests, such as how to reach a
-    /// server.
+    /// Facts that apply to all requests, such as how to reach a server, and that the running
+    /// program has been told already.
     told: BTreeSet<String>,
 }
 
@@ -196,7 +196,8 @@ impl<R: LineReply> LineClient<R> {
 }
 
 impl<R> RunningProgram<R> {
-    /// Has lines written. The receiver gets the error if that fails, and is closed in any case.
+    /// Queues lines for the program's standard input. The receiver gets the error if they can't be
+    /// written, and is closed in any case.
     fn write(&self, lines: Vec<u8>) -> Receiver<io::Error> {
         let (failed, failure) = channel();
         // This can't fail: the thread that takes the lines ends only after `self.input` is dropped.

@@ -90,7 +90,7 @@ pub struct Sight {
 #[derive(Debug)]
 struct Shown {
     lines: Range<usize>,
-    /// The numbers, from 1, of the lines of which only the beginning is shown.
+    /// The numbers, from 1, of the lines of which only the beginning was shown.
     cut: Vec<u64>,
 }
 

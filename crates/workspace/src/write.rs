@@ -51,8 +51,8 @@ pub struct Target {
     pub current: Option<OpenFile>,
     cancel: Cancellation,
     recorded: Option<PendingChange>,
-    /// Where it is remembered that the conversation has seen what is written; `None` if that is not
-    /// to be remembered.
+    /// Where to note that the conversation knows the written content; `None` if it is not to be
+    /// noted.
     seen: Option<Arc<SeenFiles>>,
 }
 

@@ -19,7 +19,7 @@ const TYPES: [&str; 7] = [
 
 const COMBINERS: [&str; 3] = ["anyOf", "oneOf", "allOf"];
 
-/// Keywords that don't restrict arguments. They are dropped without a finding.
+/// Keywords of a schema that don't restrict arguments. They are dropped without a message.
 const NOTES: [&str; 13] = [
     "$schema",
     "$id",

@@ -9,8 +9,8 @@ pub(super) const ARE_CHECKED: bool = true;
 pub(super) struct Patterns<'a>(BTreeMap<&'a str, Option<Regex>>);
 
 impl<'a> Patterns<'a> {
-    /// Returns whether a text fits a pattern, or `None` if the pattern is no regular expression
-    /// here.
+    /// Returns whether a text fits a pattern; `None` if the pattern can't be translated to a
+    /// regular expression of Rust.
     pub(super) fn fit(&mut self, pattern: &'a str, text: &str) -> Option<bool> {
         let found = self.0.entry(pattern).or_insert_with(|| regex(pattern));
         found.as_ref()?.is_match(text).ok()

@@ -167,8 +167,8 @@ impl Server {
     }
 }
 
-/// A request that is not answered yet. If the task or thread that works on it panics, it is still
-/// answered.
+/// A request that is not answered yet. If the task or thread that works on it panics, dropping this
+/// value answers the request with an error.
 struct Open {
     id: u64,
     running: Cancels,

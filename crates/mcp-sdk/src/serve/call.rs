@@ -87,8 +87,8 @@ impl Call {
 
 pub(super) type OwnTask = watch::Receiver<Option<TaskContext>>;
 
-/// The response, and the project if the call may have changed which tools it has from those that
-/// the client knows.
+/// The response to a call. The project is returned as well if its tools may now differ from those
+/// that the client knows.
 pub(super) type Outcome = (CallToolResponse, Option<Arc<Project>>);
 
 pub(super) async fn run(
@@ -116,7 +116,6 @@ pub(super) async fn run(
 pub(super) struct Talk {
     questions: mpsc::Receiver<Question>,
     task: OwnTask,
-    /// The logger's name for output in the client's log; `None` if the client wants none.
     logger: Option<String>,
 }
 
@@ -297,8 +296,8 @@ impl RunningCall<'_> {
     }
 }
 
-/// Waits until the client cancels the call: its request or, once the call is a task, that task,
-/// because the request then has its response.
+/// Waits until the client cancels the call: by cancelling the request or, once the call has become
+/// a task, by cancelling the task, since the request was answered then.
 async fn cancelled(task: &mut OwnTask, context: &RequestContext<RoleServer>) {
     let task = tokio::select! {
         biased;

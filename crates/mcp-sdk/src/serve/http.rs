@@ -64,8 +64,8 @@ type Service = StreamableHttpService<Connection, LocalSessionManager>;
 
 type RequestKey = (HeaderValue, RequestId);
 
-/// The SDK, and the requests that it has not answered yet. With two of one id, it would send the
-/// answer to the first one as that to the second.
+/// The SDK, with the requests that it has not answered yet. A request with the id of one of these
+/// is refused, because the SDK would send it the answer to the other.
 #[derive(Clone)]
 struct Front {
     service: Service,
@@ -389,7 +389,8 @@ impl Http {
 }
 
 /// Returns true if `Origin` names the same host as `Host`, which was checked to name this server.
-/// No page has that origin, because this server has no pages; other clients may send it.
+/// No web page has that origin, because this server serves no pages, so the request is from another
+/// kind of client.
 fn is_same_origin(headers: &HeaderMap) -> bool {
     let host = only(headers, HOST);
     let origin = only(headers, ORIGIN).and_then(|origin| origin.strip_prefix("http://"));

@@ -24,10 +24,11 @@ use url::Url;
 
 const DIRECTORIES: [&str; 2] = [".agents/skills", ".gemini/skills"];
 
-/// The most files of a skill, as the extension prescribes.
+/// The most files of a skill that the MCP extension for skills permits.
 const MAX_FILES: usize = 512;
 
-/// The most bytes of all skills of a project together. The extension has this limit for each skill.
+/// The most bytes of all skills of a project together. The MCP extension for skills has this limit
+/// for a single skill.
 const MAX_BYTES: usize = 16 * 1024 * 1024;
 
 const MARKDOWN: &str = "text/markdown";

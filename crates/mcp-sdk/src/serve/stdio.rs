@@ -300,8 +300,9 @@ impl Transport<RoleServer> for Stdio {
     }
 }
 
-/// Returns true if a request begins a session of a protocol version without a handshake. The SDK
-/// answers others, such as discovery, and goes on waiting for the beginning.
+/// Returns true if a request begins a session of a protocol version that has no handshake. Other
+/// requests, such as discovery, are answered by the SDK without a session, which goes on waiting
+/// for the beginning of one.
 fn begins_without_greeting(request: &ClientRequest) -> bool {
     let meta = request.get_meta();
     let is_complete = meta

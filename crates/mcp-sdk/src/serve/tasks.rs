@@ -23,7 +23,8 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-/// How long a client waits for a result before it gets a task.
+/// How long a client waits for a result before it gets a task instead, from which it fetches the
+/// result later.
 const PATIENCE: Duration = Duration::from_millis(700);
 
 /// How long a task may run, and how long its result is kept after that.

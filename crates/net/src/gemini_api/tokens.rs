@@ -261,8 +261,8 @@ impl TokenClient<'_> {
         Ok(json!({ "access_token": access_token(&answer), "expires_in": lifetime_secs }))
     }
 
-    /// Requests a token by a form. A refusal has none of the `secrets`, which the server may have
-    /// echoed.
+    /// Requests a token by posting a form. The error of a refusal contains none of the `secrets`,
+    /// which the server may have echoed.
     pub(super) fn exchange(
         &mut self,
         url: &Url,

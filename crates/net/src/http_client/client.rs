@@ -263,7 +263,7 @@ impl Response<'_> {
 }
 
 pub(crate) struct Body<'c> {
-    /// `None` if the server used a content encoding that was not requested.
+    /// The reader of the body; `None` if the server used a content encoding that was not requested.
     reader: Option<Box<dyn Read + 'c>>,
     coding: String,
     host: String,

@@ -18,8 +18,8 @@ const DATA: &str = "\
     allowedsignersfile attributesfile description directory email excludesfile fetch file format ignorerevsfile \
     insteadof merge name push pushinsteadof pushurl signingkey template url worktree";
 
-/// Returns true if a path is that of git's data of a repository, or a file in it. The name of such a
-/// directory need not be `.git`: see `--bare` and `--separate-git-dir` of git init.
+/// Returns true if a path is a directory with git's data of a repository, or a file in one. The
+/// name of such a directory need not be `.git`: see `--bare` and `--separate-git-dir` of git init.
 pub(super) fn holds(path: &Path) -> bool {
     for top in path.ancestors() {
         let has = |name: &str| top.join(name).symlink_metadata().is_ok();

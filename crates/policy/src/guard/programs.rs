@@ -11,13 +11,13 @@ use gemini_tools_shell::Command;
 /// line runs, it may be any file.
 const WRITERS: &str = "cp dd install ln mkdir mktemp mv patch rsync tee touch truncate unzip";
 
-/// Other programs that are known to write or remove files. A script in an argument that mentions one
-/// of them is searched for names.
+/// Programs besides [`WRITERS`] that are known to write or remove files. A script in an argument
+/// that mentions one of them is searched for names of guarded files.
 const SOMETIMES: &str = "\
     aria2c bsdtar bunzip2 bzip2 chmod chown cpio csplit curl ed ex gunzip gzip ptx rimraf rm rmdir scp sed sftp shred \
     shuf sort split tar unlink unxz unzstd vi vim wget xxd xz zip zstd";
 
-/// Programs that write no file that a word names, whatever their options.
+/// Programs that, whatever their options, write no file that one of their words names.
 const READERS: &str = "\
     . : [ actionlint alias b2sum basename bat batcat cat cd cksum cmp column comm cut date df diff dir dirname du echo egrep exit expand \
     export expr false fd fdfind fgrep file fmt fold grep hadolint head hexdump id jq kill ls md5sum nl nm numfmt objdump od \
@@ -25,8 +25,8 @@ const READERS: &str = "\
     sha256sum sha384sum sha512sum shellcheck shift size sleep source stat strings sum tac tail test tr true type \
     uname unset vdir wait wc which whoami yamllint zcat zgrep";
 
-/// Interpreters, builds and the like: what they write is up to the code that they run, or said by
-/// an option such as `-o`.
+/// Interpreters, build tools and the like. What they write depends on the code that they run, or is
+/// named by an option such as `-o`.
 const RUN_CODE: &str = "\
     ant ash awk bash bazel buck2 bun bundle cargo cmake composer ctest dash deno docker docker-compose dotnet elixir \
     eslint gawk gmake go gradle gradlew java jest julia just ksh lua make mawk meson mix mvn mvnw ninja node nodejs npm npx \
@@ -60,7 +60,7 @@ fn is_among(list: &str, name: &str) -> bool {
     list.split(' ').any(|one| one == name)
 }
 
-/// Returns true if a command writes each of its operands for certain.
+/// Returns true if a command surely writes each file that one of its operands names.
 pub(super) fn is_sure(command: &Command) -> bool {
     let in_place = |word: &Option<String>| {
         word.as_ref()
@@ -71,8 +71,9 @@ pub(super) fn is_sure(command: &Command) -> bool {
 }
 
 /// Returns the words of a command that may name a file that it writes. `next` is the command that
-/// the analysis of the line has behind this one: for a wrapper, it is the one that it runs. `moves`
-/// is true if the line changes its directory: then `bin/rm` need not be a file of the project.
+/// follows it in the analysis of the line; for a wrapper such as `env`, that is the command that it
+/// runs. `moves` is true if the line changes its directory, so that `bin/rm` need not be a file of
+/// the project.
 pub(super) fn written<'c>(
     command: &'c Command,
     next: Option<&Command>,

@@ -64,8 +64,8 @@ fn mentions_writer(text: &str) -> bool {
     parts.any(|part| part != "install" && is_writer(part))
 }
 
-/// Returns the names behind each `>` of a script: a file may stand a word further, as in Perl's
-/// `open(F, ">", "x")`.
+/// Returns the words that follow each `>` of a script and may name files. The name may be a word
+/// further on, as in Perl's `open(F, ">", "x")`.
 fn redirected(script: &str) -> impl Iterator<Item = &str> {
     let behind = script.match_indices('>').map(|(at, _)| &script[at + 1..]);
     behind.flat_map(|rest| parts_of_code(rest).take(2))
@@ -121,8 +121,7 @@ fn computes_words(analysis: &Analysis, written: &[WrittenWords<'_>]) -> bool {
     })
 }
 
-/// Returns all words of a line from which the value of a variable or the input of a program may
-/// come.
+/// Returns all words of a line that may become the value of a variable or the input of a program.
 fn with_texts(analysis: &Analysis) -> impl Iterator<Item = &str> {
     let words = analysis.commands.iter().flat_map(|command| {
         // `HEAD` is a commit in commands such as `git diff --name-only HEAD`.
@@ -500,7 +499,7 @@ fn may_be_found(pattern: &str) -> bool {
     })
 }
 
-/// Returns a pathspec of git without its magic, as in `:(top)x`.
+/// Returns a git pathspec without the prefix that git calls magic, such as `:(top)` in `:(top)x`.
 fn pathspec(word: &str) -> &str {
     match word.strip_prefix(':') {
         Some(rest) if rest.starts_with('(') => rest.split_once(')').map_or(rest, |(_, path)| path),

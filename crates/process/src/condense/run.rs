@@ -8,13 +8,15 @@ const MIN_LINES: usize = 3;
 
 const MIN_BYTES: usize = 120;
 
-/// Number of a run's last lines that stay held when earlier ones are dropped, to show how it ends.
+/// The lines of a run of similar lines are held until the run ends. If some are dropped, this many
+/// of the last ones stay, to show how the run ends.
 const LAST_LINES: usize = 4;
 
-/// Numbers of lines and of bytes that are held before some are dropped, to bound the memory.
+/// The lines of a run of similar lines that are held until the run ends: beyond this many lines or
+/// bytes, some are dropped to bound the memory.
 const MAX_HELD: (usize, usize) = (64, 64 * 1024);
 
-/// Maximum number of lines whose shapes the lines of a run may have.
+/// A line belongs to a run if its shape is that of one of so many lines directly above the run.
 const MAX_SHAPES: usize = 8;
 
 #[derive(Debug, Clone, Copy)]
@@ -105,9 +107,9 @@ impl Run {
         }
     }
 
-    /// Returns the position of the line with which a repeated block would go on. A marker tells the
-    /// numbers of the file, and lines are left out between those that were shown, so the next one
-    /// that was shown counts only if it is the next in the file, too.
+    /// Returns the position of the line with which a repeated block would go on. A marker tells
+    /// line numbers of the whole output, of which some lines were not shown. So the next line that
+    /// was shown only counts if it also comes next in the whole output.
     fn position_after(&self, first: u64, next: u64) -> Option<u64> {
         let number = |position| self.shown.line(position).map(|(_, number)| number);
         let follows = number(next.checked_sub(1)?)? + 1;

@@ -18,7 +18,7 @@ const MAX_UNIT_BYTES: usize = 3;
 
 const MAX_RATE_BYTES: usize = 6;
 
-/// Number of first tokens among which a time of day makes a line a message.
+/// A line counts as a log message if a time of day is among so many of its first tokens.
 const MAX_TIME_TOKENS: usize = 3;
 
 /// Number of words that may follow `...` and tell the outcome, as in `checking for gcc... no`.

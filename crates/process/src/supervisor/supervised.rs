@@ -451,7 +451,8 @@ struct Supervisor {
     output: Option<OwnedFd>,
     leader: Option<Pid>,
     status: Option<ExitStatus>,
-    /// True after `DETACH`: the supervisor stays without the caller, and reads the output itself.
+    /// True once the caller has sent `DETACH`. The supervisor then goes on without the caller, and
+    /// reads the command's output itself.
     is_detached: bool,
     files: Option<JobFiles>,
     watch: Option<SupervisorWatch>,

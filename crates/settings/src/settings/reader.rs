@@ -134,8 +134,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Sets the project's part of a field, or the user's and the system's part. The value replaces
-    /// only earlier ones of that part.
+    /// Sets one of the two parts of a field: that of the project's file, or that of the user's and
+    /// the system's files. The value replaces only earlier ones of the same part.
     pub(super) fn set_for_scope<T, F: From<T>>(
         &mut self,
         key: Key,

@@ -55,8 +55,8 @@ fn names_in_lines<'a>(names: impl Iterator<Item = &'a str>) -> String {
     format!("{INDENT}{lines}\n")
 }
 
-/// Returns the values that name our pair in Gemini CLI's settings, and sentences about the commands
-/// of others that it replaces.
+/// Returns the values that name our discovery and call commands in Gemini CLI's settings, and
+/// sentences about the commands of others that they replace.
 pub(super) fn command_sets(
     directory: Option<&Path>,
     root: &Path,

@@ -196,7 +196,7 @@ impl<'a> Page<'a> {
             .into()
     }
 
-    /// An object of TOML goes to the end of the file, as a table with a header.
+    /// Adds an object to the end of a TOML file, as a table with a header.
     fn as_table(&self, at: &[String], map: &Map<String, Value>) -> Splice {
         let eol = self.line_end;
         let names: Vec<String> = at.iter().map(|key| self.key(key)).collect();
@@ -208,8 +208,8 @@ impl<'a> Page<'a> {
         self.lines(self.text.len(), &new)
     }
 
-    /// Returns the splices that may set the value at the keys `at`, of which the first `depth` are
-    /// there. `above` is what the last of these has: a null or an object.
+    /// Returns the splices that may set the value at the keys `at`, of which the first `depth`
+    /// exist. `above` is the value of the last existing one: a null or an object.
     pub(super) fn insertions(
         &self,
         at: &[String],

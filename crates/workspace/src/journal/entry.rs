@@ -210,7 +210,7 @@ impl JournalEntry {
         })
     }
 
-    /// Returns true if another node, content or mode is at the path after the change.
+    /// Returns true if the path has another file, another content or another mode after the change.
     pub(super) fn is_a_change(&self) -> bool {
         let (Some(before), Some(after)) = (&self.before, &self.after) else {
             return self.before != self.after;

@@ -103,10 +103,11 @@ pub(crate) struct ModeRecord {
     pub(crate) to: u32,
 }
 
-/// A content in the journal: its hour and its name.
+/// A content that the journal keeps: the hour whose directory it is in, and its name there.
 pub(crate) type KeptContent = (u64, String);
 
-/// A file that an undo writes into, because it has other names, or no other can take its place.
+/// A file that an undo overwrites in place, because it has other names, or because no other file
+/// can take its place.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct RewriteRecord {
     pub(crate) path: OsString,

@@ -260,8 +260,8 @@ impl Run<'_> {
         Ok(outcome)
     }
 
-    /// Adds to a refusal how the present file, `now`, differs from the oldest content that was
-    /// asked for, and where that is.
+    /// Shows in a refusal how the present file, `now`, differs from the oldest content that was
+    /// asked for, and where that content is.
     fn show_old(&self, outcome: &mut FileOutcome, now: Option<&File>) {
         let oldest = outcome.refused.iter().map(|refusal| refusal.index).min();
         if let Some(index) = oldest

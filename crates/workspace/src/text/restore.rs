@@ -293,7 +293,7 @@ fn meant<'s>(sources: &'s [Vec<u8>], old: &str, new: &str) -> Vec<Option<&'s [u8
     all.map(choose).collect()
 }
 
-/// Returns for each U+FFFD the word that it is in, and how many others are before it there.
+/// Returns for each U+FFFD the word that contains it, and how many others that word has before it.
 fn damaged_words(text: &str) -> Vec<(String, usize)> {
     let words = text.split(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | REPLACEMENT));
     let mut damaged = Vec::new();

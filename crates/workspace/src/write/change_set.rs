@@ -473,8 +473,8 @@ impl ChangeSet<'_> {
             .map(|state| state.as_ref().map(|state| self.mark(state)))
     }
 
-    /// Returns the stamp of a node. The change itself gives another size or time to a directory
-    /// and to a file that it writes into, so only the identity of these counts.
+    /// Returns the stamp of what a path had. The change itself gives another size or time to a
+    /// directory and to a file that it writes into, so of these only the identity counts.
     fn mark(&self, state: &FileState) -> ContentStamp {
         let rewrites = || self.record.undo.iter().flat_map(|undo| &undo.rewrites);
         let is_rewritten = |file| rewrites().any(|rewrite| rewrite.planned.file() == file);

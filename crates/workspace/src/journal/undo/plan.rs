@@ -75,7 +75,7 @@ pub(super) enum Step {
         path: PathBuf,
         source: usize,
     },
-    /// Writes into the file itself, whose other names must change with it.
+    /// Writes into the file itself, so that its other names change with it.
     Rewrite {
         path: PathBuf,
         source: usize,

@@ -21,7 +21,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 impl<'w> ChangeSet<'w> {
-    /// Writes down the names that an undo is about to prepare, and makes directories writable.
+    /// Records the temporary names that an undo is about to use, and makes directories writable.
     ///
     /// # Errors
     ///
@@ -56,8 +56,8 @@ impl<'w> ChangeSet<'w> {
         self.discard();
     }
 
-    /// Makes an undo whose nodes are all prepared. Returns why it can't itself be undone, as the
-    /// end of a sentence; `None` if it can.
+    /// Makes an undo whose new files, links and directories are all prepared. Returns why the undo
+    /// can't itself be undone, as the end of a sentence; `None` if it can.
     ///
     /// # Errors
     ///
@@ -146,7 +146,8 @@ impl<'w> ChangeSet<'w> {
         }
     }
 
-    /// Sets former modes again. One that was not set yet, or whose node is gone, is left alone.
+    /// Sets former modes again. A mode that the undo has not changed yet, or whose file is gone, is
+    /// left alone.
     pub(super) fn close_again(&self, which: fn(&UndoRecord) -> &Vec<ModeRecord>) {
         let modes = self.record.undo.iter().flat_map(which);
         let modes: Vec<_> = modes.collect();
