@@ -65,7 +65,7 @@ pub struct Host {
     #[serde(default)]
     passes: Passes,
     pub(crate) listed: Option<String>,
-    /// How the host behaves, for the book alone. The tests read this part of the files.
+    /// Facts about the host that only the book shows. The tests read this part of the files.
     #[serde(rename = "facts")]
     _facts: IgnoredAny,
     /// What a user should do first after the set-up.

@@ -263,7 +263,8 @@ pub(super) fn open_by_steps(
 struct Walk<'a> {
     workspace: &'a Workspace,
     root: usize,
-    /// The open directories from the root to the present one, so that `..` only drops the last.
+    /// The open directories from the root to the present one. At a `..` the last one is dropped, and
+    /// nothing need be looked up.
     dirs: Vec<OwnedFd>,
     todo: VecDeque<OsString>,
     links: usize,

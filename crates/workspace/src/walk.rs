@@ -90,8 +90,9 @@ pub enum NodeModules {
 }
 
 impl NodeModules {
-    /// Returns how a search treats these directories: by whether its path or one of its patterns
-    /// names them, and by whether git's rules count.
+    /// Returns how a search treats directories called `node_modules`. They count as named if the
+    /// search's path or one of its patterns has their name. Otherwise they are left out, unless
+    /// git's rules do not count (`git`).
     pub fn asked_by<'a>(
         patterns: impl IntoIterator<Item = &'a str>,
         path: Option<&str>,
