@@ -26,7 +26,8 @@ const CHOICE: usize = 4;
 /// How much a word counts if it is in this part of a declaration.
 const WEIGHTS: [f64; 5] = [3.0, 1.0, 1.0, 0.5, 2.0];
 
-/// How much the length of a part lowers its words' weight: from 0, not at all, to 1, in proportion.
+/// How much the length of a part of a declaration lowers the weight of its words: with 0 it does
+/// not, and with 1 the weight falls in proportion to the length.
 const LENGTH: f64 = 0.5;
 
 /// How much two words that follow each other count, beside the words themselves.

@@ -3,8 +3,9 @@
 
 use std::collections::HashMap;
 
-/// How many lines must have the same number in a place before another number there stands out.
-/// Otherwise each step of a counter that seldom changes would stand out.
+/// In lines that differ only in their numbers, a number stands out if so many lines before it have
+/// had the same other number in its place. With fewer lines, each step of a counter that seldom
+/// changes would stand out.
 const USUAL_LINES: u32 = 4;
 
 const MAX_LINES: u32 = 8 * USUAL_LINES;

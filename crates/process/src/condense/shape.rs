@@ -159,7 +159,7 @@ fn is_time(token: &str) -> bool {
 }
 
 enum Token<'a> {
-    /// A piece of text without letters or digits, by its first character.
+    /// A piece of text without letters or digits, such as `->`. Only its first character is kept.
     Mark(char),
     /// A word, or the word of one with a number attached, such as `Get:12`.
     Word(&'a str),
