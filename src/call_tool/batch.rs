@@ -25,17 +25,14 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Size of a read from standard input, in bytes.
 const CHUNK: usize = 64 * 1024;
 
-/// The number of calls waiting to be started at which reading from standard input stops until half
-/// of them have been started.
+/// When so many calls wait to be started, reading from standard input stops until half of them have
+/// been started.
 const MAX_WAITING: usize = 1024;
 
 enum Request {
-    /// A call in our format.
     Own(BatchCall),
-    /// Calls in the format of another API.
     Foreign(DialectRequest),
 }
 
@@ -111,8 +108,8 @@ impl BatchCall {
     }
 }
 
-/// Returns the number that a call has as its id as it is written, because the caller compares it as
-/// text: `1e3` is the same number as `1000.0`, but another id.
+/// Returns the number that a call has as its id exactly as it is written in the line. The caller
+/// compares ids as text: `1e3` is the same number as `1000.0`, but another id.
 fn written_id(line: &[u8]) -> Option<String> {
     #[derive(Deserialize)]
     struct Id<'a> {
@@ -154,11 +151,9 @@ struct Batch {
     has_failed: AtomicBool,
 }
 
-/// The calls of a batch that have not been answered.
 #[derive(Default)]
 struct Queue {
     waiting: VecDeque<Request>,
-    /// How many calls have been started and not answered.
     running: usize,
     /// The number of threads that make calls, except those whose call has exceeded its time limit.
     workers: usize,
@@ -175,7 +170,6 @@ impl Batch {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads lines from standard input and starts their calls. Returns when all have been answered.
     fn read(self: &Arc<Self>) {
         let mut buffer = ReadBuffer::new(CHUNK);
         let mut line = Vec::new();
@@ -248,7 +242,6 @@ impl Batch {
         }
     }
 
-    /// Parses the calls of a line; `None` if the line was refused.
     fn parse(&self, line: &[u8], number: usize) -> Option<Request> {
         match self.opened.options.from {
             Some(dialect) => match DialectRequest::read(dialect, line) {
@@ -345,8 +338,8 @@ impl Batch {
         self.start(queue);
     }
 
-    /// Answers a request. Returns false if the clock has answered it already, because its time
-    /// limit has passed.
+    /// Answers a request. Returns false if the clock, which watches the time limits, has answered
+    /// it already.
     fn answer(self: &Arc<Self>, request: Request) -> bool {
         match request {
             Request::Own(call) => self.answer_own(call),
@@ -402,8 +395,8 @@ impl Batch {
         true
     }
 
-    /// Makes the clock answer the call if it does not end within its time limit. Returns the number
-    /// that the clock gives to the call.
+    /// Makes the clock, which watches the time limits, answer the call if it does not end in time.
+    /// Returns the number that the clock gives to the call.
     fn watch(self: &Arc<Self>, request: &BatchCall, form: Form, cancel: &Cancellation) -> u64 {
         let own = Arc::clone(self);
         let (id, name) = (request.id.clone(), request.name.clone());

@@ -28,8 +28,8 @@ use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// The tool whose calls the policy must allow for a check, because a check reads files as this tool
-/// does.
+/// The tool that the policy must allow before files are checked, because a check reads files as
+/// that tool does.
 const SEARCH: &str = "search_file_content";
 
 /// The arguments of a search that may also be used as a check.
@@ -43,9 +43,7 @@ const SEARCH_KEYS: [&str; 7] = [
     "pattern",
 ];
 
-/// Why nothing could be checked.
 enum Failure {
-    /// The errors in rule files.
     Faults(Vec<Diagnostic>),
     Error(ToolError),
 }
@@ -60,12 +58,10 @@ struct Check {
     session: Session,
     rules: RuleFile,
     selection: Selection,
-    /// The baseline, and behind it others that are named but not used.
     baselines: Vec<PathBuf>,
     suite: &'static str,
 }
 
-/// Runs the check and prints its report. Returns the exit status.
 pub(crate) fn run(options: &CallToolOptions, cancel: &Cancellation) -> u8 {
     let done = Check::open(options, cancel).and_then(|mut check| check.make(options, cancel));
     done.unwrap_or_else(|failure| print_failure(options, failure, cancel))
@@ -91,7 +87,6 @@ impl Check {
         Ok(check)
     }
 
-    /// Validates the arguments, and asks the policy whether files may be searched with them.
     fn judge(
         &self,
         options: &CallToolOptions,
@@ -143,7 +138,6 @@ impl Check {
         Ok(())
     }
 
-    /// Reads the arguments of a search, and makes them the check's only rule.
     fn read_search(
         &mut self,
         options: &CallToolOptions,
@@ -236,7 +230,6 @@ impl Check {
         Ok(())
     }
 
-    /// Checks the files and prints the findings, or updates the baseline. Returns the exit status.
     fn make(&mut self, options: &CallToolOptions, cancel: &Cancellation) -> Result<u8, Failure> {
         let (known, text) = self.known(options, cancel)?.unzip();
         let selection = std::mem::take(&mut self.selection);
@@ -338,7 +331,6 @@ impl Check {
         Ok(Some((known, text)))
     }
 
-    /// Writes the baseline. `text` is what it has already; `None` if it is a new one.
     fn update(&self, text: Option<String>, outcome: Outcome) -> Result<u8, ToolError> {
         let file = self
             .baselines
@@ -383,7 +375,6 @@ impl Check {
         Ok(u8::from(new > 0))
     }
 
-    /// Prints the report. Returns false if it can't be written.
     fn print(&self, options: &CallToolOptions, mut found: CheckReport, outcome: &Outcome) -> bool {
         let root = self.session.tool_env().workspace.root();
         if let Some(format) = options.report {
@@ -446,7 +437,6 @@ fn rule_of_search(options: &CallToolOptions, args: &Value) -> Result<Rule, ToolE
     })
 }
 
-/// Prints why nothing could be checked, in the requested format. Returns the exit status.
 fn print_failure(options: &CallToolOptions, failure: Failure, cancel: &Cancellation) -> u8 {
     let mut report = CheckReport {
         suite: "call_tool --check".to_owned(),

@@ -74,7 +74,6 @@ pub(crate) fn check(
     Ok(result)
 }
 
-/// Exit status of a check that has found something.
 pub(crate) const FOUND: u8 = 1;
 
 /// Exit status of a check that could not be made, which must not look like one that has found
@@ -106,11 +105,8 @@ pub(crate) fn status(options: &CallToolOptions, answer: &Answer<'_>, status: u8)
     }
 }
 
-/// The placeholder in `--message` for the text that was found.
 const TEXT: &str = "{text}";
 
-/// Returns the message for a match. `own` is the user's message; `text` is what was found, or
-/// `None` in a file that is not text.
 fn message(own: Option<&str>, text: Option<&str>) -> String {
     const NO_TEXT: &str = "The file has a match.";
     match (own, text) {

@@ -11,9 +11,9 @@ use gemini_tools::tool::{Cancellation, Context, ToolError, ToolResult};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// Answers the calls in `input`. Returns the exit status: 2 if it contains no call, that of an
-/// interruption before it was read, that of the call if there is one, and 1 if one of several has
-/// failed.
+/// Answers the calls in `input` and returns the exit status: 2 if it contains no call; that of the
+/// interruption if reading it was interrupted; otherwise that of the call, or 1 if one of several
+/// calls has failed.
 pub(crate) fn run(
     options: &'static CallToolOptions,
     dialect: Dialect,
@@ -80,7 +80,6 @@ impl CallContext {
         self.session.as_ref().as_ref()
     }
 
-    /// Runs a call. If the session could not be opened, the answer says why.
     pub(crate) fn run<'a>(
         &self,
         name: &'a str,
@@ -141,7 +140,6 @@ pub(crate) fn answer(
     (request.answer(&answers), status)
 }
 
-/// The result of a call, and the cancellation that may have ended it early.
 type Outcome = (Result<ToolResult, ToolError>, Cancellation);
 
 fn one(

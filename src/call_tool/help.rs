@@ -9,7 +9,6 @@ use crate::start::{self, named_tools, write_status};
 use gemini_tools::text::visible;
 use gemini_tools::tool::{ErrorKind, ToolError};
 
-/// Prints the help of `--help`: about the tool that is named, or else about the command.
 pub(crate) fn run(options: &CallToolOptions) -> u8 {
     if options.name.is_empty() {
         return print_command_help();
@@ -45,7 +44,6 @@ fn print_command_help() -> u8 {
     write_status("call_tool", command().print_help())
 }
 
-/// Prints why nothing was done, and returns the exit status.
 pub(crate) fn failed(error: &ToolError) -> u8 {
     warn(&format!("call_tool: {}", visible(&error.to_string())));
     error.kind.exit_status()
@@ -60,7 +58,6 @@ fn tool_help(options: &CallToolOptions, name: &str) -> Result<String, ToolError>
     start::tool_help(&open_session(options)?, name)
 }
 
-/// Returns the message for a command line that names no tool. It lists the names of all tools.
 pub(crate) fn name_a_tool() -> String {
     let mut text = "Name a tool".to_owned();
     if let Ok(session) = open_session(&CallToolOptions::default()) {

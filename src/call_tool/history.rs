@@ -114,7 +114,6 @@ fn filter(
     Ok(filter)
 }
 
-/// Resolves the links in a path. Components that do not exist are kept as they are.
 fn real_path(path: &Path) -> PathBuf {
     let real = |existing: &Path| {
         let real = std::fs::canonicalize(existing).ok()?;
@@ -124,7 +123,6 @@ fn real_path(path: &Path) -> PathBuf {
     path.ancestors().find_map(real).unwrap_or(path.to_owned())
 }
 
-/// The journal's entries, and the form in which they are printed.
 struct View<'a> {
     session: &'a Session,
     history: &'a History,
@@ -139,7 +137,6 @@ impl View<'_> {
         visible(&show_path(self.session.tool_env().workspace.display(path))).into_owned()
     }
 
-    /// Returns a diff for standard output; on a terminal, control characters are escaped.
     fn display_diff(&self, diff: &str) -> String {
         if !is_stdout_terminal() {
             return diff.to_owned();
@@ -329,7 +326,6 @@ impl View<'_> {
         }
     }
 
-    /// Prints on standard error what could not be undone in a file, why, and what to do.
     fn complain(&self, outcome: &FileOutcome) {
         let path = self.display(&outcome.path);
         if let Some(reason) = &outcome.not_kept {
@@ -399,7 +395,6 @@ fn state_json(state: &FileState) -> Value {
     json!({ "bytes": state.stamp.size(), "mode": format!("{:04o}", state.mode) })
 }
 
-/// Formats an age in milliseconds, such as `5m ago`.
 fn age(millis: u64) -> String {
     let secs = millis / 1000;
     match secs {
@@ -410,7 +405,6 @@ fn age(millis: u64) -> String {
     }
 }
 
-/// Formats a time, in milliseconds since 1970, as JavaScript's `toISOString` does.
 fn iso(millis: u64) -> String {
     let time = i64::try_from(millis)
         .ok()

@@ -8,7 +8,6 @@ use gemini_tools::tool::{Cancellation, Context, ToolError, from_words};
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// Returns the arguments of a call: from the command line, or a JSON object from standard input.
 pub(crate) fn arguments(
     options: &CallToolOptions,
     session: &Session,
@@ -39,7 +38,6 @@ fn read_text(file: &str, cancel: &Cancellation) -> Result<String, ToolError> {
         .map_err(|_| ToolError::invalid(format!("The content of {file:?} is not UTF-8.")))
 }
 
-/// Reads a file that the command line names; `-` is standard input.
 pub(crate) fn read_bytes(file: &str, cancel: &Cancellation) -> Result<Vec<u8>, ToolError> {
     if file == "-" {
         return read_all_of_stdin(cancel);
@@ -55,8 +53,6 @@ pub(crate) fn unread(cancel: &Cancellation, message: &str) -> ToolError {
     interrupted.unwrap_or_else(|| ToolError::invalid(message))
 }
 
-/// Reads the arguments on standard input. On a terminal nothing is read, so that a person is not
-/// waited for.
 pub(crate) fn read_input(cancel: &Cancellation) -> Result<Vec<u8>, ToolError> {
     if rustix::termios::isatty(rustix::stdio::stdin()) {
         return Ok(Vec::new());

@@ -12,7 +12,6 @@ use std::sync::{Mutex, PoisonError};
 pub(crate) struct LiveText(Mutex<String>);
 
 impl LiveText {
-    /// Prints a piece of output. Pieces that are not text are ignored.
     pub(crate) fn show(&self, output: OutputUpdate) {
         let OutputUpdate::Text(text) = output else {
             return;
@@ -24,7 +23,6 @@ impl LiveText {
             .push_str(&text);
     }
 
-    /// Returns and forgets all that was printed; `None` if nothing was.
     pub(crate) fn take(&self) -> Option<String> {
         let shown = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         (!shown.is_empty()).then_some(shown)
@@ -35,14 +33,12 @@ pub(crate) fn write(text: &str) {
     print(text.as_bytes(), Medium::Text);
 }
 
-/// Prints a line of JSON with a piece of output of a running call.
 pub(crate) fn print_line(output: OutputUpdate) {
     if let Some(line) = line(output) {
         print_json(&to_line(&line), 0);
     }
 }
 
-/// Returns a piece of output as JSON; `None` for a kind of output that has no such form.
 pub(crate) fn line(output: OutputUpdate) -> Option<Value> {
     match output {
         OutputUpdate::Text(text) => Some(json!({ "type": "output", "text": text })),

@@ -74,7 +74,6 @@ pub fn run() -> u8 {
     answer(options, &cancel, &clock)
 }
 
-/// Reads standard input, if arguments come from there.
 fn input(options: &CallToolOptions, cancel: &Cancellation) -> Result<Vec<u8>, ToolError> {
     match &options.args {
         Some(_) => Ok(Vec::new()),
@@ -82,7 +81,6 @@ fn input(options: &CallToolOptions, cancel: &Cancellation) -> Result<Vec<u8>, To
     }
 }
 
-/// Creates a cancellation that fires at a signal, at the time limit, and when the caller exits.
 fn cancellation() -> Cancellation {
     let mut cancel = with_time_limit(&Cancellation::default());
     let signals = cancel.signal_cell();
@@ -97,7 +95,6 @@ fn cancellation() -> Cancellation {
     cancel
 }
 
-/// Opens a session in the directories of `--root`, or else in the current directory.
 fn open_session(options: &CallToolOptions) -> Result<Session, ToolError> {
     let Some((first, more)) = options.roots.split_first() else {
         let root = std::env::current_dir().map_err(|e| {
@@ -277,9 +274,9 @@ impl Message {
         said(answer.to_json_with(form, more), Medium::Json)
     }
 
-    /// Adapts the message to `shown`, which the terminal has shown while the call ran. If the
-    /// answer begins with `shown`, only `rest`, what follows it, is printed. Otherwise `rest` is
-    /// `None`, and the whole answer is printed on a new line.
+    /// Adapts the message to `shown`, the text that the terminal has shown while the call ran. If
+    /// the answer begins with that text, only the rest of the answer is printed (`rest`). Otherwise
+    /// `rest` is `None`, and the whole answer is printed on a new line.
     fn go_on(&mut self, shown: &str, rest: Option<String>) {
         if let Some(rest) = rest {
             self.text = rest.into_bytes();

@@ -18,8 +18,6 @@ use std::env::args_os;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// Reads the command line and the environment. `Err` is the status to exit with; the message has
-/// been printed.
 pub(crate) fn options() -> Result<CallToolOptions, u8> {
     let mut options = CallToolOptions::default();
     let mut words = args_os().skip(1);
@@ -83,7 +81,6 @@ impl CallToolOptions {
             && !self.is_check()
     }
 
-    /// Returns true if a terminal is to show output while the call runs.
     pub(crate) fn shows_live(&self) -> bool {
         self.is_one_call() && !self.explain
     }
@@ -109,7 +106,6 @@ impl CallToolOptions {
         }
     }
 
-    /// Returns true if files are checked: by rule files, or by a search that is used as a check.
     pub(crate) fn is_check(&self) -> bool {
         !self.check.is_empty()
             || self.files_without_match
@@ -117,7 +113,6 @@ impl CallToolOptions {
             || self.has_selection()
     }
 
-    /// Returns true if options limit which files are checked.
     pub(crate) fn has_selection(&self) -> bool {
         self.files_from.is_some() || self.changed.is_some() || self.changed_lines.is_some()
     }
@@ -174,7 +169,6 @@ fn is_without_name(error: &clap::Error) -> bool {
         && matches!(missing, Some(ContextValue::Strings(all)) if all.iter().all(|one| one.contains("NAME")))
 }
 
-/// Returns the message for an invalid command line.
 fn unusable(error: &clap::Error) -> String {
     let unknown = match (error.kind(), error.get(ContextKind::InvalidArg)) {
         (ErrorKind::UnknownArgument, Some(ContextValue::String(unknown))) => unknown,
@@ -198,7 +192,6 @@ fn is_argument_of_built_in(key: &str) -> bool {
     names.any(|name| builtin::find(&name).is_some_and(|tool| tool.knows_argument(key)))
 }
 
-/// Returns true if an invalid command line asks for the answer as text.
 fn wants_text() -> bool {
     let words: Vec<_> = args_os()
         .filter_map(|word| word.into_string().ok())
@@ -217,8 +210,8 @@ fn wants_text() -> bool {
     words.iter().any(|word| word == "-t" || joined(word)) || after("-o") || after("--output")
 }
 
-/// Returns true if an invalid command line is one of a check, or names no tool and is about the
-/// journal: no model waits for its answer.
+/// Returns true if no model waits for the answer to an invalid command line: it is one of a check,
+/// or it names no tool and is about the journal.
 fn is_for_people() -> bool {
     const CHECKS: [&str; 7] = [
         "--changed",

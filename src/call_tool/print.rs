@@ -15,14 +15,13 @@ pub(crate) fn is_stdout_terminal() -> bool {
     *IS_TERMINAL
 }
 
-/// What kind of text is printed, and to which stream.
+/// What kind of text is printed, and to which stream: a line of JSON for standard output, in which
+/// deceptive characters are escaped if that is a terminal; other text for standard output, which is
+/// printed as it is; or a message for a person on standard error.
 #[derive(Clone, Copy)]
 pub(crate) enum Medium {
-    /// A line of JSON for standard output. On a terminal, deceptive characters are escaped.
     Json,
-    /// Other text for standard output, which is printed as it is.
     Text,
-    /// A message for a person, on standard error.
     Complaint,
 }
 

@@ -14,7 +14,6 @@ pub(crate) const FLAG: &str = "--propagate-status";
 /// command could not be run, and higher numbers a signal.
 pub(crate) const OURS: u8 = 125;
 
-/// Exit status if the command's own is too large for a process.
 const TOO_LARGE: u8 = 255;
 
 pub(crate) fn check_tool(

@@ -5,9 +5,10 @@ use gemini_tools::process::tty::discard_typed_ahead;
 use gemini_tools::variables::is_in_qwen;
 use std::io::{BufRead, IsTerminal, Read, Write};
 
-/// Refuses a command of a model unless it asks a person on a terminal; that it runs on a terminal
-/// is not enough, because hosts run commands on one, too. If `asks` is true, any command without a
-/// terminal is refused. `otherwise` tells the user how to proceed without a question.
+/// Refuses a command that a model runs, unless the command asks a person on a terminal. A terminal
+/// alone is no sign of a person, because hosts run commands on one, too. If `asks` is true, any
+/// command without a terminal is refused. `otherwise` tells the user how to proceed without a
+/// question.
 ///
 /// # Errors
 ///

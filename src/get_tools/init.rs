@@ -22,7 +22,6 @@ pub(crate) fn run(options: &InitOptions) -> u8 {
     try_run(options).unwrap_or_else(|status| status)
 }
 
-/// Prints why nothing was done, and returns the status to exit with.
 fn failed(reason: impl Display) -> u8 {
     fail(1, &visible(&reason.to_string()))
 }
@@ -190,8 +189,8 @@ fn notes(plan: &SetupPlan) -> String {
         .collect()
 }
 
-/// Returns a note on why this run leaves the project untrusted. `None` if trusting it has no other
-/// effect than to put this change in force: then [`done`] names the command for that.
+/// Returns a note on why this run leaves the project untrusted. `None` means that trusting it would
+/// only put this change in force; [`done`] then names the command for that.
 fn obstacle_to_trust(place: SetupPlace<'_>, trust: &Trust) -> Result<Option<String>, u8> {
     let SetupPlace { home, root, .. } = place;
     let how = "then trust it, with get_tools trust and in Gemini CLI (/permissions; without a terminal GEMINI_CLI_TRUST_WORKSPACE=true).";

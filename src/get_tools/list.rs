@@ -102,11 +102,6 @@ fn built_in(shown: &Selection<'_>, is_in_qwen: bool, with_kinds: bool) -> Vec<St
     list
 }
 
-/// Returns the chosen format.
-///
-/// # Errors
-///
-/// Returns the status to exit with if another option has no effect in this format.
 fn chosen_format(options: &GetToolsOptions) -> Result<Format, u8> {
     let format = match &options.format {
         Some(name) => Format::from_name(name),

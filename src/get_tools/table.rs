@@ -26,8 +26,6 @@ impl Column {
     }
 }
 
-/// Formats the columns side by side. A row is cut at `width` characters, so that the last column
-/// gets the room that the others leave.
 pub(crate) fn table(all: &[Column], width: usize, has_colours: bool) -> String {
     let rows = all.first().map_or(0, |column| column.cells.len());
     let mut text = String::new();

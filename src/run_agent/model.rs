@@ -60,7 +60,6 @@ pub(crate) fn prompt(given: Prompt, script: Option<&ModelScript>) -> Prompt {
 }
 
 impl Model {
-    /// Creates the client, or starts to play the script. `prompt` is only used by a recording.
     pub(crate) fn new(
         setup: &Setup<'_>,
         script: Option<ModelScript>,

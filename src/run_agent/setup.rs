@@ -471,8 +471,8 @@ fn terminal() -> Option<TerminalPrompt> {
 ///
 /// # Errors
 ///
-/// Returns an error if a path contains `:` or is not UTF-8. If it were left out, the commands would
-/// work with fewer rules or directories than this process.
+/// Returns an error if a path contains `:` or is not UTF-8. If such a path were left out, the
+/// commands would work with fewer rules or directories than this process.
 fn joined(option: &str, paths: &[PathBuf]) -> Result<String, SessionError> {
     let joined = std::env::join_paths(paths).ok();
     joined
@@ -489,8 +489,6 @@ fn uses_servers(options: &RunAgentOptions) -> bool {
     !options.no_mcp && variables::value(MCP_VARIABLE).is_none_or(|value| value != "0")
 }
 
-/// Returns the directory of this executable, in which `get_tools` and `call_tool` must be if their
-/// tools are used.
 fn own_directory(is_needed: bool) -> Result<PathBuf, SessionError> {
     let own = std::env::current_exe().map_err(|e| {
         SessionError::failed(format!("The path of run_agent can't be found out: {e}."))

@@ -92,8 +92,8 @@ pub(crate) fn observers(
     observers
 }
 
-/// Checks after each call of a foreign call command whether files that need trust have changed. Our
-/// own `call_tool` does that itself.
+/// After each call of a call command that is not ours, checks whether files that need trust have
+/// changed. Our own `call_tool` does that itself.
 #[derive(Debug)]
 pub(crate) struct TrustObserver(pub(crate) TrustWatch);
 

@@ -41,7 +41,6 @@ fn connect(protocol: Option<&str>) -> u8 {
     2
 }
 
-/// Prints a message for a person on standard error, because standard output carries the protocol.
 fn log(message: &str) {
     start::warn(&format!("serve_tools: {message}"));
 }

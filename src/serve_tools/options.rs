@@ -7,7 +7,6 @@ use clap::Parser;
 use gemini_tools::serve::{Http, ServeOptions};
 use std::path::PathBuf;
 
-/// Reads the command line. `Err` is the status to exit with; the message has been printed.
 pub(crate) fn options() -> Result<ServeOptions, u8> {
     let options = ServeToolsOptions::try_parse().map_err(|e| refuse("serve_tools", &e, 2))?;
     let http = options

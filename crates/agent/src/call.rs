@@ -121,7 +121,6 @@ impl CallOutcome {
         own
     }
 
-    /// Returns the outcome of a call with this response for the model and text for people.
     pub(super) fn answered(request: &CallRequest, response: Value, text: String) -> Self {
         let (id, name) = (Some(request.id.as_str()), &request.name);
         Self {
@@ -196,7 +195,7 @@ pub enum CallRefusal {
 pub struct ToolCall {
     /// The request. If a person has changed the arguments, these are the changed ones.
     pub request: CallRequest,
-    /// The place of the model's call that this one answers among the calls of its message.
+    /// The position of the answered call among the calls in the model's message.
     pub(super) place: usize,
     /// The kind of the tool; `None` if no tool has the request's name.
     pub kind: Option<Kind>,

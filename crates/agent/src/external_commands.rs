@@ -46,11 +46,6 @@ impl ExternalCommand {
         ended.map_or_else(|failed| *failed, |ended| outcome(request, &ended))
     }
 
-    /// Runs the program with the arguments of a call as its input.
-    ///
-    /// # Errors
-    ///
-    /// Returns the outcome of the call if the program did not end by itself, or printed too much.
     pub(super) fn end_of_call(
         &self,
         arguments: &[String],
@@ -148,8 +143,6 @@ fn response_outcome(request: &CallRequest, answer: FunctionResponse) -> CallOutc
     }
 }
 
-/// Returns the result of a successful call. People are shown its first line that is not blank,
-/// since such a command has no separate text for them.
 fn success(request: &CallRequest, text: String, response: Value, more: Vec<Part>) -> CallOutcome {
     let mut lines = text.lines().filter(|line| !line.trim().is_empty());
     let display = Display::Markdown(lines.next().unwrap_or_default().to_owned());

@@ -31,7 +31,6 @@ use std::time::Duration;
 /// Larger output of a discovery command is refused. The limit is Gemini CLI's.
 const MAX_DECLARATIONS_BYTES: usize = 10 * 1024 * 1024;
 
-/// The API's limit for the name of a function.
 const MAX_NAME_CHARS: usize = 63;
 
 const DISCOVERY_TIME: Duration = Duration::from_secs(60);
@@ -79,7 +78,6 @@ impl DiscoveredTool {
         names.map(str::to_owned).collect()
     }
 
-    /// Returns true for a built-in tool that changes files. The model may know it by another name.
     pub(crate) fn changes_files(&self) -> bool {
         let all = [
             "apply_patch",

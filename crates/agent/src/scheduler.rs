@@ -214,8 +214,8 @@ struct GatedToolCall<'c, 'a> {
     tool: &'a DiscoveredTool,
     runner: Runner<'a>,
     asker: &'c mut Option<TerminalPrompt>,
-    /// How many lines the diff that the user was shown last adds and removes. If the user edits the
-    /// proposal, these lines count as the model's.
+    /// How many lines the diff that the user was shown last adds and removes. If the user then
+    /// edits the proposed change, these lines count as the model's part of it.
     proposed: DiffStat,
 }
 
@@ -294,7 +294,6 @@ fn proposed_lines(explanation: &Explanation) -> DiffStat {
 #[derive(Clone, Copy)]
 pub(super) struct Runner<'a> {
     pub(super) pair: &'a Pair,
-    /// Receives events. Locked, since calls on several threads report to it.
     pub(super) notify: &'a Mutex<&'a mut Notify<'a>>,
     pub(super) cancel: &'a Cancellation,
     /// Set if the policy relies on annotations of MCP tools, so that a call must fail if they have

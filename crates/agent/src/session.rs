@@ -91,8 +91,6 @@ pub struct Listeners {
 }
 
 impl Listeners {
-    /// Counts an event in the statistics, writes results to the session file, and forwards the
-    /// event to the recorder and the observers.
     pub(super) fn take(&mut self, event: &SessionEvent<'_>) {
         match event {
             SessionEvent::Request { turn, .. } => self.stats.turns = *turn,

@@ -106,11 +106,6 @@ impl Turn {
     }
 }
 
-/// Asks the model for a turn, and again if the answer is unusable, up to [`MAX_TRIES`] times.
-///
-/// # Errors
-///
-/// Returns the API's error.
 pub(super) fn ask(
     client: &mut GeminiClient,
     model: &str,

@@ -11,7 +11,6 @@ use crate::run::Finding;
 use gemini_tools_core::text::{line_name, visible};
 use std::collections::{BTreeMap, HashSet};
 
-/// The first line of a baseline file.
 const HEADING: &str =
     "# Known findings of call_tool --check; --update-baseline takes out what is gone.\n";
 
@@ -79,7 +78,7 @@ impl Baseline {
         kept.concat()
     }
 
-    /// Returns the known findings of these rules.
+    /// Keeps only the known findings of these rules.
     pub(crate) fn by_rules(mut self, rules: &[Rule]) -> Self {
         let ids: HashSet<&str> = rules.iter().map(|rule| &*rule.id).collect();
         let is_of_rules = |key: &str| key.split('\t').next().is_some_and(|id| ids.contains(id));
@@ -87,8 +86,6 @@ impl Baseline {
         self
     }
 
-    /// Removes one known finding with the rule, file and text of `finding`; returns false if there
-    /// is none.
     pub(crate) fn take(&mut self, rule: &str, finding: &Finding) -> bool {
         self.remove(&key(rule, finding))
     }
@@ -109,7 +106,8 @@ fn is_comment(line: &str) -> bool {
     line.is_empty() || line.starts_with('#')
 }
 
-/// Returns a line of a baseline file with all its tabs; `None` if it can be no finding.
+/// Returns a line of a baseline file with the tabs that an editor may have removed from its end;
+/// `None` if the line can't stand for a finding.
 fn key_of(line: &str) -> Option<String> {
     let rule = line.split('\t').next()?;
     let missing = 2_usize.checked_sub(line.matches('\t').count())?;
@@ -117,7 +115,6 @@ fn key_of(line: &str) -> Option<String> {
     is_rule.then(|| line.to_owned() + &"\t".repeat(missing))
 }
 
-/// Returns the line that stands for a finding in a baseline file.
 fn key(rule: &str, finding: &Finding) -> String {
     format!(
         "{rule}\t{}\t{}",

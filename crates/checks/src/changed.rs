@@ -127,7 +127,6 @@ pub fn lines(
     Ok(lines)
 }
 
-/// Returns the changed files without their lines, and the untracked ones with all lines.
 fn named(root: &Path, base: &str, cancel: &Cancellation) -> Result<ChangedLines, ToolError> {
     let diff = [&DIFF[..], &["--name-only", "-z", base, "--"]].concat();
     let untracked = ["ls-files", "-z", "--others", "--exclude-standard"];
@@ -194,7 +193,6 @@ fn git(root: &Path, arguments: &[&str], cancel: &Cancellation) -> Result<Vec<u8>
     Ok(all)
 }
 
-/// Runs git and passes on what it prints.
 fn stream(
     root: &Path,
     arguments: &[&str],
@@ -232,7 +230,6 @@ fn stream(
     }
 }
 
-/// Finds the added lines in a patch, which is read piece by piece.
 #[derive(Default)]
 struct Patch {
     files: HashMap<Vec<u8>, Added>,
@@ -241,15 +238,14 @@ struct Patch {
     /// because the text of a removed line may look like a heading of the patch.
     old: Range<u64>,
     new: Range<u64>,
-    /// What has come of the current line; of a long one only the beginning.
     line: Vec<u8>,
 }
 
-/// The added lines of a file.
 #[derive(Default)]
 struct Added {
     lines: Vec<Range<u64>>,
-    /// Set if a line has a zero byte, as in UTF-16: git has not been told to decode the file.
+    /// True if a line has a zero byte. The file may then be UTF-16, which git has not been told to
+    /// decode, and git's lines are not those of its text.
     is_raw: bool,
 }
 
@@ -306,8 +302,6 @@ fn push_line(ranges: &mut Vec<Range<u64>>, line: u64) {
     }
 }
 
-/// Reads the old and the new range of a hunk from the text after `@@ -`, such as `1,2 +3,4 @@`: the
-/// first line, and the number of lines, which is 1 if it is missing.
 fn hunk(line: &[u8]) -> Option<(Range<u64>, Range<u64>)> {
     let line = std::str::from_utf8(line.split(|b| *b == b'@').next()?).ok()?;
     let (old, new) = line.trim().split_once(" +")?;
@@ -341,7 +335,6 @@ mod tests {
     use std::path::Path;
     use std::process::Command;
 
-    /// Reads a patch that comes in pieces of any size.
     fn added(patch: &[u8]) -> ChangedLines {
         let read = |size: usize| {
             let mut read = Patch::default();
@@ -395,7 +388,6 @@ mod tests {
         assert_eq!(name_of(b"/dev/null"), None);
     }
 
-    /// Settings of git that change what `git diff` prints.
     const SETTINGS: &str = "diff.interHunkContext=9 diff.context=7 diff.noprefix=true \
         diff.mnemonicPrefix=true diff.srcPrefix=x/ diff.dstPrefix=y/ diff.external=./.git/run \
         diff.renames=copies diff.suppressBlankEmpty=true diff.algorithm=patience \
@@ -405,7 +397,6 @@ mod tests {
         diff.autoRefreshIndex=false diff.own.command=./.git/run diff.own.textconv=./.git/run \
         diff.own.binary=true core.quotePath=true core.fsmonitor=./.git/run core.pager=false";
 
-    /// Beginnings of lines; some look like those of a patch.
     const STARTS: [&str; 8] = [
         "",
         " ",
@@ -451,8 +442,8 @@ mod tests {
         assert!(git.status().expect("git runs").success(), "{arguments:?}");
     }
 
-    /// Writes a file in UTF-16. Characters of its lines, and the first line, have bytes that git
-    /// takes for line feeds. That line stays, because its beginning is part of it for git.
+    /// Writes a file in UTF-16 whose lines contain bytes that git takes for line feeds. The first
+    /// line contains one, too, and what precedes it is a line of its own for git.
     fn write_wide(path: &Path, lines: &[String], is_big: bool) {
         let line = |line: &String| format!("{0}\u{10a}{0}\u{a41}{line}", line.trim_end());
         let text: String = lines.iter().map(line).collect();

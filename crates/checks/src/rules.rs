@@ -20,10 +20,8 @@ use toml::de::{DeTable, DeValue, ValueDeserializer};
 /// Maximum size of a rule file in bytes.
 pub const MAX_RULE_FILE_BYTES: usize = 4 * 1024 * 1024;
 
-/// What is said of a line or file where no text can be shown.
 const HAS_MATCH: &str = "The file has a match.";
 
-/// The most rules that a run may have, of all rule files together.
 const MAX_RULES: usize = 1_000;
 
 /// What a rule demands of the files that it applies to.
@@ -261,7 +259,6 @@ impl RuleFile {
     }
 }
 
-/// The keys of a rule file besides its rules.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Top {
@@ -289,7 +286,6 @@ impl From<Level> for Severity {
     }
 }
 
-/// A rule as it is written in the file, not checked yet.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 struct WrittenRule {
@@ -313,7 +309,6 @@ struct WrittenRule {
 #[derive(Clone, Deserialize)]
 #[serde(untagged, expecting = "a pattern or a list of patterns was expected")]
 enum Patterns {
-    /// Patterns separated by commas.
     Text(String),
     List(Vec<String>),
 }
@@ -534,7 +529,6 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns the patterns of a key one by one, and reports what is wrong with them.
     fn patterns(&mut self, key: &str, patterns: Option<Spanned<Patterns>>) -> Vec<String> {
         let Some(patterns) = patterns else {
             return Vec::new();

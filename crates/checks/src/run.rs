@@ -166,11 +166,10 @@ impl Filter {
     }
 }
 
-/// A run: what its workers read, and the results to which they add.
 struct Run<'a> {
     rules: &'a [Rule],
     filters: Vec<Filter>,
-    /// For each rule, the index of its filter.
+    /// For each rule, the index of its filter in the list of filters.
     filter_of: Vec<usize>,
     /// The rules about lines, each with its index in `rules`, in the order in which `prefilter`
     /// numbers them.
@@ -181,10 +180,11 @@ struct Run<'a> {
     shared: Mutex<Shared>,
 }
 
-/// The results of a run, to which all workers add.
+/// The results of a run, to which all workers add. For each rule, `kept` has the findings that are
+/// kept for listing, and the memory that they take. The rules in `blind` require files that may lie
+/// in a directory that could not be read.
 #[derive(Default)]
 struct Shared {
-    /// For each rule, its findings that are kept for listing, and the memory that they take.
     kept: Vec<(BinaryHeap<Finding>, usize)>,
     bytes: usize,
     counts: Vec<u64>,
@@ -192,7 +192,6 @@ struct Shared {
     baseline: Option<Baseline>,
     unreadable: u64,
     unreadable_places: BTreeMap<Vec<u8>, String>,
-    /// The rules about required files that may lie in a directory that could not be read.
     blind: HashSet<usize>,
 }
 
@@ -378,7 +377,6 @@ impl<'a> Run<'a> {
 }
 
 impl Shared {
-    /// Adds the findings of one file. If `lines` are given, only those in changed lines count.
     fn add(&mut self, rules: &[Rule], lines: Option<&ChangedLines>, mut found: Vec<Finding>) {
         let is_changed = |found: &Finding| {
             lines.is_none_or(|lines| match found.line {
@@ -416,20 +414,16 @@ impl Shared {
     }
 }
 
-/// Returns how much memory a finding takes, in bytes.
 fn size(finding: &Finding) -> usize {
     FINDING_BYTES + finding.text.len() + finding.message.len() + finding.file.len()
 }
 
 struct Worker<'a> {
     run: &'a Run<'a>,
-    /// The prefix that turns a file's path in the walk into its name in findings.
     prefix: Vec<u8>,
-    /// For each rule, whether this worker checks it.
     active: Vec<bool>,
     reader: TextReader,
     searcher: LineSearcher<'a>,
-    /// For each rule, whether it applies to the current file.
     applies: Vec<bool>,
     seen: Vec<u64>,
     files: u64,
@@ -491,7 +485,6 @@ impl<'a> Worker<'a> {
         *not_text += self.not_text;
     }
 
-    /// Checks the files named in `names`. Adds a remark about those that are left out.
     fn list(
         &mut self,
         names: &[Vec<u8>],
@@ -548,8 +541,8 @@ impl<'a> Worker<'a> {
     }
 
     /// Checks one file, whose path is relative to the start of the walk. Calls `open` only if a
-    /// rule about lines applies to the file. With `in_modules`, only rules that ask for
-    /// `node_modules` do.
+    /// rule about lines applies to the file. With `in_modules` the file is below `node_modules`,
+    /// and only rules that ask for that directory apply.
     fn look(
         &mut self,
         path: &[u8],
@@ -670,7 +663,6 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Returns a finding for each rule that requires a match and has none in this file.
     fn without_match(&self, name: &[u8], has_match: &[bool]) -> Vec<Finding> {
         let rules = self.run.line_rules.iter().zip(has_match);
         let missing = rules.filter_map(|((i, _), has_match)| {

@@ -506,7 +506,6 @@ fn push_place(
     out.push('\n');
 }
 
-/// Returns the text of a success, followed by the diff if the call has edited a file.
 fn lines_of(result: &ToolResult) -> String {
     match (&result.llm_content, &result.return_display) {
         (_, Display::FileDiff(diff)) if !diff.file_diff.is_empty() => {
@@ -585,7 +584,6 @@ pub fn after_live(result: &ToolResult, shown: &str) -> Option<String> {
     Some(with_line_feed(harmless_lines(&format!("{rest}{after}"))))
 }
 
-/// Appends a line feed to a text that has none at its end. An empty text stays empty.
 fn with_line_feed(mut text: String) -> String {
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
@@ -673,8 +671,8 @@ fn limit_text(text: &mut String, limit: usize, keep: KeepText<'_>) {
     cut_to(text, &shown, keep);
 }
 
-/// Replaces `text` by `shown`, a shorter version, and appends how much is missing and the file in
-/// which `keep` has stored the whole.
+/// Replaces `text` by `shown`, its shortened version, and adds how much is missing and in which
+/// file `keep` has stored the whole text.
 fn cut_to(text: &mut String, shown: &str, keep: KeepText<'_>) {
     let missing = |count: fn(&str) -> usize| count(text).saturating_sub(count(shown));
     let how_much = format!(
@@ -702,8 +700,8 @@ fn to_value(value: &impl Serialize) -> Value {
     serde_json::to_value(value).unwrap_or(Value::Null)
 }
 
-/// A whole result as JSON. Its found places are serialized directly: as JSON values they would take
-/// ten times as much memory.
+/// A whole result as JSON. The places that a search has found are serialized directly, because they
+/// would take ten times as much memory as JSON values.
 #[derive(Serialize)]
 struct ResultWithPlaces<'a> {
     data: DataWithPlaces<'a>,

@@ -14,7 +14,8 @@ pub struct ClientHost {
     /// The environment variable that replaces `directory`. `None` for Gemini CLI: its variable
     /// `GEMINI_CLI_HOME` replaces the home directory, for our executables as well.
     variable: Option<&'static str>,
-    /// The directory of the user's files: its name in the home directory, or an absolute path.
+    /// The host's directory for files of the user: a name in the home directory, or an absolute
+    /// path.
     directory: &'static str,
     /// The name of the user's file that the host reads into every session; empty if unknown.
     pub memory_file: &'static str,
@@ -103,9 +104,9 @@ const fn bytes(size: usize) -> AnswerLimit {
     AnswerLimit::new(size, SizeUnit::Bytes)
 }
 
-/// The limit of Codex for models for which it accepts 10,000 tokens: 48,000 bytes instead of
-/// 12,000. Codex adds up to a hundred bytes, which count too, so both limits are set 100 bytes
-/// lower here.
+/// Codex's limit for the models of which it accepts answers of 10,000 tokens: 48,000 bytes instead
+/// of 12,000. Codex adds up to a hundred bytes of its own, which count too, so both limits are set
+/// 100 bytes lower here.
 const CODEX_LARGE: AnswerLimit = bytes(47_900);
 
 /// Gemini CLI. Its memory file is also used for hosts whose own memory file is unknown.

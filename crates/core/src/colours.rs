@@ -126,8 +126,6 @@ pub fn diff(text: &str) -> String {
     out
 }
 
-/// Reads how many lines of the old and the new text a hunk has from its heading, such as
-/// `@@ -1,2 +3 @@`. A number that is missing is 1.
 fn lengths(heading: &str) -> Option<(u64, u64)> {
     let mut words = heading.split(' ').skip(1);
     let mut length = || match words.next()?.split_once(',') {

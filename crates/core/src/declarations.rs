@@ -40,7 +40,8 @@ use crate::tool::{Kind, Schema};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-/// The longest description without a finding, in bytes. Every request sends all descriptions.
+/// A longer description of a tool is reported, because every request to a model sends all
+/// descriptions.
 const LONG_DESCRIPTION_BYTES: usize = 4096;
 
 /// A declaration that the Gemini API accepts.

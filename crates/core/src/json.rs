@@ -149,7 +149,6 @@ fn behind_string(mut text: &[u8]) -> &[u8] {
     &[]
 }
 
-/// Replaces each escape of a lone surrogate by `\ufffd`. Returns `None` if there is none.
 fn without_lone_surrogates(text: &[u8]) -> Option<Vec<u8>> {
     let mut repaired = None;
     let mut at = 0;

@@ -94,11 +94,6 @@ pub fn refuse_change(asking: (&str, bool), wanted: (&str, bool)) -> Result<(), T
     .with_hint("Call that tool itself if its call is wanted."))
 }
 
-/// Builds a call without judging it.
-///
-/// # Errors
-///
-/// Returns what is wrong with the arguments.
 pub(crate) fn unjudged(
     tool: &dyn Tool,
     args: Value,

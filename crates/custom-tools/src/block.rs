@@ -13,11 +13,6 @@ const COMMENTS: [&str; 4] = ["#", "//", "--", ";"];
 
 const OPENING: &str = "/// tool";
 
-/// Finds the block and returns its TOML, without the comment markers.
-///
-/// # Errors
-///
-/// Returns a message if there are two blocks, or if the block is not closed.
 pub(super) fn find(text: &str) -> Result<Option<String>, String> {
     let mut lines = text.lines().enumerate();
     let mut block: Option<String> = None;

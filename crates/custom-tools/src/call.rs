@@ -373,8 +373,6 @@ impl ToolInvocation for Call {
 }
 
 impl Call {
-    /// Runs the program, with the answers to the questions that its last run printed. Returns what
-    /// it printed, and a note on undoing what it changed.
     fn run_once(
         &self,
         given: Option<&GivenInput>,
@@ -444,8 +442,9 @@ fn end_of(text: &str) -> String {
     )
 }
 
-/// How the names of the variables with arguments begin. A tool does not get those of the tool or
-/// program that calls it: it would take them for checked arguments.
+/// The prefix of the environment variables in which a tool gets its arguments. Variables with this
+/// prefix that this process has inherited are not passed on, because the tool would take them for
+/// checked arguments of its own.
 pub(super) const PARAMETERS: &str = "PARAM_";
 
 pub(super) fn variable_of(parameter: &str) -> String {
@@ -453,8 +452,9 @@ pub(super) fn variable_of(parameter: &str) -> String {
     format!("{PARAMETERS}{}", name.to_ascii_uppercase())
 }
 
-/// Returns the variables with the arguments that the tool declares. Nothing has checked the others,
-/// whose variable might be that of a declared one.
+/// Returns the environment variables for the arguments that the tool declares. Other arguments get
+/// no variable: nothing has checked them, and their variable could have the name of a declared
+/// argument's.
 fn parameters(
     manifest: &Manifest,
     args: &Map<String, Value>,
@@ -497,8 +497,8 @@ fn parameters(
     Ok(variables)
 }
 
-/// Refuses integers that JSON has been read without: 12345678901234567890123 is a rounded number by
-/// now. `schema` describes the value.
+/// Refuses an integer that the JSON parser had to round, such as 12345678901234567890123, because
+/// the tool would get another number than was sent. `schema` describes the value.
 fn check_exact(name: &str, value: &Value, schema: &Value) -> Result<(), ToolError> {
     match value {
         Value::Number(number) => {

@@ -24,7 +24,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// What the catalogue holds about a tool, so that its file need not be read.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct ToolEntry {
     pub(super) name: String,
@@ -72,7 +71,6 @@ enum State {
     Other,
     Tool(ToolEntry),
     Pair,
-    /// A file that is meant to be a tool but has an error, with the message.
     Faulty(String),
 }
 
@@ -175,8 +173,6 @@ fn collect(catalogue: Catalogue) -> Scan {
     scan
 }
 
-/// Reads the definition in a file, and warnings about it. Returns `None` if the file does not
-/// define a tool.
 pub(super) fn definition(
     path: &Path,
     owner: FileOwner<'_>,

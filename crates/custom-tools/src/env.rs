@@ -48,12 +48,6 @@ fn expand(variable: &str, text: &str) -> Result<OsString, ToolError> {
     Ok(out)
 }
 
-/// Returns the variables with a client's answers, and with the state that the tool printed with its
-/// questions.
-///
-/// # Errors
-///
-/// Returns an error if the answers are too long for the environment.
 pub(super) fn given(given: &GivenInput) -> Result<Vec<(OsString, OsString)>, ToolError> {
     let responses = serde_json::to_string(&given.responses).unwrap_or_default();
     let state = given.state.clone().unwrap_or_default();

@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use toml::de::{DeTable, Deserializer};
 
-/// The keys of a tool's file, as parsed. Which ones may be combined is checked later.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Keys {
@@ -66,7 +65,6 @@ pub(super) struct Parameter {
     properties: Option<Map<String, Value>>,
 }
 
-/// The schema of a list's elements, or just their type.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(untagged, expecting = "a type in quotes, or a schema")]
 pub(super) enum Items {

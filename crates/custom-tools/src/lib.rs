@@ -187,8 +187,6 @@ impl Custom {
         })
     }
 
-    /// Returns the tools of manifests and scripts, in the order of precedence, and the files that
-    /// name a discovery command and a call command.
     fn singles(&self, refresh: bool, notes: &mut Vec<String>) -> (Vec<ToolEntry>, Vec<PathBuf>) {
         let (mut owners, mut pairs) = (Owners::default(), Vec::new());
         for scan in self.scan(refresh) {
@@ -301,7 +299,6 @@ impl Custom {
     }
 }
 
-/// The tools found so far, each with a unique name.
 #[derive(Default)]
 struct Owners {
     tools: Vec<ToolEntry>,

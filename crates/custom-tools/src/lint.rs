@@ -290,8 +290,6 @@ impl Lint {
         }
     }
 
-    /// Reserves a tool's name, or reports which tool has it already. `place` adds the tool's origin
-    /// to the finding.
     fn claim(&mut self, name: &str, owner: String, place: impl Fn(Diagnostic) -> Diagnostic) {
         let other = if builtin::find(name).is_some() {
             Some("a built-in tool".to_owned())

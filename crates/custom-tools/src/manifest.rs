@@ -33,15 +33,12 @@ pub(super) enum Definition {
     Pair(Box<Pair>),
 }
 
-/// A definition with warnings, or the findings if there are errors.
 pub(super) type Outcome = Result<(Definition, Vec<Diagnostic>), Vec<Diagnostic>>;
 
-/// How the programs of a tool, or of a pair of commands, are run.
 #[derive(Debug, Clone)]
 pub(super) struct RunSettings {
     pub(super) timeout: Duration,
     pub(super) cwd: Option<String>,
-    /// Environment variables. `$NAME` in a value is expanded when the program starts.
     pub(super) env: Vec<(String, String)>,
     pub(super) sandbox: Option<SandboxMode>,
 }
@@ -66,8 +63,8 @@ pub(super) struct Manifest {
 pub(super) enum Action {
     Command(Template),
     Script(String, Template),
-    /// The file itself is run, with these words before its path; there are none if it is
-    /// executable.
+    /// The file itself is run. These words, such as its interpreter, come before its path; there
+    /// are none if it is executable.
     File(Vec<String>),
 }
 
@@ -82,7 +79,6 @@ pub(super) enum Stdin {
 pub(super) struct Pair {
     pub(super) discovery: Vec<String>,
     pub(super) call: Vec<String>,
-    /// The kind of each tool whose declaration names no kind.
     pub(super) kind: Option<Kind>,
     pub(super) read_only: bool,
     pub(super) running: RunSettings,
@@ -138,7 +134,6 @@ pub(super) fn read(name: &str, file: &Path, text: &str, is_executable: bool) -> 
     })
 }
 
-/// Returns the words before a script's path that start the script; none if it is executable.
 fn interpreter(report: &mut Report<'_>, text: &str, is_executable: bool) -> Vec<String> {
     if is_executable {
         return Vec::new();

@@ -75,7 +75,6 @@ struct Media {
     url: String,
 }
 
-/// Converts JSON output to a result: the text goes to the model, and the value becomes the data.
 pub(super) fn of_json(stdout: &[u8]) -> Result<ToolResult, String> {
     let (text, value) = parse(stdout)?;
     let mut result = ToolResult::text(text);

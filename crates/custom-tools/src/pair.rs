@@ -51,7 +51,6 @@ const FAILURE_SECS: u64 = 60;
 pub(super) struct Discovery {
     pub(super) tools: Vec<ToolEntry>,
     pub(super) failure: Option<String>,
-    /// Repairs, and the reasons why tools were left out. They are not cached.
     #[serde(skip)]
     pub(super) findings: Vec<Diagnostic>,
 }
@@ -74,11 +73,11 @@ fn running_with(file: &Path) -> OsString {
 
 #[derive(Serialize, Deserialize)]
 struct KeptPair {
-    /// The files on which the outcome depends, with their time stamps; `None` if the file did not
-    /// exist.
+    /// The files on which the declarations depend, with their time stamps, or `None` for a file
+    /// that did not exist. If one has changed, the stored outcome no longer counts.
     watched: Vec<(PathBuf, Option<String>)>,
     outcome: Discovery,
-    /// For a failure, the time, in seconds since 1970, until which it is valid.
+    /// For a failed discovery, until when it is not tried again, in seconds since 1970.
     until: Option<u64>,
 }
 
@@ -95,8 +94,6 @@ pub(super) fn read_kept(cache: &Path) -> Option<Discovery> {
     is_fresh.then_some(pair.outcome)
 }
 
-/// Returns true if the discovery command that `file` names has failed the last time that it ran.
-/// `caches` is the directory of the caches.
 pub(super) fn has_failed(file: &Path, caches: &Path) -> bool {
     let pair = kept::read(&cache_of(file, caches));
     pair.is_some_and(|(pair, _): (KeptPair, _)| pair.until.is_some())
@@ -135,7 +132,6 @@ pub(super) fn discover(file: &Path, cache: Option<&Path>, tool_env: &ToolEnv) ->
     pair.outcome
 }
 
-/// Returns the files on which the tools' declarations are known to depend, with their time stamps.
 fn watched(file: &Path, pair: &Pair, tool_env: &ToolEnv) -> Vec<(PathBuf, Option<String>)> {
     let from = working_directory(&pair.running, tool_env).map_or_else(
         |_| tool_env.workspace.root().to_owned(),
@@ -155,7 +151,6 @@ fn watched(file: &Path, pair: &Pair, tool_env: &ToolEnv) -> Vec<(PathBuf, Option
     paths.into_iter().map(with_stamp).collect()
 }
 
-/// Returns the words of a command with `{@dir}` and `{@root}` in them replaced.
 fn words_of(words: &[String], file: &Path, tool_env: &ToolEnv) -> Vec<OsString> {
     let root = tool_env.workspace.root();
     let directory = file.parent().unwrap_or(root);

@@ -8,7 +8,6 @@ use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// A tool's file, which is TOML or contains TOML in comments.
 pub(super) struct Source<'a> {
     text: &'a str,
     is_manifest: bool,

@@ -11,7 +11,7 @@ use gemini_tools_shell::{Command, analyse};
 /// of the argument's element in the command's array follows.
 const MARK: &str = "GEMINI_TOOLS_ARGUMENT_";
 
-/// Programs that can run their arguments in too many ways to be listed.
+/// Programs that can run code from their arguments in too many ways for the options to be listed.
 const RUN_ANYTHING: [&str; 24] = [
     "at", "batch", "ed", "emacs", "ex", "expect", "gdb", "gmake", "lldb", "make", "mariadb",
     "mysql", "nvim", "parallel", "psql", "runuser", "script", "sqlite", "ssh", "su", "vi", "view",

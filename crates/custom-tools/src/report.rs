@@ -22,8 +22,6 @@ impl Report<'_> {
     }
 }
 
-/// Returns ` Did you mean "X"?` for the most similar name, to be appended to a sentence; empty if
-/// none is similar.
 pub(super) fn nearest<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> String {
     let lower = name.to_lowercase().replace('-', "_");
     names

@@ -67,8 +67,6 @@ pub(super) fn shell_line(words: &[OsString], input: Option<&str>) -> String {
 }
 
 impl Program<'_> {
-    /// Runs the program, and ends the processes that it has left running. The second value is a
-    /// line for the model if some of the changes can't be undone.
     pub(super) fn run(
         &self,
         sink: &mut dyn OutputSink,
@@ -210,7 +208,6 @@ pub(super) struct Streams<'a> {
     pub(super) is_cut: bool,
     pub(super) errors: Tail,
     bytes: u64,
-    /// Standard error that has not been shown yet; `None` if live output is off.
     live: Option<Vec<u8>>,
 }
 

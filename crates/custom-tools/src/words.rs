@@ -97,8 +97,6 @@ impl Template {
         Some(Self(template))
     }
 
-    /// Checks that the program is fixed and does not run any argument of a call. `properties` are
-    /// the schemas of the parameters.
     pub(super) fn check_command(
         &self,
         report: &mut Report<'_>,
@@ -322,8 +320,6 @@ impl Word {
         self.0.iter().map(text).collect()
     }
 
-    /// Returns the arguments that the word yields; `None` if a parameter is missing, or if that of
-    /// a `{?name}` is `false`.
     fn fill(
         &self,
         filling: Bindings<'_>,

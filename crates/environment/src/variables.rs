@@ -94,7 +94,7 @@ impl Variable {
         })
     }
 
-    /// Returns what the value of one of the variables [`RESTRICTING`] must be and is not.
+    /// Returns what the value of a variable that restricts calls must be, if it is something else.
     fn misses(&self) -> Option<String> {
         let text = self.text();
         let (is_right, expected) = match self.name.rsplit("TOOLS_").next() {
@@ -208,8 +208,8 @@ fn user_files() -> &'static (Vec<Lines>, Vec<Diagnostic>) {
 /// Why a fault matters of which it can't be known what it hides.
 pub const MAY_RESTRICT: &str = "It may restrict any call, so none may run.";
 
-/// Variables that name files, each of which must be an absolute path: another would lead to a file
-/// of whatever project a call works in.
+/// Variables that name files, each of which must be an absolute path. A relative one would name a
+/// file of whatever project a call works in.
 const PLACES: [&str; 4] = [
     "GEMINI_CLI_HOME",
     "HOME",

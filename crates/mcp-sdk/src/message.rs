@@ -24,22 +24,18 @@ const MAX_SHOWN_CHARS: usize = 500;
 
 const MAX_ID_BYTES: usize = 1024;
 
-/// A message, with its id if there is one.
+/// A message, with its id if there is one. A request or notification is kept whole; of a response
+/// only the result, which is an object, or the error is kept. What can't be read has an error for
+/// its sender; an answer that can't be read has the error [`UNUSABLE`].
 #[derive(Debug, Clone)]
 pub(crate) enum Message {
-    /// The whole request.
     Request(RequestId, Value),
-    /// The whole notification.
     Notification(Value),
-    /// The result, which is an object.
     Response(RequestId, Value),
-    /// The error, or why the answer can't be used ([`UNUSABLE`]).
     Error(Option<RequestId>, ErrorData),
-    /// What is not an answer and can't be read, with the error for the sender.
     Unreadable(Option<RequestId>, ErrorData),
 }
 
-/// Reads a message.
 pub(crate) fn read(text: &[u8]) -> Message {
     // Some systems begin a text with a byte order mark.
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
@@ -68,8 +64,8 @@ pub(crate) fn read(text: &[u8]) -> Message {
     }
 }
 
-/// Returns what is not a message. It has no id: an error under that could be taken for the answer
-/// to another request.
+/// Returns the error for a text that is not a message. The error has no id, because under one it
+/// could be taken for the answer to another request.
 fn no_message(why: &'static str) -> Message {
     Message::Unreadable(None, ErrorData::invalid_request(why, None))
 }
@@ -113,7 +109,8 @@ pub(crate) fn unusable(why: &str) -> ErrorData {
     ErrorData::new(UNUSABLE, message, None)
 }
 
-/// Returns an error as the sender meant it. It has failed, in whatever form it says so.
+/// Returns the error in a response as the sender meant it. The request has failed, in whatever form
+/// the sender says so.
 fn error_data(error: &Value) -> ErrorData {
     ErrorData::deserialize(error).unwrap_or_else(|_| {
         let message = error.as_str().or_else(|| error["message"].as_str());
@@ -129,13 +126,13 @@ enum Kind {
     Answer,
 }
 
-/// Returns the id of a request; `None` if the message is something else.
 pub(crate) fn request_id(text: &[u8]) -> Option<RequestId> {
     let (id, kind) = outline(text);
     id.filter(|_| kind == Some(Kind::Request))
 }
 
-/// Looks for the members of the outermost object. The text need not be valid.
+/// Finds the id and the kind of a message among the members of its outermost object. The text need
+/// not be valid JSON.
 fn outline(text: &[u8]) -> (Option<RequestId>, Option<Kind>) {
     let (mut id, mut kind) = (None, None);
     let (mut depth, mut at, mut name) = (0_usize, 0, &b""[..]);
@@ -170,7 +167,6 @@ fn outline(text: &[u8]) -> (Option<RequestId>, Option<Kind>) {
     (id, kind)
 }
 
-/// Returns the length of a string from behind its opening quote, to the closing one or the end.
 fn string_length(text: &[u8]) -> usize {
     let mut is_escaped = false;
     let closes = |&byte: &u8| {

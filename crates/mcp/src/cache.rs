@@ -25,8 +25,6 @@ pub(super) struct Declarations {
     pub(super) tools: Vec<DeclaredTool>,
     pub(super) has_resources: bool,
     pub(super) findings: Vec<Diagnostic>,
-    /// Time stamps of the server's program and script. If they differ, the server may have been
-    /// updated, and the cache no longer counts.
     files: String,
 }
 
@@ -46,7 +44,6 @@ impl Declarations {
         }
     }
 
-    /// Returns the findings that exclude a tool; the other findings are warnings.
     pub(super) fn errors(&self) -> impl Iterator<Item = &Diagnostic> {
         let findings = self.findings.iter();
         findings.filter(|finding| finding.severity == Severity::Error)
@@ -57,8 +54,9 @@ impl Declarations {
     }
 }
 
-/// Returns, as text, the time stamps of the program and of the scripts among its arguments. A new
-/// version of one of them may declare other tools.
+/// Returns, as text, the time stamps of the server's program and of the scripts among its
+/// arguments. If they differ from those in the cache, the server may have been updated and may
+/// declare other tools, so the cache does not count.
 fn files(connect: &Connect) -> String {
     let Some(command) = &connect.command else {
         return String::new();
@@ -110,7 +108,6 @@ pub(super) fn path(home: Option<&Path>, server: &str, connect: &Connect) -> Opti
     Some(base.join("gemini-tools/mcp").join(name))
 }
 
-/// Reads a cache file. Returns `None` if it is missing, malformed or of another format version.
 pub(super) fn read(path: &Path) -> Option<Declarations> {
     let text = FileOwner::Users.beginning(path, MAX_BYTES).ok()??;
     let declarations = serde_json::from_slice::<Declarations>(&text).ok()?;

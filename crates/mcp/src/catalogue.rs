@@ -23,10 +23,11 @@ const PARAMETER: usize = 2;
 const PARAMETER_DESCRIPTION: usize = 3;
 const CHOICE: usize = 4;
 
-/// How much a word in each part of a declaration counts.
+/// How much a word counts if it is in this part of a declaration.
 const WEIGHTS: [f64; 5] = [3.0, 1.0, 1.0, 0.5, 2.0];
 
-/// How much the length of a part lowers its words' weight: from 0, not at all, to 1, in proportion.
+/// How much the length of a part of a declaration lowers the weight of its words: with 0 it does
+/// not, and with 1 the weight falls in proportion to the length.
 const LENGTH: f64 = 0.5;
 
 /// How much two words that follow each other count, beside the words themselves.
@@ -53,22 +54,22 @@ pub struct Catalogue {
     stems: Stems,
 }
 
+/// A tool's declaration as it is searched: its words, each with the part that it stands in, and
+/// [`END`] after each text. `gains` has for each part how much a word in it counts, which is the
+/// weight of the part, lowered by its length.
 #[derive(Debug, Default)]
 struct SearchedTool {
-    /// The words of the declaration with their parts. Each text ends with [`END`].
     words: Vec<(usize, Stem)>,
-    /// How much a word in each part counts: its weight, less the longer the part is.
     gains: [f64; WEIGHTS.len()],
     required: f64,
 }
 
-/// The number of a stem.
 type Stem = usize;
 
-/// In place of a stem: the end of a text, or a word of a query that no tool has.
+/// Stands in place of a stem's number for the end of a text, and for a word of a query that no tool
+/// has.
 const END: Stem = 0;
 
-/// The stems in declarations, with their numbers.
 #[derive(Debug, Default)]
 struct Stems {
     of_words: HashMap<String, Stem>,
@@ -107,12 +108,11 @@ impl Catalogue {
         }
     }
 
-    /// Returns the tools that were taken apart.
+    /// Returns the tools of the catalogue.
     pub fn tools(&self) -> &[Arc<McpDeclaration>] {
         &self.tools
     }
 
-    /// Returns the tools that have a word of the query, the best first.
     pub(super) fn ranked(&self, query: &str) -> Vec<&McpDeclaration> {
         let terms = self.stems.terms(query);
         let mut ending_with = vec![Vec::new(); self.stems.numbers.len() + 1];
@@ -169,7 +169,6 @@ impl Stems {
         number
     }
 
-    /// Returns what a query searches for, as far as any tool has it.
     fn terms(&self, query: &str) -> Vec<Term> {
         let snowball = stemmer();
         let mut terms = Vec::new();
@@ -214,7 +213,7 @@ struct DeclaredSchema<'a> {
     items: Option<Box<DeclaredSchema<'a>>>,
     #[serde(default, rename = "enum")]
     choices: Vec<Value>,
-    /// A list, or in older drafts of JSON Schema a truth value.
+    /// The names of required arguments: a list, or in older drafts of JSON Schema a truth value.
     #[serde(default)]
     required: Value,
 }
@@ -265,8 +264,9 @@ impl SearchedTool {
         lengths
     }
 
-    /// Returns how much each of `count` terms is in the tool. `ending_with` has for each stem the
-    /// terms that end with it, and what they are after.
+    /// Returns how much each of `count` searched terms occurs in the tool. For each stem,
+    /// `ending_with` lists the terms that end with it, each with the stem that must stand before
+    /// it.
     fn weigh(&self, ending_with: &[Vec<(usize, Stem)>], count: usize) -> Vec<f64> {
         let mut weights = vec![0.0; count];
         let mut last = END;

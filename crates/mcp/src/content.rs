@@ -7,10 +7,8 @@ use serde_json::Value;
 
 const UNKNOWN_TYPE: &str = "application/octet-stream";
 
-/// The most characters that are shown of what can't be used.
 const MAX_SHOWN_CHARS: usize = 500;
 
-/// The blocks of an answer, as they are converted.
 struct Content<'a> {
     name: &'a str,
     parts: Vec<PartOrText>,
@@ -80,7 +78,7 @@ impl<'a> Content<'a> {
         self.shown.push(text);
     }
 
-    /// Says instead of a block why it is missing.
+    /// Puts a sentence in the place of a block of an answer, to say why the block is missing.
     fn refuse(&mut self, what: &str, value: &Value) {
         let value = value.to_string();
         let (name, shown) = (self.name, excerpt(&value, MAX_SHOWN_CHARS));
@@ -98,7 +96,6 @@ impl<'a> Content<'a> {
         }
     }
 
-    /// Converts a block. Returns `None` if it lacks what its type must have.
     fn push(&mut self, block: &Value) -> Option<()> {
         let string = |key: &str| block[key].as_str();
         match string("type")? {
@@ -131,8 +128,8 @@ impl<'a> Content<'a> {
         Some(())
     }
 
-    /// A model API refuses the whole request for media that are not valid, and so for as long as
-    /// they are in its history.
+    /// Adds an image or another medium, unless it is invalid. A model API refuses the whole request
+    /// for an invalid one, and every further request as long as the medium is in the history.
     fn push_media(&mut self, kind: &str, mime: &str, data: &str) {
         if !is_media_type(mime) {
             return self.refuse(&format!("{kind} data with a mime-type"), &mime.into());

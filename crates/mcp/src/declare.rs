@@ -16,8 +16,8 @@ use std::collections::btree_map::Entry;
 pub(super) struct DeclaredTool {
     pub(super) original: String,
     pub(super) name: String,
-    /// A hash of the declaration without metadata that nobody sees. If it changes, a pinned tool
-    /// must be accepted again.
+    /// A hash of the tool's declaration, without metadata that nobody sees. If it changes, a tool
+    /// whose declarations are pinned must be accepted again.
     pub(super) hash: String,
     pub(super) annotations: Option<Map<String, Value>>,
     /// The reason why the tool is withheld from the model, because its declaration is not the

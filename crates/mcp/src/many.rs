@@ -20,13 +20,13 @@ pub const SEARCH: &str = "search_mcp_tools";
 /// The name of the tool that calls a tool of an MCP server.
 pub const CALL: &str = "call_mcp_tool";
 
-/// Maximum number of tools whose declarations a search returns.
+/// Maximum number of tools that a search returns with their declarations. `NAMED` is that of
+/// further tools of which it returns only the names, and `NAMED_SERVERS` that of the servers that
+/// the declaration of the search tool names.
 const DESCRIBED: usize = 5;
 
-/// Maximum number of further tools whose names a search returns.
 const NAMED: usize = 10;
 
-/// Maximum number of servers that the declaration of the search tool names.
 const NAMED_SERVERS: usize = 20;
 
 /// Returns the declarations for a model. If more than `limit` of `tools` are of MCP servers, the

@@ -34,7 +34,6 @@ impl Server {
         own.map_or(most, |own| own.min(most))
     }
 
-    /// Returns a note as one line, whatever a server calls its tools.
     pub(super) fn note(&self, note: &str) -> String {
         visible(&format!("The MCP server {}: {note}", self.name)).into_owned()
     }
@@ -73,7 +72,6 @@ impl Server {
                 .is_none_or(|list| list.iter().any(|entry| is(entry) || is_some_call(entry)))
     }
 
-    /// Returns the tools that `includeTools` names but the server does not have, probably misspelt.
     pub(super) fn missing(&self, has: impl Fn(&str) -> bool) -> impl Iterator<Item = &str> {
         let entries = self.settings.include_tools.iter().flatten();
         let tools = entries.map(|entry| entry.split_once('(').map_or(&**entry, |(name, _)| name));

@@ -51,22 +51,21 @@ pub struct Mcp {
     pub(super) servers: Vec<Server>,
     link: Link,
     pin: bool,
-    /// Set if the policy relies on annotations; see [`Mcp::heed_annotations`].
     heeds_annotations: AtomicBool,
     state: Mutex<State>,
 }
 
+/// What this process knows of the servers. `known`, `asked`, `changed` and `missed` name them by
+/// their index in `servers`. A server in `asked` was asked for its tools by this process, which
+/// confirms declarations from the cache. A server in `changed` has announced other tools since
+/// then, and one in `missed` could not be asked after that, so that the next list asks it. `listed`
+/// has the tools of all servers, for as long as `known` stays as it is.
 #[derive(Debug, Default)]
 struct State {
-    /// The declarations that are known of each server, by its index in `servers`.
     known: BTreeMap<usize, Arc<Declarations>>,
-    /// Servers that this process has asked for their tools, so that the declarations are confirmed.
     asked: BTreeSet<usize>,
-    /// Servers that have announced a change of their tools since they were asked.
     changed: BTreeSet<usize>,
-    /// Servers that could not be asked after they had announced a change; the next list asks them.
     missed: BTreeSet<usize>,
-    /// The tools of all servers, as long as `known` is what they were listed from.
     listed: Option<Vec<Arc<McpDeclaration>>>,
     notes: Vec<String>,
 }
@@ -97,7 +96,6 @@ impl State {
 }
 
 impl McpDeclaration {
-    /// Returns the declaration of one of this crate's own tools.
     pub(super) fn of_no_server(
         name: &str,
         description: &str,
@@ -674,7 +672,6 @@ pub fn says_something_else(server: &str, tool: &str) -> ToolError {
     ))
 }
 
-/// Lists the tools that may be called, sorted by name, and adds notes about the others.
 fn listed_tools(
     servers: &[Server],
     known: &BTreeMap<usize, Arc<Declarations>>,
@@ -718,7 +715,8 @@ fn is_read_only(server: &Server, tool: &DeclaredTool) -> bool {
     server.settings.trust && tool.says_it_reads()
 }
 
-/// Returns the tool of a server that a name means, rather one that the settings do not leave out.
+/// Returns the tool of a server that a name means. If it can mean several, one that the settings do
+/// not exclude is preferred.
 fn find<'a>(known: &'a Declarations, server: &Server, name: &str) -> Option<&'a DeclaredTool> {
     let tools = known.tools.iter();
     tools

@@ -106,8 +106,6 @@ impl Tool for McpTool {
 struct Call {
     mcp: Arc<Mcp>,
     server: usize,
-    /// The tool as it was when the policy judged the call, for a comparison with what the server
-    /// declares when the call is made.
     declared: Arc<DeclaredTool>,
     arguments: Map<String, Value>,
 }

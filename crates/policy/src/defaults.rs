@@ -43,8 +43,6 @@ pub(super) fn is_for_plans(call: &PolicyCall<'_>) -> bool {
         || says_it_only_reads(call)
 }
 
-/// Returns the verdict of the built-in rules. `edits_are_agreed` says that a person has allowed all
-/// edits of the session.
 pub(super) fn verdict(asked: Inquiry<'_>, edits_are_agreed: bool) -> Verdict {
     let Inquiry { call, mode, .. } = asked;
     let name = call.name;

@@ -27,11 +27,6 @@ pub(super) struct FileRules {
     pub(super) problems: Vec<Diagnostic>,
 }
 
-/// Reads a policy file.
-///
-/// # Errors
-///
-/// Returns the line and the reason if the file is not TOML, or if rules in it can't be found.
 pub(super) fn read(path: &Path, tier: Tier, text: &str) -> Result<FileRules, String> {
     let lines = LineIndex::new(text);
     let top = DeTable::parse(text).map_err(|e| {
@@ -75,7 +70,8 @@ pub(super) fn read(path: &Path, tier: Tier, text: &str) -> Result<FileRules, Str
     Ok(read)
 }
 
-/// Keys that show that a rule is meant, wherever they are.
+/// Keys that only a rule has. A table with one of them was meant as a rule, wherever in the file it
+/// stands.
 const OF_RULES: [&str; 9] = [
     "rule",
     "rules",
@@ -383,7 +379,7 @@ impl RuleReader<'_> {
     }
 
     /// Warns of tool names in a rule that allows if they match no tool there, neither here nor in
-    /// Gemini CLI. In a rule that denies or asks, the same names would match.
+    /// Gemini CLI, although they would match in a rule that denies or asks.
     fn report_names(&self, rule: &Rule, at: Position, read: &mut FileRules) {
         for tool in &rule.tools {
             let why = if is_odd_wildcard(tool, rule.server.is_some()) {
@@ -434,7 +430,6 @@ fn unknown(name: &str) -> String {
     }
 }
 
-/// Returns the condition on the arguments, or the key that is wrong and what is wrong with it.
 fn valid_condition(keys: &Keys) -> Result<Condition, (&'static str, String)> {
     let prefixes = &keys.command_prefix;
     let (regex, pattern) = (&keys.command_regex, &keys.args_pattern);

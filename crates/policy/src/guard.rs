@@ -43,9 +43,9 @@ pub(super) const DIRECTORIES: &str = "\
     .continue .copilot .crush .cursor .devcontainer .direnv .fleet .gemini .git .githooks .github .goose .husky \
     .idea .junie .kilo .kilocode .kiro .mvn .opencode .qwen .roo .ssh .vscode .windsurf .yarn .zed";
 
-/// Files of the same programs, in upper or lower case. `HEAD` is listed because it turns a
-/// directory into a git repository, whose settings name programs, and ignore files because they
-/// hide other files from tools.
+/// Files of agents, editors, git, CI services and builds, like [`DIRECTORIES`] in upper or lower
+/// case. `HEAD` is listed because it turns a directory into a git repository, whose settings name
+/// programs, and ignore files because they hide other files from tools.
 const FILES: &str = "\
     .aider.conf.yml .aiexclude .bash_aliases .bash_login .bash_logout .bash_profile .bashrc .claude.json \
     .claudeignore .codeiumignore .crush.json .crushrc .cshrc .cursorignore .cursorrules .env .envrc .exrc .gdbinit \
@@ -67,7 +67,6 @@ const MAX_PATH_BYTES: usize = 4096;
 
 const MAX_LINKS: usize = 40;
 
-/// Turns an allowed change of a guarded file into a question.
 pub(super) fn ask(asked: Inquiry<'_>, verdict: Verdict, policy: &Policy) -> Verdict {
     if verdict.decision != Decision::Allow || asked.mode == Mode::Yolo {
         return verdict;
@@ -149,9 +148,9 @@ fn paths<'a>(call: &PolicyCall<'a>) -> Vec<&'a str> {
     found
 }
 
-/// Returns true if a line, with a part that can't be analysed, redirects, or mentions a program that
-/// is known to write or `git config`. Then that part may write a guarded file without naming it in
-/// a way that is seen here.
+/// Returns true if a line of which a part can't be analysed has a redirection, or mentions `git
+/// config` or a program that is known to write. The part may then write a guarded file without
+/// naming it in a way that the analysis recognises.
 fn may_write_any(line: &str, words: &[&str]) -> bool {
     let has = |program: &str| {
         words
@@ -173,8 +172,8 @@ fn directories<'a>(call: &PolicyCall<'a>) -> impl Iterator<Item = &'a str> {
 
 struct Guard<'a> {
     root: &'a Path,
-    /// The directories from which a relative path may lead: the project's or, for a line of shell,
-    /// each one that it may run in.
+    /// The directories to which a relative path may be relative: the project's or, for a line of
+    /// shell, each one that it may run in.
     bases: Vec<PathBuf>,
     home: Option<PathBuf>,
     /// Resolves paths as the built-in tools do; `None` if the root can't be opened; then no
@@ -187,7 +186,6 @@ struct Guard<'a> {
     /// components such as `$HOME` or `~`. A file whose path ends with one of them is guarded, except
     /// Markdown.
     started: Vec<PathBuf>,
-    /// The newest word that was found to mean a guarded file, for the question.
     found: RefCell<Option<String>>,
 }
 
@@ -231,8 +229,8 @@ impl<'a> Guard<'a> {
             || git::runs(&real, self.home.as_deref())
     }
 
-    /// Returns the paths that a text may mean: the one that it spells, which foreign tools take,
-    /// and the one that the built-in tools resolve it to.
+    /// Returns the paths that a text may mean: the path as it is spelt, which tools that are not
+    /// built in use, and the path to which the built-in tools resolve it.
     fn meanings(&self, written: &str) -> Vec<PathBuf> {
         let written = written.replace('\0', "");
         let spelled = written.replace('\\', "/");

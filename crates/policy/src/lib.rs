@@ -233,8 +233,8 @@ impl Verdict {
 #[derive(Debug, Clone, Default)]
 pub struct Policy {
     rules: Vec<Rule>,
-    /// Set if what may restrict calls has a fault, such as a policy or settings file that can't be
-    /// read: it might deny any call, so every call gets this verdict.
+    /// Set if a policy or settings file, or another source of restrictions, can't be read or has a
+    /// fault. It might deny any call, so every call gets this verdict.
     unreadable: Option<Verdict>,
     /// What is wrong with files and rules.
     pub problems: Vec<Diagnostic>,
@@ -243,8 +243,8 @@ pub struct Policy {
     rule_paths: Vec<PathBuf>,
     root: PathBuf,
     more_roots: Vec<PathBuf>,
-    /// Whether the project is trusted. This is found out only when a rule or command depends on it,
-    /// since it takes reading files.
+    /// Whether the project is trusted. It is determined only when a rule or command depends on it,
+    /// since that takes reading files.
     trust: ProjectTrust,
     /// `security.disableYoloMode`: yolo then means the default mode.
     forbids_yolo: bool,
@@ -282,7 +282,8 @@ const HOST_TOOLS: &str = "\
     tracker_get_task tracker_list_tasks tracker_update_task tracker_visualize update_topic \
     write_todos";
 
-/// The priority of an answer for the session, the same as in Gemini CLI.
+/// The priority of a rule that is made of a person's answer for the rest of the session, as in
+/// Gemini CLI.
 const ANSWER_PRIORITY: u16 = 950;
 
 impl Policy {

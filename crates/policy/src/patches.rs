@@ -52,8 +52,6 @@ pub(super) fn judge(policy: &Policy, asked: Inquiry<'_>) -> Verdict {
     verdict
 }
 
-/// Returns the paths that a call of `apply_patch` changes, or `None` if the call is of another tool
-/// or its patch can't be read.
 pub(super) fn paths(call: &PolicyCall<'_>) -> Option<Vec<String>> {
     let patches = is_patch(call).then(|| parsed(call))??;
     let effects = patches.iter().flat_map(FilePatch::effects);

@@ -23,8 +23,8 @@ pub struct Rule {
     pub(super) tier: Tier,
     pub(super) priority: u16,
     pub(super) modes: Vec<Mode>,
-    /// True if the rule counts in plan mode only for calls that read. Who lists a tool as allowed
-    /// for every day does not mean that a plan may change files.
+    /// True if the rule counts in plan mode only for calls that read. A user who lists a tool as
+    /// allowed for daily work has not agreed that a plan may change files with it.
     pub(super) reads_in_plans: bool,
     pub(super) interactive: Option<bool>,
     pub(super) annotations: Vec<(String, Value)>,
@@ -42,7 +42,6 @@ pub(super) struct Source {
     pub(super) text: String,
     /// What is wrong with the rule. It then matches more calls than was meant.
     pub(super) faults: Option<String>,
-    /// True for an "always" answer that Gemini CLI has stored in `auto-saved.toml`.
     pub(super) is_kept_answer: bool,
 }
 
@@ -66,7 +65,7 @@ pub(super) struct Pattern {
 pub(super) enum PatternTarget {
     Arguments,
     Commands,
-    /// A command whose first word is this one.
+    /// Matches commands whose first word is this one.
     CommandsOf(String),
 }
 
@@ -95,7 +94,6 @@ impl Entry {
 pub(super) struct RuleSubject<'a> {
     pub(super) asked: Inquiry<'a>,
     pub(super) line: Option<&'a str>,
-    /// The parsed command, if the text is exactly one.
     pub(super) command: Option<&'a Command>,
     pub(super) is_part: bool,
     /// True if it can't be known what the text runs. Then a rule that restricts by a prefix matches
@@ -108,7 +106,6 @@ pub(super) struct RuleSubject<'a> {
 }
 
 impl<'a> RuleSubject<'a> {
-    /// Makes the subject for a whole call that is no line of shell.
     pub(super) fn plain(asked: Inquiry<'a>, texts: &'a [String], is_ambiguous: bool) -> Self {
         Self {
             asked,
@@ -342,7 +339,6 @@ fn names_qualified(
         .any(|rest| tool_is(rest) || is_like(rest))
 }
 
-/// Returns true if a name has a `*` where Gemini CLI's rules allow none.
 pub(super) fn is_odd_wildcard(name: &str, has_server: bool) -> bool {
     if !name.contains('*') || name == "*" {
         return false;

@@ -12,7 +12,6 @@ mod programs;
 use gemini_tools_shell::Command;
 use std::path::{Component, Path, PathBuf};
 
-/// Returns true if the arguments of a program, wherever its files are, let it do nothing but read.
 pub(super) fn only_reads(command: &Command) -> bool {
     // A pattern may become several words: `uniq *` writes the second file.
     let expands = |word: &Option<String>| {

@@ -76,8 +76,8 @@ pub(super) fn file_of(settings: &Settings, key: &str) -> PathBuf {
     }
 }
 
-/// `self` is a rule without tools, made for a whole list of the settings. From it these methods
-/// make one rule for each entry of the list.
+/// In these methods `self` is a rule without tools, made for a whole list of the settings. They
+/// make one rule from it for each entry of the list.
 impl Rule {
     fn with_entry(&self, entry: &str) -> Self {
         let mut rule = self.clone();

@@ -107,9 +107,9 @@ impl Policy {
         self.apply_safe_list(asked, single, verdict)
     }
 
-    /// Judges each command, each text whose commands can't be known, and each other text of the
-    /// line, such as a here-document. A rule that restricts a prefix also matches a text that
-    /// mentions its words.
+    /// Judges the parts of a line: each command, each text whose commands can't be known, and each
+    /// other text, such as a here-document. A rule that restricts a prefix also matches a text that
+    /// mentions the words of the prefix.
     fn parts(&self, asked: Inquiry<'_>, analysis: &Analysis, whole: Verdict) -> Verdict {
         let mut verdict = whole;
         let known = analysis

@@ -245,7 +245,6 @@ impl Policy {
         self.problems.push(advised);
     }
 
-    /// Denies every call because of a fault of what may restrict calls. The first fault is named.
     fn refuse(&mut self, tier: Tier, fault: &Diagnostic) {
         let text = fault.text();
         self.unreadable.get_or_insert_with(|| Verdict {
@@ -284,8 +283,9 @@ impl Policy {
     }
 }
 
-/// Returns true if a failure to read a directory means that there is none. A link that leads
-/// nowhere, or a file in the directory's place, is a fault; a file in place of one above is none.
+/// Returns true if the failure to read a directory means that there is no such directory, as it
+/// does if a file is in place of a directory above it. A link that leads nowhere, or a file in
+/// place of the directory itself, is a fault.
 fn is_missing(directory: &Path, failure: &Error) -> bool {
     matches!(
         failure.kind(),

@@ -70,11 +70,6 @@ fn number(n: &Number) -> String {
     }
 }
 
-/// Compiles a regular expression of JavaScript.
-///
-/// # Errors
-///
-/// Returns what is wrong with it, as a sentence.
 pub(super) fn compile(pattern: &str) -> Result<Regex, String> {
     if pattern.encode_utf16().count() > MAX_PATTERN_CHARS {
         return Err(format!("it is longer than {MAX_PATTERN_CHARS} characters"));

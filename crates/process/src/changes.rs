@@ -67,8 +67,8 @@ pub(crate) struct CommandWatch<'a> {
 }
 
 impl SupervisorWatch {
-    /// Takes the collection of changes from `watch`. Returns the supervisor's part with the socket
-    /// for [`CommandWatch::new`], or `None` if another command has taken it.
+    /// Takes the collection of changes out of `watch`. Returns the supervisor's part of it with the
+    /// socket for [`CommandWatch::new`], or `None` if another command has already taken it.
     pub(crate) fn new(watch: &ChangeWatch) -> Result<Option<(Self, OwnedFd)>, Errno> {
         let Some(changes) = watch.changes.take() else {
             return Ok(None);

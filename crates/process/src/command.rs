@@ -20,7 +20,6 @@ use std::time::{Duration, Instant};
 /// How long to wait, after the command itself has ended, for its short-lived children to end too.
 const LINGER: Duration = Duration::from_millis(100);
 
-/// The longest wait before limits, signals and the death of the caller are checked again.
 const TICK: Duration = Duration::from_millis(200);
 
 const LIVE: Duration = Duration::from_secs(1);
@@ -389,7 +388,6 @@ impl<'a> Supervision<'a> {
         open.any(|(_, fd)| is_readable(fd, Duration::ZERO))
     }
 
-    /// Reads what is in the pipes, at most [`MAX_DRAINED_BYTES`].
     fn drain(&mut self) {
         let until = self.capture.bytes() + MAX_DRAINED_BYTES;
         let is_ready = |fd: &OwnedFd| is_readable(fd, Duration::ZERO);

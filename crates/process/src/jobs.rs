@@ -276,8 +276,8 @@ impl Job {
         }
     }
 
-    /// Returns true if an id stands for the whole job: that of its shell, which leads the session,
-    /// or that of the only process of the job.
+    /// Returns true if a process id stands for the whole job: it is that of the job's shell, which
+    /// leads the session, or that of the only process of the job.
     fn is_whole(&self, pid: i32) -> bool {
         pid == self.record.session || (pid == self.pid() && self.record.processes.len() == 1)
     }

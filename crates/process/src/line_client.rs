@@ -64,14 +64,13 @@ pub struct RunningProgram<R> {
     identity: Option<Identity>,
     input: Sender<Lines>,
     waiting: WaitingRequests<R>,
-    /// Closed by the thread that reads the output, when the process has ended.
+    /// A channel that the thread which reads the output closes when the process has ended.
     ended: Receiver<()>,
-    /// The facts that this process has been told once for all requests, such as how to reach a
-    /// server.
+    /// Facts that apply to all requests, such as how to reach a server, and that the running
+    /// program has been told already.
     told: BTreeSet<String>,
 }
 
-/// Lines for the program's standard input, with a channel for the error if they can't be written.
 type Lines = (Vec<u8>, Sender<io::Error>);
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -197,7 +196,8 @@ impl<R: LineReply> LineClient<R> {
 }
 
 impl<R> RunningProgram<R> {
-    /// Has lines written. The receiver gets the error if that fails, and is closed in any case.
+    /// Queues lines for the program's standard input. The receiver gets the error if they can't be
+    /// written, and is closed in any case.
     fn write(&self, lines: Vec<u8>) -> Receiver<io::Error> {
         let (failed, failure) = channel();
         // This can't fail: the thread that takes the lines ends only after `self.input` is dropped.

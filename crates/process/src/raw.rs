@@ -94,7 +94,6 @@ pub(crate) fn close_others(keep: &[RawFd]) {
 /// the child may make system calls only.
 pub(crate) struct PreparedProgram<'a> {
     program: CString,
-    /// The strings to which `argv` and `envp` point.
     _strings: Vec<CString>,
     argv: Vec<*const c_char>,
     envp: Vec<*const c_char>,

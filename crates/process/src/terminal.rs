@@ -242,7 +242,6 @@ fn plain_prefix(text: &str) -> usize {
         .map_or(bytes.len(), |(i, _)| i)
 }
 
-/// Returns true if a control character other than line feed or tab may begin with this byte.
 fn may_be_control(b: u8) -> bool {
     matches!(b, 0..=8 | 0xb..=0x1f | 0x7f | 0xc2)
 }

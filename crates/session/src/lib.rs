@@ -113,7 +113,6 @@ pub struct Session {
     tool_env: ToolEnv,
     registry: ToolRegistry,
     mcp: OnceLock<Option<Arc<Mcp>>>,
-    /// The tools of servers that were searched last.
     searched: Mutex<Arc<Catalogue>>,
     gate: Gate,
     journal: Option<Arc<Journal>>,
@@ -337,8 +336,8 @@ impl Session {
         Err(custom::explain_missing(&self.tool_env, name, error))
     }
 
-    /// Returns the tools of servers that can be searched. They are listed for each search, since
-    /// servers may declare others, but taken apart again only if they differ.
+    /// Returns the searchable tools of MCP servers. They are listed for each search, since a server
+    /// may declare other tools by then; the index of their words is made again only if they differ.
     fn catalogue(&self, cancel: &Cancellation) -> Arc<Catalogue> {
         let mut tools = self.all_server_tools(true, cancel);
         tools.retain(|tool| tool.origin.is_some() && !self.is_registered(&tool.name));
@@ -441,8 +440,6 @@ impl Session {
         jobs.is_some_and(|jobs| jobs.list().iter().any(Job::is_running))
     }
 
-    /// Returns the call, ready to run, if the rules or a person allow it, and otherwise an error.
-    /// The person may have changed its arguments, and the rules its shell line.
     fn pass_gate(
         &self,
         tool: &dyn Tool,
@@ -563,8 +560,8 @@ fn journal(workspace: &Workspace, wanted: &UndoSettings) -> Option<Arc<Journal>>
     Some(journal)
 }
 
-/// Returns what this process has seen of files. It outlives a session: a change of the settings
-/// opens a new one in the same conversation.
+/// Returns the memory of the files that this process has seen. It outlives a session, because a
+/// change of the settings opens a new session in the same conversation.
 fn process_memory() -> Arc<SeenFiles> {
     static SEEN: OnceLock<Arc<SeenFiles>> = OnceLock::new();
     Arc::clone(SEEN.get_or_init(Arc::default))
@@ -599,7 +596,7 @@ fn parent() -> Option<(i32, Option<String>)> {
 struct SessionCall<'a> {
     tool: &'a dyn Tool,
     args: &'a mut Value,
-    /// Stands for arguments that are not an object, which the tool refuses later.
+    /// An empty object in place of arguments that are not an object, which the tool refuses later.
     none: Map<String, Value>,
     cx: &'a Context,
     person: Option<&'a SharedPrompt>,

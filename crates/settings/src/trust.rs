@@ -126,7 +126,6 @@ impl Trust {
         }
     }
 
-    /// Returns true if the trust was given to the folder and does not depend on its files' content.
     fn covers_changes(&self) -> bool {
         use TrustedBy::{Caller, Environment, Folder};
         matches!(self, Self::Trusted(Caller | Environment | Folder(_)))

@@ -39,10 +39,10 @@ pub struct Host {
     #[serde(default)]
     pub scope: SetupScope,
     /// The user's settings files, of which the first that exists is used, or else the first.
+    /// `project` has those of a project; some hosts have none.
     user: Vec<String>,
     #[serde(default)]
     user_macos: Vec<String>,
-    /// The project's settings files; empty if the host has none for a project.
     #[serde(default)]
     project: Vec<String>,
     pub(crate) moved: Option<Moved>,
@@ -50,23 +50,22 @@ pub struct Host {
     /// The directories of skills: the user's, relative to the home directory, and the project's.
     #[serde(default = "usual_skills")]
     skills: [String; 2],
-    /// The keys that lead to the object that contains all servers, outermost first.
+    /// The keys that lead to the object that contains all servers, outermost first. Within a
+    /// server's entry, `command` has the keys that lead to the command, and `env` is the key of the
+    /// variables that the entry sets. `listed` is the key of a list of variables that the host
+    /// passes on; some hosts have no such list.
     #[serde(default = "usual_servers")]
     pub(crate) servers: Vec<String>,
     pub(crate) syntax: Syntax,
     entry: Map<String, Value>,
-    /// The keys that lead to the command of an entry.
     #[serde(default = "usual_command")]
     pub(crate) command: Vec<String>,
-    /// The key under which an entry sets environment variables for its server.
     #[serde(default = "usual_env")]
     pub(crate) env: String,
     #[serde(default)]
     passes: Passes,
-    /// The key under which an entry lists the variables that are passed on to its server; `None` if
-    /// the host has no such list.
     pub(crate) listed: Option<String>,
-    /// How the host behaves, for the book alone. The tests read this part of the files.
+    /// Facts about the host that only the book shows. The tests read this part of the files.
     #[serde(rename = "facts")]
     _facts: IgnoredAny,
     /// What a user should do first after the set-up.
@@ -114,16 +113,13 @@ enum Passes {
     #[default]
     All,
     AllButKeys,
-    /// Only a few that the system sets.
     Few,
 }
 
-/// The command that an entry starts.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Started<'a> {
     pub(crate) command: &'a str,
     pub(crate) arguments: Vec<&'a str>,
-    /// The key of the entry under which the command was found.
     pub(crate) key: String,
 }
 
@@ -169,7 +165,6 @@ impl Host {
         self.name == "gemini"
     }
 
-    /// Returns the settings file of a scope; `None` for a project if the host has no such file.
     pub(crate) fn file(&self, home: &Path, root: &Path, scope: SetupScope) -> Option<PathBuf> {
         let paths: Vec<PathBuf> = match scope {
             SetupScope::Project => self.project.iter().map(|path| root.join(path)).collect(),
@@ -250,7 +245,6 @@ impl Host {
         self.servers.iter().fold(document, |value, key| &value[key])
     }
 
-    /// Finds the entry that starts `serve_tools`, whatever its name.
     pub(crate) fn own_entry<'a>(&self, document: &'a Value) -> Option<(&'a str, &'a Value)> {
         let servers = self.servers(document).as_object()?;
         let named = servers.get_key_value(NAME).into_iter();
@@ -318,26 +312,24 @@ mod tests {
     use serde::Deserialize;
     use std::path::Path;
 
-    /// What the book says of a host. What is not documented is empty.
+    /// What the book says of a host; what is not documented is empty. `run` is the version in which
+    /// the facts were observed. For a host that was not run, `documentation` names the document
+    /// that states them, and its month. The other facts are: when the host uses the project's
+    /// settings file (`trust`), before which calls it asks the user, with and without a terminal
+    /// (`asks`), what its plan mode allows (`plan`), whether its sandbox applies to the server
+    /// (`sandbox`), which environment variables the server gets (`variables`), how much of a long
+    /// answer the model gets, as in [`ClientHost::answer_limit`], and how long a call may take
+    /// (`limits`).
     #[derive(Debug, Default, Deserialize)]
     #[serde(deny_unknown_fields, default)]
     struct HostFacts {
-        /// The version of the host in which the facts were observed; empty if it was not run.
         run: String,
-        /// The document that states the facts, and its month, if the host was not run.
         documentation: String,
-        /// When the host uses the project's settings file.
         trust: String,
-        /// Before which calls it asks the user, with and without a terminal.
         asks: String,
-        /// What is allowed in the host's plan mode.
         plan: String,
-        /// Whether the host's sandbox applies to the server.
         sandbox: String,
-        /// Which environment variables the server gets.
         variables: String,
-        /// How much of a long answer the model gets, as [`ClientHost::answer_limit`] has it, and
-        /// how long a call may take.
         limits: String,
     }
 

@@ -5,7 +5,6 @@ use jsonc_parser::{ParseOptions, parse_to_serde_value};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// A byte order mark.
 pub(crate) const MARK: char = '\u{feff}';
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]

@@ -79,7 +79,8 @@ fn is_plain_printf(rest: &[Word]) -> bool {
     is_plain && !may_be_option(format)
 }
 
-/// Returns true for options such as the `-a` of `read` or the `-rA` of `declare`.
+/// Returns true for an option that makes its operand an array, such as the `-a` of `read` or the
+/// `-rA` of `declare`.
 fn makes_array(word: &Word) -> bool {
     word.known.starts_with('-') && word.known.contains(['a', 'A'])
 }

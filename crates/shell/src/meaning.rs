@@ -88,7 +88,6 @@ impl Walk<'_> {
         }
     }
 
-    /// Notes that the newest text is the input of a command.
     fn keep_document(&mut self) {
         let newest = self.analysis.texts.last().cloned();
         self.analysis.documents.extend(newest);
@@ -228,8 +227,8 @@ fn beginning_of(pieces: &[Piece]) -> (String, bool) {
     (known, true)
 }
 
-/// Returns true if the piece can't be split into several words. Lists in braces are not considered
-/// here, because they can extend over several pieces: `has_list` finds them.
+/// Returns true if bash can't split this piece of a word into several words. Lists in braces are
+/// not considered here, because they can extend over several pieces: `has_list` finds them.
 fn is_single(piece: &Piece) -> bool {
     match piece {
         Piece::Bare(text) => !text.contains(['*', '?', '[']) || text == "[",

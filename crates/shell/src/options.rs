@@ -3,15 +3,15 @@
 use super::plain::is_name;
 use super::words::Word;
 
+/// A program that runs another one, with its options. `short` has the short ones in the notation of
+/// getopt(3): `:` after a letter that takes a value, `::` after one whose value can only be
+/// attached. `long` has the names of the long ones, with `=` after a name that takes a value, and
+/// `?` after one whose value can only be attached. `operands` is the number of arguments before the
+/// command, such as the duration of `timeout`.
 pub(super) struct Wrapper {
     pub(super) name: &'static str,
-    /// Short options in the notation of getopt(3): `:` after a letter that takes a value, `::`
-    /// after one whose value can only be attached.
     pub(super) short: &'static str,
-    /// Long options: `=` after a name that takes a value, `?` after one whose value can only be
-    /// attached.
     pub(super) long: &'static str,
-    /// Number of arguments before the command, such as the duration of `timeout`.
     pub(super) operands: usize,
     pub(super) takes_assignments: bool,
 }

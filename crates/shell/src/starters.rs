@@ -6,16 +6,17 @@
 
 use super::words::{Word, is_among};
 
+/// Programs and the options through which they may start another program. `short` has the letters
+/// of the short options whose value is a program, and `long` the names of the long ones, any
+/// beginning of which the programs accept. `ends` has the letters of other options with a value:
+/// what follows such a letter in a cluster is its value, and not further options. The values in
+/// `harmless` start nothing but the programs they are meant for; one that ends in `=` is the
+/// beginning of a value.
 struct Starter {
     programs: &'static str,
-    /// The letters of the short options whose value is a program.
     short: &'static str,
-    /// Letters of other options, behind which a cluster goes on with their value.
     ends: &'static str,
-    /// The long options whose value is a program. The programs accept any beginning of them.
     long: &'static str,
-    /// Values that start nothing but the programs they are meant for. One that ends in `=` is the
-    /// beginning of a value.
     harmless: &'static str,
 }
 
@@ -92,7 +93,8 @@ const LONG: &str = "\
     --open-files-in-pager --pager --post-invoke --pre-invoke --receive-pack --rsh --sendmail-cmd \
     --smtp-server --strip-program --to-cmd --to-command --upload-pack --use-compress-program";
 
-/// Options that are no abbreviations, although they are the beginning of another.
+/// Options whose name is also the beginning of a longer option's name. They stand for themselves
+/// and are no abbreviation of it.
 const WHOLE: &str = "--author --cc --checkpoint --strip --to";
 
 /// Returns true if an option of this program may start another one.
@@ -135,7 +137,8 @@ pub(super) fn may_get_options(rest: &[Word]) -> bool {
         .any(|word| word.is_input)
 }
 
-/// Returns the value that is attached to a long option, or an empty text if none is.
+/// Returns the value that is attached to a long option; `named_by_short` does the same for a short
+/// one. The text is empty if no value is attached.
 fn named_by_long<'w>(own: Option<&Starter>, word: &'w Word) -> Option<&'w str> {
     let known = word.known.as_str();
     let (name, attached) = known.split_once('=').unwrap_or((known, ""));
@@ -146,7 +149,6 @@ fn named_by_long<'w>(own: Option<&Starter>, word: &'w Word) -> Option<&'w str> {
     (is_among(name, LONG) || is_own()).then_some(attached)
 }
 
-/// Returns the value that is attached to a short option, or an empty text if none is.
 fn named_by_short<'w>(own: &Starter, word: &'w Word) -> Option<&'w str> {
     let cluster = word.known.strip_prefix('-')?;
     if cluster.starts_with('-') {

@@ -57,13 +57,13 @@ pub(super) fn assign(walk: &mut Walk<'_>, name: &str, value: Option<&str>, text:
 /// Arrays that bash itself has or makes. Those whose names begin with `BASH` are unresolved anyway.
 const ARRAYS_OF_BASH: &str = "COPROC DIRSTACK FUNCNAME GROUPS MAPFILE PIPESTATUS";
 
-/// What a line tells about arrays. If the name is that of an array, `declare name='($(rm x))'` and
-/// its like evaluate the value as the list of its elements, in spite of the quotes. The line may
-/// make the array further behind, and come back in a loop, so both are collected until its end.
+/// What a line tells about arrays. If a name is that of an array, `declare name='($(rm x))'` and
+/// its like evaluate the value as a list of elements, in spite of the quotes. The line may make the
+/// array only later, and a loop may lead back to the declaration. So arrays and declarations are
+/// both collected until the line ends.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Arrays {
     names: BTreeSet<String>,
-    /// The declarations whose value is or may be a list in parentheses.
     lists: Vec<(String, String)>,
 }
 
@@ -78,7 +78,6 @@ impl Arrays {
         }
     }
 
-    /// Returns the declarations that bash may evaluate as lists.
     pub(super) fn take_evaluated(&mut self) -> Vec<String> {
         let Self { names, lists } = std::mem::take(self);
         let lists = lists.into_iter();

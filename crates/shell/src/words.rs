@@ -1,18 +1,18 @@
 //! Words of bash without their quotes.
 
+/// A word of a command. `value` is its text without quotes, or `None` if that is known only when
+/// the line runs. `pattern` is the word as bash expands it, as in [`super::Command::patterns`], or
+/// `None` if it holds a variable or a substitution. A word that `is_expanded` holds a pattern or a
+/// list in braces, which may turn it into other words; one that `is_input` is made by `xargs` from
+/// its input.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Word {
-    /// The text without quotes, or `None` if it is known only when the line runs.
     pub(super) value: Option<String>,
-    /// The word as bash expands it, as in [`super::Command::patterns`]; `None` if it holds a
-    /// variable or a substitution.
     pub(super) pattern: Option<String>,
     pub(super) known: String,
     pub(super) written: String,
     pub(super) is_single: bool,
-    /// True if the word holds a pattern or a list in braces, which may turn it into other words.
     pub(super) is_expanded: bool,
-    /// True for a word that `xargs` makes of its input.
     pub(super) is_input: bool,
 }
 

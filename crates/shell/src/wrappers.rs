@@ -159,8 +159,6 @@ fn program(name: &str) -> &str {
     }
 }
 
-/// Returns the shell, or program of [`RUNNERS`], that a name such as `bash-5.2` or `zsh-static`
-/// means.
 fn shell_named(name: &str) -> Option<&str> {
     let name = name.strip_suffix("-static").unwrap_or(name);
     let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'));
@@ -477,7 +475,8 @@ const PLAIN_COMMANDS: &str = "\
     stripspace switch symbolic-ref tag unpack-objects update-index update-ref var verify-commit \
     verify-pack verify-tag version whatchanged worktree write-tree";
 
-/// Commands whose subcommands are of both kinds, with those that start nothing.
+/// Git commands of which only some subcommands may start a program, each with the subcommands that
+/// start none.
 const WITH_SUBCOMMANDS: [(&str, &str); 2] = [
     (
         "bisect",
@@ -489,7 +488,7 @@ const WITH_SUBCOMMANDS: [(&str, &str); 2] = [
     ),
 ];
 
-/// Those of the plain commands that have options which start a program.
+/// Those of [`PLAIN_COMMANDS`] that have options which start a program.
 const WITH_STARTING_OPTIONS: &str = "\
     archive cherry-pick clone fetch grep init lfs ls-remote merge pull push rebase revert";
 
@@ -514,7 +513,6 @@ fn names_strategy(command: &str, rest: &[Word]) -> bool {
         })
 }
 
-/// Returns true if `git config` only reads, or only changes settings that start nothing.
 fn is_plain_config(rest: &[Word]) -> bool {
     const SCOPES: &[&str] = &[
         "--global",

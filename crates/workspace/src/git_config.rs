@@ -115,7 +115,6 @@ pub fn entries(text: &str) -> Vec<ConfigEntry> {
     found
 }
 
-/// Reads the rest of a header, and returns the beginning of the keys below it, such as `core.`.
 fn header(chars: &mut Peekable<Chars<'_>>) -> String {
     let (mut section, mut is_quoted) = (String::new(), false);
     while let Some(c) = chars.next_if(|c| *c != '\n') {
@@ -133,7 +132,6 @@ fn header(chars: &mut Peekable<Chars<'_>>) -> String {
     section + "."
 }
 
-/// Reads a value up to the end of its last line.
 fn value(chars: &mut Peekable<Chars<'_>>) -> String {
     let (mut value, mut is_quoted) = (String::new(), false);
     // Trailing blanks do not belong to the value, unless they are quoted.
@@ -162,7 +160,7 @@ fn value(chars: &mut Peekable<Chars<'_>>) -> String {
     value
 }
 
-/// `\u{b}` and `\u{c}` are no blanks to git.
+/// Unlike Rust, git does not take `\u{b}` and `\u{c}` for blanks.
 fn is_blank(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\r' | '\n')
 }
@@ -238,7 +236,6 @@ mod tests {
             expected.map(|(key, value)| (key.to_owned(), value.to_owned()))
         );
     }
-    /// Returns what git lists of the file, each key in lower case; `None` if git refuses the file.
     fn listed(file: &Path) -> Option<Vec<(String, String)>> {
         let mut git = std::process::Command::new("git");
         let out = git.args(["config", "--list", "-z", "--file"]).arg(file);

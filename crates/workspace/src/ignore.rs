@@ -15,7 +15,6 @@ use std::sync::Arc;
 /// with those of higher directories, everything below the file's directory is ignored.
 pub const MAX_RULES_BYTES: usize = 8 * 1024 * 1024;
 
-/// Maximum size of an ignore file, in bytes. A larger one ignores everything below its directory.
 pub(super) const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
 
 const MAX_LINE_BYTES: usize = 64 * 1024;

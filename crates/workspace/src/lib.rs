@@ -158,7 +158,6 @@ pub struct Workspace {
     /// Paths that were given as roots but refused, because a command could change where they lead.
     refused: Vec<PathBuf>,
     home: Option<PathBuf>,
-    /// The journal that keeps the old content of written files. Unset if nothing is kept.
     journal: OnceLock<Arc<Journal>>,
     seen: Arc<seen::SeenFiles>,
 }
@@ -691,7 +690,6 @@ fn is_pseudo_file_system(fd: &OwnedFd) -> bool {
     }
 }
 
-/// Removes `.` and `..` from a path as text. Returns `None` if `..` climbs above `/`.
 fn normalize(path: &Path) -> Option<PathBuf> {
     let mut parts: Vec<&OsStr> = Vec::new();
     for component in path.components() {

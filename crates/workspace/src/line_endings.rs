@@ -74,9 +74,9 @@ pub fn with_end(text: &str, ending: LineEnding) -> String {
     out
 }
 
-/// Returns a new text with its line ends replaced by `ending`. A lone `\r` stays: it is a character
-/// of a line, unless `ending` is the same. Before a line end it would pass for a part of it, so there
-/// it is an end, too.
+/// Returns a new text with its line ends replaced by `ending`. A lone `\r` is a character of its
+/// line and stays, unless `ending` is a lone `\r` too. Directly before a line end it would pass for
+/// a part of that end, so there it is replaced like a line end.
 pub(super) fn with_new_end(text: &str, ending: LineEnding) -> String {
     let (mut out, mut rest) = (String::with_capacity(text.len()), text);
     while let Some((line, behind)) = rest.split_once('\n') {

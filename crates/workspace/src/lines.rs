@@ -194,21 +194,20 @@ pub fn read_at(file: &File, buffer: &mut [u8], position: u64) -> io::Result<usiz
     Ok(filled)
 }
 
+/// Collects a window of lines in `out`. Only the first `counted` bytes of it have been counted, and
+/// hold `chars` characters: counting is put off until the limit may be reached. Once the window is
+/// complete (`done`), further lines are only counted.
 #[derive(Default)]
 struct Collector {
     request: WindowRequest,
     line: u64,
     out: Vec<u8>,
     line_at: usize,
-    /// Size of the current line, in bytes, including the part that is cut off.
     line_bytes: u64,
     kept: u64,
-    /// Number of characters in the first `counted` bytes of `out`. Counting is put off until the
-    /// limit may be reached.
     chars: usize,
     counted: usize,
     cut_lines: Vec<u64>,
-    /// True if the window is complete. Lines after it are only counted.
     done: bool,
     more: bool,
     rest_newlines: u64,
@@ -314,7 +313,6 @@ impl Collector {
         }
     }
 
-    /// Counts a last line that has no line feed.
     fn finish(&mut self) {
         if !self.done && self.line_bytes > 0 {
             self.end_line();

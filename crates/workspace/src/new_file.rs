@@ -35,15 +35,14 @@ const LITTER_AGE: Duration = Duration::from_secs(60 * 60);
 /// directory of a million files would take long.
 const MAX_LITTER_NAMES: usize = 1000;
 
-/// Why a new file did not get its final name, or why a file was not removed.
+/// Why a new file did not get its final name, or why a file was not removed: the call was cancelled
+/// before (`Late`), another program has changed or removed the old file (`Changed`), the old file
+/// can't be moved into the journal, so that the caller tries again with a copy (`Unmovable`), or
+/// the operating system has returned an error.
 pub(super) enum PlacementError {
-    /// The call was cancelled before the change.
     Late(ToolError),
-    /// Another program has changed or removed the old file.
     Changed,
-    /// The old file can't be moved into the journal; the caller tries again with a copy.
     Unmovable,
-    /// The operating system's error.
     System(Errno),
 }
 
@@ -107,11 +106,6 @@ impl<'a> NewFile<'a> {
         linkat(CWD, path, dir, name, AtFlags::SYMLINK_FOLLOW)
     }
 
-    /// Gives the file a name that must not exist yet.
-    ///
-    /// # Errors
-    ///
-    /// Returns `EXIST` if the name exists, or the operating system's error.
     pub(super) fn place(&self, dir: BorrowedFd<'_>, name: &OsStr) -> Result<(), Errno> {
         if !self.has_temporary.get() {
             return self.link(dir, name);
@@ -205,11 +199,6 @@ impl Drop for NewFile<'_> {
     }
 }
 
-/// Removes a file, or moves it into the journal.
-///
-/// # Errors
-///
-/// Returns why the file was not removed.
 pub(super) fn remove(
     dir: BorrowedFd<'_>,
     name: &OsStr,

@@ -328,11 +328,8 @@ fn translate(component: &str) -> Result<String, ToolError> {
     expression.ok_or_else(|| too_large(component))
 }
 
-/// A class or group in a component.
 enum Part {
-    /// The expression, and the position after the class.
     Class(String, usize),
-    /// The positions where the choices end: those of each `|` and of the closing parenthesis.
     Group(Vec<usize>),
 }
 
@@ -406,8 +403,6 @@ struct Translation<'a> {
 }
 
 impl Translation<'_> {
-    /// Appends the regular expression for the characters from `from` to `to`; returns `None` if the
-    /// expression becomes too large.
     fn push(&mut self, from: usize, to: usize) -> Option<()> {
         let mut i = from;
         while i < to {

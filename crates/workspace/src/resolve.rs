@@ -93,20 +93,18 @@ impl From<Errno> for ResolveError {
     }
 }
 
-/// A directory entry that need not exist: the open directory above it, and its name there, which
-/// was not a link when it was looked at.
+/// A directory entry that need not exist. `dir` is its open directory or, if that does not exist
+/// either, the deepest existing one above it; `missing` has the directories between the two. `name`
+/// is the name of the entry, which was not a link when it was looked at.
 #[derive(Debug)]
 pub struct Entry {
     pub(super) root: usize,
-    /// The directory of the entry, or the deepest directory above it that exists.
     pub(super) dir: OwnedFd,
-    /// The directories between `dir` and the entry that do not exist yet.
     pub(super) missing: Vec<OsString>,
     pub(super) name: Option<OsString>,
 }
 
 impl Entry {
-    /// Returns the path without links; `None` for a root, or if the system can't tell it.
     pub(super) fn real_path(&self) -> Option<PathBuf> {
         let mut path = super::walk::real_path(&self.dir)?;
         path.extend(&self.missing);
@@ -211,7 +209,7 @@ pub(super) fn open_by_kernel(
     None
 }
 
-/// Opens a path below a directory. No component may be a link.
+/// Opens a path below a directory. No component of the path may be a link.
 pub(super) fn open_plain(
     dir: BorrowedFd<'_>,
     path: &Path,
@@ -265,7 +263,8 @@ pub(super) fn open_by_steps(
 struct Walk<'a> {
     workspace: &'a Workspace,
     root: usize,
-    /// The open directories from the root to the present one, so that `..` only drops the last.
+    /// The open directories from the root to the present one. At a `..` the last one is dropped, and
+    /// nothing need be looked up.
     dirs: Vec<OwnedFd>,
     todo: VecDeque<OsString>,
     links: usize,

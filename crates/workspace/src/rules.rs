@@ -79,12 +79,6 @@ pub(super) struct OpenDirectory<'a> {
 }
 
 impl Workspace {
-    /// Returns the rules that apply to the directory `place`, without those of its own ignore
-    /// files.
-    ///
-    /// # Errors
-    ///
-    /// Returns the errors of [`IgnoreScope::entered`].
     pub(super) fn rules_above(
         &self,
         place: &WorkspacePath,
@@ -395,8 +389,6 @@ pub(super) fn read_named(path: &Path) -> Option<Vec<u8>> {
     read(open(CWD, path, OFlags::empty())?)
 }
 
-/// Opens a file below a directory. Links are followed if the kernel can tell that they stay below
-/// the directory.
 fn open_beneath(dir: BorrowedFd<'_>, path: &Path) -> Option<File> {
     let opened = open_by_kernel(dir, path, READING);
     let opened = opened.unwrap_or_else(|| open_by_steps(dir, path, READING));

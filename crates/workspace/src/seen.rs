@@ -41,10 +41,8 @@ const BEGAN: &str = "began";
 /// The age at which a conversation's directory is removed.
 const MAX_AGE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
-/// Maximum number of lines that are shown of a difference.
 const SHOWN_LINES: usize = 40;
 
-/// Maximum number of characters that are shown of a line.
 const SHOWN_CHARS: usize = 200;
 
 /// What happens to a write that would lose changes that its caller has not seen.
@@ -70,16 +68,14 @@ impl UnseenChanges {
     }
 }
 
-/// A file as a conversation last saw it.
+/// A file as a conversation last saw it, with a hash of each line. A file that is too large for
+/// that has no `lines`. If another write could leave the same stamp on it, it has a `digest` of its
+/// content instead, unless it is too large for that as well.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct SeenFile {
     stamp: ContentStamp,
-    /// When the file was seen, in milliseconds since 1970.
     at: u64,
-    /// A hash of each line; `None` if the file is too large.
     lines: Option<Vec<u32>>,
-    /// A digest of the content, if the file is too large for `lines` and another write could leave
-    /// the same stamp; `None` if the file is too large for a digest as well.
     digest: Option<u64>,
 }
 
@@ -94,7 +90,7 @@ pub struct Sight {
 #[derive(Debug)]
 struct Shown {
     lines: Range<usize>,
-    /// The numbers, from 1, of the lines of which only the beginning is shown.
+    /// The numbers, from 1, of the lines of which only the beginning was shown.
     cut: Vec<u64>,
 }
 
@@ -111,7 +107,6 @@ impl Sight {
 #[derive(Debug)]
 pub struct SeenBefore {
     files: Vec<PathBuf>,
-    /// The time, in milliseconds since 1970.
     at: u64,
 }
 
@@ -121,7 +116,6 @@ pub struct SeenFiles {
     files: Mutex<HashMap<PathBuf, SeenFile>>,
     store: OnceLock<PathBuf>,
     reaction: Mutex<UnseenChanges>,
-    /// When this value was created, in milliseconds since 1970.
     began: u64,
 }
 
@@ -180,7 +174,6 @@ impl SeenFile {
         Some(seen)
     }
 
-    /// Returns true if a file still has the content that was seen.
     fn is_same(&self, file: &OpenFile) -> bool {
         let stamp = ContentStamp::from(&file.stat);
         if stamp == self.stamp && !self.may_be_rewritten() {
@@ -325,7 +318,6 @@ fn with_edit(seen: &[u32], old: &[u32], new: &[u32]) -> Option<Vec<u32>> {
     Some(lines)
 }
 
-/// Describes the changes for a model, in at most about `SHOWN_LINES` lines.
 fn shown(ops: &[DiffOp], text: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();
     let mut out = String::new();
@@ -390,8 +382,6 @@ impl SeenFiles {
         *self.reaction.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns when the conversation began, in milliseconds since 1970; `None` if that is not
-    /// known.
     fn began(&self) -> Option<u64> {
         let Some(store) = self.store.get() else {
             return Some(self.began);
@@ -491,7 +481,6 @@ impl SeenFiles {
         self.put(path, file);
     }
 
-    /// Remembers a file as it is now.
     pub(crate) fn saw(&self, path: PathBuf, file: &File) {
         if let Some(seen) = SeenFile::new(file) {
             self.put(path, seen);

@@ -71,7 +71,6 @@ pub const MAX_ENTRIES_BYTES: usize = 24 * 1024 * 1024;
 
 const ENTRY_BYTES: usize = 96;
 
-/// Maximum number of ignored entries that a walk counts.
 const MAX_IGNORED_ENTRIES: usize = 50_000;
 
 const GIT: &[u8] = b".git";
@@ -91,8 +90,9 @@ pub enum NodeModules {
 }
 
 impl NodeModules {
-    /// Returns how a search treats these directories: by whether its path or one of its patterns
-    /// names them, and by whether git's rules count.
+    /// Returns how a search treats directories called `node_modules`. They count as named if the
+    /// search's path or one of its patterns has their name. Otherwise they are left out, unless
+    /// git's rules do not count (`git`).
     pub fn asked_by<'a>(
         patterns: impl IntoIterator<Item = &'a str>,
         path: Option<&str>,
@@ -174,8 +174,6 @@ pub struct WalkReport {
 #[derive(Default)]
 struct Outcome {
     report: WalkReport,
-    /// The error with which the walk fails, if the `.geminiignore` of the directory where it starts
-    /// can't be read.
     failure: Option<ToolError>,
 }
 
@@ -199,7 +197,7 @@ struct Files {
     entries: Vec<(usize, FileType, Option<IgnoreSource>)>,
 }
 
-/// Tasks that workers have given away to workers without any.
+/// Tasks that busy workers have given away, for workers that have none.
 #[derive(Default)]
 struct Queue {
     tasks: Vec<Task>,
@@ -660,7 +658,6 @@ fn type_of(dir: &OwnedFd, name: &CStr) -> FileType {
     })
 }
 
-/// Opens a directory below `root` without following links. `path` is empty or ends in a slash.
 fn open_without_links(root: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, Errno> {
     let path = Path::new(OsStr::from_bytes(path.strip_suffix(b"/").unwrap_or(path)));
     open_plain(root, path, OFlags::RDONLY | OFlags::DIRECTORY)

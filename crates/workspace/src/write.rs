@@ -41,7 +41,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-/// How long a call waits for another call that has locked the same file.
 const LOCK_WAIT: Duration = Duration::from_secs(20);
 
 /// The target of a write: an existing file, which is locked, or a name that does not exist.
@@ -50,11 +49,10 @@ pub struct Target {
     entry: Entry,
     /// The present file, which is locked as long as it is open. `None` if there is none.
     pub current: Option<OpenFile>,
-    /// The call's cancellation: nothing is put in place once the call has been cancelled.
     cancel: Cancellation,
     recorded: Option<PendingChange>,
-    /// Where it is remembered that the conversation has seen what is written; `None` if that is not
-    /// to be remembered.
+    /// Where to note that the conversation knows the written content; `None` if it is not to be
+    /// noted.
     seen: Option<Arc<SeenFiles>>,
 }
 
@@ -287,7 +285,6 @@ impl Target {
         }))
     }
 
-    /// Returns the error for a new file that can't be made.
     fn making_error(&self, errno: Errno, path: &Path) -> ToolError {
         let (reason, what) = match errno {
             Errno::ACCESS | Errno::PERM if self.current.is_none() => {
@@ -310,12 +307,10 @@ impl Target {
             .with_source(io::Error::from(errno))
     }
 
-    /// Returns the real path of the target; `None` if the system can't tell it.
     pub(crate) fn real_path(&self) -> Option<PathBuf> {
         self.entry.real_path()
     }
 
-    /// Remembers that the caller knows what it has written.
     fn remember(&self, written: &File) {
         if let (Some(seen), Some(path)) = (&self.seen, self.real_path()) {
             seen.wrote(&path, written, &path, self.current.as_ref());

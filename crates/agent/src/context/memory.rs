@@ -53,14 +53,14 @@ pub fn memory(workspace: &Workspace, names: &[String]) -> Memory {
     reader.finish()
 }
 
-/// Device and inode number. Two names of one file, such as a link and its target, share them.
+/// Device and inode number of a file. Two names of one file, such as a link and its target, share
+/// them; by this a file that is reachable by two names is included only once.
 type FileId = (i128, i128);
 
 struct MemoryReader<'a> {
     cwd: &'a Path,
     left_bytes: usize,
     left_out: usize,
-    /// The files already included, so that a file reachable by two names is not included twice.
     seen: HashSet<FileId>,
     blocks: Vec<String>,
     problems: Vec<String>,

@@ -56,8 +56,8 @@ fn build(
     Ok(prompt)
 }
 
-/// Returns the file that a variable names. That of the project is opened as the project's, so that a
-/// link in an untrusted one can't lead to a file outside of it.
+/// Returns the file that a variable names. A project's file is opened relative to the project, so
+/// that a link in an untrusted project can't lead to a file outside of it.
 fn named_by<'a>(value: &OsStr, workspace: &'a Workspace) -> Option<(PathBuf, FileOwner<'a>)> {
     match value.to_string_lossy().trim().to_lowercase().as_str() {
         "" | "0" | "false" => None,

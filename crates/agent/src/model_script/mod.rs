@@ -143,8 +143,6 @@ fn content(path: &Path, line: Option<u64>, reason: &str) -> String {
     format!("{}{line}: {reason}", path.display())
 }
 
-/// Rephrases an error of the YAML library: names the line, what is wrong, and the key or value that
-/// was probably meant.
 fn explain(path: &Path, error: &Error) -> String {
     let error = error.without_snippet();
     let place = error.location().filter(|place| place.line() > 0);

@@ -8,7 +8,6 @@ use serde_json::Value;
 #[derive(Debug, PartialEq)]
 pub(crate) enum Shown {
     Markdown(String),
-    /// The tasks of a list, the activity of a sub-agent, or the lines of a screen.
     Lines(Vec<String>),
     Json(String),
 }

@@ -10,7 +10,6 @@ pub fn one_line(text: &str) -> String {
     text.lines().collect::<Vec<_>>().join(" ")
 }
 
-/// Cuts a line to a number of columns; a cut line ends with `…`.
 pub(super) fn fitting(line: &str, columns: usize) -> Cow<'_, str> {
     let mut width = 0;
     let mut end_with_sign = 0;

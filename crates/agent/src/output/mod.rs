@@ -33,13 +33,11 @@ fn styled(is_styled: bool, code: &str, text: &str) -> String {
     }
 }
 
-/// A writer that gives up silently after the first error, and tracks whether the cursor is at the
-/// start of a line.
+/// A writer that gives up silently after the first error, usually because the reader has exited:
+/// the session must go on. It also tracks whether the cursor is at the start of a line.
 #[derive(Debug)]
 struct Sink<W> {
     out: W,
-    /// Set after a write has failed, usually because the reader has exited. The session must go on,
-    /// so later text is dropped.
     is_gone: bool,
     at_line_start: bool,
 }

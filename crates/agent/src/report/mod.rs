@@ -135,8 +135,6 @@ impl HtmlReport {
         }
     }
 
-    /// Cuts a text to `limit` bytes, or to what is left of the page's total, and says how much is
-    /// missing.
     fn cut(&mut self, text: &str, limit: usize) -> String {
         let text = harmless_lines(text);
         let limit = limit.min(self.left_bytes);

@@ -8,18 +8,18 @@
 
 use std::collections::HashMap;
 
-/// The length of the text that is hashed, in UTF-16 code units.
+/// The length, in UTF-16 code units, of the text whose hash is a line's fingerprint. The text
+/// begins with the line.
 const WINDOW: usize = 100;
 
-/// The hash is multiplied by this for each further character.
 const BASE: u64 = 37;
 
-/// The character that is hashed after the last one of a text.
 const END: u16 = u16::MAX;
 
 struct Rolling {
     window: [u16; WINDOW],
-    /// For each position of the window, the number of the line that begins there; 0 if none does.
+    /// The hashed text moves along the file as a window. For each position of the window, the
+    /// number of the line that begins there; 0 if none does.
     lines: [u64; WINDOW],
     at: usize,
     hash: u64,

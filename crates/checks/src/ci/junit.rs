@@ -54,7 +54,6 @@ struct Suite<'a> {
     remarks: &'a [String],
 }
 
-/// Returns the XML attributes with the number of tests, failures and errors in these suites.
 fn attributes(suites: &[Suite<'_>]) -> String {
     let is_failure = |issue: &&&Diagnostic| issue.severity == Severity::Error;
     let failures = |suite: &Suite<'_>| suite.issues.iter().filter(is_failure).count();

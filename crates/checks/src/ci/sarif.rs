@@ -66,7 +66,7 @@ struct Run<'a> {
     tool: Value,
 }
 
-/// The issues of a report, and for each rule's name its index in the document's list of rules.
+/// The issues of a report, with the index that each rule has in the document's list of rules.
 struct Results<'a>(&'a CheckReport, HashMap<&'a str, usize>);
 
 impl Serialize for Results<'_> {

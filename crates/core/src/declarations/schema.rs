@@ -19,7 +19,7 @@ const TYPES: [&str; 7] = [
 
 const COMBINERS: [&str; 3] = ["anyOf", "oneOf", "allOf"];
 
-/// Keywords that don't restrict arguments. They are dropped without a finding.
+/// Keywords of a schema that don't restrict arguments. They are dropped without a message.
 const NOTES: [&str; 13] = [
     "$schema",
     "$id",
@@ -106,7 +106,6 @@ struct SchemaRepair<'a> {
     repairs: &'a mut Vec<Diagnostic>,
     root: Value,
     schemas: usize,
-    /// How many schemas the current one lies within.
     depth: usize,
     open: Vec<String>,
 }

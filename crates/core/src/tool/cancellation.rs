@@ -74,12 +74,12 @@ impl fmt::Display for TimeLimit {
     }
 }
 
-/// State shared by a running call and whoever waits for it.
+/// State shared by a running call and whoever waits for it: whether the caller has answered for the
+/// call and no longer waits (`is_over`), and whether the call has done something that can't be
+/// undone (`has_acted`).
 #[derive(Debug, Default)]
 struct Course {
-    /// The caller has answered for the call and no longer waits.
     is_over: bool,
-    /// The call has done something that can't be undone.
     has_acted: bool,
     others: usize,
     since: Option<Instant>,

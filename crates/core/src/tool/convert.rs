@@ -108,8 +108,6 @@ fn convert_value(root: &Value, schema: &Value, value: &mut Value) {
     }
 }
 
-/// Returns the schema that describes the value: follows references, and goes into the alternative
-/// to `null` if there is only one.
 fn resolve<'a>(root: &'a Value, schema: &'a Value) -> &'a Value {
     let mut schema = schema;
     for _ in 0..MAX_HOPS {

@@ -19,7 +19,7 @@ pub(super) fn same(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// Returns a text that is the same for equal values, by which many values can be compared at once.
+/// Returns a text that is the same for equal values, so that many values can be compared at once.
 pub(super) fn canonical(value: &Value) -> String {
     fn plain(value: &Value) -> Value {
         match value {

@@ -15,7 +15,7 @@ pub struct FunctionTool<P> {
     name: String,
     description: String,
     schema: Schema,
-    /// Kind of calls that may change something; `None` if calls only read.
+    /// The kind of a call that may change something; `None` if calls of this tool only read.
     changes: Option<Kind>,
     run: Arc<Run<P>>,
 }

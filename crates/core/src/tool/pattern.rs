@@ -5,23 +5,21 @@ use std::collections::BTreeMap;
 
 pub(super) const ARE_CHECKED: bool = true;
 
-/// The patterns of a schema, each compiled once.
 #[derive(Default)]
 pub(super) struct Patterns<'a>(BTreeMap<&'a str, Option<Regex>>);
 
 impl<'a> Patterns<'a> {
-    /// Returns whether a text fits a pattern, or `None` if the pattern is no regular expression
-    /// here.
+    /// Returns whether a text fits a pattern; `None` if the pattern can't be translated to a
+    /// regular expression of Rust.
     pub(super) fn fit(&mut self, pattern: &'a str, text: &str) -> Option<bool> {
         let found = self.0.entry(pattern).or_insert_with(|| regex(pattern));
         found.as_ref()?.is_match(text).ok()
     }
 }
 
-/// The letters of the escapes that stand for a set of characters.
 const SETS: [char; 6] = ['d', 'D', 's', 'S', 'w', 'W'];
 
-/// The content of a class that matches no character.
+/// The content of a character class that matches no character: one of JavaScript may be empty.
 const EMPTY: &str = r"&&\D\d";
 
 fn regex(pattern: &str) -> Option<Regex> {

@@ -63,7 +63,6 @@ fn gather<'a>(value: &'a Value, holds: &dyn Fn(&Value) -> bool, all: &mut Vec<&'
     }
 }
 
-/// Returns true if a schema or one within it has a regular expression.
 pub(super) fn has_patterns(schema: &Value) -> bool {
     let mut all = Vec::new();
     let has_one =

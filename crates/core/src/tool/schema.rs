@@ -13,7 +13,7 @@ use std::sync::OnceLock;
 pub struct Schema {
     text: Cow<'static, str>,
     value: OnceLock<Value>,
-    /// The schema that arguments are checked against, if a model can't get all of it.
+    /// The full schema, against which arguments are checked, if models get only a simplified one.
     whole: Option<Value>,
 }
 
@@ -88,7 +88,6 @@ impl Serialize for Schema {
     }
 }
 
-/// Removes the keywords that a model has no use for, and the null type of Rust's `Option`s.
 #[cfg(feature = "schemars")]
 fn simplify(value: &mut Value) {
     let Some(map) = value.as_object_mut() else {

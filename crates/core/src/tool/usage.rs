@@ -222,7 +222,6 @@ pub(super) fn required(schema: &Schema) -> Vec<&str> {
         .collect()
 }
 
-/// Returns a hint for a call in which a required argument is missing and an unknown one is given.
 pub(super) fn misnamed(tool: &dyn Tool, args: &Args) -> Option<String> {
     let args = args.as_map();
     let names = Names::new(tool);

@@ -128,7 +128,6 @@ impl TypedArguments<'_> {
         })
     }
 
-    /// Gives `key` a value of its parameter's type, or one more item if that type is an array.
     fn give(&mut self, key: &str, text: &str) -> Result<(), ToolError> {
         let schema = self.names.schema(key).unwrap_or_default();
         let value = from_text(&schema, text).ok_or_else(|| {

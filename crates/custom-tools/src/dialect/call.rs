@@ -217,7 +217,6 @@ fn tool_call(call: &Value) -> Result<DialectCall, String> {
     })
 }
 
-/// Reads the calls in a response's items. The other items are text and reasoning.
 fn function_calls(items: &[Value]) -> Result<DialectRequest, String> {
     let calls = items.iter().filter(|item| item["type"] == "function_call");
     let calls: Result<Vec<DialectCall>, String> = calls.map(function_call).collect();

@@ -22,7 +22,6 @@ const TEXTS: &str = "a tool message of this API holds text only";
 const SOME_MEDIA: &str = "a result in this API holds text, PDF and images as PNG, JPEG, GIF or WebP \
     only";
 
-/// Returns all content as text. Images and other media are replaced by a note.
 pub(super) fn text(answer: &Answer<'_>) -> String {
     if let Some(failure) = failure(answer) {
         return failure;

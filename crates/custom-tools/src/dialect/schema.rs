@@ -17,7 +17,6 @@ const NOT_AT_THE_TOP: [&str; 3] = ["enum", "const", "not"];
 
 const LONGEST_KEY: usize = 64;
 
-/// Returns an adapted schema; `None` if the API accepts it unchanged.
 pub(super) fn fitted(dialect: Dialect, schema: &Value) -> Option<Value> {
     let mut fitted = schema.clone();
     match dialect {

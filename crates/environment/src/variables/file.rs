@@ -24,7 +24,6 @@ fn is_blank(c: char) -> bool {
     c == '\u{feff}' || c.is_whitespace() && c != '\u{85}'
 }
 
-/// Returns the text of a file of variables; `None` if there is none.
 pub(super) fn read(file: &Path) -> Result<Option<String>> {
     let stat = match std::fs::metadata(file) {
         Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
@@ -50,7 +49,6 @@ pub(super) fn read(file: &Path) -> Result<Option<String>> {
     Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
 }
 
-/// Returns the variables of a file that configure these tools.
 pub(super) fn of_tools(text: &str) -> Vec<(String, String)> {
     // Most such files hold a key of the API only, and need no expression compiled at each start.
     if !text.contains(PREFIX) && !text.contains(HOST_PREFIX) {

@@ -13,9 +13,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::LazyLock;
 
-/// The variables that the host passes on besides those with [`LEFT_PREFIXES`], seen in 0.61: common
-/// ones, and those of GitHub's workflows. The last four are set by a shell between the host and
-/// this process.
+/// The variables that Gemini CLI 0.61 passes on to the processes that it starts, besides those with
+/// one of [`LEFT_PREFIXES`]: common ones, and those of GitHub's workflows. The last four are set by
+/// a shell between Gemini CLI and this process.
 const LEFT: [&str; 30] = [
     "PATH",
     "HOME",
@@ -49,19 +49,20 @@ const LEFT: [&str; 30] = [
     "_",
 ];
 
-/// Prefixes of the names that the host passes on, and [`PREFIX`], because a wrapper script may set
-/// variables of these tools.
+/// Prefixes of the variables that Gemini CLI passes on to the processes that it starts, and
+/// [`PREFIX`], because a wrapper script may set variables of these tools.
 const LEFT_PREFIXES: [&str; 3] = ["GEMINI_CLI_", "GIT_CONFIG_", PREFIX];
 
 const MAX_ADDED: usize = 4;
 
-/// A variable that is set if the host has started this process as a command or as a server. For a
-/// server, the host's settings may add variables.
+/// A variable that Gemini CLI sets for the processes that it starts as commands or as servers. For
+/// a server, its settings may add variables.
 const STARTED_BY_HOST: &str = "GEMINI_CLI";
 
 const MAX_WORDS: usize = 3;
 
-/// Returns the value that a variable has in the host, which has not passed it on to this process.
+/// Returns the value that a variable has in the host. The host passes few variables on to the
+/// processes that it starts, so this process may lack it.
 pub(super) fn variable(name: &str) -> Option<OsString> {
     static VARIABLES: LazyLock<Vec<(OsString, OsString)>> = LazyLock::new(|| {
         if may_lack_some(&mut std::env::vars_os().map(|(name, _)| name)) {
@@ -74,8 +75,8 @@ pub(super) fn variable(name: &str) -> Option<OsString> {
     found.map(|(_, value)| value.clone())
 }
 
-/// Returns true if the names look like those of a process that the host has started with few
-/// variables.
+/// Returns true if the names look like those of a process that a host has started with only a few
+/// of its own variables.
 fn may_lack_some(names: &mut dyn Iterator<Item = OsString>) -> bool {
     let mut added = 0;
     let mut is_by_host = false;

@@ -46,7 +46,6 @@ const GRACE: Duration = Duration::from_secs(1);
 
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// The longest wait for a server's exit status and last output after it has closed its streams.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
 
 const CLOSED: &str = "it closed the connection before it answered";
@@ -225,8 +224,6 @@ impl Connection {
         }
     }
 
-    /// Makes a request, and repeats it with the input that the server asks for, until the answer is
-    /// complete.
     async fn complete(
         &self,
         method: &str,
@@ -449,8 +446,6 @@ impl Connection {
         words.await.clone()
     }
 
-    /// Closes the connection. A server that is a child process is ended, too, with all its
-    /// descendants.
     pub(super) async fn end(&self) {
         let service = lock(&self.service).take();
         if let Some(mut service) = service {

@@ -37,7 +37,6 @@ pub(super) fn address(text: &str) -> Result<Url, String> {
     }
 }
 
-/// Returns the root cause of a failed request, without the libraries' wrapping messages.
 pub(super) fn reason(e: &reqwest::Error) -> String {
     let mut last: &dyn Error = e;
     while let Some(source) = last.source() {

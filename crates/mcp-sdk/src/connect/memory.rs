@@ -13,7 +13,6 @@ pub(crate) fn limit_once() {
     LIMITED.call_once(limit);
 }
 
-/// Prevents this process from opening files and connections from now on.
 pub(crate) fn open_nothing_more() {
     let none = Rlimit {
         current: Some(0),

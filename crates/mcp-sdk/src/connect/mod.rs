@@ -167,8 +167,8 @@ impl Server {
     }
 }
 
-/// A request that is not answered yet. If the task or thread that works on it panics, it is still
-/// answered.
+/// A request that is not answered yet. If the task or thread that works on it panics, dropping this
+/// value answers the request with an error.
 struct Open {
     id: u64,
     running: Cancels,
@@ -203,7 +203,6 @@ impl Drop for Open {
     }
 }
 
-/// The functions that cancel running requests and tasks, by id.
 type Cancels = Arc<Mutex<HashMap<u64, Box<dyn FnOnce() + Send>>>>;
 
 #[derive(Default)]
@@ -363,7 +362,6 @@ impl Hub {
     }
 }
 
-/// Starts a thread for work that blocks, and sends its answer.
 fn start_thread(open: Open, work: impl FnOnce() -> Result<Value, String> + Send + 'static) {
     memory::limit_once();
     let id = open.id;

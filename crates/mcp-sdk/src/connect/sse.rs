@@ -150,7 +150,6 @@ impl Events {
         }
     }
 
-    /// Ends the stream, so that no call waits for the message that is lost.
     fn end(&mut self, why: &str) {
         let fault = format!("it sent a message that is too large: {why}");
         self.aside.set_fault(fault);

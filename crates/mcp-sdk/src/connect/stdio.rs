@@ -39,7 +39,6 @@ use std::sync::{Arc, Mutex};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::unix::pipe::{self, Receiver as Reader};
 
-/// The most bytes of output other than messages; if there are more, the connection ends.
 const MAX_GARBAGE_BYTES: usize = 1024 * 1024;
 
 const TAIL_BYTES: usize = 2000;
@@ -144,7 +143,6 @@ async fn keep_tail(mut errors: Reader, aside: StrayOutputLog) {
 
 type Writer = Arc<tokio::sync::Mutex<Option<pipe::Sender>>>;
 
-/// The transport for the SDK: one JSON message per line, in both directions.
 pub(super) struct Stdio {
     reader: BufReader<Reader>,
     /// The part of a line read so far. It is kept here because the SDK may drop a pending
@@ -167,8 +165,6 @@ impl Stdio {
         })
     }
 
-    /// Reads a line into `self.line`. Returns false at the end of the output, or if the line is too
-    /// long.
     async fn read_line(&mut self) -> bool {
         loop {
             let Ok(available) = self.reader.fill_buf().await else {

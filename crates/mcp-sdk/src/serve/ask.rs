@@ -25,11 +25,12 @@ const ONCE: &str = "allow once";
 const ALWAYS: &str = "allow for this session";
 const NO: &str = "do not allow";
 
+/// The text of a question. `message` tells all that the call would do, with invisible characters
+/// made visible. `always` tells what the choice [`ALWAYS`] would approve, or is `None` if that
+/// choice is not offered.
 #[derive(Debug, Clone)]
 pub(super) struct Text {
-    /// All that the call would do, with invisible characters made visible.
     pub(super) message: String,
-    /// What the choice [`ALWAYS`] would approve; `None` if it is not offered.
     always: Option<&'static str>,
 }
 
@@ -44,7 +45,6 @@ pub(super) fn is_possible(client: Option<&ClientCapabilities>) -> bool {
     elicitation.is_some_and(|modes| modes.form.is_some() || modes.url.is_none())
 }
 
-/// A client that can be sent requests while the call waits.
 #[derive(Debug, Clone)]
 pub(super) struct ClientAsker {
     pub(super) asked: Sender<Question>,

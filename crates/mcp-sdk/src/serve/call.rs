@@ -29,7 +29,6 @@ const LABELS_CHARS: usize = 1000;
 /// which is also in our settings.
 const TAG_CHARS: usize = 100;
 
-/// The most characters of a task's status message, which is the last line of the output.
 const MAX_STATUS_CHARS: usize = 200;
 
 #[derive(Clone)]
@@ -39,7 +38,6 @@ pub(super) struct Call {
     pub(super) roots: Arc<Vec<PathBuf>>,
     pub(super) host: Option<&'static ClientHost>,
     pub(super) answer_limit: Option<AnswerLimit>,
-    /// True if the client's user may be asked to approve the call.
     pub(super) may_ask: bool,
     /// The client's answers so far, if the protocol version lets a server ask only by results;
     /// `None` if the client can be sent requests while the call waits.
@@ -47,7 +45,6 @@ pub(super) struct Call {
     pub(super) client: ClientCapabilities,
     pub(super) is_alone: bool,
     pub(super) told: Option<u64>,
-    /// True if the client wants the output as log messages.
     pub(super) logs: bool,
     pub(super) least_sandbox: Option<SandboxMode>,
 }
@@ -88,17 +85,12 @@ impl Call {
     }
 }
 
-/// The MCP task that a call has become; `None` until then.
 pub(super) type OwnTask = watch::Receiver<Option<TaskContext>>;
 
-/// The response, and the project if its tools may differ from those that the client knows.
+/// The response to a call. The project is returned as well if its tools may now differ from those
+/// that the client knows.
 pub(super) type Outcome = (CallToolResponse, Option<Arc<Project>>);
 
-/// Makes a call.
-///
-/// # Errors
-///
-/// Returns an error if the client lacks the capability to be asked what the tool wants to know.
 pub(super) async fn run(
     server: Arc<Server>,
     call: Call,
@@ -121,11 +113,9 @@ pub(super) async fn run(
         .unwrap_or_else(|e| Ok((content::refused(&e, structured).into(), None)))
 }
 
-/// The channels between a running call and its client.
 pub(super) struct Talk {
     questions: mpsc::Receiver<Question>,
     task: OwnTask,
-    /// The logger's name for output in the client's log; `None` if the client wants none.
     logger: Option<String>,
 }
 
@@ -271,8 +261,6 @@ impl RunningCall<'_> {
         }
     }
 
-    /// Sends the output since the last report to the client's log and as a progress notification.
-    /// If the call is a task, its last line becomes the task's status message instead.
     async fn report(&mut self) {
         let Some((text, count)) = self.live.take() else {
             return;
@@ -308,8 +296,8 @@ impl RunningCall<'_> {
     }
 }
 
-/// Waits until the client cancels the call: its request or, once the call is a task, that task,
-/// because the request then has its response.
+/// Waits until the client cancels the call: by cancelling the request or, once the call has become
+/// a task, by cancelling the task, since the request was answered then.
 async fn cancelled(task: &mut OwnTask, context: &RequestContext<RoleServer>) {
     let task = tokio::select! {
         biased;

@@ -14,7 +14,6 @@ use tokio::time::{sleep, timeout};
 
 const NOTIFY_LIMIT: Duration = Duration::from_secs(2);
 
-/// The pause between two checks for changed tools while a client listens.
 const PAUSE: Duration = Duration::from_secs(2);
 
 #[derive(Default)]
@@ -55,8 +54,6 @@ fn fingerprint(project: &Project, audience: Audience, cancel: &Cancellation) -> 
     now
 }
 
-/// Notifies a listening client whenever the tools differ from those it knows, until it
-/// unsubscribes.
 pub(super) async fn follow(
     server: &Arc<Server>,
     audience: Audience,

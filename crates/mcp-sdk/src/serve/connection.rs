@@ -57,12 +57,12 @@ pub(super) struct Connection {
     log: ClientLog,
 }
 
+/// The roots that a client has named. `now` is `None` if they have changed, or were never asked
+/// for. The roots `before` the last change are kept in case that the client fails to list the new
+/// ones: falling back to the current directory would give its model access to that.
 #[derive(Default)]
 struct ClientRoots {
-    /// The current roots; `None` if they have changed, or were never asked for.
     now: Option<Roots>,
-    /// The roots before the last change. They are kept if the client fails to list the new ones:
-    /// falling back to the current directory would give its model access to that.
     before: Option<Arc<Vec<PathBuf>>>,
 }
 
@@ -197,8 +197,6 @@ impl Connection {
         self.with_project(roots, context, read).await
     }
 
-    /// Runs `find` on the project. It is used for tools that are also offered as prompts or
-    /// resources.
     async fn offered<T: Send + 'static>(
         &self,
         context: &RequestContext<RoleServer>,
@@ -209,8 +207,6 @@ impl Connection {
         self.with_project(roots, context, find).await
     }
 
-    /// Reads a resource by calling the tool whose answer it is. Returns the contents, or the tool's
-    /// questions if it has to ask the client first.
     async fn read_by_tool(
         &self,
         request: ReadResourceRequestParams,
@@ -308,8 +304,6 @@ fn asks_by_results(context: &RequestContext<RoleServer>) -> bool {
     rounds::are_needed(context.protocol_version().as_ref())
 }
 
-/// Returns how long a list may be cached, in milliseconds; `None` for protocol versions without
-/// such a field.
 fn list_ttl(context: &RequestContext<RoleServer>) -> Option<u64> {
     asks_by_results(context).then_some(LIST_TTL_MS)
 }
@@ -335,7 +329,6 @@ fn internal(error: &ToolError) -> ErrorData {
     ErrorData::internal_error(error.to_string(), Some(data))
 }
 
-/// Defines handlers that return a list, all of it on one page.
 macro_rules! lists {
     ($($name:ident($own:ident, $context:ident) -> $list:ident $items:block)+) => {$(
         async fn $name(
@@ -353,8 +346,8 @@ macro_rules! lists {
     )+};
 }
 
-/// The methods of the handlers below for which requests need parameters, but for those that the
-/// newest protocol version does not have.
+/// The methods that [`Connection`] serves and whose requests must have parameters, except for
+/// methods that the newest protocol version no longer has.
 const SERVED: [&str; 9] = [
     "completion/complete",
     "prompts/get",

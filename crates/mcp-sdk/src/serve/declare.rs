@@ -98,7 +98,6 @@ fn ours(tool: &dyn Tool) -> model::Tool {
     .with_annotations(annotations(title, tool))
 }
 
-/// Returns hints about a tool's effect. A client may ignore them.
 fn annotations(title: String, tool: &dyn Tool) -> model::ToolAnnotations {
     let info = tool.info();
     let only_adds = matches!(info.kind, Kind::Think | Kind::Plan | Kind::Communicate);

@@ -76,12 +76,6 @@ pub(super) fn id_in_use(id: &RequestId) -> ErrorData {
     ErrorData::invalid_request(message, None)
 }
 
-/// Reads a client's message.
-///
-/// # Errors
-///
-/// Returns an error for text that is not a valid message, and the request's id if it can be read,
-/// so that the client can match the error to its request.
 pub(super) fn read(
     text: &[u8],
 ) -> Result<RxJsonRpcMessage<RoleServer>, (ErrorData, Option<RequestId>)> {

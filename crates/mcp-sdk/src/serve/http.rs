@@ -62,11 +62,10 @@ const IDLE_LIMIT: Duration = Duration::from_secs(30 * 60);
 type Answer = Response<BoxBody<Bytes, Infallible>>;
 type Service = StreamableHttpService<Connection, LocalSessionManager>;
 
-/// A request by its session and its id.
 type RequestKey = (HeaderValue, RequestId);
 
-/// The SDK, and the requests that it has not answered yet. With two of one id, it would send the
-/// answer to the first one as that to the second.
+/// The SDK, with the requests that it has not answered yet. A request with the id of one of these
+/// is refused, because the SDK would send it the answer to the other.
 #[derive(Clone)]
 struct Front {
     service: Service,
@@ -85,7 +84,6 @@ impl Drop for Pending {
 }
 
 impl Front {
-    /// Registers a request until the returned value is dropped.
     fn begin(&self, key: RequestKey) -> Result<Pending, ErrorData> {
         if !lock(&self.pending).insert(key.clone()) {
             return Err(fault::id_in_use(&key.1));
@@ -101,7 +99,6 @@ pub struct Http {
     addresses: Vec<SocketAddr>,
     token: String,
     is_token_made: bool,
-    /// Names for this server that clients may use, besides `localhost` and loopback addresses.
     hosts: Vec<String>,
     pub(super) allows_remote: bool,
 }
@@ -269,7 +266,6 @@ async fn attend(stream: TcpStream, http: &Arc<Http>, front: &Front) {
         .await;
 }
 
-/// Passes an authorised request to the SDK, and corrects some of its responses.
 async fn pass_on(request: Request<Incoming>, front: &Front) -> Answer {
     let (head, body) = request.into_parts();
     let body = match Limited::new(body, MAX_BYTES).collect().await {
@@ -330,7 +326,6 @@ fn unreadable(error: ErrorData, id: Option<RequestId>) -> Answer {
 }
 
 impl Http {
-    /// Returns the response to a request that is not allowed, and `None` for one that is.
     fn refusal(&self, headers: &HeaderMap, uri: &Uri) -> Option<Answer> {
         let is_for_other = uri.authority().is_some_and(|named| !self.is_own(named));
         if is_for_other || !self.knows_host(headers) {
@@ -362,7 +357,6 @@ impl Http {
         authority.is_some_and(|authority| self.is_own(&authority))
     }
 
-    /// Returns true if an authority names this server, with or without a port.
     fn is_own(&self, authority: &Authority) -> bool {
         // An authority with a user name is rejected.
         let Some(rest) = authority.as_str().strip_prefix(authority.host()) else {
@@ -395,7 +389,8 @@ impl Http {
 }
 
 /// Returns true if `Origin` names the same host as `Host`, which was checked to name this server.
-/// No page has that origin, because this server has no pages; other clients may send it.
+/// No web page has that origin, because this server serves no pages, so the request is from another
+/// kind of client.
 fn is_same_origin(headers: &HeaderMap) -> bool {
     let host = only(headers, HOST);
     let origin = only(headers, ORIGIN).and_then(|origin| origin.strip_prefix("http://"));

@@ -59,7 +59,6 @@ pub(super) fn templates(project: &Project, can_ask: bool) -> Vec<ResourceTemplat
         .collect()
 }
 
-/// Returns the name and the arguments of the tool whose answer is the resource with this URI.
 pub(super) fn call_for(
     project: &Project,
     can_ask: bool,
@@ -96,8 +95,6 @@ fn values(template: &str, uri: &str) -> Option<Map<String, Value>> {
     rest.is_empty().then_some(values)
 }
 
-/// Returns the values of an argument that begin with what the user has typed; none if the tool's
-/// schema does not list its values.
 pub(super) fn completions(
     project: &Project,
     can_ask: bool,

@@ -42,11 +42,6 @@ fn directory(uri: &str) -> Result<PathBuf, String> {
     Ok(path)
 }
 
-/// Converts a `file:` URI to a path.
-///
-/// # Errors
-///
-/// Returns a clause that says why the URI is not a path of this machine.
 pub(super) fn path_of(uri: &str) -> Result<PathBuf, String> {
     let mut url = Url::parse(uri).map_err(|e| e.to_string())?;
     if url.scheme() != "file" {

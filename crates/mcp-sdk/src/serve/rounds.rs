@@ -24,23 +24,19 @@ use std::sync::{Arc, Mutex};
 
 const ROOTS: &str = "roots";
 
-/// The beginning of the names of questions that ask for approval of a call.
 const APPROVAL: &str = "may-run-";
 
 pub(super) fn are_needed(version: Option<&ProtocolVersion>) -> bool {
     version.is_some_and(|version| !version.has_initialize())
 }
 
-/// Returns true if this server uses the name for a question of its own.
 pub(super) fn is_own(name: &str) -> bool {
     name == ROOTS || name.starts_with(APPROVAL)
 }
 
-/// What the client has answered in all rounds of a call.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Answers {
     kept: RequestState,
-    /// The answers of the last round to the tool's own questions.
     input: InputResponses,
 }
 
@@ -58,11 +54,6 @@ struct RequestState {
 }
 
 impl Answers {
-    /// Parses the answers in a request.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if `state` or the answer about the roots can't be parsed.
     #[expect(deprecated, reason = "clients have roots as long as they have them")]
     pub(super) fn parse(
         responses: Option<InputResponses>,
@@ -151,7 +142,6 @@ pub(super) struct OpenQuestion(Arc<Mutex<Option<Open>>>);
 
 #[derive(Debug)]
 struct Open {
-    /// The questions, or the capabilities that the client would need to be asked any of them.
     requests: Result<InputRequests, Box<ClientCapabilities>>,
     state: Option<String>,
 }

@@ -22,13 +22,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use url::Url;
 
-/// The directories of a project's skills.
 const DIRECTORIES: [&str; 2] = [".agents/skills", ".gemini/skills"];
 
-/// The most files of a skill, as the extension prescribes.
+/// The most files of a skill that the MCP extension for skills permits.
 const MAX_FILES: usize = 512;
 
-/// The most bytes of all skills of a project together. The extension has this limit for each skill.
+/// The most bytes of all skills of a project together. The MCP extension for skills has this limit
+/// for a single skill.
 const MAX_BYTES: usize = 16 * 1024 * 1024;
 
 const MARKDOWN: &str = "text/markdown";
@@ -44,11 +44,6 @@ struct SkillFile {
 }
 
 impl ServedSkill {
-    /// Creates a skill from its files.
-    ///
-    /// # Errors
-    ///
-    /// Returns a clause that says what is wrong with the files.
     fn new(files: Vec<SkillFile>) -> Result<Self, String> {
         let main = files
             .iter()
@@ -83,7 +78,6 @@ fn frontmatter(text: &str) -> Result<SkillFrontmatter, String> {
     serde_saphyr::from_str(head).map_err(|e| format!("its frontmatter can't be used: {e}"))
 }
 
-/// Returns the skills, and messages about those of the project that can't be served.
 pub(super) fn all(project: &Project) -> (Vec<ServedSkill>, Vec<String>) {
     let own = vec![SkillFile {
         uri: "skill://gemini-tools/SKILL.md".to_owned(),
@@ -115,7 +109,6 @@ pub(super) fn all(project: &Project) -> (Vec<ServedSkill>, Vec<String>) {
     (found, faults)
 }
 
-/// Returns the directories of the project's skills, by name.
 fn places(workspace: &Workspace) -> Vec<(String, WorkspacePath)> {
     let mut places = Vec::new();
     for directory in DIRECTORIES {
@@ -185,7 +178,6 @@ fn uri(name: &str, path: &[String]) -> Result<String, String> {
     Ok(uri.into())
 }
 
-/// Returns the content of the skill's file with this URI; `None` if no skill has such a file.
 pub(super) fn content(skills: Vec<ServedSkill>, uri: &str) -> Option<ResourceContents> {
     let mut files = skills.into_iter().flat_map(|skill| skill.files);
     let file = files.find(|file| file.uri == uri)?;

@@ -67,9 +67,7 @@ type RequestIds = Arc<Mutex<HashSet<RequestId>>>;
 
 struct Stdio {
     clock: Arc<Clock>,
-    /// Lines of standard input, with `None` for a line that was too long.
     incoming: mpsc::Receiver<Option<Vec<u8>>>,
-    /// How long the input was silent before it ended; set when it ends.
     silence: Arc<OnceLock<Duration>>,
     outgoing: Option<mpsc::Sender<Vec<u8>>>,
     pending: RequestIds,
@@ -87,8 +85,6 @@ struct Stdio {
 }
 
 impl Stdio {
-    /// Starts a thread that reads and one that writes. The receiver fires when all output is
-    /// written or can't be written.
     fn start(clock: Arc<Clock>) -> (Self, oneshot::Receiver<()>) {
         let (lines, incoming) = mpsc::channel(QUEUE);
         let (outgoing, messages) = mpsc::channel(QUEUE);
@@ -304,8 +300,9 @@ impl Transport<RoleServer> for Stdio {
     }
 }
 
-/// Returns true if a request begins a session of a protocol version without a handshake. The SDK
-/// answers others, such as discovery, and goes on waiting for the beginning.
+/// Returns true if a request begins a session of a protocol version that has no handshake. Other
+/// requests, such as discovery, are answered by the SDK without a session, which goes on waiting
+/// for the beginning of one.
 fn begins_without_greeting(request: &ClientRequest) -> bool {
     let meta = request.get_meta();
     let is_complete = meta
@@ -314,8 +311,8 @@ fn begins_without_greeting(request: &ClientRequest) -> bool {
     is_complete && !matches!(request, ClientRequest::DiscoverRequest(_))
 }
 
-/// Returns true for what may come before `initialize`: a ping, and every request that names a
-/// protocol version without a handshake.
+/// Returns true for what a client may send before `initialize`: a ping, or a request that names a
+/// protocol version that has no handshake.
 fn may_come_first(request: &ClientRequest) -> bool {
     let version = request.get_meta().protocol_version();
     matches!(

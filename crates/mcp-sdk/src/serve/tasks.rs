@@ -23,7 +23,8 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-/// How long a client waits for a result before it gets a task.
+/// How long a client waits for a result before it gets a task instead, from which it fetches the
+/// result later.
 const PATIENCE: Duration = Duration::from_millis(700);
 
 /// How long a task may run, and how long its result is kept after that.
@@ -38,7 +39,7 @@ const MAX_TASKS: usize = 64;
 #[derive(Default)]
 pub(super) struct Tasks {
     pub(super) manager: TaskManager,
-    /// The creation times of the tasks that the manager may not have removed yet.
+    /// When each task was created that the manager may not have removed yet.
     made: Mutex<VecDeque<Instant>>,
 }
 
@@ -58,11 +59,6 @@ impl Tasks {
 
 type Running = Pin<Box<dyn Future<Output = Result<Outcome, ErrorData>> + Send>>;
 
-/// Makes a call, which becomes a task if it takes long.
-///
-/// # Errors
-///
-/// Returns the errors of [`call::run`].
 pub(super) async fn run(
     server: &Arc<Server>,
     call: Call,
@@ -140,8 +136,8 @@ impl Attempt {
     }
 }
 
-/// Asks the client through the task, and waits for all answers. A task takes each name of a
-/// question only once, so the name includes the round.
+/// Asks the client through the task, and waits for all answers. Within a task the name of a
+/// question can be used only once, so the number of the round is made part of it.
 async fn answers(
     asked: InputRequiredResult,
     round: usize,

@@ -43,7 +43,6 @@ impl WatchedFiles {
         }
     }
 
-    /// Returns a hash that changes when any of the files does.
     pub(super) fn state(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         Fingerprint::state(&self.root).hash(&mut hasher);

@@ -62,7 +62,6 @@ pub struct Attempt<'a> {
     pub wait: Option<Duration>,
 }
 
-/// Adds what a response, or a piece of one, says about the model and the tokens.
 fn count(call: &mut ModelCall, piece: &GenerateContentResponse) {
     if let Some(model) = &piece.model_version {
         call.model.clone_from(model);
@@ -414,7 +413,6 @@ fn document(data: &[u8]) -> Result<Value, ApiError> {
     json::read(data).map_err(|e| ApiError::unreadable(&e.to_string(), data))
 }
 
-/// Parses a response, and unwraps it if it comes in Code Assist's envelope.
 pub(super) fn parsed(data: &[u8], is_wrapped: bool) -> Result<GenerateContentResponse, ApiError> {
     let mut value = document(data)?;
     if let Some(error) = value.get("error") {

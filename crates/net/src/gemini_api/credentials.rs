@@ -309,8 +309,6 @@ fn code_assist(vars: &Variables<'_>, token: AccessToken) -> Result<Credentials, 
     })
 }
 
-/// Reads one of the user's own files. Returns `None` if it is missing, not a regular file or not
-/// UTF-8.
 fn read(path: &Path) -> Option<String> {
     let bytes = FileOwner::Users.beginning(path, MAX_FILE_BYTES).ok()??;
     String::from_utf8(bytes).ok()

@@ -37,11 +37,6 @@ pub(super) fn token_url(vars: &Variables<'_>) -> Result<Url, ApiError> {
     vars.base("GEMINI_TOOLS_TOKEN_URL", TOKEN_URL)
 }
 
-/// Looks for credentials. If there are none, [`DefaultCredentials::token`] is `None`.
-///
-/// # Errors
-///
-/// Returns an error if credentials were found but can't be used.
 pub(super) fn find(
     vars: &Variables<'_>,
     home: Option<&Path>,

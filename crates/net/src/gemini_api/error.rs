@@ -65,7 +65,6 @@ pub struct ApiError {
     pub hint: Option<String>,
     /// How long the API asks the client to wait before a retry; `None` if it does not say.
     pub retry_after: Option<Duration>,
-    /// Set if the same request may succeed later, so that a retry makes sense.
     pub(super) is_transient: bool,
 }
 
@@ -263,7 +262,6 @@ impl ApiError {
             .transient()
     }
 
-    /// Creates an error for a stream that was aborted because it exceeded a limit of size or time.
     pub(super) fn endless(why: &str) -> Self {
         Self::new(
             ApiErrorKind::BadResponse,

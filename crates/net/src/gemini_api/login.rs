@@ -24,7 +24,6 @@ const CLIENT_SECRET: &str = concat!("GOCSPX", "-4uHgMPm-1o7Sk-geV6Cu5clXFsxl");
 /// written to the file.
 const IN_KEYRING: &str = "GEMINI_FORCE_ENCRYPTED_FILE_STORAGE";
 
-/// Parses the log-in file. Returns `None` if it has neither a valid token nor a refresh token.
 pub(super) fn read(
     text: &str,
     file: &Path,

@@ -9,10 +9,10 @@ pub(super) const FIRST_WAIT: Duration = Duration::from_millis(500);
 
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
-/// Returns how long to wait after the `failed`th attempt (from 1), or `None` to give up. The
-/// wait doubles with each attempt, and is shortened at random by up to half, so that clients that
-/// failed together don't retry together. If the server has asked for a longer wait (`asked`), the
-/// wait is that, or `None` if it exceeds [`LONGEST_WAIT`].
+/// Returns how long to wait after the attempt number `failed`, or `None` to give up. The wait
+/// doubles with each attempt, and is shortened at random by up to half, so that clients that failed
+/// together don't retry together. If the server has asked for a longer wait (`asked`), the wait is
+/// that, or `None` if it exceeds [`LONGEST_WAIT`].
 pub(super) fn wait(first_wait: Duration, failed: u32, asked: Option<Duration>) -> Option<Duration> {
     if failed >= ATTEMPTS {
         return None;

@@ -131,15 +131,12 @@ impl AccessToken {
         Ok(())
     }
 
-    /// Forgets a token that the API has rejected. Returns true if a new one can be requested.
     pub(super) fn drop_current(&mut self) -> bool {
         self.source.is_some() && self.current.take().is_some()
     }
 }
 
 impl TokenSource {
-    /// Requests a token. Returns the server's answer, which is guaranteed to have an
-    /// `access_token`.
     pub(super) fn fetch(&self, client: &mut TokenClient<'_>) -> Result<Value, ApiError> {
         match self {
             TokenSource::AuthorizedUser(user) => user.fetch(client),
@@ -241,8 +238,6 @@ pub(super) struct TokenClient<'a> {
 }
 
 impl TokenClient<'_> {
-    /// Requests a token for the service account that `url` stands for. `token` is of an account
-    /// that may impersonate it.
     pub(super) fn impersonate(
         &mut self,
         url: &Url,
@@ -266,8 +261,8 @@ impl TokenClient<'_> {
         Ok(json!({ "access_token": access_token(&answer), "expires_in": lifetime_secs }))
     }
 
-    /// Requests a token by a form. A refusal has none of the `secrets`, which the server may have
-    /// echoed.
+    /// Requests a token by posting a form. The error of a refusal contains none of the `secrets`,
+    /// which the server may have echoed.
     pub(super) fn exchange(
         &mut self,
         url: &Url,
@@ -282,7 +277,6 @@ impl TokenClient<'_> {
             .map_err(|e| refused_with(e, secrets, hint))
     }
 
-    /// Sends a request, and returns an answer that has a token.
     fn send(
         &mut self,
         method: Method,

@@ -130,13 +130,6 @@ impl HttpClient {
         self.dial.has_been_inside()
     }
 
-    /// Sends a request. Returns as soon as the head of the response has arrived, whatever its
-    /// status.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the host can't be reached, does not answer in time, or the call has
-    /// ended.
     pub(crate) fn send(
         &mut self,
         request: HttpRequest<'_>,
@@ -198,7 +191,6 @@ pub fn tls_config() -> ClientConfig {
     CONFIG.get_or_init(create).clone()
 }
 
-/// Waits for the other end of a connection, on behalf of a call that may be cancelled.
 struct Peer<'c> {
     runtime: &'c Runtime,
     cancel: Cancellation,
@@ -271,7 +263,7 @@ impl Response<'_> {
 }
 
 pub(crate) struct Body<'c> {
-    /// `None` if the server used a content encoding that was not requested.
+    /// The reader of the body; `None` if the server used a content encoding that was not requested.
     reader: Option<Box<dyn Read + 'c>>,
     coding: String,
     host: String,
@@ -306,11 +298,6 @@ impl<'c> Body<'c> {
         }
     }
 
-    /// Reads some bytes, and blocks until there are any. Zero means the end.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the connection breaks before the body is complete.
     pub(crate) fn read(&mut self, buffer: &mut [u8]) -> Result<usize, NetError> {
         let Self {
             reader,

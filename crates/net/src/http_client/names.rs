@@ -10,12 +10,6 @@ use hickory_resolver::net::runtime::TokioRuntimeProvider;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-/// Resolves a name. The addresses are in the order in which they should be tried.
-///
-/// # Errors
-///
-/// Returns an error if the name does not exist, no name server is configured, or none answers in
-/// time.
 pub(super) async fn resolve(name: &str, limit: Duration) -> Result<Vec<IpAddr>, NetError> {
     let failed = |why: String| NetError::Names {
         host: name.to_owned(),

@@ -27,11 +27,7 @@ const SHELL_TEXT_CHARS: usize = 200;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum WebContent {
     Text(PageText),
-    /// An image or PDF document, which the model reads in this form.
-    Media {
-        media_type: String,
-        bytes: Vec<u8>,
-    },
+    Media { media_type: String, bytes: Vec<u8> },
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -41,11 +37,6 @@ pub(super) struct PageText {
     pub(super) notes: Vec<String>,
 }
 
-/// Converts a response to text or media.
-///
-/// # Errors
-///
-/// Returns the reason why its content can't be used.
 pub(super) fn read(page: &Page, cancel: &Cancellation) -> Result<WebContent, String> {
     let media_type = effective_type(page);
     let mut content = match &*media_type {

@@ -17,7 +17,8 @@ const FAILURE_BYTES: usize = 64 * 1024;
 
 pub(super) const PAGE_TIME: Duration = Duration::from_secs(40);
 
-/// How long names are looked up at most before it is decided whether the API is asked.
+/// How long the names of the addresses are looked up, at most, to decide whether the addresses are
+/// all public and the API may be asked to read them.
 const NAMES_TIME: Duration = Duration::from_secs(10);
 
 const MAX_HOPS: usize = 10;
@@ -29,14 +30,13 @@ const ACCEPT: &str = "text/markdown, text/html;q=0.9, application/xhtml+xml;q=0.
 #[derive(Debug)]
 pub(super) struct Page {
     pub(super) url: Url,
-    /// The media type in lower case, such as `text/html`; empty if the server does not say.
     pub(super) media_type: String,
     pub(super) charset: Option<String>,
     pub(super) bytes: Vec<u8>,
     pub(super) cut: Option<String>,
     /// The HTTP status in words if it is not a success. The content then is an error page.
     pub(super) failure: Option<String>,
-    /// Set if nothing that the user has allowed was needed to reach the page.
+    /// True if the page could be reached without anything that only the user's settings allow.
     pub(super) is_public: bool,
 }
 
@@ -62,7 +62,6 @@ impl FetchError {
     }
 }
 
-/// The most bytes that are read of a type of content, after decompression.
 fn max_bytes(media_type: &str) -> usize {
     const MIB: usize = 1024 * 1024;
     match media_type {
@@ -91,7 +90,6 @@ pub(super) fn are_public(urls: &[Url], policy: &AddressPolicy, cancel: &Cancella
     urls.iter().all(may_be) && !urls.iter().any(|url| client.forbids(url, &own))
 }
 
-/// Fetches a page, in at most `limit`.
 pub(super) fn fetch(
     url: &Url,
     policy: &AddressPolicy,

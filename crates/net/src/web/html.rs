@@ -163,7 +163,6 @@ struct Article {
     words: usize,
 }
 
-/// Extracts the main content with the algorithm of Mozilla's Readability.
 fn article(html: &str, url: &Url) -> Option<Article> {
     let config = Config {
         text_mode: TextMode::Markdown,

@@ -419,8 +419,6 @@ fn find_unread(response: &GenerateContentResponse, asked: &[Url]) -> UnreadPages
     found
 }
 
-/// Returns the API's answer with its sources, unless it is empty or the API reports that it could
-/// read none of the pages.
 fn usable_answer(response: &GenerateContentResponse) -> Option<String> {
     let pages = response.url_metadata();
     let has_read = pages.is_empty() || pages.iter().any(|p| p.url_retrieval_status == SUCCESS);

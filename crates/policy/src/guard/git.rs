@@ -12,14 +12,14 @@ use std::path::{Path, PathBuf};
 
 const MAX_BYTES: u64 = 1024 * 1024;
 
-/// The last parts, in lower case, of the keys whose value git never starts, though it may look like
-/// the path of a file: what git only reads, other directories and names in repositories.
+/// The last parts, in lower case, of those git settings whose value may look like the path of a
+/// program but is never started: what git only reads, other directories, and names in repositories.
 const DATA: &str = "\
     allowedsignersfile attributesfile description directory email excludesfile fetch file format ignorerevsfile \
     insteadof merge name push pushinsteadof pushurl signingkey template url worktree";
 
-/// Returns true if a path is that of git's data of a repository, or a file in it. The name of such a
-/// directory need not be `.git`: see `--bare` and `--separate-git-dir` of git init.
+/// Returns true if a path is a directory with git's data of a repository, or a file in one. The
+/// name of such a directory need not be `.git`: see `--bare` and `--separate-git-dir` of git init.
 pub(super) fn holds(path: &Path) -> bool {
     for top in path.ancestors() {
         let has = |name: &str| top.join(name).symlink_metadata().is_ok();
@@ -34,7 +34,6 @@ pub(super) fn holds(path: &Path) -> bool {
     false
 }
 
-/// Returns true if git may start the file at `real`, a path without links.
 pub(super) fn runs(real: &Path, home: Option<&Path>) -> bool {
     let users = users_files(&|name| std::env::var_os(name));
     real.ancestors().skip(1).any(|top| {

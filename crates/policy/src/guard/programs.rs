@@ -11,13 +11,13 @@ use gemini_tools_shell::Command;
 /// line runs, it may be any file.
 const WRITERS: &str = "cp dd install ln mkdir mktemp mv patch rsync tee touch truncate unzip";
 
-/// Other programs that are known to write or remove files. A script in an argument that mentions one
-/// of them is searched for names.
+/// Programs besides [`WRITERS`] that are known to write or remove files. A script in an argument
+/// that mentions one of them is searched for names of guarded files.
 const SOMETIMES: &str = "\
     aria2c bsdtar bunzip2 bzip2 chmod chown cpio csplit curl ed ex gunzip gzip ptx rimraf rm rmdir scp sed sftp shred \
     shuf sort split tar unlink unxz unzstd vi vim wget xxd xz zip zstd";
 
-/// Programs that write no file that a word names, whatever their options.
+/// Programs that, whatever their options, write no file that one of their words names.
 const READERS: &str = "\
     . : [ actionlint alias b2sum basename bat batcat cat cd cksum cmp column comm cut date df diff dir dirname du echo egrep exit expand \
     export expr false fd fdfind fgrep file fmt fold grep hadolint head hexdump id jq kill ls md5sum nl nm numfmt objdump od \
@@ -25,19 +25,18 @@ const READERS: &str = "\
     sha256sum sha384sum sha512sum shellcheck shift size sleep source stat strings sum tac tail test tr true type \
     uname unset vdir wait wc which whoami yamllint zcat zgrep";
 
-/// Interpreters, builds and the like: what they write is up to the code that they run, or said by
-/// an option such as `-o`.
+/// Interpreters, build tools and the like. What they write depends on the code that they run, or is
+/// named by an option such as `-o`.
 const RUN_CODE: &str = "\
     ant ash awk bash bazel buck2 bun bundle cargo cmake composer ctest dash deno docker docker-compose dotnet elixir \
     eslint gawk gmake go gradle gradlew java jest julia just ksh lua make mawk meson mix mvn mvnw ninja node nodejs npm npx \
     nx perl php pip pipx pnpm podman poetry pre-commit prettier pytest python rake rscript ruby ruff sbt sh sort swift tox tree \
     ts-node tsx turbo uv uvx vitest yarn yq zsh";
 
-/// Programs that run the command behind their own options.
 const WRAPPERS: &str = "builtin command env exec nice nohup setsid stdbuf sudo time timeout xargs";
 
-/// Commands of git that write no file that an operand names, at least not in the directory of the
-/// project. `--output` of those that compare does.
+/// Git commands that write no file that an operand names, at least not in the directory of the
+/// project. Those that compare write the file that their option `--output` names.
 const GIT_READERS: &str = "\
     add annotate blame branch cat-file check-attr check-ignore cherry cherry-pick commit config count-objects describe \
     diff diff-files diff-index diff-tree difftool fetch for-each-ref fsck gc grep hash-object help log ls-files ls-remote \
@@ -47,12 +46,11 @@ const GIT_READERS: &str = "\
 /// Commands of git that write only what `-o` and `--output` name.
 const GIT_OUTPUTS: &str = "archive format-patch";
 
-/// Those of the readers that change the files of the working tree.
+/// The commands among [`GIT_READERS`] that nevertheless change files of the working tree.
 const GIT_CHECKS_OUT: &str = "cherry-pick merge pull rebase reset revert stash switch";
 
 const FIND_WRITES: &str = "-delete -fls -fprint -fprint0 -fprintf";
 
-/// Returns true if a program is known to write files that its words name.
 pub(super) fn is_writer(name: &str) -> bool {
     let name = name.rsplit('/').next().unwrap_or_default();
     [WRITERS, SOMETIMES].iter().any(|list| is_among(list, name))
@@ -62,7 +60,7 @@ fn is_among(list: &str, name: &str) -> bool {
     list.split(' ').any(|one| one == name)
 }
 
-/// Returns true if each operand of a command counts as a file that it writes.
+/// Returns true if a command surely writes each file that one of its operands names.
 pub(super) fn is_sure(command: &Command) -> bool {
     let in_place = |word: &Option<String>| {
         word.as_ref()
@@ -73,8 +71,9 @@ pub(super) fn is_sure(command: &Command) -> bool {
 }
 
 /// Returns the words of a command that may name a file that it writes. `next` is the command that
-/// the analysis of the line has behind this one: for a wrapper, it is the one that it runs. `moves`
-/// is true if the line changes its directory: then `bin/rm` need not be a file of the project.
+/// follows it in the analysis of the line; for a wrapper such as `env`, that is the command that it
+/// runs. `moves` is true if the line changes its directory, so that `bin/rm` need not be a file of
+/// the project.
 pub(super) fn written<'c>(
     command: &'c Command,
     next: Option<&Command>,
@@ -120,13 +119,10 @@ fn unversioned(command: &Command) -> &str {
     root.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.')
 }
 
-/// Returns true if a program runs code of the project, or code in its arguments.
 pub(super) fn runs_code(command: &Command) -> bool {
     is_among(RUN_CODE, unversioned(command))
 }
 
-/// Returns true if an interpreter is to edit the files that it is given, as with `perl -pi`, or
-/// `cmake` is to act as a tool such as `cp`.
 fn edits_in_place(command: &Command) -> bool {
     let mut words = command.patterns.iter().skip(1).map(Option::as_deref);
     match unversioned(command) {
@@ -142,7 +138,6 @@ fn edits_in_place(command: &Command) -> bool {
     }
 }
 
-/// Returns true if the program is a file of the project, such as `./build.sh`.
 fn is_of_project(command: &Command) -> bool {
     let name = command
         .words
@@ -158,8 +153,8 @@ pub(super) fn takes_prose(command: &Command) -> bool {
     ["gh", "glab"].contains(&command.root())
 }
 
-/// Returns the words that name a directory in which a program is to run: values of options, or
-/// options with their value. What only reads may run anywhere.
+/// Returns the words that name a directory in which a program is to run: the values of its options.
+/// Programs that only read are left out, since they may run anywhere.
 pub(super) fn directories(command: &Command) -> Vec<&Option<String>> {
     const OPTIONS: &str = "-C --chdir --cwd --directory";
     if is_among(READERS, command.root()) {
@@ -175,7 +170,8 @@ pub(super) fn directories(command: &Command) -> Vec<&Option<String>> {
         .collect()
 }
 
-/// Returns the arguments without titles and the like, which often tell of files.
+/// Returns the arguments without the values of options such as a title. Those are texts for people,
+/// which often mention files that the command does not write.
 fn without_texts(words: &[Option<String>]) -> Vec<&Option<String>> {
     const TEXTS: &str = "--body --description --jq --message --notes --title -b -m -q -t";
     let is_text =
@@ -184,7 +180,6 @@ fn without_texts(words: &[Option<String>]) -> Vec<&Option<String>> {
     pairs.map(|pair| &pair[1]).collect()
 }
 
-/// Returns the values of options such as `--output`, and of `-o` too if `short`.
 fn outputs(words: &[Option<String>], short: bool) -> Vec<&Option<String>> {
     let attached = words.iter().filter(|word| {
         let word = word.as_deref().unwrap_or_default();
@@ -195,7 +190,6 @@ fn outputs(words: &[Option<String>], short: bool) -> Vec<&Option<String>> {
         .collect()
 }
 
-/// Returns the words behind an option, and those that are a long option with its value.
 fn values<'w>(
     words: &'w [Option<String>],
     is_option: impl Fn(&str) -> bool + Copy + 'w,
@@ -263,7 +257,6 @@ fn written_by_git(command: &Command) -> Vec<&Option<String>> {
     written.map(|at| &words[at]).collect()
 }
 
-/// Returns the words that say which working tree git is to take, if `--work-tree` does.
 fn work_tree(words: &[Option<String>]) -> Vec<&Option<String>> {
     let mut found: Vec<_> = values(words, |option| option == "--work-tree").collect();
     if !found.is_empty() {
@@ -272,7 +265,6 @@ fn work_tree(words: &[Option<String>]) -> Vec<&Option<String>> {
     found
 }
 
-/// Returns the command of git, such as `config`, and the words behind it.
 fn git_command(command: &Command) -> (Option<&str>, &[Option<String>]) {
     let mut words = command.words.get(1..).unwrap_or_default();
     while let [word, rest @ ..] = words {
@@ -288,7 +280,6 @@ fn git_command(command: &Command) -> (Option<&str>, &[Option<String>]) {
     (None, words)
 }
 
-/// Returns true if a command may write a setting of git.
 pub(super) fn configures_git(command: &Command) -> bool {
     match (command.root(), git_command(command)) {
         ("git", (Some("config"), words)) => !reads_settings(words),

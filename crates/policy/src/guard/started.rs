@@ -11,7 +11,6 @@ use serde_json::Value;
 use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 
-/// Configuration files, relative to the project or the home directory.
 const CONFIGURATIONS: &str = "\
     .agents/mcp_config.json .amp/settings.json .claude.json .claude/settings.json .claude/settings.local.json \
     .cline/data/settings/cline_mcp_settings.json .codeium/windsurf/mcp_config.json .codex/config.toml .codex/hooks.json \
@@ -30,8 +29,6 @@ const MAX_BYTES: u64 = 1024 * 1024;
 
 const ENTRY_POINTS: [&str; 3] = ["index", "__main__", "main"];
 
-/// Returns the last components of the paths of all programs that configurations of the project and
-/// the user start.
 pub(super) fn programs(root: &Path, home: Option<&Path>) -> Vec<PathBuf> {
     let projects = FileOwner::Projects { root, home };
     let bases = [

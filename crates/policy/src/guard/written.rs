@@ -21,11 +21,10 @@ const MAX_ENTRIES: usize = 20_000;
 /// guarded file.
 const MAX_PARTS: usize = 256;
 
-/// The most directories that a line may run in. If there are more, they count as unknown.
 const MAX_BASES: usize = 32;
 
-/// Returns true if a text has a `>` that may open a file. The `>` of `2>&1` does not, and a `>`
-/// before `/dev/null` does not count.
+/// Returns true if a text has a `>` by which a shell may open a file. The `>` of `2>&1` does not
+/// open one, and `>/dev/null` does not count.
 pub(super) fn redirects(text: &str) -> bool {
     let ends_word =
         |rest: &str| !rest.starts_with(|c: char| !c.is_whitespace() && !";|&)<>".contains(c));
@@ -42,13 +41,14 @@ pub(super) fn redirects(text: &str) -> bool {
     })
 }
 
-/// Returns what stands between blanks, quotes, brackets and operators in a text.
+/// Returns the parts of a program's text between blanks, quotes, brackets and operators, which may
+/// be names of files.
 pub(super) fn parts_of_code(text: &str) -> impl Iterator<Item = &str> {
     let parts = text.split(|c: char| c.is_whitespace() || "<>|&;()[]{}=,:\"'`\\".contains(c));
     parts.filter(|part| !part.is_empty())
 }
 
-/// Leaves out the files that `source` and `.` read.
+/// Removes the files that `source` and `.` read from a line of shell: they are not written.
 pub(super) fn without_sourced(line: &str) -> String {
     let mut is_read = false;
     let words = line.split_whitespace().filter(|word| {
@@ -58,22 +58,19 @@ pub(super) fn without_sourced(line: &str) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// Returns true if a script that a line hands to a program may start one that writes or removes
-/// what is named in it.
 fn mentions_writer(text: &str) -> bool {
     // Many programs have a command `install`, which takes no file to write.
     let mut parts = parts_of_code(text);
     parts.any(|part| part != "install" && is_writer(part))
 }
 
-/// Returns the names behind each `>` of a script: a file may stand a word further, as in Perl's
-/// `open(F, ">", "x")`.
+/// Returns the words that follow each `>` of a script and may name files. The name may be a word
+/// further on, as in Perl's `open(F, ">", "x")`.
 fn redirected(script: &str) -> impl Iterator<Item = &str> {
     let behind = script.match_indices('>').map(|(at, _)| &script[at + 1..]);
     behind.flat_map(|rest| parts_of_code(rest).take(2))
 }
 
-/// Returns true if a script of `awk` prints to a file, whatever gives its name.
 fn prints_to_file(script: &str) -> bool {
     let mut statements = script.split([';', '}', '\n']);
     statements.any(|text| {
@@ -82,8 +79,6 @@ fn prints_to_file(script: &str) -> bool {
     })
 }
 
-/// Returns true if the target of a redirection may be a file: neither a descriptor nor a device of
-/// the terminal.
 fn is_file(target: Option<&String>) -> bool {
     let is_number = |word: &str| word.bytes().all(|b| b.is_ascii_digit() || b == b'-');
     target.is_none_or(|word| {
@@ -92,7 +87,6 @@ fn is_file(target: Option<&String>) -> bool {
     })
 }
 
-/// Returns the words of a line's redirections that may open a file for writing.
 fn targets(analysis: &Analysis) -> impl Iterator<Item = &Option<String>> {
     let targets = analysis.targets.iter();
     targets.filter(|target| is_file(target.as_ref()))
@@ -103,21 +97,20 @@ fn is_descriptor(word: &str) -> bool {
     word.contains("/dev/fd") || word.contains("/dev/std") || word.contains("/proc/")
 }
 
-/// Returns true if a line neither redirects its output to a file nor has a command that may write,
-/// but for what the scripts do that it hands to programs.
+/// Returns true if a line neither redirects its output to a file nor has a command that may write.
+/// What is done by scripts that the line hands to programs is not considered.
 pub(super) fn only_reads(analysis: &Analysis) -> bool {
     targets(analysis).next().is_none()
         && with_written(analysis).next().is_none()
         && !analysis.commands.iter().any(programs::configures_git)
 }
 
-/// Returns true if a line has a program that may run code of its arguments or its input.
 pub(super) fn runs_code(analysis: &Analysis) -> bool {
     analysis.commands.iter().any(programs::runs_code)
 }
 
-/// Returns true if a word that may name a file that is written is known only when the line runs, or
-/// may be put together from what `xargs` reads or `find` finds.
+/// Returns true if the line may write a file whose name is known only when the line runs, or is put
+/// together from what `xargs` reads or `find` finds.
 fn computes_words(analysis: &Analysis, written: &[WrittenWords<'_>]) -> bool {
     let passes_on = |command: &Command| ["find", "xargs"].contains(&command.root());
     let has_input = analysis.commands.iter().any(passes_on);
@@ -128,8 +121,7 @@ fn computes_words(analysis: &Analysis, written: &[WrittenWords<'_>]) -> bool {
     })
 }
 
-/// Returns all words of a line from which the value of a variable or the input of a program may
-/// come.
+/// Returns all words of a line that may become the value of a variable or the input of a program.
 fn with_texts(analysis: &Analysis) -> impl Iterator<Item = &str> {
     let words = analysis.commands.iter().flat_map(|command| {
         // `HEAD` is a commit in commands such as `git diff --name-only HEAD`.
@@ -141,13 +133,11 @@ fn with_texts(analysis: &Analysis) -> impl Iterator<Item = &str> {
     texts.flat_map(|text| text.split_whitespace())
 }
 
-/// Returns true if a line redirects its output to a file, or runs a program that is known to write.
 fn surely_writes(analysis: &Analysis) -> bool {
     let mut commands = analysis.commands.iter();
     targets(analysis).next().is_some() || commands.any(|command| is_writer(command.root()))
 }
 
-/// Returns true if a command changes the directory of the line.
 fn enters(command: &Command) -> bool {
     ["cd", "popd", "pushd"].contains(&command.root())
 }
@@ -163,7 +153,6 @@ fn entered(analysis: &Analysis) -> impl Iterator<Item = &Option<String>> {
     })
 }
 
-/// Returns the value of a word such as `-Cx` or `--directory=x`, and other words as they are.
 fn without_option(word: &str) -> &str {
     match (word.strip_prefix("-C"), word.split_once('=')) {
         (Some(value), _) => value,
@@ -176,7 +165,6 @@ fn is_option(word: Option<&String>) -> bool {
     word.is_some_and(|word| word.starts_with('-'))
 }
 
-/// Returns the commands of a line that may write, each with the words that may name what it writes.
 fn with_written(analysis: &Analysis) -> impl Iterator<Item = WrittenWords<'_>> {
     let commands = &analysis.commands;
     let moves = entered(analysis).next().is_some();
@@ -238,8 +226,8 @@ fn paths_in_script(word: &str) -> Option<BTreeSet<&str>> {
 }
 
 impl Guard<'_> {
-    /// Takes relative paths from now on from each directory in which the line, which begins in
-    /// `directory`, may run. Returns false if these are not all known.
+    /// From now on, takes relative paths from each directory in which the line may run if it begins
+    /// in `directory`. Returns false if not all of these directories are known.
     pub(super) fn enter(&mut self, analysis: &Analysis, directory: &str) -> bool {
         self.bases = vec![self.root.join(directory)];
         for word in entered(analysis) {
@@ -364,8 +352,9 @@ impl Guard<'_> {
         self.covers_parts(word, is_known, &paths_in)
     }
 
-    /// Returns true if bash may turn a word into one that has the path of a guarded file as one of
-    /// its `parts`. Where the directory is not known, a pattern may mean any file.
+    /// Returns true if bash may expand the word `pattern` to one that contains the path of a
+    /// guarded file. `parts` finds the paths in a word. If the directory is not known, a pattern
+    /// may mean any file.
     fn covers_parts(&self, pattern: &str, is_known: bool, parts: Parts<'_>) -> bool {
         let Ok(alternatives) = expand_braces(pattern) else {
             return true;
@@ -404,8 +393,6 @@ impl Guard<'_> {
         }
     }
 
-    /// Returns true if a guarded file is among the existing ones whose path matches `parts` below
-    /// `start`.
     fn covers_any(&self, start: &Path, parts: &[Vec<Unit>]) -> bool {
         let mut found = vec![start.to_owned()];
         let mut left = MAX_ENTRIES;
@@ -434,7 +421,6 @@ impl Guard<'_> {
     }
 }
 
-/// A part of a pattern of bash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Unit {
     Char(char),
@@ -446,9 +432,9 @@ fn parts_of(pattern: &str) -> Vec<Vec<Unit>> {
     pattern.split('/').map(units).collect()
 }
 
-/// Parses a component of a pattern. A set of plain characters, such as `[a-c]`, is one character. One
-/// that is less simple, and all that follows it, counts as `*`, so that it does not matter how bash
-/// would interpret the set.
+/// Parses a component of a pattern of bash. A set of plain characters, such as `[a-c]`, is one
+/// character. One that is less simple, and all that follows it, counts as `*`, so that it does not
+/// matter how bash would interpret the set.
 fn units(component: &str) -> Vec<Unit> {
     let is_plain = |set: &str| {
         let mut chars = set.chars();
@@ -513,7 +499,7 @@ fn may_be_found(pattern: &str) -> bool {
     })
 }
 
-/// Returns a pathspec of git without its magic, as in `:(top)x`.
+/// Returns a git pathspec without the prefix that git calls magic, such as `:(top)` in `:(top)x`.
 fn pathspec(word: &str) -> &str {
     match word.strip_prefix(':') {
         Some(rest) if rest.starts_with('(') => rest.split_once(')').map_or(rest, |(_, path)| path),
@@ -522,13 +508,14 @@ fn pathspec(word: &str) -> &str {
     }
 }
 
-/// Returns true if a word may be the end of the name of a copy, such as `.json`.
+/// Returns true if a word may be the suffix by which a program names a copy of a file that it
+/// changes, such as `.bak`.
 fn is_ending(word: &str) -> bool {
     word.starts_with('.') && word.len() > 1 && !word.contains('/')
 }
 
 /// Returns true if a pattern matches the whole name. Where a character does not match, the last `*`
-/// before it is made to match one character more of the name.
+/// before it takes one character more of the name.
 fn matches(pattern: &[Unit], name: &str) -> bool {
     let name: Vec<char> = name.chars().collect();
     let (mut p, mut n) = (0, 0);

@@ -47,8 +47,6 @@ struct Reader<'a> {
 }
 
 impl Grammar {
-    /// Returns true if the grammar covers all of the arguments. `leaves` tells whether a path leads
-    /// out of the workspace.
     pub(super) fn accepts(&self, args: &[&str], leaves: &dyn Fn(&str) -> bool) -> bool {
         let mut reader = Reader {
             grammar: self,

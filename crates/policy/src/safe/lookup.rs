@@ -9,7 +9,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
-/// Variables that name directories from which programs load code.
+/// Variables that name directories from which programs load code. Those in `CODE` name libraries to
+/// load, by path or by name.
 const CODE_IN: [&str; 4] = [
     "DYLD_LIBRARY_PATH",
     "GCONV_PATH",
@@ -17,7 +18,6 @@ const CODE_IN: [&str; 4] = [
     "LOCPATH",
 ];
 
-/// Variables that name libraries to load, by path or by name.
 const CODE: [&str; 3] = ["DYLD_INSERT_LIBRARIES", "LD_AUDIT", "LD_PRELOAD"];
 
 const MAX_LINKS: usize = 40;

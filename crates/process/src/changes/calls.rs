@@ -17,13 +17,13 @@ pub(super) struct Call {
     pub(super) targets: &'static [CallPath],
 }
 
+/// How a system call names a file. `directory` is the index of the argument with the descriptor of
+/// the directory from which a relative path starts, or `None` for the working directory. `path` is
+/// the index of the argument with the address of the path; if it is `None`, the descriptor is that
+/// of the file itself.
 #[derive(Clone, Copy)]
 pub(super) struct CallPath {
-    /// Index of the argument with the descriptor of the directory from which a relative path
-    /// starts; `None` for the working directory.
     pub(super) directory: Option<usize>,
-    /// Index of the argument with the path's address; `None` if the argument `directory` is an open
-    /// file.
     pub(super) path: Option<usize>,
     pub(super) access: Access,
 }

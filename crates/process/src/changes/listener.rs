@@ -64,11 +64,6 @@ pub(super) fn send(socket: BorrowedFd<'_>, listener: &Result<OwnedFd, Errno>) {
     );
 }
 
-/// Receives the listener that [`send`] has sent. Does not wait.
-///
-/// # Errors
-///
-/// Returns the error that was sent instead, or `AGAIN` if nothing was sent.
 pub(super) fn receive(socket: &OwnedFd) -> Result<OwnedFd, Errno> {
     let mut bytes = [0_u8; 4];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
@@ -161,12 +156,6 @@ impl Notice {
         u32::try_from(lower).unwrap_or(u32::MAX).cast_signed()
     }
 
-    /// Reads a string, without its NUL, from the memory of the calling process.
-    ///
-    /// # Errors
-    ///
-    /// Returns the operating system's error, or `NAMETOOLONG` for a string that is longer than any
-    /// path.
     pub(super) fn string(&self, address: u64) -> Result<Vec<u8>, Errno> {
         let mut text = vec![0_u8; PAGE_BYTES];
         let start = usize::try_from(address).map_err(|_| Errno::FAULT)?;

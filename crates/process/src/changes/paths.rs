@@ -16,13 +16,11 @@ use std::path::{Component, Path, PathBuf};
 /// existing files, the kernel follows the links.
 const MAX_LINKS: usize = 8;
 
-/// The longest path that a system call takes or returns, in bytes, with a NUL.
 const MAX_PATH_BYTES: usize = 4096;
 
-/// A path that can't be found out.
+/// A path that can't be found out, with the nearest directory above it whose path is known.
 #[derive(Debug)]
 pub(super) struct Unknown {
-    /// The nearest directory above whose path is known.
     pub(super) above: Option<PathBuf>,
 }
 
@@ -172,7 +170,6 @@ fn real_path(mut path: PathBuf, follows: bool) -> Result<Option<PathBuf>, Unknow
     Ok(None)
 }
 
-/// Splits the last component off a path. The rest ends with a slash.
 fn split(path: &[u8]) -> Option<(&OsStr, &OsStr)> {
     let end = path.iter().rposition(|byte| *byte != b'/')? + 1;
     let start = path[..end].iter().rposition(|byte| *byte == b'/')? + 1;
@@ -195,11 +192,6 @@ fn open(at: impl AsFd, path: &Path, flags: OFlags) -> Result<Option<OwnedFd>, Un
     }
 }
 
-/// Returns the path of an open file; `None` if it has none.
-///
-/// # Errors
-///
-/// Returns the operating system's error: `NAMETOOLONG` for a path of more than 4095 bytes.
 fn path_of(file: &OwnedFd) -> Result<Option<PathBuf>, Errno> {
     let link = format!("/proc/self/fd/{}", file.as_raw_fd());
     let path = readlinkat(CWD, link, Vec::new())?;

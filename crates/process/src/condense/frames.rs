@@ -1,10 +1,10 @@
 //! Leaves stack frames in libraries out of backtraces of Rust, Python and JavaScript. The error
 //! message and the frames in the project stay.
 
-/// Minimum number of frames in libraries that are left out of a text.
 const MIN_FRAMES: usize = 3;
 
-/// Parts of a stack frame that show that its code is in a library.
+/// Parts of a stack frame that show that its code is in a library. `LIBRARY_NAMES` has names of
+/// crates and functions, for frames that name no file.
 const LIBRARIES: [&str; 10] = [
     "/rustc/",
     "/.cargo/registry/",
@@ -18,7 +18,6 @@ const LIBRARIES: [&str; 10] = [
     "/usr/lib/",
 ];
 
-/// Crates and functions of libraries, for frames without a file.
 const LIBRARY_NAMES: [&str; 9] = [
     "std",
     "core",

@@ -31,7 +31,6 @@ const AFTER_ALARM_LINES: usize = 2;
 /// Maximum number of lines that stay after a reported error because they are indented deeper.
 const DEEPER_LINES: usize = 40;
 
-/// Maximum length of a line in bytes: a longer one is passed on in pieces, unchanged.
 const MAX_LINE_BYTES: usize = 64 * 1024;
 
 const MIN_CHARS: usize = 2_000;

@@ -3,11 +3,11 @@
 
 use std::collections::HashMap;
 
-/// Number of lines with the same number in its place that are needed for another one to stand out.
-/// So not every step of a counter that seldom changes stands out.
+/// In lines that differ only in their numbers, a number stands out if so many lines before it have
+/// had the same other number in its place. With fewer lines, each step of a counter that seldom
+/// changes would stand out.
 const USUAL_LINES: u32 = 4;
 
-/// Number of lines that are remembered at most.
 const MAX_LINES: u32 = 8 * USUAL_LINES;
 
 const MAX_SHAPES: usize = 256;
@@ -21,12 +21,12 @@ pub(super) struct Numbers {
 struct Place {
     usual: u64,
     last: u64,
-    /// How many lines had the usual number, less those that were spent on one that stood out.
+    /// How many lines had the usual number. When another number stands out, [`USUAL_LINES`] are
+    /// subtracted, so that it takes as many lines again before the next one does.
     lines: u32,
 }
 
 impl Numbers {
-    /// Looks at the next line of a shape. Returns true if one of its whole numbers stands out.
     pub(super) fn stand_out(&mut self, shape: u64, text: &str) -> bool {
         if self.of_shapes.len() > MAX_SHAPES {
             self.of_shapes.clear();

@@ -4,17 +4,16 @@
 
 use super::alarm::is_alarm;
 
-/// Minimum number of consecutive lines with the same path that are grouped.
 const MIN_LINES: usize = 3;
 
-/// Minimum length in bytes of a text in which lines are grouped.
 const MIN_BYTES: usize = 600;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PathPrefix<'a> {
-    /// `src/a.rs:` in `src/a.rs:12: text`.
+    /// A file and a colon, such as `src/a.rs:` in `src/a.rs:12: text`.
     File(&'a str),
-    /// `src/` in `src/a.rs` or `src/a.rs:12`, where nothing else follows.
+    /// A directory, such as `src/` in `src/a.rs` or `src/a.rs:12`. After the name of the file, or
+    /// the number, nothing else follows in the line.
     Directory(&'a str),
 }
 

@@ -8,22 +8,24 @@ const MIN_LINES: usize = 3;
 
 const MIN_BYTES: usize = 120;
 
-/// Number of a run's last lines that stay held when earlier ones are dropped, to show how it ends.
+/// The lines of a run of similar lines are held until the run ends. If some are dropped, this many
+/// of the last ones stay, to show how the run ends.
 const LAST_LINES: usize = 4;
 
-/// Numbers of lines and of bytes that are held before some are dropped, to bound the memory.
+/// The lines of a run of similar lines that are held until the run ends: beyond this many lines or
+/// bytes, some are dropped to bound the memory.
 const MAX_HELD: (usize, usize) = (64, 64 * 1024);
 
-/// Maximum number of lines whose shapes the lines of a run may have.
+/// A line belongs to a run if its shape is that of one of so many lines directly above the run.
 const MAX_SHAPES: usize = 8;
 
 #[derive(Debug, Clone, Copy)]
 enum RunKind {
-    /// Lines each of which has the shape of one of so many lines directly above the run. The marker
-    /// says so, and by this it is true.
+    /// Lines of which each has the same shape as one of the lines directly above the run; the
+    /// number says how many of those lines. The marker that replaces the run names that number.
     Like(usize),
-    /// Two indices in `shown`: that of the first line of the repeated block, and the one after the
-    /// line that was repeated last.
+    /// The lines repeat an earlier block. The numbers are indices in `shown`: of the block's first
+    /// line, and of the line that would be repeated next.
     Again(u64, u64),
 }
 
@@ -32,7 +34,6 @@ pub(super) struct Line<'a> {
     pub(super) text: &'a str,
     pub(super) number: u64,
     pub(super) hash: u64,
-    /// `None` for a line that is never like another.
     pub(super) shape: Option<u64>,
 }
 
@@ -59,7 +60,6 @@ pub(super) struct Run {
 }
 
 impl Run {
-    /// Takes in the next line. If that ends a run of similar lines, its last `keep` lines stay.
     pub(super) fn add(&mut self, line: &Line<'_>, keep: usize, out: &mut impl FnMut(&str)) {
         if let Some(kind) = self.kind.and_then(|kind| self.goes_on(kind, line)) {
             self.kind = Some(kind);
@@ -76,14 +76,13 @@ impl Run {
         }
     }
 
-    /// Passes on a piece of a line that is too long to be looked at.
     pub(super) fn pass(&mut self, text: &str, out: &mut impl FnMut(&str)) {
         self.end(1, out);
         self.above.clear();
         out(text);
     }
 
-    /// Returns how many lines above the run a line with the shape of this one is.
+    /// Returns how far above the run, in lines, a line of the same shape was shown.
     fn is_like(&self, line: &Line<'_>) -> Option<usize> {
         let mut above = self.above.iter().rev();
         Some(1 + above.position(|shape| line.shape == Some(*shape))?)
@@ -108,9 +107,9 @@ impl Run {
         }
     }
 
-    /// Returns the position of the line with which a repeated block would go on. A marker tells the
-    /// numbers of the file, and lines are left out between those that were shown, so the next one
-    /// that was shown counts only if it is the next in the file, too.
+    /// Returns the position of the line with which a repeated block would go on. A marker tells
+    /// line numbers of the whole output, of which some lines were not shown. So the next line that
+    /// was shown only counts if it also comes next in the whole output.
     fn position_after(&self, first: u64, next: u64) -> Option<u64> {
         let number = |position| self.shown.line(position).map(|(_, number)| number);
         let follows = number(next.checked_sub(1)?)? + 1;

@@ -8,22 +8,20 @@
 use super::history::hash;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// Minimum length in bytes of a word that says something.
 const MIN_WORD_BYTES: usize = 3;
 
 const MIN_PARTICIPLE_BYTES: usize = 6;
 
-/// Number of options that make a line a command line.
 const MIN_OPTIONS: usize = 3;
 
 const MAX_UNIT_BYTES: usize = 3;
 
 const MAX_RATE_BYTES: usize = 6;
 
-/// Number of first tokens among which a time of day makes a line a message.
+/// A line counts as a log message if a time of day is among so many of its first tokens.
 const MAX_TIME_TOKENS: usize = 3;
 
-/// Number of words after `...`, which say how it went.
+/// Number of words that may follow `...` and tell the outcome, as in `checking for gcc... no`.
 const MAX_OUTCOME_TOKENS: usize = 2;
 
 /// Returns the hash of a message's words. Messages with the same words say the same about different
@@ -92,7 +90,6 @@ fn is_participle(word: &str) -> bool {
         && word.chars().all(char::is_alphabetic)
 }
 
-/// Returns true for a text that begins with `[3/9]`, `(3/9)`, `[ 12%]`, `[INFO]` or `#12`.
 fn is_counter(text: &str) -> bool {
     let is_number = |inside: &str| inside.contains(|c: char| c.is_ascii_digit());
     let is_level = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || " /%.:".contains(c);
@@ -105,7 +102,6 @@ fn is_counter(text: &str) -> bool {
     }
 }
 
-/// Returns a text without the `(3 ms)` at its end.
 fn without_duration(text: &str) -> Option<&str> {
     let (before, duration) = text.strip_suffix("s)")?.rsplit_once(" (")?;
     duration
@@ -113,7 +109,6 @@ fn without_duration(text: &str) -> Option<&str> {
         .then_some(before)
 }
 
-/// Returns true for a command line with several options, as `make` prints it.
 fn is_command(text: &str) -> bool {
     let is_option = |token: &&str| is_option(token);
     text.split_ascii_whitespace()
@@ -128,7 +123,7 @@ fn is_option(token: &str) -> bool {
         .is_some_and(|rest| rest.starts_with(|c: char| c.is_alphabetic() || c == '-'))
 }
 
-/// Returns true for `12ms`, `(0.01s)` and `1.2MB/s`.
+/// Returns true for a time or speed such as `12ms`, `(0.01s)` or `1.2MB/s`.
 fn is_measure(token: &str) -> bool {
     let token = token.trim_end_matches(')');
     let number = token.rsplit(['(', '=']).next().unwrap_or_default();
@@ -136,7 +131,8 @@ fn is_measure(token: &str) -> bool {
     token.ends_with("B/s") || unit.len() < number.len() && matches!(unit, "s" | "ms" | "µs")
 }
 
-/// Returns true for `checking for gcc...`, `checking for gcc... no` and `test a ... ok`.
+/// Returns true for a step with or without its outcome, such as `checking for gcc...`, `checking
+/// for gcc... no` or `test a ... ok`.
 fn has_outcome(text: &str) -> bool {
     text.rsplit_once("...").is_some_and(|(before, after)| {
         let outcome = after.split_ascii_whitespace();
@@ -163,7 +159,7 @@ fn is_time(token: &str) -> bool {
 }
 
 enum Token<'a> {
-    /// The first character of what has no letters or digits.
+    /// A piece of text without letters or digits, such as `->`. Only its first character is kept.
     Mark(char),
     /// A word, or the word of one with a number attached, such as `Get:12`.
     Word(&'a str),
@@ -206,13 +202,12 @@ impl<'a> Token<'a> {
         is_label.then_some(word)
     }
 
-    /// Returns true for what differs between similar lines.
     fn differs(&self) -> bool {
         matches!(self, Self::Number | Self::Unit | Self::Name(_))
     }
 
-    /// Returns the token as it is to be read after `before` and before `next`: a short word after a
-    /// number is its unit, and a word after a participle or before `...` names a thing.
+    /// Returns the token as its neighbours show how to read it: a short word after a number is its
+    /// unit, and a word after a participle or before `...` names a thing.
     fn after(self, before: &Token<'_>, next: Option<&str>) -> Self {
         match (before, self) {
             (Token::Number, Self::Word(word)) if is_unit(word) => Self::Unit,

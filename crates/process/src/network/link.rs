@@ -173,7 +173,6 @@ impl Link {
         serde_json::from_value(answer).ok()
     }
 
-    /// Sends a request and waits until `until` for its answer; `news` gets the messages before it.
     fn exchange(
         &self,
         lines: impl Fn(u64, &mut BTreeSet<String>) -> Vec<u8>,

@@ -337,7 +337,6 @@ fn always(calls: &[i64]) -> Rules {
     calls.iter().map(|&call| (call, Vec::new())).collect()
 }
 
-/// Returns rules of which one matches if any of the conditions does.
 pub(crate) fn any_of(
     conditions: impl IntoIterator<Item = (u8, SeccompCmpOp, u64)>,
 ) -> Result<Vec<SeccompRule>, seccompiler::BackendError> {

@@ -26,12 +26,6 @@ const DEVICES: [&str; 6] = [
 /// The oldest version of Landlock that covers truncating and moving files (Linux 6.2).
 const NEEDED: ABI = ABI::V3;
 
-/// Creates a ruleset that allows changes to `writable` only, as far as these paths exist.
-///
-/// # Errors
-///
-/// Returns `policy_violation` if the kernel has no Landlock or one that is too old, or if a path
-/// can't be used.
 pub(super) fn create(writable: &[PathBuf]) -> Result<OwnedFd, ToolError> {
     let mut ruleset = handle_all().map_err(|e| lacking(&e))?;
     for device in DEVICES {

@@ -72,7 +72,6 @@ pub(crate) const MESSAGE_BYTES: usize = 9;
 
 const MAX_MESSAGE_BYTES: usize = 16 * 1024;
 
-/// How often to check, while waiting for a message, whether the supervisor has been stopped.
 const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// How many times a stopped supervisor is continued (`SIGCONT`) before the caller ends the command
@@ -448,19 +447,18 @@ pub(crate) fn chosen(pid: i32) -> [u8; MESSAGE_BYTES] {
 }
 
 struct Supervisor {
-    /// The socket to the caller; `None` once the caller is gone.
     control: Option<OwnedFd>,
     output: Option<OwnedFd>,
     leader: Option<Pid>,
     status: Option<ExitStatus>,
-    /// True after `DETACH`: the supervisor stays without the caller, and reads the output itself.
+    /// True once the caller has sent `DETACH`. The supervisor then goes on without the caller, and
+    /// reads the command's output itself.
     is_detached: bool,
     files: Option<JobFiles>,
     watch: Option<SupervisorWatch>,
 }
 
 impl Supervisor {
-    /// Supervises the command to its end. Returns the exit status of the supervisor process.
     fn run(&mut self, program: &mut PreparedProgram<'_>, null: BorrowedFd<'_>) -> i32 {
         // `setsid` fails only for the leader of a process group, which a forked process is not.
         let _ = rustix::process::setsid();
@@ -615,7 +613,6 @@ impl Supervisor {
         self.leave()
     }
 
-    /// Reads the output of a detached command, at most `pieces` times. Returns true at its end.
     fn drain(&mut self, pieces: usize) -> bool {
         let Some(output) = self.output.as_ref().filter(|_| self.is_detached) else {
             return false;

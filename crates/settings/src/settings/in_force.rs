@@ -80,8 +80,6 @@ impl Settings {
 }
 
 impl McpServer {
-    /// Returns the server's settings for display. Values of variables and headers are hidden, and
-    /// so are secrets in addresses and arguments.
     fn without_secrets(&self) -> Value {
         let mut shown = self.clone();
         shown.args = hide_arguments(&self.args);
@@ -131,7 +129,6 @@ pub(crate) fn hide_in_address(address: &str) -> String {
     url.into()
 }
 
-/// Hides the secrets in arguments, and the argument after one such as `--token` or `-H`.
 fn hide_arguments(args: &[String]) -> Vec<String> {
     let mut hides_next = false;
     args.iter()

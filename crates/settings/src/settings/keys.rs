@@ -75,11 +75,10 @@ const NEVER_FROM_PROJECTS: [&str; 7] = [
     "baseUrl",
 ];
 
-/// Keys that restrict although their rule does not say so: they name files of rules, and what must
-/// not be kept.
+/// Keys that restrict calls although their [`Rule`] does not show it: they name policy files, or
+/// files of which the journal must not keep content.
 const RESTRICTING: [&str; 3] = [POLICIES.name, ADMIN_POLICIES.name, UNDO_EXCLUDE.name];
 
-/// Returns the names of all keys whose values restrict.
 pub(super) fn restricting() -> impl Iterator<Item = &'static str> + Clone {
     use Rule::{Leaves, Stricter, Switch, TakesAway};
     let restricts = |key: &&Key| {
@@ -89,7 +88,8 @@ pub(super) fn restricting() -> impl Iterator<Item = &'static str> + Clone {
     ALL.iter().filter(restricts).map(|key| key.name)
 }
 
-/// Returns true for a key whose value restricts, and for an entry of such a list, as `KEY[0]`.
+/// Returns true for a key whose value restricts calls, and for an entry of its list, such as
+/// `KEY[0]`.
 pub(super) fn restricts(key: &str) -> bool {
     let name = key.split('[').next();
     restricting().any(|restricting| Some(restricting) == name)
@@ -115,7 +115,6 @@ impl Reader<'_> {
         self.read_mcp();
     }
 
-    /// Warns of keys that are never read from a project.
     pub(super) fn note_what_never_counts(&mut self) {
         for name in NEVER_FROM_PROJECTS {
             if self.is_project() && self.at(name).is_some_and(|value| !value.is_null()) {

@@ -31,7 +31,6 @@ pub struct McpSettings {
     pub search_above: Option<u32>,
 }
 
-/// The default of `mcp.searchAbove`.
 const SEARCH_ABOVE: u32 = 40;
 
 impl McpSettings {

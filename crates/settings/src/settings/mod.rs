@@ -135,7 +135,6 @@ struct Origin {
     value: Value,
 }
 
-/// What to do about a fault of a settings file.
 const CORRECT: &str = "Correct it; get_tools config shows what is in effect.";
 
 /// The code of a warning about a value that would count if the project were trusted.

@@ -99,7 +99,6 @@ impl<'a> Reader<'a> {
         self.scope == Scope::Project
     }
 
-    /// Returns true if the file may set keys that a project may set only if it is trusted.
     pub(super) fn counts_for_scope(&self) -> bool {
         !self.is_project() || self.into.trust.is_trusted()
     }
@@ -109,7 +108,6 @@ impl<'a> Reader<'a> {
         self.into.notes.push(note.in_file(self.path));
     }
 
-    /// Records that this file's value of the key has replaced those of all earlier files.
     pub(super) fn replaces(&mut self, key: Key) {
         self.into.origins.retain(|origin| origin.key != key.name);
         self.adds(key);
@@ -124,7 +122,6 @@ impl<'a> Reader<'a> {
         });
     }
 
-    /// Sets a field to the value that `read` takes from the file, if there is one.
     pub(super) fn set<T, F: From<T>>(
         &mut self,
         key: Key,
@@ -137,8 +134,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Sets the project's part of a field, or the user's and the system's part. The value replaces
-    /// only earlier ones of that part.
+    /// Sets one of the two parts of a field: that of the project's file, or that of the user's and
+    /// the system's files. The value replaces only earlier ones of the same part.
     pub(super) fn set_for_scope<T, F: From<T>>(
         &mut self,
         key: Key,
@@ -174,8 +171,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Tells of a value of the wrong type. If it is meant as a restriction, that is a fault: to
-    /// ignore it would allow what the user wants to forbid.
+    /// Reports a value of the wrong type. If it is meant as a restriction, that is a fault:
+    /// ignoring it would allow what the user wants to forbid.
     pub(super) fn wrong(&mut self, key: &str, expected: &str, value: &Value) {
         let what = format!("{expected} is expected, not {}", kind_of(value));
         if keys::restricts(key) {
@@ -190,8 +187,8 @@ impl<'a> Reader<'a> {
         self.into.problems.push(fault.advise(MAY_RESTRICT, CORRECT));
     }
 
-    /// Tells of restrictions that are not found: in something else than an object, or under one
-    /// name with dots.
+    /// Reports restrictions that would have no effect where they stand: within a value that is not
+    /// an object, or under a single key that contains the dots.
     pub(super) fn find_misplaced(&mut self) {
         let names = keys::restricting();
         let parents: BTreeSet<&str> = names

@@ -32,8 +32,6 @@ const MAX_DEPTH: usize = 8;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fingerprint(BTreeMap<String, String>);
 
-/// Returns the first word of a path's state, such as `file`; for a link, that of its target's
-/// state.
 fn kind(state: &str) -> &str {
     let last = state.rsplit("-> ").next().unwrap_or_default();
     last.split(' ').next().unwrap_or_default()
@@ -204,11 +202,6 @@ impl<'a> Scan<'a> {
         }))
     }
 
-    /// Returns the names in a directory.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error for a name that is not UTF-8, because the record could not contain it.
     fn names(&self, path: &str) -> Result<BTreeSet<String>, Errno> {
         let names = owner(self.root).names(&self.root.join(path));
         let texts = names.map_err(errno_of)?.into_iter();

@@ -36,8 +36,8 @@ pub fn path(home: Option<&Path>) -> Result<Option<PathBuf>, String> {
 }
 
 impl Folders {
-    /// Reads the file. As in Gemini CLI, any error in it invalidates the whole file, because the
-    /// malformed part may have been a refusal.
+    /// Reads the file of trusted folders. As in Gemini CLI, any error in it invalidates the whole
+    /// file, because the malformed part may have been a refusal.
     pub(super) fn load(home: Option<&Path>) -> Result<Self, String> {
         path(home)?.map_or_else(|| Ok(Self::default()), |path| Self::read(&path))
     }

@@ -115,7 +115,6 @@ pub(super) fn save_to(path: &Path, root: &Path, seen: Fingerprint) -> Result<(),
     written.map_err(|e| TrustRecordError::new(path, &e))
 }
 
-/// Returns the content of a record of the project in `root`.
 pub(super) fn to_json(root: &Path, seen: Fingerprint) -> io::Result<Vec<u8>> {
     let record = TrustRecord {
         version: VERSION,
@@ -141,7 +140,6 @@ pub fn remove(home: &Path, root: &Path) -> Result<bool, TrustRecordError> {
     remove_file(&TrustRecord::path(home, &real))
 }
 
-/// Removes a file. Returns true if there was one.
 pub(super) fn remove_file(path: &Path) -> Result<bool, TrustRecordError> {
     match fs::remove_file(path) {
         Ok(()) => Ok(true),

@@ -26,7 +26,8 @@ use std::thread;
 pub struct TrustWatch {
     home: PathBuf,
     root: PathBuf,
-    /// Empty if not everything could be read; then everything counts as changed.
+    /// The state of the files before the call. It is empty if not everything could be read; then
+    /// everything counts as changed.
     before: Fingerprint,
     /// The path of a copy of `before`, which is deleted when this value is dropped, and the open
     /// file. It is locked, so that other processes see that this one still runs. `None` if it could
@@ -96,12 +97,12 @@ impl Drop for TrustWatch {
     }
 }
 
-/// Returns the directory with the states before calls that run, or were killed, of all projects.
+/// Returns the directory that holds, for all projects, the states of files before calls that are
+/// running or were killed.
 fn calls(home: &Path) -> PathBuf {
     home.join(".gemini/tools_calls")
 }
 
-/// Returns how the names of a project's files in the directory [`calls`] begin.
 fn prefix(home: &Path, root: &Path) -> OsString {
     let record = TrustRecord::path(home, root);
     let mut prefix = record.file_stem().unwrap_or_default().to_owned();
@@ -109,7 +110,8 @@ fn prefix(home: &Path, root: &Path) -> OsString {
     prefix
 }
 
-/// Saves the state before a call, in a new file that is complete and locked when it gets its name.
+/// Saves the state of the files before a call, in a new file that is complete and locked by the
+/// time it gets its name.
 fn save_call(home: &Path, root: &Path, before: &Fingerprint) -> io::Result<(PathBuf, File)> {
     let directory = calls(home);
     make_private(&directory)?;
@@ -135,7 +137,8 @@ fn saved_calls(home: &Path, root: &Path) -> Vec<PathBuf> {
     paths.filter(is_ours).collect()
 }
 
-/// Deletes the states that killed calls have left and that are the present one.
+/// Deletes the states that killed calls have left behind, if the project's files are in the same
+/// state now.
 fn forget_killed(home: &Path, root: &Path, now: &Fingerprint) {
     for path in saved_calls(home, root) {
         let is_free = |file: &File| flock(file, FlockOperation::NonBlockingLockExclusive).is_ok();
@@ -148,8 +151,8 @@ fn forget_killed(home: &Path, root: &Path, now: &Fingerprint) {
     }
 }
 
-/// Returns the paths that differ from the state before tools changed them. `root` must be
-/// canonical.
+/// Returns the paths of files that differ from their state before tools changed them. `root` must
+/// be canonical.
 pub(super) fn changes_by_tools(home: &Path, root: &Path) -> Result<Vec<String>, TrustRecordError> {
     let mut changes = Vec::new();
     let first = [TrustWatch::path(home, root)];

@@ -20,11 +20,8 @@ const PADDING_BYTES: usize = 1024 * 1024;
 
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// A built-in tool that changes nothing.
 pub(super) const HARMLESS: &str = "list_directory";
 
-/// Calls a tool that does not exist, then [`HARMLESS`] if it is declared as ours, and reports what
-/// would go wrong in a host.
 pub(super) fn check(
     setup: &Setup<'_>,
     command: &CommandText,
@@ -70,7 +67,6 @@ fn padded(args: &str) -> String {
     args.replacen('{', &format!("{{{}", " ".repeat(PADDING_BYTES)), 1)
 }
 
-/// Judges a result by Gemini CLI's rules, and describes it for the report.
 fn judge(seen: &ProgramRun) -> Result<String, Diagnostic> {
     let (stdout, stderr) = (excerpt(&seen.stdout), excerpt(&seen.stderr));
     if let Some(how) = program::failure(seen) {

@@ -34,11 +34,6 @@ fn unusable(what: impl Into<String>) -> Diagnostic {
     fault("host-server-fails", what, why, help)
 }
 
-/// Starts a server, talks to it, and ends it with everything it has started.
-///
-/// # Errors
-///
-/// Returns a finding if the server can't be used.
 pub(super) fn shake_hands(program: &Program<'_>) -> Result<ServerAnswers, Diagnostic> {
     let running = program.start();
     let mut running =
@@ -121,11 +116,6 @@ impl Talk {
         answer.map_err(|message| unusable(format!("The server refuses {method}: {message}")))
     }
 
-    /// Makes a request. Returns its result, or the message with which the server has rejected it.
-    ///
-    /// # Errors
-    ///
-    /// Returns a finding if the server does not answer.
     fn ask(&mut self, method: &str, params: &Value) -> Result<Result<Value, String>, Diagnostic> {
         self.next_id += 1;
         let id = self.next_id;

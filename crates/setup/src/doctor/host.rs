@@ -21,7 +21,6 @@ struct SettingsFile {
     path: PathBuf,
     scope: SetupScope,
     value: Value,
-    /// The error, if the file can't be read or is malformed.
     fault: Option<String>,
     /// Set if the text mentions `serve_tools` anywhere, even if it can't be parsed.
     names_server: bool,

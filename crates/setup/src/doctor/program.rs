@@ -14,11 +14,6 @@ use std::time::Duration;
 
 const NOT_STARTED: &str = "The host starts it without a shell, and can't.";
 
-/// Finds the program that a command's first word names.
-///
-/// # Errors
-///
-/// Returns a finding if there is none that can be executed.
 pub(super) fn find(word: &str, root: &Path) -> Result<PathBuf, Diagnostic> {
     let fail =
         |code, what: String, help: &str| Err(fault(code, what, NOT_STARTED, help.to_owned()));

@@ -68,8 +68,8 @@ fn check_variable(name: &'static str, report: &mut DoctorReport) {
     }
 }
 
-/// Warns of rules with tool names that are neither in `declared` nor ours, and so refuse nothing.
-/// In a user's rules only those are reported that are similar to a known name.
+/// Warns of rules that refuse nothing, because their tool names are neither in `declared` nor ours.
+/// In the user's own rules, only names that resemble a known one are reported.
 pub(super) fn check_names(setup: &Setup<'_>, declared: &[String], report: &mut DoctorReport) {
     let mut known = tool_names(setup.settings, setup.home, setup.root);
     known.extend_from_slice(declared);

@@ -21,8 +21,6 @@ impl CommandText {
     }
 }
 
-/// Returns the commands in force; `None` if one is missing or may not be run, which is then
-/// reported.
 pub(super) fn check(setup: &Setup<'_>, report: &mut DoctorReport) -> Option<Commands> {
     let mut in_force = [None::<CommandText>, None];
     let mut projects = None;

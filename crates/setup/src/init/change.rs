@@ -82,9 +82,7 @@ pub struct FileChange {
     pub after: Option<String>,
     /// Why the file is changed.
     pub purpose: Purpose,
-    /// What is changed in a settings file; nothing if the file is written as a whole.
     pub(super) edits: Vec<Edit>,
-    /// Set if the former text is to be kept beside the file.
     pub(super) needs_copy: bool,
 }
 
@@ -117,7 +115,6 @@ pub(super) fn real(path: &Path) -> Result<PathBuf, InitError> {
 }
 
 impl SetupPlace<'_> {
-    /// Returns true for a file of the project, and false for one of the user.
     fn is_projects(&self, path: &Path) -> bool {
         let is_homes = self.home.starts_with(self.root) && path.starts_with(self.home);
         self.scope == SetupScope::Project && path.starts_with(self.root) && !is_homes
@@ -194,7 +191,6 @@ impl FileChange {
         done.map_err(|e| InitError::new(&self.path, e))
     }
 
-    /// Keeps the former text beside the file.
     pub(super) fn copy(&self, place: &SetupPlace<'_>) -> Result<(), InitError> {
         let copy = copy_of(&self.path);
         let text = self.before.as_deref().unwrap_or_default();

@@ -55,8 +55,8 @@ fn names_in_lines<'a>(names: impl Iterator<Item = &'a str>) -> String {
     format!("{INDENT}{lines}\n")
 }
 
-/// Returns the values that name our pair in Gemini CLI's settings, and sentences about the commands
-/// of others that it replaces.
+/// Returns the values that name our discovery and call commands in Gemini CLI's settings, and
+/// sentences about the commands of others that they replace.
 pub(super) fn command_sets(
     directory: Option<&Path>,
     root: &Path,
@@ -110,7 +110,6 @@ fn quoted(command: &str) -> String {
     shlex::try_quote(command).map_or_else(|_| command.to_owned(), std::borrow::Cow::into_owned)
 }
 
-/// Returns the program that a command names, and the rest as written.
 fn program(line: &str, is_call: bool) -> (String, &str) {
     if is_call {
         return (expanded(line), "");

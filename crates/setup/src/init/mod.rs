@@ -91,7 +91,6 @@ pub struct SetupPlan<'a> {
     /// Notes for the user.
     pub notes: Vec<String>,
     place: SetupPlace<'a>,
-    /// The name of the host that reads the settings, and their syntax.
     reader: (&'a str, Syntax),
     record: Record,
     owner: Owner,
@@ -148,8 +147,6 @@ pub fn undo<'a>(place: SetupPlace<'a>, host: Option<&'a Host>) -> Result<SetupPl
 }
 
 impl<'a> SetupPlan<'a> {
-    /// Creates an empty plan and loads the record of earlier runs. `None` for the host means Gemini
-    /// CLI.
     fn begin(place: SetupPlace<'a>, host: Option<&'a Host>) -> Result<Self, InitError> {
         let SetupPlace { home, root, scope } = place;
         let root = (scope == SetupScope::Project).then_some(root);
@@ -262,7 +259,6 @@ impl<'a> SetupPlan<'a> {
         self.set(Purpose::Trust, &folders, before, &[set])
     }
 
-    /// Plans to set values in a settings file, which the host must be able to read.
     fn set(
         &mut self,
         purpose: Purpose,
@@ -406,7 +402,7 @@ impl<'a> SetupPlan<'a> {
     }
 }
 
-/// Returns true if a text has all lines of an older one, in their order.
+/// Returns true if a text still has all lines of an older one, in the same order.
 fn holds(text: &str, older: &str) -> bool {
     let mut lines = text.split('\n');
     older.split('\n').all(|line| lines.any(|one| one == line))

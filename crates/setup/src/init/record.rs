@@ -21,7 +21,6 @@ const BACKUP: &str = ".before-init";
 #[serde(deny_unknown_fields)]
 pub(super) struct Record {
     pub(super) files: Vec<WrittenFile>,
-    /// The directories that were made for the files.
     made: BTreeSet<PathBuf>,
 }
 
@@ -37,13 +36,13 @@ pub(super) struct Owner {
 pub(super) struct WrittenFile {
     owner: Owner,
     pub(super) path: PathBuf,
-    /// The hash of what was written. If others have edited the file between two runs, it stays that
-    /// of the earlier run: what they have put there was never looked at.
+    /// The hash of the text that `init` has written. If someone has edited the file between two
+    /// runs, it stays the hash of the earlier run, because nobody has looked at what the edit has
+    /// added.
     sha256: String,
     /// The changes, in their order. A file without any was written as a whole.
     edits: Vec<Edit>,
     pub(super) is_new: bool,
-    /// Set if there is a copy of the former file.
     pub(super) has_copy: bool,
 }
 
@@ -52,7 +51,6 @@ impl WrittenFile {
         self.sha256 == hash(text)
     }
 
-    /// Returns true if the whole file is ours.
     pub(super) fn is_whole(&self) -> bool {
         self.edits.is_empty()
     }
@@ -61,12 +59,12 @@ impl WrittenFile {
         self.has_copy.then(|| copy_of(&self.path))
     }
 
-    /// Returns what the file was before, or would be with what others have put there since; `None`
-    /// if it was not there.
+    /// Returns the text that the file had before `init` changed it, with what others have added
+    /// since; `None` if the file did not exist.
     ///
     /// # Errors
     ///
-    /// Returns why it can't be undone.
+    /// Returns why the change can't be undone.
     pub(super) fn undone(&self, now: &str, syntax: Syntax) -> Result<Option<String>, String> {
         if self.is_whole() && !self.is_as_written(now) {
             return Err("it was edited since".to_owned());
@@ -161,18 +159,15 @@ impl Record {
         write(&path, &(text + "\n"), (&path, 0o644)).map_err(|e| InitError::new(&path, e))
     }
 
-    /// Returns the files that a set-up has written.
     pub(super) fn of<'a>(&'a self, owner: &Owner) -> impl Iterator<Item = &'a WrittenFile> {
         self.files.iter().filter(move |file| file.owner == *owner)
     }
 
-    /// Returns the record of a file that another set-up than `owner` has written.
     pub(super) fn others(&self, owner: &Owner, path: &Path) -> Option<&WrittenFile> {
         let mut files = self.files.iter();
         files.find(|file| file.owner != *owner && file.path == path)
     }
 
-    /// Adds a file that another set-up has written to those of `owner`.
     pub(super) fn share(&mut self, owner: &Owner, path: &Path) {
         let file = self.others(owner, path).cloned();
         self.files.extend(file.map(|file| WrittenFile {
@@ -181,7 +176,6 @@ impl Record {
         }));
     }
 
-    /// Adds a change that is about to be made.
     pub(super) fn add(&mut self, home: &Path, owner: &Owner, change: &FileChange) {
         for path in [&change.path, &record_path(home)] {
             let above = path.ancestors().skip(1);

@@ -6,12 +6,11 @@ use crate::syntax::{MARK, Syntax};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// A value that a settings file is to have.
+/// A value that a settings file is to have. The keys `at` lead to it, outermost first; if `value`
+/// is `None`, the last key is removed.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Set {
-    /// The keys that lead to the value, outermost first.
     pub(super) at: Vec<String>,
-    /// `None` removes the key.
     pub(super) value: Option<Value>,
 }
 
@@ -24,15 +23,14 @@ impl Set {
     }
 }
 
-/// A change of a settings file, as it is recorded for an undo.
+/// A change of a settings file, as it is recorded for an undo. The keys `at` lead to the changed
+/// value, outermost first; `made` of them, besides the last, were added with it. In the file's
+/// text, `added` was put at `start` in place of `instead`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Edit {
-    /// The keys that lead to the changed value, outermost first.
     pub(super) at: Vec<String>,
-    /// How many keys above the last one were added with it.
     made: usize,
     start: usize,
-    /// The text that was added at `start`, and the one that it replaced.
     pub(super) added: String,
     pub(super) instead: String,
 }
@@ -66,8 +64,8 @@ fn without(mut document: Value, at: &[String]) -> Value {
     document
 }
 
-/// Returns the first of some splices after which the value at the keys is right, and all else has
-/// the same value as before.
+/// Tries splices in turn. Returns the first after which the value at the keys is right and
+/// everything else in the text has the same value as before.
 fn proved(
     (syntax, text): (Syntax, &str),
     at: &[String],
@@ -83,7 +81,6 @@ fn proved(
     })
 }
 
-/// Splits a mark off a text. A text that is strict stays so.
 fn opened(syntax: Syntax, text: &str) -> (&str, &str, Syntax) {
     let (mark, body) = text.split_at(text.len() - text.trim_start_matches(MARK).len());
     let is_strict = syntax == Syntax::Lenient && Syntax::Comments.value(body).is_ok();
@@ -131,7 +128,8 @@ pub(super) fn set(syntax: Syntax, text: &str, set: &Set) -> Result<Option<(Strin
     Ok(Some((format!("{mark}{after}"), edit)))
 }
 
-/// Finds how many of some keys are there, and what the last of these has.
+/// Follows keys into a document. Returns how many of them exist, and the value of the last one that
+/// does.
 ///
 /// # Errors
 ///
@@ -201,8 +199,8 @@ pub(super) fn take_out(syntax: Syntax, text: &str, edit: &Edit) -> Result<String
     Ok(format!("{mark}{after}"))
 }
 
-/// Cuts a key out, and up to `made` of those above it that have nothing in them then. A comment is
-/// not cut with them.
+/// Cuts a key out, and up to `made` of the keys above it if nothing else is left in them. Comments
+/// stay.
 fn taken_out_anew(syntax: Syntax, text: &str, at: &[String], made: usize) -> Option<String> {
     let document = value(syntax, text).ok()?;
     let (_, above) = at.split_last()?;
@@ -226,8 +224,9 @@ mod tests {
     use crate::syntax::Syntax;
     use serde_json::{Value, json};
 
-    /// Texts of each syntax: after a key has gone in each has all its lines, and after the key has
-    /// gone out, also without knowledge of what went in, the same bytes.
+    /// Texts of each syntax. When a key is added to one, all its lines stay as they are. When the
+    /// key is removed again, even without a record of what was added, the text is as it was, byte
+    /// for byte.
     const TEXTS: &[(Syntax, &[&str])] = &[
         (
             Syntax::Lenient,

@@ -7,13 +7,12 @@ use serde_json::{Map, Value};
 use std::cmp::Reverse;
 use std::ops::Range;
 
-/// How many places of a kind are tried, of which the first is mostly right.
+/// How many places of one kind are tried; the first is right in most files.
 const FEW: usize = 8;
 
-/// How many ends of a value are tried. The file is parsed for each.
+/// How many places are tried at which a value may end. The file is parsed again for each.
 const MOST: usize = 500;
 
-/// The replacement of a range of a text.
 #[derive(Debug)]
 pub(super) struct Splice {
     pub(super) range: Range<usize>,
@@ -27,7 +26,6 @@ impl Splice {
     }
 }
 
-/// A key and its value.
 type Pair<'a> = (&'a str, &'a Value);
 
 /// The text of a file, and how values are written in it.
@@ -35,7 +33,7 @@ pub(super) struct Page<'a> {
     syntax: Syntax,
     text: &'a str,
     line_end: &'static str,
-    /// By how much a line is indented more than the one that it belongs to.
+    /// The blanks by which a line is indented more than the line that it belongs to.
     unit: &'a str,
 }
 
@@ -110,8 +108,8 @@ impl<'a> Page<'a> {
         indent(&self.text[line_start(self.text, at)..])
     }
 
-    /// Returns the splices that may replace the value at some keys, up to one of the places where
-    /// it can end.
+    /// Returns the splices that may replace the value at the keys `at`. They differ in the place
+    /// where the old value is taken to end.
     pub(super) fn in_place(&self, at: &[String], value: &Value) -> Vec<Splice> {
         let splices = words(self.text, at).into_iter().flat_map(|word| {
             let is_between = |c: char| c.is_whitespace() || ":=".contains(c);
@@ -129,7 +127,6 @@ impl<'a> Page<'a> {
         splices.take(MOST).collect()
     }
 
-    /// Puts lines at a place, after the end of the line before it if that has none.
     fn lines(&self, at: usize, lines: &str) -> Splice {
         let before = &self.text[..at];
         let is_begun = !before.is_empty() && !before.ends_with('\n');
@@ -138,7 +135,6 @@ impl<'a> Page<'a> {
         Splice { range: at..at, new }
     }
 
-    /// Returns the text from a place on, without blank lines, and how its first line is indented.
     fn next(&self, at: usize) -> (&'a str, &'a str) {
         let rest = self.text[at..].trim_start();
         (rest, self.indent_at(self.text.len() - rest.len()))
@@ -182,8 +178,8 @@ impl<'a> Page<'a> {
         lines.chain([within]).collect()
     }
 
-    /// Puts a key below the line of the key above it, whose word ends at `above`, or of the whole
-    /// file to its end or before other lines.
+    /// Puts a key below the line of the key that contains it, whose word ends at `above`. A key
+    /// that no other contains goes to the end of the file, or before one of its first lines.
     fn in_block(&self, above: Option<usize>, pair: Pair<'_>) -> Vec<Splice> {
         let Some(above) = above else {
             let starts = self.text.match_indices('\n').map(|(end, _)| end + 1);
@@ -200,7 +196,7 @@ impl<'a> Page<'a> {
             .into()
     }
 
-    /// An object of TOML goes to the end of the file, as a table with a header.
+    /// Adds an object to the end of a TOML file, as a table with a header.
     fn as_table(&self, at: &[String], map: &Map<String, Value>) -> Splice {
         let eol = self.line_end;
         let names: Vec<String> = at.iter().map(|key| self.key(key)).collect();
@@ -212,8 +208,8 @@ impl<'a> Page<'a> {
         self.lines(self.text.len(), &new)
     }
 
-    /// Returns the splices that may set the value at the keys `at`, of which the first `depth` are
-    /// there. `above` is what the last of these has: a null or an object.
+    /// Returns the splices that may set the value at the keys `at`, of which the first `depth`
+    /// exist. `above` is the value of the last existing one: a null or an object.
     pub(super) fn insertions(
         &self,
         at: &[String],
@@ -270,9 +266,9 @@ fn line_end(text: &str, at: usize) -> usize {
     text[at..].find('\n').map_or(text.len(), |end| at + end + 1)
 }
 
-/// Finds where a text may have the last of some keys: the word, with its quotes, and what follows a
-/// key. The likeliest place is first: as many braces deep as there are keys, and the last of these,
-/// as a comment that has the word comes before the key.
+/// Finds the places in a text where the last of the keys `at` may stand: its word, with quotes, and
+/// what follows a key. The likeliest comes first: inside of as many braces as there are keys before
+/// it, and among those the last one, because a comment with the same word stands before the key.
 fn words(text: &str, at: &[String]) -> Vec<Range<usize>> {
     let escaped = at.last().map(|key| escaped(key)).unwrap_or_default();
     let found = text.match_indices(&*escaped).filter_map(|(start, word)| {
@@ -297,7 +293,7 @@ fn escaped(text: &str) -> String {
     quoted[1..quoted.len() - 1].to_owned()
 }
 
-/// Returns the places behind another one where a value can end, the nearest first.
+/// Returns the places after `from` at which a value can end, the nearest first.
 fn ends(text: &str, from: usize) -> impl Iterator<Item = usize> {
     let marks = text[from..].match_indices([',', '}', ']', '"', '\'', '#', '/', '\n']);
     let ends = marks.flat_map(move |(at, mark)| [from + at, from + at + mark.len()]);

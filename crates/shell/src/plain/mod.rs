@@ -75,7 +75,6 @@ pub(super) enum Command {
     },
     Case {
         word: Word,
-        /// The patterns of each arm, with the commands that the arm runs.
         arms: Vec<(Vec<Word>, Script)>,
     },
     Test(Vec<Word>),
@@ -233,11 +232,6 @@ pub(super) fn is_portable(text: &str) -> bool {
         && (0..bytes.len()).all(is_plain)
 }
 
-/// Parses a whole text.
-///
-/// # Errors
-///
-/// Returns the first place where the text is more than plain shell, or exceeds the budget.
 pub(super) fn parse(text: &str, budget: &Limits) -> Result<Script, NotPlain> {
     let not_plain = |at| NotPlain::new(text, at, budget.exceeded());
     let is_odd = |c: char| c.is_control() && c != '\n' && c != '\t';

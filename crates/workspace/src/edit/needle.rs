@@ -59,7 +59,6 @@ impl Needle {
         }
     }
 
-    /// Returns true if a position lies between `\r` and `\n`.
     fn is_within_end(&self, text: &[u8], at: usize) -> bool {
         text[at..].starts_with(&self.newline) && text[..at].ends_with(&self.carriage_return)
     }
@@ -117,13 +116,13 @@ struct Search<'a> {
     /// Number of the line, from 1, of the last match, or of the line on which the buffer begins.
     line: u64,
     matches: Vec<Match>,
-    /// A place that overlaps the last match, which may become `overlap`.
+    /// A match that overlaps the last one found. It becomes `overlap` if it may be meant as well.
     twin: Option<Match>,
     overlap: Option<Match>,
 }
 
-/// Returns the places, in order, without overlap, and one that may be meant as well as one of them,
-/// which it overlaps.
+/// Returns the matches in order, without those that overlap an earlier one. The second value is a
+/// match that overlaps one of them and may be meant instead of it.
 pub(super) fn find_all(
     open: &OpenFile,
     path: &Path,

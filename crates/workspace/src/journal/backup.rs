@@ -72,13 +72,11 @@ pub(crate) struct Backup {
     pub(super) entry: JournalEntry,
     /// True if the user has excluded this file from the journal, so that no content is kept.
     pub(super) is_excluded: bool,
-    /// True if the journal may exceed its limits after the change.
     pub(super) is_prune_due: bool,
     pub(super) is_made: Cell<bool>,
 }
 
 impl Backup {
-    /// Returns true if the old file is moved into the journal rather than copied or removed.
     pub(crate) fn takes_old_file(&self) -> bool {
         self.entry.old_content == OldContent::Moved
     }
@@ -97,7 +95,6 @@ impl Backup {
         Ok(())
     }
 
-    /// Notes in the entry the state of a file that was written in place.
     pub(crate) fn has_left(&mut self, file: &File) {
         if let Ok(stat) = fstat(file) {
             self.entry.after = Some(if self.is_excluded {

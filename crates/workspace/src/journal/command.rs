@@ -21,7 +21,6 @@ use std::sync::Arc;
 
 const MAX_PATHS: usize = 50_000;
 
-/// The longest path that a system call takes on Linux, in bytes, with a NUL.
 const MAX_PATH_BYTES: usize = 4096;
 
 /// How a command is about to touch a path.
@@ -60,14 +59,13 @@ impl OriginalState {
     }
 }
 
-/// A file with several names (hard links), as it was when the command first touched one of them.
+/// A file with several names (hard links), as it was when the command first touched one of them
+/// (`state`), with the id of the copy of its content in the journal (`kept`). If the command has
+/// changed the file since, `left` is the file's state when it last lost one of its names.
 #[derive(Debug)]
 struct LinkedFile {
     state: FileState,
-    /// The id under which the journal has a copy of its content; `None` if there is no copy.
     kept: Option<String>,
-    /// The file's state when the command last removed one of its names, if it had been changed
-    /// since `state`; otherwise `None`.
     left: Option<FileState>,
 }
 
@@ -94,7 +92,6 @@ pub struct CommandChanges {
     hour: Option<Hour>,
     kept_bytes: u64,
     missed: u32,
-    /// The total size of the files of which digests were made, in bytes.
     digested: u64,
     command: Option<String>,
 }
@@ -123,7 +120,6 @@ impl CommandChanges {
         })
     }
 
-    /// Creates an empty collection for the changes of an undo; `None` if there is no journal.
     pub(super) fn of_undo(workspace: &Workspace, undo: UndoOrigin) -> Option<Self> {
         let changes = Self::new(workspace, super::UNDO, "", true)?;
         Some(Self {
@@ -278,7 +274,8 @@ impl CommandChanges {
         }
     }
 
-    /// Keeps the content of a file on a further touch, if only this one endangers the content.
+    /// Keeps the content of a file that was touched before, if only this further touch endangers
+    /// the content.
     fn touch_again(&mut self, path: &Path, access: Access) {
         let Some(mut before) = self.before.remove(path.as_os_str()) else {
             return;

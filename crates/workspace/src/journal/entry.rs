@@ -16,12 +16,9 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ContentStamp(u64, u64, u64, i64, i64);
 
-/// The device and the inode of a file.
 pub(crate) type FileId = (u64, u64);
 
 impl ContentStamp {
-    /// Returns the stamp of the file, directory or link that has this name in `dir`; `None` if it
-    /// can't be found. A link is not followed.
     pub(crate) fn at(dir: impl AsFd, name: impl Arg) -> Option<Self> {
         let stat = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
         Some(Self::from(&stat))
@@ -32,7 +29,6 @@ impl ContentStamp {
         self.2
     }
 
-    /// Returns the mtime, in milliseconds since 1970.
     pub(crate) fn written_at(self) -> u64 {
         u64::try_from(self.3 * 1000 + self.4 / 1_000_000).unwrap_or(0)
     }
@@ -166,7 +162,6 @@ pub struct JournalEntry {
 }
 
 impl JournalEntry {
-    /// Returns an entry about a path, without anything else.
     pub(super) fn of_path(id: String, at: u64, path: &Path) -> Self {
         let raw = || path.as_os_str().as_bytes().to_vec();
         Self {
@@ -178,7 +173,6 @@ impl JournalEntry {
         }
     }
 
-    /// Adds the entry as a line of the log. Returns false if it can't be written as JSON.
     pub(super) fn push_line(&self, lines: &mut Vec<u8>) -> bool {
         lines.push(b'\n');
         let is_written = serde_json::to_writer(&mut *lines, self).is_ok();
@@ -208,7 +202,6 @@ impl JournalEntry {
         }
     }
 
-    /// Returns true if the file was written with the content that it had.
     pub(super) fn changes_nothing(&self) -> bool {
         let states = self.before.as_ref().zip(self.after.as_ref());
         states.is_some_and(|(before, after)| {
@@ -217,7 +210,7 @@ impl JournalEntry {
         })
     }
 
-    /// Returns true if another node, content or mode is at the path after the change.
+    /// Returns true if the path has another file, another content or another mode after the change.
     pub(super) fn is_a_change(&self) -> bool {
         let (Some(before), Some(after)) = (&self.before, &self.after) else {
             return self.before != self.after;

@@ -42,8 +42,6 @@ pub(crate) struct StepRecord {
 }
 
 impl StepRecord {
-    /// Creates the record of a step before its new file is written. `missing` is the number of
-    /// directories above `path` that don't exist yet.
     pub(crate) fn new(path: &Path, missing: usize, temporary: String) -> Self {
         let entry = JournalEntry {
             made: missing,
@@ -62,7 +60,6 @@ impl StepRecord {
         dir.unwrap_or(&path).join(&self.temporary)
     }
 
-    /// Returns the stamps of the file before and after the step; `None` where there is no file.
     pub(crate) fn stamps(&self) -> [Option<ContentStamp>; 2] {
         [&self.entry.before, &self.entry.after].map(|state| Some(state.as_ref()?.stamp))
     }
@@ -98,7 +95,6 @@ impl StepRecord {
     }
 }
 
-/// A mode that an undo sets.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct ModeRecord {
     pub(crate) path: OsString,
@@ -107,10 +103,11 @@ pub(crate) struct ModeRecord {
     pub(crate) to: u32,
 }
 
-/// A content in the journal: its hour and its name.
+/// A content that the journal keeps: the hour whose directory it is in, and its name there.
 pub(crate) type KeptContent = (u64, String);
 
-/// A file that an undo writes into, because it has other names, or no other can take its place.
+/// A file that an undo overwrites in place, because it has other names, or because no other file
+/// can take its place.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct RewriteRecord {
     pub(crate) path: OsString,
@@ -120,12 +117,12 @@ pub(crate) struct RewriteRecord {
 }
 
 /// What an undo does besides its steps, and what it records. The steps themselves are not recorded,
-/// because a file can change under another of its names.
+/// because a file can change under another of its names. So `entries` has an entry for each path
+/// that may change, without its state after the undo. The directories in `opened` are made writable
+/// before the steps.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct UndoRecord {
-    /// The entry of each path that may change, without the state after the undo.
     pub(crate) entries: Vec<JournalEntry>,
-    /// The directories that are made writable first.
     pub(crate) opened: Vec<ModeRecord>,
     pub(crate) rewrites: Vec<RewriteRecord>,
     pub(crate) is_rewritten: bool,
@@ -133,8 +130,9 @@ pub(crate) struct UndoRecord {
 }
 
 impl UndoRecord {
-    /// Returns the entries to record, once `look` has told how each path is now, and those of the
-    /// paths that are as they were. What these undo counts as undone too: the last entry lists it.
+    /// Returns the entries to record after `look` has told the present state of each path, and the
+    /// entries of paths that have not changed. What the latter undo counts as undone too, so the
+    /// last recorded entry lists it.
     pub(crate) fn split(
         &self,
         look: impl Fn(&JournalEntry) -> Option<FileState>,
@@ -155,12 +153,12 @@ impl UndoRecord {
     }
 }
 
-/// The content of an intent: the steps of a change of several files.
+/// The content of an intent: the steps of a change of several files. Once `is_prepared` is set, all
+/// new files are prepared, so that the change can be completed. With `is_recorded`, the workspace
+/// has a journal, to whose log the entries are appended.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct IntentRecord {
-    /// True if all new files are prepared, so that the change can be completed.
     pub(crate) is_prepared: bool,
-    /// True if the workspace has a journal, to whose log the entries are appended.
     pub(crate) is_recorded: bool,
     pub(crate) steps: Vec<StepRecord>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -168,7 +166,6 @@ pub(crate) struct IntentRecord {
 }
 
 impl IntentRecord {
-    /// Returns all paths that the change touches.
     pub(crate) fn paths(&self) -> impl Iterator<Item = PathBuf> {
         let undo = self.undo.iter().flat_map(|undo| &undo.entries);
         let steps = self.steps.iter().map(|step| &step.entry);
@@ -176,7 +173,6 @@ impl IntentRecord {
     }
 }
 
-/// The open file of an intent, which this process has locked.
 #[derive(Debug)]
 pub(crate) struct Intent {
     home: PathBuf,
@@ -186,11 +182,6 @@ pub(crate) struct Intent {
 }
 
 impl Intent {
-    /// Creates and locks a new, empty intent below a home directory.
-    ///
-    /// # Errors
-    ///
-    /// Returns why that is not possible, as the end of a sentence.
     pub(crate) fn create(home: &Path) -> Result<Self, String> {
         let journal = place::journal(home);
         place::open_or_make(&journal)?;
@@ -290,11 +281,6 @@ impl Intent {
         }
     }
 
-    /// Opens a content that the journal keeps.
-    ///
-    /// # Errors
-    ///
-    /// Returns the operating system's error.
     pub(crate) fn kept(&self, (hour, name): &KeptContent) -> Result<File, Errno> {
         let dir = self.hour(hour * place::HOUR_MILLIS).ok_or(Errno::NOENT)?;
         place::open_file(&dir, &**name)
@@ -363,18 +349,12 @@ impl Intent {
         if is_written { None } else { failed() }
     }
 
-    /// Removes the intent, after the change was completed or taken back.
     pub(crate) fn end(&self) {
         // If the file can't be removed, a later call finds it and has nothing left to do.
         let _ = unlinkat(&self.dir, &*self.name, AtFlags::empty());
     }
 }
 
-/// Removes a file, a link or an empty directory.
-///
-/// # Errors
-///
-/// Returns the operating system's error.
 pub(crate) fn remove(dir: impl AsFd, name: impl rustix::path::Arg + Copy) -> Result<(), Errno> {
     match unlinkat(&dir, name, AtFlags::empty()) {
         Err(Errno::ISDIR | Errno::PERM) => unlinkat(&dir, name, AtFlags::REMOVEDIR),

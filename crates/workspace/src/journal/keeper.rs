@@ -158,7 +158,6 @@ impl Journal {
         }
     }
 
-    /// Returns why this file is excluded from the journal; `None` if it is not.
     pub(super) fn exclusion(&self, is_gemini_ignored: bool, rel: &Path) -> Option<&'static str> {
         if is_gemini_ignored {
             return Some(".geminiignore names it");

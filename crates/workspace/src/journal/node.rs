@@ -64,11 +64,6 @@ pub(super) fn look_plain(
     }
 }
 
-/// Opens a file for writing.
-///
-/// # Errors
-///
-/// Returns `STALE` if it is not the file `planned`, or the operating system's error.
 pub(crate) fn open_writable(dir: &OwnedFd, name: &OsStr, planned: FileId) -> Result<File, Errno> {
     // `NONBLOCK`, because opening a named pipe would otherwise wait for a reader.
     let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
@@ -80,11 +75,6 @@ pub(crate) fn open_writable(dir: &OwnedFd, name: &OsStr, planned: FileId) -> Res
     Ok(file.into())
 }
 
-/// Sets the mode of the file or directory `name`. If `planned` is given, it must be that file.
-///
-/// # Errors
-///
-/// Returns `STALE` for another file, `LOOP` for a symbolic link, or the operating system's error.
 pub(crate) fn set_mode(
     dir: &OwnedFd,
     name: &Path,

@@ -55,11 +55,6 @@ pub(crate) fn complaint(path: &Path, errno: Errno) -> String {
     }
 }
 
-/// Opens a directory as [`open`] does, and makes it if it is missing.
-///
-/// # Errors
-///
-/// Returns the [`complaint`] about it.
 pub(crate) fn open_or_make(path: &Path) -> Result<OwnedFd, String> {
     let opened = open(path).and_then(|dir| dir.map_or_else(|| make(path), Ok));
     opened.map_err(|errno| complaint(path, errno))
@@ -79,11 +74,6 @@ fn open_private(at: BorrowedFd<'_>, path: &Path) -> Result<Option<OwnedFd>, Errn
     Ok(Some(dir))
 }
 
-/// Opens the directory of an hour, or creates it. The second value is true if it was created.
-///
-/// # Errors
-///
-/// Returns the errors of [`open`].
 pub(crate) fn make_hour(dir: &OwnedFd, hour: u64) -> Result<(OwnedFd, bool), Errno> {
     if let Some(opened) = open_hour(dir, hour)? {
         return Ok((opened, false));

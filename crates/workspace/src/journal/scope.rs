@@ -71,13 +71,11 @@ impl ChangeScope {
         }
     }
 
-    /// Returns true if the content of files below a directory is kept.
     pub(super) fn covers_below(&mut self, dir: &Path) -> bool {
         let is_kept = |covered: CoveredPath| !covered.is_gemini_ignored;
         self.roots.iter().any(|root| root == dir) || self.find(dir, true).is_some_and(is_kept)
     }
 
-    /// Returns the path and the state of the first root.
     pub(super) fn root(&self) -> Option<(&Path, FileState)> {
         let root = self.roots.first()?;
         let state = stamped(&rustix::fs::lstat(root).ok()?);
@@ -85,11 +83,6 @@ impl ChangeScope {
         Some((root, FileState { kind, ..state }))
     }
 
-    /// Returns the state of a path; `None` if nothing is there or a directory above is a link.
-    ///
-    /// # Errors
-    ///
-    /// Returns the operating system's error, `XDEV` for a path outside of the roots.
     pub(super) fn look(&mut self, path: &Path) -> Result<Option<(FileState, Stat)>, Errno> {
         let workspace = self.workspace().ok_or(Errno::XDEV)?;
         let place = workspace.beneath(path).ok_or(Errno::XDEV)?;

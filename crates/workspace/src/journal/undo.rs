@@ -130,7 +130,6 @@ impl Undo<'_> {
     }
 }
 
-/// Maps the stamp of each content in the journal to the indices of the entries that keep it.
 fn kept(history: &History) -> HashMap<ContentStamp, Vec<usize>> {
     let mut kept: HashMap<_, Vec<usize>> = HashMap::new();
     for (index, entry) in history.entries.iter().enumerate() {
@@ -261,8 +260,8 @@ impl Run<'_> {
         Ok(outcome)
     }
 
-    /// Adds to a refusal how the present file, `now`, differs from the oldest content that was
-    /// asked for, and where that is.
+    /// Shows in a refusal how the present file, `now`, differs from the oldest content that was
+    /// asked for, and where that content is.
     fn show_old(&self, outcome: &mut FileOutcome, now: Option<&File>) {
         let oldest = outcome.refused.iter().map(|refusal| refusal.index).min();
         if let Some(index) = oldest
@@ -370,11 +369,6 @@ impl Run<'_> {
         self.journal.join(entry.hour.to_string()).join(&entry.id)
     }
 
-    /// Opens the content from before an entry's change. Returns `None` if there was no file then.
-    ///
-    /// # Errors
-    ///
-    /// Returns why the content is lost, as the end of a sentence about the file.
     fn old_content(&self, index: usize) -> Result<Option<File>, String> {
         let entry = self.entry(index);
         if let Some(reason) = entry.loss() {
@@ -423,8 +417,6 @@ impl Run<'_> {
         format!("--- {name}\n+++ {name}\nThe content is large, or is not UTF-8 text.\n")
     }
 
-    /// Writes the content of `source`, which the file had before the entry with the index `oldest`.
-    /// Without a source, removes the file.
     fn write(
         &self,
         located: &LocatedFile,

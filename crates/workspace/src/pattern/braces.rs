@@ -30,13 +30,12 @@ pub fn expand_braces(pattern: &str) -> Result<Vec<String>, ToolError> {
     })
 }
 
-/// The texts that the pattern stands for since an open brace, or since its beginning.
+/// The texts that the pattern stands for since an open brace, or since its beginning: those of each
+/// finished choice, and those of the present one up to the present position. The first choice
+/// begins with the brace, because the brace may turn out to be literal.
 struct Level {
     start: usize,
-    /// The texts that each finished choice stands for. The first begin with the brace, because it
-    /// may turn out to be literal.
     choices: Vec<Vec<String>>,
-    /// The texts that the present choice stands for, up to the present position.
     present: Vec<String>,
 }
 
@@ -112,7 +111,6 @@ impl Expansion {
         (all.len() <= MAX_ALTERNATIVES).then_some(all)
     }
 
-    /// Appends each of `more` to each of the texts.
     fn append(&mut self, texts: &mut Vec<String>, more: &[impl AsRef<str>]) -> Option<()> {
         if let [one] = more {
             self.taken += one.as_ref().len() * texts.len();

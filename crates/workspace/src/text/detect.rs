@@ -90,16 +90,16 @@ fn without_cut_character(sample: &[u8]) -> &[u8] {
     &sample[..last.find(is_cut).unwrap_or(sample.len())]
 }
 
-/// The evidence for and against UTF-8 in a text that is not valid UTF-8 as a whole.
+/// The evidence for and against UTF-8 in a text that is not valid UTF-8 as a whole. `clean` is the
+/// weight of the characters in runs of non-ASCII bytes that are entirely valid UTF-8, and `mixed`
+/// that of the valid characters in runs that also have invalid bytes; `damage` counts the invalid
+/// places. `has_low_bytes` is true if there is a byte from 0x80 to 0xa0. Half of UTF-8's characters
+/// have one. Of the EUC encodings only EUC-JP has any: two lead bytes of rare characters.
 #[derive(Debug, Default)]
 struct Evidence {
-    /// Weight of the characters in runs of non-ASCII bytes that are entirely valid UTF-8.
     clean: usize,
-    /// Weight of the valid characters in runs of non-ASCII bytes that also have invalid bytes.
     mixed: usize,
     damage: usize,
-    /// True if there is a byte from 0x80 to 0xa0. Half of UTF-8's characters have one. Of the EUC
-    /// encodings only EUC-JP has any: two lead bytes of rare characters.
     has_low_bytes: bool,
 }
 

@@ -225,7 +225,6 @@ impl Restored<'_> {
         Ok(())
     }
 
-    /// Appends the new lines that replace old ones.
     fn changed(&mut self, old: Range<usize>, new: Range<usize>) -> Result<(), Unwritable> {
         let mut sources = Vec::new();
         for line in &self.old[old.clone()] {
@@ -259,11 +258,11 @@ impl Restored<'_> {
     }
 }
 
-/// Returns for each U+FFFD of the text `new` which of `sources` it stands for: the bytes that those
-/// of the text `old`, in place of which `new` stands, have in the file. They are known if they are
-/// all the same. Otherwise there must be as many as before, and their order alone says nothing: words
-/// may have moved. It counts only as far as both texts begin or end alike. Elsewhere the word around
-/// the U+FFFD counts, in small letters.
+/// Returns, for each U+FFFD of the text `new`, which bytes of the file it stands for, if that is
+/// certain. `sources` are the bytes for which the U+FFFDs of the old text stand. If they are all
+/// the same, each U+FFFD stands for them. Otherwise `new` must have as many U+FFFDs as `old`. Where
+/// both texts begin or end alike, the order decides; elsewhere words may have moved, so the bytes
+/// are those in the same word (in lower case) of the old text.
 fn meant<'s>(sources: &'s [Vec<u8>], old: &str, new: &str) -> Vec<Option<&'s [u8]>> {
     let wanted = damaged_words(new);
     if sources.windows(2).all(|two| two[0] == two[1]) {
@@ -294,7 +293,7 @@ fn meant<'s>(sources: &'s [Vec<u8>], old: &str, new: &str) -> Vec<Option<&'s [u8
     all.map(choose).collect()
 }
 
-/// Returns for each U+FFFD the word that it is in, and how many others are before it there.
+/// Returns for each U+FFFD the word that contains it, and how many others that word has before it.
 fn damaged_words(text: &str) -> Vec<(String, usize)> {
     let words = text.split(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | REPLACEMENT));
     let mut damaged = Vec::new();

@@ -113,8 +113,8 @@ fn is_odd(c: char) -> bool {
         || u32::from(c) & 0xfffe == 0xfffe
 }
 
-/// Returns true for characters that can only be a text: some ASCII, punctuation, and letters of few
-/// scripts.
+/// Returns true for characters such as only a text has: some ASCII, punctuation, and letters of few
+/// scripts. Binary data, read as characters, has letters of many.
 fn is_text(characters: impl Iterator<Item = char>) -> bool {
     let (mut all, mut ascii, mut unknown) = (0, 0, 0);
     // Han and Hangul are counted separately: each fills many pages of 256 characters, and few texts

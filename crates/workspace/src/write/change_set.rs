@@ -67,7 +67,6 @@ pub struct ChangedFile {
     pub new: Option<NewContent>,
 }
 
-/// A change of several files that has its intent in the journal.
 pub(crate) struct ChangeSet<'w> {
     workspace: &'w Workspace,
     intent: Intent,
@@ -203,7 +202,6 @@ impl Workspace {
     }
 }
 
-/// The path of a file that can't be changed, and the reason as the end of a sentence.
 type Obstacle = (PathBuf, String);
 
 impl ChangeSet<'_> {
@@ -426,8 +424,8 @@ impl ChangeSet<'_> {
         Ok(())
     }
 
-    /// Renames as a step does. An undo has copies of all old contents, so where the file system
-    /// can't exchange two names, or look whether the new one is free, it does without.
+    /// Renames a file for a step. Where the file system can't exchange two names, or check that a
+    /// new name is free, an undo renames without that, because it has copies of all old contents.
     fn rename(
         &self,
         from_dir: impl AsFd,
@@ -470,14 +468,13 @@ impl ChangeSet<'_> {
         Ok(())
     }
 
-    /// Returns what tells the nodes of a step apart, before it and after it.
     fn marks(&self, step: &StepRecord) -> [Option<ContentStamp>; 2] {
         [&step.entry.before, &step.entry.after]
             .map(|state| state.as_ref().map(|state| self.mark(state)))
     }
 
-    /// Returns the stamp of a node. The change itself gives another size or time to a directory
-    /// and to a file that it writes into, so only the identity of these counts.
+    /// Returns the stamp of what a path had. The change itself gives another size or time to a
+    /// directory and to a file that it writes into, so of these only the identity counts.
     fn mark(&self, state: &FileState) -> ContentStamp {
         let rewrites = || self.record.undo.iter().flat_map(|undo| &undo.rewrites);
         let is_rewritten = |file| rewrites().any(|rewrite| rewrite.planned.file() == file);
@@ -518,7 +515,6 @@ impl ChangeSet<'_> {
         Some((dir, place.name().to_owned()))
     }
 
-    /// Flushes the new names to the disk, because the intent is removed next.
     fn flush(&self) {
         let dirs = self
             .record
@@ -544,8 +540,6 @@ fn unwritten(e: &std::io::Error) -> ToolError {
 }
 
 impl NewContent {
-    /// Writes the content under a temporary name in the file's directory, with the file's final
-    /// access rights.
     fn write(
         &self,
         files: &[ChangedFile],

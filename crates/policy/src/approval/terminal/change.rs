@@ -26,9 +26,7 @@ enum Form {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum EditOutcome {
     Change(ApprovalReply),
-    /// The call stays as it is, for this reason.
     Unchanged(&'static str),
-    /// The text is not a valid call. Holds the reason, for the person.
     Invalid(String),
 }
 

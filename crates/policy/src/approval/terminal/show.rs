@@ -77,8 +77,6 @@ impl PromptPage {
         self.text.push('\n');
     }
 
-    /// Adds lines, each in the colour that `colour` returns. A long run of blank lines is replaced
-    /// by its length.
     fn block(&mut self, text: &str, mut colour: impl FnMut(&str) -> Option<&'static str>) {
         let lines: Vec<&str> = text
             .strip_suffix('\n')
@@ -268,7 +266,6 @@ pub(super) fn page(question: &ApprovalQuestion<'_>, colours: bool, whole: bool) 
     page
 }
 
-/// Returns what "always" would allow, or `None` if it is not offered.
 pub(super) fn always(question: &ApprovalQuestion<'_>) -> Option<&'static str> {
     let agreed = ApprovalReply::Always.grant(question.name, question.explanation);
     agreed.map(SessionGrant::words)

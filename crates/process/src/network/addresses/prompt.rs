@@ -70,8 +70,6 @@ fn spans(text: &str) -> Vec<Range<usize>> {
     spans
 }
 
-/// Adds the spans of the addresses in a part of the text in which [`ends_address`] holds for no
-/// character.
 fn spans_between(text: &str, part: Range<usize>, spans: &mut Vec<Range<usize>>) {
     let (offset, text) = (part.start, &text[part]);
     if !text.contains(':') {
@@ -95,7 +93,8 @@ fn spans_between(text: &str, part: Range<usize>, spans: &mut Vec<Range<usize>>) 
 }
 
 /// Returns the length of an address without words that follow its host directly, as in
-/// `https://a.example然后`. No host ends in a label that mixes Latin letters with another alphabet.
+/// `https://a.example然后`. The host is taken to end where a label mixes Latin letters with another
+/// alphabet, because no host does.
 fn without_words(link: &str) -> usize {
     let host = link.find("://").map_or(0, |at| at + 3);
     if link[host..].contains(['/', '?', '#']) {

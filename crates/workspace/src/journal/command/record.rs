@@ -119,11 +119,6 @@ impl CommandChanges {
         (entries, lost)
     }
 
-    /// Returns the state in which the command has left a path.
-    ///
-    /// # Errors
-    ///
-    /// Returns the operating system's error.
     fn after(
         &mut self,
         path: &Path,
@@ -150,7 +145,6 @@ impl CommandChanges {
         Ok(self.scope.look(path)?.map(|(state, _)| state))
     }
 
-    /// Gives a path its own hard link to the copy that was made under another name of the file.
     fn share_copy(&self, before: &mut OriginalState) {
         let state = before.state.as_ref().filter(|_| before.is_untouched());
         if let Some(state) = state
@@ -247,9 +241,10 @@ impl CommandChanges {
         }
     }
 
-    /// Adds the digest of a small file, by which an undo finds that a file which was only touched
-    /// since still has the same content. A file that the user has excluded gets none, because a
-    /// short secret could be guessed from it, nor do more files than can be read at once.
+    /// Adds the digest of a small file. By it, an undo finds that a file still has the same content
+    /// although it has been touched since. A file that the user has excluded gets none, because a
+    /// short secret could be guessed from it, nor does a file beyond [`MAX_DIGESTED_BYTES`] of a
+    /// command.
     fn with_digest(&mut self, path: &Path, state: FileState, is_excluded: bool) -> FileState {
         let digest = || {
             let file = place::open_file(CWD, path).ok()?;
@@ -264,7 +259,7 @@ impl CommandChanges {
         FileState { sha256, ..state }
     }
 
-    /// Returns an entry of the root for the changes that were missed, so that the command is not
+    /// Returns an entry about the root directory if changes were missed, so that the command is not
     /// undone without them.
     fn missed_entry(&mut self, at: u64) -> Option<JournalEntry> {
         let missed = NonZero::new(std::mem::take(&mut self.missed))?;
@@ -290,9 +285,9 @@ impl CommandChanges {
     }
 }
 
-/// The lines of a record. They are written to the log together, so that of a command whose
-/// supervisor is killed all changes can be undone, or none. Of a very large record, they would take
-/// too much memory.
+/// The lines of a record. They are written to the log together: if the command's supervisor is
+/// killed, all changes of the command can be undone, or none. Only a very large record is written
+/// in parts, because its lines would take too much memory.
 #[derive(Default)]
 struct Lines {
     bytes: Vec<u8>,
@@ -308,7 +303,6 @@ impl Lines {
         }
     }
 
-    /// Writes the lines. Returns false if some could not be written.
     fn finish(mut self, changes: &mut CommandChanges) -> bool {
         if !self.bytes.is_empty() {
             self.is_incomplete |= !changes.append(&self.bytes);

@@ -17,18 +17,18 @@ enum Node {
 struct File {
     mode: u32,
     names: u64,
-    /// True if the undo writes old content to the file.
     is_written: bool,
 }
 
+/// A model of the paths and files that an undo touches. The files in `aside` have a temporary
+/// second name while the undo runs. The directories in `shared` also have entries that the undo
+/// does not know.
 #[derive(Debug, Default)]
 pub(super) struct Model {
     nodes: BTreeMap<PathBuf, Node>,
     files: HashMap<FileId, File>,
-    /// Files that have a temporary second name while the undo runs.
     aside: Vec<FileId>,
     made: u64,
-    /// Directories with entries that the undo does not know.
     shared: HashSet<PathBuf>,
 }
 

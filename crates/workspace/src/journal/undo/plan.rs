@@ -13,35 +13,33 @@ use std::path::{Path, PathBuf};
 
 pub(super) const SHARED: &str = "has files that came later, or that git ignores";
 
-/// What has become of the mode of a file.
+/// What an undo has to do about a file's mode: nothing (`None`), or give back the former mode,
+/// which only the undone changes have replaced (`Ours`), or which others have changed as well since
+/// then (`Others`).
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ModeChange {
-    /// The undo has nothing to do about it.
     #[default]
     None,
-    /// It is as the changes to be undone have left it.
     Ours,
-    /// Only the mode is to be given back, and others have changed it since.
     Others,
 }
 
+/// The state that a path is to have after the undo (`then`), and what is known of the way there.
+/// `source` is the index of the entry that keeps the former content in the journal, if one does.
+/// `passed` has all states that the entries to be undone have recorded of the former file.
+/// `former_file` is the number of the [`FormerFile`] that had this path, which all former names of
+/// the file share. With `is_optional`, the path is a directory that may stay if it is not empty.
 #[derive(Debug, Default)]
 pub(super) struct Goal {
     pub(super) now: Option<FileState>,
     pub(super) then: Option<FileState>,
     pub(super) mode: u32,
     pub(super) mode_change: ModeChange,
-    /// True if the path has the former content already.
     pub(super) has_content: bool,
-    /// The index of the entry that keeps the former content in the journal; `None` if none does.
     pub(super) source: Option<usize>,
-    /// All states that the entries to be undone have recorded of the former file.
     pub(super) passed: Vec<FileState>,
     pub(super) oldest: usize,
-    /// The number of the [`FormerFile`] that had this path; all former names of a file have the
-    /// same.
     pub(super) former_file: usize,
-    /// True for a directory that may stay if it is not empty.
     pub(super) is_optional: bool,
 }
 
@@ -77,7 +75,7 @@ pub(super) enum Step {
         path: PathBuf,
         source: usize,
     },
-    /// Writes into the file itself, whose other names must change with it.
+    /// Writes into the file itself, so that its other names change with it.
     Rewrite {
         path: PathBuf,
         source: usize,

@@ -91,14 +91,13 @@ fn said(e: &ToolError) -> String {
     format!("can't be written: {}", e.to_string().trim_end_matches('.'))
 }
 
-/// What the steps of a plan come to, path by path.
+/// What the steps of a plan come to, path by path: the paths from which something is taken away,
+/// from the deepest on (`removed`), the steps that put something at a path, from the top on
+/// (`made`), and the modes of what the undo creates (`new_modes`).
 struct Layout<'s> {
-    /// The paths from which something is taken away, from the deepest on.
     removed: Vec<&'s Path>,
-    /// The steps that put something at a path, from the top on.
     made: BTreeMap<&'s Path, &'s Step>,
     asides: Vec<&'s Path>,
-    /// The modes of the nodes that the undo makes.
     new_modes: HashMap<&'s Path, u32>,
 }
 
@@ -158,7 +157,6 @@ impl<'s> Layout<'s> {
         }
     }
 
-    /// Returns the modes that make directories writable: those that are set first.
     fn opened(whole: &Whole<'_, '_>, steps: &[Step]) -> Vec<ModeRecord> {
         let is_first = |step: &&Step| matches!(step, Step::Mode(..));
         let mut paths = BTreeSet::new();
@@ -185,7 +183,6 @@ fn mode_record(path: &Path, file: FileId, from: u32, to: u32) -> ModeRecord {
 }
 
 impl Whole<'_, '_> {
-    /// Makes all nodes under their temporary names, and completes the record with them.
     fn prepare(
         &self,
         layout: &Layout<'_>,
@@ -268,7 +265,6 @@ impl Whole<'_, '_> {
         Ok(())
     }
 
-    /// Makes what a step puts at a path, under the temporary name, and returns its state.
     fn make(
         &self,
         step: &Step,
@@ -356,7 +352,6 @@ impl Whole<'_, '_> {
         write().map_err(failed)
     }
 
-    /// Returns the modes that are set at the end, now that all nodes are known.
     fn modes(
         &self,
         steps: &[Step],

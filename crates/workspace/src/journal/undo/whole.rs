@@ -152,7 +152,6 @@ impl Whole<'_, '_> {
         }
     }
 
-    /// Replaces the outcomes by the obstacles, since nothing is undone.
     pub(super) fn refuse(&mut self) {
         for outcome in self.outcomes.values_mut() {
             (outcome.is_done, outcome.diff) = (false, String::new());

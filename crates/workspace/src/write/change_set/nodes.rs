@@ -21,7 +21,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 impl<'w> ChangeSet<'w> {
-    /// Writes down the names that an undo is about to prepare, and makes directories writable.
+    /// Records the temporary names that an undo is about to use, and makes directories writable.
     ///
     /// # Errors
     ///
@@ -52,13 +52,12 @@ impl<'w> ChangeSet<'w> {
         }
     }
 
-    /// Removes what an undo has prepared, since it is not made after all.
     pub(crate) fn give_up(self) {
         self.discard();
     }
 
-    /// Makes an undo whose nodes are all prepared. Returns why it can't itself be undone, as the
-    /// end of a sentence; `None` if it can.
+    /// Makes an undo whose new files, links and directories are all prepared. Returns why the undo
+    /// can't itself be undone, as the end of a sentence; `None` if it can.
     ///
     /// # Errors
     ///
@@ -79,7 +78,6 @@ impl<'w> ChangeSet<'w> {
             .map_err(|(path, why)| self.take_back(&path, &why))
     }
 
-    /// Returns the entries to record, and those of paths that are as they were.
     pub(super) fn entries(&self) -> (Vec<JournalEntry>, Vec<JournalEntry>) {
         let Some(undo) = &self.record.undo else {
             let entries = self.record.steps.iter().map(|step| step.entry.clone());
@@ -99,7 +97,8 @@ impl<'w> ChangeSet<'w> {
         })
     }
 
-    /// Makes directories writable, and writes into files, unless that is done.
+    /// Makes directories writable and writes into files, unless an earlier run of this change has
+    /// done so.
     pub(super) fn before_steps(&mut self) -> Result<(), Obstacle> {
         self.set_modes(|undo| &undo.opened)?;
         let Some(undo) = &self.record.undo else {
@@ -147,7 +146,8 @@ impl<'w> ChangeSet<'w> {
         }
     }
 
-    /// Sets former modes again. One that was not set yet, or whose node is gone, is left alone.
+    /// Sets former modes again. A mode that the undo has not changed yet, or whose file is gone, is
+    /// left alone.
     pub(super) fn close_again(&self, which: fn(&UndoRecord) -> &Vec<ModeRecord>) {
         let modes = self.record.undo.iter().flat_map(which);
         let modes: Vec<_> = modes.collect();
@@ -156,8 +156,6 @@ impl<'w> ChangeSet<'w> {
         }
     }
 
-    /// Writes the former contents back into the files that were written into. Returns the paths of
-    /// those at which that has failed.
     pub(super) fn write_back(&self) -> Vec<PathBuf> {
         let rewrites = self.record.undo.iter().flat_map(|undo| &undo.rewrites);
         rewrites
@@ -210,7 +208,6 @@ fn write_over(content: &File, file: &mut File) -> io::Result<()> {
     file.sync_data()
 }
 
-/// Returns the reason for a failed change, as the end of a sentence about a path.
 pub(crate) fn failed(errno: impl Into<io::Error>) -> String {
     let error: io::Error = errno.into();
     if error.raw_os_error() == Some(Errno::STALE.raw_os_error()) {
