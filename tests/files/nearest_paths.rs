@@ -106,6 +106,22 @@ fn every_tool_that_needs_a_path_names_the_nearest() {
 }
 
 #[test]
+fn a_link_to_nothing_is_not_answered_with_itself() {
+    let ws = Workspace::new().link("dead", "nowhere");
+    for (tool, arguments) in [
+        ("read_file", json!({"absolute_path": "dead"})),
+        ("list_directory", json!({"path": "dead"})),
+        ("glob", json!({"pattern": "*", "path": "dead"})),
+    ] {
+        let message = ws.call(tool, &arguments).failure().message;
+        assert!(
+            message.contains("It is a symbolic link, and its target does not exist."),
+            "{message}"
+        );
+    }
+}
+
+#[test]
 fn three_are_named_at_most_and_always_the_same() {
     let mut ws = Workspace::new();
     for directory in ["a", "b", "c", "d", "e/f"] {

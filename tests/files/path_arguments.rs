@@ -100,6 +100,49 @@ fn every_spelling_of_the_home_directory_means_it_in_every_tool() {
 }
 
 #[test]
+fn the_mark_of_a_path_in_a_prompt_is_no_part_of_its_name() {
+    let ws = Below::new();
+    let arguments = json!({"file_path": "@src/new.ts", "content": "n"});
+    ws.call("write_file", &arguments).output();
+    for path in [
+        "@src/a.ts",
+        "@./src/a.ts",
+        &format!("@{}", ws.0.path("src/a.ts")),
+    ] {
+        let answer = ws.call("read_file", &json!({"absolute_path": path}));
+        assert_eq!(answer.output(), "needle\n", "{path}");
+    }
+    let found = ws.call("glob", &json!({"pattern": "@src/**/*.ts"}));
+    found.must_say(&found.output(), &["a.ts", "new.ts"]);
+    assert_eq!(ws.names(), ["b.txt", "src"]);
+    // A name that really begins so is taken as it is, and so is one that nothing else explains.
+    for path in ["@types/x.d.ts", "@types/y.d.ts", "./@src/z.ts"] {
+        let arguments = json!({"file_path": path, "content": "n"});
+        ws.call("write_file", &arguments).output();
+        assert!(ws.0.dir().join(path).is_file(), "{path}");
+    }
+    fs::create_dir(ws.0.path("types")).expect("a directory");
+    let arguments = json!({"file_path": "@types/z.d.ts", "content": "n"});
+    ws.call("write_file", &arguments).output();
+    assert!(ws.0.dir().join("@types/z.d.ts").is_file());
+}
+
+#[test]
+fn an_empty_path_is_the_root_to_tools_that_can_do_without() {
+    let ws = Below::new();
+    for (tool, arguments) in [
+        ("list_directory", json!({"path": ""})),
+        ("glob", json!({"pattern": "*.txt", "path": ""})),
+        ("search_file_content", json!({"pattern": "b", "path": ""})),
+    ] {
+        let answer = ws.call(tool, &arguments);
+        answer.must_say(&answer.output(), &["b.txt"]);
+    }
+    ws.call("read_file", &json!({"absolute_path": ""}))
+        .error("invalid_tool_params", 2);
+}
+
+#[test]
 fn what_lies_elsewhere_in_the_home_directory_is_outside() {
     let ws = Below::new();
     let mut paths = ws.spellings("ws-sibling/s.txt");

@@ -97,11 +97,15 @@ fn a_directory_of_which_nothing_is_read_is_named_with_the_reason() {
     for (paths, reason) in [
         (
             json!(["dist"]),
-            "dist: excluded by default; useDefaultExcludes: false reads it",
+            "[Left out 1 file: excluded by default; useDefaultExcludes: false reads it]",
         ),
         (
             json!(["docs/one.md", "logs/"]),
-            "logs: holds no file, or none that is not ignored",
+            "logs: no file of it is read",
+        ),
+        (
+            json!(["docs/one.md", "logs/"]),
+            "[Left out 1 file: ignored by .geminiignore; file_filtering_options: {\"respect_gemini_ignore\": false} reads it]",
         ),
     ] {
         let answer = read(&ws, &json!({"paths": paths}));
@@ -113,6 +117,59 @@ fn a_directory_of_which_nothing_is_read_is_named_with_the_reason() {
     }
     let answer = read(&ws, &json!({"paths": ["docs"]}));
     assert!(!answer.output().contains("Skipped"), "{}", answer.output());
+}
+
+#[test]
+fn the_advice_on_what_is_left_out_is_true() {
+    let ws = Workspace::new()
+        .git()
+        .file(".gitignore", "build/\n*.log\n")
+        .file("src/main.rs", "1\n")
+        .file("src/target/t.rs", "2\n")
+        .file("src/build/mod.rs", "3\n")
+        .file("a.log", "4\n");
+    for (path, file) in [
+        ("**/t.rs", "src/target/t.rs"),
+        ("src/build/mod.rs", "src/build/mod.rs"),
+        ("src/*/mod.rs", "src/build/mod.rs"),
+        ("*.log", "a.log"),
+        ("a.log", "a.log"),
+    ] {
+        let advice = read(&ws, &json!({"paths": [path]})).output();
+        let mut arguments = json!({"paths": [path]});
+        let is_advised = |words: &str| advice.contains(words);
+        assert!(is_advised(" read"), "{advice}");
+        if is_advised("useDefaultExcludes: false") {
+            arguments["useDefaultExcludes"] = false.into();
+        }
+        if is_advised("file_filtering_options") {
+            arguments["file_filtering_options"] = json!({"respect_git_ignore": false});
+        }
+        let answer = read(&ws, &arguments);
+        assert_eq!(shown(&ws, &answer), [file], "{path}: {advice}");
+    }
+    let all = read(&ws, &json!({"paths": ["**/*.rs"]})).output();
+    assert!(
+        all.contains("Left out 1 file: excluded by default; "),
+        "{all}"
+    );
+    assert!(
+        all.contains("Left out 1 file: excluded by default, and "),
+        "{all}"
+    );
+    let named = read(&ws, &json!({"paths": ["**/*.rs"], "exclude": ["src/**"]})).output();
+    assert!(
+        named.contains("Left out 3 files: excluded by the call"),
+        "{named}"
+    );
+}
+
+#[test]
+fn a_text_with_the_name_of_an_image_is_a_text() {
+    let text = "version https://git-lfs.github.com/spec/v1\n";
+    let ws = Workspace::new().file("logo.png", text);
+    let answer = read(&ws, &json!({"paths": ["**/*"]}));
+    answer.must_say(&answer.output(), &[text]);
 }
 
 fn shown_or_nothing(ws: &Workspace, answer: &Answer) -> Vec<String> {

@@ -213,6 +213,23 @@ fn a_filter_that_fits_no_file_says_where_there_are_some() {
 }
 
 #[test]
+fn a_search_of_no_file_says_so() {
+    let ws = Workspace::new()
+        .git()
+        .file(".gitignore", "*\n")
+        .file("a.txt", "x\n");
+    let answer = search(&ws, &json!({"pattern": "x"}));
+    let said = "(No file was searched; there are 2 ignored files.)";
+    answer.must_say(&answer.output(), &["No matches found", said]);
+    let ws = Workspace::new().directory("empty");
+    let answer = search(&ws, &json!({"pattern": "x", "path": "empty"}));
+    answer.must_say(
+        &answer.output(),
+        &["(No file was searched; there is none.)"],
+    );
+}
+
+#[test]
 fn case_matters_only_when_asked_for() {
     let ws = tree();
     let all = sorted(&search(&ws, &json!({"pattern": "loaduser"})));

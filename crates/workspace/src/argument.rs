@@ -1,9 +1,9 @@
 //! Interprets the text of an argument as a path or a pattern.
 //!
 //! Models write paths as for shells, editors and other systems: `~/a.txt`, `$HOME/a.txt`,
-//! `file:///home/you/a.txt`, `"a.txt"`, or with a line feed at the end. No shell stands between a
-//! model and a tool, so such a text would name a file that is really called like that, and a write
-//! would create it. This module gives each text the meaning that its writer had in mind, or refuses
+//! `file:///home/you/a.txt`, `"a.txt"`, or with a line feed at the end, and as people do in a
+//! host's prompt: `@src/a.txt`. No shell stands between a model and a tool, so such a text would
+//! name a file that is really called like that, and a write would create it. This module gives each text the meaning that its writer had in mind, or refuses
 //! it. The name of an existing file is used as it is, and after `./` no `~`, variable or URL is
 //! expanded.
 //!
@@ -207,13 +207,20 @@ impl Workspace {
         }
     }
 
-    /// Expands `~`, `$HOME` and `file:` at the beginning of a path. Returns `None` if there is
+    /// Expands `~`, `$HOME`, `file:` and `@` at the beginning of a path. Returns `None` if there is
     /// nothing to expand, or if the first component is the name of an existing file.
     fn expanded(&self, text: &str) -> Result<Option<String>, ToolError> {
         let end = text.find(['/', '\\']).unwrap_or(text.len());
         let (head, rest) = text.split_at(end);
         if self.is_there(head) {
             return Ok(None);
+        }
+        // Hosts mark the paths of a prompt so, and models copy the mark.
+        if let Some(path) = text.strip_prefix('@') {
+            let (first, _) = path.split_once('/').unwrap_or((path, ""));
+            if self.is_there(path) || self.is_there(first) {
+                return Ok(Some(path.to_owned()));
+            }
         }
         if head == "~" || HOME_VARIABLES.contains(&&*head.to_ascii_lowercase()) {
             let Some(home) = self.home_by_name() else {
@@ -289,7 +296,7 @@ impl Workspace {
 /// Returns true if the text can only be a plain path, so that it need not be compared with files on
 /// the disk. Most texts are such paths.
 fn is_plain(argument: &str) -> bool {
-    let is_usual = |b: &u8| b.is_ascii_graphic() && !b"~$%\"'`\\".contains(b);
+    let is_usual = |b: &u8| b.is_ascii_graphic() && !b"~$%@\"'`\\".contains(b);
     let bytes = argument.as_bytes();
     argument.is_ascii()
         && bytes.first().is_some_and(is_usual)

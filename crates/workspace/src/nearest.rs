@@ -71,8 +71,11 @@ impl Workspace {
     }
 
     /// Returns a question that offers up to three existing paths in place of one that does not
-    /// exist; `None` if no path is similar.
+    /// exist, or says that it is a link to what does not exist; `None` if no path is similar.
     pub fn nearest_question(&self, place: &WorkspacePath) -> Option<String> {
+        if self.is_link(place) {
+            return Some("It is a symbolic link, and its target does not exist.".to_owned());
+        }
         let near = self.nearest(place);
         let shown = |place: &WorkspacePath| {
             let path = self.display(place.path());

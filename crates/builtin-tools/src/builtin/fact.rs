@@ -10,7 +10,7 @@
 
 use gemini_tools_core::text::with_deceptive;
 
-/// A fact that is not blank. `plain` has it on a single line and without leading dashes, otherwise
+/// A fact that is not blank. `plain` has it on a single line and without the bullets of a list before it, otherwise
 /// as it was given, and `stored` has it escaped, as the file does behind the bullet of the list
 /// item.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,10 +22,16 @@ pub(super) struct Fact {
 impl Fact {
     pub(super) fn new(text: &str) -> Option<Self> {
         let line = one_line(text);
-        let plain = line
-            .trim_start_matches(|c: char| c == '-' || c.is_whitespace())
-            .trim_end();
-        (!plain.is_empty()).then(|| Self {
+        let mut plain = line.trim();
+        // A dash before a word is a part of it: `--force`, `-1`.
+        while let rest = plain.trim_start_matches('-')
+            && rest.len() < plain.len()
+            && rest.starts_with(char::is_whitespace)
+        {
+            plain = rest.trim_start();
+        }
+        let is_blank = plain.chars().all(|c| c == '-' || c.is_whitespace());
+        (!is_blank).then(|| Self {
             plain: plain.to_owned(),
             stored: neutralise_markup(plain),
         })

@@ -103,7 +103,7 @@ fn build(params: Params, ToolEnv { workspace, .. }: &ToolEnv) -> Result<Call, To
             .with_hint("Use '**/*' for all files."));
     }
     let mut places = workspace.root_places();
-    if let Some(path) = &params.path {
+    if let Some(path) = params.path.as_deref().filter(|path| !path.is_empty()) {
         places = vec![workspace.locate(path)?];
         require_directory(workspace, &places[0])?;
     }

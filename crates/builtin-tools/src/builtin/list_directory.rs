@@ -85,7 +85,13 @@ struct Call {
 }
 
 fn build(params: Params, ToolEnv { workspace, .. }: &ToolEnv) -> Result<Call, ToolError> {
-    let place = workspace.locate(&params.path)?;
+    // For Gemini CLI an empty path is the root, and models give one where a schema demands a path.
+    let path = if params.path.is_empty() {
+        "."
+    } else {
+        &params.path
+    };
+    let place = workspace.locate(path)?;
     let ignore = params.ignore.unwrap_or_default();
     let ignore = super::scope::patterns(workspace, &ignore, std::slice::from_ref(&place))?;
     Ok(Call {

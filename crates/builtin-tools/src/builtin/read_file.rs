@@ -261,11 +261,12 @@ impl Call {
         if window.lines == 0 {
             let total = window.total.unwrap_or(0);
             return Err(ToolError::invalid(format!(
-                "The offset {} is beyond the end of {}, which has {total} lines.",
-                self.offset,
-                self.place.path().display()
+                "There is no line {} in {}, which has {}.",
+                self.offset + 1,
+                self.place.path().display(),
+                super::counted(total as usize, "line")
             ))
-            .with_hint("Use a smaller offset; it counts from 0."));
+            .with_hint("\"start_line\" counts from 1, \"offset\" from 0."));
         }
         let last = self.offset + window.lines;
         let summary = format!(

@@ -10,8 +10,9 @@ use gemini_tools_core::tool::{
     Confirmation, Context, ErrorKind, Kind, Limit, LlmContent, Location, PartOrText, ToolError,
     ToolInfo, ToolInvocation, ToolResult, Usage,
 };
+use gemini_tools_workspace::ignore::IgnoreSource;
 use gemini_tools_workspace::lines::WindowRequest;
-use gemini_tools_workspace::media::{MAX_MEDIA_BYTES, is_media_name};
+use gemini_tools_workspace::media::MAX_MEDIA_BYTES;
 use gemini_tools_workspace::pattern::PatternSet;
 use gemini_tools_workspace::walk::{NodeModules, Visitor, WalkEntry, WalkOptions, walk};
 use gemini_tools_workspace::{Respect, Workspace, WorkspacePath};
@@ -33,6 +34,8 @@ const DEFAULT_EXCLUDES: &[&str] = &[
     "**/*.{doc,docx,xls,xlsx,ppt,pptx,odt,ods,odp}",
     "**/{.DS_Store,.env,GEMINI.md}",
 ];
+
+const BY_DEFAULT: &str = "excluded by default; useDefaultExcludes: false reads it";
 
 const MAX_FILES: usize = 20_000;
 
@@ -96,7 +99,8 @@ pub(super) struct Params {
 struct Call {
     workspace: Arc<Workspace>,
     wanted: Vec<String>,
-    excludes: [(PatternSet, &'static str); 2],
+    excluded: PatternSet,
+    excluded_by_default: PatternSet,
     node_modules: NodeModules,
     recursive: bool,
     respect: Respect,
@@ -120,17 +124,11 @@ fn build(params: Params, ToolEnv { workspace, .. }: &ToolEnv) -> Result<Call, To
             Some(directory) => format!("{directory}/**"),
             None => pattern.clone(),
         });
-    let by_default = "excluded by default; useDefaultExcludes: false reads it";
     Ok(Call {
         workspace: Arc::clone(workspace),
         wanted,
-        excludes: [
-            (
-                PatternSet::for_names_or_paths(exclude, false)?,
-                "excluded by the call",
-            ),
-            (PatternSet::for_names_or_paths(defaults, false)?, by_default),
-        ],
+        excluded: PatternSet::for_names_or_paths(exclude, false)?,
+        excluded_by_default: PatternSet::for_names_or_paths(defaults, false)?,
         node_modules: if has_defaults {
             NodeModules::LeftOut
         } else {
@@ -158,10 +156,13 @@ impl Selection {
     }
 }
 
+/// The files that are not read, with the reasons. Those that a pattern or a directory has are only
+/// counted in `unnamed`: they can be all files of a build.
 #[derive(Default)]
 struct SkipList {
     named: BTreeMap<String, Cow<'static, str>>,
     count: usize,
+    unnamed: BTreeMap<&'static str, usize>,
 }
 
 impl SkipList {
@@ -186,6 +187,12 @@ impl SkipList {
             }
             note.push_str("]\n");
         }
+        for (reason, count) in &self.unnamed {
+            note.push_str(&format!(
+                "[Left out {}: {reason}]\n",
+                counted(*count, "file")
+            ));
+        }
         note
     }
 }
@@ -197,7 +204,7 @@ struct Finder<'a> {
     recursive: bool,
     selection: &'a Mutex<Selection>,
     has_file: bool,
-    excluded: Option<&'static str>,
+    left_out: BTreeMap<&'static str, usize>,
 }
 
 impl Visitor for Finder<'_> {
@@ -223,8 +230,8 @@ impl Visitor for Finder<'_> {
         if !is_file {
             return;
         }
-        if let Some(reason) = self.call.excluded(&place) {
-            self.excluded = Some(reason);
+        if let Some(reason) = self.call.left_out(&place, found.ignored) {
+            *self.left_out.entry(reason).or_default() += 1;
             return;
         }
         self.has_file = true;
@@ -303,13 +310,10 @@ impl Call {
     }
 
     fn add_named(&self, selection: &mut Selection, place: WorkspacePath) -> Result<(), ToolError> {
-        if let Some(reason) = self.excluded(&place) {
-            selection.skipped.insert(self.display(&place), reason);
-        } else if self.workspace.ignored(&place, self.respect)?.is_some() {
-            let reason = "ignored by an ignore file";
-            selection.skipped.insert(self.display(&place), reason);
-        } else {
-            selection.add(place);
+        let ignored = self.workspace.ignored(&place, self.respect)?;
+        match self.left_out(&place, ignored) {
+            Some(reason) => selection.skipped.insert(self.display(&place), reason),
+            None => selection.add(place),
         }
         Ok(())
     }
@@ -321,7 +325,8 @@ impl Call {
         cx: &Context,
     ) -> Result<(), ToolError> {
         let all = PatternSet::for_paths(["**"], false)?;
-        if let Some(reason) = self.add_matching(selection, place, &all, self.recursive, cx)? {
+        if !self.add_matching(selection, place, &all, self.recursive, cx)? {
+            let reason = "no file of it is read";
             selection.skipped.insert(self.display(place), reason);
         }
         Ok(())
@@ -334,11 +339,11 @@ impl Call {
         set: &PatternSet,
         recursive: bool,
         cx: &Context,
-    ) -> Result<Option<&'static str>, ToolError> {
+    ) -> Result<bool, ToolError> {
         let options = WalkOptions {
             respect: self.respect,
             node_modules: self.node_modules,
-            visit_ignored: false,
+            visit_ignored: true,
         };
         let shared = Mutex::new(std::mem::take(selection));
         let (finders, report) = walk(&self.workspace, place, options, &cx.cancel, || Finder {
@@ -348,25 +353,48 @@ impl Call {
             recursive,
             selection: &shared,
             has_file: false,
-            excluded: None,
+            left_out: BTreeMap::new(),
         })?;
         let has_file = finders.iter().any(|finder| finder.has_file);
-        let excluded = finders.iter().find_map(|finder| finder.excluded);
-        drop(finders);
+        let left_out: Vec<_> = finders
+            .into_iter()
+            .flat_map(|finder| finder.left_out)
+            .collect();
         *selection = shared.into_inner().unwrap_or_else(PoisonError::into_inner);
+        for (reason, count) in left_out {
+            *selection.skipped.unnamed.entry(reason).or_default() += count;
+        }
         if let Some((_, example)) = report.unreadable_places.into_iter().next() {
             selection.skipped.insert(example, "nothing there was read");
         }
-        let none = "holds no file, or none that is not ignored";
-        Ok((!has_file).then(|| excluded.unwrap_or(none)))
+        Ok(has_file)
     }
 
-    fn excluded(&self, place: &WorkspacePath) -> Option<&'static str> {
+    /// Returns why a file is not read: all of it, so that whoever follows the advice reads the file.
+    fn left_out(
+        &self,
+        place: &WorkspacePath,
+        ignored: Option<IgnoreSource>,
+    ) -> Option<&'static str> {
         let path = place.rel().as_os_str().as_bytes();
         let name_at = path.iter().rposition(|b| *b == b'/').map_or(0, |i| i + 1);
-        let mut excludes = self.excludes.iter();
-        let (_, reason) = excludes.find(|(set, _)| set.matches(path, name_at))?;
-        Some(reason)
+        let is_default = || self.excluded_by_default.matches(path, name_at);
+        match ignored {
+            _ if self.excluded.matches(path, name_at) => Some("excluded by the call"),
+            Some(_) if is_default() => Some(
+                "excluded by default, and ignored by an ignore file; useDefaultExcludes: false and \
+                 file_filtering_options read it",
+            ),
+            None if is_default() => Some(BY_DEFAULT),
+            Some(IgnoreSource::Git) => Some(
+                "ignored by git; file_filtering_options: {\"respect_git_ignore\": false} reads it",
+            ),
+            Some(IgnoreSource::Gemini) => Some(
+                "ignored by .geminiignore; file_filtering_options: {\"respect_gemini_ignore\": \
+                 false} reads it",
+            ),
+            None => None,
+        }
     }
 
     /// Returns true if a path or pattern of the call has the name or the extension of the media
@@ -397,15 +425,16 @@ impl Call {
     ) -> Result<Result<Vec<PartOrText>, &'static str>, ToolError> {
         const NOT_ASKED_FOR: &str = "media that was not asked for by name or extension";
         let is_asked_for = self.asks_for(place.path());
-        if is_media_name(place.path()) && !is_asked_for {
-            return Ok(Err(NOT_ASKED_FOR));
-        }
         let Ok(open) = self.workspace.open_file(place) else {
             return Ok(Err("can't be read"));
         };
         let sight = cx.view.remembers.then(|| self.workspace.sight(&open));
         let mut sight = sight.flatten();
-        let text = match read_content(&open, place, room.media_bytes) {
+        let media_bytes = if is_asked_for { room.media_bytes } else { 0 };
+        let text = match read_content(&open, place, media_bytes) {
+            Err(e) if e.kind == ErrorKind::FileTooLarge && !is_asked_for => {
+                return Ok(Err(NOT_ASKED_FOR));
+            }
             Err(e) if e.kind == ErrorKind::FileTooLarge => {
                 return Ok(Err("too large: all media of an answer may have 20 MB"));
             }

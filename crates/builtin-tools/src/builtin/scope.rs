@@ -128,13 +128,21 @@ impl SearchScope {
         Ok(None)
     }
 
-    /// Says how many files a search would find if `filter`, a list of patterns that match no file,
-    /// were read more leniently.
-    pub(super) fn near_filter(
+    /// Says that no file was searched, and how many there would be without ignore files, or if
+    /// `filter`, a list of patterns that match no file, were read more leniently.
+    pub(super) fn nothing_searched(
         &self,
-        filter: &str,
+        filter: Option<&str>,
         cancel: &Cancellation,
     ) -> Result<String, ToolError> {
+        let Some(filter) = filter else {
+            let all = PatternSet::for_names_or_paths(["*"], false)?;
+            let found = self.near_files(&[(String::new(), all)], cancel)?;
+            return Ok(match found {
+                Some(found) => format!("No file was searched; {}.", there_is(&found)),
+                None => "No file was searched; there is none.".to_owned(),
+            });
+        };
         let list = split_list(filter);
         let included = list
             .into_iter()
@@ -155,10 +163,15 @@ impl SearchScope {
         }
         let found = self.near_files(&ways, cancel)?;
         Ok(match found {
-            Some(found) => format!("No file fits the filter; there is {found}."),
+            Some(found) => format!("No file fits the filter; {}.", there_is(&found)),
             None => "No file fits the filter.".to_owned(),
         })
     }
+}
+
+fn there_is(found: &str) -> String {
+    let verb = if found.starts_with("1 ") { "is" } else { "are" };
+    format!("there {verb} {found}")
 }
 
 pub(super) fn directory_and_name(path: &[u8]) -> (&[u8], &[u8]) {

@@ -209,7 +209,7 @@ fn places(
     workspace: &Workspace,
     path: Option<&str>,
 ) -> Result<(Vec<WorkspacePath>, bool), ToolError> {
-    let Some(path) = path else {
+    let Some(path) = path.filter(|path| !path.is_empty()) else {
         return Ok((workspace.root_places(), false));
     };
     let place = workspace.locate(path)?;
@@ -522,9 +522,11 @@ impl ToolInvocation for Call {
         } else {
             Vec::new()
         };
-        let near = match &self.filter {
-            Some(filter) if !has_searched => Some(self.scope.near_filter(filter, &cx.cancel)?),
-            _ => None,
+        let near = if has_searched {
+            None
+        } else {
+            let filter = self.filter.as_deref();
+            Some(self.scope.nothing_searched(filter, &cx.cancel)?)
         };
         let result = self.answer(kept, &report, &nearest, near, cx);
         Ok(match &self.filter {

@@ -13,6 +13,8 @@ fn ordinary_facts_stay_as_they_are() {
         "Größe: 5 µm, 90 % of \"all\" <b>'quoted'</b> a*b*c _d_ C:\\dir",
         "mail me at a@b.example, call `cargo test -- --nocapture`",
         "Vec<String> and #hashtags and 3.5 and 1.x and *all* of it",
+        "--force is forbidden here",
+        "-1 is the sentinel",
         "two  spaces, a no-break\u{a0}space, 👨\u{200d}👩\u{200d}👧, می\u{200c}خواهم",
     ] {
         assert_eq!(stored(text), text);
