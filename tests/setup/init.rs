@@ -219,6 +219,28 @@ fn undo_leaves_everything_as_it_was() {
 }
 
 #[test]
+fn a_file_that_two_projects_share_goes_with_the_last_of_them() {
+    for order in [["ws", "ws-sibling"], ["ws-sibling", "ws"]] {
+        let ws = Workspace::new().sibling("a", "");
+        let before = Tree::of(ws.root());
+        let run = |directory: &str, args: &[&str]| {
+            let call = ws.get_tools(&["init", "--yes"]).flags(args).unwatched();
+            let answer = call
+                .in_bash(&format!("cd ../{directory} && exec \"$@\""))
+                .run();
+            assert_eq!(answer.status(), 0, "{}", answer.shown());
+        };
+        run("ws", &["--trust"]);
+        run("ws-sibling", &["--trust"]);
+        run(order[0], &["--undo"]);
+        let folders = read(ws.root().join("home/.gemini/trustedFolders.json"));
+        assert_eq!(folders.matches("TRUST_FOLDER").count(), 1, "{folders}");
+        run(order[1], &["--undo"]);
+        unchanged(&before, &ws);
+    }
+}
+
+#[test]
 fn undo_takes_its_commands_out_of_edited_settings_and_leaves_edited_rules() {
     let before = "{\"tools\": {\"callCommand\": \"mine\"}}\n";
     let ws = Workspace::new().file(SETTINGS, before);

@@ -228,6 +228,13 @@ impl Record {
     ) -> Result<(), InitError> {
         let is_done = |file: &mut WrittenFile| file.owner == *owner && !left.contains(&file.path);
         let done: Vec<WrittenFile> = self.files.extract_if(.., is_done).collect();
+        // A file that one set-up has made goes with the last one that has something in it.
+        for file in done.iter().filter(|file| file.is_new) {
+            let mut others = self.files.iter_mut();
+            if let Some(other) = others.find(|other| other.path == file.path) {
+                other.is_new = true;
+            }
+        }
         for copy in done.iter().filter_map(WrittenFile::copy) {
             remove(&copy)?;
         }
