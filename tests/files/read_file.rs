@@ -77,6 +77,19 @@ fn line_range_counts_from_one_and_includes_its_end() {
 }
 
 #[test]
+fn of_a_limit_and_an_end_the_smaller_holds() {
+    let ws = Workspace::new().file("a.txt", numbered(100));
+    for (limit, end, last) in [(1, 9, 3), (9, 4, 4), (2, 4, 4)] {
+        let arguments =
+            json!({"absolute_path": "a.txt", "start_line": 3, "end_line": end, "limit": limit});
+        let output = ws.call("read_file", &arguments).output();
+        let [shown, beyond] =
+            [last, last + 1].map(|line| output.contains(&format!("line {line}\n")));
+        assert!(shown && !beyond, "{output}");
+    }
+}
+
+#[test]
 fn line_range_that_ends_before_it_begins_is_refused() {
     let ws = Workspace::new().file("a.txt", numbered(10));
     for (start, end) in [(5, 4), (0, 3)] {

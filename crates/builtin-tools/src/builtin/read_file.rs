@@ -140,7 +140,8 @@ fn window(params: &Params) -> Result<(u64, u64), ToolError> {
                 offset + 1
             )));
         }
-        limit = whole(end) - offset;
+        let until_end = whole(end) - offset;
+        limit = params.limit.map_or(until_end, |_| limit.min(until_end));
     }
     Ok((offset, limit))
 }
