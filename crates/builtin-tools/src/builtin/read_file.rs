@@ -263,7 +263,7 @@ impl Call {
             let total = window.total.unwrap_or(0);
             return Err(ToolError::invalid(format!(
                 "There is no line {} in {}, which has {}.",
-                self.offset + 1,
+                self.offset.saturating_add(1),
                 self.place.path().display(),
                 super::counted(total as usize, "line")
             ))
@@ -272,7 +272,7 @@ impl Call {
         let last = self.offset + window.lines;
         let summary = format!(
             "Read lines {}-{last}{} of {}",
-            self.offset + 1,
+            self.offset.saturating_add(1),
             window.total.map(|n| format!(" of {n}")).unwrap_or_default(),
             self.workspace.display_name(&self.place)
         );
