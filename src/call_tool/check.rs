@@ -203,7 +203,8 @@ impl Check {
         self.selection.except = own.map(name).collect();
         let selection = &mut self.selection;
         if let Some(file) = &options.files_from {
-            let list = read_bytes(&show_path(file), cancel)?;
+            let word = format!("--files-from {}", show_path(file));
+            let list = read_bytes(&word, file, cancel)?;
             let names: Vec<_> = changed::split_names(&list).collect();
             if names.is_empty() {
                 return Err(ToolError::invalid(
