@@ -17,7 +17,7 @@ use gemini_tools::diagnostic::{Diagnostic, Origin, Severity};
 use gemini_tools::json::MAX_BYTES;
 use gemini_tools::process::read_named;
 use gemini_tools::session::Session;
-use gemini_tools::text::{counted, show_path, unread_sentence};
+use gemini_tools::text::{counted, line_name, show_path, unread_sentence};
 use gemini_tools::tool::{Cancellation, Context, ToolError, ToolResult, convert};
 use gemini_tools::workspace::pattern::split_list;
 use gemini_tools::workspace::{WorkspacePath, atomic_file};
@@ -203,7 +203,8 @@ impl Check {
         self.selection.except = own.map(name).collect();
         let selection = &mut self.selection;
         if let Some(file) = &options.files_from {
-            let list = read_bytes(&show_path(file), cancel)?;
+            let word = format!("--files-from {}", show_path(file));
+            let list = read_bytes(&word, file, cancel)?;
             let names: Vec<_> = changed::split_names(&list).collect();
             if names.is_empty() {
                 return Err(ToolError::invalid(
@@ -239,6 +240,9 @@ impl Check {
         let outcome = run_rules(rules, workspace, &selection, known, cancel)?;
         if is_whole && outcome.unreadable == 0 {
             self.check_seen(&outcome)?;
+        }
+        if options.files_from.is_some() {
+            check_list(&outcome)?;
         }
         if options.update_baseline {
             return Ok(self.update(text, outcome)?);
@@ -392,6 +396,24 @@ impl Check {
         let text = report::text(&found, &self.rules.rules, outcome, shows_colours(options));
         print(text.as_bytes(), Medium::Text)
     }
+}
+
+/// Refuses a list of which no file was looked at: a list in another form, or whose names count from
+/// another directory, would make the project look clean.
+fn check_list(outcome: &Outcome) -> Result<(), ToolError> {
+    let Some((first, why)) = &outcome.nothing else {
+        return Ok(());
+    };
+    let what = format!(
+        "Nothing of the list can be looked at: {} {why}.",
+        line_name(first)
+    );
+    let hint = if first.ends_with(b"\r") {
+        "Its lines end with a carriage return, as on Windows, which is no part of a name."
+    } else {
+        "Names count from the project's root: git diff has --relative for that."
+    };
+    Err(ToolError::invalid(what).with_hint(hint))
 }
 
 /// Writes a file that may be there already. It keeps its mode and, if it is a link, its place; one

@@ -6,18 +6,14 @@
 )]
 
 use crate::start::{approval_modes, colours, name_parser};
-use clap::builder::{
-    NonEmptyStringValueParser, OsStringValueParser, PossibleValue, TypedValueParser,
-};
+use clap::builder::{NonEmptyStringValueParser, PossibleValue, TypedValueParser};
 use clap::{ArgAction, ArgGroup, CommandFactory, Parser, ValueEnum};
 use gemini_tools::answer::Form;
 use gemini_tools::colours::ColourChoice;
 use gemini_tools::diagnostic::Severity;
 use gemini_tools::dialect::Dialect;
-use gemini_tools::text::line_name;
 use gemini_tools::tool::ApprovalMode;
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -102,13 +98,6 @@ fn form() -> impl TypedValueParser<Value = Form> {
         _ => PossibleValue::new(name),
     });
     name_parser(names, Form::from_name)
-}
-
-/// Returns a word of the command line. One that is not UTF-8, such as a name from `xargs -0`, is
-/// escaped as arguments that are paths accept it.
-fn word(word: OsString) -> String {
-    word.into_string()
-        .unwrap_or_else(|word| line_name(word.as_bytes()).into_owned())
 }
 
 fn level() -> impl TypedValueParser<Value = Severity> {
@@ -203,8 +192,8 @@ pub(crate) struct CallToolOptions {
     #[arg(skip)]
     pub(crate) name: String,
     /// KEY=VALUE, KEY=@FILE, KEY:=JSON or a bare value, instead of JSON on standard input
-    #[arg(id = "ARGUMENT", num_args = 0.., value_parser = OsStringValueParser::new().map(word))]
-    pub(crate) args: Option<Vec<String>>,
+    #[arg(id = "ARGUMENT", num_args = 0..)]
+    pub(crate) args: Option<Vec<OsString>>,
     /// Form of the answer [default: text on a terminal, else part]
     #[arg(long = "output", short = 'o', value_name = "FORM", value_parser = form())]
     pub(crate) form: Option<Form>,
@@ -305,10 +294,10 @@ pub(crate) struct CallToolOptions {
     /// List what tools have changed in this project, or below PATH, newest first
     #[arg(long, value_name = "PATH", num_args = 0..=1)]
     #[expect(clippy::option_option, reason = "clap reads an optional value so")]
-    pub(crate) history: Option<Option<String>>,
+    pub(crate) history: Option<Option<OsString>>,
     /// Undo the latest change (of PATH), or those with these IDs; --explain previews
     #[arg(long, value_name = "PATH|ID", num_args = 0.., action = ArgAction::Set)]
-    pub(crate) undo: Option<Vec<String>>,
+    pub(crate) undo: Option<Vec<OsString>>,
     /// With --history or --undo: only changes of the last 10m, 2h, 3d, ...
     #[arg(long, value_name = "SPAN", value_parser = span, requires = "changes")]
     pub(crate) since: Option<u64>,

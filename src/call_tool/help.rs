@@ -35,7 +35,10 @@ pub(crate) fn asked_by_name(options: &CallToolOptions) -> Option<u8> {
         _ => return None,
     }
     Some(match options.args.as_deref() {
-        Some([name]) => print_tool_help(options, name).unwrap_or_else(|e| failed(&e)),
+        Some([name]) => {
+            let name = name.to_string_lossy();
+            print_tool_help(options, &name).unwrap_or_else(|e| failed(&e))
+        }
         _ => print_command_help(),
     })
 }

@@ -17,6 +17,7 @@ use gemini_tools::workspace::show_path;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::borrow::Cow;
+use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -75,11 +76,13 @@ fn filter(
     if !options.all {
         filter.roots = workspace.roots().map(Path::to_owned).collect();
     }
-    let path_of = |path: &String| match path.as_str() {
+    let path_of = |path: &OsString| {
         // Joined to the root, it would stand for the whole project.
-        "" => Err(ToolError::invalid("The path must not be empty.")
-            .with_hint("Leave it out for the whole project.")),
-        path => Ok(real_path(&workspace.root().join(path))),
+        if path.is_empty() {
+            return Err(ToolError::invalid("The path must not be empty.")
+                .with_hint("Leave it out for the whole project."));
+        }
+        Ok(real_path(&workspace.root().join(path)))
     };
     for path in options.history.iter().flatten() {
         filter.paths.push(path_of(path)?);
@@ -91,15 +94,16 @@ fn filter(
             ..Filter::default()
         };
         let (mut by_id, mut by_path) = (everything(), everything());
-        by_id.ids.push(name.clone());
+        let id = show_path(Path::new(name)).into_owned();
+        by_id.ids.push(id.clone());
         by_path.paths.push(path.clone());
         if !history.chosen(&by_id).is_empty() {
-            filter.ids.push(name.clone());
+            filter.ids.push(id);
         } else if !history.chosen(&by_path).is_empty() {
             filter.paths.push(path);
         } else {
             return Err(ToolError::invalid(format!(
-                "There is no change with the id or path {name:?} in this project."
+                "There is no change with the id or path {id:?} in this project."
             ))
             .with_hint("call_tool --history lists them."));
         }

@@ -4,9 +4,13 @@ use crate::call_tool::options::CallToolOptions;
 use gemini_tools::json::{MAX_BYTES, parse_json};
 use gemini_tools::process::{read_named, read_stdin};
 use gemini_tools::session::Session;
+use gemini_tools::text::show_path;
 use gemini_tools::tool::{Cancellation, Context, ToolError, from_words};
 use serde_json::{Value, json};
 use std::path::Path;
+use std::sync::OnceLock;
+
+const STANDARD_INPUT: [&str; 2] = ["-", "/dev/stdin"];
 
 pub(crate) fn arguments(
     options: &CallToolOptions,
@@ -16,7 +20,7 @@ pub(crate) fn arguments(
 ) -> Result<Value, ToolError> {
     if let Some(words) = &options.args {
         return session.with_tool(&options.name, cx, |tool| {
-            from_words(tool, words, &|file| read_text(file, &cx.cancel))
+            from_words(tool, words, &|word, file| read_text(word, file, &cx.cancel))
         })?;
     }
     let text = input.strip_prefix(b"\xef\xbb\xbf").unwrap_or(input);
@@ -33,17 +37,26 @@ pub(crate) fn arguments(
 
 /// Reads a file that the command line names after `@`. The path is the user's and not a model's, so
 /// it may be outside the workspace, and a FIFO such as that of `<(command)`.
-fn read_text(file: &str, cancel: &Cancellation) -> Result<String, ToolError> {
-    String::from_utf8(read_bytes(file, cancel)?)
-        .map_err(|_| ToolError::invalid(format!("The content of {file:?} is not UTF-8.")))
+fn read_text(word: &str, file: &Path, cancel: &Cancellation) -> Result<String, ToolError> {
+    String::from_utf8(read_bytes(word, file, cancel)?).map_err(|_| {
+        ToolError::invalid(format!(
+            "The content of {:?} is not UTF-8.",
+            show_path(file)
+        ))
+    })
 }
 
-pub(crate) fn read_bytes(file: &str, cancel: &Cancellation) -> Result<Vec<u8>, ToolError> {
-    if file == "-" {
-        return read_all_of_stdin(cancel);
+/// Reads a file that a word of the command line names; `-` is standard input.
+pub(crate) fn read_bytes(
+    word: &str,
+    file: &Path,
+    cancel: &Cancellation,
+) -> Result<Vec<u8>, ToolError> {
+    if STANDARD_INPUT.map(Path::new).contains(&file) {
+        return take_stdin(word, cancel);
     }
-    read_named(Path::new(file), MAX_BYTES, cancel)
-        .map_err(|e| unread(cancel, &format!("Can't read {file:?}: {e}.")))
+    read_named(file, MAX_BYTES, cancel)
+        .map_err(|e| unread(cancel, &format!("Can't read {:?}: {e}.", show_path(file))))
 }
 
 /// Returns the interruption that has ended the reading of a file, or else an error with this
@@ -57,10 +70,19 @@ pub(crate) fn read_input(cancel: &Cancellation) -> Result<Vec<u8>, ToolError> {
     if rustix::termios::isatty(rustix::stdio::stdin()) {
         return Ok(Vec::new());
     }
-    read_all_of_stdin(cancel)
+    take_stdin("the arguments in JSON", cancel)
 }
 
-fn read_all_of_stdin(cancel: &Cancellation) -> Result<Vec<u8>, ToolError> {
+/// Reads standard input for `taker`. It can be read once: a second reader would find it empty, and
+/// a file that it writes would be emptied.
+fn take_stdin(taker: &str, cancel: &Cancellation) -> Result<Vec<u8>, ToolError> {
+    static TAKEN: OnceLock<String> = OnceLock::new();
+    if let Err(taker) = TAKEN.set(taker.to_owned()) {
+        let first = TAKEN.get().map_or("", String::as_str);
+        return Err(ToolError::invalid(format!(
+            "Standard input can be read once, but {first} and {taker} are to be read from it."
+        )));
+    }
     read_stdin(MAX_BYTES, cancel)
         .map_err(|e| unread(cancel, &format!("Standard input can't be read: {e}.")))
 }

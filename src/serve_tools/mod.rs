@@ -7,13 +7,14 @@ mod options;
 pub use command::command;
 
 use crate::start;
+use std::ffi::OsStr;
 use std::io::IsTerminal;
 
 /// Runs the program and returns its exit status.
 #[must_use]
 pub fn run() -> u8 {
-    let mut words = std::env::args().skip(1);
-    if words.next().as_deref() == Some("--connect") {
+    let mut words = std::env::args_os().skip(1);
+    if words.next().is_some_and(|word| word == "--connect") {
         return connect(words.next().as_deref());
     }
     match options::options() {
@@ -33,8 +34,8 @@ pub fn run() -> u8 {
 /// Holds the connections to MCP servers for `get_tools`, `call_tool` and `run_agent`, and does what
 /// tools in these programs need the network for. The programs start this mode themselves, so it is
 /// not in the help. Requests are JSON lines on standard input; at its end, all servers are ended.
-fn connect(protocol: Option<&str>) -> u8 {
-    if protocol == Some(&*gemini_tools::network::protocol()) {
+fn connect(protocol: Option<&OsStr>) -> u8 {
+    if protocol.is_some_and(|word| word == &*gemini_tools::network::protocol()) {
         return gemini_tools::connect::run();
     }
     log("--connect: another version has other messages; install executables of one version");

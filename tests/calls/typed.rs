@@ -1,8 +1,11 @@
 //! Calls as people type them: values without a name, slips in names, `--root`.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
 use serde_json::{Value, json};
 
-use crate::harness::{Answer, Workspace};
+use crate::harness::{Answer, Workspace, executable};
 
 fn project() -> Workspace {
     Workspace::new()
@@ -317,6 +320,105 @@ fn a_value_is_read_from_a_file_or_from_standard_input() {
         &["write_file", "file_path=a", "content=@none"],
         &["Can't read \"none\"", "write content='@@none'"],
     );
+}
+
+#[test]
+fn standard_input_is_read_for_one_word() {
+    let words = [
+        "content=@-",
+        "file_path=@-",
+        "content:=@-",
+        "content=@/dev/stdin",
+    ];
+    // A name, and JSON.
+    let ws = project().file("17", "kept\n");
+    for first in words {
+        for second in words.iter().filter(|second| second[..4] != first[..4]) {
+            let call = ws.call_tool(&["write_file", first, second]);
+            let answer = call.input("17").unwatched().run();
+            let message = answer.error("invalid_tool_params", 2);
+            let said = format!("but {first} and {second} are to be read from it");
+            answer.must_say(&message, &["Standard input can be read once", &said]);
+        }
+    }
+    let call = ws.call_tool(&["search_file_content", "pattern=@-", "--files-from", "-"]);
+    let answer = call.input("17").unwatched().run();
+    assert_eq!(answer.status(), 2, "{}", answer.shown());
+    let said = "but pattern=@- and --files-from - are to be read from it";
+    answer.must_say(&answer.errors(), &[said]);
+    let kept = std::fs::read_to_string(ws.path("17")).expect("a file");
+    assert_eq!(kept, "kept\n");
+}
+
+#[test]
+fn a_word_that_is_not_utf8_is_a_path_or_refused() {
+    let ws = project().file(OsStr::from_bytes(b"caf\xe9"), "inside\n");
+    let call = |words: &[&str], odd: &[u8]| {
+        let call = ws.call_tool(words).flags(&[OsStr::from_bytes(odd)]);
+        call.unwatched().run()
+    };
+    for (tool, odd) in [
+        (&["read_file"][..], &b"caf\xe9"[..]),
+        (&["read_file"], b"file_path=caf\xe9"),
+        (&["search_file_content", "inside"], b"path=caf\xe9"),
+        (&["write_file", "file_path=new"], b"content=@caf\xe9"),
+        (
+            &["search_file_content", "inside", "--files-from"],
+            b"caf\xe9",
+        ),
+    ] {
+        let answer = call(tool, odd);
+        // The file is no list of files, but it is read as one.
+        let is_list = tool.contains(&"--files-from");
+        assert_eq!(answer.status() == 0, !is_list, "{}", answer.shown());
+        let is_shown = answer.shown().contains("inside");
+        assert!(
+            is_shown || tool.contains(&"file_path=new"),
+            "{}",
+            answer.shown()
+        );
+    }
+    let written = std::fs::read_to_string(ws.path("new")).expect("written");
+    assert_eq!(written, "inside\n");
+    for (words, odd, key) in [
+        (
+            &["write_file", "file_path=l"][..],
+            &b"content=caf\xe9"[..],
+            "content",
+        ),
+        (&["run_shell_command"], b"echo caf\xe9", "command"),
+        (&["run_shell_command"], b"command=@@caf\xe9", "command"),
+        (&["glob"], b"caf\xe9*", "pattern"),
+    ] {
+        let answer = call(words, odd);
+        let message = answer.error("invalid_tool_params", 2);
+        let said = format!("{key} takes text in UTF-8, not \"");
+        answer.must_say(&message, &[&said, "caf\\x{e9}"]);
+    }
+    let undo = call(&["--undo"], b"caf\xe9");
+    undo.must_say(&undo.errors(), &["no change with the id or path \"caf"]);
+}
+
+#[test]
+fn every_executable_names_an_argument_that_is_not_utf8() {
+    let ws = project();
+    let odd = [OsStr::from_bytes(b"caf\xe9")];
+    for (program, words, status) in [
+        ("call_tool", &["--id"][..], 2),
+        ("call_tool", &[], 2),
+        ("get_tools", &["show"], 2),
+        ("serve_tools", &["--http"], 2),
+        ("serve_tools", &["--policy"], 2),
+        ("run_agent", &[], 42),
+    ] {
+        let call = ws.program(&executable(program), words).flags(&odd);
+        let answer = call.unwatched().run();
+        assert_eq!(answer.status(), status, "{}", answer.shown());
+        let said = format!("{}{}", answer.text(), answer.errors());
+        answer.must_say(&said, &["this argument must be UTF-8: caf\\", "x{e9}"]);
+    }
+    let first = ws.program(&executable("serve_tools"), &[]).flags(&odd);
+    assert_eq!(first.unwatched().run().status(), 2);
 }
 
 #[test]

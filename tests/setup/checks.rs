@@ -295,8 +295,8 @@ fn files_of_a_list_are_names_and_never_patterns() {
         answer.must_say(
             &notes,
             &[
-                "1 file of the list left out: not there",
-                "excluded by .geminiignore",
+                "1 name of the list left out: gone is not there",
+                "closed is excluded by .geminiignore",
             ],
         );
     }

@@ -168,7 +168,10 @@ fn a_file_that_a_list_names_twice_is_checked_once() {
     let answer = check.input(list).run();
     answer.must_say(
         answer.text(),
-        &["1 error in 1 file by", "1 file of the list left out"],
+        &[
+            "1 error in 1 file by",
+            "1 name of the list left out: none is not there.",
+        ],
     );
 }
 
@@ -272,8 +275,54 @@ fn a_rule_file_and_a_baseline_are_files_but_no_line_of_them_is_checked() {
         .run();
     assert_eq!(chosen.status(), 0, "{}", chosen.shown());
     let directory = ws.call_tool(&["--check", "more.toml", "--files-from", "-"]);
-    let directory = directory.input(".\n").run();
-    directory.must_say(directory.text(), &["1 directory of the list left out"]);
+    let directory = directory.input("a\n.\n").run();
+    let told = "1 name of the list left out: . is a directory";
+    directory.must_say(directory.text(), &[told]);
+}
+
+#[test]
+fn a_list_of_which_nothing_can_be_looked_at_does_not_pass() {
+    let ws = Workspace::new()
+        .file("checks.toml", RULE)
+        .file("names.toml", "[[rule]]\nid='x'\nname='.*'\n")
+        .file(".geminiignore", "closed\n")
+        .file("closed", "good\n")
+        .file("pkg/a", "good\n")
+        .file("good", "good\n")
+        .link("link", "good")
+        .fifo("pipe");
+    let check = |rules: &str, list: &str| {
+        let call = ws.call_tool(&["--check", rules, "--files-from", "-"]);
+        call.input(list).run()
+    };
+    for (name, said) in [
+        ("a", "a is not there. Names count from the project's root"),
+        (
+            "good\r",
+            "good\\x{0d} is not there. Its lines end with a carriage return",
+        ),
+        ("pkg", "pkg is a directory"),
+        ("link", "link is a link"),
+        ("pipe", "pipe is a link or a special file"),
+    ] {
+        let alone = check("checks.toml", &format!("{name}\n{name}\n"));
+        assert_eq!(alone.status(), 2, "{}", alone.shown());
+        let said = format!("Nothing of the list can be looked at: {said}");
+        alone.must_say(&alone.errors(), &[&said]);
+        let with = check("checks.toml", &format!("{name}\ngood\n"));
+        assert_eq!(with.status(), 0, "{}", with.shown());
+        with.must_say(with.text(), &["1 name of the list left out: "]);
+    }
+    // That nothing is looked at here is what the project wants.
+    let closed = check("checks.toml", "closed\n");
+    assert_eq!(closed.status(), 0, "{}", closed.shown());
+    closed.must_say(closed.text(), &["closed is excluded by .geminiignore"]);
+    // A name is all that this rule looks at.
+    assert_eq!(check("names.toml", "link\npipe\n").status(), 0);
+    // Nothing is looked at for a rule about other files, and that is no slip in the list.
+    let other = "[[rule]]\nid='x'\npattern='b[a]d'\ninclude='*.rs'\n";
+    std::fs::write(ws.path("other.toml"), other).expect("written");
+    assert_eq!(check("other.toml", "good\nlink\n").status(), 0);
 }
 
 #[test]
@@ -333,4 +382,31 @@ fn a_list_of_paths_says_which_directories_were_not_read() {
     }
     let result = ws.call_tool(&["glob", "**", "-o", "result"]).run();
     assert_eq!(result.json()["data"]["unreadable"], 1, "{}", result.shown());
+}
+
+#[test]
+fn a_glob_that_can_match_nothing_by_a_slip_is_no_rule_that_holds() {
+    for (key, glob, said) in [
+        ("glob", "*.{orig,rej", "it has a { without a }"),
+        ("glob", "[z-a].txt", "a range of [z-a] runs backwards"),
+        ("include", "src/[ab/*.rs", "it has a [ without a ]"),
+        ("exclude", "@(a|b", "it has a ( without a )"),
+    ] {
+        let pattern = if key == "glob" { "" } else { "pattern='x'\n" };
+        let rule = format!("[[rule]]\nid='x'\n{pattern}{key}='{glob}'\n");
+        let ws = Workspace::new().file("checks.toml", &rule).file("a", "x\n");
+        let line = rule.lines().count();
+        let place = format!("checks.toml:{line}:{}", key.len() + 2);
+        for answer in [
+            ws.call_tool(&["--check", "checks.toml"]).run(),
+            ws.get_tools(&["lint", "checks.toml"]).run(),
+        ] {
+            assert!(answer.status() > 0, "{glob}: {}", answer.shown());
+            answer.must_say(&answer.shown(), &[&place, said]);
+        }
+    }
+    let fine = "[[rule]]\nid='x'\nglob=['[id]/*', '\\[', 'a\\{b', '!(a)', '{a,[{]}', 'f(x)', '[]a]', ')}']\n";
+    let ws = Workspace::new().file("checks.toml", fine).file("a", "x\n");
+    let answer = ws.call_tool(&["--check", "checks.toml"]).run();
+    assert_eq!(answer.status(), 1, "{}", answer.shown());
 }

@@ -28,8 +28,9 @@ const MAX_DECODED_BYTES: u64 = 64 * 1024 * 1024;
 
 /// Options of every git command here. They override settings of the repository that would run a
 /// program (`core.fsmonitor`, hooks), change how names are printed (`core.quotePath`), or list
-/// files of which only the times have changed (`diff.autoRefreshIndex`).
-const PLAIN: [&str; 8] = [
+/// files of which only the times have changed (`diff.autoRefreshIndex`). All of the repository is
+/// compared (`diff.relative`): a file that was moved into `root` is new to git that sees only that.
+const PLAIN: [&str; 10] = [
     "-c",
     "core.fsmonitor=false",
     "-c",
@@ -38,6 +39,8 @@ const PLAIN: [&str; 8] = [
     "core.quotePath=false",
     "-c",
     "diff.autoRefreshIndex=true",
+    "-c",
+    "diff.relative=false",
 ];
 
 /// The command that compares the files with a commit. Its options override settings that change
@@ -45,7 +48,7 @@ const PLAIN: [&str; 8] = [
 /// submodules, which have settings of their own. It does run clean filters, such as Git LFS's:
 /// without them, each file that a filter stores in another form would differ in every line. Deleted
 /// files are left out.
-const DIFF: [&str; 9] = [
+const DIFF: [&str; 8] = [
     "diff",
     "--no-ext-diff",
     "--no-textconv",
@@ -54,7 +57,6 @@ const DIFF: [&str; 9] = [
     "--ignore-submodules=all",
     "-O/dev/null",
     "--diff-filter=d",
-    "--relative",
 ];
 
 /// The lines that were added to each changed file, by the file's name.
@@ -119,7 +121,11 @@ pub fn lines(
     let mut patch = Patch::default();
     let diff = [&DIFF[..], &more].concat();
     stream(root, &diff, cancel, &mut |bytes| patch.push(bytes))?;
+    let prefix = prefix(root, cancel)?;
     for (name, added) in patch.files {
+        let Some(name) = name.strip_prefix(&*prefix).map(<[u8]>::to_vec) else {
+            continue;
+        };
         let decode = || decoded_lines(workspace, &name, &added.lines);
         let decoded = added.is_raw.then(decode).flatten();
         lines.0.insert(name, decoded.unwrap_or(added.lines));
@@ -131,11 +137,22 @@ fn named(root: &Path, base: &str, cancel: &Cancellation) -> Result<ChangedLines,
     let diff = [&DIFF[..], &["--name-only", "-z", base, "--"]].concat();
     let untracked = ["ls-files", "-z", "--others", "--exclude-standard"];
     let mut all = HashMap::new();
-    for (command, lines) in [(&diff[..], 0..0), (&untracked, 0..u64::MAX)] {
+    let prefix = prefix(root, cancel)?;
+    for (command, prefix, lines) in [(&diff[..], &*prefix, 0..0), (&untracked, b"", 0..u64::MAX)] {
         let names = git(root, command, cancel)?;
-        all.extend(split_names(&names).map(|name| (name, vec![lines.clone()])));
+        let names = split_names(&names);
+        let below = names.filter_map(|name| Some(name.strip_prefix(prefix)?.to_vec()));
+        all.extend(below.map(|name| (name, vec![lines.clone()])));
     }
     Ok(ChangedLines(all))
+}
+
+/// Returns the path from the top of the repository to `root`, with a slash at its end. The names in
+/// a comparison begin with it.
+fn prefix(root: &Path, cancel: &Cancellation) -> Result<Vec<u8>, ToolError> {
+    let mut prefix = git(root, &["rev-parse", "--show-prefix"], cancel)?;
+    prefix.pop();
+    Ok(prefix)
 }
 
 /// Git ends a line at each byte 0x0A, which other characters of UTF-16 and UTF-32 have, too. Turns
@@ -463,12 +480,18 @@ mod tests {
         let first = given.and_then(|seed| seed.parse().ok()).unwrap_or(1_u64);
         for seed in first..first + 6 {
             let mut random = Random(seed);
-            let root = tempfile::tempdir().expect("a directory");
-            let root = root.path();
-            git(root, &["init", "-q"]);
+            let top = tempfile::tempdir().expect("a directory");
+            git(top.path(), &["init", "-q"]);
+            let below = top.path().join("s\u{fc}b/dir");
+            std::fs::create_dir_all(&below).expect("made");
+            let root = [top.path(), &below][random.below(2)];
             let workspace = Workspace::open_at(root, &[], None).expect("a workspace");
             let is_big = random.below(2) == 0;
+            // A file can be moved into the root from elsewhere in the repository.
             let write = |name: &str, lines: &[String]| match name {
+                "moved" | ".gitattributes" => {
+                    std::fs::write(top.path().join(name), lines.concat()).expect("written");
+                }
                 "wide" => write_wide(&root.join(name), lines, is_big),
                 _ => std::fs::write(root.join(name), lines.concat()).expect("written"),
             };
@@ -480,16 +503,16 @@ mod tests {
                 files.push((name, lines));
             }
             write(".gitattributes", &["* diff=own\n".to_owned()]);
-            git(root, &["add", "-A"]);
-            git(root, &["commit", "-qm", "first"]);
-            std::fs::create_dir_all(root.join(".git/hooks")).expect("made");
+            git(top.path(), &["add", "-A"]);
+            git(top.path(), &["commit", "-qm", "first"]);
+            let git_dir = top.path().join(".git");
+            std::fs::create_dir_all(git_dir.join("hooks")).expect("made");
             // This program leaves a file when git starts it, through a setting or as the hook. Git
             // would run the hook if it refreshed the index.
-            let program = root.join(".git/run");
+            let program = git_dir.join("run");
             std::fs::write(&program, "#!/bin/sh\ntouch .git/has-run\n").expect("written");
             std::fs::set_permissions(&program, Permissions::from_mode(0o755)).expect("set");
-            std::fs::hard_link(&program, root.join(".git/hooks/post-index-change"))
-                .expect("a hook");
+            std::fs::hard_link(&program, git_dir.join("hooks/post-index-change")).expect("a hook");
             for (key, value) in SETTINGS.split(' ').filter_map(|one| one.split_once('=')) {
                 if random.below(2) == 0 {
                     git(root, &["config", key, value]);
@@ -497,8 +520,9 @@ mod tests {
             }
             write("empty", &[]);
             git(root, &["add", "--intent-to-add", "empty"]);
-            git(root, &["mv", "moved", "moved to"]);
-            let has_run = root.join(".git/has-run");
+            let moved = root.join("moved to");
+            git(top.path(), &["mv", "moved", moved.to_str().expect("UTF-8")]);
+            let has_run = git_dir.join("has-run");
             let _ = std::fs::remove_file(&has_run);
             for (name, old) in &mut files {
                 if *name == "moved" {

@@ -9,7 +9,7 @@ use gemini_tools_core::position::LineIndex;
 use gemini_tools_core::registry::nearest;
 use gemini_tools_core::tool::{Cancellation, ToolError};
 use gemini_tools_process::read_named;
-use gemini_tools_workspace::pattern::{PatternSet, excluded, split_list};
+use gemini_tools_workspace::pattern::{PatternSet, excluded, fault, split_list};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use std::ops::Range;
@@ -541,6 +541,10 @@ impl Reader<'_> {
         let meant = patterns.iter().map(|one| excluded(one).unwrap_or(one));
         if patterns.is_empty() || meant.clone().any(|pattern| pattern.trim().is_empty()) {
             self.fault(at, format!("{key:?} has an empty pattern."));
+        }
+        let wrong = meant.clone().find_map(|one| Some((one, fault(one)?)));
+        if let Some((pattern, why)) = wrong {
+            self.fault(at, format!("{key:?}: {pattern:?} is no pattern: {why}."));
         }
         if let Err(error) = PatternSet::for_names_or_paths(meant, false) {
             self.fault(at, format!("{key:?}: {}", error.message));

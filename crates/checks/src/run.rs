@@ -41,6 +41,12 @@ const FINDING_BYTES: usize = 160;
 /// The beginning of a comment that exempts its line from rules. The names of these rules follow.
 const ALLOW: &[u8] = b"check: allow(";
 
+/// Why a file of a list is left out.
+const MISSING: &str = "is not there";
+const CLOSED: &str = "is excluded by .geminiignore";
+const DIRECTORY: &str = "is a directory, not a file";
+const WITHOUT_LINES: &str = "is a link or a special file, whose lines are not read";
+
 /// The files and lines that a run checks.
 #[derive(Debug, Default)]
 pub struct Selection {
@@ -105,6 +111,8 @@ pub struct Outcome {
     pub unreadable_places: Vec<String>,
     /// Remarks about files that were left out.
     pub remarks: Vec<String>,
+    /// The first file of [`Selection::files`], and why it was left out, if all of them were.
+    pub nothing: Option<(Vec<u8>, &'static str)>,
 }
 
 /// The `include` and `exclude` patterns that one or more rules share.
@@ -210,6 +218,7 @@ pub fn run(
     let run = Run::new(rules, workspace, &places, selection, baseline, cancel)?;
     let mut seen = vec![0; rules.len()];
     let (mut files, mut not_text, mut remarks) = (0, 0, Vec::new());
+    let mut nothing = None;
     let is_wanted = |rule: &Rule| selection.files.is_none() || matches!(rule.demand, Demand::File);
     if rules.iter().any(is_wanted) {
         for place in &places {
@@ -235,7 +244,7 @@ pub fn run(
         let active = rules.iter().map(|rule| !is_wanted(rule)).collect();
         let mut worker = Worker::new(&run, Vec::new(), active);
         files = 0;
-        worker.list(names, workspace, &mut remarks)?;
+        nothing = worker.list(names, workspace, &mut remarks)?;
         worker.add_to(&mut seen, &mut files, &mut not_text);
     }
     cancel.check()?;
@@ -245,7 +254,8 @@ pub fn run(
             counted(not_text, "file")
         ));
     }
-    Ok(run.finish(seen, files, remarks))
+    let outcome = run.finish(seen, files, remarks);
+    Ok(Outcome { nothing, ..outcome })
 }
 
 /// Returns the prefix that turns a file's path below `place` into its name in findings.
@@ -372,6 +382,7 @@ impl<'a> Run<'a> {
             unreadable: shared.unreadable,
             unreadable_places: shared.unreadable_places.into_values().collect(),
             remarks,
+            nothing: None,
         }
     }
 }
@@ -485,14 +496,15 @@ impl<'a> Worker<'a> {
         *not_text += self.not_text;
     }
 
+    /// Checks the files named in `names`. Adds a remark about those that are left out. If all are,
+    /// returns the first, and why.
     fn list(
         &mut self,
         names: &[Vec<u8>],
         workspace: &Workspace,
         remarks: &mut Vec<String>,
-    ) -> Result<(), ToolError> {
-        let (mut missing, mut closed, mut directories) = (0, 0, 0);
-        let mut looked = HashSet::new();
+    ) -> Result<Option<(Vec<u8>, &'static str)>, ToolError> {
+        let (mut left_out, mut looked) = (Vec::new(), HashSet::new());
         for name in names {
             self.run.cancel.check()?;
             let path = Path::new(OsStr::from_bytes(name));
@@ -504,40 +516,55 @@ impl<'a> Worker<'a> {
                 ToolError::new(ErrorKind::PathNotInWorkspace, what)
                     .with_hint("Names count from the project's root.")
             })?;
-            if !looked.insert(place.path().to_owned()) {
-                continue;
+            if looked.insert(place.path().to_owned()) {
+                let why = self.look_at_listed(name, &place, workspace);
+                left_out.extend(why.map(|why| (name, why)));
             }
-            // As in a walk, a link is a file with a name and without text. What it leads to is
-            // checked under its own name, and is no change where only the link is new.
-            let is_link = place.path().is_symlink();
-            let kind = is_link.then_some(Ok(FileType::Symlink));
-            match kind.unwrap_or_else(|| workspace.file_type(&place)) {
-                Ok(FileType::Directory) => directories += 1,
-                Ok(_) if workspace.check_gemini_ignore(&place).is_err() => closed += 1,
-                Ok(kind) => {
-                    let shown = workspace
-                        .display(place.path())
-                        .as_os_str()
-                        .as_bytes()
-                        .to_vec();
-                    let open = || workspace.open_file(&place).map(|open| open.file);
-                    let open = || open().map_err(|e| std::io::Error::other(e.message));
-                    self.look(&shown, false, kind == FileType::RegularFile, open);
+        }
+        for why in [MISSING, CLOSED, DIRECTORY, WITHOUT_LINES] {
+            let mut same = left_out.iter().filter(|(_, other)| *other == why);
+            if let Some((first, _)) = same.next() {
+                let names = counted(same.count() + 1, "name");
+                let first = line_name(first);
+                remarks.push(format!("{names} of the list left out: {first} {why}."));
+            }
+        }
+        // What .geminiignore excludes is left out as the project wants it.
+        left_out.retain(|(_, why)| *why != CLOSED);
+        let first = left_out.first().filter(|_| left_out.len() == looked.len());
+        Ok(first.map(|(name, why)| ((*name).clone(), *why)))
+    }
+
+    /// Checks a file of a list. Returns why it is left out.
+    fn look_at_listed(
+        &mut self,
+        name: &[u8],
+        place: &WorkspacePath,
+        workspace: &Workspace,
+    ) -> Option<&'static str> {
+        // As in a walk, a link is a file with a name and without text. What it leads to is checked
+        // under its own name, and is no change where only the link is new.
+        let is_link = place.path().is_symlink();
+        let kind = is_link.then_some(Ok(FileType::Symlink));
+        match kind.unwrap_or_else(|| workspace.file_type(place)) {
+            Ok(FileType::Directory) => return Some(DIRECTORY),
+            Ok(_) if workspace.check_gemini_ignore(place).is_err() => return Some(CLOSED),
+            Ok(kind) => {
+                let shown = workspace.display(place.path());
+                let shown = shown.as_os_str().as_bytes().to_vec();
+                let open = || workspace.open_file(place).map(|open| open.file);
+                let open = || open().map_err(|e| std::io::Error::other(e.message));
+                let is_regular = kind == FileType::RegularFile;
+                self.look(&shown, false, is_regular, open);
+                let mut rules = self.run.line_rules.iter();
+                if !is_regular && rules.any(|(i, _)| self.applies[*i]) {
+                    return Some(WITHOUT_LINES);
                 }
-                Err(error) if error.kind == ErrorKind::FileNotFound => missing += 1,
-                Err(error) => self.run.unreadable(name.clone(), error.message),
             }
+            Err(error) if error.kind == ErrorKind::FileNotFound => return Some(MISSING),
+            Err(error) => self.run.unreadable(name.to_vec(), error.message),
         }
-        let left_out = [
-            (missing, "file", "not there"),
-            (closed, "file", "excluded by .geminiignore"),
-            (directories, "directory", "it must name files"),
-        ];
-        for (count, noun, why) in left_out.into_iter().filter(|(count, ..)| *count > 0) {
-            let names = counted(count, noun);
-            remarks.push(format!("{names} of the list left out: {why}."));
-        }
-        Ok(())
+        None
     }
 
     /// Checks one file, whose path is relative to the start of the walk. Calls `open` only if a

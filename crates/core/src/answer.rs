@@ -6,7 +6,7 @@
 
 use crate::colours::{self, Look};
 use crate::message::{Content, Part};
-use crate::text::{harmless_lines, line_name, unread_sentence};
+use crate::text::{harmless_colours, harmless_lines, line_name, unread_sentence};
 use crate::tool::{
     Display, ErrorKind, FoundPlace, LlmContent, PartOrText, ResultView, ToolError, ToolResult,
 };
@@ -274,7 +274,7 @@ impl Answer<'_> {
             return self.to_text();
         };
         if let Some(text) = result.view.terminal_text.as_ref().filter(|_| has_colours) {
-            return format!("{}\n", text.trim_end_matches('\n'));
+            return format!("{}\n", harmless_colours(text.trim_end_matches('\n')));
         }
         if let (LlmContent::Text(text), false, None) = (
             &result.llm_content,

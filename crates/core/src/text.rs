@@ -117,6 +117,31 @@ pub fn harmless_lines(text: &str) -> String {
     out
 }
 
+/// Does the same as [`harmless_lines`] for a text that has colours, which stay. So does what can only
+/// overwrite the line that it is in: a carriage return, and the sequences that erase in the line.
+pub fn harmless_colours(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(['\r', '\u{1b}']) {
+        out.push_str(&harmless_lines(&rest[..at]));
+        rest = &rest[at..];
+        let length = match rest.strip_prefix("\u{1b}[") {
+            Some(sequence) => {
+                let end = sequence.find(|c: char| !c.is_ascii_digit() && !";:".contains(c));
+                let end = end.filter(|end| sequence[*end..].starts_with(['m', 'K']));
+                end.map(|end| 2 + end + 1)
+            }
+            None => rest.starts_with('\r').then_some(1),
+        };
+        match length {
+            Some(length) => out.push_str(&rest[..length]),
+            None => out.push_str("\\u{1b}"),
+        }
+        rest = &rest[length.unwrap_or(1)..];
+    }
+    out + &harmless_lines(rest)
+}
+
 /// Returns a path as text, like [`show_name`].
 pub fn show_path(path: &Path) -> Cow<'_, str> {
     show_name(path.as_os_str().as_bytes())
@@ -348,7 +373,8 @@ fn base_letter(c: char) -> char {
 #[cfg(test)]
 mod tests {
     use super::{
-        is_deceptive, line_name, path_from_argument, shortened, show_name, visible, wrapped,
+        harmless_colours, is_deceptive, line_name, path_from_argument, shortened, show_name,
+        visible, wrapped,
     };
     use std::os::unix::ffi::OsStrExt;
 
@@ -401,6 +427,28 @@ mod tests {
         for c in '\0'..=char::MAX {
             let is_unseen = unseen.is_match(&c.to_string()).expect("an answer");
             assert!(!is_unseen || is_deceptive(c), "{}", c.escape_unicode());
+        }
+    }
+
+    #[test]
+    fn colours_stay_and_nothing_that_commands_the_terminal() {
+        for (text, shown) in [
+            (
+                "\u{1b}[1;38:5:9mA\u{1b}[0m\n",
+                "\u{1b}[1;38:5:9mA\u{1b}[0m\n",
+            ),
+            ("1%\r\u{1b}[K2%\r\n", "1%\r\u{1b}[K2%\r\n"),
+            (
+                "\u{1b}]0;x\u{7}B\u{1b}[2JC",
+                "\\u{1b}]0;x\\u{7}B\\u{1b}[2JC",
+            ),
+            (
+                "\u{1b}[5AÄ\u{1b}[?25l\u{1b}c\u{1b}",
+                "\\u{1b}[5AÄ\\u{1b}[?25l\\u{1b}c\\u{1b}",
+            ),
+            ("\u{1b}[1\u{1b}[mx\u{9b}2J", "\\u{1b}[1\u{1b}[mx\\u{9b}2J"),
+        ] {
+            assert_eq!(harmless_colours(text), shown);
         }
     }
 

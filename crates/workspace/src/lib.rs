@@ -529,8 +529,11 @@ impl Workspace {
 }
 
 fn not_opened(what: &str, error: &std::io::Error) -> ToolError {
-    ToolError::failed(format!("{what} can't be opened: {error}."))
-        .with_hint("Start the command in an existing directory.")
+    let hint = match error.kind() {
+        std::io::ErrorKind::PermissionDenied => "It must be readable.",
+        _ => "Start the command in an existing directory.",
+    };
+    ToolError::failed(format!("{what} can't be opened: {error}.")).with_hint(hint)
 }
 
 /// Returns the sentence that tells why a root is refused.

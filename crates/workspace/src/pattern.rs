@@ -19,8 +19,10 @@
 //! The patterns of ignore files have a syntax of their own, which is in `ignore`.
 
 mod braces;
+mod fault;
 
 pub use braces::{MAX_ALTERNATIVES, expand_braces};
+pub use fault::fault;
 
 use fancy_regex::{Regex, RegexBuilder};
 use gemini_tools_core::tool::ToolError;
@@ -346,7 +348,10 @@ fn parts(chars: &[char]) -> Option<HashMap<usize, Part>> {
                 escaped = Some(i);
             }
             '[' if i < last_bracket => {
-                if let Some((expression, end)) = class(chars, i) {
+                if let Some(Class {
+                    expression, end, ..
+                }) = class(chars, i)
+                {
                     parts.insert(i, Part::Class(expression, end));
                     i = end;
                     continue;
@@ -474,10 +479,17 @@ fn push_literal(c: char, out: &mut String) {
     out.push_str(&fancy_regex::escape(c.encode_utf8(&mut [0; 4])));
 }
 
-/// Parses the class at `start`. Returns its expression and the position after it; `None` if there
-/// is no class.
-fn class(chars: &[char], start: usize) -> Option<(String, usize)> {
-    let mut i = start + 1;
+struct Class {
+    expression: String,
+    /// The position after the class.
+    end: usize,
+    /// Set if the end of a range is before its start.
+    has_reversed: bool,
+}
+
+/// Parses the class at `start`; `None` if there is no class.
+fn class(chars: &[char], start: usize) -> Option<Class> {
+    let (mut i, mut has_reversed) = (start + 1, false);
     let is_negated = matches!(chars.get(i), Some('!' | '^'));
     i += usize::from(is_negated);
     let first = i;
@@ -512,6 +524,7 @@ fn class(chars: &[char], start: usize) -> Option<(String, usize)> {
             }
         }
         // A range whose end is before its start matches nothing.
+        has_reversed |= c > to;
         if c <= to {
             ranges.push_str(&format!(
                 "\\x{{{:x}}}-\\x{{{:x}}}",
@@ -526,7 +539,11 @@ fn class(chars: &[char], start: usize) -> Option<(String, usize)> {
         (false, true) => "[^\\s\\S]".to_owned(),
         (false, false) => format!("[{ranges}&&[^/]]"),
     };
-    Some((expression, i + 1))
+    Some(Class {
+        expression,
+        end: i + 1,
+        has_reversed,
+    })
 }
 
 const MAX_CLASS_NAME: usize = 6;

@@ -55,6 +55,7 @@ pub(super) static TOOL: BuiltinTool = BuiltinTool {
         .with_aliases(&["GlobTool"]),
     usage: Usage {
         renamed: &[("dir_path", "path")],
+        paths: &["path"],
         limits: &[
             Limit::Hours(RECENT_SECS as u64 / 3600)
                 .of("the age of files that count as recent, and stand first"),

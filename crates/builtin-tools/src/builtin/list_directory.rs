@@ -29,6 +29,7 @@ pub(super) static TOOL: BuiltinTool = BuiltinTool {
         .with_aliases(&["LSTool"]),
     usage: Usage {
         renamed: &[("dir_path", "path")],
+        paths: &["path"],
         limits: &[
             Limit::Bytes(gemini_tools_workspace::walk::MAX_ENTRIES_BYTES as u64)
                 .of("names of entries"),

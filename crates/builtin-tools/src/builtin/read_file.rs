@@ -43,6 +43,7 @@ pub(super) static TOOL: BuiltinTool = BuiltinTool {
         .with_aliases(&["ReadFileTool"]),
     usage: Usage {
         renamed: &[("file_path", "absolute_path"), ("path", "absolute_path")],
+        paths: &["absolute_path"],
         limits: &[
             Limit::Count(DEFAULT_LINES).of("lines, where `limit` is missing"),
             Limit::Characters(LINE_CHARS).of("a line that is shown"),

@@ -25,6 +25,7 @@ pub(super) static TOOL: BuiltinTool = BuiltinTool {
         .with_aliases(&["EditTool", "edit"]),
     usage: Usage {
         renamed: &[("absolute_path", "file_path"), ("path", "file_path")],
+        paths: &["file_path"],
         limits: &[Limit::Count(MAX_PLACES as u64).of("places that one call replaces")],
         examples: &[
             "call_tool replace file_path=README.md old_string=one new_string=two --explain",

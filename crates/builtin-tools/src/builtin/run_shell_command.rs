@@ -43,6 +43,7 @@ pub(super) static TOOL: BuiltinTool = BuiltinTool {
         .with_live_output(),
     usage: Usage {
         renamed: &[("dir_path", "directory")],
+        paths: &["directory"],
         limits: &[
             Limit::Seconds(DEFAULT_TIMEOUT.as_secs()).of(
                 "time, where neither `timeout` nor `GEMINI_TOOLS_SHELL_TIMEOUT` says otherwise",

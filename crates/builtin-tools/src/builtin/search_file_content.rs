@@ -54,6 +54,7 @@ pub(super) static TOOL: BuiltinTool = BuiltinTool {
         .with_aliases(&["grep_search", "GrepTool", "RipGrepTool"]),
     usage: Usage {
         renamed: &[("dir_path", "path"), ("include_pattern", "include")],
+        paths: &["path"],
         limits: &[
             Limit::Count(MAX_MATCHES).of("matching lines, where `total_max_matches` is missing"),
             Limit::Count(MAX_WHOLE).of("matching lines in several files that a model gets all"),

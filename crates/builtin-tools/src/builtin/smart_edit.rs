@@ -42,6 +42,7 @@ pub(super) static TOOL: BuiltinTool = BuiltinTool {
         .with_aliases(&["SmartEditTool"]),
     usage: Usage {
         renamed: &[("absolute_path", "file_path"), ("path", "file_path")],
+        paths: &["file_path"],
         limits: &[Limit::Characters(MODEL_CHARS)
             .of("a file that is sent to a model, where edit matching ends")],
         examples: &[

@@ -31,6 +31,7 @@ pub(super) static TOOL: BuiltinTool = BuiltinTool {
         .with_aliases(&["WriteFileTool"]),
     usage: Usage {
         renamed: &[("absolute_path", "file_path"), ("path", "file_path")],
+        paths: &["file_path"],
         limits: &[Limit::Bytes(SHOWN_BYTES as u64)
             .of("a present file that is compared with the new content")],
         examples: &[

@@ -143,6 +143,12 @@ fn tuple(schema: &Map<String, Value>) -> (&[Value], Option<&Value>) {
     }
 }
 
+/// Returns the schema of an element of an array.
+pub(super) fn element(schema: &Map<String, Value>, at: usize) -> Option<&Value> {
+    let (first, rest) = tuple(schema);
+    first.get(at).or(rest)
+}
+
 impl<'a> Checker<'a> {
     fn wrong(&self, what: &str) -> Result<(), String> {
         Err(format!("{} {what}.", name(&self.path)))
@@ -390,7 +396,7 @@ impl<'a> Checker<'a> {
             ));
         }
         for (i, item) in items.iter().enumerate() {
-            if let Some(schema) = first.get(i).or(rest) {
+            if let Some(schema) = element(schema, i) {
                 self.within(&format!("[{i}]"), schema, item)?;
             }
         }

@@ -4,7 +4,7 @@
 //! small models write numbers and lists as text. Both have only one possible meaning if the schema
 //! accepts neither `null` nor text. An argument that fits the schema is never changed.
 
-use super::check::accepts;
+use super::check::{accepts, element};
 use super::reference::find;
 use super::usage::Names;
 use super::{Schema, Tool};
@@ -94,14 +94,17 @@ fn convert_value(root: &Value, schema: &Value, value: &mut Value) {
             if let Some(property) = schema["properties"].get(name) {
                 return member(root, schema, name, property, value);
             }
-            if let Some(more @ Value::Object(_)) = schema.get("additionalProperties") {
+            // With `patternProperties` the name decides whether these are meant.
+            if let Some(more @ Value::Object(_)) = schema.get("additionalProperties")
+                && schema.get("patternProperties").is_none()
+            {
                 convert_value(root, more, value);
             }
             true
         }),
         Value::Array(items) => {
-            for item in items {
-                convert_value(root, &schema["items"], item);
+            for (at, item) in items.iter_mut().enumerate() {
+                convert_value(root, element_of(schema, at), item);
             }
         }
         _ => {}
@@ -139,7 +142,7 @@ pub(super) fn from_text(schema: &Value, text: &str) -> Option<Value> {
         return Some(text.into());
     };
     if kinds.contains(&"array") {
-        return items_from_text(&schema["items"], text);
+        return items_from_text(schema, text);
     }
     let value = parse_json(text.trim().as_bytes()).ok()?;
     let fits = match &value {
@@ -154,15 +157,23 @@ pub(super) fn from_text(schema: &Value, text: &str) -> Option<Value> {
 
 /// Returns the array that a text stands for. Models write lists as JSON in a text. JSON that is no
 /// list of such items is one item: `[1]` may be a pattern.
-fn items_from_text(items: &Value, text: &str) -> Option<Value> {
+fn items_from_text(schema: &Value, text: &str) -> Option<Value> {
     let json = Some(text.trim()).filter(|text| text.starts_with('['));
     let list = json.and_then(|json| parse_json(json.as_bytes()).ok());
     if let Some(Value::Array(all)) = list
-        && all.iter().all(|item| accepts(items, items, item))
+        && all.iter().enumerate().all(|(at, item)| {
+            let schema = element_of(schema, at);
+            accepts(schema, schema, item)
+        })
     {
         return Some(Value::Array(all));
     }
-    Some(Value::Array(vec![from_text(items, text)?]))
+    Some(Value::Array(vec![from_text(element_of(schema, 0), text)?]))
+}
+
+fn element_of(schema: &Value, at: usize) -> &Value {
+    let found = schema.as_object().and_then(|schema| element(schema, at));
+    found.unwrap_or(&Value::Null)
 }
 
 pub(super) fn kinds(schema: &Value) -> Option<Vec<&str>> {
@@ -207,6 +218,12 @@ mod tests {
             "scalar": {"oneOf": [{"type": "integer"}, {"type": "boolean"}]},
             "any": {},
             "shared": {"$ref": "#/$defs/depth"},
+            "pair": {"type": "array", "items": {"type": "boolean"}, "prefixItems": [
+                {"type": "string"}, {"type": ["string", "integer"]}]},
+            "old_pair": {"type": "array", "additionalItems": {"type": "boolean"}, "items": [
+                {"type": "string"}]},
+            "named": {"type": "object", "additionalProperties": {"type": "number"},
+                "patternProperties": {"^t": {"type": "string"}}},
             "map": {"type": "object", "additionalProperties": {"type": "number"}},
             "level": {"type": "integer", "enum": [1, 2]}}})
     }
@@ -280,6 +297,15 @@ mod tests {
                 json!({"shared": {"n": 2}, "map": {"x": 4}}),
             ),
             (json!({"level": "2"}), json!({"level": 2})),
+            (
+                json!({"pair": ["true", "1", "true"], "old_pair": ["true", "true"]}),
+                json!({"pair": ["true", "1", true], "old_pair": ["true", true]}),
+            ),
+            (json!({"pair": "true"}), json!({"pair": ["true"]})),
+            (
+                json!({"pair": "[\"a\",1,true]"}),
+                json!({"pair": ["a", 1, true]}),
+            ),
         ] {
             assert_eq!(converted(given.clone()), expected, "{given}");
         }
@@ -293,6 +319,7 @@ mod tests {
             json!({"count": "true", "is_set": "1", "options": "x"}),
             json!({"list_or_number": "10"}),
             json!({"text": 5}),
+            json!({"named": {"t": "1"}}),
             json!(["no object"]),
         ] {
             assert_eq!(converted(same.clone()), same);

@@ -19,6 +19,9 @@ pub struct Usage<'a> {
     pub renamed: &'a [(&'a str, &'a str)],
     /// Arguments that the tool accepts but does not declare.
     pub undeclared: &'a [ExtraArgument],
+    /// The declared names of the parameters that take a path, with the escapes of
+    /// [`crate::text::line_name`] for bytes that are not UTF-8.
+    pub paths: &'a [&'a str],
     /// The tool's limits, each with the thing that it limits, in markdown.
     pub limits: &'a [(&'a str, Limit)],
     /// Shell lines that call the tool. If there are none, they are made from the schema.
@@ -34,6 +37,7 @@ impl Usage<'_> {
     pub const NONE: Self = Self {
         renamed: &[],
         undeclared: &[],
+        paths: &[],
         limits: &[],
         examples: &[],
         errors: &[],

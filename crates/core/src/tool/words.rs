@@ -6,12 +6,19 @@ use super::help::{quoted, sample};
 use super::usage::{Names, required};
 use super::{Args, Schema, Tool, ToolError};
 use crate::json::parse_json;
+use crate::text::{excerpt, line_name, path_from_argument};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 
-/// A function that reads the file named after `@` on a command line; `-` is standard input.
-pub type ReadNamed<'a> = &'a dyn Fn(&str) -> Result<String, ToolError>;
+const MAX_SHOWN_CHARS: usize = 200;
+
+/// A function that reads a file named on a command line. It gets the word that names it, such as
+/// `content=@draft.txt`, and the path after the `@`; `-` is standard input.
+pub type ReadNamed<'a> = &'a dyn Fn(&str, &Path) -> Result<String, ToolError>;
 
 /// Returns the arguments that the words of a command line give to `tool`.
 ///
@@ -25,7 +32,8 @@ pub type ReadNamed<'a> = &'a dyn Fn(&str) -> Result<String, ToolError>;
 ///   one. A word without `=` is a bare value, and so is one whose text before its first `=` can't
 ///   be a name.
 ///
-/// `KEY=` repeated gives an array several items.
+/// `KEY=` repeated gives an array several items. A word that is not UTF-8 can only name a file: after
+/// `@`, or as the value of a parameter in [`super::Usage::paths`].
 ///
 /// # Errors
 ///
@@ -34,9 +42,10 @@ pub type ReadNamed<'a> = &'a dyn Fn(&str) -> Result<String, ToolError>;
 /// can't be read.
 pub fn from_words(
     tool: &dyn Tool,
-    words: &[String],
+    words: &[OsString],
     read: ReadNamed<'_>,
 ) -> Result<Value, ToolError> {
+    let words: Vec<Typed<'_>> = words.iter().map(|word| Typed::new(word)).collect();
     let names = Names::new(tool);
     let mut typed = TypedArguments {
         tool,
@@ -45,23 +54,28 @@ pub fn from_words(
         lists: Vec::new(),
     };
     let mut bare = Vec::new();
-    for word in words {
-        match split(&names, word) {
-            Word::Bare => bare.push(word.as_str()),
+    for word in &words {
+        match split(&names, &word.text) {
+            Word::Bare => bare.push(word),
             Word::Json(key, text) => {
-                let value = typed.json(key, text, read)?;
+                let file = text.strip_prefix('@');
+                let content = typed.content(word, key, file, read)?;
+                let value = typed.json(key, text, content.as_deref())?;
                 typed.insert(key, value)?;
             }
             Word::Text(key, text) => {
-                let text = match text.strip_prefix('@') {
-                    None => text.to_owned(),
-                    Some(literal) if literal.starts_with('@') => literal.to_owned(),
-                    Some(file) => read(file).map_err(|e| {
-                        let (meant, typed) = (quoted(text), quoted(&format!("@{text}")));
-                        e.with_hint(format!("For the text {meant} itself, write {key}={typed}."))
-                    })?,
-                };
-                typed.give(key, &text)?;
+                let rest = text.strip_prefix('@');
+                let file = rest.filter(|rest| !rest.starts_with('@'));
+                let content = typed.content(word, key, file, read).map_err(|e| {
+                    let (meant, typed) = (quoted(text), quoted(&format!("@{text}")));
+                    match file {
+                        Some(_) => e.with_hint(format!(
+                            "For the text {meant} itself, write {key}={typed}."
+                        )),
+                        None => e,
+                    }
+                })?;
+                typed.give(key, content.as_deref().or(rest).unwrap_or(text))?;
             }
         }
     }
@@ -69,9 +83,34 @@ pub fn from_words(
         typed.place(&bare)?;
     }
     let args = Args::from_map(typed.args);
-    refuse_misread(tool, &names, words, &args)?;
+    refuse_misread(tool, &names, &words, &args)?;
     refuse_unknown(tool, &args)?;
     Ok(args.into_value())
+}
+
+/// A word of a command line.
+struct Typed<'a> {
+    text: Cow<'a, str>,
+    /// Set if the word is not UTF-8. Its text then has escapes, as paths take them.
+    is_escaped: bool,
+}
+
+impl<'a> Typed<'a> {
+    fn new(word: &'a OsStr) -> Self {
+        let text = word.to_str();
+        Self {
+            text: text.map_or_else(|| line_name(word.as_bytes()), Cow::from),
+            is_escaped: text.is_none(),
+        }
+    }
+
+    fn path(&self, file: &str) -> PathBuf {
+        if self.is_escaped {
+            path_from_argument(file)
+        } else {
+            file.into()
+        }
+    }
 }
 
 enum Word<'a> {
@@ -114,9 +153,32 @@ struct TypedArguments<'a> {
 }
 
 impl TypedArguments<'_> {
-    fn json(&self, key: &str, text: &str, read: ReadNamed<'_>) -> Result<Value, ToolError> {
-        let content = text.strip_prefix('@').map(read).transpose()?;
-        let json = content.as_deref().unwrap_or(text);
+    /// Returns the content of the file that a word names after `@`, if it names one.
+    fn content(
+        &self,
+        word: &Typed<'_>,
+        key: &str,
+        file: Option<&str>,
+        read: ReadNamed<'_>,
+    ) -> Result<Option<String>, ToolError> {
+        match file {
+            Some(file) => read(&word.text, &word.path(file)).map(Some),
+            None => self.check_value(word, key).map(|()| None),
+        }
+    }
+
+    /// Refuses a value that is not UTF-8, unless it is a path, which takes its escapes.
+    fn check_value(&self, word: &Typed<'_>, key: &str) -> Result<(), ToolError> {
+        if !word.is_escaped || self.tool.usage().paths.contains(&self.names.own(key)) {
+            return Ok(());
+        }
+        let shown = excerpt(&word.text, MAX_SHOWN_CHARS);
+        let message = format!("{key} takes text in UTF-8, not \"{shown}\".");
+        Err(ToolError::invalid(message).with_hint("Only paths may have other bytes."))
+    }
+
+    fn json(&self, key: &str, text: &str, content: Option<&str>) -> Result<Value, ToolError> {
+        let json = content.unwrap_or(text);
         parse_json(json.as_bytes()).map_err(|e| {
             let schema = self.names.schema(key).unwrap_or_default();
             let hint = match from_text(&schema, text) {
@@ -157,10 +219,10 @@ impl TypedArguments<'_> {
         Ok(())
     }
 
-    fn place(&mut self, bare: &[&str]) -> Result<(), ToolError> {
+    fn place(&mut self, bare: &[&Typed<'_>]) -> Result<(), ToolError> {
         let own = self.tool.name();
         let names = self.names;
-        let first = bare.first().copied().unwrap_or_default();
+        let first = bare.first().map_or("", |word| &word.text);
         if names.spellings().next().is_none() && names.declared.is_some() {
             return Err(ToolError::invalid(format!(
                 "{own} takes no arguments, but {first:?} is given."
@@ -183,11 +245,12 @@ impl TypedArguments<'_> {
                 names.list()
             )));
         }
-        for value in bare {
+        for word in bare {
             if self.args.contains_key(name) && !self.lists.iter().any(|list| list == name) {
-                return Err(self.unexpected(value, name));
+                return Err(self.unexpected(&word.text, name));
             }
-            self.give(name, value)?;
+            self.check_value(word, name)?;
+            self.give(name, &word.text)?;
         }
         Ok(())
     }
@@ -226,7 +289,7 @@ fn example(key: &str, schema: &Value) -> String {
 fn refuse_misread(
     tool: &dyn Tool,
     names: &Names<'_>,
-    words: &[String],
+    words: &[Typed<'_>],
     args: &Args,
 ) -> Result<(), ToolError> {
     let map = args.as_map();
@@ -238,9 +301,9 @@ fn refuse_misread(
         return Ok(());
     };
     let is_given = map.keys().any(|key| names.own(key) == name);
-    let read_as =
-        |word: &&String| matches!(split(names, word), Word::Text(key, _) if key == *unknown);
-    let Some(word) = words.iter().find(read_as).filter(|_| !is_given) else {
+    let read_as = |word: &&str| matches!(split(names, word), Word::Text(key, _) if key == *unknown);
+    let mut words = words.iter().map(|word| &*word.text);
+    let Some(word) = words.find(read_as).filter(|_| !is_given) else {
         return Ok(());
     };
     if names.near(unknown, map).is_some() {

@@ -1,15 +1,19 @@
 //! Recognises lines that look like an error, a warning or a failed test.
 
+use super::shape::is_time;
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 const MARKS: [char; 8] = ['✗', '✘', '✖', '✕', '❌', '×', '●', '⨯'];
 
+/// Number of first tokens among which a letter can be the level of a log.
+const MAX_LEVEL_TOKENS: usize = 6;
+
 /// Returns true if a line looks like an error, a warning or a failed test. A word such as `error`
 /// within a name (`error.rs`, `parse_error`) does not count, nor does a count of zero (`0 errors`).
 pub(super) fn is_alarm(line: &str) -> bool {
     let text = line.trim_start();
-    if text.starts_with(MARKS) || line.starts_with("E  ") {
+    if text.starts_with(MARKS) || line.starts_with("E  ") || has_level_letter(text) {
         return true;
     }
     let bytes = line.as_bytes();
@@ -34,6 +38,29 @@ pub(super) fn is_alarm(line: &str) -> bool {
         }
     }
     false
+}
+
+/// Returns true if a line of a log has a letter for its level: `[E]`, `|W|`, one that stands alone
+/// behind the time, or klog's `E1129` before it.
+fn has_level_letter(line: &str) -> bool {
+    const LEVELS: [char; 4] = ['E', 'W', 'F', 'C'];
+    const PAIRS: [(char, char); 4] = [('[', ']'), ('|', '|'), ('<', '>'), ('(', ')')];
+    let tokens = line.split_ascii_whitespace().take(MAX_LEVEL_TOKENS);
+    let first = tokens.clone().next().unwrap_or_default();
+    let has_time = tokens.clone().nth(1).is_some_and(is_time);
+    let date = first.strip_prefix(LEVELS).unwrap_or_default();
+    if has_time && matches!(date.len(), 4 | 8) && date.bytes().all(|b| b.is_ascii_digit()) {
+        return true;
+    }
+    let mut is_behind_time = false;
+    let mut tokens = tokens;
+    tokens.any(|token| {
+        is_behind_time |= is_time(token);
+        let inner = |(open, close)| token.strip_prefix(open)?.strip_suffix(close);
+        let bare = Some(token).filter(|_| is_behind_time);
+        let letter = PAIRS.into_iter().find_map(inner).or(bare);
+        letter.is_some_and(|letter| letter.strip_prefix(LEVELS) == Some(""))
+    })
 }
 
 const MAX_WORD_BYTES: usize = 12;
@@ -84,8 +111,16 @@ fn is_error_type(word: &[u8]) -> bool {
     ENDS.iter().any(is_end)
 }
 
+/// Returns true if a word is a part of a name. A level of a log in capitals is none behind or before
+/// a mark, as in `123-ERROR-Order` and `ERROR/MainProcess`; a name has `_`, `::` or a dot behind it.
 fn is_in_name(line: &[u8], start: usize, end: usize) -> bool {
     let before = &line[..start];
+    if line[start..end].iter().all(u8::is_ascii_uppercase) {
+        let is_name = |b: &u8| matches!(b, b'_' | b'\\');
+        let after = &line[end..];
+        let is_joined = before.last().is_some_and(is_name) || after.first().is_some_and(is_name);
+        return is_joined || after.starts_with(b"::") || is_extended(after);
+    }
     let goes_back = match before {
         [.., a, b':', b':'] => a.is_ascii_alphanumeric(),
         [.., b] => b.is_ascii_digit() || matches!(b, b'_' | b'-' | b'/' | b'.' | b'\\'),
@@ -99,10 +134,14 @@ fn is_in_name(line: &[u8], start: usize, end: usize) -> bool {
 fn goes_on(after: &[u8]) -> bool {
     match after {
         [b'_' | b'-' | b'/' | b'\\', ..] | [b':', b':', ..] => true,
-        [b'.', next, ..] => next.is_ascii_alphanumeric() || *next == b'<',
+        [b'.', ..] => is_extended(after),
         [next, ..] => next.is_ascii_digit(),
         [] => false,
     }
+}
+
+fn is_extended(after: &[u8]) -> bool {
+    matches!(after, [b'.', next, ..] if next.is_ascii_alphanumeric() || *next == b'<')
 }
 
 fn is_counted_zero(line: &[u8], start: usize, end: usize) -> bool {

@@ -5,17 +5,20 @@ const MIN_FRAMES: usize = 3;
 
 /// Parts of a stack frame that show that its code is in a library. `LIBRARY_NAMES` has names of
 /// crates and functions, for frames that name no file.
-const LIBRARIES: [&str; 10] = [
+const LIBRARIES: [&str; 13] = [
     "/rustc/",
     "/.cargo/registry/",
     "/rustlib/",
     "/site-packages/",
-    "/lib/python",
+    "/lib/python2.",
+    "/lib/python3.",
+    "\"/usr/lib/",
     "<frozen ",
     "/node_modules/",
     "(node:",
     "at node:",
-    "/usr/lib/",
+    "(/usr/lib/",
+    "at /usr/lib/",
 ];
 
 const LIBRARY_NAMES: [&str; 9] = [
@@ -145,6 +148,9 @@ mod tests {
              \x20   c()\n  File \"/usr/lib/python3/c.py\", line 1, in c\n    d()\nKeyError: 1\n",
             "  File \"app.py\", line 1, in a\n    b()\n  File \"/usr/lib/python3/b.py\", line 1\n    def f(:\n          ^\n\
              SyntaxError: bad\n",
+            "  File \"/srv/lib/python/a.py\", line 1, in a\n    b()\n  File \"/srv/lib/python/b.py\", line 1, in b\n\
+             \x20   c()\n  File \"/srv/usr/lib/c.py\", line 1, in c\n    d()\n  File \"/srv/d.py\", line 1, in d\n\
+             \x20   e()\nKeyError: 1\n",
             "at last\n at noon\n",
             "",
         ] {

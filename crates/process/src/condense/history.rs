@@ -18,9 +18,9 @@ pub(super) struct History {
     positions: Vec<u64>,
 }
 
-pub(super) fn hash(text: &str) -> u64 {
+pub(super) fn hash(value: &(impl Hash + ?Sized)) -> u64 {
     let mut hasher = DefaultHasher::new();
-    text.hash(&mut hasher);
+    value.hash(&mut hasher);
     hasher.finish()
 }
 

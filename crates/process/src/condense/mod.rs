@@ -9,15 +9,15 @@
 mod alarm;
 mod frames;
 mod history;
-mod numbers;
 mod paths;
+mod pieces;
 mod run;
 mod shape;
 
 pub(crate) use frames::own_frames;
 use history::hash;
-use numbers::Numbers;
 pub(crate) use paths::by_path;
+use pieces::{Pieces, Usual};
 use run::{Line, Run};
 use shape::shape;
 use std::collections::VecDeque;
@@ -64,7 +64,8 @@ pub(crate) struct Condenser {
     is_in_pieces: bool,
     /// The last line with its properties, which need not be computed again if the line is repeated.
     previous: (String, Traits),
-    numbers: Numbers,
+    pieces: Pieces,
+    usual: Usual,
     run: Run,
     after_alarm: AfterAlarm,
 }
@@ -100,18 +101,18 @@ struct Traits {
 }
 
 impl Traits {
-    fn new(text: &str) -> Self {
+    fn new(text: &str, pieces: &mut Pieces) -> Self {
         Self {
             hash: hash(text),
             is_alarm: alarm::is_alarm(text),
-            shape: shape(text),
+            shape: shape(text, pieces),
         }
     }
 }
 
 impl Default for Traits {
     fn default() -> Self {
-        Self::new("")
+        Self::new("", &mut Pieces::default())
     }
 }
 
@@ -170,7 +171,7 @@ impl Condenser {
     fn look_at(&mut self, text: &str, out: &mut impl FnMut(&str)) {
         if self.previous.0 != text {
             text.clone_into(&mut self.previous.0);
-            self.previous.1 = Traits::new(text);
+            self.previous.1 = Traits::new(text, &mut self.pieces);
         }
         let Traits {
             hash,
@@ -182,7 +183,8 @@ impl Condenser {
         }
         // A line that stays is no example for those after it, so it counts as one without a shape.
         let stays = is_alarm || self.after_alarm.includes(text);
-        let shape = shape.filter(|shape| !stays && !self.numbers.stand_out(*shape, text));
+        let mut stands_out = |shape: &u64| self.usual.stand_out(*shape, &self.pieces);
+        let shape = shape.filter(|shape| !stands_out(shape) && !stays);
         let line = Line {
             text,
             number: self.number,

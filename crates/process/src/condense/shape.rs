@@ -6,6 +6,7 @@
 //! what those look like would ever be complete.
 
 use super::history::hash;
+use super::pieces::Pieces;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 const MIN_WORD_BYTES: usize = 3;
@@ -25,8 +26,9 @@ const MAX_TIME_TOKENS: usize = 3;
 const MAX_OUTCOME_TOKENS: usize = 2;
 
 /// Returns the hash of a message's words. Messages with the same words say the same about different
-/// things.
-pub(super) fn shape(line: &str) -> Option<u64> {
+/// things. All that the hash leaves out is put into `pieces`.
+pub(super) fn shape(line: &str, pieces: &mut Pieces) -> Option<u64> {
+    pieces.clear();
     let text = line.trim();
     if !text.contains(char::is_alphanumeric) {
         return Some(hash(text));
@@ -34,26 +36,51 @@ pub(super) fn shape(line: &str) -> Option<u64> {
     if is_source(text) || !is_message(text) {
         return None;
     }
-    let text = without_duration(text).unwrap_or(text);
+    let (text, duration) = without_duration(text).unwrap_or((text, ""));
+    for (at, token) in duration.split_ascii_whitespace().enumerate() {
+        pieces.push(("duration", at), token, false);
+    }
     let mut hasher = DefaultHasher::new();
     let mut says_something = false;
     let mut before = Token::Mark('\0');
+    // Tokens that are left out one after the other are a group, which the hash has once. So its
+    // length is a piece, too.
+    let (mut place, mut form) = ((0, 0), DefaultHasher::new());
     let mut tokens = text.split_ascii_whitespace().peekable();
-    while let Some(token) = tokens.next() {
-        let token = Token::new(token).after(&before, tokens.peek().copied());
-        match token {
-            // As in `[  1%]`, which can also be `[100%]`.
-            Token::Mark('[' | '(') => {}
-            Token::Mark(mark) => mark.hash(&mut hasher),
+    while let Some(text) = tokens.next() {
+        let token = Token::new(text).after(&before, tokens.peek().copied());
+        let is_in_group = token.differs() && before.differs();
+        before = token;
+        // As in `[  1%]`, which can also be `[100%]`.
+        if matches!(before, Token::Mark('[' | '(')) {
+            continue;
+        }
+        place = if is_in_group {
+            (place.0, place.1 + 1)
+        } else {
+            (place.0 + 1, 0)
+        };
+        place.hash(&mut form);
+        let mut left_out = ("", text);
+        match &before {
+            Token::Mark(mark) => {
+                mark.hash(&mut hasher);
+                // A line or a bar may have any length.
+                left_out.1 = text.trim_start_matches(*mark);
+            }
             Token::Word(word) => {
                 word.hash(&mut hasher);
                 says_something |= word.len() >= MIN_WORD_BYTES;
+                left_out = text.split_once(word).unwrap_or(left_out);
             }
-            _ if before.differs() => {}
+            _ if is_in_group => {}
             _ => '\0'.hash(&mut hasher),
         }
-        before = token;
+        let is_clock = is_time(text);
+        pieces.push((place, "before"), left_out.0, is_clock);
+        pieces.push((place, "after"), left_out.1, is_clock);
     }
+    pieces.push("form", &form.finish().to_string(), false);
     says_something.then(|| hasher.finish())
 }
 
@@ -102,11 +129,10 @@ fn is_counter(text: &str) -> bool {
     }
 }
 
-fn without_duration(text: &str) -> Option<&str> {
+fn without_duration(text: &str) -> Option<(&str, &str)> {
     let (before, duration) = text.strip_suffix("s)")?.rsplit_once(" (")?;
-    duration
-        .starts_with(|c: char| c.is_ascii_digit())
-        .then_some(before)
+    let is_number = duration.starts_with(|c: char| c.is_ascii_digit());
+    is_number.then(|| (before, &text[before.len()..]))
 }
 
 fn is_command(text: &str) -> bool {
@@ -145,7 +171,8 @@ fn has_outcome(text: &str) -> bool {
     })
 }
 
-fn is_time(token: &str) -> bool {
+/// Returns true for a token with a time of day, such as `12:00:01`.
+pub(super) fn is_time(token: &str) -> bool {
     token.as_bytes().windows(8).any(|bytes| {
         let is_part = |(at, byte): (usize, &u8)| {
             if at % 3 == 2 {

@@ -31,6 +31,7 @@ impl Tool for Taking {
         }];
         Usage {
             renamed: &[("file_path", "absolute_path")],
+            paths: &["absolute_path"],
             undeclared: MORE,
             ..Usage::default()
         }

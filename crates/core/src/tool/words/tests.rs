@@ -1,14 +1,18 @@
 use super::{from_words, obvious_parameter};
 use crate::tool::usage::tests::{Taking, reader, taking};
-use crate::tool::{Schema, ToolError};
+use crate::tool::{Schema, Tool, ToolError};
 use serde_json::{Value, json};
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
-fn typed(tool: &Taking, words: &[&str]) -> Result<Value, String> {
-    let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-    let read = |file: &str| match file {
-        "-" => Ok("[3]".to_owned()),
-        "f" => Ok("@text\n".to_owned()),
-        "n" => Ok("17\n".to_owned()),
+fn typed(tool: &Taking, words: &[&(impl AsRef<OsStr> + ?Sized)]) -> Result<Value, String> {
+    let words: Vec<OsString> = words.iter().map(|word| word.as_ref().to_owned()).collect();
+    let read = |word: &str, file: &Path| match file.as_os_str().as_bytes() {
+        b"-" => Ok("[3]".to_owned()),
+        b"f" => Ok("@text\n".to_owned()),
+        b"n" => Ok("17\n".to_owned()),
+        b"\xe9" => Ok(word.to_owned()),
         _ => Err(ToolError::invalid(format!("There is no file {file:?}."))),
     };
     from_words(tool, &words, &read).map_err(|e| e.to_string())
@@ -83,6 +87,32 @@ fn a_value_comes_from_a_file_after_an_at_sign() {
         error,
         "There is no file \"none\". For the text '@none' itself, write text='@@none'."
     );
+}
+
+#[test]
+fn only_a_path_may_be_other_bytes_than_utf8() {
+    let with = |before: &str| OsStr::from_bytes(&[before.as_bytes(), b"\xe9"].concat()).to_owned();
+    for (before, args) in [
+        ("absolute_path=", json!({"absolute_path": "\\x{e9}"})),
+        ("file_path=", json!({"file_path": "\\x{e9}"})),
+        ("", json!({"absolute_path": "\\x{e9}"})),
+        ("=", json!({"absolute_path": "=\\x{e9}"})),
+    ] {
+        assert_eq!(typed(&reader(), &[&with(before)]), Ok(args), "{before}");
+    }
+    let kinds = all_kinds();
+    let read = typed(&kinds, &[&with("text=@")]);
+    assert_eq!(read, Ok(json!({"text": "text=@\\x{e9}"})));
+    let names = kinds.parameters().value()["properties"]
+        .as_object()
+        .expect("an object");
+    for key in names.keys() {
+        for before in ["=", "=@@", ":="] {
+            let error = typed(&kinds, &[&with(&format!("{key}{before}"))]).expect_err("refused");
+            let said = format!("{key} takes text in UTF-8, not \"{key}{before}\\x{{e9}}\".");
+            assert!(error.contains(&said), "{error}");
+        }
+    }
 }
 
 #[test]
