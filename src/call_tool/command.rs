@@ -305,10 +305,10 @@ pub(crate) struct CallToolOptions {
     /// List what tools have changed in this project, or below PATH, newest first
     #[arg(long, value_name = "PATH", num_args = 0..=1)]
     #[expect(clippy::option_option, reason = "clap reads an optional value so")]
-    pub(crate) history: Option<Option<String>>,
+    pub(crate) history: Option<Option<OsString>>,
     /// Undo the latest change (of PATH), or those with these IDs; --explain previews
     #[arg(long, value_name = "PATH|ID", num_args = 0.., action = ArgAction::Set)]
-    pub(crate) undo: Option<Vec<String>>,
+    pub(crate) undo: Option<Vec<OsString>>,
     /// With --history or --undo: only changes of the last 10m, 2h, 3d, ...
     #[arg(long, value_name = "SPAN", value_parser = span, requires = "changes")]
     pub(crate) since: Option<u64>,
