@@ -7,11 +7,11 @@ use chrono::{DateTime, SecondsFormat};
 use gemini_tools::builtin::memory_files;
 use gemini_tools::colours;
 use gemini_tools::journal::{
-    FileOutcome, FileState, Filter, History, JournalEntry, UNDO, Undo, now,
+    FileOutcome, FileState, Filter, History, JournalEntry, UNDO, Undo, UndoLock, now,
 };
 use gemini_tools::session::Session;
 use gemini_tools::settings::home;
-use gemini_tools::text::{counted, harmless_lines, visible};
+use gemini_tools::text::{counted, harmless_lines, line_name, path_from_argument, visible};
 use gemini_tools::tool::{Cancellation, ErrorKind, ToolError};
 use gemini_tools::workspace::show_path;
 use serde::Serialize;
@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 pub(crate) fn run(options: &CallToolOptions, cancel: &Cancellation) -> u8 {
@@ -32,9 +33,6 @@ fn answer(options: &CallToolOptions, cancel: &Cancellation) -> Result<u8, ToolEr
     };
     let home = home().ok_or_else(no_home)?;
     let session = crate::call_tool::open_session(options)?;
-    for note in session.tool_env().workspace.finish_interrupted() {
-        warn(&format!("call_tool: {}", visible(&note)));
-    }
     if options.prune_history {
         if let Some(journal) = session.journal() {
             journal.prune();
@@ -44,6 +42,21 @@ fn answer(options: &CallToolOptions, cancel: &Cancellation) -> Result<u8, ToolEr
     let unreadable = |e: io::Error| {
         let why = format!("The journal can't be read: {e}.");
         ToolError::new(ErrorKind::ReadContentFailure, why)
+    };
+    let workspace = &session.tool_env().workspace;
+    let say = |notes: Vec<String>| {
+        for note in notes {
+            warn(&format!("call_tool: {}", visible(&note)));
+        }
+    };
+    // Neither a list nor an explanation changes anything.
+    let lock = if options.undo.is_some() && !options.explain {
+        let lock = UndoLock::wait(&home, cancel)?;
+        say(workspace.finish_interrupted());
+        Some(lock)
+    } else {
+        say(workspace.pending_changes());
+        None
     };
     let history = History::load(&home).map_err(unreadable)?;
     let view = View {
@@ -57,7 +70,7 @@ fn answer(options: &CallToolOptions, cancel: &Cancellation) -> Result<u8, ToolEr
         return Ok(view.list(&history.chosen(&filter)));
     }
     session.remember_by_caller();
-    view.take_back(options, &home, &history.steps(&filter), cancel)
+    view.take_back(options, &home, &history.steps(&filter), cancel, lock)
 }
 
 /// Returns which changes the command line selects. An undo without ids, session and time selects
@@ -76,12 +89,15 @@ fn filter(
     if !options.all {
         filter.roots = workspace.roots().map(Path::to_owned).collect();
     }
-    let path_of = |path: &OsString| {
-        // Joined to the root, it would stand for the whole project.
-        if path.is_empty() {
+    let path_of = |argument: &OsString| {
+        if argument.is_empty() {
+            // Joined to the root, it would stand for the whole project.
             return Err(ToolError::invalid("The path must not be empty.")
                 .with_hint("Leave it out for the whole project."));
         }
+        // Names are taken as they are printed, or as their bytes.
+        let path = argument.to_str().map(path_from_argument);
+        let path = path.unwrap_or_else(|| PathBuf::from(argument));
         Ok(real_path(&workspace.root().join(path)))
     };
     for path in options.history.iter().flatten() {
@@ -94,16 +110,16 @@ fn filter(
             ..Filter::default()
         };
         let (mut by_id, mut by_path) = (everything(), everything());
-        let id = show_path(Path::new(name)).into_owned();
-        by_id.ids.push(id.clone());
+        by_id.ids.extend(name.to_str().map(str::to_owned));
         by_path.paths.push(path.clone());
-        if !history.chosen(&by_id).is_empty() {
-            filter.ids.push(id);
+        if !by_id.ids.is_empty() && !history.chosen(&by_id).is_empty() {
+            filter.ids.append(&mut by_id.ids);
         } else if !history.chosen(&by_path).is_empty() {
             filter.paths.push(path);
         } else {
             return Err(ToolError::invalid(format!(
-                "There is no change with the id or path {id:?} in this project."
+                "There is no change with the id or path \"{}\" in this project.",
+                line_name(name.as_bytes())
             ))
             .with_hint("call_tool --history lists them."));
         }
@@ -136,9 +152,10 @@ struct View<'a> {
 
 impl View<'_> {
     /// Returns a path for people: relative to the project, with control characters and line breaks
-    /// escaped.
+    /// escaped, as `--undo` and `--history` take it.
     fn display(&self, path: &Path) -> String {
-        visible(&show_path(self.session.tool_env().workspace.display(path))).into_owned()
+        let path = self.session.tool_env().workspace.display(path);
+        line_name(path.as_os_str().as_bytes()).into_owned()
     }
 
     fn display_diff(&self, diff: &str) -> String {
@@ -225,7 +242,7 @@ impl View<'_> {
             command: entry.command.as_deref(),
             line: entry.line.as_deref(),
             change: entry.change(),
-            path: entry.path_text(),
+            path: show_path(&entry.path()).into_owned(),
             before: entry.before.as_ref().map(state_json),
             after: entry.after.as_ref().map(state_json),
             undoes: &entry.undoes,
@@ -240,6 +257,7 @@ impl View<'_> {
         home: &Path,
         steps: &[Vec<usize>],
         cancel: &Cancellation,
+        lock: Option<UndoLock>,
     ) -> Result<u8, ToolError> {
         let tool_env = self.session.tool_env();
         let undo = Undo {
@@ -262,6 +280,7 @@ impl View<'_> {
                 break;
             }
         }
+        drop(lock);
         if let Some(unchanged) = unchanged {
             undo.workspace.saw_changes_of(&unchanged);
         }
@@ -363,7 +382,7 @@ impl View<'_> {
             .iter()
             .map(|refused| json!({ "id": id(&refused.index), "reason": refused.reason }));
         json!({
-            "path": outcome.path.to_string_lossy(),
+            "path": show_path(&outcome.path),
             "undone": outcome.undone.iter().map(id).collect::<Vec<_>>(),
             "refused": refused.collect::<Vec<_>>(),
             "diff": outcome.diff,
@@ -387,7 +406,7 @@ struct EntryJson<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     line: Option<&'a str>,
     change: &'a str,
-    path: &'a str,
+    path: String,
     before: Option<Value>,
     after: Option<Value>,
     undoes: &'a [String],

@@ -174,6 +174,14 @@ fn unusable(error: &clap::Error) -> String {
         (ErrorKind::UnknownArgument, Some(ContextValue::String(unknown))) => unknown,
         _ => "",
     };
+    let has_name = || error.to_string().contains("'[NAME]'");
+    let mut journal = ["--undo", "--history"].into_iter();
+    if error.kind() == ErrorKind::ArgumentConflict
+        && has_name()
+        && let Some(option) = journal.find(|option| args_os().any(|word| word == *option))
+    {
+        return format!("No tool is called with {option}. Put a path or an id right behind it.");
+    }
     let name = unknown.strip_prefix("--").unwrap_or_default();
     let is_near_an_option = error.get(ContextKind::SuggestedArg).is_some();
     let key = name.replace('-', "_");

@@ -181,6 +181,7 @@ fn a_kill_during_a_patch_leaves_all_old_files_or_all_new_ones() {
             thread::sleep(pause);
         }
         running.kill();
+        only_reading_completes_nothing(&ws, seed);
         let next = ws
             .tool("list_directory")
             .arguments(&json!({"path": "."}))
@@ -215,6 +216,37 @@ fn a_kill_during_a_patch_leaves_all_old_files_or_all_new_ones() {
         interrupted > 0,
         "no kill came in the midst of a patch: choose other moments"
     );
+}
+
+/// Checks that the history and an explanation name an interrupted patch, and complete nothing.
+fn only_reading_completes_nothing(ws: &Workspace, seed: u64) {
+    let (before, pending) = (tree(&ws.dir()), intents(ws));
+    for args in [
+        &["--history"][..],
+        &["--undo", "--explain"],
+        &["--prune-history"],
+    ] {
+        let answer = ws.call_tool(args).unwatched().run();
+        assert_eq!(tree(&ws.dir()), before, "seed {seed}: {}", answer.shown());
+        assert_eq!(intents(ws), pending, "seed {seed}: {}", answer.shown());
+        let is_moved = before.keys().any(|name| name.contains(".gemini-change-")) && pending > 0;
+        let is_said = answer.errors().contains("is pending") || args[0] == "--prune-history";
+        assert!(
+            !is_moved || is_said || !is_prepared(ws),
+            "seed {seed}: {}",
+            answer.shown()
+        );
+    }
+}
+
+/// Whether an interrupted patch had prepared all of its files.
+fn is_prepared(ws: &Workspace) -> bool {
+    let intents = ws.root().join("home/.gemini/tools_journal/intents");
+    let files = fs::read_dir(intents).into_iter().flatten().flatten();
+    let texts = files.map(|file| fs::read_to_string(file.path()).expect("text"));
+    texts
+        .into_iter()
+        .any(|text| text.contains("\"is_prepared\":true") && text.ends_with('\n'))
 }
 
 /// Checks that neither an intent nor a kept file without a line in the log is left.

@@ -847,7 +847,7 @@ fn what_is_too_old_or_too_much_goes_and_the_rest_stays() {
     assert!(
         answer
             .errors()
-            .contains("a.txt is not in the journal any more"),
+            .contains("a.txt was not kept: it is not in the journal any more"),
         "{}",
         answer.errors()
     );
@@ -1014,6 +1014,10 @@ fn command_lines_that_make_no_sense_are_refused() {
         (&["--history", "--batch"], "cannot be used with"),
         (&["--undo", "--prune-history"], "cannot be used with"),
         (&["--undo", "--all"], "cannot be used with"),
+        (
+            &["--undo", "--explain", "a.txt"],
+            "Put a path or an id right behind it.",
+        ),
         (&["--since", "10m", "read_file"], "--history"),
         (&["--since", "10m"], "--history"),
     ] {
@@ -1023,4 +1027,94 @@ fn command_lines_that_make_no_sense_are_refused() {
         assert!(said.contains(words), "{args:?}: {said}");
     }
     assert_eq!(text(&ws, "a.txt"), "two");
+}
+
+#[test]
+fn an_undo_of_everything_ends_with_the_beginning_or_says_that_it_does_not() {
+    let mut undone = 0;
+    for seed in crate::harness::random::seeds("rings of contents", 25 * crate::harness::trials()) {
+        let mut random = crate::harness::random::Random::new(seed);
+        let ws = Workspace::new().file("f", "A\n");
+        let now = || fs::read_to_string(ws.path("f")).ok();
+        let mut beginning = None;
+        let mut course = Vec::new();
+        for _ in 0..2 + random.below(4) {
+            let content = random.of(&["A\n", "B\n", "C\n"]);
+            let found = now();
+            let what = match (random.below(5), &found) {
+                (0, Some(_)) => {
+                    fs::remove_file(ws.path("f")).expect("removed");
+                    "person removes".to_owned()
+                }
+                (0 | 1, _) => {
+                    fs::write(ws.path("f"), content).expect("written");
+                    format!("person {content:?}")
+                }
+                (2, Some(_)) => {
+                    beginning = beginning.or_else(|| Some(found.clone()));
+                    let patch = "*** Begin Patch\n*** Delete File: f\n*** End Patch\n";
+                    ws.tool("apply_patch")
+                        .arguments(&json!({"patch": patch}))
+                        .unwatched()
+                        .run()
+                        .output();
+                    "patch removes".to_owned()
+                }
+                (3, _) if beginning.is_some() => {
+                    let answer = undo(&ws, &[]);
+                    format!("undo {}", answer.status())
+                }
+                _ => {
+                    beginning = beginning.or_else(|| Some(found.clone()));
+                    create(&ws, "f", content);
+                    format!("tool {content:?}")
+                }
+            };
+            course.push(what);
+        }
+        let Some(beginning) = beginning else { continue };
+        let answer = undo(&ws, &["--since", "1h"]);
+        if answer.status() == 0 {
+            undone += 1;
+            assert_eq!(
+                now(),
+                beginning,
+                "seed {seed}: {course:?}\n{}",
+                answer.shown()
+            );
+        }
+    }
+    assert!(undone > 0, "nothing was undone");
+}
+
+#[test]
+fn names_are_taken_as_they_are_printed_and_as_their_bytes() {
+    use std::os::unix::ffi::OsStrExt;
+    for (bytes, printed) in [(&b"nu\xff"[..], r"nu\x{ff}"), (b"n\nl", r"n\x{0a}l")] {
+        let name = std::ffi::OsStr::from_bytes(bytes);
+        let ws = Workspace::new().file(Path::new(name), "old");
+        let arguments = json!({"file_path": printed, "content": "new"});
+        let shown = |args: &[&std::ffi::OsStr]| {
+            let answer = ws.call_tool(&[]).flags(args).unwatched().run();
+            assert_eq!(answer.status(), 0, "{}", answer.shown());
+            answer.text().to_owned()
+        };
+        for given in [std::ffi::OsStr::new(printed), name] {
+            ws.tool("write_file")
+                .arguments(&arguments)
+                .unwatched()
+                .run()
+                .output();
+            let listed = shown(&["--history".as_ref(), given]);
+            assert!(
+                listed.lines().all(|line| line.contains(printed)),
+                "{listed}"
+            );
+            shown(&["--undo".as_ref(), given]);
+            assert_eq!(
+                fs::read_to_string(ws.dir().join(name)).expect("text"),
+                "old"
+            );
+        }
+    }
 }

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::harness::answer::Answer;
 use crate::harness::tree::{Change, Tree};
-use crate::harness::{Call, Workspace, executable, processes_below, search_path, trials};
+use crate::harness::{Call, Workspace, executable, processes_below, search_path, skipped, trials};
 
 const LONG_NAME: &str = "a_directory_in_a_chain_of_directories_whose_names_are_long_so_that_few_of_them_make_a_path_too_long";
 
@@ -302,11 +302,33 @@ fn a_command_whose_supervisor_is_killed_ends_and_the_journal_can_be_read() {
         let supervisor = below.first().expect("a supervisor").0;
         let supervisor = Pid::from_raw(i32::try_from(supervisor).expect("an id"));
         let _ = kill_process(supervisor.expect("a process"), Signal::KILL);
-        running.finish().error("shell_execute_error", 1);
+        let said = running.finish().error("shell_execute_error", 1);
+        assert!(said.contains("1 of 1 changes can't be undone"), "{said}");
         history(&ws);
+        let refused = undo(&ws, &[]);
+        assert_eq!(refused.status(), 1, "{}", refused.shown());
         run(&ws, "echo y > a.txt");
         assert_eq!(undo(&ws, &[]).status(), 0);
     }
+}
+
+#[test]
+fn what_a_command_changes_through_a_mount_of_its_own_is_not_taken_for_undone() {
+    let ws = Workspace::new().file("d/a", "a").file("b", "b");
+    let said = run(
+        &ws,
+        "rm b; unshare -rm bash -c 'mount --bind d /mnt && echo x >> /mnt/a'",
+    );
+    if fs::read_to_string(ws.path("d/a")).expect("text") == "a" {
+        return skipped("a user namespace with mounts");
+    }
+    assert!(said.contains("1 of 2 changes can't be undone"), "{said}");
+    assert_eq!(undo(&ws, &[]).status(), 1);
+    // What the mounts do not concern is kept as ever.
+    let line = "unshare -rm bash -c 'mount -t tmpfs tmpfs /mnt && echo x > /mnt/a; echo x > c'";
+    assert!(!run(&ws, line).contains("can't be undone"));
+    assert_eq!(undo(&ws, &[]).status(), 0);
+    assert!(!ws.dir().join("c").exists());
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::env;
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// A sequence of numbers that a seed decides (`SplitMix64`).
@@ -357,10 +358,10 @@ fn an_undo_that_would_lose_a_content_is_refused_whole() {
 
 #[test]
 fn a_kill_during_an_undo_of_commands_leaves_the_tree_as_it_was_or_as_the_undo_makes_it() {
-    let (mut interrupted, mut old, mut new) = (0, 0, 0);
+    let (mut interrupted, mut old, mut new, mut edits) = (0, 0, 0, 0);
     // On a quick machine few kills come in the midst of an undo, so there are more trials until one has.
     for seed in crate::harness::random::seeds("kills of undos of commands", 400 * trials()) {
-        if old + new >= 30 * trials() && interrupted > 0 {
+        if old + new >= 30 * trials() && interrupted > 0 && edits > 0 {
             break;
         }
         let mut random = Random(seed);
@@ -381,10 +382,32 @@ fn a_kill_during_an_undo_of_commands_leaves_the_tree_as_it_was_or_as_the_undo_ma
         while !is_begun() && Instant::now() < deadline {}
         std::thread::sleep(Duration::from_micros(random.below(1_500)));
         running.kill();
+        let edited = (random.below(2) == 0)
+            .then(|| edit(&ws, &mut random))
+            .flatten();
         let list = ws.tool("list_directory").arguments(&json!({"path": "."}));
         let said = list.unwatched().run().output();
         let now = snapshot(&ws);
-        let of = format!("seed {seed}, {line}: {said}");
+        let of = format!("seed {seed}, {line}, {edited:?}: {said}");
+        if let Some((name, text)) = edited {
+            edits += u32::from(said.contains("interrupted"));
+            let found = fs::read(ws.path(&name)).ok();
+            assert_eq!(found, Some(text), "{of}");
+            let nodes = before.values().chain(after.values());
+            let files = nodes.filter(|(mode, ..)| mode & 0o170_000 == 0o100_000);
+            let contents = files.map(|(_, content, _)| content);
+            let all = contents_below(ws.root());
+            for content in contents {
+                let holds =
+                    |found: &Vec<u8>| found.windows(content.len()).any(|part| part == content);
+                assert!(
+                    content.is_empty() || all.iter().any(holds),
+                    "{} is lost: {of}",
+                    String::from_utf8_lossy(content)
+                );
+            }
+            continue;
+        }
         if now != after {
             let left = differences(&before, &now);
             assert!(left.is_empty(), "{of}\n{left:#?}");
@@ -399,9 +422,77 @@ fn a_kill_during_an_undo_of_commands_leaves_the_tree_as_it_was_or_as_the_undo_ma
     }
     let _ = writeln!(
         std::io::stderr(),
-        "{interrupted} undos completed by the next call, {old} not begun, {new} done"
+        "{interrupted} undos completed by the next call and {edits} after an edit, {old} not begun, {new} done"
     );
     assert!(interrupted > 0, "no kill came in the midst of an undo");
+}
+
+/// Appends to a file, as a person does who has not noticed the kill. Returns its name and what it has then.
+fn edit(ws: &Workspace, random: &mut Random) -> Option<(String, Vec<u8>)> {
+    let names = snapshot(ws).into_iter().filter(|(name, (mode, ..))| {
+        let is_file = mode & 0o170_000 == 0o100_000;
+        is_file && !name.contains(".gemini-change-")
+    });
+    let names: Vec<String> = names.map(|(name, _)| name).collect();
+    let count = u64::try_from(names.len()).expect("few");
+    let at = usize::try_from(random.below(count.max(1))).expect("small");
+    let path = ws.path(names.get(at)?);
+    let mut file = fs::OpenOptions::new().append(true).open(&path).ok()?;
+    file.write_all(b"PERSON\n").expect("written");
+    Some((names[at].clone(), fs::read(path).expect("a content")))
+}
+
+/// What all files below a directory hold.
+fn contents_below(dir: &Path) -> Vec<Vec<u8>> {
+    let (mut found, mut waiting) = (Vec::new(), vec![dir.to_owned()]);
+    while let Some(dir) = waiting.pop() {
+        for entry in fs::read_dir(dir).expect("a directory") {
+            let path = entry.expect("an entry").path();
+            let metadata = path.symlink_metadata().expect("metadata");
+            if metadata.is_dir() {
+                waiting.push(path);
+            } else if metadata.is_file() {
+                found.push(fs::read(&path).expect("a content"));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn undos_at_once_go_one_after_the_other() {
+    let mut together = 0;
+    for seed in crate::harness::random::seeds("undos at once", 20 * trials()) {
+        let mut random = Random(seed);
+        let ws = Workspace::new();
+        build(&ws);
+        let mut states = vec![snapshot(&ws)];
+        let mut lines = Vec::new();
+        while states.len() < 3 {
+            let line = random.line();
+            run(&ws, &line);
+            let now = snapshot(&ws);
+            if states.last() != Some(&now) {
+                states.push(now);
+                lines.push(line);
+            }
+        }
+        let undos: Vec<_> = (0..2).map(|_| ws.call_tool(&["--undo"]).start()).collect();
+        let answers: Vec<_> = undos
+            .into_iter()
+            .map(crate::harness::Running::finish)
+            .collect();
+        let done = answers.iter().filter(|answer| answer.status() == 0).count();
+        together += usize::from(done == 2);
+        let shown: Vec<String> = answers.iter().map(crate::harness::Answer::shown).collect();
+        let left = differences(&states[2 - done], &snapshot(&ws));
+        assert!(
+            left.is_empty(),
+            "seed {seed}, {lines:?}: {left:#?}\n{}",
+            shown.join("\n")
+        );
+    }
+    assert!(together > 0, "no two undos were made");
 }
 
 #[test]

@@ -96,6 +96,12 @@ impl SupervisorWatch {
         let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
         changes.record(is_last)
     }
+
+    pub(crate) fn lose(&self) -> ChangeCounts {
+        let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        changes.miss(None);
+        changes.record(true)
+    }
 }
 
 impl<'a> CommandWatch<'a> {
@@ -122,7 +128,11 @@ impl<'a> CommandWatch<'a> {
 }
 
 fn attend(listener: &Listener, changes: &Mutex<CommandChanges>) {
-    let mut locator = Locator::default();
+    let devices = changes
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .devices();
+    let mut locator = Locator::new(devices);
     loop {
         match listener.next() {
             Ok(notice) => {

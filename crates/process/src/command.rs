@@ -436,7 +436,9 @@ impl<'a> Supervision<'a> {
 
     fn end_unwatched(&mut self) -> CommandOutcome {
         let session = tree::of_session(self.watched.leader);
-        self.end_without_supervisor(StopReason::Unwatched, &session)
+        let outcome = self.end_without_supervisor(StopReason::Unwatched, &session);
+        self.watched.lose_changes();
+        outcome
     }
 
     fn end_without_supervisor(&mut self, why: StopReason, all: &[Identity]) -> CommandOutcome {

@@ -37,6 +37,10 @@ impl SupervisorWatch {
     pub(crate) fn record(&self, _is_last: bool) -> ChangeCounts {
         match *self {}
     }
+
+    pub(crate) fn lose(&self) -> ChangeCounts {
+        match *self {}
+    }
 }
 
 impl<'a> CommandWatch<'a> {

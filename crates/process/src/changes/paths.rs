@@ -4,7 +4,7 @@ use super::Access;
 use super::calls::CallPath;
 use super::listener::Notice;
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{CWD, Mode, OFlags, openat, readlinkat};
+use rustix::fs::{CWD, Mode, OFlags, Stat, openat, readlinkat, stat};
 use rustix::io::Errno;
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
@@ -24,15 +24,27 @@ pub(super) struct Unknown {
     pub(super) above: Option<PathBuf>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Locator {
     /// Directories whose paths are known to have no links in them. A command makes thousands of
     /// calls in a few directories, and resolving each path costs several system calls. The set is
     /// cleared when one of its directories may be replaced by a link.
     plain: HashSet<PathBuf>,
+    /// The mount namespace of this process.
+    namespace: Option<PathBuf>,
+    devices: HashSet<u64>,
 }
 
 impl Locator {
+    /// Creates a locator of files on these devices.
+    pub(super) fn new(devices: HashSet<u64>) -> Self {
+        Self {
+            plain: HashSet::new(),
+            namespace: std::fs::read_link("/proc/self/ns/mnt").ok(),
+            devices,
+        }
+    }
+
     /// Returns the absolute path, without links, of the file that a call is about to touch; `None`
     /// if the call is going to fail, or if the file has no path.
     ///
@@ -59,7 +71,9 @@ impl Locator {
         };
         let text = of_process(text, thread);
         let follows = target.access != Access::Name;
-        if let Some(path) = self.known(&base, &text, follows) {
+        let namespace = std::fs::read_link(format!("/proc/{thread}/ns/mnt")).ok();
+        let is_elsewhere = namespace.is_some() && namespace != self.namespace;
+        if !is_elsewhere && let Some(path) = self.known(&base, &text, follows) {
             self.note(&path, follows);
             return Ok(Some(path));
         }
@@ -72,10 +86,34 @@ impl Locator {
             return Ok(None);
         }
         let path = real_path(PathBuf::from(path), follows)?;
-        if let Some(path) = &path {
-            self.note(path, follows);
+        match path {
+            Some(path) if is_elsewhere => self.here(path, thread),
+            Some(path) => {
+                self.note(&path, follows);
+                Ok(Some(path))
+            }
+            None => Ok(None),
         }
-        Ok(path)
+    }
+
+    /// Returns a path of a process with other mounts, if it is the same here; `None` if it is on
+    /// none of the devices.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Unknown`] if the path may be that of a file which has another one here.
+    fn here(&self, path: PathBuf, thread: u32) -> Result<Option<PathBuf>, Unknown> {
+        let dir = path.parent().unwrap_or(&path);
+        let there = Path::new("/proc").join(thread.to_string()).join("root");
+        let there = stat(there.join(dir.strip_prefix("/").unwrap_or(dir))).ok();
+        let file = |stat: &Stat| (stat.st_dev, stat.st_ino);
+        if there.is_some() && there.as_ref().map(file) == stat(dir).ok().as_ref().map(file) {
+            return Ok(Some(path));
+        }
+        match there {
+            Some(there) if !self.devices.contains(&there.st_dev) => Ok(None),
+            _ => Err(Unknown { above: None }),
+        }
     }
 
     fn note(&mut self, path: &Path, is_content: bool) {

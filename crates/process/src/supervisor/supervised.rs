@@ -147,6 +147,8 @@ pub struct SupervisedProgram {
     is_reaped: Cell<bool>,
     changes: Cell<ChangeCounts>,
     unwatched: Cell<Option<Errno>>,
+    /// This process's copy of the watch, which has seen nothing.
+    watch: Option<SupervisorWatch>,
 }
 
 impl SupervisedProgram {
@@ -185,6 +187,7 @@ impl SupervisedProgram {
         let Supervisor {
             output,
             control: theirs,
+            watch,
             ..
         } = supervisor;
         drop(theirs);
@@ -200,6 +203,7 @@ impl SupervisedProgram {
             is_reaped: Cell::new(false),
             changes: Cell::default(),
             unwatched: Cell::new(None),
+            watch,
         };
         drop((program, writer, error_writer));
         watched.wait_for_start()?;
@@ -381,6 +385,13 @@ impl SupervisedProgram {
     #[doc(hidden)]
     pub fn changes(&self) -> Result<ChangeCounts, Errno> {
         self.unwatched.get().map_or(Ok(self.changes.get()), Err)
+    }
+
+    /// Records that the supervisor was killed, and with it the knowledge of what has been changed.
+    pub(crate) fn lose_changes(&self) {
+        if let Some(watch) = self.watch.as_ref().filter(|_| self.changes().is_ok()) {
+            self.changes.set(watch.lose());
+        }
     }
 
     /// Asks the supervisor to end the command with all that it started: with SIGTERM, and with
@@ -708,6 +719,7 @@ mod tests {
             is_reaped: Cell::new(true),
             changes: Cell::default(),
             unwatched: Cell::new(None),
+            watch: None,
         };
         (watched, theirs)
     }

@@ -14,7 +14,7 @@ use super::{Journal, place};
 use crate::{OpenFile, Workspace};
 use rustix::fs::{AtFlags, CWD, Stat, linkat, unlinkat};
 use rustix::io::Errno;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -153,6 +153,11 @@ impl CommandChanges {
         for before in self.before.values() {
             self.discard(before);
         }
+    }
+
+    /// Returns the devices of the roots.
+    pub fn devices(&self) -> HashSet<u64> {
+        self.scope.devices()
     }
 
     /// Counts a change that can't be undone because its path is unknown. `above` is the nearest
@@ -341,7 +346,7 @@ impl CommandChanges {
         let lost = |reason: &str| OldContent::Lost(reason.to_owned());
         let size = u64::try_from(stat.st_size).unwrap_or(0);
         if self.kept_bytes + size > self.journal.limits.max_bytes {
-            return lost("the command has changed more than is kept");
+            return lost("more was changed than is kept");
         }
         let dir = match &mut self.hour {
             Some(hour) => &hour.dir,

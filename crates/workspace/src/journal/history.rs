@@ -1,11 +1,13 @@
 //! Reads the journal.
 
-use super::entry::JournalEntry;
+use super::entry::{JournalEntry, OldContent};
 use super::place;
 use rustix::io::Errno;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+
+const GONE: &str = "it is not in the journal any more";
 
 /// All entries of a journal, in the order in which the changes were made.
 #[derive(Debug, Default)]
@@ -63,11 +65,17 @@ impl History {
             };
             let mut log = Vec::new();
             file.read_to_end(&mut log)?;
+            let kept: HashSet<String> = place::names(&hour_dir)?.into_iter().collect();
             // A line that was cut because the disk was full does not parse, and is skipped.
-            for line in log.split(|byte| *byte == b'\n') {
-                if let Ok(entry) = serde_json::from_slice(line) {
-                    entries.push(JournalEntry { hour, ..entry });
+            let lines = log.split(|byte| *byte == b'\n');
+            for mut entry in
+                lines.filter_map(|line| serde_json::from_slice::<JournalEntry>(line).ok())
+            {
+                entry.hour = hour;
+                if !matches!(entry.old_content, OldContent::Lost(_)) && !kept.contains(&entry.id) {
+                    entry.old_content = OldContent::Lost(GONE.to_owned());
                 }
+                entries.push(entry);
             }
         }
         Ok(Self::from_entries(entries))

@@ -10,7 +10,7 @@
 //! other names are to change with it.
 
 use super::backup::PendingChange;
-use super::entry::{ContentStamp, FileId, FileState, JournalEntry, OldContent};
+use super::entry::{ContentStamp, FileId, JournalEntry, OldContent};
 use super::keeper::{new_id, now, stamped};
 use super::{Journal, place};
 use crate::{OpenFile, resolve::Entry};
@@ -21,7 +21,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -118,8 +118,8 @@ pub(crate) struct RewriteRecord {
 
 /// What an undo does besides its steps, and what it records. The steps themselves are not recorded,
 /// because a file can change under another of its names. So `entries` has an entry for each path
-/// that may change, without its state after the undo. The directories in `opened` are made writable
-/// before the steps.
+/// that may change, without its state after the undo until all steps are made. The directories in
+/// `opened` are made writable before the steps.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct UndoRecord {
     pub(crate) entries: Vec<JournalEntry>,
@@ -130,18 +130,12 @@ pub(crate) struct UndoRecord {
 }
 
 impl UndoRecord {
-    /// Returns the entries to record after `look` has told the present state of each path, and the
-    /// entries of paths that have not changed. What the latter undo counts as undone too, so the
-    /// last recorded entry lists it.
-    pub(crate) fn split(
-        &self,
-        look: impl Fn(&JournalEntry) -> Option<FileState>,
-    ) -> (Vec<JournalEntry>, Vec<JournalEntry>) {
-        let looked = self.entries.iter().map(|entry| JournalEntry {
-            after: look(entry),
-            ..entry.clone()
-        });
-        let (mut changed, mut same): (Vec<_>, Vec<_>) = looked.partition(JournalEntry::is_a_change);
+    /// Returns the entries to record, and those of the paths that are as they were. What these undo
+    /// counts as undone too: the last entry lists it.
+    pub(crate) fn split(&self) -> (Vec<JournalEntry>, Vec<JournalEntry>) {
+        let entries = self.entries.iter().cloned();
+        let (mut changed, mut same): (Vec<_>, Vec<_>) =
+            entries.partition(JournalEntry::is_a_change);
         if changed.is_empty() {
             changed.extend(same.pop());
         }
@@ -154,11 +148,15 @@ impl UndoRecord {
 }
 
 /// The content of an intent: the steps of a change of several files. Once `is_prepared` is set, all
-/// new files are prepared, so that the change can be completed. With `is_recorded`, the workspace
+/// new files are prepared, so that the change can be completed. Once `is_made` is set, all steps are
+/// made, so that the old files may leave their temporary names, and the change can only be
+/// completed. With `is_recorded`, the workspace
 /// has a journal, to whose log the entries are appended.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct IntentRecord {
     pub(crate) is_prepared: bool,
+    #[serde(default)]
+    pub(crate) is_made: bool,
     pub(crate) is_recorded: bool,
     pub(crate) steps: Vec<StepRecord>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -214,7 +212,9 @@ impl Intent {
     ///
     /// Returns the operating system's error. An earlier record in the file stays valid then.
     pub(crate) fn write(&self, record: &IntentRecord) -> io::Result<()> {
-        let mut line = serde_json::to_vec(record)?;
+        // A line that a full disk has cut must not spoil this one.
+        let mut line = vec![b'\n'];
+        serde_json::to_writer(&mut line, record)?;
         line.push(b'\n');
         (&self.file).write_all(&line)?;
         self.file.sync_data()
@@ -232,7 +232,9 @@ impl Intent {
             if name.starts_with('.') {
                 return None;
             }
-            let mut file = place::open_file(&dir, &*name).ok()?;
+            let flags = OFlags::RDWR | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+            let file = openat(&dir, &*name, flags | OFlags::CLOEXEC, Mode::empty());
+            let mut file = File::from(file.ok()?);
             flock(&file, FlockOperation::NonBlockingLockExclusive).ok()?;
             if fstat(&file).ok()?.st_nlink == 0 {
                 return None;
@@ -264,26 +266,42 @@ impl Intent {
 
     /// Moves the old file, which has the temporary name `name` in `dir`, into the journal if
     /// `entry` says so; otherwise removes it. Unless `is_kept`, a copy of its content in the
-    /// journal is removed as well.
-    pub(crate) fn put_away(&self, dir: impl AsFd, name: &str, entry: &JournalEntry, is_kept: bool) {
+    /// journal is removed as well. Returns false if the file stays.
+    pub(crate) fn put_away(
+        &self,
+        dir: impl AsFd,
+        name: &OsStr,
+        entry: &JournalEntry,
+        is_kept: bool,
+    ) -> bool {
         if !is_kept {
             self.forget(entry);
         }
-        let is_moved = is_kept
-            && entry.old_content == OldContent::Moved
-            && self.hour(entry.at).is_some_and(|hour| {
-                let moved = renameat(&dir, name, &hour, &*entry.id);
-                let private = Mode::from_raw_mode(0o600);
-                moved.is_ok() && chmodat(&hour, &*entry.id, private, AtFlags::empty()).is_ok()
-            });
-        if !is_moved {
-            let _ = remove(&dir, name);
+        if !is_kept || entry.old_content != OldContent::Moved {
+            return remove(&dir, name).is_ok();
         }
+        let Some(hour) = self.hour(entry.at) else {
+            return false;
+        };
+        let is_moved = renameat(&dir, name, &hour, &*entry.id).is_ok();
+        let private = Mode::from_raw_mode(0o600);
+        is_moved && chmodat(&hour, &*entry.id, private, AtFlags::empty()).is_ok()
     }
 
     pub(crate) fn kept(&self, (hour, name): &KeptContent) -> Result<File, Errno> {
         let dir = self.hour(hour * place::HOUR_MILLIS).ok_or(Errno::NOENT)?;
         place::open_file(&dir, &**name)
+    }
+
+    pub(crate) fn kept_path(&self, (hour, name): &KeptContent) -> PathBuf {
+        let journal = place::journal(&self.home);
+        journal.join(hour.to_string()).join(name)
+    }
+
+    /// Returns the path of an entry's old content in the journal; `None` if it is not there.
+    pub(crate) fn kept_at(&self, entry: &JournalEntry) -> Option<PathBuf> {
+        let path = self.kept_path(&(entry.at / place::HOUR_MILLIS, entry.id.clone()));
+        path.symlink_metadata().is_ok().then_some(path)
     }
 
     fn hour(&self, at: u64) -> Option<OwnedFd> {

@@ -28,7 +28,7 @@
 //! ```
 //! use gemini_tools_core::tool::Cancellation;
 //! use gemini_tools_workspace::journal::{
-//!     Caller, ChangeOrigin, Filter, History, Journal, Limits, Undo,
+//!     Caller, ChangeOrigin, Filter, History, Journal, Limits, Undo, UndoLock,
 //! };
 //! use gemini_tools_workspace::Workspace;
 //! use std::io::Write;
@@ -50,6 +50,7 @@
 //! let target = workspace.target(&place, &cancel)?.recorded(&workspace, &place, origin);
 //! target.commit(&place, |file| file.write_all(b"two\n"))?;
 //!
+//! let lock = UndoLock::wait(&home, &cancel)?;
 //! let history = History::load(&home)?;
 //! let chosen = history.chosen(&Filter::default());
 //! let undo = Undo { workspace: &workspace, memory: Vec::new(), is_explained: false, cancel };
@@ -82,9 +83,9 @@ pub(crate) use intent::{
 };
 pub use keeper::now;
 pub(crate) use keeper::{clone_or_copy, read, state};
-pub(crate) use node::{look, open_writable, set_mode};
+pub(crate) use node::{look, names_below, open_writable, set_mode};
 pub(crate) use place::{is_mount_point, open_file};
-pub use undo::{FileOutcome, UNDO, Undo, UndoRefusal};
+pub use undo::{FileOutcome, UNDO, Undo, UndoLock, UndoRefusal};
 
 use crate::pattern::PatternSet;
 use std::path::PathBuf;

@@ -12,9 +12,12 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 use std::ffi::OsStr;
-use std::fs::File;
+use std::fs::{File, ReadDir};
 use std::os::fd::AsRawFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// The most names that are read to find one by which a file can be reached.
+const MAX_SEARCHED_NAMES: usize = 1_000_000;
 
 /// Returns the state of a path below `dir`; `None` if nothing is there. Follows no link at its end.
 ///
@@ -62,6 +65,25 @@ pub(super) fn look_plain(
         Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
         Err(errno) => Err(errno),
     }
+}
+
+/// Returns the paths below the roots, at most a million. Follows no link.
+pub(crate) fn names_below(workspace: &Workspace) -> impl Iterator<Item = PathBuf> {
+    let mut waiting: Vec<PathBuf> = workspace.roots().map(Path::to_owned).collect();
+    let mut open: Option<ReadDir> = None;
+    let names = std::iter::from_fn(move || {
+        loop {
+            if let Some(entry) = open.as_mut().and_then(|open| open.flatten().next()) {
+                let path = entry.path();
+                if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                    waiting.push(path.clone());
+                }
+                return Some(path);
+            }
+            open = std::fs::read_dir(waiting.pop()?).ok();
+        }
+    });
+    names.take(MAX_SEARCHED_NAMES)
 }
 
 pub(crate) fn open_writable(dir: &OwnedFd, name: &OsStr, planned: FileId) -> Result<File, Errno> {

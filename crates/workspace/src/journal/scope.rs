@@ -1,6 +1,6 @@
 //! Decides for which files the changes that a command makes are kept.
 
-use super::entry::{FileState, NodeKind};
+use super::entry::{ContentStamp, FileState, NodeKind};
 use super::keeper::stamped;
 use super::node;
 use crate::git_config::UsersRules;
@@ -8,7 +8,7 @@ use crate::ignore::{IgnoreRules, IgnoreSource};
 use crate::{Respect, Workspace, WorkspacePath};
 use rustix::fs::Stat;
 use rustix::io::Errno;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -74,6 +74,13 @@ impl ChangeScope {
     pub(super) fn covers_below(&mut self, dir: &Path) -> bool {
         let is_kept = |covered: CoveredPath| !covered.is_gemini_ignored;
         self.roots.iter().any(|root| root == dir) || self.find(dir, true).is_some_and(is_kept)
+    }
+
+    pub(super) fn devices(&self) -> HashSet<u64> {
+        let stats = self.roots.iter().flat_map(rustix::fs::stat);
+        stats
+            .map(|stat| ContentStamp::from(&stat).file().0)
+            .collect()
     }
 
     pub(super) fn root(&self) -> Option<(&Path, FileState)> {

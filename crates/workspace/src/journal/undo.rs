@@ -22,17 +22,21 @@ use crate::write::{Target, is_lost_race};
 use crate::{Workspace, WorkspacePath, show_path};
 use gemini_tools_core::text::visible;
 use gemini_tools_core::tool::{Cancellation, ToolError};
-use rustix::fs;
+use rustix::fd::OwnedFd;
+use rustix::fs::{self, FlockOperation};
 use rustix::io::Errno;
 use std::collections::HashMap;
 use std::fs::File;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The name that the entries of an undo have in place of a tool's name.
 pub const UNDO: &str = "undo";
 
 const ATTEMPTS: usize = 20;
+
+const LOCK_PAUSE: Duration = Duration::from_millis(5);
 
 /// The workspace and the options of an undo.
 #[derive(Debug)]
@@ -45,6 +49,32 @@ pub struct Undo<'a> {
     pub is_explained: bool,
     /// The cancellation of the call that makes the undo.
     pub cancel: Cancellation,
+}
+
+/// Keeps the undos of other processes waiting until it is dropped.
+#[derive(Debug)]
+pub struct UndoLock {
+    _journal: Option<OwnedFd>,
+}
+
+impl UndoLock {
+    /// Waits for the undo of another process to end. An undo that loads the history after that
+    /// plans by what the other one has left.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the call is cancelled meanwhile.
+    pub fn wait(home: &Path, cancel: &Cancellation) -> Result<Self, ToolError> {
+        // A journal that can't be opened is reported when the history is loaded.
+        let journal = place::open(&place::journal(home)).ok().flatten();
+        while let Some(dir) = &journal
+            && fs::flock(dir, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK)
+        {
+            cancel.check()?;
+            std::thread::sleep(LOCK_PAUSE);
+        }
+        Ok(Self { _journal: journal })
+    }
 }
 
 /// An entry that was not undone.
@@ -313,10 +343,14 @@ impl Run<'_> {
         let mut remaining = chosen.to_vec();
         while !remaining.is_empty() {
             // The entry that has led to this state is the newest one, unless two processes appended
-            // their lines at the same moment.
-            let mut indices = remaining.iter();
-            let next =
-                indices.position(|index| self.is_same(self.entry(*index).after.as_ref(), current));
+            // their lines at the same moment. An entry that is really newer than one which has been
+            // followed did not lead here: others have given the file an earlier content since.
+            let leads_here = |index: &usize| {
+                let entry = self.entry(*index);
+                let is_older = |last: &usize| index < last || entry.at <= self.entry(*last).at;
+                steps.last().is_none_or(is_older) && self.is_same(entry.after.as_ref(), current)
+            };
+            let next = remaining.iter().position(leads_here);
             let index = remaining.remove(next.unwrap_or(0));
             let entry = self.entry(index);
             if next.is_some() {

@@ -18,8 +18,8 @@ pub(crate) use nodes::failed;
 
 use super::{Target, access, in_place, lost_race, within};
 use crate::journal::{
-    ChangeOrigin, ContentStamp, FileState, Intent, IntentRecord, JournalEntry, PendingChange,
-    StepRecord, look, remove,
+    ChangeOrigin, ContentStamp, FileState, Intent, IntentRecord, JournalEntry, OldContent,
+    PendingChange, StepRecord, look, names_below, remove,
 };
 use crate::new_file::{CHANGE_PREFIX, temporary_name};
 use crate::{Workspace, WorkspacePath, files, io_error, show_path};
@@ -28,10 +28,12 @@ use gemini_tools_core::tool::{Cancellation, ErrorKind, ToolError};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Mode, OFlags, RenameFlags, openat, renameat, renameat_with};
 use rustix::io::Errno;
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -71,6 +73,22 @@ pub(crate) struct ChangeSet<'w> {
     workspace: &'w Workspace,
     intent: Intent,
     pub(crate) record: IntentRecord,
+    /// The temporary names of all changes, searched for once a directory is not there any more.
+    moved: OnceCell<Vec<PathBuf>>,
+    /// True if the process that has begun the change was killed.
+    is_left_behind: bool,
+}
+
+impl<'w> ChangeSet<'w> {
+    fn new(workspace: &'w Workspace, intent: Intent, record: IntentRecord) -> Self {
+        Self {
+            is_left_behind: record.is_prepared,
+            workspace,
+            intent,
+            record,
+            moved: OnceCell::new(),
+        }
+    }
 }
 
 impl Workspace {
@@ -105,26 +123,23 @@ impl Workspace {
         });
         let record = IntentRecord {
             is_prepared: false,
+            is_made: false,
             is_recorded: self.journal.get().is_some(),
             steps: steps.collect(),
             undo: None,
         };
-        let mut set = ChangeSet {
-            workspace: self,
-            intent,
-            record,
-        };
+        let mut set = ChangeSet::new(self, intent, record);
         let prepared = set.prepare(files, origin, line, cancel);
         let not_kept = match prepared {
             Ok(not_kept) => not_kept,
             Err(e) => {
-                set.discard();
+                set.discard(true);
                 return Err(e);
             }
         };
         let acting = cancel.acting();
         if let Err(e) = acting {
-            set.discard();
+            set.discard(true);
             return Err(e);
         }
         match set.complete() {
@@ -142,13 +157,32 @@ impl Workspace {
     /// one of the files was changed since. A change with a file outside of this workspace is left
     /// alone. Returns for each change a sentence on what was done.
     pub fn finish_interrupted(&self) -> Vec<String> {
-        let Some(home) = self.home() else {
-            return Vec::new();
-        };
-        let left = Intent::left_behind(home);
-        left.into_iter()
-            .filter_map(|(intent, record)| self.finish(intent, record))
+        let left = self.interrupted().into_iter();
+        left.filter_map(|(intent, record)| self.finish(intent, record))
             .collect()
+    }
+
+    /// Returns a sentence for each change that [`Workspace::finish_interrupted`] would complete.
+    pub fn pending_changes(&self) -> Vec<String> {
+        let left = self.interrupted().into_iter();
+        let prepared = left.filter_map(|(_, record)| record.filter(|record| record.is_prepared));
+        let sentence = |record: IntentRecord| {
+            let (what, names) = self.described(&record);
+            format!(
+                "{what} is pending: {names}. The next call of a tool completes it, or takes it back."
+            )
+        };
+        prepared.map(sentence).collect()
+    }
+
+    fn interrupted(&self) -> Vec<(Intent, Option<IntentRecord>)> {
+        let is_here = |path: PathBuf| {
+            let place = self.beneath(&path);
+            place.is_some_and(|place| !place.is_root() && !self.roots[place.root].read_only)
+        };
+        let mut left = self.home().map(Intent::left_behind).unwrap_or_default();
+        left.retain(|(_, record)| record.iter().flat_map(IntentRecord::paths).all(is_here));
+        left
     }
 
     fn finish(&self, intent: Intent, record: Option<IntentRecord>) -> Option<String> {
@@ -157,38 +191,17 @@ impl Workspace {
             intent.end();
             return None;
         };
-        let is_here = |path: PathBuf| {
-            let place = self.beneath(&path);
-            place.is_some_and(|place| !place.is_root() && !self.roots[place.root].read_only)
-        };
-        if !record.paths().all(is_here) {
-            return None;
-        }
-        let mut set = ChangeSet {
-            workspace: self,
-            intent,
-            record,
-        };
+        let mut set = ChangeSet::new(self, intent, record);
         if !set.record.is_prepared {
-            set.discard();
+            set.discard(true);
             return None;
         }
-        let paths: BTreeSet<PathBuf> = set.record.paths().collect();
-        let names: Vec<String> = paths.iter().map(|path| self.shown(path)).collect();
-        let what = format!(
-            "{} of {} that was interrupted",
-            if set.record.undo.is_some() {
-                "An undo"
-            } else {
-                "A change"
-            },
-            counted(names.len(), "file")
-        );
+        let (what, names) = self.described(&set.record);
         Some(match set.complete() {
             Ok(not_kept) => {
                 let but =
                     not_kept.map_or_else(String::new, |why| format!(" It can't be undone: {why}."));
-                format!("{what} has been completed: {}.{but}", names.join(", "))
+                format!("{what} has been completed: {names}.{but}")
             }
             Err((path, why)) => {
                 let why = set.take_back(&path, &why).message;
@@ -197,9 +210,34 @@ impl Workspace {
         })
     }
 
+    /// Says what was interrupted, and names its files.
+    fn described(&self, record: &IntentRecord) -> (String, String) {
+        let paths: BTreeSet<PathBuf> = record.paths().collect();
+        let names: Vec<String> = paths.iter().map(|path| self.shown(path)).collect();
+        let what = if record.undo.is_some() {
+            "An undo"
+        } else {
+            "A change"
+        };
+        let files = counted(names.len(), "file");
+        (
+            format!("{what} of {files} that was interrupted"),
+            names.join(", "),
+        )
+    }
+
     fn shown(&self, path: &Path) -> String {
         show_path(self.display(path)).into_owned()
     }
+}
+
+/// Whether a step was made. Before it the new file has the temporary name, and after it the old one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    Open,
+    Made,
+    /// Another program has removed or replaced what had the temporary name, or moved its directory.
+    Unknown,
 }
 
 type Obstacle = (PathBuf, String);
@@ -249,19 +287,30 @@ impl ChangeSet<'_> {
         Ok(not_kept)
     }
 
-    /// Puts every new file in place, and moves the old ones into the journal or removes them.
+    /// Puts every new file in place, and moves the old ones into the journal or removes them. Once
+    /// it is written down that all steps are made, there is only this way: a file that another
+    /// program changes after that has been changed after the change.
     ///
     /// # Errors
     ///
     /// Returns the first file that can't be changed, and why. The files before it in the list have
     /// been changed then.
     fn complete(&mut self) -> Result<Option<String>, Obstacle> {
-        self.before_steps()?;
-        for step in &self.record.steps {
-            self.forward(step)
-                .map_err(|why| (step.entry.path().into_owned(), why))?;
+        if !self.record.is_made {
+            self.before_steps()?;
+            for step in &self.record.steps {
+                self.forward(step)
+                    .map_err(|why| (step.entry.path().into_owned(), why))?;
+            }
+            self.after_steps()?;
+            self.note_made()?;
         }
-        self.after_steps()?;
+        Ok(self.settle())
+    }
+
+    /// Records a change whose steps are all made, and moves the old files into the journal or
+    /// removes them. Returns why the change can't be undone, or `None`.
+    fn settle(&self) -> Option<String> {
         let (entries, unchanged) = self.entries();
         let journal = self.workspace.journal.get();
         let not_written = if self.record.is_recorded {
@@ -275,22 +324,23 @@ impl ChangeSet<'_> {
         // same: it may have the lines of some of them, and this content is nowhere else. The
         // journal's limits apply to files without a line, too.
         let is_kept = not_written.is_none() || journal.is_some();
-        for step in &self.record.steps {
-            if step.entry.before.is_some()
-                && let Some((dir, name)) = self.spot(&step.temporary_path())
-                && self.found(&dir, &name) == self.marks(step)[0]
-            {
-                self.intent
-                    .put_away(&dir, &step.temporary, &step.entry, is_kept);
-            }
-        }
+        let old_files = self
+            .record
+            .steps
+            .iter()
+            .filter(|step| step.entry.before.is_some());
+        let left: Vec<String> = old_files
+            .filter(|step| !self.put_away(step, is_kept))
+            .map(|step| self.workspace.shown(&self.whereabouts(step)))
+            .collect();
         let forgotten = entries.iter().filter(|_| !is_kept);
         for entry in unchanged.iter().chain(forgotten) {
             self.intent.forget(entry);
         }
         self.flush();
         self.intent.end();
-        Ok(not_written)
+        let left = (!left.is_empty()).then(|| format!("an old file stays in {}", left.join(", ")));
+        not_written.or(left)
     }
 
     /// Takes back all steps that were made, and returns the error to report. `path` could not be
@@ -305,10 +355,13 @@ impl ChangeSet<'_> {
             .filter(|step| self.backward(step).is_err())
             .map(|step| step.entry.path().into_owned())
             .collect();
-        stuck.extend(self.write_back());
+        let (rewritten, kept): (Vec<_>, Vec<_>) = self.write_back().into_iter().unzip();
+        stuck.extend(rewritten);
         self.flush();
         let shown = |path: &Path| self.workspace.shown(path);
         let mut message = format!("{} {why}", shown(path));
+        let mut left = self.discard(stuck.is_empty());
+        left.extend(kept);
         let stuck: Vec<String> = stuck.iter().map(|path| shown(path)).collect();
         if stuck.is_empty() {
             message.push_str("; no file was changed.");
@@ -318,7 +371,6 @@ impl ChangeSet<'_> {
                 stuck.join(", ")
             ));
         }
-        let left = self.discard();
         if !left.is_empty() {
             let left: Vec<String> = left.iter().map(|path| shown(path)).collect();
             let left = left.join(", ");
@@ -331,30 +383,78 @@ impl ChangeSet<'_> {
         )
     }
 
-    /// Removes the new files that are not in place, the copies in the journal, and the intent.
-    /// Returns the temporary names that stay because they do not belong to the new file any more:
-    /// such a file is the old file of a step that could not be taken back, or comes from another
-    /// program.
-    fn discard(&self) -> Vec<PathBuf> {
+    /// Removes the new files that are not in place, the copies in the journal, and the intent. What
+    /// may be the only old content stays: that of a step that was made, or of which this is not
+    /// known, and all copies of an undo unless `is_as_before`. Returns where old files are.
+    fn discard(&self, is_as_before: bool) -> Vec<PathBuf> {
         let mut left = Vec::new();
         for step in &self.record.steps {
-            let temporary = step.temporary_path();
-            if let Some((dir, name)) = self.spot(&temporary) {
-                let found = self.found(&dir, &name);
-                if self.record.is_prepared && found.is_some() && found != self.marks(step)[1] {
-                    left.push(temporary);
-                } else {
+            if !self.record.is_prepared || self.standing(step) == Standing::Open {
+                if let Some((dir, name)) = self.spot(&step.temporary_path()) {
                     let _ = remove(&dir, &*name);
                 }
+                self.intent.forget(&step.entry);
+            } else if step.entry.before.is_some() {
+                left.push(self.whereabouts(step));
             }
-            self.intent.forget(&step.entry);
         }
         self.close_again(|undo| &undo.opened);
-        for entry in self.record.undo.iter().flat_map(|undo| &undo.entries) {
+        let copies = self.record.undo.iter().flat_map(|undo| &undo.entries);
+        for entry in copies.filter(|_| is_as_before && left.is_empty()) {
             self.intent.forget(entry);
         }
         self.intent.end();
         left
+    }
+
+    /// Moves the old file of a step that was made into the journal, or removes it if it is not to
+    /// be there. Returns false if it stays: it has been written to since, or can't be moved.
+    fn put_away(&self, step: &StepRecord, is_kept: bool) -> bool {
+        let is_gone = || {
+            let is_moved = is_kept && step.entry.old_content == OldContent::Moved;
+            !is_moved || self.intent.kept_at(&step.entry).is_some()
+        };
+        let Some((dir, name)) = self.spot(&self.aside(step)) else {
+            return is_gone();
+        };
+        match self.found(&dir, &name) {
+            None => is_gone(),
+            found if found == self.marks(step)[0] => {
+                self.intent.put_away(&dir, &name, &step.entry, is_kept)
+            }
+            Some(_) => false,
+        }
+    }
+
+    /// Returns the path of a step's temporary name, also if its directory was moved since.
+    fn aside(&self, step: &StepRecord) -> PathBuf {
+        let path = step.temporary_path();
+        if self.spot(&path).is_some() {
+            return path;
+        }
+        let moved = self.moved.get_or_init(|| {
+            let is_temporary = |path: &PathBuf| {
+                let name = path.file_name().map(OsStrExt::as_bytes);
+                name.is_some_and(|name| name.starts_with(CHANGE_PREFIX.as_bytes()))
+            };
+            names_below(self.workspace).filter(is_temporary).collect()
+        });
+        let found = moved.iter().find(|moved| moved.ends_with(&step.temporary));
+        found.cloned().unwrap_or(path)
+    }
+
+    /// Returns where the old file of a step is that was not put back.
+    fn whereabouts(&self, step: &StepRecord) -> PathBuf {
+        let aside = self.aside(step);
+        if self.now(&aside).is_some() {
+            return aside;
+        }
+        let undo = self.record.undo.iter().flat_map(|undo| &undo.entries);
+        let copies = undo.filter(|entry| entry.path() == step.entry.path());
+        let mut copies = copies.chain([&step.entry]);
+        copies
+            .find_map(|entry| self.intent.kept_at(entry))
+            .unwrap_or(aside)
     }
 
     fn remember(&self, files: &[ChangedFile]) {
@@ -385,21 +485,39 @@ impl ChangeSet<'_> {
         }
     }
 
+    /// Judges by the temporary name, whatever other programs have done at the path since.
+    fn standing(&self, step: &StepRecord) -> Standing {
+        let [before, after] = self.marks(step);
+        let Some((dir, name)) = self.spot(&step.temporary_path()) else {
+            return Standing::Unknown;
+        };
+        let aside = self.found(&dir, &name);
+        let now = || self.now(&step.entry.path());
+        // Without an old file nothing gets the temporary name, nor where files can't be exchanged.
+        let is_placed = || match before {
+            None => now().is_some(),
+            Some(_) => after.is_some() && now() == after,
+        };
+        if before.is_some() && aside == before || aside.is_none() && is_placed() {
+            Standing::Made
+        } else if aside == after {
+            Standing::Open
+        } else {
+            Standing::Unknown
+        }
+    }
+
     fn forward(&self, step: &StepRecord) -> Result<(), String> {
         let [before, after] = self.marks(step);
-        let temporary = self
+        let (temporary_dir, temporary) = self
             .spot(&step.temporary_path())
             .ok_or("is in a directory that is not there any more")?;
-        let now = self.now(&step.entry.path());
-        let prepared = self.found(&temporary.0, &temporary.1);
-        if now == after && (prepared == before || prepared.is_none()) {
-            return Ok(());
-        }
-        if now != before || prepared != after {
-            return Err("was changed by another program meanwhile".to_owned());
+        match self.standing(step) {
+            Standing::Made => return Ok(()),
+            Standing::Open if self.now(&step.entry.path()) == before => {}
+            _ => return Err("was changed by another program meanwhile".to_owned()),
         }
         let (dir, name, missing) = self.target(step)?;
-        let (temporary_dir, temporary) = temporary;
         let moved = match (before, after) {
             (None, _) => within(dir.as_fd(), &missing, &mut |dir| {
                 self.rename(&temporary_dir, &temporary, dir, &name, NEW)
@@ -444,17 +562,14 @@ impl ChangeSet<'_> {
 
     fn backward(&self, step: &StepRecord) -> Result<(), ()> {
         let [before, after] = self.marks(step);
-        let (temporary_dir, temporary) = self.spot(&step.temporary_path()).ok_or(())?;
-        let now = self.now(&step.entry.path());
-        let prepared = self.found(&temporary_dir, &temporary);
-        // There is nothing to take back if the former file is at the path, or if the temporary name
-        // shows that the step was not made, whatever another program has put at the path.
-        if now == before || prepared == after && (prepared.is_some() || now.is_some()) {
+        let (standing, now) = (self.standing(step), self.now(&step.entry.path()));
+        if standing == Standing::Open || now == before {
             return Ok(());
         }
-        if now != after || prepared != before {
+        if standing == Standing::Unknown || now != after {
             return Err(());
         }
+        let (temporary_dir, temporary) = self.spot(&step.temporary_path()).ok_or(())?;
         let (dir, name, _) = self.target(step).map_err(drop)?;
         if before.is_some() {
             let flags = if after.is_some() { EXCHANGED } else { NEW };

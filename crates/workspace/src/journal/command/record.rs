@@ -269,7 +269,7 @@ impl CommandChanges {
             id: new_id(),
             state: Some(state.clone()),
             kept: OldContent::Lost(format!(
-                "{missed} changes were of paths that are unknown or too long, or came after too many"
+                "{missed} changes were not seen, of paths that are unknown or too long, or after too many"
             )),
             is_excluded: true,
         };

@@ -147,6 +147,7 @@ impl<'s> Layout<'s> {
         };
         IntentRecord {
             is_prepared: false,
+            is_made: false,
             is_recorded: true,
             steps: removals.chain(self.made.keys()).map(record).collect(),
             undo: Some(UndoRecord {

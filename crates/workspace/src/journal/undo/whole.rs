@@ -15,9 +15,6 @@ use crate::{Workspace, WorkspacePath};
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
-/// Maximum number of directory entries that are read to find another name of a file.
-const MAX_SEARCHED_NAMES: usize = 1_000_000;
-
 pub(super) struct Whole<'r, 'a> {
     pub(super) run: &'r Run<'a>,
     pub(super) by_path: &'r HashMap<PathBuf, Vec<usize>>,
@@ -59,27 +56,18 @@ impl Run<'_> {
     /// that an undo has created in its place.
     pub(super) fn find_name(&self, file: FileId) -> Option<(PathBuf, FileState)> {
         let workspace = self.undo.workspace;
-        let mut waiting: Vec<PathBuf> = workspace.roots().map(Path::to_owned).collect();
-        let (mut rest, mut made) = (MAX_SEARCHED_NAMES, None);
-        while let Some(dir) = waiting.pop() {
-            for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
-                let Some(fewer) = rest.checked_sub(1) else {
-                    return made;
-                };
-                rest = fewer;
-                let path = entry.path();
-                let kind = entry.file_type().ok();
-                if kind.is_some_and(|kind| kind.is_dir()) && path != self.journal {
-                    waiting.push(path);
-                } else if kind.is_some_and(|kind| kind.is_file())
-                    && let Ok(Some(found)) = look(workspace, &path)
-                {
-                    if found.stamp.file() == file {
-                        return Some((path, found));
-                    } else if self.original(found.stamp).file() == file {
-                        made.get_or_insert((path, found));
-                    }
-                }
+        let mut made = None;
+        for path in node::names_below(workspace) {
+            if path.starts_with(&self.journal) {
+                continue;
+            }
+            let Ok(Some(found)) = look(workspace, &path) else {
+                continue;
+            };
+            if found.is_file() && found.stamp.file() == file {
+                return Some((path, found));
+            } else if found.is_file() && self.original(found.stamp).file() == file {
+                made.get_or_insert((path, found));
             }
         }
         made

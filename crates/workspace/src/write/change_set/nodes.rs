@@ -8,17 +8,21 @@
 use super::{ChangeSet, JournalEntry, Obstacle, ToolError, unwritten};
 use crate::Workspace;
 use crate::journal::{
-    FileId, Intent, IntentRecord, KeptContent, ModeRecord, RewriteRecord, UndoRecord,
-    clone_or_copy, look, open_writable, set_mode, state,
+    ContentStamp, FileId, FileState, Intent, IntentRecord, KeptContent, ModeRecord, RewriteRecord,
+    UndoRecord, clone_or_copy, look, open_writable, set_mode, state,
 };
 use gemini_tools_core::tool::Cancellation;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Dir, Mode, OFlags, RawMode, fchmod, fstat, openat};
 use rustix::io::Errno;
+use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+
+const COMPARED_BYTES: usize = 64 * 1024;
 
 impl<'w> ChangeSet<'w> {
     /// Records the temporary names that an undo is about to use, and makes directories writable.
@@ -31,11 +35,7 @@ impl<'w> ChangeSet<'w> {
         let intent = home.map_err(str::to_owned).and_then(Intent::create);
         let intent =
             intent.map_err(|why| ToolError::failed(format!("Nothing was changed: {why}.")))?;
-        let set = Self {
-            workspace,
-            intent,
-            record,
-        };
+        let set = Self::new(workspace, intent, record);
         let begun = set.intent.write(&set.record).map_err(|e| unwritten(&e));
         let opened = begun.and_then(|()| {
             let opened = set.set_modes(|undo| &undo.opened);
@@ -46,14 +46,14 @@ impl<'w> ChangeSet<'w> {
         match opened {
             Ok(()) => Ok(set),
             Err(e) => {
-                set.discard();
+                set.discard(true);
                 Err(e)
             }
         }
     }
 
     pub(crate) fn give_up(self) {
-        self.discard();
+        self.discard(true);
     }
 
     /// Makes an undo whose new files, links and directories are all prepared. Returns why the undo
@@ -70,7 +70,7 @@ impl<'w> ChangeSet<'w> {
         let _acting = match acting {
             Ok(acting) => acting,
             Err(e) => {
-                self.discard();
+                self.discard(true);
                 return Err(e);
             }
         };
@@ -79,46 +79,112 @@ impl<'w> ChangeSet<'w> {
     }
 
     pub(super) fn entries(&self) -> (Vec<JournalEntry>, Vec<JournalEntry>) {
-        let Some(undo) = &self.record.undo else {
-            let entries = self.record.steps.iter().map(|step| step.entry.clone());
-            return (entries.collect(), Vec::new());
-        };
-        undo.split(|entry| {
-            let (dir, name) = self.spot(&entry.path())?;
+        self.record.undo.as_ref().map_or_else(
+            || {
+                let entries = self.record.steps.iter().map(|step| step.entry.clone());
+                (entries.collect(), Vec::new())
+            },
+            UndoRecord::split,
+        )
+    }
+
+    /// Writes down that all steps are made, and how an undo has left each path.
+    pub(super) fn note_made(&mut self) -> Result<(), Obstacle> {
+        let steps = self.record.steps.iter();
+        let made: HashMap<PathBuf, Option<FileState>> = steps
+            .map(|step| (step.entry.path().into_owned(), step.entry.after.clone()))
+            .collect();
+        let undo = self.record.undo.iter().flat_map(|undo| &undo.entries);
+        let left: Vec<_> = undo.map(|entry| self.left(entry, &made)).collect();
+        if let Some(undo) = &mut self.record.undo {
+            for (entry, left) in undo.entries.iter_mut().zip(left) {
+                entry.after = left;
+            }
+        }
+        self.record.is_made = true;
+        let written = self.intent.write(&self.record);
+        let first = || self.record.paths().next().unwrap_or_default();
+        written.map_err(|e| (first(), failed(e)))
+    }
+
+    /// Returns the state in which the undo has left a path. Another program may have changed it
+    /// since. That must not count as the undo's work, or taking the undo back would overwrite it.
+    fn left(
+        &self,
+        entry: &JournalEntry,
+        made: &HashMap<PathBuf, Option<FileState>>,
+    ) -> Option<FileState> {
+        let found = self.spot(&entry.path()).and_then(|(dir, name)| {
             let (found, _) = look(&dir, Path::new(&name)).ok()??;
-            let digested = || {
-                let file = crate::journal::open_file(&dir, &*name).ok()?;
-                Some(state(&file, &fstat(&file).ok()?))
-            };
-            // An excluded file gets no digest, because a short secret could be guessed from it.
-            let is_wanted = found.is_file() && entry.loss().is_none();
-            let digested = is_wanted.then(digested).flatten();
-            Some(digested.unwrap_or(found))
-        })
+            let file = crate::journal::open_file(&dir, &*name).ok();
+            Some((found, file))
+        });
+        let mark = |state: &FileState| self.mark(state);
+        if let Some(made) = made.get(&*entry.path())
+            && made.as_ref().map(mark) != found.as_ref().map(|(found, _)| mark(found))
+        {
+            return made.clone();
+        }
+        let (found, file) = found?;
+        let file = file.filter(|_| found.is_file());
+        let mut rewrites = self.record.undo.iter().flat_map(|undo| &undo.rewrites);
+        let rewrite = rewrites.find(|rewrite| rewrite.planned.file() == found.stamp.file());
+        if let Some((rewrite, file)) = rewrite.zip(file.as_ref()) {
+            let is_ours = |new: &File| is_equal(file, new).unwrap_or(false);
+            if !self
+                .intent
+                .kept(&rewrite.new)
+                .is_ok_and(|new| is_ours(&new))
+            {
+                let stamp = found.stamp.of_any_content();
+                return Some(FileState { stamp, ..found });
+            }
+        }
+        // An excluded file gets no digest, because a short secret could be guessed from it.
+        let digested = file.filter(|_| entry.loss().is_none()).and_then(|file| {
+            let stat = fstat(&file).ok()?;
+            Some(state(&file, &stat))
+        });
+        Some(digested.unwrap_or(found))
     }
 
     /// Makes directories writable and writes into files, unless an earlier run of this change has
     /// done so.
     pub(super) fn before_steps(&mut self) -> Result<(), Obstacle> {
         self.set_modes(|undo| &undo.opened)?;
-        let Some(undo) = &self.record.undo else {
+        let Some(mut undo) = self.record.undo.take() else {
             return Ok(());
         };
-        if undo.is_rewritten || undo.rewrites.is_empty() {
-            return Ok(());
+        let rewrites = undo.rewrites.iter().enumerate();
+        let mut rewrites = rewrites.filter(|_| !undo.is_rewritten);
+        let failed_at = rewrites.find_map(|(index, rewrite)| {
+            let error = self.rewrite(rewrite, &rewrite.new).err()?;
+            Some((index, PathBuf::from(&rewrite.path), error))
+        });
+        let is_new = !undo.is_rewritten && !undo.rewrites.is_empty();
+        if let Some((index, path, error)) = failed_at {
+            // What was not written into need not be written back. After a kill, this is not known.
+            if !self.is_left_behind {
+                let is_begun = error.raw_os_error() != Some(Errno::STALE.raw_os_error());
+                undo.rewrites.truncate(index + usize::from(is_begun));
+            }
+            self.record.undo = Some(undo);
+            return Err((path, failed(error)));
         }
-        for rewrite in &undo.rewrites {
-            let path = PathBuf::from(&rewrite.path);
-            self.rewrite(rewrite, &rewrite.new)
-                .map_err(|why| (path, why))?;
-        }
-        let first = PathBuf::from(&undo.rewrites[0].path);
-        if let Some(undo) = &mut self.record.undo {
-            undo.is_rewritten = true;
-        }
-        self.intent
-            .write(&self.record)
-            .map_err(|e| (first, format!("can't be changed: {e}")))
+        undo.is_rewritten = true;
+        let first = || {
+            undo.rewrites
+                .first()
+                .map(|first| PathBuf::from(&first.path))
+        };
+        let first = first().unwrap_or_default();
+        self.record.undo = Some(undo);
+        let noted = if is_new {
+            self.intent.write(&self.record)
+        } else {
+            Ok(())
+        };
+        noted.map_err(|e| (first, failed(e)))
     }
 
     pub(super) fn after_steps(&self) -> Result<(), Obstacle> {
@@ -156,37 +222,80 @@ impl<'w> ChangeSet<'w> {
         }
     }
 
-    pub(super) fn write_back(&self) -> Vec<PathBuf> {
+    /// Writes the former contents back into the files that were written into. Returns the paths of
+    /// those at which that has failed, each with the journal's file that has the content.
+    pub(super) fn write_back(&self) -> Vec<(PathBuf, PathBuf)> {
         let rewrites = self.record.undo.iter().flat_map(|undo| &undo.rewrites);
         rewrites
-            .filter(|rewrite| {
-                let path = Path::new(&rewrite.path);
-                let is_untouched = || self.stamp(path) == Some(rewrite.planned);
-                !is_untouched() && self.rewrite(rewrite, &rewrite.old).is_err()
+            .filter(|rewrite| self.rewrite(rewrite, &rewrite.old).is_err())
+            .map(|rewrite| {
+                let kept = self.intent.kept_path(&rewrite.old);
+                (PathBuf::from(&rewrite.path), kept)
             })
-            .map(|rewrite| PathBuf::from(&rewrite.path))
             .collect()
     }
 
-    fn stamp(&self, path: &Path) -> Option<crate::journal::ContentStamp> {
-        let (dir, name) = self.spot(path)?;
-        crate::journal::ContentStamp::at(dir, &*name)
+    /// Gives the planned file a content, unless it has that already. What another program has
+    /// written is not overwritten: the file must have the old content, or as much of the new one as
+    /// an interrupted write has left. Other tools wait for the lock meanwhile.
+    fn rewrite(&self, rewrite: &RewriteRecord, content: &KeptContent) -> io::Result<()> {
+        let path = Path::new(&rewrite.path);
+        let place = self.workspace.beneath(path).ok_or(Errno::NOENT)?;
+        let target = self.workspace.target(&place, &Cancellation::default());
+        let target = target.map_err(io::Error::other)?;
+        let locked = target.current.as_ref().ok_or(Errno::NOENT)?;
+        let (dir, name) = self.spot(path).ok_or(Errno::NOENT)?;
+        let mut file = open_writable(&dir, &name, rewrite.planned.file())?;
+        if ContentStamp::from(&locked.stat).file() != rewrite.planned.file() {
+            return Err(Errno::STALE.into());
+        }
+        let content = self.intent.kept(content)?;
+        if is_equal(&locked.file, &content)? {
+            return Ok(());
+        }
+        let old = self.intent.kept(&rewrite.old)?;
+        let new = self.intent.kept(&rewrite.new)?;
+        if !is_between(&locked.file, &old, &new)? {
+            return Err(Errno::STALE.into());
+        }
+        let mode = fstat(&file)?.st_mode & 0o7777;
+        write_over(&content, &mut file)?;
+        // Writing takes away set-user-ID and set-group-ID.
+        if fstat(&file)?.st_mode & 0o7777 != mode {
+            fchmod(&file, Mode::from_raw_mode(mode as RawMode))?;
+        }
+        Ok(())
     }
+}
 
-    fn rewrite(&self, rewrite: &RewriteRecord, content: &KeptContent) -> Result<(), String> {
-        let write = || -> io::Result<()> {
-            let (dir, name) = self.spot(Path::new(&rewrite.path)).ok_or(Errno::NOENT)?;
-            let mut file = open_writable(&dir, &name, rewrite.planned.file())?;
-            let mode = fstat(&file)?.st_mode & 0o7777;
-            let content = self.intent.kept(content)?;
-            write_over(&content, &mut file)?;
-            // Writing takes away set-user-ID and set-group-ID.
-            if fstat(&file)?.st_mode & 0o7777 != mode {
-                fchmod(&file, Mode::from_raw_mode(mode as RawMode))?;
-            }
-            Ok(())
-        };
-        write().map_err(failed)
+/// Returns true if a file has the content `old`, or that of `new` as far as [`write_over`] has come.
+fn is_between(file: &File, old: &File, new: &File) -> io::Result<bool> {
+    let (length, old_length) = (file.metadata()?.len(), old.metadata()?.len());
+    let written = agreement(file, new, 0)?;
+    let is_whole = written == length && length == new.metadata()?.len();
+    let has_rest = || -> io::Result<bool> {
+        Ok(written >= length || agreement(file, old, written)? == length)
+    };
+    Ok(is_whole || length == written.max(old_length) && has_rest()?)
+}
+
+fn is_equal(one: &File, other: &File) -> io::Result<bool> {
+    let length = one.metadata()?.len();
+    Ok(length == other.metadata()?.len() && agreement(one, other, 0)? == length)
+}
+
+/// Returns up to where two files have the same content from `at` on.
+fn agreement(one: &File, other: &File, mut at: u64) -> io::Result<u64> {
+    let (mut here, mut there) = (vec![0; COMPARED_BYTES], vec![0; COMPARED_BYTES]);
+    loop {
+        let read = one.read_at(&mut here, at)?;
+        let read = read.min(other.read_at(&mut there, at)?);
+        let pairs = here[..read].iter().zip(&there[..read]);
+        let same = pairs.take_while(|(here, there)| here == there).count();
+        at += same as u64;
+        if same < read || read == 0 {
+            return Ok(at);
+        }
     }
 }
 
@@ -225,4 +334,42 @@ pub(super) fn is_filled_directory(dir: impl AsFd, name: &OsStr) -> bool {
     entries
         .flatten()
         .any(|entry| ![&b"."[..], b".."].contains(&entry.file_name().to_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{File, is_between};
+    use std::io::Write;
+
+    fn file(content: &[u8]) -> File {
+        let mut file = tempfile::tempfile().expect("a file");
+        file.write_all(content).expect("written");
+        file
+    }
+
+    #[test]
+    fn only_what_an_interrupted_write_leaves_counts_as_our_own() {
+        let texts: Vec<Vec<u8>> = (0..5)
+            .flat_map(|length| (0..1 << length).map(move |bits: u32| (length, bits)))
+            .map(|(length, bits)| (0..length).map(|i| b'a' + (bits >> i & 1) as u8).collect())
+            .collect();
+        for (old, new) in [
+            ("", "ab"),
+            ("ab", ""),
+            ("abab", "aa"),
+            ("ab", "abba"),
+            ("abb", "baa"),
+        ] {
+            let (old, new) = (old.as_bytes(), new.as_bytes());
+            let mut left = vec![new.to_vec()];
+            for written in 0..=new.len() {
+                let rest = old.get(written..).unwrap_or_default();
+                left.push([&new[..written], rest].concat());
+            }
+            for text in &texts {
+                let is_left = is_between(&file(text), &file(old), &file(new)).expect("read");
+                assert_eq!(is_left, left.contains(text), "{text:?} {old:?} {new:?}");
+            }
+        }
+    }
 }
