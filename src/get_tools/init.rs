@@ -80,7 +80,12 @@ fn try_run(options: &InitOptions) -> Result<u8, u8> {
         trust::save(&home, &root, seen).map_err(failed)?;
     }
     if options.undo {
-        return Ok(print(b"Undone.\n"));
+        let text = if plan.is_incomplete {
+            "The rest is undone.\n"
+        } else {
+            "Undone.\n"
+        };
+        return Ok(print(text.as_bytes()).max(plan.is_incomplete.into()));
     }
     let text = done(place, host, may_be_trusted);
     Ok(print(at_width(&text, "", Style::for_stdout()).as_bytes()))
@@ -110,7 +115,7 @@ fn nothing_to_do(options: &InitOptions, plan: &SetupPlan) -> Result<u8, u8> {
     if options.undo {
         plan.apply().map_err(failed)?;
     }
-    Ok(print(text.as_bytes()))
+    Ok(print(text.as_bytes()).max(plan.is_incomplete.into()))
 }
 
 fn planned<'a>(

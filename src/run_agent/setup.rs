@@ -9,7 +9,7 @@ use gemini_tools::agent::context::{self, ACKNOWLEDGEMENT};
 use gemini_tools::agent::event::{Observer, SessionError};
 use gemini_tools::agent::kept::KeptSessions;
 use gemini_tools::agent::model_script::ScriptPlaces;
-use gemini_tools::agent::pair::{Commands, ForeignCommands, Pair};
+use gemini_tools::agent::pair::{CallLimits, Commands, ForeignCommands, Pair};
 use gemini_tools::agent::record::{SessionRecord, StoredSession, command_to_go_on};
 use gemini_tools::agent::session::{AgentSession, Listeners, Parts, SessionConfig};
 use gemini_tools::approval::Gate;
@@ -19,7 +19,7 @@ use gemini_tools::custom::own_program::own_name;
 use gemini_tools::genai::{ApiError, Content, GeminiClient, Part, deterministic, unique_id};
 use gemini_tools::policy::{PolicyCall, is_about_one, is_shell, tool_of_entry};
 use gemini_tools::process::signals::Signals;
-use gemini_tools::session::{PolicyOptions, Project, SESSION, roots_from_env};
+use gemini_tools::session::{PolicyOptions, Project, SESSION, call_time, roots_from_env};
 use gemini_tools::text::visible;
 use gemini_tools::tool::{Cancellation, ErrorKind, ToolError};
 use gemini_tools::trust::{ProjectTrust, TrustWatch};
@@ -189,10 +189,19 @@ impl<'a> Setup<'a> {
             arguments.retain(|word| !["--kinds", "--notes", "--mcp"].contains(&word.as_str()));
             arguments.extend(flags.map(str::to_owned));
         }
+        // Without our own tools, nothing reads a kept answer.
+        let kept = arguments
+            .as_ref()
+            .and_then(|_| self.workspace.overflow_dir());
         Ok(Commands {
             directory: own_directory(arguments.is_some())?,
             own: arguments,
             foreign,
+            limits: CallLimits {
+                time: call_time(),
+                chars: self.project.settings.limit_chars(),
+                kept,
+            },
         })
     }
 

@@ -132,6 +132,28 @@ fn json_that_is_no_response_is_an_error() {
 }
 
 #[test]
+fn half_of_a_surrogate_pair_and_odd_arguments_are_no_reason_to_refuse_an_answer() {
+    let whole = r#"{"candidates":[{"content":{"parts":[{"text":"caf\udce9"},{"functionCall":{"name":"a\ud83d","args":{"x":"\ude00"}}},{"functionCall":{"name":"b","args":"{}"}}]},"finishReason":"STOP"}]}"#;
+    for (_, is_wrapped) in RECORDED {
+        let text = if is_wrapped {
+            format!("{{\"response\":{whole}}}")
+        } else {
+            whole.to_owned()
+        };
+        let read = read(&[format!("data: {text}\n\n").as_bytes()], is_wrapped).expect("read");
+        assert_eq!(read[0].text(), "caf\u{fffd}");
+        let calls: Vec<_> = read[0]
+            .parts()
+            .iter()
+            .filter_map(|p| p.function_call.clone())
+            .collect();
+        assert_eq!(calls[0].name, "a\u{fffd}");
+        assert_eq!(calls[0].args["x"], "\u{fffd}");
+        assert_eq!(calls[1].args["(not an object)"], "{}");
+    }
+}
+
+#[test]
 fn everything_that_a_response_says_is_kept() {
     for (name, is_wrapped) in RECORDED {
         let whole = read(&[&recorded(name)], is_wrapped).expect("a stream");

@@ -247,6 +247,25 @@ fn a_call_that_is_too_long_is_answered_and_the_session_goes_on() {
 }
 
 #[test]
+fn a_model_that_goes_in_circles_is_stopped() {
+    let round = ["*", "**", "*.txt"];
+    let calls = (0..100).map(|n| {
+        let pattern = json!({"pattern": round[n % round.len()]});
+        json!([call(&n.to_string(), "glob", pattern)])
+    });
+    let script = json!({"turns": calls.collect::<Vec<_>>(), "closing": "Done."});
+    let Some(api) = StandIn::playing(&script) else {
+        return;
+    };
+    let answer = agent(&Workspace::new(), &api, &["Go"]).run();
+    ended(
+        &answer,
+        1,
+        &["repeats the same calls and gets the same answers"],
+    );
+}
+
+#[test]
 fn a_turn_with_calls_without_end_is_stopped() {
     let glob = |n: usize| call(&n.to_string(), "glob", json!({"pattern": n.to_string()}));
     let calls: Vec<Value> = (0..1_001).map(glob).collect();

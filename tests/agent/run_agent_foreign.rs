@@ -1,6 +1,7 @@
 //! `run_agent` with commands that are not ours: what they get, and how they are judged.
 
 use std::fs;
+use std::path::Path;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -535,35 +536,72 @@ fn is_left(ws: &Workspace) -> bool {
 }
 
 #[test]
-fn a_process_that_holds_the_pipes_of_a_call_is_not_waited_for_when_the_time_is_over() {
-    let waits_no_longer = |session: &str| {
-        let Some(api) = StandIn::playing(&turn(&[("greet", json!({"name": "Ada"}))])) else {
-            return;
-        };
-        let ws = foreign().file("call it.py", leaving(session));
-        let args = ["Play", "-y", "--trust", "--time-limit", "10"];
-        ended(&agent(&ws, &api, &args).run(), 124, &["time is over"]);
-        assert!(!is_left(&ws), "{session}");
-    };
-    // Both at once, because each takes all of its time.
-    std::thread::scope(|scope| {
-        for session in ["", "setsid"] {
-            scope.spawn(move || waits_no_longer(session));
-        }
-    });
-}
-
-#[test]
-fn what_a_call_leaves_behind_lives_on_where_it_holds_no_pipe() {
+fn what_a_call_leaves_behind_lives_on_and_is_not_waited_for() {
     let Some(api) = StandIn::playing(&turn(&[("greet", json!({"name": "Ada"}))])) else {
         return;
     };
-    for session in ["", "setsid"] {
-        let script = leaving(&format!("echo Hello; exec >/dev/null 2>&1; {session}"));
-        let ws = foreign().file("call it.py", script);
+    for first in ["echo Hello; exec >/dev/null 2>&1;", "echo Hello;"] {
+        for session in ["", "setsid"] {
+            let script = leaving(&format!("{first} {session}"));
+            let ws = foreign().file("call it.py", script);
+            // One that waited for it would do so for longer than a test may take.
+            said(&agent(&ws, &api, &["Play", "-y", "--trust"]).run());
+            assert_eq!(response(&api, "greet"), json!({"output": "Hello\n"}));
+            assert!(is_left(&ws), "{first} {session}");
+        }
+    }
+}
+
+#[test]
+fn their_calls_have_the_time_and_the_length_that_other_calls_have() {
+    let Some(api) = StandIn::playing(&turn(&[("greet", json!({"name": "Ada"}))])) else {
+        return;
+    };
+    let args = ["Play", "-y", "--trust"];
+    let ws = foreign().file("call it.py", "#!/bin/sh\nexec sleep 300\n");
+    said(
+        &agent(&ws, &api, &args)
+            .env("GEMINI_TOOLS_TIMEOUT", "1")
+            .run(),
+    );
+    let error = response(&api, "greet")["error"].to_string();
+    assert!(error.contains("longer than 1 s"), "{error}");
+    let lines = "seq 100000";
+    let object = r#"printf '{"functionResponse":{"name":"greet","response":{"rows":"'; seq -s, 100000; printf '"}}}'"#;
+    for (script, key) in [
+        (lines.to_owned(), "output"),
+        (format!("{lines}; exit 3"), "error"),
+        (object.replace("100000;", "100000 | tr -d '\\n';"), "output"),
+    ] {
+        let ws = foreign().file("call it.py", format!("#!/bin/sh\n{script}\n"));
+        said(&agent(&ws, &api, &args).run());
+        let given = response(&api, "greet");
+        let text = given[key].as_str().unwrap_or_else(|| panic!("{script}"));
+        assert!(text.chars().count() < 41_000, "{script}: {}", text.len());
+        let (_, file) = text.split_once("The whole answer is in ").expect("a file");
+        let (file, _) = file.split_once("; read it").expect("a file");
+        let whole = fs::read_to_string(file).expect("kept");
+        assert!(
+            whole.contains("99999") && whole.contains("100000"),
+            "{script}"
+        );
+    }
+}
+
+#[test]
+fn arguments_that_are_no_object_are_an_error_to_the_model() {
+    let odd = [json!("{\"name\":\"Ada\"}"), json!(["Ada"]), json!(7)];
+    for args in odd {
+        let call = json!({"functionCall": {"id": "greet", "name": "greet", "args": args}});
+        let script = json!({"answers": [{"parts": [call]}, {"text": "Done."}]});
+        let Some(api) = StandIn::playing(&script) else {
+            return;
+        };
+        let ws = foreign();
         said(&agent(&ws, &api, &["Play", "-y", "--trust"]).run());
-        assert_eq!(response(&api, "greet"), json!({"output": "Hello\n"}));
-        assert!(is_left(&ws), "{session}");
+        let error = response(&api, "greet")["error"].to_string();
+        assert!(error.contains("are an object, and not"), "{args}: {error}");
+        assert!(!Path::new(&ws.path("calls.log")).exists(), "{args}");
     }
 }
 
@@ -585,7 +623,7 @@ fn an_explanation_that_never_comes_is_not_waited_for_when_the_time_is_over() {
         return;
     };
     let ws = Workspace::new();
-    // Beside our own run_agent, a call_tool of which something is left that holds its pipe.
+    // Beside our own run_agent, a call_tool that never answers.
     let beside = ws.dir().join("bin");
     fs::create_dir(&beside).expect("a directory");
     for name in ["run_agent", "get_tools"] {
@@ -594,7 +632,10 @@ fn an_explanation_that_never_comes_is_not_waited_for_when_the_time_is_over() {
         copy_program(&from, &to);
     }
     let ws = ws
-        .file("bin/call_tool", leaving(""))
+        .file(
+            "bin/call_tool",
+            "#!/bin/sh\necho $$ >orphan\nexec sleep 300\n",
+        )
         .mode("bin/call_tool", 0o755);
     let args = ["Play", "--time-limit", "10"];
     let call = agent(&ws, &api, &args);

@@ -11,7 +11,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::harness::client::{Server, Session, TOKEN, greeting, post};
+use crate::harness::client::{Server, Session, TOKEN, greeting, post, request};
 use crate::harness::mcp::Helper;
 use crate::harness::random::{Random, seeds};
 use crate::harness::{Workspace, executable};
@@ -248,6 +248,125 @@ fn before_the_greeting_nothing_but_a_greeting_is_needed() {
     let greeting = server.greet("2025-11-25", &json!({}));
     assert!(greeting["result"].is_object(), "{greeting}");
     assert!(server.ask("tools/list", &json!({}))["result"].is_object());
+}
+
+/// What may come before a greeting, and whether it gets an answer under the id ID.
+fn early(random: &mut Random) -> (String, bool) {
+    let meta = |version: &str| {
+        format!(
+            r#""_meta":{{"io.modelcontextprotocol/protocolVersion":"{version}","io.modelcontextprotocol/clientInfo":{{"name":"n","version":"1"}},"io.modelcontextprotocol/clientCapabilities":{{}}}}"#
+        )
+    };
+    let version = random.of(&["2026-07-28", "2025-11-25", "2099-01-01"]);
+    let method = random.of(&["tools/list", "server/discover", "ping", "no/such"]);
+    let kind = random.of(&["cancelled", "initialized", "roots/list_changed", "other"]);
+    match random.below(7) {
+        0 => (
+            r#"{"jsonrpc":"2.0","id":ID,"method":"ping"}"#.to_owned(),
+            true,
+        ),
+        1 => (r#"{"jsonrpc":"2.0","id":ID,"result":{}}"#.to_owned(), false),
+        2 => (
+            r#"{"jsonrpc":"2.0","id":ID,"result":{"x":NaN}}"#.to_owned(),
+            false,
+        ),
+        3 => (
+            r#"{"jsonrpc":"2.0","id":ID,"method":"ping","params":{"#.to_owned(),
+            true,
+        ),
+        4 => {
+            let params = random.of(&["{}", r#"{"requestId":9}"#, "[]"]);
+            let method = format!("notifications/{kind}");
+            let line = format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{params}}}"#);
+            (line, false)
+        }
+        5 => (
+            format!(r#"{{"jsonrpc":"2.0","id":ID,"method":"{method}"}}"#),
+            true,
+        ),
+        _ => {
+            let params = meta(version);
+            let line =
+                format!(r#"{{"jsonrpc":"2.0","id":ID,"method":"{method}","params":{{{params}}}}}"#);
+            (line, true)
+        }
+    }
+}
+
+#[test]
+fn whatever_comes_before_the_greeting_is_answered_and_decides_nothing() {
+    let ws = Workspace::new().file("a.txt", "here");
+    for seed in seeds("messages before a greeting", 8) {
+        let mut random = Random::new(seed);
+        let mut server = Server::start(&ws, &[]);
+        for id in 1000..1020_u64 {
+            let (line, is_answered) = early(&mut random);
+            server.say(&line.replace("ID", &id.to_string()));
+            if is_answered {
+                let answer = server.answer(id);
+                let has_one = answer["result"].is_object() || answer["error"].is_object();
+                assert!(
+                    has_one && !answer.to_string().contains("Some("),
+                    "{seed}: {line}"
+                );
+            }
+        }
+        let greeted = server.greet("2025-11-25", &json!({}));
+        assert_eq!(greeted["result"]["protocolVersion"], "2025-11-25", "{seed}");
+        let read = server.ask("tools/call", &read("a.txt"));
+        assert!(text(&read["result"]).contains("here"), "{seed}: {read}");
+        let again = server.ask("initialize", &greeting("2025-11-25", &json!({})));
+        assert!(
+            again["error"]["message"].to_string().contains("once"),
+            "{again}"
+        );
+    }
+}
+
+#[test]
+fn an_answer_waits_for_a_client_whose_connection_broke_and_is_sent_no_event_twice() {
+    let ws = Workspace::new();
+    let mut server = Server::start(&ws, &["--http", "127.0.0.1:0"]);
+    let to = server.address();
+    let session = Session::begin(to, "2025-11-25", &json!({}));
+    let line = "until test -e go; do sleep 0.05; done; echo x >>effect.txt; echo ended";
+    let mut call = session.send(&json!({"jsonrpc": "2.0", "id": 5, "method": "tools/call",
+        "params": {"name": "run_shell_command", "arguments": {"command": line}}}));
+    let first = call.event_id();
+    drop(call);
+    fs::write(ws.path("go"), "").expect("written");
+    server.wait_until_gone("until test");
+    let resume = |session: &Session, last: &str| {
+        let mut headers = session.headers();
+        headers.push(("Last-Event-ID", Some(last)));
+        request("GET", to, &headers, "")
+    };
+    for _ in 0..2 {
+        let again = resume(&session, &first);
+        assert!(
+            text(&again.answer(5)["result"]).contains("ended"),
+            "{again:?}"
+        );
+        let ids = again
+            .body
+            .lines()
+            .filter_map(|line| line.strip_prefix("id:"));
+        let ids: Vec<&str> = ids.map(str::trim).collect();
+        assert!(!ids.contains(&&*first), "{again:?}");
+        let nothing = resume(&session, ids.last().expect("an event"));
+        assert!(
+            nothing.status == 200 && !nothing.body.contains("id:"),
+            "{nothing:?}"
+        );
+    }
+    assert_eq!(
+        fs::read_to_string(ws.path("effect.txt")).expect("a file"),
+        "x\n"
+    );
+    let other = Session::begin(to, "2025-11-25", &json!({}));
+    for (session, last) in [(&session, "0/4711"), (&other, &*first), (&session, "x/y")] {
+        assert_eq!(resume(session, last).status, 410, "{last}");
+    }
 }
 
 /// A request under the id ID, with the code of its error, or 0.

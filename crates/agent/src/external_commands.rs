@@ -3,11 +3,13 @@
 //! judged by Gemini CLI's rules.
 
 use super::call::{CallOutcome, CallRequest};
-use super::pair::broken;
+use super::pair::{CallLimits, broken};
+use gemini_tools_core::answer::limit_text;
 use gemini_tools_core::message::{FunctionResponse, Part};
 use gemini_tools_core::tool::{Cancellation, Display, ErrorKind, Interruption};
 use gemini_tools_custom_tools::program_output::{self, ParsedOutput};
 use gemini_tools_process::command::StopReason;
+use gemini_tools_process::kept_answers;
 use gemini_tools_process::piped::Program;
 use gemini_tools_process::program_run::{Input, MAX_STREAM_BYTES, ProgramRun, RunOptions};
 use serde_json::{Value, json};
@@ -16,7 +18,13 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-pub(super) const CALL_TIME: Duration = Duration::from_secs(600);
+/// How long a process that a command has left behind may hold its output open. Filters of the
+/// command's own need a moment to write the rest; a service would be waited for without end.
+const HOLD: Duration = Duration::from_millis(500);
+
+/// How much longer than the limit an answer may be without being cut. A call command of this project
+/// has cut its answer already, and says so in a last line that comes on top.
+const NOTE_CHARS: usize = 1_000;
 
 /// The reason given when the process that supervises a command was killed, so that the command had
 /// to be killed too.
@@ -26,13 +34,19 @@ pub(super) const UNWATCHED: &str = "the process that watched over it was killed"
 pub(super) struct ExternalCommand {
     pub(super) path: PathBuf,
     pub(super) environment: Vec<(String, String)>,
+    limits: CallLimits,
 }
 
 impl ExternalCommand {
-    pub(super) fn new(path: impl Into<PathBuf>, environment: &[(String, String)]) -> Self {
+    pub(super) fn new(
+        path: impl Into<PathBuf>,
+        environment: &[(String, String)],
+        limits: &CallLimits,
+    ) -> Self {
         Self {
             path: path.into(),
             environment: environment.to_vec(),
+            limits: limits.clone(),
         }
     }
 
@@ -43,7 +57,9 @@ impl ExternalCommand {
         cancel: &Cancellation,
     ) -> CallOutcome {
         let ended = self.end_of_call(&[name.to_owned()], request, cancel);
-        ended.map_or_else(|failed| *failed, |ended| outcome(request, &ended))
+        let mut own = ended.map_or_else(|failed| *failed, |ended| outcome(request, &ended));
+        self.limits.apply(name, &mut own);
+        own
     }
 
     pub(super) fn end_of_call(
@@ -54,7 +70,7 @@ impl ExternalCommand {
     ) -> Result<ProgramRun, Box<CallOutcome>> {
         let input = Value::Object(request.args.clone()).to_string();
         let ended = self
-            .run(arguments, &input, CALL_TIME, cancel)
+            .run(arguments, &input, self.limits.time, cancel)
             .map_err(|e| {
                 // The model gets this error in the same form as the error of a command that ran and
                 // failed.
@@ -62,7 +78,7 @@ impl ExternalCommand {
                 broken(request, program_output::not_started(&error))
             })?;
         match ended.ending {
-            Err(why) => Err(Box::new(not_ended(request, why, cancel))),
+            Err(why) => Err(Box::new(self.not_ended(request, why, cancel))),
             Ok(_) if ended.is_cut => Err(Box::new(broken(
                 request,
                 format!(
@@ -74,8 +90,7 @@ impl ExternalCommand {
         }
     }
 
-    /// Runs the program until its output pipes are closed, as Gemini CLI does. Background processes
-    /// that have detached from the pipes are left running.
+    /// Runs the program to its end. Processes that it leaves in the background go on running.
     pub(super) fn run(
         &self,
         arguments: &[String],
@@ -96,26 +111,63 @@ impl ExternalCommand {
         let drive = RunOptions {
             input: Input::Bytes(input.as_bytes()),
             limit,
-            hold: Duration::MAX,
+            hold: HOLD,
             leaves: true,
         };
         program.run(drive, cancel)
     }
+
+    fn not_ended(
+        &self,
+        request: &CallRequest,
+        why: StopReason,
+        cancel: &Cancellation,
+    ) -> CallOutcome {
+        let interruption = match why {
+            StopReason::CallOutOfTime(limit) => Interruption::TimedOut(limit),
+            StopReason::OutOfTime | StopReason::Idle => {
+                let message = format!(
+                    "The call took longer than {} s and was ended. GEMINI_TOOLS_TIMEOUT sets the \
+                     limit.",
+                    self.limits.time.as_secs_f64()
+                );
+                return CallOutcome::failure(request, ErrorKind::Timeout, message);
+            }
+            StopReason::Cancelled => Interruption::Cancelled(cancel.signal().unwrap_or_default()),
+            StopReason::Unwatched => {
+                return broken(request, format!("The call was ended: {UNWATCHED}."));
+            }
+        };
+        CallOutcome::interrupted(request, interruption)
+    }
 }
 
-fn not_ended(request: &CallRequest, why: StopReason, cancel: &Cancellation) -> CallOutcome {
-    let interruption = match why {
-        StopReason::CallOutOfTime(limit) => Interruption::TimedOut(limit),
-        StopReason::OutOfTime | StopReason::Idle => {
-            let message = format!("The call took longer than {CALL_TIME:?} and was ended.");
-            return CallOutcome::failure(request, ErrorKind::Timeout, message);
+impl CallLimits {
+    /// Cuts the response to a call of `tool` if it is too long. It is then only the text.
+    fn apply(&self, tool: &str, own: &mut CallOutcome) {
+        let mut parts = own.parts.iter_mut();
+        let response = parts.find_map(|part| part.function_response.as_mut());
+        let (Some(limit), Some(response)) = (self.chars, response) else {
+            return;
+        };
+        let is_within = |text: &str| text.chars().nth(limit + NOTE_CHARS).is_none();
+        if is_within(&response.response.to_string()) {
+            return;
         }
-        StopReason::Cancelled => Interruption::Cancelled(cancel.signal().unwrap_or_default()),
-        StopReason::Unwatched => {
-            return broken(request, format!("The call was ended: {UNWATCHED}."));
+        let kept = self.kept.as_deref();
+        limit_text(&mut own.text, limit, &|text| {
+            kept_answers::keep(kept?, tool, text)
+        });
+        let key = if own.error.is_some() {
+            "error"
+        } else {
+            "output"
+        };
+        response.response = json!({ key: own.text });
+        if let Some(error) = &mut own.error {
+            error.message.clone_from(&own.text);
         }
-    };
-    CallOutcome::interrupted(request, interruption)
+    }
 }
 
 /// Judges a finished command as Gemini CLI does. For example, output on standard error makes the

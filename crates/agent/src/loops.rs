@@ -1,10 +1,16 @@
 //! Detects a model that repeats itself, so that it does not use up the user's quota.
 
-use super::call::CallRequest;
+use super::call::{CallRequest, ToolCall};
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
 /// This many identical calls in a row count as a loop. The value is Gemini CLI's.
 const SAME_CALLS: u32 = 5;
+
+/// This many equal rounds of different calls count as a loop, if the answers are equal as well.
+/// Without that, a model that waits for something would be stopped.
+const SAME_ROUNDS: usize = 5;
+
+const MAX_ROUND_CALLS: usize = 8;
 
 const SAME_TEXTS: usize = 10;
 
@@ -23,6 +29,8 @@ const STEP_CHARS: usize = 500;
 pub(super) struct CallLoop {
     last: Option<u64>,
     times: u32,
+    /// The last calls with their answers.
+    answered: Vec<u64>,
 }
 
 impl CallLoop {
@@ -34,6 +42,33 @@ impl CallLoop {
         }
         self.times += 1;
         self.times >= SAME_CALLS
+    }
+
+    /// Returns true if the same calls get the same answers again and again.
+    pub(super) fn grows_by_answer(&mut self, call: &ToolCall) -> bool {
+        let request = &call.request;
+        let mut parts = call
+            .outcome()
+            .map_or_else(Vec::new, |outcome| outcome.parts.clone());
+        for response in parts
+            .iter_mut()
+            .filter_map(|part| part.function_response.as_mut())
+        {
+            response.id = None;
+        }
+        let parts = serde_json::to_string(&parts).unwrap_or_default();
+        let hasher = BuildHasherDefault::<DefaultHasher>::new();
+        let all = &mut self.answered;
+        all.push(hasher.hash_one((&request.name, &request.args, parts)));
+        let surplus = all.len().saturating_sub(SAME_ROUNDS * MAX_ROUND_CALLS);
+        all.drain(..surplus);
+        (2..=MAX_ROUND_CALLS).any(|round| {
+            let start = all.len().checked_sub(SAME_ROUNDS * round);
+            start.is_some_and(|start| {
+                let rounds = &all[start..];
+                rounds[round..].iter().zip(rounds).all(|(a, b)| a == b)
+            })
+        })
     }
 }
 
@@ -74,8 +109,8 @@ impl TextLoop {
 
 #[cfg(test)]
 mod tests {
-    use super::{CallLoop, TextLoop};
-    use crate::call::CallRequest;
+    use super::{CallLoop, MAX_ROUND_CALLS, SAME_ROUNDS, TextLoop};
+    use crate::call::{CallOutcome, CallRequest, CallState, ToolCall};
     use serde_json::{Map, json};
 
     #[test]
@@ -91,6 +126,38 @@ mod tests {
             .to_vec();
         assert_eq!(seen.iter().filter(|l| **l).count(), 1);
         assert_eq!(seen.last(), Some(&true));
+    }
+
+    #[test]
+    fn rounds_of_calls_are_a_loop_only_with_the_same_answers() {
+        for round in 1..=MAX_ROUND_CALLS + 1 {
+            let call = |n: usize| CallRequest {
+                id: n.to_string(),
+                name: format!("t{}", n % round),
+                args: Map::new(),
+            };
+            let first = |answer: &dyn Fn(usize) -> usize| {
+                let mut own = CallLoop::default();
+                (0..200).position(|n| {
+                    let (request, text) = (call(n), answer(n).to_string());
+                    let outcome = CallOutcome::answered(&request, json!({"output": text}), text);
+                    let state = CallState::Done(outcome);
+                    own.grows_by_answer(&ToolCall {
+                        request,
+                        state,
+                        ..ToolCall::default()
+                    })
+                })
+            };
+            let seen = first(&|n| n % round);
+            let expected = match round {
+                1 => Some(SAME_ROUNDS * 2 - 1),
+                2..=MAX_ROUND_CALLS => Some(SAME_ROUNDS * round - 1),
+                _ => None,
+            };
+            assert_eq!(seen, expected, "{round}");
+            assert_eq!(first(&|n| n), None, "{round}");
+        }
     }
 
     #[test]

@@ -119,6 +119,19 @@ pub struct Commands {
     pub own: Option<Vec<String>>,
     /// A pair of commands of any origin; `None` if there is none.
     pub foreign: Option<ForeignCommands>,
+    /// What bounds the calls of the foreign pair. Our own call command has the same limits itself.
+    pub limits: CallLimits,
+}
+
+/// What bounds a call, and its answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallLimits {
+    /// How long a call may take.
+    pub time: Duration,
+    /// The most characters of an answer; `None` for any number.
+    pub chars: Option<usize>,
+    /// The directory that keeps the whole of an answer that was cut; `None` to keep none.
+    pub kept: Option<PathBuf>,
 }
 
 /// A pair of commands of any origin.
@@ -156,7 +169,9 @@ impl Pair {
         environment: &[(String, String)],
         cancel: &Cancellation,
     ) -> Result<Self, String> {
-        let call = ExternalCommand::new(commands.directory.join("call_tool"), environment);
+        let limits = &commands.limits;
+        let call = commands.directory.join("call_tool");
+        let call = ExternalCommand::new(call, environment, limits);
         let mut pair = Self {
             tools: Vec::new(),
             own: BatchClient::new(call),
@@ -167,7 +182,7 @@ impl Pair {
         if let Some(arguments) = &commands.own {
             let program = commands.directory.join("get_tools").display().to_string();
             let words = [&[program], &arguments[..]].concat();
-            let printed = run_discovery(&words, environment, cancel)?;
+            let printed = run_discovery(&words, environment, limits, cancel)?;
             pair.add(&words[0], &printed.stdout, true)?;
             let stderr = String::from_utf8_lossy(&printed.stderr);
             let notes = stderr.lines();
@@ -176,9 +191,9 @@ impl Pair {
         }
         if let Some(foreign) = &commands.foreign {
             let words = &foreign.discovery;
-            let printed = run_discovery(words, environment, cancel)?;
+            let printed = run_discovery(words, environment, limits, cancel)?;
             pair.add(&words[0], &printed.stdout, false)?;
-            pair.foreign = Some(ExternalCommand::new(&foreign.call, environment));
+            pair.foreign = Some(ExternalCommand::new(&foreign.call, environment, limits));
         }
         Ok(pair)
     }
@@ -327,10 +342,11 @@ impl ForeignCommands {
 fn run_discovery(
     words: &[String],
     environment: &[(String, String)],
+    limits: &CallLimits,
     cancel: &Cancellation,
 ) -> Result<ProgramRun, String> {
     let command = &words[0];
-    let run = ExternalCommand::new(command, environment)
+    let run = ExternalCommand::new(command, environment, limits)
         .run(&words[1..], "", DISCOVERY_TIME, cancel)
         .map_err(|e| format!("The discovery command {command} can't be started: {e}."))?;
     let how = match run.ending {
@@ -343,7 +359,7 @@ fn run_discovery(
         Ok(ProcessEnd::Code(0)) => return Ok(run),
         Ok(ending) => ending.to_string(),
         Err(StopReason::OutOfTime | StopReason::Idle) => {
-            format!("it took more than {DISCOVERY_TIME:?}")
+            format!("it took more than {} s", DISCOVERY_TIME.as_secs())
         }
         Err(StopReason::CallOutOfTime(limit)) => format!("the session's time is over, {limit}"),
         Err(StopReason::Cancelled) => "it was cancelled".to_owned(),

@@ -8,8 +8,10 @@ use super::call::{
 };
 use super::event::SessionEvent;
 use super::pair::{DiscoveredTool, Pair};
+use gemini_tools_core::message::NO_OBJECT;
 use gemini_tools_core::parallel;
 use gemini_tools_core::tail_call;
+use gemini_tools_core::text::excerpt;
 use gemini_tools_core::tool::{
     Cancellation, ConfirmationDetails, DiffStat, ErrorKind, Interruption, Kind, ModelCall,
 };
@@ -20,6 +22,8 @@ use gemini_tools_policy::approval::{
 };
 use gemini_tools_policy::{Decision, PolicyCall};
 use std::sync::{Mutex, PoisonError};
+
+const SHOWN_CHARS: usize = 100;
 
 const NOT_BEGUN: &str = "The call was cancelled before it began.";
 
@@ -314,6 +318,11 @@ impl Runner<'_> {
             let what = format!("There is no tool {name}. {hint}");
             return Err(fail(ErrorKind::ToolNotRegistered, what));
         };
+        if let Some(given) = request.args.get(NO_OBJECT) {
+            let given = excerpt(&given.to_string(), SHOWN_CHARS).into_owned();
+            let what = format!("The arguments of a call are an object, and not {given}.");
+            return Err(fail(ErrorKind::InvalidToolParams, what));
+        }
         let arguments = serde_json::Value::Object(request.args.clone());
         // Our own tools check their arguments themselves, since they accept more than their schema
         // declares.

@@ -233,6 +233,17 @@ impl<'a> AgentSession<'a> {
             self.check_record()?;
             let done = self.schedule(turn.calls);
             self.answer(&done)?;
+            let repeated = done
+                .calls
+                .iter()
+                .find(|call| self.loops.grows_by_answer(call));
+            if let Some(ToolCall { request, .. }) = repeated {
+                let what = format!(
+                    "The model repeats the same calls and gets the same answers (the last is \
+                     {request}); it was stopped."
+                );
+                return Err(SessionError::new(SessionErrorKind::Loop, what));
+            }
         }
     }
 

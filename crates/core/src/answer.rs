@@ -655,7 +655,9 @@ fn texts_mut(content: &mut LlmContent) -> Vec<&mut String> {
     }
 }
 
-fn limit_text(text: &mut String, limit: usize, keep: KeepText<'_>) {
+/// Cuts a text that has more than `limit` characters, and appends how much is missing. The whole
+/// text goes to `keep`.
+pub fn limit_text(text: &mut String, limit: usize, keep: KeepText<'_>) {
     if text.len() <= limit {
         return;
     }

@@ -141,10 +141,23 @@ pub struct FunctionCall {
     /// The function's name.
     #[serde(default)]
     pub name: String,
-    /// The arguments, an object. Empty if the model omitted it.
-    #[serde(default, deserialize_with = "null_is_default")]
+    /// The arguments, an object. Empty if the model omitted it. Anything else that the model gave is
+    /// under [`NO_OBJECT`].
+    #[serde(default, deserialize_with = "arguments")]
     pub args: Map<String, Value>,
     /// All other fields, unchanged.
     #[serde(flatten)]
     pub other: Map<String, Value>,
+}
+
+/// The name of the only argument of a call whose arguments are not an object. No tool has such an
+/// argument, so the call can be refused, and the model sees what it has given.
+pub const NO_OBJECT: &str = "(not an object)";
+
+fn arguments<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Map<String, Value>, D::Error> {
+    Ok(match Value::deserialize(deserializer)? {
+        Value::Object(args) => args,
+        Value::Null => Map::new(),
+        other => Map::from_iter([(NO_OBJECT.to_owned(), other)]),
+    })
 }

@@ -54,7 +54,8 @@ pub(super) fn declare(server: &str, tools: &[Value]) -> (Vec<DeclaredTool>, Vec<
                     entry.insert(one);
                 }
                 Entry::Occupied(_) => {
-                    let message = "It is left out, because the server declares it twice.";
+                    let message =
+                        "The server declares it twice; the second declaration is left out.";
                     findings.push(Diagnostic::error("name-clash", &one.original, "", message));
                 }
             },

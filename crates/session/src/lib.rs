@@ -86,13 +86,22 @@ pub struct CallOptions<'a> {
 /// `GEMINI_TOOLS_TIMEOUT` seconds, or a default of 120 s.
 #[must_use]
 pub fn with_time_limit(cancel: &Cancellation) -> Cancellation {
-    // A value that is not a number is refused when a session is opened.
-    let chosen = seconds_of(TIMEOUT).ok().flatten();
-    let cancel = match chosen.filter(|limit| !limit.is_zero()) {
+    let cancel = match chosen_time() {
         Some(limit) => cancel.restarted(limit),
         None => cancel.restarted_by_default(DEFAULT_TIMEOUT),
     };
     cancel.limited_by(TIMEOUT)
+}
+
+/// Returns how long a call may take: `GEMINI_TOOLS_TIMEOUT` seconds, or a default of 120 s.
+pub fn call_time() -> Duration {
+    chosen_time().unwrap_or(DEFAULT_TIMEOUT)
+}
+
+fn chosen_time() -> Option<Duration> {
+    // A value that is not a number is refused when a session is opened.
+    let chosen = seconds_of(TIMEOUT).ok().flatten();
+    chosen.filter(|limit| !limit.is_zero())
 }
 
 /// Returns the directories in `GEMINI_TOOLS_ROOTS`; if `GEMINI_CLI_TOOLS_ROOTS`, the second name of

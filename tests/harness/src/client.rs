@@ -372,12 +372,24 @@ impl Exchange {
     /// The next message of the stream.
     pub fn message(&mut self) -> Value {
         loop {
+            if let Ok(message) = serde_json::from_str(&self.field("data:")) {
+                return message;
+            }
+        }
+    }
+
+    /// The next id of an event.
+    pub fn event_id(&mut self) -> String {
+        self.field("id:")
+    }
+
+    fn field(&mut self, name: &str) -> String {
+        loop {
             let mut line = String::new();
             let count = self.0.read_line(&mut line).expect("the stream goes on");
             assert!(count > 0, "the stream has ended");
-            let data = line.strip_prefix("data:").map(str::trim);
-            if let Some(message) = data.and_then(|data| serde_json::from_str(data).ok()) {
-                return message;
+            if let Some(value) = line.strip_prefix(name) {
+                return value.trim().to_owned();
             }
         }
     }

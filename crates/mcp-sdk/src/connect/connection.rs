@@ -19,7 +19,7 @@ use rmcp::service::{
     serve_client_with_lifecycle,
 };
 use rmcp::transport::IntoTransport;
-use rmcp::transport::streamable_http_client::StreamableHttpError;
+use rmcp::transport::streamable_http_client::{HttpStatusError, StreamableHttpError};
 use rmcp::{Peer, RoleClient};
 use serde_json::{Map, Value, json};
 use std::error::Error;
@@ -564,8 +564,27 @@ fn is_bad_request(e: &(dyn Error + 'static)) -> bool {
 fn reason(e: &(dyn Error + 'static)) -> (String, bool) {
     // The SDK's error type does not implement `source`.
     let by_client = e.downcast_ref::<StreamableHttpError<reqwest::Error>>();
-    if let Some(StreamableHttpError::Client(e)) = by_client {
-        return (http::reason(e), e.is_connect());
+    match by_client {
+        Some(StreamableHttpError::Client(e)) => return (http::reason(e), e.is_connect()),
+        Some(StreamableHttpError::UnexpectedContentType(kind)) => {
+            let kind = kind
+                .as_deref()
+                .unwrap_or("something without a Content-Type");
+            let said = format!("it answers with {kind}, which is not MCP; check its address");
+            return (said, false);
+        }
+        Some(StreamableHttpError::HttpStatus(HttpStatusError {
+            status,
+            retry_after: Some(wait),
+            ..
+        })) => {
+            return (format!("HTTP {status}, Retry-After: {wait}"), false);
+        }
+        Some(StreamableHttpError::AuthRequired(_)) => {
+            let said = "HTTP 401: it wants credentials; its settings may have them as headers";
+            return (said.to_owned(), false);
+        }
+        _ => {}
     }
     let mut said = e.to_string();
     let mut source = e.source();

@@ -60,7 +60,10 @@ pub(super) fn client(url: &Url) -> Result<reqwest::Client, String> {
         if is_same && matches!(status, 307 | 308) && attempt.previous().len() <= MAX_REDIRECTS {
             attempt.follow()
         } else {
-            attempt.stop()
+            let target = attempt.url().origin().ascii_serialization();
+            let error =
+                format!("HTTP {status}: it redirects to {target}; name that in its settings");
+            attempt.error(error)
         }
     });
     let mut builder = reqwest::Client::builder()

@@ -80,6 +80,10 @@ impl Connection {
     }
 
     async fn roots(&self, peer: &Peer<RoleServer>) -> Roots {
+        // Before `initialize`, it is not known yet whether the client has roots.
+        if peer.peer_info().is_none() {
+            return Ok(Arc::default());
+        }
         let mut known = self.roots.lock().await;
         let roots = match known.now.take() {
             Some(roots) => roots,

@@ -2,7 +2,10 @@
 
 use crate::message::{self, Message};
 use gemini_tools_core::json;
-use rmcp::model::{CustomRequest, ErrorCode, JsonRpcMessage, PaginatedRequestParams, RequestId};
+use rmcp::model::{
+    CallToolRequestParams, CustomRequest, ErrorCode, JsonRpcMessage, PaginatedRequestParams,
+    RequestId,
+};
 use rmcp::service::RxJsonRpcMessage;
 use rmcp::{ErrorData, RoleServer};
 
@@ -11,7 +14,15 @@ use rmcp::{ErrorData, RoleServer};
 pub(super) fn unknown_request(request: &CustomRequest, served: &[&str]) -> ErrorData {
     let method = &request.method;
     if served.contains(&&**method) {
-        let message = format!("The parameters of {method} can't be used.");
+        // Calls are what models write.
+        let why = (method == "tools/call").then(|| {
+            let params = request.params.clone().unwrap_or_default();
+            json::from_value::<CallToolRequestParams>(params).err()
+        });
+        let why = why
+            .flatten()
+            .map_or_else(String::new, |why| format!(" ({why})"));
+        let message = format!("The parameters of {method} can't be used{why}.");
         return ErrorData::invalid_params(message, None);
     }
     no_method(method)

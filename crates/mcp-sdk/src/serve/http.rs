@@ -12,7 +12,8 @@ use gemini_tools_core::json::MAX_BYTES;
 use gemini_tools_core::text::hex;
 use gemini_tools_process::command::SERVE_TOKEN;
 use http::header::{
-    AUTHORIZATION, CONNECTION, CONTENT_TYPE, HOST, HeaderMap, HeaderName, ORIGIN, WWW_AUTHENTICATE,
+    ACCEPT, AUTHORIZATION, CONNECTION, CONTENT_TYPE, HOST, HeaderMap, HeaderName, ORIGIN,
+    WWW_AUTHENTICATE,
 };
 use http::uri::Authority;
 use http::{HeaderValue, Method, Request, Response, StatusCode, Uri};
@@ -23,8 +24,8 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use rmcp::model::{ErrorData, RequestId, ServerJsonRpcMessage};
-use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use sessions::Sessions;
 use sha2::{Digest, Sha256};
 use std::collections::HashSet;
 use std::convert::Infallible;
@@ -38,6 +39,8 @@ use thiserror::Error;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use url::Host;
+
+mod sessions;
 
 /// The default address to listen on.
 pub const DEFAULT_ADDRESS: &str = "127.0.0.1:8808";
@@ -60,7 +63,7 @@ const HEAD_LIMIT: Duration = Duration::from_secs(10);
 const IDLE_LIMIT: Duration = Duration::from_secs(30 * 60);
 
 type Answer = Response<BoxBody<Bytes, Infallible>>;
-type Service = StreamableHttpService<Connection, LocalSessionManager>;
+type Service = StreamableHttpService<Connection, Sessions>;
 
 type RequestKey = (HeaderValue, RequestId);
 
@@ -69,6 +72,7 @@ type RequestKey = (HeaderValue, RequestId);
 #[derive(Clone)]
 struct Front {
     service: Service,
+    sessions: Arc<Sessions>,
     pending: Arc<Mutex<HashSet<RequestKey>>>,
 }
 
@@ -208,8 +212,10 @@ pub(super) async fn serve(server: &Arc<Server>, http: Http) -> u8 {
     if !address.ip().is_loopback() {
         log("traffic is not encrypted: let only a network that you trust reach it");
     }
+    let sessions = Arc::new(Sessions::new(IDLE_LIMIT));
     let front = Front {
-        service: service(server),
+        service: service(server, Arc::clone(&sessions)),
+        sessions,
         pending: Arc::default(),
     };
     let http = Arc::new(http);
@@ -232,17 +238,17 @@ pub(super) async fn serve(server: &Arc<Server>, http: Http) -> u8 {
     }
 }
 
-fn service(server: &Arc<Server>) -> Service {
-    let mut sessions = LocalSessionManager::default();
-    sessions.session_config.keep_alive = Some(IDLE_LIMIT);
+fn service(server: &Arc<Server>, sessions: Arc<Sessions>) -> Service {
     let server = Arc::clone(server);
-    // Requests are authorised before the SDK sees them, so that its own checks are off.
+    // Requests are authorised before the SDK sees them, so that its own checks are off. The SDK's
+    // event that invites to resume a session's own stream has the id of its first real event.
     let config = StreamableHttpServerConfig::default()
+        .with_sse_retry(None)
         .disable_allowed_hosts()
         .disable_allowed_origins()
         .with_max_request_body_bytes(MAX_BYTES);
     let connection = move || Ok(Connection::new(Arc::clone(&server), false));
-    StreamableHttpService::new(connection, Arc::new(sessions), config)
+    StreamableHttpService::new(connection, sessions, config)
 }
 
 async fn attend(stream: TcpStream, http: &Arc<Http>, front: &Front) {
@@ -267,7 +273,13 @@ async fn attend(stream: TcpStream, http: &Arc<Http>, front: &Front) {
 }
 
 async fn pass_on(request: Request<Incoming>, front: &Front) -> Answer {
-    let (head, body) = request.into_parts();
+    let (mut head, body) = request.into_parts();
+    // The SDK wants both types by name.
+    let accepted = only(&head.headers, ACCEPT).unwrap_or("*/*");
+    if accepted.contains("*/*") {
+        let both = HeaderValue::from_static("application/json, text/event-stream");
+        head.headers.insert(ACCEPT, both);
+    }
     let body = match Limited::new(body, MAX_BYTES).collect().await {
         Ok(body) => body.to_bytes(),
         Err(e) if e.is::<LengthLimitError>() => {
@@ -290,6 +302,15 @@ async fn pass_on(request: Request<Incoming>, front: &Front) -> Answer {
         Ok(pending) => pending,
         Err(error) => return unreadable(error, None),
     };
+    // The SDK would answer with an empty stream, from which a client learns nothing.
+    if head.method == Method::GET
+        && let Some(session) = only(&head.headers, HeaderName::from_static(SESSION))
+        && let Some(last) = only(&head.headers, HeaderName::from_static("last-event-id"))
+        && front.sessions.has_lost(session, last).await
+    {
+        let message = format!("What follows event {last} is not kept any more.");
+        return refused(StatusCode::GONE, message);
+    }
     let again = head.clone();
     let request = Request::from_parts(head, Full::new(body.clone()));
     let mut answer = front.service.handle(request).await;

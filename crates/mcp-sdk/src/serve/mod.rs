@@ -113,7 +113,7 @@ pub fn run(options: ServeOptions) -> u8 {
         match http {
             None => {
                 let connection = Connection::new(Arc::clone(&server), true);
-                stdio::serve(connection, Arc::clone(&server.clock), &log).await
+                stdio::serve(connection, Arc::clone(&server.clock)).await
             }
             Some(http) => http::serve(&server, http).await,
         }
@@ -150,7 +150,7 @@ pub fn registry(registry: ToolRegistry, info: ServerInfo, log: fn(&str)) -> u8 {
     };
     let connection = RegistryConnection::new(registry, info);
     let clock = Arc::clone(&connection.clock);
-    let attended = stdio::serve(connection, Arc::clone(&clock), &log);
+    let attended = stdio::serve(connection, Arc::clone(&clock));
     run_until_end(runtime, attended, server::end(&clock))
 }
 

@@ -4,6 +4,10 @@
 //! ever, and answers JSON that is not a message without the request's id. Here every invalid line
 //! is answered. Reading and writing is done on threads, because standard streams may be anything:
 //! pipes, sockets, terminals, files.
+//!
+//! What may come before `initialize` is decided here, too. The SDK's own beginning ends the session
+//! at an early notification, and lets the first request that stands for itself decide that all
+//! others have to.
 
 use super::{MAX_CALLS, fault, rounds};
 use crate::lock;
@@ -14,7 +18,7 @@ use rmcp::model::{
     ClientNotification, ClientRequest, ErrorData, GetMeta, JsonRpcMessage, ProtocolVersion,
     RequestId, ServerJsonRpcMessage,
 };
-use rmcp::service::{RxJsonRpcMessage, ServerInitializeError, ServiceExt, TxJsonRpcMessage};
+use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage, serve_directly};
 use rmcp::transport::Transport;
 use rmcp::{RoleServer, ServerHandler};
 use std::collections::HashSet;
@@ -26,8 +30,10 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 const QUEUE: usize = 64;
 
-const GREETING_FIRST: &str =
-    "The first request must be initialize, with protocolVersion, capabilities and clientInfo.";
+const GREETING_FIRST: &str = "The first request must be initialize, with protocolVersion, \
+                              capabilities and clientInfo; or each has all of these in its _meta.";
+
+const GREETING_ONCE: &str = "The session has begun: initialize comes once.";
 
 /// How long calls may continue after the end of the input. Requests that were piped in still get
 /// answers, while a client that has exited does not leave calls running for long. Hosts wait two
@@ -41,26 +47,12 @@ const GIVING_UP: Duration = Duration::from_millis(250);
 
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
-pub(super) async fn serve(
-    connection: impl ServerHandler,
-    clock: Arc<Clock>,
-    log: &dyn Fn(&str),
-) -> u8 {
+pub(super) async fn serve(connection: impl ServerHandler, clock: Arc<Clock>) -> u8 {
     let (stdio, written) = Stdio::start(clock);
-    let status = match connection.serve(stdio).await {
-        Ok(running) => {
-            let _ = running.waiting().await;
-            0
-        }
-        Err(ServerInitializeError::ConnectionClosed(_)) => 0,
-        Err(e) => {
-            log(&format!("the client has not begun as it should: {e}"));
-            1
-        }
-    };
+    let _ = serve_directly(connection, stdio, None).waiting().await;
     // The transport is closed, but its last messages may still be in the queue.
     let _ = timeout(SHUTDOWN_TIMEOUT, written).await;
-    status
+    0
 }
 
 type RequestIds = Arc<Mutex<HashSet<RequestId>>>;
@@ -72,10 +64,11 @@ struct Stdio {
     outgoing: Option<mpsc::Sender<Vec<u8>>>,
     pending: RequestIds,
     answered: watch::Sender<()>,
-    has_begun: bool,
     /// Set if the client has sent `initialize`. It is then a program that may exit, not a file of
     /// requests.
     has_greeted: bool,
+    /// The id of `initialize`, until that is answered.
+    greeting: Option<RequestId>,
     /// Set when further answers are dropped. A client that has closed its output no longer expects
     /// answers, even if it still reads its input.
     is_silent: bool,
@@ -109,8 +102,8 @@ impl Stdio {
             outgoing: Some(outgoing),
             pending: Arc::default(),
             answered: watch::Sender::default(),
-            has_begun: false,
             has_greeted: false,
+            greeting: None,
             is_silent: false,
             refusal: None,
             deadline: None,
@@ -141,19 +134,7 @@ impl Stdio {
     ) -> Option<RxJsonRpcMessage<RoleServer>> {
         match &message {
             JsonRpcMessage::Request(request) => {
-                // Protocol versions without a handshake have no `ping`. If it is the first request,
-                // the SDK would answer it nevertheless.
-                let version = request.request.get_meta().protocol_version();
-                if matches!(request.request, ClientRequest::PingRequest(_))
-                    && rounds::are_needed(version.as_ref())
-                {
-                    self.refuse(fault::no_method("ping"), Some(request.id.clone()));
-                    return None;
-                }
-                self.has_greeted |= matches!(request.request, ClientRequest::InitializeRequest(_));
-                self.has_begun |= self.has_greeted || begins_without_greeting(&request.request);
-                if !self.has_begun && !may_come_first(&request.request) {
-                    let error = ErrorData::invalid_request(GREETING_FIRST, None);
+                if let Some(error) = self.early(&request.request) {
                     self.refuse(error, Some(request.id.clone()));
                     return None;
                 }
@@ -165,6 +146,10 @@ impl Stdio {
                 if ends && let Err((error, id)) = self.begin(&request.id) {
                     self.refuse(error, id);
                     return None;
+                }
+                if matches!(request.request, ClientRequest::InitializeRequest(_)) {
+                    self.has_greeted = true;
+                    self.greeting = Some(request.id.clone());
                 }
             }
             JsonRpcMessage::Notification(notification) => {
@@ -179,9 +164,32 @@ impl Stdio {
             }
             _ => {}
         }
-        // The SDK would end the session at any other message before its beginning.
-        let is_request = matches!(message, JsonRpcMessage::Request(_));
-        (self.has_begun || is_request).then_some(message)
+        Some(message)
+    }
+
+    /// Returns why a request can't come now: too early, or `initialize` again.
+    fn early(&self, request: &ClientRequest) -> Option<ErrorData> {
+        let names_version = rounds::are_needed(request.get_meta().protocol_version().as_ref());
+        match request {
+            ClientRequest::PingRequest(_) if names_version => Some(fault::no_method("ping")),
+            _ if self.has_greeted => (request.method() == "initialize")
+                .then(|| ErrorData::invalid_request(GREETING_ONCE, None)),
+            ClientRequest::InitializeRequest(_)
+            | ClientRequest::PingRequest(_)
+            | ClientRequest::DiscoverRequest(_) => None,
+            _ => (!names_version && !is_complete(request))
+                .then(|| ErrorData::invalid_params(GREETING_FIRST, None)),
+        }
+    }
+
+    /// Waits until `initialize` is answered. The SDK handles requests side by side, but the next
+    /// one may depend on what the client has said there.
+    async fn greeted(&mut self) {
+        let mut answered = self.answered.subscribe();
+        if let Some(id) = &self.greeting {
+            while lock(&self.pending).contains(id) && answered.changed().await.is_ok() {}
+        }
+        self.greeting = None;
     }
 
     fn begin(&self, id: &RequestId) -> Result<(), (ErrorData, Option<RequestId>)> {
@@ -269,6 +277,7 @@ impl Transport<RoleServer> for Stdio {
         // The SDK may drop this future at any await and call the method again, so all state is in
         // `self`.
         loop {
+            self.greeted().await;
             if self.refusal.is_some() {
                 // Wait until the client reads, before more is read from it.
                 let Ok(place) = outgoing.reserve().await else {
@@ -300,25 +309,12 @@ impl Transport<RoleServer> for Stdio {
     }
 }
 
-/// Returns true if a request begins a session of a protocol version that has no handshake. Other
-/// requests, such as discovery, are answered by the SDK without a session, which goes on waiting
-/// for the beginning of one.
-fn begins_without_greeting(request: &ClientRequest) -> bool {
-    let meta = request.get_meta();
-    let is_complete = meta
-        .missing_required_keys(&ProtocolVersion::V_2026_07_28)
-        .is_empty();
-    is_complete && !matches!(request, ClientRequest::DiscoverRequest(_))
-}
-
-/// Returns true for what a client may send before `initialize`: a ping, or a request that names a
-/// protocol version that has no handshake.
-fn may_come_first(request: &ClientRequest) -> bool {
-    let version = request.get_meta().protocol_version();
-    matches!(
-        request,
-        ClientRequest::PingRequest(_) | ClientRequest::DiscoverRequest(_)
-    ) || rounds::are_needed(version.as_ref())
+/// Returns true if a request has all with it that it needs without `initialize`.
+fn is_complete(request: &ClientRequest) -> bool {
+    let missing = request
+        .get_meta()
+        .missing_required_keys(&ProtocolVersion::V_2026_07_28);
+    missing.is_empty()
 }
 
 fn line(message: &ServerJsonRpcMessage) -> serde_json::Result<Vec<u8>> {

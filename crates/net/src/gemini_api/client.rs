@@ -410,7 +410,7 @@ fn refused(answer: &mut Response<'_>, model: &str) -> ApiError {
 }
 
 fn document(data: &[u8]) -> Result<Value, ApiError> {
-    json::read(data).map_err(|e| ApiError::unreadable(&e.to_string(), data))
+    json::parse_json(data).map_err(|e| ApiError::unreadable(&e.to_string(), data))
 }
 
 pub(super) fn parsed(data: &[u8], is_wrapped: bool) -> Result<GenerateContentResponse, ApiError> {
@@ -426,7 +426,11 @@ pub(super) fn parsed(data: &[u8], is_wrapped: bool) -> Result<GenerateContentRes
     if !value.is_object() {
         return Err(ApiError::unreadable("it is not a response", data));
     }
-    json::from_value(value).map_err(|e| ApiError::unreadable(&e.to_string(), data))
+    json::from_value(value).map_err(|e| ApiError {
+        // It is JSON, so the API itself has answered.
+        hint: None,
+        ..ApiError::unreadable(&e.to_string(), data)
+    })
 }
 
 /// Returns true if the wait ends before the call's deadline: otherwise there can be no retry.

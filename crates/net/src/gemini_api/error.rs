@@ -71,10 +71,16 @@ pub struct ApiError {
 impl fmt::Display for ApiError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)?;
-        match &self.hint {
-            Some(hint) => write!(f, " {hint}"),
-            None => Ok(()),
-        }
+        let Some(hint) = &self.hint else {
+            return Ok(());
+        };
+        // The API's own words may lack the full stop.
+        let stop = if self.message.ends_with(['.', '!', '?']) {
+            ""
+        } else {
+            "."
+        };
+        write!(f, "{stop} {hint}")
     }
 }
 
@@ -302,7 +308,7 @@ fn hint(kind: ApiErrorKind, status: u16, model: &str, asked: Option<Duration>) -
     };
     let hint = match kind {
         ApiErrorKind::BadCredential if status == 401 => {
-            "The access token is not valid any more: log in again."
+            "Check the API key if one is set (GEMINI_API_KEY or GOOGLE_API_KEY); otherwise log in again."
         }
         ApiErrorKind::BadCredential => "Check the API key in GEMINI_API_KEY (or GOOGLE_API_KEY).",
         ApiErrorKind::Forbidden => {

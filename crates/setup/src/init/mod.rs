@@ -96,6 +96,8 @@ pub struct SetupPlan<'a> {
     owner: Owner,
     /// Files that an undo does not finish. Their record and their copy are kept.
     left: Vec<PathBuf>,
+    /// Set if an undo leaves something that init has written.
+    pub is_incomplete: bool,
     /// Files that are in place already because another set-up has written them. They stay until
     /// each of the two is undone.
     shared: Vec<PathBuf>,
@@ -165,6 +167,7 @@ impl<'a> SetupPlan<'a> {
             record: Record::load_for(home, &owner, reader.1)?,
             owner,
             left: Vec::new(),
+            is_incomplete: false,
             shared: Vec::new(),
             is_undo: false,
         })
@@ -335,7 +338,10 @@ impl<'a> SetupPlan<'a> {
             ),
             Some(now) => match file.undone(now, self.reader.1) {
                 Ok(after) => (after, None),
-                Err(e) => (Some(now.clone()), Some(format!("stays: {e}"))),
+                Err(e) => {
+                    self.is_incomplete = true;
+                    (Some(now.clone()), Some(format!("stays: {e}")))
+                }
             },
         };
         let shown = show_path(path);

@@ -71,7 +71,10 @@ impl WrittenFile {
         }
         let mut text = now.to_owned();
         for edit in self.edits.iter().rev() {
-            text = take_out(syntax, &text, edit)?;
+            text = take_out(syntax, &text, edit).map_err(|e| {
+                let keys: Vec<String> = self.edits.iter().map(|edit| edit.at.join(".")).collect();
+                format!("{e}; change {} by hand", keys.join(" and "))
+            })?;
         }
         let is_nothing = |c: char| c.is_whitespace() || "{}".contains(c);
         let is_gone = self.is_whole() || self.is_new && text.chars().all(is_nothing);

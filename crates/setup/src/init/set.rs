@@ -194,7 +194,7 @@ pub(super) fn take_out(syntax: Syntax, text: &str, edit: &Edit) -> Result<String
         .or_else(|| taken_out_anew(syntax, body, at, edit.made).filter(|_| is_added))
         .ok_or_else(|| {
             let key = at.join(".");
-            format!("{key} is not as init wrote it: change it by hand")
+            format!("{key} is not as init wrote it")
         })?;
     Ok(format!("{mark}{after}"))
 }

@@ -1,0 +1,220 @@
+//! Sessions over HTTP whose answers survive a broken connection.
+//!
+//! The first event of a request's stream invites the client to come back if the connection breaks.
+//! The SDK (rmcp 3.9) forgets a stream together with its answer, though, even if it has written
+//! that to a connection that was gone already. The client would then wait in vain, and its model
+//! might repeat a command that has had its effect. Here every stream is read to its end into
+//! memory, whether or not a client is there, and a connection reads from that.
+
+use crate::lock;
+use futures_util::{Stream, StreamExt, stream};
+use gemini_tools_core::json::MAX_WITH_MEDIA_BYTES;
+use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::transport::streamable_http_server::SessionManager;
+use rmcp::transport::streamable_http_server::session::local::{
+    LocalSessionManager, LocalSessionManagerError,
+};
+use rmcp::transport::streamable_http_server::session::{ServerSseMessage, SessionId};
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// The streams of this many requests are kept after their end, of all sessions together. A session
+/// has rarely more than a few calls at once, and a client comes back within seconds.
+const MAX_STREAMS: usize = 256;
+
+/// A client that reads too slowly misses the oldest notifications beyond this number.
+const MAX_EVENTS: usize = 256;
+
+#[derive(Default)]
+pub(super) struct Sessions {
+    inner: LocalSessionManager,
+    kept: Arc<Mutex<VecDeque<Arc<Kept>>>>,
+    next: AtomicU64,
+}
+
+/// The stream of one request.
+struct Kept {
+    session: SessionId,
+    number: u64,
+    events: watch::Sender<Events>,
+}
+
+#[derive(Default)]
+struct Events {
+    list: VecDeque<(u64, ServerSseMessage)>,
+    next: u64,
+    bytes: usize,
+    has_ended: bool,
+}
+
+impl Kept {
+    fn push(&self, mut event: ServerSseMessage) {
+        let text = event.message.as_deref().map(serde_json::to_vec);
+        let length = text.map_or(0, |text| text.map_or(0, |text| text.len()));
+        self.events.send_modify(|events| {
+            event.event_id = Some(format!("{}/{}", events.next, self.number));
+            events.list.push_back((events.next, event));
+            events.next += 1;
+            events.bytes += length;
+            let is_notification = |(_, event): &(u64, ServerSseMessage)| {
+                matches!(
+                    event.message.as_deref(),
+                    None | Some(JsonRpcMessage::Notification(_))
+                )
+            };
+            if events.list.len() > MAX_EVENTS
+                && let Some(oldest) = events.list.iter().position(is_notification)
+            {
+                events.list.remove(oldest);
+            }
+        });
+    }
+
+    /// Returns the events from the one with this index on, those to come included.
+    fn read(&self, from: u64) -> impl Stream<Item = ServerSseMessage> + Send + Sync + use<> {
+        stream::unfold(
+            (self.events.subscribe(), from),
+            |(mut events, from)| async move {
+                loop {
+                    let (next, has_ended) = {
+                        let now = events.borrow_and_update();
+                        let next = now.list.iter().find(|(index, _)| *index >= from);
+                        (next.cloned(), now.has_ended)
+                    };
+                    match next {
+                        Some((index, event)) => return Some((event, (events, index + 1))),
+                        None if has_ended => return None,
+                        None => events.changed().await.ok()?,
+                    }
+                }
+            },
+        )
+    }
+}
+
+impl Sessions {
+    pub(super) fn new(idle_limit: Duration) -> Self {
+        let mut own = Self::default();
+        own.inner.session_config.keep_alive = Some(idle_limit);
+        own
+    }
+
+    /// Returns true if a session exists, but not what is to follow this event of it.
+    pub(super) async fn has_lost(&self, session: &str, last_event: &str) -> bool {
+        let session = SessionId::from(session);
+        last_event.contains('/')
+            && self.find(&session, last_event).is_none()
+            && matches!(self.has_session(&session).await, Ok(true))
+    }
+
+    fn find(&self, session: &SessionId, last_event: &str) -> Option<(Arc<Kept>, u64)> {
+        let (index, number) = last_event.split_once('/')?;
+        let (index, number) = (index.parse::<u64>().ok()?, number.parse::<u64>().ok()?);
+        let kept = lock(&self.kept);
+        let mut kept = kept.iter();
+        let stream = kept.find(|kept| kept.number == number && kept.session == *session)?;
+        Some((Arc::clone(stream), index.checked_add(1)?))
+    }
+}
+
+/// Forgets the oldest streams that have ended, until the others are few and small enough.
+fn tidy(kept: &Mutex<VecDeque<Arc<Kept>>>) {
+    let mut kept = lock(kept);
+    let has_ended = |kept: &Arc<Kept>| kept.events.borrow().has_ended;
+    let size = |kept: &Arc<Kept>| kept.events.borrow().bytes;
+    while kept.len() > MAX_STREAMS || kept.iter().map(size).sum::<usize>() > MAX_WITH_MEDIA_BYTES {
+        let Some(oldest) = kept.iter().position(has_ended) else {
+            return;
+        };
+        kept.remove(oldest);
+    }
+}
+
+impl SessionManager for Sessions {
+    type Error = LocalSessionManagerError;
+    type Transport = <LocalSessionManager as SessionManager>::Transport;
+
+    async fn create_session(&self) -> Result<(SessionId, Self::Transport), Self::Error> {
+        self.inner.create_session().await
+    }
+
+    async fn initialize_session(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> Result<ServerJsonRpcMessage, Self::Error> {
+        self.inner.initialize_session(id, message).await
+    }
+
+    async fn has_session(&self, id: &SessionId) -> Result<bool, Self::Error> {
+        self.inner.has_session(id).await
+    }
+
+    async fn close_session(&self, id: &SessionId) -> Result<(), Self::Error> {
+        let closed = self.inner.close_session(id).await;
+        lock(&self.kept).retain(|kept| kept.session != *id);
+        closed
+    }
+
+    async fn create_stream(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
+        let mut events = Box::pin(self.inner.create_stream(id, message).await?);
+        let stream = Arc::new(Kept {
+            session: Arc::clone(id),
+            number: self.next.fetch_add(1, Ordering::Relaxed),
+            events: watch::Sender::default(),
+        });
+        let read = stream.read(0);
+        let kept = Arc::clone(&self.kept);
+        lock(&kept).push_back(Arc::clone(&stream));
+        tokio::spawn(async move {
+            while let Some(event) = events.next().await {
+                stream.push(event);
+            }
+            stream.events.send_modify(|events| events.has_ended = true);
+            tidy(&kept);
+        });
+        Ok(read)
+    }
+
+    async fn accept_message(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> Result<(), Self::Error> {
+        self.inner.accept_message(id, message).await
+    }
+
+    async fn create_standalone_stream(
+        &self,
+        id: &SessionId,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
+        self.inner.create_standalone_stream(id).await
+    }
+
+    async fn resume(
+        &self,
+        id: &SessionId,
+        last_event_id: String,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
+        if let Some((kept, from)) = self.find(id, &last_event_id) {
+            return Ok(kept.read(from).left_stream());
+        }
+        // The session's own stream. The SDK would repeat the event that the client has.
+        let next = last_event_id
+            .parse()
+            .map_or(0, |last: u64| last.saturating_add(1));
+        if let Ok(stream) = self.inner.resume(id, next.to_string()).await {
+            return Ok(stream.left_stream().right_stream());
+        }
+        // There is no such event.
+        let stream = self.inner.create_standalone_stream(id).await?;
+        Ok(stream.right_stream().right_stream())
+    }
+}
