@@ -62,6 +62,12 @@ struct Check {
     suite: &'static str,
 }
 
+/// Returns a directory without links. Of a file named without one that is the current directory.
+fn real_directory(path: &Path) -> Option<PathBuf> {
+    let is_here = path.as_os_str().is_empty();
+    std::fs::canonicalize(if is_here { Path::new(".") } else { path }).ok()
+}
+
 pub(crate) fn run(options: &CallToolOptions, cancel: &Cancellation) -> u8 {
     let done = Check::open(options, cancel).and_then(|mut check| check.make(options, cancel));
     done.unwrap_or_else(|failure| print_failure(options, failure, cancel))
@@ -116,6 +122,15 @@ impl Check {
                 Ok(read) => {
                     let beside = file.parent().unwrap_or(Path::new(""));
                     let named = read.baseline.as_ref().map(|path| beside.join(path));
+                    if let Some(far) = named.iter().find(|named| !self.is_near(named, beside)) {
+                        let what = format!(
+                            "{}: The baseline {} is neither beside the rules nor in the project.",
+                            show_path(file),
+                            show_path(far)
+                        );
+                        let hint = "--baseline FILE takes any file.";
+                        return Err(ToolError::invalid(what).with_hint(hint).into());
+                    }
                     self.baselines.extend(named);
                     self.rules.add(read).map_err(ToolError::invalid)?;
                 }
@@ -136,6 +151,19 @@ impl Check {
             return Err(ToolError::invalid(what).with_hint(hint).into());
         }
         Ok(())
+    }
+
+    /// Returns true if a baseline that a rule file names is below the file's directory or in the
+    /// project, also after links: an update writes it, whoever wrote the rules.
+    fn is_near(&self, named: &Path, beside: &Path) -> bool {
+        let real = match std::fs::canonicalize(named) {
+            Ok(real) => Some(real),
+            Err(_) if named.is_symlink() => None,
+            Err(_) => named.parent().and_then(real_directory),
+        };
+        let root = self.session.tool_env().workspace.root();
+        let mut near = [beside, root].into_iter().filter_map(real_directory);
+        real.is_some_and(|real| near.any(|directory| real.starts_with(directory)))
     }
 
     fn read_search(

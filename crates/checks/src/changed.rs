@@ -1,11 +1,9 @@
 //! Finds the files and lines that differ from a git commit, by running git.
 
+use crate::git;
 use gemini_tools_builtin_tools::patch::unquoted;
 use gemini_tools_core::text::count_newlines;
-use gemini_tools_core::tool::{Cancellation, ErrorKind, ToolError};
-use gemini_tools_process::ending::ProcessEnd;
-use gemini_tools_process::piped::Program;
-use gemini_tools_process::program_run::{Input, RunOptions};
+use gemini_tools_core::tool::{Cancellation, ToolError};
 use gemini_tools_workspace::Workspace;
 use gemini_tools_workspace::lines::{encoding_of, read_range};
 use std::collections::HashMap;
@@ -13,35 +11,11 @@ use std::ffi::OsStr;
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::time::Duration;
-
-const GIT_LIMIT: Duration = Duration::from_secs(100);
-
-/// How long to wait, after git has exited, for a process that it has started and that still holds
-/// its output open.
-const GIT_HOLD: Duration = Duration::from_secs(1);
 
 /// How much is kept of a line of a patch, in bytes: enough for the names in its headings.
 const LINE_BYTES: usize = 64 * 1024;
 
 const MAX_DECODED_BYTES: u64 = 64 * 1024 * 1024;
-
-/// Options of every git command here. They override settings of the repository that would run a
-/// program (`core.fsmonitor`, hooks), change how names are printed (`core.quotePath`), or list
-/// files of which only the times have changed (`diff.autoRefreshIndex`). All of the repository is
-/// compared (`diff.relative`): a file that was moved into `root` is new to git that sees only that.
-const PLAIN: [&str; 10] = [
-    "-c",
-    "core.fsmonitor=false",
-    "-c",
-    "core.hooksPath=/dev/null",
-    "-c",
-    "core.quotePath=false",
-    "-c",
-    "diff.autoRefreshIndex=true",
-    "-c",
-    "diff.relative=false",
-];
 
 /// The command that compares the files with a commit. Its options override settings that change
 /// what it prints. It runs no external diff and no textconv program, and does not look into
@@ -120,7 +94,7 @@ pub fn lines(
     // It is not kept, because with `--text` it has all that is new in files that are not text.
     let mut patch = Patch::default();
     let diff = [&DIFF[..], &more].concat();
-    stream(root, &diff, cancel, &mut |bytes| patch.push(bytes))?;
+    git::stream(root, &diff, cancel, &mut |bytes| patch.push(bytes))?;
     let prefix = prefix(root, cancel)?;
     for (name, added) in patch.files {
         let Some(name) = name.strip_prefix(&*prefix).map(<[u8]>::to_vec) else {
@@ -139,7 +113,7 @@ fn named(root: &Path, base: &str, cancel: &Cancellation) -> Result<ChangedLines,
     let mut all = HashMap::new();
     let prefix = prefix(root, cancel)?;
     for (command, prefix, lines) in [(&diff[..], &*prefix, 0..0), (&untracked, b"", 0..u64::MAX)] {
-        let names = git(root, command, cancel)?;
+        let names = git::output(root, command, cancel)?;
         let names = split_names(&names);
         let below = names.filter_map(|name| Some(name.strip_prefix(prefix)?.to_vec()));
         all.extend(below.map(|name| (name, vec![lines.clone()])));
@@ -150,7 +124,7 @@ fn named(root: &Path, base: &str, cancel: &Cancellation) -> Result<ChangedLines,
 /// Returns the path from the top of the repository to `root`, with a slash at its end. The names in
 /// a comparison begin with it.
 fn prefix(root: &Path, cancel: &Cancellation) -> Result<Vec<u8>, ToolError> {
-    let mut prefix = git(root, &["rev-parse", "--show-prefix"], cancel)?;
+    let mut prefix = git::output(root, &["rev-parse", "--show-prefix"], cancel)?;
     prefix.pop();
     Ok(prefix)
 }
@@ -190,7 +164,7 @@ pub fn split_names(list: &[u8]) -> impl Iterator<Item = Vec<u8>> {
 /// `git diff base...HEAD`.
 fn merge_base(root: &Path, base: &str, cancel: &Cancellation) -> Result<String, ToolError> {
     let command = ["merge-base", "--end-of-options", "HEAD", base];
-    let found = git(root, &command, cancel).map_err(|error| {
+    let found = git::output(root, &command, cancel).map_err(|error| {
         let hint =
             "The commit and its history have to be there: in CI, fetch them (fetch-depth: 0).";
         let has_repository = !error.message.contains("not a git repository");
@@ -201,50 +175,6 @@ fn merge_base(root: &Path, base: &str, cancel: &Cancellation) -> Result<String, 
         }
     })?;
     Ok(String::from_utf8_lossy(found.trim_ascii()).into_owned())
-}
-
-fn git(root: &Path, arguments: &[&str], cancel: &Cancellation) -> Result<Vec<u8>, ToolError> {
-    let mut all = Vec::new();
-    let mut take = |bytes: &[u8]| all.extend_from_slice(bytes);
-    stream(root, arguments, cancel, &mut take)?;
-    Ok(all)
-}
-
-fn stream(
-    root: &Path,
-    arguments: &[&str],
-    cancel: &Cancellation,
-    take: &mut dyn FnMut(&[u8]),
-) -> Result<(), ToolError> {
-    let arguments = PLAIN.iter().chain(arguments);
-    let arguments: Vec<String> = arguments.map(|word| (*word).to_owned()).collect();
-    let program = Program {
-        name: "git".as_ref(),
-        arguments: &arguments,
-        environment: &std::env::vars_os().collect(),
-        directory: root,
-    };
-    let options = RunOptions {
-        input: Input::Bytes(&[]),
-        limit: GIT_LIMIT,
-        hold: GIT_HOLD,
-        leaves: false,
-    };
-    let failed = |why: &str| {
-        let why = why.trim().trim_end_matches('.');
-        let what = format!("git can't tell what has changed: {why}.");
-        ToolError::new(ErrorKind::ExecutionFailed, what)
-    };
-    let run = program.run_into(options, cancel, take);
-    cancel.check()?;
-    let run = run.map_err(|e| failed(&e.to_string()).with_source(e))?;
-    match run.ending {
-        Ok(ProcessEnd::Code(0)) => Ok(()),
-        // `git merge-base` has nothing more to say then.
-        Ok(_) if run.stderr.is_empty() => Err(failed("HEAD and this commit have none in common")),
-        Ok(_) => Err(failed(&String::from_utf8_lossy(&run.stderr))),
-        Err(_) => Err(failed("it takes too long.")),
-    }
 }
 
 #[derive(Default)]
@@ -343,13 +273,13 @@ fn name_of(text: &[u8]) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{ChangedLines, Patch, lines, name_of};
+    use super::{ChangedLines, Patch, files, lines, name_of};
     use gemini_tools_core::tool::Cancellation;
     use gemini_tools_workspace::Workspace;
     use std::collections::BTreeSet;
     use std::fs::Permissions;
     use std::os::unix::fs::PermissionsExt;
-    use std::path::Path;
+    use std::path::{Path, PathBuf};
     use std::process::Command;
 
     fn added(patch: &[u8]) -> ChangedLines {
@@ -412,7 +342,9 @@ mod tests {
         diff.orderFile=/no-such-file diff.relative=false diff.submodule=log \
         diff.ignoreSubmodules=none diff.indentHeuristic=false diff.wordRegex=. \
         diff.autoRefreshIndex=false diff.own.command=./.git/run diff.own.textconv=./.git/run \
-        diff.own.binary=true core.quotePath=true core.fsmonitor=./.git/run core.pager=false";
+        diff.own.binary=true core.quotePath=true core.fsmonitor=./.git/run core.pager=false \
+        remote.origin.promisor=true remote.origin.url=ssh://h/x \
+        core.sshCommand=./.git/run protocol.ssh.allow=always";
 
     const STARTS: [&str; 8] = [
         "",
@@ -550,6 +482,54 @@ mod tests {
                 assert!(found.has_file(b"empty"), "seed {seed}");
             }
             assert!(!has_run.exists(), "seed {seed}");
+            // In a partial clone git would fetch what is not there.
+            git(root, &["config", "extensions.partialClone", "origin"]);
+            let objects = root.join(".git/objects");
+            for entry in std::fs::read_dir(&objects).expect("read").flatten() {
+                let is_first = random.below(2) == 0 && entry.file_name().len() == 2;
+                if is_first {
+                    std::fs::remove_dir_all(entry.path()).expect("removed");
+                }
+            }
+            let _ = lines(&workspace, "HEAD", &Cancellation::default());
+            assert!(!has_run.exists(), "seed {seed}");
         }
+    }
+
+    #[test]
+    fn a_directory_that_looks_like_a_repository_is_not_taken_for_one() {
+        let root = tempfile::tempdir().expect("a directory");
+        let inner = root.path().join("sub");
+        git(root.path(), &["init", "-q", "--bare", "sub"]);
+        git(&inner, &["config", "core.bare", "false"]);
+        git(&inner, &["config", "core.worktree", "."]);
+        let found = files(&inner, "HEAD", &Cancellation::default());
+        let message = found.expect_err("no repository").message;
+        assert!(message.contains("safe.bareRepository"), "{message}");
+    }
+
+    #[test]
+    fn git_is_started_in_one_place() {
+        let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let top = own.ancestors().nth(2).expect("the workspace");
+        let mut left = vec![top.join("src"), top.join("crates")];
+        let mut starts = Vec::new();
+        while let Some(path) = left.pop() {
+            if path.is_dir() {
+                let entries = std::fs::read_dir(&path).expect("read").flatten();
+                let is_code = |path: &PathBuf| !path.ends_with("tests");
+                left.extend(entries.map(|entry| entry.path()).filter(is_code));
+            } else if path.extension().is_some_and(|ending| ending == "rs") {
+                let text = std::fs::read_to_string(&path).expect("read");
+                let code = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
+                if ["new(\"git\")", "name: \"git\".as_ref()"]
+                    .iter()
+                    .any(|one| code.contains(one))
+                {
+                    starts.push(path);
+                }
+            }
+        }
+        assert_eq!(starts, [own.join("src/git.rs")]);
     }
 }

@@ -38,6 +38,7 @@
 pub mod baseline;
 pub mod changed;
 pub mod ci;
+mod git;
 pub mod report;
 pub mod rules;
 pub mod run;

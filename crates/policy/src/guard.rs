@@ -16,10 +16,10 @@ mod programs;
 mod started;
 mod written;
 
-use super::{Decision, Inquiry, Mode, Policy, PolicyCall, Verdict, defaults, patches, shell};
-use gemini_tools_core::text::{path_from_argument, visible};
+use super::arguments::{self, PATHS};
+use super::{Decision, Inquiry, Mode, Policy, PolicyCall, Verdict, defaults, home, patches, shell};
+use gemini_tools_core::text::visible;
 use gemini_tools_core::tool::Kind;
-use gemini_tools_settings::settings::home;
 use gemini_tools_shell::analyse;
 use gemini_tools_workspace::Workspace;
 use serde_json::Value;
@@ -60,8 +60,6 @@ const EDIT_WORDS: [&str; 14] = [
     "write", "edit", "replace", "patch", "update", "create", "append", "save", "insert", "modify",
     "move", "rename", "copy", "delete",
 ];
-
-const PATH_ARGUMENTS: [&str; 5] = ["file_path", "absolute_path", "path", "filePath", "file"];
 
 const MAX_PATH_BYTES: usize = 4096;
 
@@ -128,7 +126,7 @@ fn changes_files(call: &PolicyCall<'_>) -> bool {
 /// without a line break in the arguments counts, because its meaning is unknown.
 fn paths<'a>(call: &PolicyCall<'a>) -> Vec<&'a str> {
     if call.is_built_in {
-        let named = PATH_ARGUMENTS.iter();
+        let named = PATHS.iter();
         return named
             .filter_map(|key| call.args.get(*key)?.as_str())
             .collect();
@@ -148,9 +146,9 @@ fn paths<'a>(call: &PolicyCall<'a>) -> Vec<&'a str> {
     found
 }
 
-/// Returns true if a line of which a part can't be analysed has a redirection, or mentions `git
-/// config` or a program that is known to write. The part may then write a guarded file without
-/// naming it in a way that the analysis recognises.
+/// Returns true if a line of which a part can't be analysed has a redirection, or mentions a program
+/// that is known to write or a command of git that sets up a repository. The part may then write a
+/// guarded file without naming it in a way that the analysis recognises.
 fn may_write_any(line: &str, words: &[&str]) -> bool {
     let has = |program: &str| {
         words
@@ -159,7 +157,7 @@ fn may_write_any(line: &str, words: &[&str]) -> bool {
     };
     written::redirects(line)
         || words.iter().any(|word| programs::is_writer(word))
-        || has("git") && has("config")
+        || has("git") && ["clone", "config", "init"].into_iter().any(has)
         || has("shopt") && line.contains(['*', '?', '['])
 }
 
@@ -235,15 +233,9 @@ impl<'a> Guard<'a> {
         let written = written.replace('\0', "");
         let spelled = written.replace('\\', "/");
         let mut found: Vec<_> = self.bases.iter().map(|base| base.join(&spelled)).collect();
-        if let Some(workspace) = &self.workspace
-            && let Ok(meant) = workspace.meant(&written)
-        {
-            let path = path_from_argument(&meant);
-            found.extend(
-                workspace
-                    .place_of(&path)
-                    .map(|place| place.path().to_owned()),
-            );
+        let workspace = self.workspace.as_ref();
+        if let Some((path, place)) = workspace.and_then(|one| arguments::meant(one, &written)) {
+            found.extend(place);
             found.push(self.root.join(path));
         }
         found
@@ -252,7 +244,7 @@ impl<'a> Guard<'a> {
 
 /// Returns the path of the file that an edit opens or creates. Links are followed, also in
 /// directories above it, and even if the file at their end does not exist yet.
-fn opened(path: &Path) -> PathBuf {
+pub(super) fn opened(path: &Path) -> PathBuf {
     let mut path = path.to_owned();
     for _ in 0..MAX_LINKS {
         let mut existing = path.as_path();

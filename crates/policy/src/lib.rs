@@ -50,6 +50,7 @@
 //! ```
 
 pub mod approval;
+mod arguments;
 mod defaults;
 mod file;
 mod guard;
@@ -72,11 +73,11 @@ use gemini_tools_core::diagnostic::Diagnostic;
 use gemini_tools_core::registry::{bare_name, nearest};
 use gemini_tools_core::text::show_path;
 use gemini_tools_core::tool::{Kind, ServerTool, ToolError};
+use gemini_tools_settings::settings::home;
 use gemini_tools_settings::trust::ProjectTrust;
 use rule::RuleSubject;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Where a rule comes from. A rule of a higher tier wins over a rule of a lower one, whatever their
@@ -389,8 +390,8 @@ impl Policy {
     }
 
     fn check_plain(&self, asked: Inquiry<'_>) -> Verdict {
-        let (texts, is_ambiguous) = self.texts(asked.call);
-        let subject = RuleSubject::plain(asked, &texts, is_ambiguous);
+        let texts = self.texts(asked.call, &self.meant(asked.call));
+        let subject = RuleSubject::plain(asked, &texts);
         self.verdict(self.first(&subject), asked)
     }
 
@@ -403,40 +404,6 @@ impl Policy {
 
     fn first(&self, subject: &RuleSubject<'_>) -> Option<&Rule> {
         self.rules.iter().find(|rule| rule.decides(subject))
-    }
-
-    /// Returns the arguments as JSON, once for each combination of old and new argument names,
-    /// because the pattern of a rule may use any of them. The second value is true if an argument
-    /// was given under two names. If no rule has a pattern, returns an empty list and false.
-    fn texts(&self, call: &PolicyCall<'_>) -> (Vec<String>, bool) {
-        let looks = |rule: &Rule| matches!(rule.condition, rule::Condition::Pattern(_));
-        if !self.rules.iter().any(looks) {
-            return (Vec::new(), false);
-        }
-        let mut spellings = vec![call.args.clone()];
-        let mut is_ambiguous = false;
-        let declared = call.renamed.iter().map(|(_, declared)| *declared);
-        for declared in declared.collect::<BTreeSet<&str>>() {
-            let others = call.renamed.iter().filter(|(_, d)| *d == declared);
-            let names: Vec<&str> = others.map(|(other, _)| *other).chain([declared]).collect();
-            let mut given = names.iter().filter(|name| call.args.contains_key(**name));
-            let Some(one) = given.next() else {
-                continue;
-            };
-            is_ambiguous |= given.next().is_some();
-            for args in spellings.clone() {
-                for name in names.iter().filter(|name| !args.contains_key(**name)) {
-                    let mut args = args.clone();
-                    let value = args.remove(*one).unwrap_or_default();
-                    args.insert((*name).to_owned(), value);
-                    spellings.push(args);
-                }
-            }
-        }
-        (
-            spellings.iter().map(text::stable_json).collect(),
-            is_ambiguous,
-        )
     }
 
     /// Returns true if the model is told about a tool. A tool of which every call is denied is

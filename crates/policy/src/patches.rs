@@ -97,8 +97,8 @@ fn restriction(
             call: &call,
             ..asked
         };
-        let (texts, is_ambiguous) = policy.texts(&call);
-        let subject = RuleSubject::plain(asked, &texts, is_ambiguous);
+        let texts = policy.texts(&call, &policy.meant(&call));
+        let subject = RuleSubject::plain(asked, &texts);
         // `tools.core` lists which tools there are, and says nothing about files.
         let is_list = |rule: &Rule| matches!(rule.condition, Condition::NotListed(_));
         let mut rules = policy.rules.iter();

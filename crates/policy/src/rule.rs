@@ -1,5 +1,6 @@
 //! A rule: which calls it matches, and what it decides about them.
 
+use super::arguments::Texts;
 use super::defaults::is_for_plans;
 use super::text;
 use super::{Decision, Inquiry, Mode, PolicyCall, Tier};
@@ -99,14 +100,11 @@ pub(super) struct RuleSubject<'a> {
     /// True if it can't be known what the text runs. Then a rule that restricts by a prefix matches
     /// the text, and a rule that allows by a prefix does not match a part of a line.
     pub(super) is_unknown: bool,
-    pub(super) texts: &'a [String],
-    /// True if an argument was given under two names. Only the tool knows which one counts, so a
-    /// rule that allows does not match.
-    pub(super) is_ambiguous: bool,
+    pub(super) texts: &'a Texts,
 }
 
 impl<'a> RuleSubject<'a> {
-    pub(super) fn plain(asked: Inquiry<'a>, texts: &'a [String], is_ambiguous: bool) -> Self {
+    pub(super) fn plain(asked: Inquiry<'a>, texts: &'a Texts) -> Self {
         Self {
             asked,
             line: None,
@@ -114,7 +112,6 @@ impl<'a> RuleSubject<'a> {
             is_part: false,
             is_unknown: false,
             texts,
-            is_ambiguous,
         }
     }
 }
@@ -278,9 +275,22 @@ impl Pattern {
     fn matches(&self, subject: &RuleSubject<'_>, is_sure: bool) -> bool {
         let found = |text: &str| self.regex.is_match(text).unwrap_or(!is_sure);
         if is_sure {
-            return !subject.is_ambiguous && subject.texts.iter().any(|text| found(text));
+            let are_all = |texts: &Vec<String>| texts.iter().all(|text| found(text));
+            return !subject.texts.is_ambiguous && subject.texts.sure.iter().any(are_all);
         }
-        if subject.texts.iter().any(|text| found(text)) {
+        // A relative path is tried as an absolute one only if the pattern wants one: `(?!docs/)`
+        // would match any.
+        let wants_absolute = ["\"/", "\"\\/"]
+            .iter()
+            .any(|start| self.regex.as_str().contains(start));
+        let absolute = subject.texts.absolute.iter().filter(|_| wants_absolute);
+        if subject
+            .texts
+            .any
+            .iter()
+            .chain(absolute)
+            .any(|text| found(text))
+        {
             return true;
         }
         if self.about == PatternTarget::Arguments || subject.line.is_none() {

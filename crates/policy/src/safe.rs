@@ -14,15 +14,7 @@ use std::path::{Component, Path, PathBuf};
 
 pub(super) fn only_reads(command: &Command) -> bool {
     // A pattern may become several words: `uniq *` writes the second file.
-    let expands = |word: &Option<String>| {
-        let mut is_quoted = false;
-        word.iter().flat_map(|word| word.chars()).any(|c| {
-            let expands = !is_quoted && "*?[{".contains(c);
-            is_quoted = !is_quoted && c == '\\';
-            expands
-        })
-    };
-    if command.patterns.iter().any(expands) {
+    if unquoted(command).any(|(_, c)| MAKES_WORDS.contains(c)) {
         return false;
     }
     let args: Option<Vec<&str>> = command.words.iter().skip(1).map(Option::as_deref).collect();
@@ -32,15 +24,36 @@ pub(super) fn only_reads(command: &Command) -> bool {
     })
 }
 
+/// Begin a pattern or a list in braces, which bash may turn into several words or none.
+const MAKES_WORDS: &str = "*?[{";
+
+/// Returns the characters of the words that are not quoted, each with the one before it in its
+/// word.
+fn unquoted(command: &Command) -> impl Iterator<Item = (Option<char>, char)> {
+    command.patterns.iter().flatten().flat_map(|word| {
+        let (mut chars, mut before) = (word.chars(), None);
+        std::iter::from_fn(move || {
+            loop {
+                let last = before;
+                let c = chars.next()?;
+                let quoted = if c == '\\' { chars.next() } else { None };
+                before = quoted.or(Some(c));
+                if quoted.is_none() {
+                    return Some((last, c));
+                }
+            }
+        })
+    })
+}
+
 const FIND_ACTS: &str = "\
     -delete -exec -execdir -fls -fprint -fprint0 -fprintf -ok -okdir";
 
-/// Returns true if a command, which must be all of its line, only reads the workspace. `understood`
-/// is the line as bash gets it. The command runs in `root`; tools can write there and to the
-/// directories `more`. `is_trusted` tells whether git may run in the project.
+/// Returns true if a command, which must be all of its line, only reads the workspace. It runs in
+/// `root`; tools can write there and to the directories `more`. `is_trusted` tells whether git may
+/// run in the project.
 pub(super) fn is_known_safe(
     command: &Command,
-    understood: &str,
     root: &Path,
     more: &[PathBuf],
     is_trusted: impl FnOnce() -> bool,
@@ -55,7 +68,7 @@ pub(super) fn is_known_safe(
     let args: Option<Vec<&str>> = command.words[1..].iter().map(Option::as_deref).collect();
     // What a pattern expands to depends on the files that exist: an argument may disappear or
     // become an option.
-    let args = args.filter(|_| !is_expanded(understood));
+    let args = args.filter(|_| !is_expanded(command));
     let leaves = |path: &str| leaves(path, root);
     let prints_anything = programs::PRINT_ANYTHING.contains(&name.as_str());
     let only_looks = match (name.as_str(), args.as_deref()) {
@@ -73,18 +86,13 @@ pub(super) fn is_known_safe(
     only_looks && lookup::is_the_users((!is_builtin).then_some(name.as_str()), roots)
 }
 
-/// Returns true if bash changes a word of the line, by a pattern, a list in braces, or `~`. The
-/// line is in the printed form, in which everything that is quoted is in single quotes.
-fn is_expanded(understood: &str) -> bool {
-    let bare: String = understood.split('\'').step_by(2).collect();
-    let begins_home =
-        |before: Option<char>| before.is_none_or(|c| c.is_whitespace() || "=:".contains(c));
-    let mut before = None;
-    bare.chars().any(|c| {
-        let expands = "*?[{$`\"".contains(c) || c == '~' && begins_home(before);
-        before = Some(c);
-        expands
-    })
+/// Returns true if bash changes a word of the command: by a variable, a pattern, a list in braces,
+/// or `~`, which stands for a directory at the beginning of a word and behind `=` and `:`.
+fn is_expanded(command: &Command) -> bool {
+    let begins_home = |before: Option<char>| before.is_none_or(|c| "=:".contains(c));
+    command.patterns.contains(&None)
+        || unquoted(command)
+            .any(|(before, c)| MAKES_WORDS.contains(c) || c == '~' && begins_home(before))
 }
 
 fn is_among(name: &str, list: &str) -> bool {

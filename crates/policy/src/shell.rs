@@ -26,8 +26,9 @@
 //! `rule` matches a rule with a call, and `defaults` decides where no rule does. If the line is
 //! understood, it is [`Verdict::understood`] that runs, not the line as written.
 
+use super::arguments::Meant;
 use super::rule::RuleSubject;
-use super::{Decision, Inquiry, Mode, Policy, PolicyCall, Rule, Verdict, defaults, safe, text};
+use super::{Decision, Inquiry, Mode, Policy, PolicyCall, Rule, Verdict, defaults, safe};
 use gemini_tools_core::tool::Kind;
 use gemini_tools_shell::{Analysis, Command, analyse};
 use serde_json::{Map, Value};
@@ -66,14 +67,15 @@ impl Policy {
 
     fn check_analysed(&self, asked: Inquiry<'_>, line: &str, analysis: &Analysis) -> Verdict {
         let Inquiry { call, mode, .. } = asked;
-        let (texts, is_ambiguous) = self.texts(call);
+        let meant = self.meant(call);
+        let texts = self.texts(call, &meant);
         let is_nothing = analysis.commands.is_empty();
         let single = single_command(line, analysis);
         let whole = RuleSubject {
             line: Some(line),
             command: single,
             is_unknown: is_nothing && !analysis.unresolved.is_empty(),
-            ..RuleSubject::plain(asked, &texts, is_ambiguous)
+            ..RuleSubject::plain(asked, &texts)
         };
         let rule = self.first(&whole);
         let mut verdict = self.verdict(rule, asked);
@@ -97,20 +99,26 @@ impl Policy {
             verdict = ask(call, verdict, rule);
         }
         if single.is_none() {
-            verdict = self.parts(asked, analysis, verdict);
+            verdict = self.parts(asked, analysis, &meant, verdict);
         }
         if is_dangerous || is_conditional {
             return verdict;
         }
-        let single = single.filter(|_| !analysis.redirects);
-        let single = single.zip(analysis.understood());
+        let is_plain = !analysis.redirects && analysis.understood().is_some();
+        let single = single.filter(|_| is_plain);
         self.apply_safe_list(asked, single, verdict)
     }
 
     /// Judges the parts of a line: each command, each text whose commands can't be known, and each
     /// other text, such as a here-document. A rule that restricts a prefix also matches a text that
     /// mentions the words of the prefix.
-    fn parts(&self, asked: Inquiry<'_>, analysis: &Analysis, whole: Verdict) -> Verdict {
+    fn parts(
+        &self,
+        asked: Inquiry<'_>,
+        analysis: &Analysis,
+        meant: &Meant,
+        whole: Verdict,
+    ) -> Verdict {
         let mut verdict = whole;
         let known = analysis
             .commands
@@ -128,13 +136,18 @@ impl Policy {
                     args.insert(key.to_owned(), directory.clone());
                 }
             }
-            let texts = [text::stable_json(&args)];
+            let call = PolicyCall {
+                args: &args,
+                renamed: &[],
+                ..*asked.call
+            };
+            let texts = self.texts(&call, meant);
             let subject = RuleSubject {
                 line: Some(line),
                 command,
                 is_part: true,
                 is_unknown,
-                ..RuleSubject::plain(asked, &texts, false)
+                ..RuleSubject::plain(asked, &texts)
             };
             let rule = self.first(&subject);
             let is_text = command.is_none() && !is_unknown;
@@ -158,7 +171,7 @@ impl Policy {
     fn apply_safe_list(
         &self,
         asked: Inquiry<'_>,
-        single: Option<(&Command, &str)>,
+        single: Option<&Command>,
         verdict: Verdict,
     ) -> Verdict {
         let Inquiry { call, mode, .. } = asked;
@@ -169,14 +182,8 @@ impl Policy {
         let may_be_safe = verdict.decision == Decision::AskUser
             && call.kind == Kind::Execute
             && !has_directory(call)
-            && single.is_some_and(|(command, understood)| {
-                safe::is_known_safe(
-                    command,
-                    understood,
-                    &self.root,
-                    &self.more_roots,
-                    trusts_git,
-                )
+            && single.is_some_and(|command| {
+                safe::is_known_safe(command, &self.root, &self.more_roots, trusts_git)
             });
         if !may_be_safe {
             return verdict;

@@ -204,7 +204,7 @@ impl Policy {
             Ok(files) => self.add_files(&files, FileOwner::Users, tier, true),
             Err(e) if !must_exist && is_missing(path, &e) => {}
             // Only a path that the user has chosen may be that of a file.
-            Err(e) if e.kind() == ErrorKind::NotADirectory && must_exist && path.is_file() => {
+            Err(e) if e.kind() == ErrorKind::NotADirectory && must_exist => {
                 self.add_files(&[path.to_owned()], FileOwner::Users, tier, true);
             }
             Err(e) => self.unreadable(path, tier, &e.to_string()),

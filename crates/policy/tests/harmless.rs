@@ -44,6 +44,10 @@ const WORDS: &str = "\
     --ext-diff|--textconv|--show-signature|--format=%G?|--format=%h|--no-index|-O|-S|--stat|--oneline|--cached|\
     core.pager=./evil|--set|--color=always|--help|--version|--lines=3|--lines|--bytes|--delimiter=,|--include=*";
 
+/// Words with an apostrophe, and words that bash changes. Whoever pairs the quotes of a line anew
+/// takes the second kind for quoted text behind the first.
+const APOSTROPHES: &str = "'|it's1|it's*|it's?|f|p|*|~/secret|~|'~/secret|../out/*|{f,made}";
+
 /// A workspace with files that are named like options, and a directory outside.
 struct Place {
     directory: TempDir,
@@ -63,7 +67,10 @@ impl Place {
             ("work/-e1e .", "x\n"),
             ("work/evil.sed", "1e ./evil\nw made\n"),
             ("work/evil", "#!/bin/sh\n: > ../out/ran\n"),
+            ("work/it's1", "a\na\n"),
+            ("work/it's2", "x\n"),
             ("out/secret", "SECRET\n"),
+            ("secret", "SECRET\n"),
         ] {
             let file = place.directory.path().join(name);
             fs::create_dir_all(file.parent().expect("its directory")).expect("a directory");
@@ -149,9 +156,9 @@ fn options_of(program: &str) -> Vec<String> {
 /// Returns a word for a line of bash, at random plain or in one of two kinds of quotes.
 fn written(word: &str, random: &mut Random) -> String {
     match random.below(8) {
-        0 => word.to_owned(),
-        1 => format!("\"{}\"", word.replace('$', "\\$")),
-        _ => format!("'{word}'"),
+        0 | 1 => word.replace('\'', "\\'"),
+        2 => format!("\"{}\"", word.replace('$', "\\$")),
+        _ => format!("'{}'", word.replace('\'', r"'\''")),
     }
 }
 
@@ -162,13 +169,14 @@ fn what_is_harmless_changes_nothing_starts_nothing_and_reads_nothing_outside() {
     let place = Place::new();
     let policy = policy(&place.work());
     let before = place.seen();
-    let words: Vec<&str> = WORDS.split('|').collect();
+    let kinds = [WORDS, WORDS, APOSTROPHES].map(|words| words.split('|').collect::<Vec<_>>());
     let mut random = Random(seed);
     let mut ran = 0;
     for program in PROGRAMS.split_whitespace() {
         let options = options_of(program);
         for _ in 0..LINES * trials {
             let mut line = program.replace(':', " ");
+            let words = &kinds[random.below(kinds.len())];
             for _ in 0..random.below(6) {
                 let word = if random.below(2) == 0 && !options.is_empty() {
                     let option = &options[random.below(options.len())];
@@ -183,10 +191,8 @@ fn what_is_harmless_changes_nothing_starts_nothing_and_reads_nothing_outside() {
                 } else {
                     words[random.below(words.len())].to_owned()
                 };
-                if !word.contains('\'') {
-                    line.push(' ');
-                    line.push_str(&written(&word, &mut random));
-                }
+                line.push(' ');
+                line.push_str(&written(&word, &mut random));
             }
             let Some(runs) = unasked(&policy, &line) else {
                 continue;
@@ -220,6 +226,7 @@ fn lines_of_every_day_run_without_a_question() {
         "sed -n '$p' -- f",
         "cat -n f d/g",
         "cat -- -n",
+        r"cat it\'s1 '*' '~' \~ a~",
         "head -20 f",
         "head -n -3 f",
         "tail -n +5 f",
@@ -295,6 +302,10 @@ fn whatever_the_grammar_does_not_have_is_asked_about() {
         "echo $(< f)",
         "echo $X/*",
         "cat \"'$X\" *",
+        r"cat \' ~/secret",
+        r"cat 'it'\''s1' ~/secret",
+        r"uniq it\'s*",
+        r"sed p f \' *",
         "echo $(cat f)",
         "uniq f made",
         "uniq -- f made",

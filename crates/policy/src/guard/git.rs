@@ -18,14 +18,22 @@ const DATA: &str = "\
     allowedsignersfile attributesfile description directory email excludesfile fetch file format ignorerevsfile \
     insteadof merge name push pushinsteadof pushurl signingkey template url worktree";
 
+/// Names in git's data of a repository. Beside a `HEAD` they make a directory such data, or are
+/// there already when it becomes that.
+const NAMES: &str = "\
+    commondir config config.worktree gitdir hooks info modules objects packed-refs refs worktrees";
+
 /// Returns true if a path is a directory with git's data of a repository, or a file in one. The
 /// name of such a directory need not be `.git`: see `--bare` and `--separate-git-dir` of git init.
 pub(super) fn holds(path: &Path) -> bool {
+    let mut is_gits = false;
     for top in path.ancestors() {
         let has = |name: &str| top.join(name).symlink_metadata().is_ok();
-        if has("HEAD") && (has("objects") && has("refs") || has("commondir")) {
+        if has("HEAD") && (is_gits || has("objects") && has("refs") || has("commondir")) {
             return true;
         }
+        let name = top.file_name().unwrap_or_default().to_string_lossy();
+        is_gits = NAMES.split(' ').any(|one| one.eq_ignore_ascii_case(&name));
         if has(".git") {
             // A working tree, which may be inside of a bare repository.
             return false;

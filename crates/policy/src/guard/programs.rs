@@ -6,6 +6,7 @@
 
 use crate::safe;
 use gemini_tools_shell::Command;
+use gemini_tools_workspace::pattern::expand_braces;
 
 /// Programs whose operands are files that they write. If one of their words is known only when the
 /// line runs, it may be any file.
@@ -286,6 +287,45 @@ pub(super) fn configures_git(command: &Command) -> bool {
         ("git-config", _) => !reads_settings(&command.words[1..]),
         _ => false,
     }
+}
+
+/// Returns true if a line may make git's data of a repository in a directory of another name than
+/// `.git`, or fill it from a template. git keeps a `config` and hooks that are there already, and
+/// takes those of a template, and then runs what they name.
+pub(super) fn makes_git_directory(commands: &[Command]) -> bool {
+    const OPTIONS: [&str; 5] = [
+        "--bare",
+        "--git-dir",
+        "--mirror",
+        "--separate-git-dir",
+        "--template",
+    ];
+    const VARIABLES: &str = "GIT_COMMON_DIR= GIT_DIR= GIT_TEMPLATE_DIR=";
+    let makes = |command: &&Command| match command.root() {
+        "git" => git_command(command)
+            .0
+            .is_some_and(|name| is_among("clone init init-db", name)),
+        name => is_among("git-clone git-init git-init-db", name),
+    };
+    let is_option = |word: &str| {
+        let name = word.split('=').next().unwrap_or_default();
+        name.len() > 3 && OPTIONS.iter().any(|option| option.starts_with(name))
+    };
+    let has_option = |command: &Command| {
+        command.patterns.iter().flatten().any(|word| {
+            let words = expand_braces(word);
+            words.map_or(true, |words| {
+                words.iter().any(|word| is_option(&word.replace('\\', "")))
+            })
+        })
+    };
+    let moves = commands
+        .iter()
+        .any(|command| is_among(VARIABLES, command.root()));
+    commands
+        .iter()
+        .filter(makes)
+        .any(|command| moves || has_option(command))
 }
 
 /// Returns true if these arguments of `git config` surely only read. An option that is not listed

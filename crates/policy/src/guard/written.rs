@@ -48,11 +48,13 @@ pub(super) fn parts_of_code(text: &str) -> impl Iterator<Item = &str> {
     parts.filter(|part| !part.is_empty())
 }
 
-/// Removes the files that `source` and `.` read from a line of shell: they are not written.
+/// Removes the files that `source` and `.` read from a line of shell, where these are surely
+/// commands: they are not written.
 pub(super) fn without_sourced(line: &str) -> String {
-    let mut is_read = false;
+    let (mut begins, mut is_read) = (true, false);
     let words = line.split_whitespace().filter(|word| {
-        let is_name = [".", "source"].contains(word);
+        let is_name = begins && [".", "source"].contains(word);
+        begins = word.ends_with([';', '&', '|']);
         !std::mem::replace(&mut is_read, is_name)
     });
     words.collect::<Vec<_>>().join(" ")
@@ -275,6 +277,7 @@ impl Guard<'_> {
             .flatten();
         targets(analysis).any(|word| covers(word, true))
             || commands.iter().any(programs::configures_git)
+            || programs::makes_git_directory(commands)
             || written.iter().any(|written| self.covers_words(written, is_known))
             || self.covers_scripts(analysis, &written)
             || writes && entered(analysis).any(|word| covers(word, is_sure))
