@@ -632,6 +632,9 @@ fn lines_quoted_inexactly_are_found_as_smart_edit_finds_them() {
     for text in ["abc\n", "a b\n", "1: b\n"] {
         assert!(update(text, "-b\n+x").is_err(), "{text}");
     }
+    let hunk = "@@ -1 +1 @@\n-limit = 103\n+limit = 104";
+    assert!(update("limit = 10³\n", hunk).is_err());
+    assert!(unified("limit = 10³\n", hunk).is_err());
 }
 
 fn unified(text: &str, hunks: &str) -> Result<String, HunkError> {
