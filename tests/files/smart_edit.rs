@@ -157,6 +157,25 @@ fn places_that_overlap_are_several() {
 }
 
 #[test]
+fn a_word_is_not_cut_where_whole_lines_may_be_meant() {
+    let text = "discount = 1\ncount    = 1\n";
+    let kind = "edit_expected_occurrence_mismatch";
+    let message = refuses(text, "count = 1\n", "count = 2\n", kind);
+    assert!(
+        message.contains("line 1") && message.contains("line 2"),
+        "{message}"
+    );
+    refuses("x = 10\nx  = 1\n", "x = 1", "x = 2", kind);
+    becomes("discount = 1\n", "count = 1", "count = 2", "discount = 2\n");
+}
+
+#[test]
+fn what_makes_no_difference_is_not_said_to_be_there() {
+    let kind = "edit_no_occurrence_found";
+    refuses("a “x” b", "a \"x\" b", "a \"x\" b\n", kind);
+}
+
+#[test]
 fn a_line_that_stands_for_code_left_out_is_not_written() {
     let new = "one\n// ... existing code ...";
     let message = refuses("one\ntwo\n", "one", new, "invalid_tool_params");

@@ -1,6 +1,6 @@
 // Owns the kinds in which characters differ: look-alikes and escapes.
 
-import { everyLine, eachText, isAdded, isBlank, isContext, isQuoted, isRemoved, texts, wholeTexts } from './rows.mjs';
+import { everyLine, eachText, indentOf, isAdded, isBlank, isContext, isQuoted, isRemoved, texts, wholeTexts } from './rows.mjs';
 
 const any = () => true;
 
@@ -46,6 +46,60 @@ function quotedInAscii(written, quoted) {
     return { ...texts(made, [{ ...first, old: `# ${quoted}`, new: `# ${quoted}` }, ...rest]), change: made };
   };
 }
+
+/** A line that stays before the others, `written` in the file and `quoted` in both texts. */
+function quotedBefore(written, quoted) {
+  return (change) => {
+    const made = change.with({ rows: [{ kind: ' ', old: written, new: written }, ...change.rows] });
+    return { ...texts(made, [{ kind: ' ', old: quoted, new: quoted }, ...change.rows]), change: made };
+  };
+}
+
+/** A removed line as it is `written` in the file, and as it is `quoted`. */
+function removedAs(written, quoted) {
+  return (change, chance) => {
+    const row = chance.pick(change.rows.filter((one) => isRemoved(one) && !isBlank(one.old)));
+    if (!row) return null;
+    const put = (by) => change.rows.map((one) => (one === row ? { ...row, old: by(row.old) } : one));
+    const made = change.with({ rows: put(written) });
+    return { ...texts(made, put(quoted)), change: made };
+  };
+}
+
+/** Only a line that makes way for one other, both as they are `written` in the file, and as they are `told`. */
+function oneForOne(written, told) {
+  return (change) => {
+    const { rows } = change;
+    const isAlone = (row, i) => isRemoved(row) && rows[i + 1] && isAdded(rows[i + 1]) && !isBlank(row.old) && !isBlank(rows[i + 1].new)
+      && [rows[i - 1], rows[i + 2]].every((one) => !one || isContext(one));
+    const at = rows.findIndex(isAlone);
+    if (at < 0 || change.mixed) return null;
+    const [gone, come] = [rows[at], rows[at + 1]];
+    const only = rows.filter((row) => !isAdded(row) || row === come);
+    const changed = { ' ': (row) => row, '-': (row, by) => (row === gone ? { ...row, old: by(row.old) } : { ...row, kind: ' ', new: row.old }), '+': (row, by) => ({ ...row, new: by(row.new) }) };
+    const put = (by) => only.map((row) => changed[row.kind](row, by));
+    const made = change.with({ rows: put(written) });
+    return { ...texts(made, put(told)), change: made, lines: [gone.old, come.new] };
+  };
+}
+
+/** The same, told as a part of the line that the file has with curly quotes: from there to `end`, which is before `behind`. */
+function partOfLine(end, behind = '', more = '') {
+  const written = (line) => `${indentOf(line)}alpha \u201cx\u201d ${line.trim()}${end}${behind}`;
+  const made = oneForOne(written, written);
+  return (change) => {
+    const edit = made(change);
+    // How deep the line is then is not said.
+    if (!edit || indentOf(edit.lines[0]) !== indentOf(edit.lines[1])) return null;
+    const [old, fresh] = edit.lines.map((line) => `"x" ${line.trim()}${end}`);
+    const line = written(edit.lines[1]);
+    const accepts = [edit.change.after.replace(line, () => line.replace(behind, () => `${more.replaceAll('\n', change.end)}${behind}`))];
+    return { old, new: fresh + more, change: edit.change, accepts, isOpen: true };
+  };
+}
+
+const signs = (sign) => (line) => `${line} # 25${sign}`;
+const atStart = (c, end = '') => (line) => `${indentOf(line)}${c}${line.trimStart()}${end}`;
 
 /** A line that stays, as it is in new, and with its escapes escaped once more in old. */
 function escapedInOldOnly(written, escaped) {
@@ -103,6 +157,16 @@ export const CHARACTERS = [
   { name: '& < > as entities', mark: 'apply', make: wholeTexts(eachText(entities), clearWithout(/&\w+;/)) },
   { name: 'quotes as entities', mark: 'apply', make: wholeTexts(eachText(quoteEntities), clearWithout(/&#?\w+;/)) },
   { name: "' for \u2019 in the context, and ' in a new line", mark: 'apply', make: quotedInAscii('Don\u2019t', "Don't") },
+  { name: 'digits for superscript ones in a removed line', mark: 'refuse', make: removedAs(signs('\u00b3'), signs('3')) },
+  { name: 'digits for circled ones in a removed line', mark: 'refuse', make: removedAs(signs('\u2460'), signs('1')) },
+  { name: '\u00b0C for \u2103 in a changed line', mark: 'may', make: oneForOne(signs('\u2103'), signs('\u00b0C')) },
+  { name: 'an emoji without its variation selector', mark: 'apply', make: quotedBefore('# \u26a0\ufe0f note', '# \u26a0 note') },
+  { name: 'an emoji with a variation selector more', mark: 'apply', make: quotedBefore('# \u26a0 note', '# \u26a0\ufe0f note') },
+  { name: 'marks of direction left out', mark: 'apply', make: quotedBefore('# \u2066note\u2069', '# note') },
+  { name: 'an invisible character at the end of a changed line left out', mark: 'may', make: oneForOne((line) => `${line}\u200f`, (line) => line) },
+  { name: 'a line separator before a changed line, and two blanks after it', mark: 'may', make: oneForOne(atStart('\u2028'), atStart('\u2028', '  ')) },
+  { name: 'a part of a line with an invisible character at its end', mark: 'apply', make: partOfLine('\u200f') },
+  { name: 'a part of a line, and a line feed more after new', mark: 'may', make: partOfLine('', ' and more', '\n') },
   { name: '- for \u2013 in the context, and - in a new line', mark: 'apply', make: quotedInAscii('pages 3\u20135', 'pages 3-5') },
   { name: '1 for \uff11 in the context, and 1 in a new line', mark: 'apply', make: quotedInAscii('\u624b\u9806 \uff11', '\u624b\u9806 1') },
   { name: '... for \u2026 in the context, and ... in a new line', mark: 'apply', make: quotedInAscii('wait\u2026', 'wait...') },

@@ -169,6 +169,27 @@ function dotsAround(change) {
   return change.before.includes('...') ? null : texts(change, [line, ...change.rows, line]);
 }
 
+/** The lines that old has are there with a change of their own, and as they are in old only a level deeper. */
+function deeperTwin(change, chance) {
+  const quoted = change.rows.filter((row) => row.old !== null && !isBlank(row.old));
+  const row = chance.pick(quoted.slice(1).filter((one) => one.kind === '-'));
+  if (!row || quoted[0].old.trim().length < 12 || change.tail === '') return null;
+  const stale = change.with({ rows: change.rows.map((one) => (one === row ? { ...row, old: `${row.old} # changed` } : one)) });
+  const twin = change.rows.filter((one) => one.old !== null).map((one) => (isBlank(one.old) ? '' : `    ${one.old}`) + change.end).join('');
+  return { ...texts(change), text: stale.before.replace(/\n?$/, change.end) + twin, accepts: [], isOpen: true };
+}
+
+/** A line that the file has with a blank more is the end of another line, which begins within a word. */
+function endOfAnother(change, chance) {
+  const lines = inFile(change);
+  const isMeant = (line) => /^\w/.test(line.trim()) && /\w [^\s]/.test(line.trim()) && change.before.split(line.trim()).length === 2;
+  const line = change.mixed || change.end !== '\n' ? undefined : chance.pick(lines.filter(isMeant));
+  if (line === undefined) return null;
+  const [own, quoted] = [line.replace(/(?<=\w) (?=[^\s])/, '  '), line.trim()];
+  const text = `dis${quoted}\n${change.before.replace(line, () => own)}`;
+  return { old: `${quoted}\n`, new: `${otherEnd(quoted)}\n`, text, accepts: [] };
+}
+
 export const TWICE = [
   { name: 'words and CR that are within a line', mark: 'refuse', literal: false, make: cutInLine('\r\n') },
   { name: 'words and CR that are within a line, LF file', mark: 'refuse', literal: false, make: cutInLine('\n') },
@@ -186,5 +207,7 @@ export const TWICE = [
   { name: 'a level deeper with another word', mark: 'refuse', make: deeper },
   { name: 'a word more in a context line', mark: 'refuse', make: oneLine(awayRows, moreWord) },
   { name: 'another short word in a context line', mark: 'refuse', make: oneLine(awayRows, shortWord) },
+  { name: 'a twin a level deeper, the lines themselves changed', mark: 'refuse', literal: false, make: deeperTwin },
+  { name: 'the end of another line, from within a word', mark: 'refuse', literal: false, make: endOfAnother },
   { name: 'both between ...', mark: 'may', make: dotsAround },
 ];

@@ -10,7 +10,8 @@ mod correction;
 use super::edit::{Edit, Plan, Subject, line_list};
 use super::{BuiltinTool, OUTSIDE, ToolEnv, make_call, placeholder};
 use crate::edit::{
-    Edited, MAX_PLACES, Reading, Refusal, apply_inexactly, placed_literally, unit_of,
+    Edited, MAX_PLACES, Reading, Refusal, apply_inexactly, cuts_word, placed_literally, unit_of,
+    whole_lines,
 };
 #[cfg(feature = "full")]
 use gemini_tools_core::tool::ConfirmationDetails;
@@ -26,6 +27,9 @@ use std::borrow::Cow;
 
 /// How many bytes before a match are searched for the beginning of its line.
 const FAR_BYTES: u64 = 4096;
+
+/// How many bytes a character has at most, in any encoding.
+const CHARACTER_BYTES: u64 = 4;
 
 const MODEL_CHARS: usize = 400_000;
 
@@ -249,13 +253,28 @@ impl Call {
         new: &'t str,
     ) -> Result<Cow<'t, str>, ToolError> {
         let Subject { current, encoding } = subject;
+        let read = |from: u64, until: u64| {
+            let bytes = read_range(&current.file, from, until - from);
+            bytes.map_err(|e| self.edit.io_error(&e))
+        };
         let start = place.start.max(encoding.mark().len() as u64);
         let from = start.saturating_sub(FAR_BYTES) / 4 * 4;
         let from = from.max(encoding.mark().len() as u64);
-        let bytes = read_range(&current.file, from, start - from);
-        let bytes = bytes.map_err(|e| self.edit.io_error(&e))?;
-        let before = encoding.decode(&bytes);
+        let before = read(from, start)?;
+        let before = encoding.decode(&before);
         let before = before.rsplit('\n').next().unwrap_or_default();
+        let behind = read(place.end, place.end + CHARACTER_BYTES)?;
+        if cuts_word(before, old, &encoding.decode(&behind))
+            && let Some(text) = self.text(subject)?
+            && let Some(line) = whole_lines(&text, old)
+        {
+            return Err(ambiguous(format!(
+                "old_string is at line {} of {} within a word, and at line {line} as whole lines \
+                 if one looks past slips; nothing was changed.",
+                place.line,
+                self.edit.path()
+            )));
+        }
         let unit = || {
             let text = self.text(subject).ok().flatten()?;
             unit_of(text.lines())

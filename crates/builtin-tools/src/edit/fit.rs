@@ -5,7 +5,7 @@ use super::form::{Blanks, form, is_word, key, tabs_between_words};
 use super::lines::{FileLines, ModelLines, indentation};
 use super::omission::omission;
 use super::reading::Texts;
-use super::{MAX_PLACES, Reading};
+use super::{MAX_PLACES, Reading, cuts_word};
 use gemini_tools_workspace::diff::{Algorithm, DiffOp, diff_lines};
 use std::borrow::Cow;
 use std::cell::{Cell, OnceCell};
@@ -29,7 +29,7 @@ const MAX_STEPS: usize = 100_000_000;
 /// An old text of fewer characters fits too many places. It must be quoted exactly.
 const MIN_CHARS: usize = 3;
 
-const MIN_ANCHOR_CHARS: usize = 12;
+pub(super) const MIN_ANCHOR_CHARS: usize = 12;
 
 /// The differences that a place may have from the old text, from strict to lenient.
 ///
@@ -538,8 +538,7 @@ impl<'a> Haystack<'a> {
     }
 
     fn parts<'t>(&self, texts: &'t Texts) -> Vec<Fit<'t>> {
-        let (starts_line, ends_line) = (texts.old.starts_with('\n'), texts.old.ends_with('\n'));
-        let (old, new) = (texts.old.trim_matches('\n'), texts.new.trim_matches('\n'));
+        let old = texts.old.trim_matches('\n');
         let lines: Vec<&str> = old.split('\n').collect();
         let [first, .., last] = &*[&lines[..], &lines[lines.len() - 1..]].concat() else {
             return Vec::new();
@@ -548,38 +547,6 @@ impl<'a> Haystack<'a> {
         if old != old.trim() || old.chars().count() < MIN_CHARS {
             return fits;
         }
-        let mut push = |line: usize, head: usize, tail: usize| {
-            let text = |line: usize| self.file.line(line);
-            let end = line + lines.len() - 1;
-            let (head, tail) = (&text(line)[..head], &text(end)[tail..]);
-            let cuts_word = head.ends_with(is_word) && old.starts_with(is_word)
-                || old.ends_with(is_word) && tail.starts_with(is_word);
-            // A line number is in front of a whole line. Behind other text, such as another number,
-            // it is not one: `12:30 lunch` is no part of `11:30 lunch`.
-            let starts_line = starts_line || texts.reading == Some(Reading::LineNumbers);
-            if cuts_word
-                || starts_line && !head.trim().is_empty()
-                || ends_line && !tail.trim().is_empty()
-            {
-                return;
-            }
-            let around = (head.len(), tail.len());
-            let head = if head.trim().is_empty() { "" } else { head };
-            let mut texts = texts.clone();
-            texts.old = [head, old, tail].concat();
-            texts.new = [head, new, tail].concat();
-            if !stays_in_block(head, old, new) {
-                texts.doubt = Some(super::depth::UNCLEAR);
-                texts.doubtful = (0..texts.new.split('\n').count()).collect();
-            }
-            fits.push(Fit {
-                texts: Cow::Owned(texts),
-                places: (line..=end).map(LinePlace::Same).collect(),
-                around,
-                other_blanks: Vec::new(),
-                near: 0,
-            });
-        };
         if lines.len() == 1 {
             let wanted = key(first, Blanks::Kept);
             let mut found = HashMap::new();
@@ -590,7 +557,7 @@ impl<'a> Haystack<'a> {
                     .or_insert_with(|| key(text, Blanks::Kept).contains(&*wanted));
                 if is_there {
                     for place in places_in(text, &wanted) {
-                        push(*line, place.start, place.end);
+                        fits.extend(self.part(texts, *line, &place));
                     }
                 }
             }
@@ -611,10 +578,65 @@ impl<'a> Haystack<'a> {
             let start = places_in(text(0), &head).into_iter().next_back();
             let end = places_in(text(lines.len() - 1), &tail).into_iter().next();
             if let (Some(start), Some(end)) = (start, end) {
-                push(line, start.start, end.end);
+                fits.extend(self.part(texts, line, &(start.start..end.end)));
             }
         }
         fits
+    }
+
+    /// Returns the fit of an old text that begins within `line`, at the byte `cuts.start`, and ends
+    /// in the same or a later line at the byte `cuts.end`.
+    fn part<'t>(&self, texts: &'t Texts, line: usize, cuts: &Range<usize>) -> Option<Fit<'t>> {
+        // Line feeds at the ends of the old text are those of the file, which stay. If the new text
+        // has more of them, these are new.
+        let feeds = |text: &str| text.len() - text.trim_start_matches('\n').len();
+        let above = feeds(&texts.new).min(feeds(&texts.old));
+        let new = &texts.new[above..];
+        let feeds = |text: &str| text.len() - text.trim_end_matches('\n').len();
+        let new = &new[..new.len() - feeds(new).min(feeds(&texts.old))];
+        let old = texts.old.trim_matches('\n');
+        let text = |line: usize| self.file.line(line);
+        let last = line + old.matches('\n').count();
+        // The match may begin and end with invisible characters.
+        let chars = form(old, Blanks::Kept);
+        let (first_char, last_char) = (chars.first()?, chars.last()?);
+        let head = &text(line)[..cuts.start];
+        let head = head.strip_suffix(&old[..first_char.start]).unwrap_or(head);
+        let tail = &text(last)[cuts.end..];
+        let tail = tail.strip_prefix(&old[last_char.end..]).unwrap_or(tail);
+        // A line number is in front of a whole line. Behind other text, such as another number, it
+        // is not one: `12:30 lunch` is no part of `11:30 lunch`.
+        let starts_line =
+            texts.old.starts_with('\n') || texts.reading == Some(Reading::LineNumbers);
+        if cuts_word(head, old, tail)
+            || starts_line && !head.trim().is_empty()
+            || texts.old.ends_with('\n') && !tail.trim().is_empty()
+        {
+            return None;
+        }
+        let around = (head.len(), tail.len());
+        let head = if head.trim().is_empty() { "" } else { head };
+        // The line end of the last line is not one of the new text's own.
+        let is_ended = tail.is_empty() && new.ends_with('\n');
+        let end = if is_ended { "\n" } else { "" };
+        let mut texts = texts.clone();
+        texts.old = [head, old, tail, end].concat();
+        texts.new = [head, new, tail, end].concat();
+        let doubtful = texts.doubtful.iter();
+        texts.doubtful = doubtful
+            .filter_map(|line| line.checked_sub(above))
+            .collect();
+        if !stays_in_block(head, old, &texts.new) {
+            texts.doubt = Some(super::depth::UNCLEAR);
+            texts.doubtful = (0..texts.new.split('\n').count()).collect();
+        }
+        Some(Fit {
+            texts: Cow::Owned(texts),
+            places: (line..=last).map(LinePlace::Same).collect(),
+            around,
+            other_blanks: Vec::new(),
+            near: 0,
+        })
     }
 
     pub(super) fn place(&self, fit: &Fit<'_>) -> Range<usize> {
@@ -752,6 +774,10 @@ fn places_in(line: &str, wanted: &str) -> Vec<Range<usize>> {
     let text: String = chars.iter().map(|char| char.c).collect();
     let length = wanted.chars().count();
     let mut places = Vec::new();
+    // Nothing is left of invisible characters.
+    if wanted.is_empty() {
+        return places;
+    }
     let mut from = 0;
     while let Some(found) = text[from..].find(wanted) {
         let byte = from + found;

@@ -1,8 +1,10 @@
 //! The form in which texts are compared: characters that look alike are equal in it. This module
 //! also removes line numbers and escapes.
 
+use super::lines::{trim_end, without_indentation};
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashSet};
+use std::ops::Range;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
@@ -94,6 +96,23 @@ pub(super) fn key(line: &str, blanks: Blanks) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// Returns true if two texts of the same form also have the same characters, apart from blanks,
+/// kinds of quotes and dashes, and width. Other characters that read alike, such as `³` and `3`, may
+/// stand for one another in a line that stays, but not in one that goes.
+pub(super) fn have_same_characters(one: &str, other: &str) -> bool {
+    let is_width = |c: char| matches!(c, '…' | '\u{ff00}'..='\u{ffef}');
+    let [one, other] = [one, other].map(|text| -> String {
+        let parts = text.nfc().map(|c| match String::from(c) {
+            part if is_width(c) => part.nfkc().collect(),
+            part => part,
+        });
+        let chars = parts.flat_map(|part| part.chars().collect::<Vec<_>>());
+        let chars = chars.filter_map(plain);
+        chars.filter(|c| !c.is_whitespace()).collect()
+    });
+    one == other
+}
+
 pub(super) fn form_text(text: &str, blanks: Blanks) -> String {
     form(text, blanks).into_iter().map(|char| char.c).collect()
 }
@@ -108,7 +127,13 @@ pub(super) fn tabs_between_words(line: &str) -> Vec<usize> {
 /// Returns the plain character that `c` looks like; `None` if `c` is invisible.
 pub(crate) fn plain(c: char) -> Option<char> {
     Some(match c {
-        '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}' | '\u{ad}' => return None,
+        '\u{200b}'..='\u{200f}'
+        | '\u{202a}'..='\u{202e}'
+        | '\u{2060}'
+        | '\u{2066}'..='\u{2069}'
+        | '\u{fe00}'..='\u{fe0f}'
+        | '\u{feff}'
+        | '\u{ad}' => return None,
         '‘' | '’' | '‚' | '‛' | '′' | '`' | '´' | 'ʼ' => '\'',
         '“' | '”' | '„' | '‟' | '″' | '«' | '»' => '"',
         '‐' | '‑' | '‒' | '–' | '—' | '―' | '−' | '﹘' => '-',
@@ -119,6 +144,53 @@ pub(crate) fn plain(c: char) -> Option<char> {
 
 pub(crate) fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
+}
+
+pub(super) fn words(form: &[FormChar], may_cut: impl Fn(usize) -> bool) -> Vec<Range<usize>> {
+    let ends_word = |before: FormChar, after: FormChar| {
+        let is_one = is_word(before.c) && is_word(after.c) || before.c == '.' && after.c == '.';
+        before.end < after.start || before.end == after.start && !is_one
+    };
+    let mut words = Vec::new();
+    let mut start = 0;
+    for at in 1..=form.len() {
+        if at == form.len() || ends_word(form[at - 1], form[at]) && may_cut(at) {
+            words.push(start..at);
+            start = at;
+        }
+    }
+    words
+}
+
+pub(super) fn source<'t>(text: &'t str, form: &[FormChar], word: &Range<usize>) -> &'t str {
+    &text[form[word.start].start..form[word.end - 1].end]
+}
+
+pub(super) fn before<'t>(text: &'t str, form: &[FormChar], word: &Range<usize>) -> &'t str {
+    let end = form[word.start].start;
+    let start = word.start.checked_sub(1).map_or(0, |at| form[at].end);
+    &text[start.min(end)..end]
+}
+
+pub(super) fn behind<'t>(text: &'t str, form: &[FormChar]) -> &'t str {
+    &text[form.last().map_or(0, |last| last.end)..]
+}
+
+/// Returns a text with an `a` in place of each word, so that only its signs, blanks and invisible
+/// characters are compared.
+pub(super) fn shape(text: &str, form: &[FormChar], words: &[Range<usize>]) -> String {
+    let parts = words.iter().map(|word| {
+        let sign = form[word.start].c;
+        let sign = if is_word(sign) { 'a' } else { sign };
+        format!("{}{sign}", before(text, form, word))
+    });
+    parts.collect::<String>() + behind(text, form)
+}
+
+pub(super) fn shape_of(line: &str) -> String {
+    let line = without_indentation(trim_end(line));
+    let form = form(line, Blanks::Dropped);
+    shape(line, &form, &words(&form, |_| true))
 }
 
 pub(crate) fn unescape(text: &str) -> String {

@@ -127,3 +127,7 @@ pub(super) fn indentation(line: &str) -> &str {
     let is_blank = |c: char| c.is_whitespace() && !ends.contains(&c);
     &line[..line.len() - line.trim_start_matches(is_blank).len()]
 }
+
+pub(super) fn without_indentation(line: &str) -> &str {
+    &line[indentation(line).len()..]
+}

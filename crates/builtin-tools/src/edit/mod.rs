@@ -35,12 +35,13 @@ mod reading;
 mod write;
 
 use gemini_tools_workspace::line_endings::fitted;
+use std::collections::HashMap;
 use std::ops::Range;
 
 pub(crate) use depth::{placed_literally, unit_of};
 use fit::{Fit, Haystack, Rank};
 pub(crate) use form::{is_word, plain};
-use lines::FileLines;
+use lines::{FileLines, ModelLines, indentation};
 pub(crate) use omission::{is_comment, omission};
 use reading::Texts;
 
@@ -174,6 +175,14 @@ pub fn apply(text: &str, old: &str, new: &str) -> Result<Edited, Refusal> {
     let line_of = |at: usize| text[..at].matches('\n').count() + 1;
     match starts.as_slice() {
         [] => apply_inexactly(text, old, new),
+        [at] if cuts_word(&text[..*at], old, &text[at + old.len()..])
+            && let Some(line) = whole_lines(text, old) =>
+        {
+            Err(Refusal::Several {
+                reading: None,
+                lines: vec![line_of(*at), line],
+            })
+        }
         [at] => {
             let before = text[..*at].rsplit('\n').next().unwrap_or_default();
             let content = placed_literally(before, old, new, || depth::unit_of(text.lines()));
@@ -224,6 +233,27 @@ pub(crate) fn has_mixed_ends(old: &str, new: &str) -> bool {
 
 pub(crate) fn has_lone_return(text: &str) -> bool {
     text.replace("\r\n", "").contains('\r')
+}
+
+/// Returns true if a text begins or ends in the middle of a word where it is between `before` and
+/// `behind`.
+pub(crate) fn cuts_word(before: &str, text: &str, behind: &str) -> bool {
+    before.ends_with(is_word) && text.starts_with(is_word)
+        || text.ends_with(is_word) && behind.starts_with(is_word)
+}
+
+/// Returns the line, from 1, at which the file has the old text as whole lines, if one looks past
+/// slips. If the old text cuts a word where it is literally, these lines may be meant.
+pub(crate) fn whole_lines(text: &str, old: &str) -> Option<usize> {
+    let file = FileLines::new(text);
+    let haystack = Haystack::new(&file);
+    let pairs = reading::pairs(text, old, old);
+    let ranks = [Rank::Strict, Rank::Loose];
+    let mut fits = ranks.iter().flat_map(|rank| {
+        let fits = pairs.iter().flat_map(|pair| haystack.fits(pair, *rank));
+        fits.collect::<Vec<_>>()
+    });
+    fits.next().map(|fit| fit.first_line() + 1)
 }
 
 /// Returns the offsets at which a text occurs literally, without those that would split a `\r\n`.
@@ -316,20 +346,65 @@ fn edit_at(
     fit: &Fit<'_>,
     rank: Rank,
 ) -> Result<Edited, Refusal> {
+    let file = haystack.file.text;
     let edit = write::write(haystack, texts, fit, rank);
+    let unclear = |why| Refusal::Unclear {
+        reading: Some(rank.reading(texts)),
+        line: fit.first_line() + 1,
+        why,
+    };
     // If the file has the new text already, the edit was made before, and the place that was found is
     // only similar to the old text. One line may be there by chance.
     let edit = edit.and_then(|edit| match haystack.line_of_new(texts) {
         Some(line) if texts.new.trim().contains('\n') => Err(Refusal::Applied { line: line + 1 }),
+        _ if rank != Rank::Part && is_quoted_elsewhere(haystack, texts, fit) => {
+            Err(unclear("half of its lines are elsewhere as they are"))
+        }
+        // What the new text says otherwise, such as a line end more, has no effect there.
+        _ if edit.content == file[edit.place.clone()]
+            && !file.replace("\r\n", "\n").contains(&texts.new) =>
+        {
+            Err(unclear(
+                "what new_string has otherwise makes no difference there",
+            ))
+        }
         _ => Ok(edit),
     });
     edit.map_err(|refusal| match refusal {
-        Refusal::Applied { .. } if !haystack.may_be_done(texts) => Refusal::Unclear {
-            reading: Some(rank.reading(texts)),
-            line: fit.first_line() + 1,
-            why: "the file has a part of the new text already",
-        },
+        Refusal::Applied { .. } if !haystack.may_be_done(texts) => {
+            unclear("the file has a part of the new text already")
+        }
         refusal => refusal,
+    })
+}
+
+/// Returns true if half of the old text's lines are at another place exactly, and fewer are as deep
+/// at the one that was found. It probably means that other place then, which has changed since the
+/// model read it.
+fn is_quoted_elsewhere(haystack: &Haystack<'_>, texts: &Texts, fit: &Fit<'_>) -> bool {
+    let file = haystack.file;
+    let (old, _) = ModelLines::pair(&texts.old, &texts.new);
+    let old = old.trimmed();
+    let filled = || old.iter().enumerate().filter(|(_, line)| !line.is_empty());
+    let is_as_deep = |(at, old): &(usize, &&str)| {
+        let line = fit.places[*at].line();
+        line.is_some_and(|line| indentation(file.line(line)) == indentation(old))
+    };
+    let here = filled().filter(is_as_deep).count();
+    let indices: HashMap<&str, usize> = filled().map(|(at, line)| (*line, at)).collect();
+    // For each line of the file at which the old text may begin, how many of its lines are there,
+    // and how many characters these have.
+    let mut starts: HashMap<usize, [usize; 2]> = HashMap::new();
+    for line in (0..fit.first_line()).chain(fit.last_line() + 1..file.len()) {
+        let text = file.line(line);
+        if let Some(start) = indices.get(text).and_then(|at| line.checked_sub(*at)) {
+            let [lines, chars] = starts.entry(start).or_default();
+            *lines += 1;
+            *chars += text.trim().chars().count();
+        }
+    }
+    starts.into_values().any(|[lines, chars]| {
+        lines > here && lines * 2 >= indices.len() && chars >= fit::MIN_ANCHOR_CHARS
     })
 }
 

@@ -4,6 +4,7 @@
 use super::Reading;
 use super::form::{plain, unescape, without_line_numbers};
 use std::collections::BTreeSet;
+use unicode_normalization::char::is_combining_mark;
 
 /// The texts of an edit in one [`Reading`]. If it is not clear how the new text must be read,
 /// `doubt` says why, and `doubtful` has the indices of the lines of the new text for which that
@@ -41,8 +42,9 @@ impl Texts {
 /// them.
 pub(super) fn pairs(text: &str, old: &str, new: &str) -> Vec<Texts> {
     // Invisible characters and unusual blanks in the old text are slips unless the file has them.
-    let is_usual = |c: char| matches!(c, ' ' | '\t' | '\n' | '\r');
-    let is_hidden = |c: char| plain(c).is_none() || c.is_whitespace() && !is_usual(c);
+    // But one that is a mark on another, as in an emoji, belongs to that.
+    let is_usual = |c: char| matches!(c, ' ' | '\t' | '\n' | '\r') || is_combining_mark(c);
+    let is_hidden = |c: char| (plain(c).is_none() || c.is_whitespace()) && !is_usual(c);
     let stray = old.chars().filter(|c| is_hidden(*c) && !text.contains(*c));
     let stray: BTreeSet<char> = stray.collect();
     let [old, new] = [old, new].map(|part| {

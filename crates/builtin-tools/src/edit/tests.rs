@@ -1,3 +1,5 @@
+mod ends;
+
 use super::{Reading, Refusal, apply};
 
 fn edit(text: &str, old: &str, new: &str) -> Result<(String, Option<Reading>), Refusal> {

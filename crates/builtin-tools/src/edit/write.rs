@@ -5,8 +5,11 @@
 
 use super::depth::{Layout, Pair, Texts as Indented, layout, levels, unit_of};
 use super::fit::{Fit, Haystack, LinePlace, Rank};
-use super::form::{Blanks, FormChar, form, form_text, is_word, key};
-use super::lines::{FileLines, ModelLines, indentation, trim_end};
+use super::form::{
+    Blanks, FormChar, before, behind, form, form_text, have_same_characters, key, shape, shape_of,
+    source, words,
+};
+use super::lines::{FileLines, ModelLines, indentation, trim_end, without_indentation};
 use super::omission::omission;
 use super::reading::{Texts, is_other_blank};
 use super::{Edited, Refusal};
@@ -27,6 +30,7 @@ const MISTYPED_TOO: &str = "a word that it has differently is in a new line, too
 const BESIDE_BLANK: &str = "the file has other blank lines than old_string beside a change";
 const TWO_SPELLINGS: &str =
     "old_string has one character where the file has two, and new_string has it in a new line";
+const OTHER_CHARACTERS: &str = "a line that goes has other characters than old_string";
 const OTHER_BLANKS: &str = "the file has other blanks at the ends of lines than old_string, so those of new lines are not clear";
 const OTHER_GAPS: &str = "the file has other blanks within a line than old_string, so those of the new line are not clear";
 const TWO_ENDS: &str =
@@ -450,7 +454,12 @@ impl<'a> Writer<'a> {
         let start = self.next;
         for at in old.clone() {
             match self.fit.places[at] {
-                LinePlace::Same(line) if line == self.next => self.next = line + 1,
+                LinePlace::Same(line) if line == self.next => {
+                    if !have_same_characters(self.old_lines[at], self.file.line(line)) {
+                        return Err(OTHER_CHARACTERS.into());
+                    }
+                    self.next = line + 1;
+                }
                 LinePlace::Missing => {}
                 _ => return Err(NOT_AS_IT_SAYS.into()),
             }
@@ -626,7 +635,7 @@ impl<'a> Writer<'a> {
     /// spelled as in the file.
     fn contents(&self, op: &DiffOp) -> Result<Vec<String>, Fault> {
         let joined = |lines: &[&str]| {
-            let lines: Vec<&str> = lines.iter().map(|line| line.trim_start()).collect();
+            let lines: Vec<&str> = lines.iter().map(|line| without_indentation(line)).collect();
             lines.join("\n")
         };
         let new = joined(&self.new_lines[op.new_range()]);
@@ -645,8 +654,8 @@ impl<'a> Writer<'a> {
         let moved = |line: &&str| {
             let mut old = self.old_lines.iter().zip(&self.fit.places);
             old.find_map(|(old, place)| match place {
-                LinePlace::Same(there) if old.trim_start() == line.trim_start() => {
-                    Some(self.file.line(*there).trim_start())
+                LinePlace::Same(there) if without_indentation(old) == without_indentation(line) => {
+                    Some(without_indentation(self.file.line(*there)))
                 }
                 _ => None,
             })
@@ -790,7 +799,7 @@ impl Spelling {
     /// `there` is the file's text at the place of `old`.
     fn write(&self, old: &str, there: &str, new: &str) -> Result<String, Fault> {
         let [old_form, there_form, new_form] = [old, there, new].map(|t| form(t, Blanks::Dropped));
-        if old_form.len() != there_form.len() {
+        if new.is_empty() || old_form.len() != there_form.len() {
             return Ok(new.to_owned());
         }
         // A character of the file is kept or removed whole, even if `form` makes several of it.
@@ -801,7 +810,7 @@ impl Spelling {
         // than to replace words.
         let of_old = shape(old, &old_form, &old_words);
         let has_other_gaps = of_old != shape(there, &there_form, &old_words);
-        if has_other_gaps && !new.is_empty() && of_old != shape(new, &new_form, &new_words) {
+        if has_other_gaps && of_old != shape(new, &new_form, &new_words) {
             return Err(OTHER_GAPS.into());
         }
         let mut out = String::with_capacity(new.len());
@@ -858,52 +867,13 @@ impl Spelling {
                 }
             }
         }
-        out.push_str(&new[new_form.last().map_or(0, |last| last.end)..]);
+        out.push_str(if has_other_gaps {
+            behind(there, &there_form)
+        } else {
+            behind(new, &new_form)
+        });
         Ok(out)
     }
-}
-
-fn words(form: &[FormChar], may_cut: impl Fn(usize) -> bool) -> Vec<Range<usize>> {
-    let ends_word = |before: FormChar, after: FormChar| {
-        let is_one = is_word(before.c) && is_word(after.c) || before.c == '.' && after.c == '.';
-        !is_one || before.end < after.start
-    };
-    let mut words = Vec::new();
-    let mut start = 0;
-    for at in 1..=form.len() {
-        if at == form.len() || ends_word(form[at - 1], form[at]) && may_cut(at) {
-            words.push(start..at);
-            start = at;
-        }
-    }
-    words
-}
-
-fn source<'t>(text: &'t str, form: &[FormChar], word: &Range<usize>) -> &'t str {
-    &text[form[word.start].start..form[word.end - 1].end]
-}
-
-fn before<'t>(text: &'t str, form: &[FormChar], word: &Range<usize>) -> &'t str {
-    let end = form[word.start].start;
-    let start = word.start.checked_sub(1).map_or(0, |at| form[at].end);
-    &text[start.min(end)..end]
-}
-
-/// Returns a text with an `a` in place of each word, so that only its signs and blanks are
-/// compared.
-fn shape(text: &str, form: &[FormChar], words: &[Range<usize>]) -> String {
-    let parts = words.iter().map(|word| {
-        let sign = form[word.start].c;
-        let sign = if is_word(sign) { 'a' } else { sign };
-        format!("{}{sign}", before(text, form, word))
-    });
-    parts.collect()
-}
-
-fn shape_of(line: &str) -> String {
-    let line = line.trim();
-    let form = form(line, Blanks::Dropped);
-    shape(line, &form, &words(&form, |_| true))
 }
 
 type Words<'a> = (&'a [FormChar], &'a [Range<usize>]);

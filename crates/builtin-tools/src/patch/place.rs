@@ -114,6 +114,7 @@ pub fn apply(text: &str, hunks: &[Hunk]) -> Result<Patched, HunkError> {
         out.push_str(&text[file.done..place.start]);
         out.push_str(&content);
         file.done = place.end;
+        file.anchors = &hunk.anchors;
         readings.extend(reading.filter(|reading| !readings.contains(reading)));
     }
     out.push_str(&text[file.done..]);
@@ -160,7 +161,7 @@ fn add_at_end(out: &mut String, text: &str, hunk: &Hunk) -> Result<(), HunkError
 /// the result, with its changes. `stated` is the line number in the head of the last hunk, and
 /// `drift` by how many lines it was found below that (above, if it is negative): the numbers of the
 /// next hunk are probably off by as much. `moved` are the lines, from 1, of hunks that were not
-/// where their heads say.
+/// where their heads say, and `anchors` those of the last hunk.
 struct Placing<'t> {
     text: &'t str,
     lines: Vec<&'t str>,
@@ -169,6 +170,7 @@ struct Placing<'t> {
     stated: usize,
     drift: isize,
     moved: Vec<usize>,
+    anchors: &'t [String],
 }
 
 /// A place for a hunk: the bytes to replace, their new content, and how the hunk's old lines differ
@@ -190,6 +192,7 @@ impl<'t> Placing<'t> {
             stated: 0,
             drift: 0,
             moved: Vec::new(),
+            anchors: &[],
         }
     }
 
@@ -281,7 +284,7 @@ impl<'t> Placing<'t> {
 
     /// Returns the line indices at or below which a hunk with anchors may begin: for each line that
     /// equals the first anchor, the index of the line after the last anchor. For a hunk without
-    /// anchors, that is `from`.
+    /// anchors, that is `from`; for one with those of the hunk before, it may be that one, too.
     fn below_anchors(&self, hunk: &Hunk, from: usize) -> Result<Vec<usize>, HunkError> {
         let Some((first, inner)) = hunk.anchors.split_first() else {
             return Ok(vec![from]);
@@ -298,6 +301,8 @@ impl<'t> Placing<'t> {
                 all.get(all.partition_point(|below| *below <= at)).copied()
             })
         });
+        let is_same = hunk.anchors == self.anchors;
+        let below = is_same.then_some(from).into_iter().chain(below);
         let below: Vec<usize> = below.collect();
         if below.is_empty() {
             let anchors = hunk.anchors.join(" > ");

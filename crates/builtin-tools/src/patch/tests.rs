@@ -471,6 +471,19 @@ fn an_anchor_chooses_the_first_place_below_it() {
         update(nested, "@@ impl B {\n@@ fn x\n-1\n+2").as_deref(),
         Ok(wanted)
     );
+    // Two hunks may be below one anchor. If a further place is below another one, it is not clear
+    // which of them is meant.
+    let twice = "@@ fn a() {\n-    1\n+    2\n@@ fn a() {\n-    3\n+    4";
+    let text = "fn a() {\n    1\n    3\n}\n";
+    assert_eq!(
+        update(text, twice).as_deref(),
+        Ok("fn a() {\n    2\n    4\n}\n")
+    );
+    assert!(
+        update(&[text, "fn a() {\n    3\n}\n"].concat(), twice)
+            .expect_err("two places")
+            .is_ambiguous
+    );
 }
 
 #[test]
@@ -632,6 +645,9 @@ fn lines_quoted_inexactly_are_found_as_smart_edit_finds_them() {
     for text in ["abc\n", "a b\n", "1: b\n"] {
         assert!(update(text, "-b\n+x").is_err(), "{text}");
     }
+    let hunk = "@@ -1 +1 @@\n-limit = 103\n+limit = 104";
+    assert!(update("limit = 10³\n", hunk).is_err());
+    assert!(unified("limit = 10³\n", hunk).is_err());
 }
 
 fn unified(text: &str, hunks: &str) -> Result<String, HunkError> {
