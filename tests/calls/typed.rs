@@ -244,7 +244,8 @@ fn an_argument_with_dashes_is_shown_without() {
     }
     let both = ws.call_tool(&["list_directory", "--undo", "--session", "x"]);
     let message = both.run().error("invalid_tool_params", 2);
-    assert!(message.contains("cannot be used with"), "{message}");
+    let said = "No tool is called with --undo. Put a path or an id right behind it.";
+    assert!(message.contains(said), "{message}");
     let answer = ws.call_tool(&["read_file", "--outptu", "text"]).run();
     answer.must_say(&answer.error("invalid_tool_params", 2), &["'--output'"]);
 }

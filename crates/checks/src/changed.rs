@@ -484,7 +484,7 @@ mod tests {
             assert!(!has_run.exists(), "seed {seed}");
             // In a partial clone git would fetch what is not there.
             git(root, &["config", "extensions.partialClone", "origin"]);
-            let objects = root.join(".git/objects");
+            let objects = git_dir.join("objects");
             for entry in std::fs::read_dir(&objects).expect("read").flatten() {
                 let is_first = random.below(2) == 0 && entry.file_name().len() == 2;
                 if is_first {
