@@ -155,7 +155,6 @@ struct Batch {
 struct Queue {
     waiting: VecDeque<Request>,
     running: usize,
-    /// The number of threads that make calls, except those whose call has exceeded its time limit.
     workers: usize,
 }
 

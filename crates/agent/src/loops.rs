@@ -29,7 +29,6 @@ const STEP_CHARS: usize = 500;
 pub(super) struct CallLoop {
     last: Option<u64>,
     times: u32,
-    /// The last calls with their answers.
     answered: Vec<u64>,
 }
 
@@ -44,7 +43,6 @@ impl CallLoop {
         self.times >= SAME_CALLS
     }
 
-    /// Returns true if the same calls get the same answers again and again.
     pub(super) fn grows_by_answer(&mut self, call: &ToolCall) -> bool {
         let request = &call.request;
         let mut parts = call

@@ -78,7 +78,6 @@ impl Baseline {
         kept.concat()
     }
 
-    /// Keeps only the known findings of these rules.
     pub(crate) fn by_rules(mut self, rules: &[Rule]) -> Self {
         let ids: HashSet<&str> = rules.iter().map(|rule| &*rule.id).collect();
         let is_of_rules = |key: &str| key.split('\t').next().is_some_and(|id| ids.contains(id));

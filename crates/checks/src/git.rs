@@ -54,7 +54,6 @@ const LEFT_OUT: [&str; 3] = [
     "GIT_EXTERNAL_DIFF",
 ];
 
-/// Runs git and returns what it prints.
 pub(crate) fn output(
     root: &Path,
     arguments: &[&str],
@@ -66,7 +65,6 @@ pub(crate) fn output(
     Ok(all)
 }
 
-/// Runs git and passes on what it prints.
 pub(crate) fn stream(
     root: &Path,
     arguments: &[&str],

@@ -14,7 +14,6 @@ use std::num::NonZeroU32;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// The size in bytes of the largest file whose lines get fingerprints.
 const MAX_PRINTED_BYTES: u64 = 16 * 1024 * 1024;
 
 /// Returns the report of a run. Paths below the workspace's first root are relative to it.

@@ -535,7 +535,6 @@ impl<'a> Worker<'a> {
         Ok(first.map(|(name, why)| ((*name).clone(), *why)))
     }
 
-    /// Checks a file of a list. Returns why it is left out.
     fn look_at_listed(
         &mut self,
         name: &[u8],

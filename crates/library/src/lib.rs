@@ -123,12 +123,10 @@ pub use gemini_tools_syntax as syntax;
 #[cfg(feature = "files")]
 pub use gemini_tools_workspace::{self as workspace, journal};
 
-/// Tests the program in the package's README.
 #[cfg(all(doctest, feature = "schemars"))]
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-/// Tests the programs in the book's page on the library.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/library.md")]
 struct LibraryPage;

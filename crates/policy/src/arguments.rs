@@ -26,7 +26,6 @@ pub(super) const PATHS: [&str; 7] = [
     "directory",
 ];
 
-/// The texts of a call.
 #[derive(Debug, Default)]
 pub(super) struct Texts {
     /// A rule that restricts matches if its pattern matches one of these.
@@ -111,7 +110,6 @@ impl Policy {
         self.rules.iter().any(looks)
     }
 
-    /// Returns the texts of a call; none if no rule has a pattern.
     pub(super) fn texts(&self, call: &PolicyCall<'_>, meant: &Meant) -> Texts {
         let mut texts = Texts::default();
         if !self.has_patterns() {

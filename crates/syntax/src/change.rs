@@ -108,7 +108,6 @@ impl<'t> Change<'t> {
         }
     }
 
-    /// Returns the old and the new text of a part, without the part's indentation.
     pub(crate) fn texts(&self, part: &Part) -> (String, String) {
         let text = |lines: &[&str]| {
             let lines = lines.iter().map(|line| {
@@ -142,7 +141,6 @@ impl<'t> Change<'t> {
             .collect()
     }
 
-    /// Returns true if a line that differs is a directive of the C preprocessor.
     pub(crate) fn has_directives(&self) -> bool {
         let old = self.old[self.old_range.clone()].iter();
         let mut changed = old.chain(&self.new[self.new_range.clone()]);
@@ -154,7 +152,6 @@ impl<'t> Change<'t> {
     }
 }
 
-/// Returns the number of spaces and tabs before a line's text; `None` for a blank line.
 fn depth(line: &str) -> Option<usize> {
     let text = line.trim_start_matches([' ', '\t']);
     (!text.trim().is_empty()).then(|| line.len() - text.len())

@@ -13,7 +13,6 @@ use tree_sitter::{Node, Tree};
 
 const MAX_ERRORS: usize = 3;
 
-/// The text of a reported line is cut after this many characters.
 const LINE_CHARS: usize = 120;
 
 /// The most errors that are collected from one tree; a text that is wrong throughout has many.
@@ -52,7 +51,6 @@ struct Judge<'t> {
 }
 
 impl Judge<'_> {
-    /// Returns the errors that the change has introduced, or `None` if the time is up.
     fn judge(&mut self) -> Option<Vec<SyntaxError>> {
         let mut parts = self.change.parts();
         parts.push(self.change.whole());
@@ -166,7 +164,6 @@ fn excerpt(line: &str) -> String {
     }
 }
 
-/// Returns true if brackets and quotes are in pairs.
 fn is_balanced(tree: &Tree) -> bool {
     let mut open = [0_i64; 5];
     let mut cursor = tree.walk();

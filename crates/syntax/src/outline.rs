@@ -12,7 +12,6 @@ use tree_sitter::{
 
 const MAX_SYMBOLS: usize = 20_000;
 
-/// Names are cut after this many characters.
 const NAME_CHARS: usize = 80;
 
 /// The prefix of the capture names by which queries mark definitions.

@@ -62,7 +62,6 @@ impl TimedParser {
         })
     }
 
-    /// Returns the syntax tree, or `None` if the time is up.
     pub(crate) fn parse(&mut self, text: &str) -> Option<Tree> {
         let until = self.until;
         let mut is_over = |_: &_| {

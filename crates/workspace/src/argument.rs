@@ -197,7 +197,6 @@ impl Workspace {
         text
     }
 
-    /// Strips surrounding blanks if only the name without them exists.
     fn without_blanks<'a>(&self, text: &'a str) -> &'a str {
         let bare = text.trim();
         if bare != text && !self.is_there(text) && self.is_there(bare) {

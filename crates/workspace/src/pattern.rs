@@ -481,13 +481,11 @@ fn push_literal(c: char, out: &mut String) {
 
 struct Class {
     expression: String,
-    /// The position after the class.
     end: usize,
     /// Set if the end of a range is before its start.
     has_reversed: bool,
 }
 
-/// Parses the class at `start`; `None` if there is no class.
 fn class(chars: &[char], start: usize) -> Option<Class> {
     let (mut i, mut has_reversed) = (start + 1, false);
     let is_negated = matches!(chars.get(i), Some('!' | '^'));

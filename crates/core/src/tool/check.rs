@@ -143,7 +143,6 @@ fn tuple(schema: &Map<String, Value>) -> (&[Value], Option<&Value>) {
     }
 }
 
-/// Returns the schema of an element of an array.
 pub(super) fn element(schema: &Map<String, Value>, at: usize) -> Option<&Value> {
     let (first, rest) = tuple(schema);
     first.get(at).or(rest)

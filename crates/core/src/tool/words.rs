@@ -88,7 +88,6 @@ pub fn from_words(
     Ok(args.into_value())
 }
 
-/// A word of a command line.
 struct Typed<'a> {
     text: Cow<'a, str>,
     /// Set if the word is not UTF-8. Its text then has escapes, as paths take them.
@@ -153,7 +152,6 @@ struct TypedArguments<'a> {
 }
 
 impl TypedArguments<'_> {
-    /// Returns the content of the file that a word names after `@`, if it names one.
     fn content(
         &self,
         word: &Typed<'_>,

@@ -45,8 +45,6 @@ const NAMES: [&str; 32] = [
     "VIRTUAL_ENV",
 ];
 
-/// Prefixes of further inherited variables, for locales, directories and the programs that run
-/// servers.
 const PREFIXES: [&str; 16] = [
     "ASDF_",
     "BUN_",

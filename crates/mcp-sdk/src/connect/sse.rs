@@ -136,7 +136,6 @@ struct Events {
 }
 
 impl Events {
-    /// Returns the next event. After an event that is too large the stream counts as ended.
     async fn next(&mut self) -> Option<genai::Event> {
         loop {
             if let Some(event) = self.ready.pop_front() {

@@ -94,7 +94,6 @@ fn targets(analysis: &Analysis) -> impl Iterator<Item = &Option<String>> {
     targets.filter(|target| is_file(target.as_ref()))
 }
 
-/// Returns true if a word may mean a file that is open already, by its descriptor.
 fn is_descriptor(word: &str) -> bool {
     word.contains("/dev/fd") || word.contains("/dev/std") || word.contains("/proc/")
 }
@@ -177,7 +176,6 @@ fn with_written(analysis: &Analysis) -> impl Iterator<Item = WrittenWords<'_>> {
     each.filter(|(_, words)| !words.is_empty())
 }
 
-/// A command with the words that may name what it writes.
 type WrittenWords<'a> = (&'a Command, Vec<&'a Option<String>>);
 
 type Parts<'p> = &'p dyn Fn(&str) -> Option<BTreeSet<&str>>;

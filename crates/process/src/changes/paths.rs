@@ -36,7 +36,6 @@ pub(super) struct Locator {
 }
 
 impl Locator {
-    /// Creates a locator of files on these devices.
     pub(super) fn new(devices: HashSet<u64>) -> Self {
         Self {
             plain: HashSet::new(),

@@ -25,7 +25,6 @@ use std::collections::VecDeque;
 /// Number of last lines that stay as they are, since a command says there how it ended.
 const END_LINES: usize = 8;
 
-/// Number of lines after a reported error that stay as they are.
 const AFTER_ALARM_LINES: usize = 2;
 
 /// Maximum number of lines that stay after a reported error because they are indented deeper.

@@ -171,7 +171,6 @@ fn has_outcome(text: &str) -> bool {
     })
 }
 
-/// Returns true for a token with a time of day, such as `12:00:01`.
 pub(super) fn is_time(token: &str) -> bool {
     token.as_bytes().windows(8).any(|bytes| {
         let is_part = |(at, byte): (usize, &u8)| {

@@ -28,7 +28,6 @@ impl Splice {
 
 type Pair<'a> = (&'a str, &'a Value);
 
-/// The text of a file, and how values are written in it.
 pub(super) struct Page<'a> {
     syntax: Syntax,
     text: &'a str,

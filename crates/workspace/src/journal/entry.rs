@@ -210,7 +210,6 @@ impl JournalEntry {
         })
     }
 
-    /// Returns true if the path has another file, another content or another mode after the change.
     pub(super) fn is_a_change(&self) -> bool {
         let (Some(before), Some(after)) = (&self.before, &self.after) else {
             return self.before != self.after;

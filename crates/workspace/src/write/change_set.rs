@@ -210,7 +210,6 @@ impl Workspace {
         })
     }
 
-    /// Says what was interrupted, and names its files.
     fn described(&self, record: &IntentRecord) -> (String, String) {
         let paths: BTreeSet<PathBuf> = record.paths().collect();
         let names: Vec<String> = paths.iter().map(|path| self.shown(path)).collect();
@@ -443,7 +442,6 @@ impl ChangeSet<'_> {
         found.cloned().unwrap_or(path)
     }
 
-    /// Returns where the old file of a step is that was not put back.
     fn whereabouts(&self, step: &StepRecord) -> PathBuf {
         let aside = self.aside(step);
         if self.now(&aside).is_some() {

@@ -35,7 +35,6 @@ pub(super) struct Sessions {
     next: AtomicU64,
 }
 
-/// The stream of one request.
 struct Kept {
     session: SessionId,
     number: u64,
