@@ -63,7 +63,7 @@ impl Place {
             .current_dir(directory)
             .env_clear()
             .env("PATH", "/usr/bin:/bin")
-            .env("HOME", self.directory.path())
+            .env("HOME", self.path("home"))
             .env("PLACE", self.directory.path())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -73,7 +73,10 @@ impl Place {
 
     fn runs(&self, line: &str) -> bool {
         let (work, ran) = (self.path("work"), self.path("ran"));
-        let _ = fs::remove_dir_all(&work);
+        // A line may change git's settings of the user, which then count for all that follow.
+        for left in [&work, &self.path("home")] {
+            let _ = fs::remove_dir_all(left);
+        }
         let _ = fs::remove_file(&ran);
         let copy = Command::new("cp")
             .arg("-a")
@@ -88,8 +91,8 @@ impl Place {
 /// Returns the line as it would run, if the analysis says that it does not start the program.
 fn passed(line: &str) -> Option<String> {
     let analysis = analyse(line);
-    // No rule that allows a program matches `PATH=`.
-    let is_it = |root: &str| root == "evil" || root.ends_with('=');
+    // `lighttpd` is a copy of it, and no rule that allows a program matches `PATH=`.
+    let is_it = |root: &str| ["evil", "lighttpd"].contains(&root) || root.ends_with('=');
     let is_named = analysis.commands.iter().any(|c| is_it(c.root()));
     let passes = analysis.unresolved.is_empty() && !is_named;
     passes.then(|| analysis.understood().unwrap_or(line).to_owned())
