@@ -99,9 +99,10 @@ fn no_git_directory_is_made_that_runs_what_nobody_was_asked_about() {
                     let _ = fs::create_dir_all(path.parent().expect("one"));
                     let _ = fs::copy(root.join("evil"), path);
                 }
-            } else if let Some(line) = Some(lines[random.below(lines.len())])
-                && let Some(runs) = unasked(&policy, line)
-            {
+                continue;
+            }
+            let line = lines[random.below(lines.len())];
+            if let Some(runs) = unasked(&policy, line) {
                 steps.push(line);
                 bash(root, &runs);
             }
