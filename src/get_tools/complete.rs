@@ -4,14 +4,14 @@
 
 use crate::get_tools::print::print;
 use crate::start::named_tools;
-use gemini_tools::session::{PolicyOptions, Session};
+use gemini_tools::session::Session;
 use gemini_tools::text::{first_sentence, visible};
 use gemini_tools::tool::{Cancellation, Context, ExtraArgument, parameters};
 use serde_json::Value;
 
 pub(crate) fn run(tool: Option<&str>, describes: bool) -> u8 {
     let root = std::env::current_dir().unwrap_or_default();
-    let Ok(session) = Session::open(&root, &[], &PolicyOptions::default()) else {
+    let Ok(session) = Session::describing(&root) else {
         return 0;
     };
     let offered = match tool {

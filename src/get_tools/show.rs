@@ -2,7 +2,7 @@
 
 use crate::get_tools::print::{fail, print};
 use crate::start;
-use gemini_tools::session::{PolicyOptions, Session};
+use gemini_tools::session::Session;
 use gemini_tools::text::visible;
 use gemini_tools::tool::ToolError;
 
@@ -15,6 +15,6 @@ pub(crate) fn run(name: &str) -> u8 {
 
 pub(crate) fn tool_help(name: &str) -> Result<String, ToolError> {
     let root = std::env::current_dir().unwrap_or_default();
-    let session = Session::open(&root, &[], &PolicyOptions::default())?;
+    let session = Session::describing(&root)?;
     start::tool_help(&session, name)
 }

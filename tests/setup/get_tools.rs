@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Answer, Workspace, place_executable};
+use crate::harness::{Answer, Workspace, executable, place_executable};
 
 fn names(answer: &Answer) -> Vec<String> {
     let list = answer.json();
@@ -46,6 +46,22 @@ fn every_declaration_has_the_three_keys() {
         for key in ["name", "description", "parametersJsonSchema"] {
             assert!(declaration.get(key).is_some(), "{key}: {declaration}");
         }
+    }
+}
+
+/// Hosts start `get_tools` for each session, and `run_agent` calls another program's tools.
+#[test]
+fn only_those_that_call_tools_contain_them() {
+    for (program, contains) in [
+        ("call_tool", true),
+        ("serve_tools", true),
+        ("get_tools", false),
+        ("run_agent", false),
+    ] {
+        let bytes = std::fs::read(executable(program)).expect("an executable");
+        let answer = b"There are no background processes.";
+        let found = bytes.windows(answer.len()).any(|part| part == answer);
+        assert_eq!(found, contains, "{program}");
     }
 }
 

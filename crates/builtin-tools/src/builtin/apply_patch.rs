@@ -5,7 +5,7 @@
 
 use super::patched::{PatchedFile, Subject, plan};
 use super::syntax::{Check, Parser};
-use super::{BuiltinTool, OUTSIDE, ToolEnv, make_call, placeholder};
+use super::{BuiltinTool, OUTSIDE, ToolEnv, placeholder};
 use crate::patch::{self, FilePatch};
 use gemini_tools_core::text::counted;
 use gemini_tools_core::tool::named::NamedText;
@@ -52,7 +52,6 @@ pub(super) static TOOL: BuiltinTool = BuiltinTool {
         ],
         ..Usage::NONE
     },
-    build: |args, schema, env| make_call(build, args, schema, env),
 };
 
 #[derive(Debug, Deserialize)]
@@ -62,13 +61,13 @@ pub(super) struct Params {
     patch: String,
 }
 
-struct Call {
+pub(super) struct Call {
     workspace: Arc<Workspace>,
     parser: Parser,
     subjects: Vec<Subject>,
 }
 
-fn build(params: Params, env: &ToolEnv) -> Result<Call, ToolError> {
+pub(super) fn build(params: Params, env: &ToolEnv) -> Result<Call, ToolError> {
     let workspace = Arc::clone(&env.workspace);
     let patches = patch::parse(&params.patch).map_err(|e| {
         ToolError::invalid(format!("Line {} of the patch: {}.", e.line, e.why)).with_hint(

@@ -1,6 +1,6 @@
 //! `file_size`: the size of one file. An example for CONTRIBUTING.md, in no list of tools.
 
-use super::{BuiltinTool, ToolEnv, make_call};
+use super::{BuildFn, BuiltinTool, ToolEnv, make_call};
 use gemini_tools_core::text::counted;
 use gemini_tools_core::tool::{
     Confirmation, Context, ErrorKind, Kind, Location, ToolError, ToolInfo, ToolInvocation,
@@ -23,7 +23,6 @@ pub(super) static TOOL: BuiltinTool = BuiltinTool {
         errors: &[ErrorKind::FileNotFound.when("there is no such file")],
         ..Usage::NONE
     },
-    build: |args, schema, env| make_call(build, args, schema, env),
 };
 
 #[derive(Debug, serde::Deserialize)]
@@ -33,10 +32,12 @@ pub(super) struct Params {
     file_path: String,
 }
 
-struct Call {
+pub(super) struct Call {
     workspace: Arc<Workspace>,
     place: WorkspacePath,
 }
+
+pub(super) const BUILD: BuildFn = |args, schema, env| make_call(build, args, schema, env);
 
 fn build(params: Params, env: &ToolEnv) -> Result<Call, ToolError> {
     let workspace = Arc::clone(&env.workspace);

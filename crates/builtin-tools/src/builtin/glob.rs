@@ -4,7 +4,7 @@ use super::scope::{
     SearchScope, directory_and_name, ignored_note, node_modules_note, push_unreadable,
     require_directory, with_unreadable,
 };
-use super::{BuiltinTool, ToolEnv, make_call};
+use super::{BuiltinTool, ToolEnv};
 use gemini_tools_core::colours::Look;
 use gemini_tools_core::tool::named::NamedText;
 use gemini_tools_core::tool::{
@@ -73,7 +73,6 @@ pub(super) static TOOL: BuiltinTool = BuiltinTool {
         ],
         ..Usage::NONE
     },
-    build: |args, schema, env| make_call(build, args, schema, env),
 };
 
 #[derive(Debug, Deserialize)]
@@ -91,14 +90,17 @@ pub(super) struct Params {
     respect_gemini_ignore: Option<bool>,
 }
 
-struct Call {
+pub(super) struct Call {
     scope: SearchScope,
     pattern: String,
     set: PatternSet,
     ignore_case: bool,
 }
 
-fn build(params: Params, ToolEnv { workspace, .. }: &ToolEnv) -> Result<Call, ToolError> {
+pub(super) fn build(
+    params: Params,
+    ToolEnv { workspace, .. }: &ToolEnv,
+) -> Result<Call, ToolError> {
     if params.pattern.trim().is_empty() {
         return Err(ToolError::invalid("\"pattern\" must not be empty.")
             .with_hint("Use '**/*' for all files."));

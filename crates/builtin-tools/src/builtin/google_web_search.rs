@@ -1,6 +1,6 @@
 //! `google_web_search`: an answer from Google's search with its sources, through the Gemini API.
 
-use super::{BuiltinTool, ToolEnv, make_call};
+use super::{BuiltinTool, ToolEnv};
 use gemini_tools_core::text::{excerpt, one_line};
 use gemini_tools_core::tool::{
     Confirmation, Context, ErrorKind, Kind, ToolError, ToolInfo, ToolInvocation, ToolResult, Usage,
@@ -29,7 +29,6 @@ pub(super) static TOOL: BuiltinTool = BuiltinTool {
         ],
         ..Usage::NONE
     },
-    build: |args, schema, env| make_call(build, args, schema, env),
 };
 
 #[derive(Debug, Deserialize)]
@@ -39,12 +38,12 @@ pub(super) struct Params {
     query: String,
 }
 
-struct Call {
+pub(super) struct Call {
     tool_env: ToolEnv,
     query: String,
 }
 
-fn build(params: Params, tool_env: &ToolEnv) -> Result<Call, ToolError> {
+pub(super) fn build(params: Params, tool_env: &ToolEnv) -> Result<Call, ToolError> {
     if params.query.trim().is_empty() {
         return Err(ToolError::invalid("\"query\" is blank.").with_hint("Say what to search for."));
     }

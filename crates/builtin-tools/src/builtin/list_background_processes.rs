@@ -1,7 +1,7 @@
 //! `list_background_processes`: lists the processes that commands have left running, including
 //! those that have ended since.
 
-use super::{BuiltinTool, ToolEnv, make_call};
+use super::{BuiltinTool, ToolEnv};
 use gemini_tools_core::tool::{
     Confirmation, Context, Kind, Limit, ToolError, ToolInfo, ToolInvocation, ToolResult, Usage,
 };
@@ -31,13 +31,6 @@ pub(super) static TOOL: BuiltinTool = BuiltinTool {
         ],
         ..Usage::NONE
     },
-    build: |args, schema, env| {
-        let build = |Params {}, env: &ToolEnv| {
-            let jobs = env.workspace.jobs_dir().map(Jobs::new);
-            Ok(Call { jobs })
-        };
-        make_call(build, args, schema, env)
-    },
 };
 
 const MAX_ENDED: usize = 20;
@@ -48,8 +41,14 @@ const MAX_COMMAND_CHARS: usize = 200;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Params {}
 
-struct Call {
+pub(super) struct Call {
     jobs: Option<Jobs>,
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "all tools' calls are built alike")]
+pub(super) fn build(Params {}: Params, env: &ToolEnv) -> Result<Call, ToolError> {
+    let jobs = env.workspace.jobs_dir().map(Jobs::new);
+    Ok(Call { jobs })
 }
 
 impl ToolInvocation for Call {

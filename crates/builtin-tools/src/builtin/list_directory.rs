@@ -1,7 +1,7 @@
 //! `list_directory`: lists the entries of one directory.
 
 use super::scope::ignored_note;
-use super::{BuiltinTool, ToolEnv, make_call};
+use super::{BuiltinTool, ToolEnv};
 use gemini_tools_core::colours::Look;
 use gemini_tools_core::text::{collation_key, counted};
 use gemini_tools_core::tool::named::NamedText;
@@ -45,7 +45,6 @@ pub(super) static TOOL: BuiltinTool = BuiltinTool {
         ],
         ..Usage::NONE
     },
-    build: |args, schema, env| make_call(build, args, schema, env),
 };
 
 #[derive(Debug, Deserialize)]
@@ -78,14 +77,17 @@ impl FilteringOptions {
     }
 }
 
-struct Call {
+pub(super) struct Call {
     workspace: Arc<Workspace>,
     place: WorkspacePath,
     ignore: PatternSet,
     respect: Respect,
 }
 
-fn build(params: Params, ToolEnv { workspace, .. }: &ToolEnv) -> Result<Call, ToolError> {
+pub(super) fn build(
+    params: Params,
+    ToolEnv { workspace, .. }: &ToolEnv,
+) -> Result<Call, ToolError> {
     // For Gemini CLI an empty path is the root, and models give one where a schema demands a path.
     let path = if params.path.is_empty() {
         "."

@@ -79,6 +79,13 @@ macro_rules! tools {
         /// Every built-in tool of the enabled features, sorted by name.
         pub static TOOLS: &[&BuiltinTool] = &[$($(#[$feature])? &$name::TOOL),*];
 
+        /// How a call of each tool of [`TOOLS`] is built, in the same order. It is not in the
+        /// tools themselves, so that a program that only describes tools, like `get_tools`, does
+        /// not contain all that they do.
+        static BUILDS: &[BuildFn] = &[$(
+            $(#[$feature])? |args, schema, env| make_call($name::build, args, schema, env)
+        ),*];
+
         #[cfg(all(test, feature = "full"))]
         fn generated_schemas() -> Vec<(&'static str, Schema)> {
             vec![$((stringify!($name), Schema::of::<$name::Params>())),*]
@@ -216,7 +223,7 @@ fn quoted<T>(workspace: &Workspace, place: &WorkspacePath, quote: impl FnOnce() 
 
 type BuildFn = fn(Args, &Schema, &ToolEnv) -> Result<Box<dyn ToolInvocation>, ToolError>;
 
-/// A built-in tool: its names, its texts for people and models, and how a call is built.
+/// A built-in tool: its names, and its texts for people and models.
 #[derive(Debug)]
 pub struct BuiltinTool {
     /// The name in declarations and calls, which is also that of the tool's source file.
@@ -229,7 +236,6 @@ pub struct BuiltinTool {
     pub info: ToolInfo<'static>,
     /// Other names of arguments, limits, examples and errors, for help texts.
     pub usage: Usage<'static>,
-    build: BuildFn,
 }
 
 impl BuiltinTool {
@@ -316,19 +322,30 @@ pub fn summary(name: &str, description: &str) -> String {
 ///
 /// Returns an error if a name is taken already.
 pub fn register(registry: &mut ToolRegistry, tool_env: &ToolEnv) -> Result<(), ToolError> {
-    for tool in TOOLS {
-        register_tool(registry, tool, tool_env)?;
-    }
-    Ok(())
+    let mut tools = TOOLS.iter().zip(BUILDS);
+    tools.try_for_each(|(tool, build)| register_tool(registry, tool, *build, tool_env))
+}
+
+/// Registers the built-in tools such that they can be found and described, but not called.
+///
+/// # Errors
+///
+/// Returns an error if a name is taken already.
+pub fn declare(registry: &mut ToolRegistry, tool_env: &ToolEnv) -> Result<(), ToolError> {
+    let build: BuildFn = |_, _, _| Err(ToolError::failed("This program only describes tools."));
+    let mut tools = TOOLS.iter();
+    tools.try_for_each(|tool| register_tool(registry, tool, build, tool_env))
 }
 
 fn register_tool(
     registry: &mut ToolRegistry,
     tool: &'static BuiltinTool,
+    build: BuildFn,
     tool_env: &ToolEnv,
 ) -> Result<(), ToolError> {
     registry.register(BoundTool {
         tool,
+        build,
         schema: Schema::from_static(tool.schema()),
         undeclared: OnceLock::new(),
         tool_env: tool_env.clone(),
@@ -337,6 +354,7 @@ fn register_tool(
 
 struct BoundTool {
     tool: &'static BuiltinTool,
+    build: BuildFn,
     schema: Schema,
     undeclared: OnceLock<Vec<ExtraArgument>>,
     tool_env: ToolEnv,
@@ -368,7 +386,7 @@ impl Tool for BoundTool {
 
     fn build(&self, mut args: Args, _: &Context) -> Result<Box<dyn ToolInvocation>, ToolError> {
         args.rename(self.tool.usage.renamed);
-        (self.tool.build)(args, &self.schema, &self.tool_env)
+        (self.build)(args, &self.schema, &self.tool_env)
     }
 }
 
@@ -541,7 +559,8 @@ mod tests {
         let workspace = Workspace::open_at(&root, &[], None).expect("a workspace");
         let mut registry = ToolRegistry::default();
         let tool_env = ToolEnv::new(Arc::new(workspace));
-        register_tool(&mut registry, &example::TOOL, &tool_env).expect("registered");
+        register_tool(&mut registry, &example::TOOL, example::BUILD, &tool_env)
+            .expect("registered");
         let result = registry.execute("file_size", json!({"path": "a"}), &Context::default());
         assert_eq!(json!(result.expect("a size").llm_content), "4 bytes");
     }

@@ -4,7 +4,7 @@
 use super::list_background_processes::state;
 use super::query::Query;
 use super::stop_background_process::{find, process_id};
-use super::{BuiltinTool, ToolEnv, make_call};
+use super::{BuiltinTool, ToolEnv};
 use gemini_tools_core::tool::{
     Cancellation, Confirmation, Context, ErrorKind, Kind, Limit, ToolError, ToolInfo,
     ToolInvocation, ToolResult, Usage,
@@ -49,7 +49,6 @@ pub(super) static TOOL: BuiltinTool = BuiltinTool {
         ],
         ..Usage::NONE
     },
-    build: |args, schema, env| make_call(build, args, schema, env),
 };
 
 const DEFAULT_LINES: u64 = 100;
@@ -81,7 +80,7 @@ pub(super) struct Params {
     pattern: Option<String>,
 }
 
-struct Call {
+pub(super) struct Call {
     jobs: Option<Jobs>,
     pid: i32,
     lines: u64,
@@ -90,7 +89,10 @@ struct Call {
     pattern: Option<(String, Query)>,
 }
 
-fn build(params: Params, ToolEnv { workspace, .. }: &ToolEnv) -> Result<Call, ToolError> {
+pub(super) fn build(
+    params: Params,
+    ToolEnv { workspace, .. }: &ToolEnv,
+) -> Result<Call, ToolError> {
     let pattern = match params.pattern {
         None => None,
         Some(text) => {

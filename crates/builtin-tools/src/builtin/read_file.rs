@@ -1,7 +1,7 @@
 //! `read_file`: reads a range of lines of a text file, or a media file.
 
 use super::syntax::Parser;
-use super::{BuiltinTool, OUTSIDE, READ_LIMIT_CHARS, ToolEnv, make_call};
+use super::{BuiltinTool, OUTSIDE, READ_LIMIT_CHARS, ToolEnv};
 use base64::engine::general_purpose::STANDARD;
 use base64::write::EncoderStringWriter;
 use gemini_tools_core::message::Part;
@@ -67,7 +67,6 @@ pub(super) static TOOL: BuiltinTool = BuiltinTool {
         ],
         ..Usage::NONE
     },
-    build: |args, schema, env| make_call(build, args, schema, env),
 };
 
 #[derive(Debug, Deserialize)]
@@ -95,7 +94,7 @@ pub(super) struct Params {
     outline: Option<bool>,
 }
 
-struct Call {
+pub(super) struct Call {
     workspace: Arc<Workspace>,
     place: WorkspacePath,
     offset: u64,
@@ -106,7 +105,7 @@ struct Call {
     parser: Parser,
 }
 
-fn build(params: Params, tool_env: &ToolEnv) -> Result<Call, ToolError> {
+pub(super) fn build(params: Params, tool_env: &ToolEnv) -> Result<Call, ToolError> {
     let (offset, limit) = window(&params)?;
     let (workspace, place) = locate_readable(tool_env, &params.absolute_path)?;
     Ok(Call {

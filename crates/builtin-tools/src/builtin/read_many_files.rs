@@ -4,7 +4,7 @@ use super::list_directory::FilteringOptions;
 use super::read_file::{
     COUNT_BYTES, DEFAULT_LINES, FileContent, LINE_CHARS, read_content, read_decoded, window_text,
 };
-use super::{BuiltinTool, READ_LIMIT_CHARS, ToolEnv, make_call};
+use super::{BuiltinTool, READ_LIMIT_CHARS, ToolEnv};
 use gemini_tools_core::text::{counted, line_name, visible};
 use gemini_tools_core::tool::{
     Confirmation, Context, ErrorKind, Kind, Limit, LlmContent, Location, PartOrText, ToolError,
@@ -71,7 +71,6 @@ pub(super) static TOOL: BuiltinTool = BuiltinTool {
         ],
         ..Usage::NONE
     },
-    build: |args, schema, env| make_call(build, args, schema, env),
 };
 
 #[derive(Debug, Deserialize)]
@@ -96,7 +95,7 @@ pub(super) struct Params {
     file_filtering_options: Option<FilteringOptions>,
 }
 
-struct Call {
+pub(super) struct Call {
     workspace: Arc<Workspace>,
     wanted: Vec<String>,
     excluded: PatternSet,
@@ -106,7 +105,10 @@ struct Call {
     respect: Respect,
 }
 
-fn build(params: Params, ToolEnv { workspace, .. }: &ToolEnv) -> Result<Call, ToolError> {
+pub(super) fn build(
+    params: Params,
+    ToolEnv { workspace, .. }: &ToolEnv,
+) -> Result<Call, ToolError> {
     let mut wanted = params.paths;
     wanted.extend(params.include.unwrap_or_default());
     if let Some(odd) = wanted.iter().find(|w| w.contains('\0')) {

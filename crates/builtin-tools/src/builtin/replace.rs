@@ -1,7 +1,7 @@
 //! `replace`: replaces an exact text in one file.
 
 use super::edit::{Edit, Plan, line_list};
-use super::{BuiltinTool, OUTSIDE, ToolEnv, make_call, placeholder};
+use super::{BuiltinTool, OUTSIDE, ToolEnv, placeholder};
 use gemini_tools_core::tool::{
     Confirmation, Context, ErrorKind, Kind, Limit, Location, ToolError, ToolInfo, ToolInvocation,
     ToolResult, Usage,
@@ -45,7 +45,6 @@ pub(super) static TOOL: BuiltinTool = BuiltinTool {
         ],
         ..Usage::NONE
     },
-    build: |args, schema, env| make_call(build, args, schema, env),
 };
 
 #[derive(Debug, Deserialize)]
@@ -69,12 +68,12 @@ pub(super) struct Params {
     instruction: Option<IgnoredAny>,
 }
 
-struct Call {
+pub(super) struct Call {
     edit: Edit,
     expected: Option<f64>,
 }
 
-fn build(params: Params, tool_env: &ToolEnv) -> Result<Call, ToolError> {
+pub(super) fn build(params: Params, tool_env: &ToolEnv) -> Result<Call, ToolError> {
     let expected = match (params.expected_replacements, params.allow_multiple) {
         (None, Some(true)) => None,
         (given, _) => Some(given.unwrap_or(1.0)),

@@ -3,7 +3,7 @@
 //! by itself runs on in the background.
 
 use super::confinement::{changes, sandbox, undo_note};
-use super::{BuiltinTool, ToolEnv, make_call};
+use super::{BuiltinTool, ToolEnv};
 use gemini_tools_core::text::excerpt;
 use gemini_tools_core::tool::{
     Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, Limit, Location, OutputUpdate,
@@ -65,7 +65,6 @@ pub(super) static TOOL: BuiltinTool = BuiltinTool {
         ],
         ..Usage::NONE
     },
-    build: |args, schema, env| make_call(build, args, schema, env),
 };
 
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
@@ -100,7 +99,7 @@ pub(super) struct Params {
 /// A call of the tool. `line` is what is run: `command`, or an equivalent line that can be read in
 /// one way only, if the policy has set one. `overlooks_timeout` is set for a call in the background
 /// with a `timeout`, which has no effect there.
-struct Call {
+pub(super) struct Call {
     tool_env: ToolEnv,
     command: String,
     line: String,
@@ -112,7 +111,7 @@ struct Call {
     overlooks_timeout: bool,
 }
 
-fn build(params: Params, tool_env: &ToolEnv) -> Result<Call, ToolError> {
+pub(super) fn build(params: Params, tool_env: &ToolEnv) -> Result<Call, ToolError> {
     if params.command.trim().is_empty() {
         return Err(ToolError::invalid("\"command\" must not be empty.")
             .with_hint("Give a command line such as \"ls -la\"."));

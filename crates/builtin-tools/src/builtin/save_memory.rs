@@ -7,7 +7,7 @@
 
 use super::fact::Fact;
 use super::memory::insertion;
-use super::{BuiltinTool, ToolEnv, make_call};
+use super::{BuiltinTool, ToolEnv};
 #[cfg(feature = "full")]
 use gemini_tools_core::client_host::HOSTS;
 use gemini_tools_core::client_host::{ClientHost, GEMINI_CLI};
@@ -64,7 +64,6 @@ pub(super) static TOOL: BuiltinTool = BuiltinTool {
         errors: &[ErrorKind::InvalidToolParams.when("`fact` is blank or too long")],
         ..Usage::NONE
     },
-    build: |args, schema, env| make_call(build, args, schema, env),
 };
 
 #[derive(Debug, Deserialize)]
@@ -77,14 +76,14 @@ pub(super) struct Params {
 /// A call of the tool. `workspace` is the one whose undo journal keeps the old content. `is_named`
 /// is set if the file is that of the MCP client's host: then the answer names it, while all other
 /// answers have Gemini CLI's wording.
-struct Call {
+pub(super) struct Call {
     workspace: Arc<Workspace>,
     path: PathBuf,
     is_named: bool,
     fact: Fact,
 }
 
-fn build(params: Params, tool_env: &ToolEnv) -> Result<Call, ToolError> {
+pub(super) fn build(params: Params, tool_env: &ToolEnv) -> Result<Call, ToolError> {
     if params.fact.chars().count() > MAX_FACT_CHARS {
         return Err(ToolError::invalid(format!(
             "\"fact\" is longer than {MAX_FACT_CHARS} characters."

@@ -12,7 +12,7 @@ use super::search::{
 };
 use super::search_outline::{MAX_WHOLE, Outlined};
 use super::syntax::Parser;
-use super::{BuiltinTool, ToolEnv, make_call};
+use super::{BuiltinTool, ToolEnv};
 use gemini_tools_core::colours::Look;
 use gemini_tools_core::tool::named::NamedText;
 use gemini_tools_core::tool::{
@@ -82,7 +82,6 @@ pub(super) static TOOL: BuiltinTool = BuiltinTool {
         ],
         ..Usage::NONE
     },
-    build: |args, schema, env| make_call(build, args, schema, env),
 };
 
 #[derive(Debug, Deserialize)]
@@ -135,7 +134,7 @@ pub(super) struct Params {
 /// mark, and `filter` is that argument as it was given. `most_whole` is the number of matches up to
 /// which a model gets all lines; it is unlimited if the call has a limit of its own. `parser` finds
 /// definitions, if the call asks for them.
-struct Call {
+pub(super) struct Call {
     scope: SearchScope,
     single: bool,
     pattern: String,
@@ -152,7 +151,7 @@ struct Call {
     parser: Option<Parser>,
 }
 
-fn build(params: Params, tool_env: &ToolEnv) -> Result<Call, ToolError> {
+pub(super) fn build(params: Params, tool_env: &ToolEnv) -> Result<Call, ToolError> {
     let workspace = &tool_env.workspace;
     if params.pattern.is_empty() {
         return Err(ToolError::invalid("\"pattern\" must not be empty."));

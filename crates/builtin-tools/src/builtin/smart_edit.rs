@@ -8,7 +8,7 @@
 mod correction;
 
 use super::edit::{Edit, Plan, Subject, line_list};
-use super::{BuiltinTool, OUTSIDE, ToolEnv, make_call, placeholder};
+use super::{BuiltinTool, OUTSIDE, ToolEnv, placeholder};
 use crate::edit::{
     Edited, MAX_PLACES, Reading, Refusal, apply_inexactly, cuts_word, placed_literally, unit_of,
     whole_lines,
@@ -65,7 +65,6 @@ pub(super) static TOOL: BuiltinTool = BuiltinTool {
         ],
         ..Usage::NONE
     },
-    build: |args, schema, env| make_call(build, args, schema, env),
 };
 
 #[derive(Debug, Deserialize)]
@@ -86,7 +85,7 @@ pub(super) struct Params {
     new_string: String,
 }
 
-struct Call {
+pub(super) struct Call {
     edit: Edit,
     #[cfg(feature = "full")]
     instruction: String,
@@ -94,7 +93,7 @@ struct Call {
     tool_env: ToolEnv,
 }
 
-fn build(params: Params, tool_env: &ToolEnv) -> Result<Call, ToolError> {
+pub(super) fn build(params: Params, tool_env: &ToolEnv) -> Result<Call, ToolError> {
     Ok(Call {
         edit: Edit::new(
             tool_env,

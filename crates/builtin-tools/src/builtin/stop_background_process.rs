@@ -1,7 +1,7 @@
 //! `stop_background_process`: ends processes that a command has left running.
 
 use super::list_background_processes::{ending, still_running};
-use super::{BuiltinTool, ToolEnv, make_call};
+use super::{BuiltinTool, ToolEnv};
 use gemini_tools_core::text::counted;
 use gemini_tools_core::tool::{
     Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, ToolError, ToolInfo,
@@ -29,7 +29,6 @@ pub(super) static TOOL: BuiltinTool = BuiltinTool {
         ],
         ..Usage::NONE
     },
-    build: |args, schema, env| make_call(build, args, schema, env),
 };
 
 #[derive(Debug, Deserialize)]
@@ -40,12 +39,15 @@ pub(super) struct Params {
     pid: u64,
 }
 
-struct Call {
+pub(super) struct Call {
     jobs: Option<Jobs>,
     pid: i32,
 }
 
-fn build(params: Params, ToolEnv { workspace, .. }: &ToolEnv) -> Result<Call, ToolError> {
+pub(super) fn build(
+    params: Params,
+    ToolEnv { workspace, .. }: &ToolEnv,
+) -> Result<Call, ToolError> {
     Ok(Call {
         jobs: workspace.jobs_dir().map(Jobs::new),
         pid: process_id(params.pid)?,

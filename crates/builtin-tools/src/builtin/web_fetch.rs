@@ -3,7 +3,7 @@
 //! This module has the arguments, and decides which addresses may be requested; `gemini-tools-net`
 //! fetches the pages and has a model read them.
 
-use super::{BuiltinTool, ToolEnv, make_call};
+use super::{BuiltinTool, ToolEnv};
 use gemini_tools_core::text::{counted, excerpt, one_line};
 use gemini_tools_core::tool::{
     Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, Limit, ToolError, ToolInfo,
@@ -60,7 +60,6 @@ pub(super) static TOOL: BuiltinTool = BuiltinTool {
         ],
         ..Usage::NONE
     },
-    build: |args, schema, env| make_call(build, args, schema, env),
 };
 
 #[derive(Debug, Deserialize)]
@@ -73,7 +72,7 @@ pub(super) struct Params {
 
 /// A call of the tool. `separated` is the prompt for the model: its addresses are set apart from
 /// the text around them, so that the model finds the same addresses in it as this tool.
-struct Call {
+pub(super) struct Call {
     tool_env: ToolEnv,
     allowed: Vec<String>,
     policy: AddressPolicy,
@@ -83,7 +82,7 @@ struct Call {
     unusable: Vec<(String, String)>,
 }
 
-fn build(params: Params, tool_env: &ToolEnv) -> Result<Call, ToolError> {
+pub(super) fn build(params: Params, tool_env: &ToolEnv) -> Result<Call, ToolError> {
     let found = find(&params.prompt);
     let why = |(address, why): &(String, String)| format!("{address}: {why}");
     if found.usable.is_empty() {

@@ -1,7 +1,7 @@
 //! `write_file`: writes the whole content of one file.
 
 use super::syntax::Parser;
-use super::{BuiltinTool, OUTSIDE, ToolEnv, make_call, placeholder};
+use super::{BuiltinTool, OUTSIDE, ToolEnv, placeholder};
 use gemini_tools_core::tool::{
     Confirmation, Context, ErrorKind, FileDiff, Kind, Limit, Location, ToolError, ToolInfo,
     ToolInvocation, ToolResult, Usage,
@@ -47,7 +47,6 @@ pub(super) static TOOL: BuiltinTool = BuiltinTool {
         ],
         ..Usage::NONE
     },
-    build: |args, schema, env| make_call(build, args, schema, env),
 };
 
 #[derive(Debug, Deserialize)]
@@ -59,14 +58,14 @@ pub(super) struct Params {
     content: String,
 }
 
-struct Call {
+pub(super) struct Call {
     workspace: Arc<Workspace>,
     place: WorkspacePath,
     content: String,
     parser: Parser,
 }
 
-fn build(params: Params, tool_env: &ToolEnv) -> Result<Call, ToolError> {
+pub(super) fn build(params: Params, tool_env: &ToolEnv) -> Result<Call, ToolError> {
     let workspace = &tool_env.workspace;
     Ok(Call {
         parser: Parser::new(tool_env),
