@@ -322,7 +322,8 @@ impl<'a> Haystack<'a> {
                 .filter(|at| is_at(run, *at, 0))
                 .take(2)
                 .collect();
-            let Some(at) = found.first() else {
+            // Nobody writes `...` where no line is left out, so the place of such a fit is another one.
+            let Some(at) = found.first().filter(|at| **at > end) else {
                 return Vec::new();
             };
             let is_behind =

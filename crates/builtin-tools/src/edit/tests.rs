@@ -637,6 +637,16 @@ fn dots_stand_for_lines_of_one_block() {
 }
 
 #[test]
+fn dots_stand_for_at_least_one_line() {
+    let text = "{\n  \"a\": {\n    \"x\": 1\n  }\n}\n";
+    let old = "  \"a\": {\n    ...\n    \"x\": 1\n";
+    assert_eq!(
+        edit(text, old, &old.replace('1', "2")),
+        Err(Refusal::NotFound)
+    );
+}
+
+#[test]
 fn tabs_between_columns_count() {
     let blanks = edit(
         "x\t5\t7\ny\t6\t8\n",
