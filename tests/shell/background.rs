@@ -229,6 +229,27 @@ fn a_prompt_without_a_line_feed_is_matched_too() {
     project.stop(pid);
 }
 
+/// The job writes on when the file is there.
+#[test]
+fn who_reads_on_gets_the_rest_of_a_line_that_had_not_ended() {
+    let project = Project::new("unfinished");
+    let pid = project.leave(
+        "printf 'tests: '; until [ -e go ]; do sleep 0.02; done; echo '2 failed'; echo end; exec sleep 300",
+    );
+    let text = project.read(&json!({"pid": pid, "pattern": "tests: "}));
+    assert!(
+        text.ends_with("\n[To read on from here later: offset 0.]"),
+        "{text}"
+    );
+    fs::write(project.ws.dir().join("go"), "").expect("written");
+    let text = project.read(&json!({"pid": pid, "pattern": "end", "offset": 0}));
+    assert!(text.contains("\ntests: 2 failed\nend\n"), "{text}");
+    assert!(
+        text.ends_with("\n[To read on from here later: offset 2.]"),
+        "{text}"
+    );
+}
+
 #[test]
 fn the_end_of_a_process_is_waited_for_and_its_exit_code_remembered() {
     let project = Project::new("end");

@@ -8,6 +8,7 @@
 use gemini_tools_core::text::show_name;
 use gemini_tools_workspace::text::{Encoding, detect};
 use std::borrow::Cow;
+use std::str::Utf8Error;
 
 const MAX_LINE_BYTES: usize = 64 * 1024;
 
@@ -22,6 +23,8 @@ pub struct OutputDecoder {
     judged_bytes: usize,
     encoding: Option<Encoding>,
     first: Option<Encoding>,
+    /// True if there was text that is UTF-8 and no ASCII.
+    has_utf8: bool,
 }
 
 impl OutputDecoder {
@@ -35,7 +38,10 @@ impl OutputDecoder {
             &all
         };
         let (whole, rest) = match std::str::from_utf8(all) {
-            Ok(text) => return out(text),
+            Ok(text) => {
+                self.has_utf8 |= !text.is_ascii();
+                return out(text);
+            }
             Err(e) if e.error_len().is_none() => all.split_at(e.valid_up_to()),
             Err(_) => all.split_at(settled(all)),
         };
@@ -46,11 +52,24 @@ impl OutputDecoder {
     /// Decodes the unfinished line at the end of the output.
     pub fn finish(&mut self, mut out: impl FnMut(&str)) {
         let held = std::mem::take(&mut self.held);
+        if self.is_cut_character(&held) {
+            return out(&show_name(&held));
+        }
         self.lines(&held, &mut out);
+    }
+
+    /// Returns true for a character of UTF-8 that the end of the output has cut, as that of
+    /// `head -c` may. In output of another encoding the same bytes are a character.
+    fn is_cut_character(&self, held: &[u8]) -> bool {
+        let is_cut = |e: Utf8Error| e.valid_up_to() == 0 && e.error_len().is_none();
+        self.has_utf8 && std::str::from_utf8(held).is_err_and(is_cut)
     }
 
     /// Returns the text of the unfinished line.
     pub fn unfinished(&self) -> Cow<'_, str> {
+        if self.is_cut_character(&self.held) {
+            return show_name(&self.held);
+        }
         self.text(&self.held).0
     }
 
@@ -73,6 +92,7 @@ impl OutputDecoder {
 
     fn lines(&mut self, bytes: &[u8], out: &mut impl FnMut(&str)) {
         if let Ok(text) = std::str::from_utf8(bytes) {
+            self.has_utf8 |= !text.is_ascii();
             return out(text);
         }
         let lines = || bytes.split_inclusive(|b| *b == b'\n');
@@ -127,7 +147,7 @@ fn settled(bytes: &[u8]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::OutputDecoder;
+    use super::{OutputDecoder, show_name};
     use encoding_rs::{GBK, WINDOWS_1252};
 
     fn decoded(pieces: &[&[u8]]) -> (String, Option<&'static str>) {
@@ -167,6 +187,18 @@ mod tests {
             ("größer 日本 \\x{ff}\n".to_owned(), None)
         );
         assert_eq!(decoded(&[b"\x01\x02\xff\x03\n"]).1, None, "no text at all");
+    }
+
+    #[test]
+    fn a_character_that_the_end_cuts_is_no_other_one() {
+        for at in 1..3 {
+            let whole = "漢字".as_bytes();
+            let shown = show_name(&whole[3..3 + at]);
+            let expected = (format!("漢{shown}"), None);
+            assert_eq!(decoded(&[&whole[..3 + at]]), expected);
+            assert_eq!(decoded(&[&whole[..3], &whole[3..3 + at]]), expected);
+        }
+        assert_eq!(decoded(&[b"caf\xe9"]).0, "café");
     }
 
     #[test]

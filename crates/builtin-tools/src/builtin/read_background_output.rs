@@ -61,6 +61,9 @@ const MAX_LINE_CHARS: usize = 2000;
 
 const CHUNK_BYTES: usize = 256 * 1024;
 
+/// Of a longer line, such as one of a log without any line feed, the rest is not looked at.
+const MAX_LINE_BYTES: usize = 64 * 1024;
+
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Params {
@@ -194,7 +197,7 @@ impl Call {
         }
         let first = window.first;
         let shown = window.shown.len() as u64;
-        let next = first + shown;
+        let end = first + shown;
         if shown == 0 {
             text.push_str(if total == 0 {
                 "There is no output yet.\n"
@@ -205,14 +208,17 @@ impl Call {
             let _ = writeln!(
                 text,
                 "Showing lines {first} to {} of {total} (counted from 0):",
-                next - 1
+                end - 1
             );
             text.push_str(&self.lines(window, condenses));
         }
         if let Some(encoding) = window.decoder.decoded_from() {
             let _ = writeln!(text, "[Decoded from {encoding}.]");
         }
-        if next < total {
+        // The rest of a line that has not ended yet would be missed behind it.
+        let may_go_on = job.is_running() && window.ends_within_a_line && end == total;
+        let next = if may_go_on { total - 1 } else { end };
+        if end < total {
             let _ = writeln!(text, "[Truncated: continue with offset {next}.]");
         } else if job.is_running() {
             let _ = writeln!(text, "[To read on from here later: offset {next}.]");
@@ -241,6 +247,7 @@ struct Window<'a> {
     first: u64,
     shown: VecDeque<String>,
     total: u64,
+    ends_within_a_line: bool,
 }
 
 impl<'a> Window<'a> {
@@ -257,6 +264,7 @@ impl<'a> Window<'a> {
             first: call.offset.unwrap_or(0),
             shown: VecDeque::new(),
             total: 0,
+            ends_within_a_line: false,
         })
     }
 
@@ -286,11 +294,11 @@ impl<'a> Window<'a> {
         for piece in text.split_inclusive('\n') {
             match piece.strip_suffix('\n') {
                 Some(end) => {
-                    self.partial.push_str(end);
+                    grow(&mut self.partial, end);
                     let line = std::mem::take(&mut self.partial);
                     self.line(line);
                 }
-                None => self.partial.push_str(piece),
+                None => grow(&mut self.partial, piece),
             }
         }
     }
@@ -334,13 +342,22 @@ impl<'a> Window<'a> {
         let terminal = &mut self.terminal;
         let partial = &mut self.partial;
         self.decoder.finish(|piece| {
-            terminal.push(piece, &mut |t| partial.push_str(t));
+            terminal.push(piece, &mut |t| grow(partial, t));
         });
         let unfinished = self.unfinished();
-        if !unfinished.is_empty() {
+        self.ends_within_a_line = !unfinished.is_empty();
+        if self.ends_within_a_line {
             self.line(unfinished);
         }
     }
+}
+
+fn grow(line: &mut String, piece: &str) {
+    let mut room = MAX_LINE_BYTES.saturating_sub(line.len()).min(piece.len());
+    while !piece.is_char_boundary(room) {
+        room -= 1;
+    }
+    line.push_str(&piece[..room]);
 }
 
 fn shortened(line: String) -> String {
