@@ -182,8 +182,8 @@ impl Condenser {
         }
         // A line that stays is no example for those after it, so it counts as one without a shape.
         let stays = is_alarm || self.after_alarm.includes(text);
-        let mut stands_out = |shape: &u64| self.usual.stand_out(*shape, &self.pieces);
-        let shape = shape.filter(|shape| !stands_out(shape) && !stays);
+        let shape = shape.and_then(|shape| self.usual.refine(shape, &self.pieces));
+        let shape = shape.filter(|_| !stays);
         let line = Line {
             text,
             number: self.number,

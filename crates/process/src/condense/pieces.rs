@@ -5,19 +5,33 @@ use super::history::hash;
 use std::collections::HashMap;
 use std::hash::Hash;
 
-/// Number of lines with the same piece in its place that are needed for another one to stand out.
+/// Number of lines with the same piece in its place that make it the usual one there.
 const USUAL_LINES: u8 = 4;
+
+/// Of the categories that are not usual, one in so many lines stands out.
+const LINES_FOR_ONE: u8 = 8;
 
 /// Number of lines that are remembered at most. So many are needed in a place that often changes,
 /// such as that of a counter or a name.
-const MAX_LINES: u8 = 32 * USUAL_LINES;
+const MAX_LINES: u8 = 128;
+
+/// A place with more different pieces is that of a counter or a name.
+const MAX_VALUES: usize = 4;
 
 const MAX_PLACES: usize = 16 * 1024;
 
-/// The pieces of a line that its shape leaves out: for each the hashes of its place in the line and
-/// of its text.
+/// The pieces of a line that its shape leaves out.
 #[derive(Debug, Default)]
-pub(super) struct Pieces(Vec<(u64, u64)>);
+pub(super) struct Pieces(Vec<Piece>);
+
+#[derive(Debug)]
+struct Piece {
+    /// The hash of its place in the line.
+    place: u64,
+    text: u64,
+    /// True if it may be a status or a count: a name or a size that changes now and then says less.
+    may_be_category: bool,
+}
 
 impl Pieces {
     pub(super) fn clear(&mut self) {
@@ -38,8 +52,13 @@ impl Pieces {
         let pieces = text.split_inclusive(separates);
         let counts = |piece: &&str| !is_clock || piece.contains(char::is_alphabetic);
         let empty = text.is_empty().then_some("");
-        for (at, piece) in pieces.filter(counts).chain(empty).enumerate() {
-            self.0.push((hash(&(&place, at)), hash(piece)));
+        let place = hash(&place);
+        for (at, piece) in (0..).zip(pieces.filter(counts).chain(empty)) {
+            self.0.push(Piece {
+                place: place.rotate_left(at),
+                text: hash(piece),
+                may_be_category: !piece.contains(char::is_alphabetic),
+            });
         }
     }
 }
@@ -51,56 +70,86 @@ pub(super) struct Usual(HashMap<u64, Place>);
 #[derive(Debug)]
 struct Place {
     usual: u64,
-    last: u64,
     /// How many lines had the usual piece, less those that had another one.
     lines: u8,
     /// How many lines are needed for another piece to stand out.
     needed: u8,
+    /// The categories since one has become usual, which is the first. Lines with different ones are
+    /// not alike.
+    values: Vec<u64>,
+    is_varied: bool,
 }
 
 impl Usual {
-    /// Looks at the next line of a shape. Returns true if one of its pieces stands out.
-    pub(super) fn stand_out(&mut self, shape: u64, pieces: &Pieces) -> bool {
+    /// Returns the shape of the next line with what its pieces add to it; `None` if one of them
+    /// stands out.
+    pub(super) fn refine(&mut self, shape: u64, pieces: &Pieces) -> Option<u64> {
         if self.0.len() > MAX_PLACES {
             self.0.clear();
         }
-        let mut stands_out = false;
-        for (place, piece) in &pieces.0 {
-            let place = self.0.entry(shape ^ place).or_insert(Place {
-                usual: *piece,
-                last: *piece,
+        let mut refined = Some(shape);
+        for piece in &pieces.0 {
+            let place = self.0.entry(shape ^ piece.place).or_insert_with(|| Place {
+                usual: piece.text,
                 lines: 0,
                 needed: USUAL_LINES,
+                values: Vec::new(),
+                is_varied: !piece.may_be_category,
             });
-            stands_out |= place.stands_out(*piece);
+            let category = place.look_at(piece.text);
+            // Two categories may have changed places.
+            let category = category.map(|category| category.wrapping_mul(piece.place | 1));
+            refined = refined.and_then(|shape| Some(shape ^ category?));
         }
-        stands_out
+        refined
     }
 }
 
 impl Place {
-    fn stands_out(&mut self, piece: u64) -> bool {
-        let is_new = piece != self.last;
-        self.last = piece;
-        if piece == self.usual {
+    /// Returns what the piece adds to the shape: 0 if it says nothing; `None` if it stands out.
+    fn look_at(&mut self, piece: u64) -> Option<u64> {
+        let is_usual = piece == self.usual;
+        let stands_out = !is_usual && self.lines >= self.needed;
+        if is_usual {
             self.lines = MAX_LINES.min(self.lines + 1);
-            return false;
-        }
-        if is_new && self.lines >= self.needed {
+        } else if stands_out {
             self.lines -= self.needed;
             self.need_more();
-            return true;
+        } else {
+            self.lines = self.lines.saturating_sub(1);
+            if self.lines == 0 {
+                // Another piece has become usual. Not every step of a counter shall stand out.
+                (self.usual, self.lines) = (piece, 1);
+                self.need_more();
+            }
         }
-        self.lines = self.lines.saturating_sub(1);
-        if self.lines == 0 {
-            // Another piece has become usual. Not every step of a counter shall stand out.
-            (self.usual, self.lines) = (piece, 1);
-            self.need_more();
-        }
-        false
+        let category = self.category(piece);
+        (!stands_out).then_some(category)
     }
 
     fn need_more(&mut self) {
-        self.needed = MAX_LINES.min(self.needed.saturating_mul(4));
+        self.needed = if self.is_varied {
+            MAX_LINES.min(self.needed.saturating_mul(4))
+        } else {
+            LINES_FOR_ONE
+        };
+    }
+
+    fn category(&mut self, piece: u64) -> u64 {
+        if self.is_varied || self.values.is_empty() && self.lines < USUAL_LINES {
+            return 0;
+        }
+        match self.values.iter().position(|value| *value == piece) {
+            Some(0) => 0,
+            Some(_) => piece,
+            None if self.values.len() < MAX_VALUES => {
+                self.values.push(piece);
+                if self.values.len() == 1 { 0 } else { piece }
+            }
+            None => {
+                (self.values, self.is_varied) = (Vec::new(), true);
+                0
+            }
+        }
     }
 }

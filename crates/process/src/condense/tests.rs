@@ -171,6 +171,39 @@ fn a_number_that_was_always_the_same_is_shown_where_it_differs() {
 }
 
 #[test]
+fn lines_with_another_status_are_not_said_to_be_alike() {
+    for line in [
+        |n: usize, is: usize| format!("12:00:01 GET /item/{n} {} in {n}ms", 200 + is),
+        |n, is| format!("Processing job {n} finished with exit code {is}"),
+        |n, is| format!("[{n}/400] stored order {n} ({is} retries, {n}.5 kB)"),
+    ] {
+        let is = |n: usize| usize::from(matches!(n, 50..=52 | 61 | 90 | 91 | 130 | 200 | 290..310));
+        let log = numbered(400, |n| line(n, is(n)));
+        let (text, left_out) = condensed(&log, 100);
+        assert!(left_out > 300, "{text}");
+        for n in [50, 51, 52, 61, 90, 91, 130, 200, 290] {
+            assert!(text.contains(&(line(n, 1) + "\n")), "{text}");
+        }
+        // Above "lines like this", the same status as in all of them.
+        let mut above = 0;
+        for shown in text.lines() {
+            if let Some((count, _)) = shown.split_once(" lines like this (") {
+                let count: usize = count["… ".len()..].parse().expect("a count");
+                assert!(
+                    (above..=above + count).all(|n| is(n) == is(above)),
+                    "{shown}: {text}"
+                );
+                above += count;
+            } else if let Some((count, _)) = shown.split_once(" lines like these ") {
+                above += count["… ".len()..].parse::<usize>().expect("a count");
+            } else {
+                above += 1;
+            }
+        }
+    }
+}
+
+#[test]
 fn short_runs_and_long_lines_stay() {
     let short = numbered(END_LINES + 6, |n| format!("line {n}"));
     assert_eq!(condensed(&short, 3).0, short);
