@@ -107,12 +107,6 @@ impl Workspace {
         line: &str,
         cancel: &Cancellation,
     ) -> Result<Option<String>, ToolError> {
-        let home = self.home().ok_or_else(|| {
-            ToolError::failed("A change of several files is written down below the home directory, and there is none.")
-                .with_hint("Set HOME.")
-        })?;
-        let intent = Intent::create(home)
-            .map_err(|why| ToolError::failed(format!("Nothing was changed: {why}.")))?;
         let steps = files.iter().map(|file| {
             let entry = &file.target.entry;
             let path = file
@@ -128,29 +122,12 @@ impl Workspace {
             steps: steps.collect(),
             undo: None,
         };
-        let mut set = ChangeSet::new(self, intent, record);
-        let prepared = set.prepare(files, origin, line, cancel);
-        let not_kept = match prepared {
-            Ok(not_kept) => not_kept,
-            Err(e) => {
-                set.discard(true);
-                return Err(e);
-            }
-        };
-        let acting = cancel.acting();
-        if let Err(e) = acting {
-            set.discard(true);
-            return Err(e);
-        }
-        match set.complete() {
-            Ok(not_written) => {
-                if origin.is_remembered {
-                    set.remember(files);
-                }
-                Ok(not_kept.or(not_written))
-            }
-            Err((path, why)) => Err(set.take_back(&path, &why)),
-        }
+        let mut set = ChangeSet::begin(self, record)?;
+        let not_kept = set
+            .prepare(files, origin, line, cancel)
+            .inspect_err(|_| set.give_up())?;
+        let known = if origin.is_remembered { files } else { &[] };
+        Ok(not_kept.or(set.carry_out(known, cancel)?))
     }
 
     /// Completes the changes of several files whose processes were killed, or takes them back if
@@ -242,8 +219,8 @@ enum Standing {
 type Obstacle = (PathBuf, String);
 
 impl ChangeSet<'_> {
-    /// Writes all new files under temporary names, and the intent. The present files stay as they
-    /// are. Returns why the change can't be undone, or `None`.
+    /// Writes all new files under temporary names. The present files stay as they are. Returns why
+    /// the change can't be undone, or `None`.
     fn prepare(
         &mut self,
         files: &[ChangedFile],
@@ -251,7 +228,6 @@ impl ChangeSet<'_> {
         line: &str,
         cancel: &Cancellation,
     ) -> Result<Option<String>, ToolError> {
-        self.intent.write(&self.record).map_err(|e| unwritten(&e))?;
         let command = self.record.steps.first().map(|step| step.entry.id.clone());
         let mut not_kept = None;
         for (index, file) in files.iter().enumerate() {
@@ -281,8 +257,6 @@ impl ChangeSet<'_> {
                 is_unchanged.map_err(|unplaced| file.target.error(unplaced, file.place.path()))?;
             }
         }
-        self.record.is_prepared = true;
-        self.intent.write(&self.record).map_err(|e| unwritten(&e))?;
         Ok(not_kept)
     }
 
@@ -459,9 +433,9 @@ impl ChangeSet<'_> {
         let (steps, seen) = (&self.record.steps, &self.workspace.seen);
         // A file that is moved comes behind its former path, which is forgotten at last: what was
         // seen of it there is what is known of it.
-        for (index, step) in steps.iter().enumerate().rev() {
+        for (index, (step, file)) in steps.iter().zip(files).enumerate().rev() {
             let path = step.entry.path();
-            let moved = files[index].new.as_ref().and_then(|new| new.access_of);
+            let moved = file.new.as_ref().and_then(|new| new.access_of);
             let former = moved.unwrap_or(index);
             let written = self
                 .workspace

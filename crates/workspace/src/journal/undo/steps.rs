@@ -62,13 +62,9 @@ impl Whole<'_, '_> {
         let first = || steps[0].path().to_owned();
         let said = |e: ToolError| (first(), said(&e));
         let mut set = ChangeSet::begin(self.workspace(), record).map_err(said)?;
-        match self.prepare(&layout, steps, &mut set) {
-            Ok(()) => set.carry_out(&self.run.undo.cancel).map_err(said),
-            Err(obstacle) => {
-                set.give_up();
-                Err(obstacle)
-            }
-        }
+        self.prepare(&layout, steps, &mut set)
+            .inspect_err(|_| set.give_up())?;
+        set.carry_out(&[], &self.run.undo.cancel).map_err(said)
     }
 
     pub(super) fn place(&self, path: &Path) -> Result<WorkspacePath, String> {

@@ -5,7 +5,7 @@
 //! the beginning. Only writing into a file is noted in the intent as soon as it is done, because
 //! the steps may take away the name by which the file is found.
 
-use super::{ChangeSet, JournalEntry, Obstacle, ToolError, unwritten};
+use super::{ChangeSet, ChangedFile, JournalEntry, Obstacle, ToolError, unwritten};
 use crate::Workspace;
 use crate::journal::{
     ContentStamp, FileId, FileState, Intent, IntentRecord, KeptContent, ModeRecord, RewriteRecord,
@@ -25,16 +25,19 @@ use std::path::{Path, PathBuf};
 const COMPARED_BYTES: usize = 64 * 1024;
 
 impl<'w> ChangeSet<'w> {
-    /// Records the temporary names that an undo is about to use, and makes directories writable.
+    /// Records the temporary names that a change is about to use, and makes the directories writable
+    /// that an undo needs.
     ///
     /// # Errors
     ///
     /// Returns why that is not possible. Nothing was changed then.
     pub(crate) fn begin(workspace: &'w Workspace, record: IntentRecord) -> Result<Self, ToolError> {
-        let home = workspace.home().ok_or("there is no home directory");
-        let intent = home.map_err(str::to_owned).and_then(Intent::create);
-        let intent =
-            intent.map_err(|why| ToolError::failed(format!("Nothing was changed: {why}.")))?;
+        let home = workspace.home().ok_or_else(|| {
+            ToolError::failed("A change of several files is written down below the home directory, and there is none.")
+                .with_hint("Set HOME.")
+        })?;
+        let intent = Intent::create(home)
+            .map_err(|why| ToolError::failed(format!("Nothing was changed: {why}.")))?;
         let set = Self::new(workspace, intent, record);
         let begun = set.intent.write(&set.record).map_err(|e| unwritten(&e));
         let opened = begun.and_then(|()| {
@@ -43,39 +46,36 @@ impl<'w> ChangeSet<'w> {
                 ToolError::failed(format!("{} {why}", workspace.shown(&path)))
             })
         });
-        match opened {
-            Ok(()) => Ok(set),
-            Err(e) => {
-                set.discard(true);
-                Err(e)
-            }
-        }
+        opened.inspect_err(|_| set.give_up())?;
+        Ok(set)
     }
 
-    pub(crate) fn give_up(self) {
+    pub(crate) fn give_up(&self) {
         self.discard(true);
     }
 
-    /// Makes an undo whose new files, links and directories are all prepared. Returns why the undo
-    /// can't itself be undone, as the end of a sentence; `None` if it can.
+    /// Makes a change whose new files, links and directories are all prepared. Returns why it can't
+    /// be undone, as the end of a sentence; `None` if it can. The conversation counts as having seen
+    /// what is written to `known`: all files of the change, or none.
     ///
     /// # Errors
     ///
     /// Returns the reason why it could not be made. All is as before then, apart from what the
     /// error names.
-    pub(crate) fn carry_out(mut self, cancel: &Cancellation) -> Result<Option<String>, ToolError> {
+    pub(crate) fn carry_out(
+        &mut self,
+        known: &[ChangedFile],
+        cancel: &Cancellation,
+    ) -> Result<Option<String>, ToolError> {
         self.record.is_prepared = true;
         let written = self.intent.write(&self.record).map_err(|e| unwritten(&e));
         let acting = written.and_then(|()| cancel.acting());
-        let _acting = match acting {
-            Ok(acting) => acting,
-            Err(e) => {
-                self.discard(true);
-                return Err(e);
-            }
-        };
-        self.complete()
-            .map_err(|(path, why)| self.take_back(&path, &why))
+        let _acting = acting.inspect_err(|_| self.give_up())?;
+        let not_kept = self
+            .complete()
+            .map_err(|(path, why)| self.take_back(&path, &why))?;
+        self.remember(known);
+        Ok(not_kept)
     }
 
     pub(super) fn entries(&self) -> (Vec<JournalEntry>, Vec<JournalEntry>) {
