@@ -204,7 +204,7 @@ fn beneath(root: &Path, path: &Path, flags: OFlags) -> Result<OwnedFd, ResolveEr
     let rel = path.strip_prefix(root).map_err(|_| ResolveError::Escapes)?;
     let said = |e: &io::Error| ResolveError::System(Errno::from_io_error(e).unwrap_or(Errno::IO));
     let dir = open_directory(root).map_err(|e| said(&e))?;
-    if let Some(opened) = open_by_kernel(dir.as_fd(), rel, flags) {
+    if let Some(opened) = open_by_kernel(dir.as_fd(), rel, flags, true) {
         return Ok(opened?);
     }
     let workspace = Workspace::reading(root).map_err(|e| said(&e))?;

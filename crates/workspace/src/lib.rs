@@ -130,7 +130,7 @@ pub use gemini_tools_core::text::{show_name, show_path};
 use crate::files::PATH_ONLY;
 use gemini_tools_core::tool::{ErrorKind, ToolError};
 use journal::Journal;
-use rustix::fd::OwnedFd;
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use std::borrow::Cow;
@@ -569,17 +569,11 @@ pub fn real_root(written: &Path, writable: &[PathBuf]) -> Result<PathBuf, ToolEr
 
 fn open_without_links(path: &Path) -> std::io::Result<OwnedFd> {
     // The path was resolved before. A link that was put into it since must not be followed.
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    #[cfg(target_os = "linux")]
-    {
-        use rustix::fs::{CWD, ResolveFlags, openat2};
-        match openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
-            // The kernel has no `openat2`, or a sandbox forbids it.
-            Err(Errno::NOSYS | Errno::PERM) => {}
-            answer => return Ok(answer?),
-        }
-    }
-    Ok(resolve::open_by_steps(rustix::fs::CWD, path, flags)?)
+    let flags = PATH_ONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let top = rustix::fs::open("/", flags, Mode::empty())?;
+    let below = path.strip_prefix("/").unwrap_or(path);
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+    Ok(resolve::open_plain(top.as_fd(), below, flags)?)
 }
 
 fn open_directory(path: &Path) -> std::io::Result<OwnedFd> {

@@ -125,7 +125,7 @@ impl Workspace {
         } else {
             flags
         };
-        if let Some(answer) = open_by_kernel(root.dir.as_fd(), place.rel(), flags) {
+        if let Some(answer) = open_by_kernel(root.dir.as_fd(), place.rel(), flags, true) {
             Ok(answer?)
         } else {
             let entry = self.entry(place)?;
@@ -175,25 +175,28 @@ impl Workspace {
 }
 
 /// Opens a path with `openat2`. Returns `None` if the caller must resolve it component by
-/// component: the system call is missing, or met a link that it refuses.
+/// component: the system call is missing, or met a link that it refuses. Unless it `follows` links,
+/// every link is an error.
 #[cfg(target_os = "linux")]
 pub(super) fn open_by_kernel(
-    root: BorrowedFd<'_>,
-    rel: &Path,
+    dir: BorrowedFd<'_>,
+    path: &Path,
     flags: OFlags,
+    follows: bool,
 ) -> Option<Result<OwnedFd, Errno>> {
     use rustix::fs::{ResolveFlags, openat2};
-    let rel = if rel.as_os_str().is_empty() {
-        Path::new(".")
+    let links = if follows {
+        ResolveFlags::NO_MAGICLINKS
     } else {
-        rel
+        ResolveFlags::NO_SYMLINKS
     };
+    let (flags, resolve) = (flags | OFlags::CLOEXEC, ResolveFlags::BENEATH | links);
     for _ in 0..8 {
-        let beneath = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
-        match openat2(root, rel, flags | OFlags::CLOEXEC, Mode::empty(), beneath) {
+        match openat2(dir, or_dot(path), flags, Mode::empty(), resolve) {
             // Something was renamed meanwhile, so the kernel can't rule out an escape.
             Err(Errno::AGAIN) => {}
-            Err(Errno::XDEV | Errno::LOOP | Errno::NOSYS | Errno::PERM) => return None,
+            Err(Errno::NOSYS | Errno::PERM) => return None,
+            Err(Errno::XDEV | Errno::LOOP) if follows => return None,
             answer => return Some(answer),
         }
     }
@@ -202,11 +205,20 @@ pub(super) fn open_by_kernel(
 
 #[cfg(not(target_os = "linux"))]
 pub(super) fn open_by_kernel(
-    _root: BorrowedFd<'_>,
-    _rel: &Path,
+    _dir: BorrowedFd<'_>,
+    _path: &Path,
     _flags: OFlags,
+    _follows: bool,
 ) -> Option<Result<OwnedFd, Errno>> {
     None
+}
+
+fn or_dot(path: &Path) -> &Path {
+    if path.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        path
+    }
 }
 
 /// Opens a path below a directory. No component of the path may be a link.
@@ -215,23 +227,8 @@ pub(super) fn open_plain(
     path: &Path,
     flags: OFlags,
 ) -> Result<OwnedFd, Errno> {
-    let path = if path.as_os_str().is_empty() {
-        Path::new(".")
-    } else {
-        path
-    };
-    #[cfg(target_os = "linux")]
-    for _ in 0..8 {
-        use rustix::fs::{ResolveFlags, openat2};
-        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
-        match openat2(dir, path, flags | OFlags::CLOEXEC, Mode::empty(), resolve) {
-            // Something was renamed meanwhile, so the kernel can't rule out an escape.
-            Err(Errno::AGAIN) => {}
-            Err(Errno::NOSYS | Errno::PERM) => break,
-            answer => return answer,
-        }
-    }
-    open_by_steps(dir, path, flags)
+    open_by_kernel(dir, path, flags, false)
+        .unwrap_or_else(|| open_by_steps(dir, or_dot(path), flags))
 }
 
 /// Opens a path, absolute or below a directory, one component at a time. No component may be a

@@ -390,7 +390,7 @@ pub(super) fn read_named(path: &Path) -> Option<Vec<u8>> {
 }
 
 fn open_beneath(dir: BorrowedFd<'_>, path: &Path) -> Option<File> {
-    let opened = open_by_kernel(dir, path, READING);
+    let opened = open_by_kernel(dir, path, READING, true);
     let opened = opened.unwrap_or_else(|| open_by_steps(dir, path, READING));
     opened.ok().map(File::from)
 }
