@@ -7,7 +7,6 @@
 //! once. A file that others have changed since is left alone.
 
 mod goals;
-mod model;
 mod plan;
 mod steps;
 mod whole;

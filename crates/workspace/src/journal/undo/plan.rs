@@ -3,8 +3,7 @@
 //! Files are planned by identity (device and inode), not by name. A [`FormerFile`] has all names
 //! that a file had before the changes. If the file still exists somewhere, its names are restored
 //! as hard links, so that it keeps its mtime and its other names. Otherwise it is created from the
-//! journal. The order is: make directories writable, remove what has to go from the deepest on,
-//! create what was there from the top on, and set modes last.
+//! journal. Whatever the order of the steps is, all that is put in place is prepared before the first.
 
 use super::Run;
 use crate::journal::entry::{ContentStamp, FileId, FileState, NodeKind};
@@ -60,52 +59,69 @@ pub(super) struct Goals {
     pub(super) shared: HashSet<PathBuf>,
 }
 
+/// What is put at a path.
 #[derive(Debug)]
-pub(super) enum Step {
-    /// Gives a file a temporary second name, so that it survives while its other names are removed.
-    Aside(PathBuf),
-    Remove(PathBuf),
-    Directory(PathBuf),
-    Symlink(PathBuf, Vec<u8>),
-    Create {
-        path: PathBuf,
-        source: usize,
-    },
-    Replace {
-        path: PathBuf,
-        source: usize,
-    },
-    /// Writes into the file itself, so that its other names change with it.
-    Rewrite {
-        path: PathBuf,
-        source: usize,
-    },
-    Link {
-        path: PathBuf,
-        from: PathBuf,
-    },
-    LinkAside {
-        path: PathBuf,
-        index: usize,
-    },
-    /// Sets the mode. If an identity is given, the path must still belong to that file.
-    Mode(PathBuf, u32, Option<FileId>),
+pub(super) enum Make {
+    Directory,
+    Symlink(Vec<u8>),
+    /// A file with the content that this entry keeps. If another file is at the path now, that is
+    /// replaced.
+    File(usize),
+    /// A further name of the file that is at this path now.
+    LinkNow(PathBuf),
+    /// A further name of the file that is put at this path.
+    LinkNew(PathBuf),
 }
 
-impl Step {
-    pub(super) fn path(&self) -> &Path {
-        match self {
-            Self::Aside(path)
-            | Self::Remove(path)
-            | Self::Directory(path)
-            | Self::Symlink(path, _)
-            | Self::Create { path, .. }
-            | Self::Replace { path, .. }
-            | Self::Rewrite { path, .. }
-            | Self::Link { path, .. }
-            | Self::LinkAside { path, .. }
-            | Self::Mode(path, ..) => path,
+/// The steps of an undo: files are written into (`rewrites`, each with the entry that keeps its
+/// content), what has to go is `removed`, from the deepest on, `made` is put in place from the top
+/// on, and modes are set. If a mode has an identity, the path must still belong to that file.
+#[derive(Debug, Default)]
+pub(super) struct Plan {
+    pub(super) rewrites: BTreeMap<PathBuf, usize>,
+    pub(super) removed: Vec<PathBuf>,
+    pub(super) made: BTreeMap<PathBuf, Make>,
+    pub(super) modes: BTreeMap<PathBuf, (u32, Option<FileId>)>,
+}
+
+impl Plan {
+    /// Returns the paths whose content changes or whose node is exchanged.
+    pub(super) fn contents(&self) -> impl Iterator<Item = &PathBuf> {
+        let written = self.rewrites.keys().chain(&self.removed);
+        written.chain(self.made.keys())
+    }
+
+    /// Returns the paths of the files whose present content will be lost unless it is kept, each
+    /// with true if the file is overwritten rather than removed.
+    pub(super) fn lost(&self, goals: &Goals) -> Vec<(PathBuf, bool)> {
+        let file = |path: &PathBuf| Some(goals.now(path).filter(|now| now.is_file())?.stamp.file());
+        // How many names a file gets, less those that it loses.
+        let mut names: HashMap<FileId, i64> = HashMap::new();
+        for file in self.removed.iter().filter_map(file) {
+            *names.entry(file).or_default() -= 1;
         }
+        for (path, made) in &self.made {
+            let (of, more) = match made {
+                Make::File(_) => (path, -1),
+                Make::LinkNow(from) => (from, 1),
+                _ => continue,
+            };
+            if let Some(file) = file(of) {
+                *names.entry(file).or_default() += more;
+            }
+        }
+        let written: HashSet<FileId> = self.rewrites.keys().filter_map(file).collect();
+        let present = goals.by_path.iter();
+        let present = present.filter_map(|(path, goal)| Some((path, goal.file_now()?)));
+        let files = present.chain(goals.others.iter().filter(|(_, now)| now.is_file()));
+        let lost = files.filter_map(|(path, now)| {
+            let file = now.stamp.file();
+            let before = now.links.map_or(1, |links| links as i64);
+            let left = before + names.get(&file).copied().unwrap_or(0);
+            let is_written = written.contains(&file);
+            (left <= 0 || is_written).then(|| (path.clone(), is_written))
+        });
+        lost.collect()
     }
 }
 
@@ -120,16 +136,12 @@ struct FormerFile {
 
 #[derive(Default)]
 struct Planner {
+    plan: Plan,
     obstacles: Vec<Obstacle>,
-    aside: Vec<Step>,
-    rewrites: Vec<Step>,
-    replacements: Vec<Step>,
-    makes: BTreeMap<PathBuf, Step>,
-    modes: BTreeMap<PathBuf, (u32, Option<FileId>)>,
     staying: HashSet<PathBuf>,
 }
 
-pub(super) fn plan(goals: &mut Goals, run: &Run<'_>) -> Result<Vec<Step>, Vec<Obstacle>> {
+pub(super) fn plan(goals: &mut Goals, run: &Run<'_>) -> Result<Plan, Vec<Obstacle>> {
     let mut planner = Planner::default();
     let present = Present::new(goals, run);
     let mut claimed = HashSet::new();
@@ -318,10 +330,7 @@ impl Planner {
                     let reason = "has another name that came later, whose content would change";
                     self.obstacles.push((at.clone(), reason.to_owned()));
                 }
-                Some(source) => self.rewrites.push(Step::Rewrite {
-                    path: at.clone(),
-                    source,
-                }),
+                Some(source) => drop(self.plan.rewrites.insert(at.clone(), source)),
                 None => self.lack(goals, former),
             }
         }
@@ -345,31 +354,13 @@ impl Planner {
             now.mode != mode && (anchor.is_none() || former.paths.iter().any(is_changed));
         if sets_mode {
             let path = anchor.as_ref().unwrap_or(&former.paths[0]);
-            self.modes.insert(path.clone(), (mode, Some(file)));
+            self.plan.modes.insert(path.clone(), (mode, Some(file)));
         }
-        let mut index = None;
-        for path in former
-            .paths
-            .iter()
-            .filter(|path| !self.staying.contains(*path))
-        {
-            let step = if let Some(from) = &anchor {
-                let from = from.clone();
-                Step::Link {
-                    path: path.clone(),
-                    from,
-                }
-            } else {
-                let index = *index.get_or_insert_with(|| {
-                    self.aside.push(Step::Aside(at.clone()));
-                    self.aside.len() - 1
-                });
-                Step::LinkAside {
-                    path: path.clone(),
-                    index,
-                }
-            };
-            self.makes.insert(path.clone(), step);
+        for path in &former.paths {
+            if !self.staying.contains(path) {
+                let from = anchor.as_ref().unwrap_or(at).clone();
+                self.plan.made.insert(path.clone(), Make::LinkNow(from));
+            }
         }
         if sets_mode { mode } else { now.mode }
     }
@@ -388,18 +379,12 @@ impl Planner {
         let is_file = |path: &&PathBuf| goals.by_path[*path].file_now().is_some();
         let replaced = former.paths.iter().find(is_file);
         let first = replaced.unwrap_or(&former.paths[0]);
-        let path = first.clone();
-        if replaced.is_some() {
-            self.staying.insert(path.clone());
-            self.replacements.push(Step::Replace { path, source });
-        } else {
-            self.makes
-                .insert(path.clone(), Step::Create { path, source });
-        }
-        self.modes.insert(first.clone(), (mode, None));
+        self.staying.extend(replaced.cloned());
+        self.plan.made.insert(first.clone(), Make::File(source));
+        self.plan.modes.insert(first.clone(), (mode, None));
         for path in former.paths.iter().filter(|path| *path != first) {
-            let (path, from) = (path.clone(), first.clone());
-            self.makes.insert(path.clone(), Step::Link { path, from });
+            let link = Make::LinkNew(first.clone());
+            self.plan.made.insert(path.clone(), link);
         }
         mode
     }
@@ -416,12 +401,8 @@ impl Planner {
         for (path, goal) in &goals.by_path {
             let Some(then) = &goal.then else { continue };
             let is_there = goal.now.as_ref().is_some_and(|now| now.kind == then.kind);
-            let step = match &then.kind {
+            let made = match &then.kind {
                 None => continue,
-                Some(NodeKind::Special) if is_there => {
-                    self.staying.insert(path.clone());
-                    continue;
-                }
                 Some(NodeKind::Special) => {
                     self.obstacles.push((path.clone(), String::new()));
                     continue;
@@ -432,28 +413,28 @@ impl Planner {
                     if !is_there || !goal.now.as_ref().is_some_and(is_as_before) {
                         let file = goal.now.as_ref().filter(|_| is_there);
                         let file = file.map(|now| now.stamp.file());
-                        self.modes.insert(path.clone(), (goal.mode, file));
+                        self.plan.modes.insert(path.clone(), (goal.mode, file));
                     }
-                    Step::Directory(path.clone())
+                    Make::Directory
                 }
-                Some(NodeKind::Link(target)) => Step::Symlink(path.clone(), target.clone()),
+                Some(NodeKind::Link(target)) => Make::Symlink(target.clone()),
             };
             if is_there {
                 self.staying.insert(path.clone());
             } else {
-                self.makes.insert(path.clone(), step);
+                self.plan.made.insert(path.clone(), made);
             }
         }
     }
 
-    /// Puts the steps in order. Checks that directories are empty when they are removed, and exist
-    /// when something is created in them.
-    fn finish(mut self, goals: &mut Goals) -> Result<Vec<Step>, Vec<Obstacle>> {
-        let remaining = self.staying.iter().chain(self.makes.keys());
+    /// Adds what is to be removed. Checks that directories are empty when they are removed, and
+    /// exist when something is created in them.
+    fn finish(mut self, goals: &mut Goals) -> Result<Plan, Vec<Obstacle>> {
+        let remaining = self.staying.iter().chain(self.plan.made.keys());
         let mut needed: HashSet<PathBuf> = remaining
             .filter_map(|path| path.parent().map(Path::to_owned))
             .collect();
-        let (mut removals, mut kept) = (Vec::new(), Vec::new());
+        let mut kept = Vec::new();
         for (path, goal) in goals.by_path.iter().rev() {
             if goal.now.is_none() || self.staying.contains(path) {
                 continue;
@@ -466,7 +447,7 @@ impl Planner {
             if goals.shared.contains(path) {
                 self.obstacles.push((path.clone(), SHARED.to_owned()));
             }
-            removals.push(Step::Remove(path.clone()));
+            self.plan.removed.push(path.clone());
         }
         for path in kept {
             if let Some(goal) = goals.by_path.get_mut(&path) {
@@ -474,7 +455,7 @@ impl Planner {
                 goal.mode = goal.now.as_ref().map_or(0, |now| now.mode);
             }
         }
-        for path in self.makes.keys() {
+        for path in self.plan.made.keys() {
             let above = path.parent().unwrap_or(path);
             let is_directory =
                 |state: Option<&FileState>| state.is_some_and(FileState::is_directory);
@@ -487,39 +468,10 @@ impl Planner {
                 self.obstacles.push((path.clone(), reason.to_owned()));
             }
         }
-        if !self.obstacles.is_empty() {
-            return Err(self.obstacles);
+        if self.obstacles.is_empty() {
+            Ok(self.plan)
+        } else {
+            Err(self.obstacles)
         }
-        let mut steps = Self::openings(goals);
-        steps.append(&mut self.aside);
-        steps.append(&mut self.rewrites);
-        steps.append(&mut self.replacements);
-        steps.append(&mut removals);
-        steps.extend(self.makes.into_values());
-        order_links(&mut steps);
-        let modes = self.modes.into_iter().rev();
-        steps.extend(modes.map(|(path, (mode, file))| Step::Mode(path, mode, file)));
-        Ok(steps)
     }
-
-    fn openings(goals: &Goals) -> Vec<Step> {
-        let is_closed = |(path, goal): (&PathBuf, &Goal)| {
-            let now = goal.now.as_ref().filter(|now| now.is_directory())?;
-            let step = || Step::Mode(path.clone(), now.mode | 0o700, Some(now.stamp.file()));
-            (now.mode & 0o700 != 0o700).then(step)
-        };
-        goals.by_path.iter().filter_map(is_closed).collect()
-    }
-}
-
-fn order_links(steps: &mut Vec<Step>) {
-    let made: HashSet<PathBuf> = steps
-        .iter()
-        .filter(|step| matches!(step, Step::Create { .. }))
-        .map(|step| step.path().to_owned())
-        .collect();
-    let is_late = |step: &Step| matches!(step, Step::Link { from, .. } if made.contains(from));
-    let (late, now): (Vec<_>, Vec<_>) = std::mem::take(steps).into_iter().partition(is_late);
-    steps.extend(now);
-    steps.extend(late);
 }

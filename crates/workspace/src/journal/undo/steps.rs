@@ -1,10 +1,10 @@
-//! Prepares the steps of a plan. All new files, links and directories get temporary names, with
+//! Prepares what a plan says. All new files, links and directories get temporary names, with
 //! their final modes, before anything is changed; then the undo goes the way of every change of
 //! several files ([`ChangeSet`]).
 //!
 //! No link on the way to a path is followed, because a command could have put it there.
 
-use super::plan::{Obstacle, Step};
+use super::plan::{Goal, Make, Obstacle, Plan};
 use super::whole::{Whole, look, place_of};
 use crate::journal::command::CommandChanges;
 use crate::journal::entry::{FileId, FileState, JournalEntry, OldContent};
@@ -20,7 +20,7 @@ use rustix::fs::{
     AtFlags, Mode, OFlags, RawMode, fchmod, fstat, linkat, mkdirat, openat, symlinkat,
 };
 use rustix::io::Errno;
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
@@ -28,10 +28,14 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 impl Whole<'_, '_> {
-    pub(super) fn carry_out(&mut self, steps: &[Step], changes: CommandChanges) {
-        let reached: HashSet<&Path> = steps.iter().map(Step::path).collect();
+    pub(super) fn carry_out(&mut self, plan: &Plan, changes: CommandChanges) {
+        let opened = self.opened();
+        let reached: HashSet<&Path> = (plan.contents().chain(plan.modes.keys()))
+            .map(PathBuf::as_path)
+            .chain(opened.iter().map(|mode| Path::new(&mode.path)))
+            .collect();
         let (entries, lost) = changes.into_entries();
-        match self.change(steps, entries) {
+        match self.change(plan, entries) {
             Err(obstacle) => {
                 self.obstacles = vec![obstacle];
                 self.refuse();
@@ -52,17 +56,15 @@ impl Whole<'_, '_> {
     }
 
     /// Makes the undo. Returns why it can't itself be undone; `None` if it can.
-    fn change(
-        &self,
-        steps: &[Step],
-        entries: Vec<JournalEntry>,
-    ) -> Result<Option<String>, Obstacle> {
-        let layout = Layout::new(steps);
-        let record = layout.record(self, steps, entries);
-        let first = || steps[0].path().to_owned();
+    fn change(&self, plan: &Plan, entries: Vec<JournalEntry>) -> Result<Option<String>, Obstacle> {
+        let record = self.record(plan, entries);
+        let first = || {
+            let mut paths = plan.contents().chain(plan.modes.keys());
+            paths.next().cloned().unwrap_or_default()
+        };
         let said = |e: ToolError| (first(), said(&e));
         let mut set = ChangeSet::begin(self.workspace(), record).map_err(said)?;
-        self.prepare(&layout, steps, &mut set)
+        self.prepare(plan, &mut set)
             .inspect_err(|_| set.give_up())?;
         set.carry_out(&[], &self.run.undo.cancel).map_err(said)
     }
@@ -87,88 +89,6 @@ fn said(e: &ToolError) -> String {
     format!("can't be written: {}", e.to_string().trim_end_matches('.'))
 }
 
-/// What the steps of a plan come to, path by path: the paths from which something is taken away,
-/// from the deepest on (`removed`), the steps that put something at a path, from the top on
-/// (`made`), and the modes of what the undo creates (`new_modes`).
-struct Layout<'s> {
-    removed: Vec<&'s Path>,
-    made: BTreeMap<&'s Path, &'s Step>,
-    asides: Vec<&'s Path>,
-    new_modes: HashMap<&'s Path, u32>,
-}
-
-impl<'s> Layout<'s> {
-    fn new(steps: &'s [Step]) -> Self {
-        let mut layout = Self {
-            removed: Vec::new(),
-            made: BTreeMap::new(),
-            asides: Vec::new(),
-            new_modes: HashMap::new(),
-        };
-        for step in steps {
-            let path = step.path();
-            match step {
-                Step::Aside(_) => layout.asides.push(path),
-                Step::Remove(_) => layout.removed.push(path),
-                Step::Mode(_, mode, None) => drop(layout.new_modes.insert(path, *mode)),
-                Step::Mode(..) | Step::Rewrite { .. } => {}
-                _ => drop(layout.made.insert(path, step)),
-            }
-        }
-        layout
-    }
-
-    fn record(
-        &self,
-        whole: &Whole<'_, '_>,
-        steps: &[Step],
-        entries: Vec<JournalEntry>,
-    ) -> IntentRecord {
-        let moving: HashSet<&Path> = self
-            .removed
-            .iter()
-            .chain(self.made.keys())
-            .copied()
-            .collect();
-        let removals = self
-            .removed
-            .iter()
-            .filter(|path| !self.made.contains_key(*path));
-        let record = |path: &&Path| {
-            let mut record = StepRecord::new(path, 0, temporary_name(CHANGE_PREFIX));
-            let is_moving = |above: &&Path| moving.contains(above);
-            record.above = path.ancestors().skip(1).take_while(is_moving).count();
-            record.entry.before = whole.goals.now(path).cloned();
-            record
-        };
-        IntentRecord {
-            is_prepared: false,
-            is_made: false,
-            is_recorded: true,
-            steps: removals.chain(self.made.keys()).map(record).collect(),
-            undo: Some(UndoRecord {
-                entries,
-                opened: Self::opened(whole, steps),
-                ..UndoRecord::default()
-            }),
-        }
-    }
-
-    fn opened(whole: &Whole<'_, '_>, steps: &[Step]) -> Vec<ModeRecord> {
-        let is_first = |step: &&Step| matches!(step, Step::Mode(..));
-        let mut paths = BTreeSet::new();
-        let modes = steps.iter().take_while(is_first).filter_map(|step| {
-            let Step::Mode(path, to, Some(file)) = step else {
-                return None;
-            };
-            let now = whole.goals.now(path).filter(|now| now.is_directory())?;
-            let is_opened = now.mode & 0o700 != 0o700 && paths.insert(path);
-            is_opened.then(|| mode_record(path, *file, now.mode, *to))
-        });
-        modes.collect()
-    }
-}
-
 fn mode_record(path: &Path, file: FileId, from: u32, to: u32) -> ModeRecord {
     let path = path.as_os_str().to_owned();
     ModeRecord {
@@ -180,53 +100,116 @@ fn mode_record(path: &Path, file: FileId, from: u32, to: u32) -> ModeRecord {
 }
 
 impl Whole<'_, '_> {
-    fn prepare(
-        &self,
-        layout: &Layout<'_>,
-        steps: &[Step],
-        set: &mut ChangeSet<'_>,
-    ) -> Result<(), Obstacle> {
+    fn record(&self, plan: &Plan, entries: Vec<JournalEntry>) -> IntentRecord {
+        let moving: HashSet<&Path> = (plan.removed.iter().chain(plan.made.keys()))
+            .map(PathBuf::as_path)
+            .collect();
+        let removed = plan.removed.iter();
+        let removals = removed.filter(|path| !plan.made.contains_key(*path));
+        let record = |path: &PathBuf| {
+            let mut record = StepRecord::new(path, 0, temporary_name(CHANGE_PREFIX));
+            let is_moving = |above: &&Path| moving.contains(above);
+            record.above = path.ancestors().skip(1).take_while(is_moving).count();
+            record.entry.before = self.goals.now(path).cloned();
+            record
+        };
+        IntentRecord {
+            is_prepared: false,
+            is_made: false,
+            is_recorded: true,
+            steps: removals.chain(plan.made.keys()).map(record).collect(),
+            undo: Some(UndoRecord {
+                entries,
+                opened: self.opened(),
+                ..UndoRecord::default()
+            }),
+        }
+    }
+
+    /// Returns the directories that are made writable before anything else.
+    pub(super) fn opened(&self) -> Vec<ModeRecord> {
+        let opened = |(path, goal): (&PathBuf, &Goal)| {
+            let now = goal.now.as_ref().filter(|now| now.is_directory())?;
+            let record = || mode_record(path, now.stamp.file(), now.mode, now.mode | 0o700);
+            (now.mode & 0o700 != 0o700).then(record)
+        };
+        self.goals.by_path.iter().filter_map(opened).collect()
+    }
+
+    fn prepare(&self, plan: &Plan, set: &mut ChangeSet<'_>) -> Result<(), Obstacle> {
         let at = |(index, step): (usize, &StepRecord)| (step.entry.path().into_owned(), index);
         let at: HashMap<_, _> = set.record.steps.iter().enumerate().map(at).collect();
         let mut kept_in_place = HashSet::new();
-        for step in steps {
-            let path = step.path();
-            let fail = |reason| (path.to_owned(), reason);
-            match step {
-                Step::Rewrite { source, .. } => {
-                    self.plan_rewrite(path, *source, set).map_err(fail)?;
-                }
-                Step::Replace { source, .. } if self.must_stay(path).map_err(fail)? => {
-                    self.plan_rewrite(path, *source, set).map_err(fail)?;
-                    kept_in_place.insert(path.to_owned());
-                }
-                _ if layout.made.contains_key(path)
-                    && !matches!(step, Step::Remove(_) | Step::Mode(..) | Step::Aside(_)) =>
-                {
-                    let made = self.make(step, layout, set, &at, &kept_in_place);
-                    set.record.steps[at[path]].entry.after = Some(made.map_err(fail)?);
-                }
-                _ => {}
+        for (path, source) in &plan.rewrites {
+            self.plan_rewrite(path, *source, set)
+                .map_err(|reason| (path.clone(), reason))?;
+        }
+        // A new file comes before its links.
+        let (links, others): (Vec<_>, Vec<_>) =
+            (plan.made.iter()).partition(|(_, made)| matches!(made, Make::LinkNew(_)));
+        for (path, made) in others.into_iter().chain(links) {
+            let fail = |reason| (path.clone(), reason);
+            if let Make::File(source) = made
+                && self
+                    .replaced(path)
+                    .map_err(fail)?
+                    .is_some_and(|old| old.must_stay())
+            {
+                self.plan_rewrite(path, *source, set).map_err(fail)?;
+                kept_in_place.insert(path.clone());
+                continue;
             }
+            let made = self.make(path, made, plan, set, &at, &kept_in_place);
+            set.record.steps[at[path]].entry.after = Some(made.map_err(fail)?);
         }
         let is_step = |step: &StepRecord| !kept_in_place.contains(&*step.entry.path());
         set.record.steps.retain(is_step);
-        let modes = self.modes(steps, set, &kept_in_place);
+        let modes = self.modes(plan, set, &kept_in_place);
         if let Some(undo) = &mut set.record.undo {
             undo.modes = modes;
         }
-        Ok(())
+        let path = self.unreached(&set.record);
+        path.map_or(Ok(()), |path| {
+            Err((path, "can't be given back without harm".to_owned()))
+        })
     }
 
-    fn must_stay(&self, path: &Path) -> Result<bool, String> {
-        Ok(self.target(path)?.must_stay())
+    /// Returns a path that would not be as its goal says once what is prepared is in place. Two
+    /// names must belong to one file if they did before the changes, and to two if they did not.
+    fn unreached(&self, record: &IntentRecord) -> Option<PathBuf> {
+        let after =
+            |step: &'_ StepRecord| (step.entry.path().into_owned(), step.entry.after.clone());
+        let steps: HashMap<_, _> = record.steps.iter().map(after).collect();
+        let modes = record.undo.iter();
+        let modes = modes.flat_map(|undo| undo.opened.iter().chain(&undo.modes));
+        let modes: HashMap<FileId, u32> = modes.map(|mode| (mode.file, mode.to)).collect();
+        let mut owners = HashMap::new();
+        let mut is_reached = |path: &PathBuf, goal: &Goal| {
+            let left = steps.get(path).unwrap_or(&goal.now);
+            let (Some(left), Some(then)) = (left, &goal.then) else {
+                return left.is_none() && goal.then.is_none();
+            };
+            let file = left.stamp.file();
+            let mode = modes.get(&file).copied().unwrap_or(left.mode);
+            let has_mode = then.is_file() || then.is_directory();
+            let owner = *owners.entry(file).or_insert(goal.former_file);
+            left.kind == then.kind
+                && (!has_mode || mode == goal.mode)
+                && (!then.is_file() || owner == goal.former_file)
+        };
+        let mut goals = self.goals.by_path.iter();
+        goals.find_map(|(path, goal)| (!is_reached(path, goal)).then(|| path.clone()))
     }
 
-    fn target(&self, path: &Path) -> Result<Target, String> {
+    /// Returns the file that a new one replaces at a path, locked; `None` if no file is there.
+    fn replaced(&self, path: &Path) -> Result<Option<Target>, String> {
+        if !self.goals.now(path).is_some_and(FileState::is_file) {
+            return Ok(None);
+        }
         let target = self
             .workspace()
             .target(&self.place(path)?, &self.run.undo.cancel);
-        target.map_err(|e| said(&e))
+        target.map(Some).map_err(|e| said(&e))
     }
 
     fn plan_rewrite(
@@ -264,52 +247,48 @@ impl Whole<'_, '_> {
 
     fn make(
         &self,
-        step: &Step,
-        layout: &Layout<'_>,
+        path: &Path,
+        what: &Make,
+        plan: &Plan,
         set: &ChangeSet<'_>,
         at: &HashMap<PathBuf, usize>,
         kept_in_place: &HashSet<PathBuf>,
     ) -> Result<FileState, String> {
         let temporary = |path: &Path| set.record.steps[at[path]].temporary_path();
-        let path = step.path();
         let spot = |path: &Path| set.spot(path).ok_or_else(|| failed(Errno::NOENT));
         let (dir, name) = spot(&temporary(path))?;
         let name = name.as_os_str();
-        let is_made = |from: &PathBuf| {
-            layout.made.contains_key(from.as_path()) && !kept_in_place.contains(from)
-        };
         let link = |from: &Path| {
             let (above, from) = spot(from)?;
             linkat(&above, &*from, &dir, name, AtFlags::empty()).map_err(failed)
         };
-        match step {
-            Step::Directory(_) => {
+        let mut linked = None;
+        match what {
+            Make::Directory => {
                 mkdirat(&dir, name, Mode::from_raw_mode(0o700)).map_err(failed)?;
             }
-            Step::Symlink(_, target) => {
+            Make::Symlink(target) => {
                 symlinkat(OsStr::from_bytes(target), &dir, name).map_err(failed)?;
             }
-            Step::Create { source, .. } | Step::Replace { source, .. } => {
-                let like = matches!(step, Step::Replace { .. }).then(|| self.target(path));
-                let mode = layout.new_modes.get(path).copied();
-                self.write(&dir, name, *source, like.transpose()?.as_ref(), mode)?;
+            Make::File(source) => {
+                let mode = plan
+                    .modes
+                    .get(path)
+                    .and_then(|(mode, file)| file.is_none().then_some(*mode));
+                self.write(&dir, name, *source, self.replaced(path)?.as_ref(), mode)?;
             }
-            Step::Link { from, .. } if is_made(from) => link(&temporary(from))?,
-            Step::Link { from, .. } => link(from)?,
-            Step::LinkAside { index, .. } => link(layout.asides[*index])?,
-            _ => {}
+            Make::LinkNew(from) if !kept_in_place.contains(from) => link(&temporary(from))?,
+            Make::LinkNew(from) | Make::LinkNow(from) => {
+                link(from)?;
+                linked = self.goals.now(from);
+            }
         }
-        let made = node::look(&dir, Path::new(name)).map_err(failed)?;
-        let (made, _) = made.ok_or_else(|| failed(Errno::NOENT))?;
-        let linked = match step {
-            Step::Link { from, .. } if !is_made(from) => self.goals.now(from),
-            Step::LinkAside { index, .. } => self.goals.now(layout.asides[*index]),
-            _ => None,
-        };
-        if linked.is_some_and(|linked| linked.stamp != made.stamp) {
+        let found = node::look(&dir, Path::new(name)).map_err(failed)?;
+        let (found, _) = found.ok_or_else(|| failed(Errno::NOENT))?;
+        if linked.is_some_and(|linked| linked.stamp != found.stamp) {
             return Err(failed(Errno::STALE));
         }
-        Ok(made)
+        Ok(found)
     }
 
     /// Writes a content of the journal into a new file, which gets the access of the one that it
@@ -351,16 +330,13 @@ impl Whole<'_, '_> {
 
     fn modes(
         &self,
-        steps: &[Step],
+        plan: &Plan,
         set: &ChangeSet<'_>,
         kept_in_place: &HashSet<PathBuf>,
     ) -> Vec<ModeRecord> {
-        let undo = set.record.undo.as_ref();
-        let opened: HashMap<&OsStr, u32> = undo
-            .iter()
-            .flat_map(|undo| &undo.opened)
-            .map(|mode| (&*mode.path, mode.to))
-            .collect();
+        let opened = self.opened();
+        let opened: HashMap<&OsStr, u32> =
+            opened.iter().map(|mode| (&*mode.path, mode.to)).collect();
         let planned = self
             .goals
             .by_path
@@ -375,11 +351,7 @@ impl Whole<'_, '_> {
             let step = steps.find(|step| *step.entry.path() == *path)?;
             step.entry.after.as_ref()
         };
-        let is_last = |step: &&Step| matches!(step, Step::Mode(..));
-        let last = steps.iter().rev().take_while(is_last).filter_map(|step| {
-            let Step::Mode(path, to, file) = step else {
-                return None;
-            };
+        let record = |(path, (to, file)): (&PathBuf, &(u32, Option<FileId>))| {
             let of_new = || made(path).filter(|made| made.is_directory());
             let in_place = || {
                 self.goals
@@ -395,9 +367,7 @@ impl Whole<'_, '_> {
             let from = opened.get(path.as_os_str()).or_else(|| now.get(&file));
             let from = from.copied().or_else(|| new.map(|new| new.mode))?;
             (from != *to).then(|| mode_record(path, file, from, *to))
-        });
-        let mut modes: Vec<_> = last.collect();
-        modes.reverse();
-        modes
+        };
+        plan.modes.iter().rev().filter_map(record).collect()
     }
 }

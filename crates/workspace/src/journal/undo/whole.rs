@@ -1,11 +1,10 @@
 //! Undoes what commands have changed, completely or not at all.
 //!
-//! The goals say how each path is and how it was. The plan that leads there is tried on a model,
-//! everything that it will remove is kept in the journal before the first step, and finally the
-//! files are compared with the goals. No link on the way to a path is followed.
+//! The goals say how each path is and how it was, and a plan leads there. Before the first step,
+//! everything that it will remove is kept in the journal, and what is prepared is compared with the
+//! goals. No link on the way to a path is followed.
 
-use super::model::Model;
-use super::plan::{Goals, Obstacle, SHARED, Step, plan};
+use super::plan::{Goals, Obstacle, Plan, SHARED, plan};
 use super::{FileOutcome, Run, UndoRefusal};
 use crate::journal::command::{Access, CommandChanges, UndoOrigin};
 use crate::journal::entry::{FileId, FileState};
@@ -108,31 +107,26 @@ impl Whole<'_, '_> {
                 .extend(shared.map(|path| (path.clone(), SHARED.to_owned())));
             return self.refuse();
         }
-        let steps = match plan(&mut self.goals, self.run) {
-            Ok(steps) => steps,
+        let plan = match plan(&mut self.goals, self.run) {
+            Ok(plan) => plan,
             Err(obstacles) => {
                 self.obstacles = obstacles;
                 return self.refuse();
             }
         };
-        let lost = match Model::new(&self.goals).simulate(&self.goals, &steps) {
-            Ok(lost) => lost,
-            Err(path) => {
-                self.obstacles = vec![(path, "can't be given back without harm".to_owned())];
-                return self.refuse();
-            }
-        };
         self.describe();
-        if steps.is_empty() {
+        let is_done =
+            plan.contents().next().is_none() && plan.modes.is_empty() && self.opened().is_empty();
+        if is_done {
             self.outcomes
                 .values_mut()
                 .for_each(|outcome| outcome.is_done = true);
         }
-        if self.run.undo.is_explained || steps.is_empty() {
+        if self.run.undo.is_explained || is_done {
             return;
         }
-        match self.keep(&steps, &lost) {
-            Ok(changes) => self.carry_out(&steps, changes),
+        match self.keep(&plan) {
+            Ok(changes) => self.carry_out(&plan, changes),
             Err(obstacles) => {
                 self.obstacles = obstacles;
                 self.refuse();
@@ -202,11 +196,7 @@ impl Whole<'_, '_> {
         }
     }
 
-    fn keep(
-        &self,
-        steps: &[Step],
-        lost: &[(PathBuf, bool)],
-    ) -> Result<CommandChanges, Vec<Obstacle>> {
+    fn keep(&self, plan: &Plan) -> Result<CommandChanges, Vec<Obstacle>> {
         let undoes = |(path, outcome): (&PathBuf, &FileOutcome)| {
             let ids = outcome
                 .undone
@@ -228,7 +218,8 @@ impl Whole<'_, '_> {
                 .map(|path| (path.clone(), reason.clone()))
                 .collect());
         };
-        for (path, is_written) in lost {
+        let lost = plan.lost(&self.goals);
+        for (path, is_written) in &lost {
             // Overwriting the file would change a hard link in the journal too, so it is copied.
             let access = if *is_written {
                 Access::Content
@@ -237,17 +228,13 @@ impl Whole<'_, '_> {
             };
             changes.touch(path, access);
         }
-        for step in steps {
-            let access = match step {
-                Step::Mode(..) => Access::Mode,
-                // The step may overwrite the content, so it is copied.
-                _ => Access::Content,
-            };
-            changes.touch(step.path(), access);
+        for path in plan.contents() {
+            // The content may be overwritten, so it is copied.
+            changes.touch(path, Access::Content);
         }
         // Paths without a step are included, because a file may get its content or mode back under
         // another of its names.
-        for path in self.goals.by_path.keys() {
+        for path in plan.modes.keys().chain(self.goals.by_path.keys()) {
             changes.touch(path, Access::Mode);
         }
         let is_lost = |(path, _): &(PathBuf, bool)| {
