@@ -57,6 +57,10 @@ impl OriginalState {
     fn is_untouched(&self) -> bool {
         self.kept == OldContent::default()
     }
+
+    fn is_lost(&self) -> bool {
+        matches!(self.kept, OldContent::Lost(_)) && !self.is_untouched() && !self.is_excluded
+    }
 }
 
 /// A file with several names (hard links), as it was when the command first touched one of them

@@ -40,10 +40,7 @@ impl CommandChanges {
             match self.after(&path, &mut before, is_final) {
                 Ok(after) if self.is_changed(&path, &before, after.as_ref()) => {
                     counts.changed += 1;
-                    let is_lost = matches!(before.kept, OldContent::Lost(_))
-                        && !before.is_untouched()
-                        && !before.is_excluded;
-                    counts.lost += u32::from(is_lost);
+                    counts.lost += u32::from(before.is_lost());
                     let later = after.clone().filter(|after| !is_final && after.is_file());
                     let entry = self.entry(at, &path, before, after);
                     lines.push(&entry, self);
@@ -100,10 +97,7 @@ impl CommandChanges {
         let (mut entries, mut lost) = (Vec::new(), 0);
         for (path, mut before) in std::mem::take(&mut self.before) {
             self.share_copy(&mut before);
-            let is_lost = matches!(before.kept, OldContent::Lost(_))
-                && !before.is_untouched()
-                && !before.is_excluded;
-            lost += usize::from(is_lost);
+            lost += usize::from(before.is_lost());
             let path = PathBuf::from(path);
             entries.push(JournalEntry {
                 call: Some(undo.call.clone()),

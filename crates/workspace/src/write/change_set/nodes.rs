@@ -152,39 +152,32 @@ impl<'w> ChangeSet<'w> {
     /// done so.
     pub(super) fn before_steps(&mut self) -> Result<(), Obstacle> {
         self.set_modes(|undo| &undo.opened)?;
-        let Some(mut undo) = self.record.undo.take() else {
-            return Ok(());
-        };
-        let rewrites = undo.rewrites.iter().enumerate();
-        let mut rewrites = rewrites.filter(|_| !undo.is_rewritten);
+        let rewrites = self.record.undo.iter();
+        let rewrites = rewrites.filter(|undo| !undo.is_rewritten);
+        let mut rewrites = rewrites.flat_map(|undo| &undo.rewrites).enumerate();
         let failed_at = rewrites.find_map(|(index, rewrite)| {
             let error = self.rewrite(rewrite, &rewrite.new).err()?;
             Some((index, PathBuf::from(&rewrite.path), error))
         });
-        let is_new = !undo.is_rewritten && !undo.rewrites.is_empty();
+        let Some(undo) = &mut self.record.undo else {
+            return Ok(());
+        };
         if let Some((index, path, error)) = failed_at {
             // What was not written into need not be written back. After a kill, this is not known.
             if !self.is_left_behind {
                 let is_begun = error.raw_os_error() != Some(Errno::STALE.raw_os_error());
                 undo.rewrites.truncate(index + usize::from(is_begun));
             }
-            self.record.undo = Some(undo);
             return Err((path, failed(error)));
         }
-        undo.is_rewritten = true;
-        let first = || {
-            undo.rewrites
-                .first()
-                .map(|first| PathBuf::from(&first.path))
-        };
-        let first = first().unwrap_or_default();
-        self.record.undo = Some(undo);
-        let noted = if is_new {
-            self.intent.write(&self.record)
-        } else {
-            Ok(())
-        };
-        noted.map_err(|e| (first, failed(e)))
+        let is_new = !std::mem::replace(&mut undo.is_rewritten, true);
+        match undo.rewrites.first().map(|first| first.path.clone()) {
+            Some(first) if is_new => {
+                let noted = self.intent.write(&self.record);
+                noted.map_err(|e| (first.into(), failed(e)))
+            }
+            _ => Ok(()),
+        }
     }
 
     pub(super) fn after_steps(&self) -> Result<(), Obstacle> {
