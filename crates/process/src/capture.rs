@@ -21,18 +21,18 @@
 //! the ends of lines where that does not cost much, and a marker says how many characters and lines
 //! are missing.
 //!
-//! For a model, `condensed` gets what [`super::condense`] makes of `plain`, up to
-//! `MAX_CONDENSED_BYTES` of output. It takes the place of `plain` in the answer if it is much
-//! shorter and the file holds the whole output.
+//! For a model, `whole` keeps all that a terminal would show, up to `MAX_CONDENSED_BYTES` of output.
+//! What [`super::condense`] makes of it at the end takes the place of `plain` in the answer if it is
+//! much shorter and the file holds the whole output.
 //!
-//! Memory is bounded by the limit and by `IN_MEMORY_BYTES`, however long the output is and however
-//! it is cut into pieces. The size of the file is bounded by [`super::log::Log`]. The caller reads
+//! Memory is bounded by the limit and by these two sizes, however long the output is and however it
+//! is cut into pieces. The size of the file is bounded by [`super::log::Log`]. The caller reads
 //! the pipe, and decides when the command is over.
 
 mod ends;
 
 use super::command::OutputSink;
-use super::condense::{Condenser, by_path, is_worth_it, own_frames};
+use super::condense::{by_path, condense, own_frames};
 use super::decode::OutputDecoder;
 use super::log::Log;
 use super::terminal::TerminalEmulator;
@@ -119,8 +119,7 @@ impl<'a> Capture<'a> {
     /// condensed text is used only if a file holds the whole output.
     #[must_use]
     pub fn condensed(mut self, is_wanted: bool) -> Self {
-        let (coloured, live) = (self.shown.coloured.is_some(), self.shown.live.is_some());
-        self.shown = OutputTexts::new(self.limit, coloured, live, is_wanted);
+        self.shown.whole = is_wanted.then(String::new);
         self
     }
 
@@ -151,8 +150,8 @@ impl<'a> Capture<'a> {
         self.decoder.finish(|text| shown.push(text));
         // If all output is in memory, it can be decoded again with the encoding known by now.
         if let Some(mut decoder) = self.decoder.better().filter(|_| self.whole.is_in_memory()) {
-            let (coloured, condensed) = (shown.coloured.is_some(), shown.condensed.is_some());
-            shown = OutputTexts::new(self.limit, coloured, false, condensed);
+            let (coloured, is_for_model) = (shown.coloured.is_some(), shown.whole.is_some());
+            shown = OutputTexts::new(self.limit, coloured, false, is_for_model);
             decoder.push(&self.whole.memory, |text| shown.push(text));
             decoder.finish(|text| shown.push(text));
         }
@@ -169,9 +168,8 @@ impl<'a> Capture<'a> {
             };
         }
         let is_cut = shown.plain.chars > self.limit;
-        let is_for_model = shown.condensed.is_some();
-        let short = shown.condensed;
-        let short = short.filter(|(_, ends)| is_worth_it(ends.chars, shown.plain.chars));
+        let is_for_model = shown.whole.is_some();
+        let short = shown.whole.and_then(|text| condense(&text, 1));
         let (mut file, mut place) = (None, String::new());
         let has_frames = is_for_model && self.whole.has_frames();
         if is_cut || short.is_some() || has_frames {
@@ -183,8 +181,9 @@ impl<'a> Capture<'a> {
             file = None;
         }
         let (ends, note) = match short {
-            Some((condenser, ends)) => {
-                let count = condenser.left_out_lines();
+            Some((text, count)) => {
+                let mut ends = Ends::new(self.limit);
+                ends.push(&text);
                 let numbers = if shown.terminal.has_own_lines {
                     "The numbers count lines as a terminal shows them, not those of the file."
                 } else {
@@ -234,7 +233,7 @@ impl OutputSink for Capture<'_> {
         self.sniffed.extend_from_slice(&bytes[..room]);
         self.whole.push(bytes);
         if self.whole.bytes > MAX_CONDENSED_BYTES {
-            self.shown.condensed = None;
+            self.shown.whole = None;
         }
         let total = self.whole.bytes;
         let has_sniffed = room > 0 && self.sniffed.len() == SNIFF_BYTES;
@@ -293,17 +292,18 @@ struct OutputTexts {
     terminal: TerminalEmulator,
     plain: Ends,
     coloured: Option<Ends>,
-    condensed: Option<(Condenser, Ends)>,
+    /// All of the text, to be condensed for a model.
+    whole: Option<String>,
     live: Option<Ends>,
 }
 
 impl OutputTexts {
-    fn new(limit: usize, coloured: bool, live: bool, condensed: bool) -> Self {
+    fn new(limit: usize, coloured: bool, live: bool, is_for_model: bool) -> Self {
         Self {
             terminal: TerminalEmulator::default(),
             plain: Ends::new(limit),
             coloured: coloured.then(|| Ends::new(limit)),
-            condensed: condensed.then(|| (Condenser::new(1), Ends::new(limit))),
+            whole: is_for_model.then(String::new),
             live: live.then(|| Ends::new(LIVE_CHARS)),
         }
     }
@@ -312,21 +312,16 @@ impl OutputTexts {
         if let Some(coloured) = &mut self.coloured {
             coloured.push(text);
         }
-        let (plain, condensed, live) = (&mut self.plain, &mut self.condensed, &mut self.live);
-        // One `push` for all lines of the text is faster than one for each.
-        let mut short = String::new();
+        let (plain, whole, live) = (&mut self.plain, &mut self.whole, &mut self.live);
         self.terminal.push(text, &mut |text| {
             plain.push(text);
-            if let Some((condenser, _)) = condensed {
-                condenser.push(text, &mut |text| short.push_str(text));
+            if let Some(whole) = whole {
+                whole.push_str(text);
             }
             if let Some(live) = live {
                 live.push(text);
             }
         });
-        if let Some((_, ends)) = condensed {
-            ends.push(&short);
-        }
     }
 
     /// Returns true if so many of the bytes are control characters that nobody could read the text.
@@ -336,16 +331,13 @@ impl OutputTexts {
     }
 
     fn finish(&mut self) {
-        let (plain, condensed) = (&mut self.plain, &mut self.condensed);
+        let (plain, whole) = (&mut self.plain, &mut self.whole);
         self.terminal.finish_line(&mut |text| {
             plain.push(text);
-            if let Some((condenser, ends)) = condensed {
-                condenser.push(text, &mut |text| ends.push(text));
+            if let Some(whole) = whole {
+                whole.push_str(text);
             }
         });
-        if let Some((condenser, ends)) = condensed {
-            condenser.finish(&mut |text| ends.push(text));
-        }
     }
 }
 

@@ -3,8 +3,7 @@
 //!
 //! It knows nothing of particular programs. `shape` tells which lines are similar, `alarm` which
 //! lines report an error and always stay, `run` leaves lines out, and `history` knows the lines
-//! that were shown. Lines are processed as they come, in bounded memory; the capture keeps the
-//! whole output.
+//! that were shown.
 
 mod alarm;
 mod frames;
@@ -20,7 +19,6 @@ pub(crate) use paths::by_path;
 use pieces::{Pieces, Usual};
 use run::{Line, Run};
 use shape::shape;
-use std::collections::VecDeque;
 
 /// Number of last lines that stay as they are, since a command says there how it ended.
 const END_LINES: usize = 8;
@@ -37,35 +35,33 @@ const MIN_CHARS: usize = 2_000;
 /// Returns a text without its repetitions, and the number of lines that are left out; `None` if
 /// that saves too little. `first` is the number of the first line.
 pub fn condense(text: &str, first: u64) -> Option<(String, u64)> {
-    let mut condenser = Condenser::new(first);
-    let mut short = String::new();
-    let mut out = |piece: &str| short.push_str(piece);
-    condenser.push(text, &mut out);
-    condenser.finish(&mut out);
-    is_worth_it(short.chars().count(), text.chars().count())
-        .then(|| (short, condenser.left_out_lines()))
+    let whole = text.chars().count();
+    if whole < MIN_CHARS {
+        return None;
+    }
+    let (short, left_out) = condensed(text, first);
+    (short.chars().count() < whole / 5 * 4).then_some((short, left_out))
 }
 
-pub(crate) fn is_worth_it(condensed: usize, whole: usize) -> bool {
-    whole >= MIN_CHARS && condensed < whole / 5 * 4
+fn condensed(text: &str, first: u64) -> (String, u64) {
+    let end = text.rmatch_indices('\n').nth(END_LINES);
+    let (lines, end) = text.split_at(end.map_or(0, |(at, _)| at + 1));
+    let mut condenser = Condenser::default();
+    let mut out = String::new();
+    for (number, line) in (first..).zip(lines.split_inclusive('\n')) {
+        condenser.add(line, number, &mut out);
+    }
+    condenser.run.end(1, &mut out);
+    (out + end, condenser.run.left_out_lines)
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Condenser {
-    /// The last lines, which are not passed on yet, because the last [`END_LINES`] of the output
-    /// stay as they are. The first `done` bytes have been processed already; they are only removed
-    /// when there are many, since that moves the rest.
-    end: String,
-    done: usize,
-    sizes: VecDeque<usize>,
-    open: usize,
-    number: u64,
-    is_in_pieces: bool,
+struct Condenser<'t> {
     /// The last line with its properties, which need not be computed again if the line is repeated.
-    previous: (String, Traits),
+    previous: (&'t str, Traits),
     pieces: Pieces,
     usual: Usual,
-    run: Run,
+    run: Run<'t>,
     after_alarm: AfterAlarm,
 }
 
@@ -115,62 +111,13 @@ impl Default for Traits {
     }
 }
 
-impl Condenser {
-    pub(crate) fn new(number: u64) -> Self {
-        Self {
-            number,
-            ..Self::default()
+impl<'t> Condenser<'t> {
+    fn add(&mut self, text: &'t str, number: u64, out: &mut String) {
+        if text.len() > MAX_LINE_BYTES {
+            return self.run.pass(text, out);
         }
-    }
-
-    pub(crate) fn push(&mut self, text: &str, out: &mut impl FnMut(&str)) {
-        for piece in text.split_inclusive('\n') {
-            self.end.push_str(piece);
-            self.open += piece.len();
-            if piece.ends_with('\n') || self.open >= MAX_LINE_BYTES {
-                self.sizes.push_back(std::mem::take(&mut self.open));
-            }
-            if self.sizes.len() > END_LINES {
-                self.take_line(out);
-            }
-        }
-    }
-
-    pub(crate) fn finish(&mut self, out: &mut impl FnMut(&str)) {
-        self.run.end(1, out);
-        out(&self.end[self.done..]);
-    }
-
-    pub(crate) fn left_out_lines(&self) -> u64 {
-        self.run.left_out_lines
-    }
-
-    fn take_line(&mut self, out: &mut impl FnMut(&str)) {
-        let Some(size) = self.sizes.pop_front() else {
-            return;
-        };
-        let waiting = std::mem::take(&mut self.end);
-        let text = &waiting[self.done..self.done + size];
-        let is_whole = text.ends_with('\n');
-        if is_whole && !self.is_in_pieces {
-            self.look_at(text, out);
-        } else {
-            self.run.pass(text, out);
-        }
-        self.number += u64::from(is_whole);
-        self.is_in_pieces = !is_whole;
-        self.end = waiting;
-        self.done += size;
-        if self.done > MAX_LINE_BYTES {
-            self.end.drain(..self.done);
-            self.done = 0;
-        }
-    }
-
-    fn look_at(&mut self, text: &str, out: &mut impl FnMut(&str)) {
         if self.previous.0 != text {
-            text.clone_into(&mut self.previous.0);
-            self.previous.1 = Traits::new(text, &mut self.pieces);
+            self.previous = (text, Traits::new(text, &mut self.pieces));
         }
         let Traits {
             hash,
@@ -186,13 +133,13 @@ impl Condenser {
         let shape = shape.filter(|_| !stays);
         let line = Line {
             text,
-            number: self.number,
+            number,
             hash,
             shape,
         };
         // A run of similar lines keeps its last line, and before an error the last two, since they
         // may tell what the error is about.
-        self.run.add(&line, if is_alarm { 2 } else { 1 }, out);
+        self.run.add(line, if is_alarm { 2 } else { 1 }, out);
     }
 }
 

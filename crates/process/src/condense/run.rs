@@ -8,13 +8,12 @@ const MIN_LINES: usize = 3;
 
 const MIN_BYTES: usize = 120;
 
-/// The lines of a run of similar lines are held until the run ends. If some are dropped, this many
-/// of the last ones stay, to show how the run ends.
-const LAST_LINES: usize = 4;
+/// So many lines of a run are held until it ends. Of a longer one the first are dropped, to bound
+/// the memory, once they have more than so many bytes together.
+const MAX_HELD: (usize, usize) = (64, 4 * MIN_BYTES);
 
-/// The lines of a run of similar lines that are held until the run ends: beyond this many lines or
-/// bytes, some are dropped to bound the memory.
-const MAX_HELD: (usize, usize) = (64, 64 * 1024);
+/// How many lines stay at the end of a run of lines without letters and digits, if some were dropped.
+const LAST_LINES: usize = 4;
 
 /// A line belongs to a run if its shape is that of one of so many lines directly above the run.
 const MAX_SHAPES: usize = 8;
@@ -30,28 +29,19 @@ enum RunKind {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Line<'a> {
-    pub(super) text: &'a str,
+pub(super) struct Line<'t> {
+    pub(super) text: &'t str,
     pub(super) number: u64,
     pub(super) hash: u64,
     pub(super) shape: Option<u64>,
 }
 
-#[derive(Debug, Clone, Copy)]
-struct Held {
-    size: usize,
-    hash: u64,
-    shape: Option<u64>,
-}
-
 #[derive(Debug, Default)]
-pub(super) struct Run {
+pub(super) struct Run<'t> {
     kind: Option<RunKind>,
     first: u64,
     dropped: usize,
-    dropped_bytes: usize,
-    text: String,
-    held: VecDeque<Held>,
+    held: VecDeque<Line<'t>>,
     shown: History,
     /// The shapes of the last lines that were shown one after the other, with nothing left out
     /// between them.
@@ -59,27 +49,26 @@ pub(super) struct Run {
     pub(super) left_out_lines: u64,
 }
 
-impl Run {
-    pub(super) fn add(&mut self, line: &Line<'_>, keep: usize, out: &mut impl FnMut(&str)) {
-        if let Some(kind) = self.kind.and_then(|kind| self.goes_on(kind, line)) {
+impl<'t> Run<'t> {
+    pub(super) fn add(&mut self, line: Line<'t>, keep: usize, out: &mut String) {
+        if let Some(kind) = self.kind.and_then(|kind| self.goes_on(kind, &line)) {
             self.kind = Some(kind);
             return self.hold(line);
         }
         self.end(keep, out);
-        self.kind = self.begins(line);
+        self.kind = self.begins(&line);
         if self.kind.is_some() {
             self.first = line.number;
             self.hold(line);
         } else {
-            self.show(line.hash, line.number, line.shape);
-            out(line.text);
+            self.show(&line, out);
         }
     }
 
-    pub(super) fn pass(&mut self, text: &str, out: &mut impl FnMut(&str)) {
+    pub(super) fn pass(&mut self, text: &str, out: &mut String) {
         self.end(1, out);
         self.above.clear();
-        out(text);
+        out.push_str(text);
     }
 
     /// Returns how far above the run, in lines, a line of the same shape was shown.
@@ -122,9 +111,10 @@ impl Run {
         }
     }
 
-    fn show(&mut self, hash: u64, number: u64, shape: Option<u64>) {
-        self.shown.add(hash, number);
-        match shape {
+    fn show(&mut self, line: &Line<'_>, out: &mut String) {
+        out.push_str(line.text);
+        self.shown.add(line.hash, line.number);
+        match line.shape {
             Some(shape) => self.above.push_back(shape),
             None => self.above.clear(),
         }
@@ -133,75 +123,49 @@ impl Run {
         }
     }
 
-    fn hold(&mut self, line: &Line<'_>) {
-        if matches!(self.kind, Some(RunKind::Again(..))) && self.dropped > 0 {
+    fn hold(&mut self, line: Line<'t>) {
+        self.held.push_back(line);
+        let bytes = || self.held.iter().map(|line| line.text.len()).sum::<usize>();
+        if self.held.len() > MAX_HELD.0 && (self.dropped > 0 || bytes() > MAX_HELD.1) {
+            self.held.pop_front();
             self.dropped += 1;
-            self.dropped_bytes += line.text.len();
-            return;
         }
-        self.text.push_str(line.text);
-        self.held.push_back(Held {
-            size: line.text.len(),
-            hash: line.hash,
-            shape: line.shape,
-        });
-        self.drop_lines();
-    }
-
-    fn drop_lines(&mut self) {
-        if self.held.len() < MAX_HELD.0 && self.text.len() < MAX_HELD.1 {
-            return;
-        }
-        let lines = self.held.len().saturating_sub(LAST_LINES);
-        let bytes: usize = self.held.iter().take(lines).map(|line| line.size).sum();
-        // The run is still too short to be left out, so its lines must not be dropped.
-        if self.dropped == 0 && (lines < MIN_LINES || bytes < MIN_BYTES) {
-            return;
-        }
-        self.text.drain(..bytes);
-        self.held.drain(..lines);
-        self.dropped += lines;
-        self.dropped_bytes += bytes;
     }
 
     /// Ends the run. If it is long enough, a marker replaces it. Of a run of lines that are only
     /// similar, the last `keep` lines with letters or digits stay.
-    pub(super) fn end(&mut self, keep: usize, out: &mut impl FnMut(&str)) {
+    pub(super) fn end(&mut self, keep: usize, out: &mut String) {
         let Some(kind) = self.kind.take() else {
             return;
         };
+        let held = Vec::from(std::mem::take(&mut self.held));
+        let dropped = std::mem::take(&mut self.dropped);
         let kept = match kind {
             RunKind::Again(..) => 0,
-            RunKind::Like(_) => self.last_lines(keep),
+            RunKind::Like(_) => {
+                let is_full = |line: &&Line<'_>| line.text.contains(char::is_alphanumeric);
+                let mut full = held
+                    .iter()
+                    .rev()
+                    .enumerate()
+                    .filter(|(_, line)| is_full(line));
+                let all = if dropped > 0 { LAST_LINES } else { held.len() };
+                full.nth(keep - 1).map_or(all, |(at, _)| at + 1)
+            }
         };
-        let gone = self.held.len() - kept;
-        let bytes: usize = self.held.iter().take(gone).map(|line| line.size).sum();
-        let is_worth_it =
-            self.dropped + gone >= MIN_LINES && self.dropped_bytes + bytes >= MIN_BYTES;
-        let text = std::mem::take(&mut self.text);
-        let (mut number, mut rest) = (self.first, text.as_str());
-        if is_worth_it {
-            let count = (self.dropped + gone) as u64;
+        let (gone, last) = held.split_at(held.len() - kept);
+        let bytes: usize = gone.iter().map(|line| line.text.len()).sum();
+        let mut shown = &held[..];
+        if dropped > 0 || gone.len() >= MIN_LINES && bytes >= MIN_BYTES {
+            let count = (dropped + gone.len()) as u64;
             self.left_out_lines += count;
-            out(&self.marker(kind, count));
-            number += count;
-            rest = &rest[bytes..];
-            self.held.drain(..gone);
+            out.push_str(&self.marker(kind, count));
             self.above.clear();
+            shown = last;
         }
-        out(rest);
-        for line in std::mem::take(&mut self.held) {
-            self.show(line.hash, number, line.shape);
-            number += 1;
+        for line in shown {
+            self.show(line, out);
         }
-        (self.dropped, self.dropped_bytes) = (0, 0);
-    }
-
-    fn last_lines(&self, keep: usize) -> usize {
-        let lines = self.text.lines().rev().enumerate();
-        let is_blank = |line: &str| !line.contains(char::is_alphanumeric);
-        let mut full = lines.filter(|(_, line)| !is_blank(line));
-        full.nth(keep - 1).map_or(self.held.len(), |(at, _)| at + 1)
     }
 
     fn marker(&self, kind: RunKind, count: u64) -> String {

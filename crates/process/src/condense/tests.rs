@@ -1,4 +1,4 @@
-use super::{Condenser, END_LINES, Pieces, alarm::is_alarm};
+use super::{END_LINES, Pieces, alarm::is_alarm};
 use proptest::prelude::{Just, ProptestConfig, Strategy, prop_oneof, proptest};
 use std::collections::HashMap;
 
@@ -6,16 +6,8 @@ fn shape(line: &str) -> Option<u64> {
     super::shape(line, &mut Pieces::default())
 }
 
-fn condensed(text: &str, piece: usize) -> (String, u64) {
-    let mut condenser = Condenser::new(1);
-    let mut all = String::new();
-    let chars: Vec<char> = text.chars().collect();
-    for piece in chars.chunks(piece) {
-        let piece: String = piece.iter().collect();
-        condenser.push(&piece, &mut |text| all.push_str(text));
-    }
-    condenser.finish(&mut |text| all.push_str(text));
-    (all, condenser.left_out_lines())
+fn condensed(text: &str) -> (String, u64) {
+    super::condensed(text, 1)
 }
 
 fn numbered(count: usize, line: impl Fn(usize) -> String) -> String {
@@ -34,7 +26,7 @@ fn a_run_of_lines_of_one_shape_becomes_its_ends_and_a_count() {
         &lines[92..],
         &["done", ""],
     ];
-    assert_eq!(condensed(&all, 1000), (expected.concat().join("\n"), 91));
+    assert_eq!(condensed(&all), (expected.concat().join("\n"), 91));
 }
 
 #[test]
@@ -47,9 +39,9 @@ fn a_block_that_comes_again_becomes_a_count() {
         "one\n{block}two\n… 9 lines again, as from line 2\n{}",
         "end\n".repeat(END_LINES)
     );
-    assert_eq!(condensed(&all, 7), (expected, 9));
+    assert_eq!(condensed(&all), (expected, 9));
     let recursion = "  File \"app.py\", line 3, in walk\n    return walk(node)\n".repeat(500);
-    let (text, left_out) = condensed(&recursion, 64);
+    let (text, left_out) = condensed(&recursion);
     assert!(
         text.contains("\n… 990 lines again, as from line 1\n"),
         "{text}"
@@ -65,7 +57,7 @@ fn errors_stay_with_the_lines_around_them() {
     let error = "src/file50.c:3:5: error: unknown type name 'x'\n    3 | x y;\n      | ^\n";
     let after = before.replace("src/", "lib/");
     let all = format!("{before}{error}{after}");
-    let (text, _) = condensed(&all, 50);
+    let (text, _) = condensed(&all);
     let around = format!(
         "[49/99] Building C object src/file49.c.o\n[50/99] Building C object src/file50.c.o\n{error}\
          [1/99] Building C object lib/file1.c.o\n… 40 lines like this "
@@ -79,7 +71,7 @@ fn what_is_indented_below_an_error_stays() {
         format!("  File \"/srv/app/part{n}.py\", line {n}, in step{n}\n    return step{n}(request)")
     });
     let all = format!("Traceback (most recent call last):\n{frames}ValueError: bad\n");
-    assert_eq!(condensed(&all, 30).0, all);
+    assert_eq!(condensed(&all).0, all);
 }
 
 #[test]
@@ -113,7 +105,7 @@ fn what_is_data_is_not_a_run() {
         |n: usize| format!("test case_{n} ... bench: {n} ns/iter (+/- {n})"),
     ] {
         let all = numbered(200, line);
-        assert_eq!(condensed(&all, 100).0, all);
+        assert_eq!(condensed(&all).0, all);
     }
 }
 
@@ -155,19 +147,19 @@ fn a_number_that_was_always_the_same_is_shown_where_it_differs() {
         |n, is| format!("--- PASS: Test{n} ({}s)", if is { "9.01" } else { "0.00" }),
     ] {
         let log = |is: fn(usize) -> bool| numbered(200, |n| line(n, is(n)));
-        let (text, left_out) = condensed(&log(|n| n == 50 || n == 90), 100);
+        let (text, left_out) = condensed(&log(|n| n == 50 || n == 90));
         assert!(
             text.contains(&line(50, true)) && text.contains(&line(90, true)),
             "{text}"
         );
         assert!(left_out > 170, "{text}");
         // A number that changes for good or goes up in steps is not shown each time.
-        assert!(condensed(&log(|n| n > 50), 100).1 > 170);
+        assert!(condensed(&log(|n| n > 50)).1 > 170);
     }
     let steps = numbered(1000, |n| {
         format!("[{}/99] Building file{n}.o of the library", n / 10)
     });
-    assert!(condensed(&steps, 100).1 > 960);
+    assert!(condensed(&steps).1 > 960);
 }
 
 #[test]
@@ -206,9 +198,9 @@ fn lines_with_another_status_are_not_said_to_be_alike() {
 #[test]
 fn short_runs_and_long_lines_stay() {
     let short = numbered(END_LINES + 6, |n| format!("line {n}"));
-    assert_eq!(condensed(&short, 3).0, short);
+    assert_eq!(condensed(&short).0, short);
     let long = format!("a\n{}b\n", format!("{}\n", "👍".repeat(40_000)).repeat(12));
-    assert_eq!(condensed(&long, 10_000).0, long);
+    assert_eq!(condensed(&long).0, long);
 }
 
 #[test]
@@ -449,7 +441,6 @@ proptest! {
             (proptest::collection::vec(line(), 1..6), 1..12_usize),
             0..24,
         ),
-        piece in 1..500_usize,
     ) {
         // The same blocks come again, for markers of blocks of which only the shown lines are alike.
         let blocks = blocks.iter().chain(&blocks);
@@ -457,8 +448,7 @@ proptest! {
             .flat_map(|(lines, count)| std::iter::repeat_n(lines, *count).flatten().cloned())
             .collect();
         let text = lines.iter().fold(String::new(), |all, line| all + line + "\n");
-        let (answer, left_out) = condensed(&text, piece);
-        assert_eq!(condensed(&text, usize::MAX), (answer.clone(), left_out));
+        let (answer, left_out) = condensed(&text);
         check_markers(&answer, &lines);
         let shown: Vec<&str> = answer.lines().filter(|line| !line.starts_with("… ")).collect();
         assert_eq!(shown.len() as u64 + left_out, lines.len() as u64);
