@@ -18,10 +18,11 @@ pub(super) fn only_reads(command: &Command) -> bool {
         return false;
     }
     let args: Option<Vec<&str>> = command.words.iter().skip(1).map(Option::as_deref).collect();
-    let mut known = programs::PROGRAMS.iter();
-    args.is_some_and(|args| {
-        known.any(|program| program.name == command.root() && program.accepts(&args, &|_| false))
-    })
+    args.is_some_and(|args| accepts(programs::PROGRAMS, command.root(), &args, &|_| false))
+}
+
+fn accepts(table: &'static str, name: &str, args: &[&str], leaves: &dyn Fn(&str) -> bool) -> bool {
+    programs::grammar(table, name).is_some_and(|grammar| grammar.accepts(args, leaves))
 }
 
 /// Begin a pattern or a list in braces, which bash may turn into several words or none.
@@ -73,13 +74,10 @@ pub(super) fn is_known_safe(
     let prints_anything = programs::PRINT_ANYTHING.contains(&name.as_str());
     let only_looks = match (name.as_str(), args.as_deref()) {
         (_, None) => prints_anything && !command.text.contains(['*', '?', '[', '~']),
-        ("find", Some(args)) => programs::FIND.accepts_expression(args, &leaves),
+        ("find", Some(args)) => programs::grammar(programs::FIND, "find")
+            .is_some_and(|find| find.accepts_expression(args, &leaves)),
         ("git", Some(args)) => is_safe_git(args, &leaves) && is_trusted(),
-        (name, Some(args)) => {
-            let mut known = programs::PROGRAMS.iter();
-            prints_anything
-                || known.any(|program| program.name == name && program.accepts(args, &leaves))
-        }
+        (name, Some(args)) => prints_anything || accepts(programs::PROGRAMS, name, args, &leaves),
     };
     let is_builtin = prints_anything || programs::BUILTINS.contains(&name.as_str());
     let roots = std::iter::once(root).chain(more.iter().map(PathBuf::as_path));
@@ -95,17 +93,15 @@ fn is_expanded(command: &Command) -> bool {
             .any(|(before, c)| MAKES_WORDS.contains(c) || c == '~' && begins_home(before))
 }
 
-fn is_among(name: &str, list: &str) -> bool {
+pub(super) fn is_among(name: &str, list: &str) -> bool {
     list.split(' ').any(|known| known == name)
 }
 
 fn is_safe_git(args: &[&str], leaves: &dyn Fn(&str) -> bool) -> bool {
     let is_paged = |arg: &&&str| matches!(**arg, "--no-pager" | "-P");
     let args = &args[args.iter().take_while(is_paged).count()..];
-    args.split_first().is_some_and(|(command, args)| {
-        let mut known = programs::GIT.iter();
-        known.any(|git| git.name == *command && git.accepts(args, leaves))
-    })
+    args.split_first()
+        .is_some_and(|(command, args)| accepts(programs::GIT, command, args, leaves))
 }
 
 /// Returns true if a path leads out of the workspace, as the kernel resolves it: in `link/..` the

@@ -4,7 +4,7 @@
 //! So a word counts as a file that is written, unless the program is known to only read such words,
 //! or to run code of the project, which a question about a word would not hold back.
 
-use crate::safe;
+use crate::safe::{self, is_among};
 use gemini_tools_shell::Command;
 use gemini_tools_workspace::pattern::expand_braces;
 
@@ -54,11 +54,7 @@ const FIND_WRITES: &str = "-delete -fls -fprint -fprint0 -fprintf";
 
 pub(super) fn is_writer(name: &str) -> bool {
     let name = name.rsplit('/').next().unwrap_or_default();
-    [WRITERS, SOMETIMES].iter().any(|list| is_among(list, name))
-}
-
-fn is_among(list: &str, name: &str) -> bool {
-    list.split(' ').any(|one| one == name)
+    [WRITERS, SOMETIMES].iter().any(|list| is_among(name, list))
 }
 
 /// Returns true if a command surely writes each file that one of its operands names.
@@ -67,7 +63,7 @@ pub(super) fn is_sure(command: &Command) -> bool {
         word.as_ref()
             .is_none_or(|word| word.starts_with('-') && word.contains('i'))
     };
-    is_among(WRITERS, command.root())
+    is_among(command.root(), WRITERS)
         || command.root() == "sed" && command.patterns.iter().skip(1).any(in_place)
 }
 
@@ -90,10 +86,10 @@ pub(super) fn written<'c>(
         &command.patterns[..]
     };
     let is_action =
-        |word: &Option<String>| word.as_ref().is_none_or(|word| is_among(FIND_WRITES, word));
+        |word: &Option<String>| word.as_ref().is_none_or(|word| is_among(word, FIND_WRITES));
     let reads = match root {
         "find" => !words.iter().any(is_action),
-        root => is_among(READERS, root) || safe::only_reads(command),
+        root => is_among(root, READERS) || safe::only_reads(command),
     };
     if words.is_empty() || reads {
         return Vec::new();
@@ -109,7 +105,7 @@ pub(super) fn written<'c>(
     let runs = next.and_then(|next| next.words.first()?.as_ref());
     let is_run = |word: &Option<String>| runs.is_some() && word.as_ref() == runs;
     let end = words.iter().skip(1).rposition(is_run);
-    let end = end.filter(|_| is_among(WRAPPERS, root));
+    let end = end.filter(|_| is_among(root, WRAPPERS));
     words[1..end.map_or(words.len(), |end| end + 1)]
         .iter()
         .collect()
@@ -121,7 +117,7 @@ fn unversioned(command: &Command) -> &str {
 }
 
 pub(super) fn runs_code(command: &Command) -> bool {
-    is_among(RUN_CODE, unversioned(command))
+    is_among(unversioned(command), RUN_CODE)
 }
 
 fn edits_in_place(command: &Command) -> bool {
@@ -158,7 +154,7 @@ pub(super) fn takes_prose(command: &Command) -> bool {
 /// Programs that only read are left out, since they may run anywhere.
 pub(super) fn directories(command: &Command) -> Vec<&Option<String>> {
     const OPTIONS: &str = "-C --chdir --cwd --directory";
-    if is_among(READERS, command.root()) {
+    if is_among(command.root(), READERS) {
         return Vec::new();
     }
     let words = &command.patterns[..];
@@ -166,7 +162,7 @@ pub(super) fn directories(command: &Command) -> Vec<&Option<String>> {
         let word = word.as_deref().unwrap_or_default();
         word.len() > 2 && word.starts_with("-C")
     };
-    values(words, |option| is_among(OPTIONS, option))
+    values(words, |option| is_among(option, OPTIONS))
         .chain(words.iter().filter(attached))
         .collect()
 }
@@ -176,7 +172,7 @@ pub(super) fn directories(command: &Command) -> Vec<&Option<String>> {
 fn without_texts(words: &[Option<String>]) -> Vec<&Option<String>> {
     const TEXTS: &str = "--body --description --jq --message --notes --title -b -m -q -t";
     let is_text =
-        |pair: &&[Option<String>]| is_among(TEXTS, pair[0].as_deref().unwrap_or_default());
+        |pair: &&[Option<String>]| is_among(pair[0].as_deref().unwrap_or_default(), TEXTS);
     let pairs = words.windows(2).filter(|pair| !is_text(pair));
     pairs.map(|pair| &pair[1]).collect()
 }
@@ -234,10 +230,10 @@ fn written_by_git(command: &Command) -> Vec<&Option<String>> {
         Some("rm") => words.iter().flatten().any(|word| word == "--cached"),
         _ => false,
     };
-    let prints = name.is_some_and(|name| is_among(GIT_OUTPUTS, name));
-    if unstages || prints || name.is_none_or(|name| is_among(GIT_READERS, name)) {
+    let prints = name.is_some_and(|name| is_among(name, GIT_OUTPUTS));
+    if unstages || prints || name.is_none_or(|name| is_among(name, GIT_READERS)) {
         let mut written = outputs(words, prints);
-        if name.is_some_and(|name| is_among(GIT_CHECKS_OUT, name)) {
+        if name.is_some_and(|name| is_among(name, GIT_CHECKS_OUT)) {
             written.extend(work_tree(words));
         }
         return written;
@@ -304,8 +300,8 @@ pub(super) fn makes_git_directory(commands: &[Command]) -> bool {
     let makes = |command: &&Command| match command.root() {
         "git" => git_command(command)
             .0
-            .is_some_and(|name| is_among("clone init init-db", name)),
-        name => is_among("git-clone git-init git-init-db", name),
+            .is_some_and(|name| is_among(name, "clone init init-db")),
+        name => is_among(name, "git-clone git-init git-init-db"),
     };
     let is_option = |word: &str| {
         let name = word.split('=').next().unwrap_or_default();
@@ -321,7 +317,7 @@ pub(super) fn makes_git_directory(commands: &[Command]) -> bool {
     };
     let moves = commands
         .iter()
-        .any(|command| is_among(VARIABLES, command.root()));
+        .any(|command| is_among(command.root(), VARIABLES));
     commands
         .iter()
         .filter(makes)
@@ -353,14 +349,14 @@ fn reads_settings(words: &[Option<String>]) -> bool {
             Some((name, value)) => (name, Some(value)),
             None => (option, None),
         };
-        if is_among(READ, name) {
+        if is_among(name, READ) {
             reads = true;
-        } else if is_among(WITH_VALUE, name) {
+        } else if is_among(name, WITH_VALUE) {
             // A value that is known only when the line runs may be several words.
             if value.is_none() && words.next().flatten().is_none() {
                 return false;
             }
-        } else if !is_among(FLAGS, name) {
+        } else if !is_among(name, FLAGS) {
             return false;
         }
     }

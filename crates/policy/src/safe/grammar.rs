@@ -20,8 +20,7 @@
 /// | `script` | a script of sed that only chooses lines |
 /// | `format` | a format of git that starts no program |
 pub(super) struct Grammar {
-    pub(super) name: &'static str,
-    pub(super) options: &'static [&'static str],
+    pub(super) options: Vec<&'static str>,
     /// The kinds of the operands, separated by blanks. The last one may end in `...` to stand for
     /// any number. A leading `pattern` or `script` is dropped if an option has given it.
     pub(super) operands: &'static str,
@@ -97,8 +96,7 @@ impl Grammar {
     }
 
     fn option(&self, name: &str) -> Option<Value> {
-        let entries = self.options.iter().flat_map(|list| list.split_whitespace());
-        entries.into_iter().find_map(|entry| {
+        self.options.iter().find_map(|entry| {
             let rest = entry.strip_prefix(name)?;
             let attached = rest.strip_prefix("[=").and_then(|r| r.strip_suffix(']'));
             match (rest.strip_prefix('='), attached) {
