@@ -16,6 +16,8 @@ mod programs;
 mod started;
 mod written;
 
+pub(super) use written::{Unit, matches};
+
 use super::arguments::{self, PATHS};
 use super::{Decision, Inquiry, Mode, Policy, PolicyCall, Verdict, defaults, home, patches, shell};
 use gemini_tools_core::text::visible;

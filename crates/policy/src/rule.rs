@@ -2,6 +2,7 @@
 
 use super::arguments::Texts;
 use super::defaults::is_for_plans;
+use super::guard::{Unit, matches};
 use super::text;
 use super::{Decision, Inquiry, Mode, PolicyCall, Tier};
 use fancy_regex::Regex;
@@ -372,19 +373,9 @@ pub(super) fn sanitized(name: &str) -> String {
 }
 
 fn glob(pattern: &str, text: &str) -> bool {
-    let mut parts = pattern.split('*');
-    let Some(mut rest) = text.strip_prefix(parts.next().unwrap_or_default()) else {
-        return false;
-    };
-    let mut parts: Vec<&str> = parts.collect();
-    let Some(last) = parts.pop() else {
-        return rest.is_empty();
-    };
-    for part in parts {
-        match rest.find(part) {
-            Some(at) => rest = &rest[at + part.len()..],
-            None => return false,
-        }
-    }
-    rest.ends_with(last)
+    let units = pattern.chars().map(|c| match c {
+        '*' => Unit::Many,
+        c => Unit::Char(c),
+    });
+    matches(&units.collect::<Vec<_>>(), text)
 }

@@ -423,7 +423,7 @@ impl Guard<'_> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Unit {
+pub(crate) enum Unit {
     Char(char),
     One,
     Many,
@@ -517,7 +517,7 @@ fn is_ending(word: &str) -> bool {
 
 /// Returns true if a pattern matches the whole name. Where a character does not match, the last `*`
 /// before it takes one character more of the name.
-fn matches(pattern: &[Unit], name: &str) -> bool {
+pub(crate) fn matches(pattern: &[Unit], name: &str) -> bool {
     let name: Vec<char> = name.chars().collect();
     let (mut p, mut n) = (0, 0);
     let mut retry = None;
