@@ -1,7 +1,7 @@
 //! The decision if no rule matches. It depends on the tool's kind and on the mode, and has the
 //! effect of the policies that Gemini CLI ships.
 
-use super::{Decision, Inquiry, Mode, PolicyCall, Tier, Verdict};
+use super::{Decision, Inquiry, Mode, PolicyCall, Verdict};
 use gemini_tools_core::tool::Kind;
 
 /// Tools that only read, but that Gemini CLI does not offer in plan mode.
@@ -15,12 +15,10 @@ fn built_in(decision: Decision, priority: u16, rule: &str, reason: String) -> Ve
     Verdict {
         decision,
         rule: rule.to_owned(),
-        file: None,
-        tier: Tier::Default,
         priority,
         is_default: true,
         reason,
-        understood: None,
+        ..Verdict::default()
     }
 }
 

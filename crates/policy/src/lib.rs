@@ -192,7 +192,7 @@ pub fn is_built_in(name: &str) -> bool {
 }
 
 /// The policy's verdict on a call, which `--explain` prints.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Verdict {
     /// The rule that decided, in one line.
@@ -542,9 +542,8 @@ impl Rule {
             file: source.file.clone(),
             tier: self.tier,
             priority: self.priority,
-            is_default: false,
             reason,
-            understood: None,
+            ..Verdict::default()
         }
     }
 }

@@ -253,13 +253,12 @@ impl Policy {
             file: fault.place.file().map(Path::to_owned),
             tier,
             priority: 999,
-            is_default: false,
             reason: format!(
                 "No call may run: {}. {}",
                 text.trim_end_matches('.'),
                 fault.help
             ),
-            understood: None,
+            ..Verdict::default()
         });
     }
 
