@@ -6,86 +6,59 @@
 
 use super::words::{Word, is_among};
 
-/// Programs and the options through which they may start another program. `short` has the letters
-/// of the short options whose value is a program, and `long` the names of the long ones, any
+/// The options of some programs through which they may start another program. `short` has the
+/// letters of the short options whose value is a program, and `long` the names of the long ones, any
 /// beginning of which the programs accept. `ends` has the letters of other options with a value:
 /// what follows such a letter in a cluster is its value, and not further options. The values in
 /// `harmless` start nothing but the programs they are meant for; one that ends in `=` is the
 /// beginning of a value.
 struct Starter {
-    programs: &'static str,
     short: &'static str,
     ends: &'static str,
     long: &'static str,
     harmless: &'static str,
-}
-
-const fn starter(
-    programs: &'static str,
-    short: &'static str,
-    ends: &'static str,
-    long: &'static str,
-    harmless: &'static str,
-) -> Starter {
-    Starter {
-        programs,
-        short,
-        ends,
-        long,
-        harmless,
-    }
 }
 
 const COMPRESSORS: &str = "bzip2 gzip lz4 lzip lzma lzop pbzip2 pigz xz zstd zstdmt";
 
-const STARTERS: &[Starter] = &[
-    starter("cpio mt", "", "", "--rsh-command", ""),
-    starter(
-        "git",
-        "",
-        "",
-        "--access-hook --authors-prog --browser --cc-cmd --config --exec --extcmd --header-cmd --httpd --open-files-in-pager \
-         --program --receive-pack --sendmail-cmd --smtp-server --template --to-cmd --upload-pack",
-        "",
-    ),
-    starter("install", "", "", "--strip-program", ""),
-    starter("ar nm ranlib", "", "", "--plugin", ""),
-    starter(
-        "man",
-        "C H P T",
-        "LMRSm",
-        "--config-file --html --pager --troff-device",
-        "cat",
-    ),
-    starter("rg", "", "", "--hostname-bin --pre", ""),
-    starter("rsync", "e", "Mf", "--rsh --rsync-path", "ssh"),
-    starter(
-        "scp sftp",
-        "D F S b o",
-        "JPXcil",
-        "",
-        "BatchMode= ConnectTimeout= StrictHostKeyChecking= UserKnownHostsFile=",
-    ),
-    starter("diff3 sdiff", "", "", "--diff-program", ""),
-    starter("sort", "", "", "--compress-program", COMPRESSORS),
-    starter("split", "", "", "--filter", ""),
-    starter(
-        "bsdtar gtar tar",
-        "F I",
-        "Cf",
-        "--checkpoint-action --info-script --new-volume-script --rmt-command --rsh-command \
-         --to-command --use-compress-program",
-        COMPRESSORS,
-    ),
-    starter(
-        "wget",
-        "e",
-        "AODPRUaio",
-        "--config --execute --use-askpass",
-        "robots=",
-    ),
-    starter("zip", "TT", "", "--unzip-command", "unzip"),
-];
+/// The programs, each line with what a [`Starter`] has. `COMPRESSORS` stands for these.
+const STARTERS: &str = "\
+    cpio mt | | | --rsh-command |
+    git | | | --access-hook --authors-prog --browser --cc-cmd --config --exec --extcmd --header-cmd \
+        --httpd --open-files-in-pager --program --receive-pack --sendmail-cmd --smtp-server \
+        --template --to-cmd --upload-pack |
+    install | | | --strip-program |
+    ar nm ranlib | | | --plugin |
+    man | C H P T | LMRSm | --config-file --html --pager --troff-device | cat
+    rg | | | --hostname-bin --pre |
+    rsync | e | Mf | --rsh --rsync-path | ssh
+    scp sftp | D F S b o | JPXcil | | BatchMode= ConnectTimeout= StrictHostKeyChecking= \
+        UserKnownHostsFile=
+    diff3 sdiff | | | --diff-program |
+    sort | | | --compress-program | COMPRESSORS
+    split | | | --filter |
+    bsdtar gtar tar | F I | Cf | --checkpoint-action --info-script --new-volume-script \
+        --rmt-command --rsh-command --to-command --use-compress-program | COMPRESSORS
+    wget | e | AODPRUaio | --config --execute --use-askpass | robots=
+    zip | TT | | --unzip-command | unzip";
+
+fn starter(program: &str) -> Option<Starter> {
+    STARTERS.lines().find_map(|line| {
+        let mut parts = line.split('|').map(str::trim);
+        let is_it = is_among(program, parts.next()?);
+        let mut part = || parts.next().unwrap_or_default();
+        let own = Starter {
+            short: part(),
+            ends: part(),
+            long: part(),
+            harmless: match part() {
+                "COMPRESSORS" => COMPRESSORS,
+                harmless => harmless,
+            },
+        };
+        is_it.then_some(own)
+    })
+}
 
 /// Long options whose value is a command in any program that has them.
 const LONG: &str = "\
@@ -99,7 +72,8 @@ const WHOLE: &str = "--author --cc --checkpoint --strip --to";
 
 /// Returns true if an option of this program may start another one.
 pub(super) fn starts_another(program: &str, rest: &[Word]) -> bool {
-    let own = STARTERS.iter().find(|own| is_among(program, own.programs));
+    let own = starter(program);
+    let own = own.as_ref();
     let is_bundle = |word: &Word| {
         // `tar cIf ./evil x` is the old form of `tar -c -I ./evil -f x`.
         let is_old = program.ends_with("tar") && !word.known.starts_with('-');

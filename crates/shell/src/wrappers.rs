@@ -11,67 +11,42 @@ use super::starters::{self, may_get_options};
 use super::words::{Word, is_among};
 use super::{Walk, base, variables};
 
-const fn wrapper(name: &'static str, short: &'static str, long: &'static str) -> Wrapper {
-    Wrapper {
+/// The wrappers that are followed, each line with what a [`Wrapper`] has. The options are those of
+/// all their versions together: a program refuses an option that it does not have, so that nothing
+/// runs.
+const WRAPPERS: &str = "\
+    env | iu:C:S:v0a: | ignore-environment null unset= chdir= split-string= block-signal? \
+        default-signal? ignore-signal? list-signal-handling debug argv0= | assignments
+    sudo | Aa:BbC:c:D:Eeg:Hh:iKklNnPp:R:r:SsT:t:U:u:Vv | askpass auth-type= background bell \
+        close-from= login-class= chdir= preserve-env? edit group= set-home host= login \
+        remove-timestamp reset-timestamp list no-update non-interactive preserve-groups prompt= \
+        chroot= role= stdin shell type= command-timeout= other-user= user= validate | assignments
+    nohup | |
+    setsid | Vhcfw | ctty fork wait
+    nice | n: | adjustment=
+    time | af:o:pqvVhl | append format= output= portability quiet verbose
+    timeout | fk:ps:v | foreground kill-after= preserve-status signal= verbose | operand
+    stdbuf | i:o:e: | input= output= error=
+    xargs | 0a:d:E:e::I:i::J:L:l::n:oP:pR:rS:s:tx | null arg-file= delimiter= eof? replace? \
+        max-lines? max-args= open-tty no-run-if-empty max-chars= verbose show-limits exit \
+        max-procs= interactive process-slot-var=
+    command | pvV |
+    builtin | |
+    exec | cla: |";
+
+fn wrapper(name: &str) -> Option<Wrapper> {
+    let mut lines = WRAPPERS.lines().map(|line| line.split('|').map(str::trim));
+    let mut parts = lines.find(|line| line.clone().next() == Some(name))?;
+    let mut part = || parts.next().unwrap_or_default();
+    let (name, short, long, before) = (part(), part(), part(), part());
+    Some(Wrapper {
         name,
         short,
         long,
-        operands: 0,
-        takes_assignments: false,
-    }
+        operands: usize::from(before == "operand"),
+        takes_assignments: before == "assignments",
+    })
 }
-
-/// The wrappers that are followed, with the options of all their versions together: a program
-/// refuses an option that it does not have, so that nothing runs.
-const WRAPPERS: [Wrapper; 12] = [
-    Wrapper {
-        takes_assignments: true,
-        ..wrapper(
-            "env",
-            "iu:C:S:v0a:",
-            "ignore-environment null unset= chdir= split-string= block-signal? default-signal? \
-             ignore-signal? list-signal-handling debug argv0=",
-        )
-    },
-    Wrapper {
-        takes_assignments: true,
-        ..wrapper(
-            "sudo",
-            "Aa:BbC:c:D:Eeg:Hh:iKklNnPp:R:r:SsT:t:U:u:Vv",
-            "askpass auth-type= background bell close-from= login-class= chdir= preserve-env? \
-             edit group= set-home host= login remove-timestamp reset-timestamp list no-update \
-             non-interactive preserve-groups prompt= chroot= role= stdin shell type= \
-             command-timeout= other-user= user= validate",
-        )
-    },
-    wrapper("nohup", "", ""),
-    wrapper("setsid", "Vhcfw", "ctty fork wait"),
-    wrapper("nice", "n:", "adjustment="),
-    wrapper(
-        "time",
-        "af:o:pqvVhl",
-        "append format= output= portability quiet verbose",
-    ),
-    Wrapper {
-        operands: 1,
-        ..wrapper(
-            "timeout",
-            "fk:ps:v",
-            "foreground kill-after= preserve-status signal= verbose",
-        )
-    },
-    wrapper("stdbuf", "i:o:e:", "input= output= error="),
-    wrapper(
-        "xargs",
-        "0a:d:E:e::I:i::J:L:l::n:oP:pR:rS:s:tx",
-        "null arg-file= delimiter= eof? replace? max-lines? max-args= open-tty \
-         no-run-if-empty max-chars= verbose show-limits exit max-procs= interactive \
-         process-slot-var=",
-    ),
-    wrapper("command", "pvV", ""),
-    wrapper("builtin", "", ""),
-    wrapper("exec", "cla:", ""),
-];
 
 /// Programs that run others but are not followed, and shells with commands of their own (`noglob`,
 /// `and`, `repeat`). A command with one of them is unresolved, unless its only arguments are
@@ -123,8 +98,8 @@ pub(super) fn resolve(walk: &mut Walk<'_>, words: &[Word], text: &str, depth: us
         shell if is_among(shell, LIKE_BASH) => run_by_shell(walk, rest, text),
         name if is_among(name, RUNNERS) && !asks_for_help(rest) => walk.unresolved(text),
         name => {
-            if let Some(wrapper) = WRAPPERS.iter().find(|wrapper| wrapper.name == name) {
-                run_wrapped(walk, wrapper, rest, text, depth);
+            if let Some(wrapper) = wrapper(name) {
+                run_wrapped(walk, &wrapper, rest, text, depth);
             }
         }
     }
@@ -181,8 +156,7 @@ fn with_unknown(words: &[Word], mark: &str) -> Vec<Word> {
     let runs_scripts = words.first().is_some_and(|first| {
         first.value.as_deref().is_none_or(|name| {
             let name = program(name);
-            let is_wrapper = WRAPPERS.iter().any(|wrapper| wrapper.name == name);
-            is_wrapper
+            wrapper(name).is_some()
                 || [LIKE_BASH, RUNNERS, "eval fd fdfind find git"]
                     .iter()
                     .any(|list| is_among(name, list))
