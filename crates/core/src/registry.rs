@@ -1,7 +1,7 @@
 //! Every tool by name: registering, looking up, listing, running.
 
 use crate::tail_call::{self, TailCalls};
-use crate::tool::{Args, Context, ErrorKind, Tool, ToolError, ToolInvocation, ToolResult};
+use crate::tool::{Context, ErrorKind, Tool, ToolError, ToolInvocation, ToolResult};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -62,50 +62,21 @@ impl ToolRegistry {
     ///
     /// `invalid_tool_params` where the name is taken or not valid for the Gemini API.
     pub fn register(&mut self, tool: impl Tool + 'static) -> Result<(), ToolError> {
-        self.share(Arc::new(tool))
-    }
-
-    /// Adds a tool or replaces the one with its name, which is returned.
-    ///
-    /// # Errors
-    ///
-    /// Returns `invalid_tool_params` if the name is not valid for the Gemini API.
-    pub fn replace(
-        &mut self,
-        tool: impl Tool + 'static,
-    ) -> Result<Option<Arc<dyn Tool>>, ToolError> {
-        let name = tool.name().to_owned();
-        check_name(&name)?;
-        Ok(self.tools.insert(name, Arc::new(tool)))
-    }
-
-    /// Registers a tool that has other owners as well, like [`ToolRegistry::register`].
-    ///
-    /// # Errors
-    ///
-    /// Returns the same errors as [`ToolRegistry::register`].
-    pub fn share(&mut self, tool: Arc<dyn Tool>) -> Result<(), ToolError> {
         let name = tool.name().to_owned();
         if self.tools.contains_key(&name) {
             return Err(
                 ToolError::invalid(format!("A tool named {name} is registered already."))
-                    .with_hint("Unregister it first, or replace it."),
+                    .with_hint("Give it another name."),
             );
         }
         check_name(&name)?;
-        self.tools.insert(name, tool);
+        self.tools.insert(name, Arc::new(tool));
         Ok(())
     }
 
     /// Adds a source of tools, which is only searched when its tools are needed (see [`Source`]).
     pub fn add_source(&mut self, source: Source) {
         self.sources.push(Arc::new(source));
-    }
-
-    /// Removes a registered tool and returns it; `None` if there is none with this name. Tools of a
-    /// source can't be removed in this way.
-    pub fn unregister(&mut self, name: &str) -> Option<Arc<dyn Tool>> {
-        self.tools.remove(name)
     }
 
     /// Finds a tool by its name or an alias, also with the prefix that Gemini CLI adds to discovered
@@ -144,16 +115,6 @@ impl ToolRegistry {
         let later = self.sources.iter().flat_map(|source| source.0.iter());
         let later = later.filter(|tool| !self.tools.contains_key(tool.name()));
         self.tools.values().chain(later)
-    }
-
-    /// Finds a tool as [`ToolRegistry::get`] does, with an error that names the nearest tools.
-    ///
-    /// # Errors
-    ///
-    /// Returns `tool_not_registered`.
-    pub fn require(&self, name: &str) -> Result<&dyn Tool, ToolError> {
-        self.get(name)
-            .ok_or_else(|| self.missing(name, &Others::default()))
     }
 
     /// Returns the error for an unknown name. It names the nearest tools of the registry and of
@@ -212,21 +173,6 @@ impl ToolRegistry {
             }
         }
         self.tools.retain(|_, tool| keep(tool.as_ref()));
-    }
-
-    /// Looks a tool up and checks the arguments, without running anything.
-    ///
-    /// # Errors
-    ///
-    /// `tool_not_registered`, `invalid_tool_params`, or what the tool's own checks give.
-    pub fn build(
-        &self,
-        name: &str,
-        args: Args,
-        cx: &Context,
-    ) -> Result<Box<dyn ToolInvocation>, ToolError> {
-        let tool = self.require(name)?;
-        crate::tool::catch(tool.name(), || crate::tool::build(tool, args, cx))
     }
 
     /// Checks and runs a call without asking anyone; the caller has decided that it may run. Nobody

@@ -1,8 +1,7 @@
 //! Builds and runs calls.
 
 use super::usage::misnamed;
-use super::{Args, Context, ErrorKind, Tool, ToolError, ToolInvocation, ToolResult};
-use serde_json::Value;
+use super::{Args, Context, ErrorKind, Tool, ToolError, ToolInvocation};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Converts the arguments to the types of the schema (see [`convert`](super::convert)), checks them
@@ -35,21 +34,6 @@ pub fn build(
         }
         _ => e,
     })
-}
-
-/// Checks any JSON value against the tool's schema, builds a call and runs it. A panic inside
-/// the tool becomes `unhandled_exception`; this function never panics itself.
-///
-/// # Errors
-///
-/// Returns the error of checking, building or running.
-pub fn validate_build_execute(
-    tool: &dyn Tool,
-    args: Value,
-    cx: &Context,
-) -> Result<ToolResult, ToolError> {
-    let args = Args::from_value(args)?;
-    catch(tool.name(), || build(tool, args, cx)?.run(cx))
 }
 
 /// Turns a panic of `f` into an error that names the tool.

@@ -42,7 +42,7 @@ pub use confirmation::{ApprovalMode, Confirmation, ConfirmationDetails, FileChan
 pub use context::{CallView, Context, OutputUpdate, ResultPlaces};
 pub use convert::convert;
 pub use error::{ErrorKind, ToolError};
-pub use execute::{build, catch, validate_build_execute};
+pub use execute::{build, catch};
 pub use function::FunctionTool;
 #[cfg(feature = "hosts")]
 pub use help::help;
