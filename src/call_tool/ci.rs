@@ -85,12 +85,8 @@ pub(crate) fn status(options: &CallToolOptions, answer: &Answer<'_>, status: u8)
     if !options.fail_on_match {
         return status;
     }
-    let data = match &answer.outcome {
-        Ok(ToolResult {
-            data: Some(data),
-            error: None,
-            ..
-        }) if status == 0 => data,
+    let data = match answer.data() {
+        Some(data) if status == 0 => data,
         _ if status == FOUND => return UNCHECKED,
         _ => return status,
     };
@@ -129,14 +125,7 @@ pub(crate) fn report(
         failure: answer.failure().map(|(message, _)| message),
         ..CheckReport::default()
     };
-    if let Ok(
-        result @ ToolResult {
-            data: Some(data),
-            error: None,
-            ..
-        },
-    ) = &answer.outcome
-    {
+    if let (Some(data), Ok(result)) = (answer.data(), &answer.outcome) {
         let rule = check.rule_id.as_deref().unwrap_or(answer.name);
         let issue = |file: Option<&Path>, text: Option<&str>| {
             let message = message(check.message.as_deref(), text);
@@ -168,7 +157,7 @@ pub(crate) fn report(
         let binary = names.map(|name| issue(Some(Path::new(name)), None));
         report.issues.extend(binary);
         report.failure = answer.unread();
-        report.remarks = answer.remarks();
+        report.remarks.extend(answer.remark());
     }
     report.use_repository_paths(root);
     document(format, &report)

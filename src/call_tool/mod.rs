@@ -312,11 +312,8 @@ impl Message {
             }
             complaint.into_bytes()
         } else if let (Some(Form::Lines), Some(session)) = (options.form, session) {
-            remarks = answer
-                .unread()
-                .into_iter()
-                .chain(answer.remarks())
-                .collect();
+            remarks.extend(answer.unread());
+            remarks.extend(answer.remark());
             let root = session.tool_env().workspace.root();
             let directory = std::env::current_dir().unwrap_or_default();
             // On a terminal, paths are printed as escaped lines, because a file's name may contain

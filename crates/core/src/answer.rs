@@ -361,14 +361,15 @@ impl Answer<'_> {
         Some(paths)
     }
 
+    /// Returns the data of a call that has succeeded.
+    pub fn data(&self) -> Option<&Map<String, Value>> {
+        let result = self.outcome.as_ref().ok()?;
+        result.data.as_ref().filter(|_| result.error.is_none())
+    }
+
     /// Returns a sentence for a person about the files and directories that could not be read.
     pub fn unread(&self) -> Option<String> {
-        let result = self
-            .outcome
-            .as_ref()
-            .ok()
-            .filter(|result| result.error.is_none());
-        let data = result?.data.as_ref()?;
+        let data = self.data()?;
         let count = data.get("unreadable")?.as_u64()?;
         let places = data.get("unreadablePlaces").and_then(Value::as_array);
         let places: Vec<_> = places
@@ -379,28 +380,18 @@ impl Answer<'_> {
         Some(unread_sentence(count, &places))
     }
 
-    /// Returns sentences for a person about what a list of results lacks because of its limit.
-    pub fn remarks(&self) -> Vec<String> {
-        let mut remarks = Vec::new();
-        let Ok(ToolResult {
-            data: Some(data),
-            error: None,
-            ..
-        }) = &self.outcome
-        else {
-            return remarks;
+    /// Returns a sentence for a person about what a list of results lacks because of its limit.
+    pub fn remark(&self) -> Option<String> {
+        let limited = |data: &&Map<String, Value>| data.get("limited") == Some(&Value::Bool(true));
+        let data = self.data().filter(limited)?;
+        let shown = match data.get("matches").and_then(Value::as_u64) {
+            None => "some of the matches".to_owned(),
+            Some(1) => "the first match".to_owned(),
+            Some(n) => format!("the first {n} matches"),
         };
-        if data.get("limited") == Some(&Value::Bool(true)) {
-            let shown = match data.get("matches").and_then(Value::as_u64) {
-                None => "some of the matches".to_owned(),
-                Some(1) => "the first match".to_owned(),
-                Some(n) => format!("the first {n} matches"),
-            };
-            remarks.push(format!(
-                "Showing only {shown}; narrow the search to see others."
-            ));
-        }
-        remarks
+        Some(format!(
+            "Showing only {shown}; narrow the search to see others."
+        ))
     }
 
     fn response(&self) -> (Value, Vec<Part>) {
