@@ -246,8 +246,7 @@ impl Batch {
             Some(dialect) => match DialectRequest::read(dialect, line) {
                 Ok(request) => Some(Request::Foreign(request)),
                 Err(refusal) => {
-                    self.has_failed.store(true, Ordering::Relaxed);
-                    print_or_end(&to_line(&refusal.to_value()));
+                    self.print_refusal(&refusal);
                     None
                 }
             },
@@ -411,11 +410,14 @@ impl Batch {
         })
     }
 
+    fn print_refusal(&self, refusal: &DialectError) {
+        self.has_failed.store(true, Ordering::Relaxed);
+        print_or_end(&to_line(&refusal.to_value()));
+    }
+
     fn refuse(&self, id: Option<&str>, reason: &str) {
         if let Some(dialect) = self.opened.options.from {
-            self.has_failed.store(true, Ordering::Relaxed);
-            let refusal = DialectError::new(dialect, reason);
-            return print_or_end(&to_line(&refusal.to_value()));
+            return self.print_refusal(&DialectError::new(dialect, reason));
         }
         let answer = Answer {
             name: "",

@@ -109,22 +109,6 @@ fn level() -> impl TypedValueParser<Value = Severity> {
     })
 }
 
-/// Options that can't be combined with `--check`.
-const NOT_OF_CHECKS: [&str; 12] = [
-    "NAME",
-    "form",
-    "null",
-    "id",
-    "explain",
-    "strict",
-    "stream",
-    "batch",
-    "from",
-    "fail_on_match",
-    "rule_id",
-    "propagate_status",
-];
-
 /// Options that make a search a check: they say which files are checked, and how much may be found.
 const SELECTION: [&str; 5] = [
     "files_from",
@@ -134,19 +118,8 @@ const SELECTION: [&str; 5] = [
     "max",
 ];
 
-/// Options that produce a report; `--rule-id`, `--message` and `--level` need one of them.
-const REPORTED: [&str; 7] = [
-    "report",
-    "check",
-    "files_from",
-    "changed",
-    "changed_lines",
-    "files_without_match",
-    "max",
-];
-
-/// Options that can't be combined with those of [`SELECTION`].
-const NOT_OF_SELECTIONS: [&str; 9] = [
+/// Options that can't be combined with `--check` and those of [`SELECTION`].
+const NOT_OF_CHECKS: [&str; 9] = [
     "form",
     "null",
     "id",
@@ -176,8 +149,8 @@ pub(crate) enum CiFormat {
     max_term_width = 100,
     after_help = EXAMPLES,
     disable_help_flag = true,
-    group(ArgGroup::new("reported").args(REPORTED).multiple(true)),
-    group(ArgGroup::new("selection").args(SELECTION).multiple(true).conflicts_with_all(NOT_OF_SELECTIONS)),
+    group(ArgGroup::new("reported").args(["report", "check"]).args(SELECTION).multiple(true)),
+    group(ArgGroup::new("selection").args(SELECTION).multiple(true).conflicts_with_all(NOT_OF_CHECKS)),
     group(ArgGroup::new("changes").args(["history", "undo"])),
     group(ArgGroup::new("journal").args(["history", "undo", "prune_history"]).conflicts_with_all(CALLS)),
 )]
@@ -243,6 +216,7 @@ pub(crate) struct CallToolOptions {
     pub(crate) report: Option<CiFormat>,
     /// Check files by the rules of these TOML files, all in one walk
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = NOT_OF_CHECKS)]
+    #[arg(conflicts_with_all = ["NAME", "strict", "rule_id"])]
     pub(crate) check: Vec<PathBuf>,
     /// Check only these files: a list by lines or NULs, - for standard input
     #[arg(long, value_name = "FILE|-", conflicts_with_all = ["changed", "changed_lines"])]

@@ -200,26 +200,8 @@ fn is_argument_of_built_in(key: &str) -> bool {
     names.any(|name| builtin::find(&name).is_some_and(|tool| tool.knows_argument(key)))
 }
 
-fn wants_text() -> bool {
-    let words: Vec<_> = args_os()
-        .filter_map(|word| word.into_string().ok())
-        .collect();
-    let is_text = |form: &str| Form::from_name(form).is_some_and(Form::is_for_people);
-    let after = |option: &str| {
-        let mut pairs = words.windows(2);
-        pairs.any(|pair| pair[0] == option && is_text(&pair[1]))
-    };
-    let joined = |word: &String| {
-        let form = word
-            .strip_prefix("--output=")
-            .or_else(|| word.strip_prefix("-o"));
-        form.is_some_and(is_text)
-    };
-    words.iter().any(|word| word == "-t" || joined(word)) || after("-o") || after("--output")
-}
-
-/// Returns true if no model waits for the answer to an invalid command line: it is one of a check,
-/// or it names no tool and is about the journal.
+/// Returns true if no model waits for the answer to an invalid command line: it asks for text, it is
+/// one of a check, or it names no tool and is about the journal.
 fn is_for_people() -> bool {
     const CHECKS: [&str; 7] = [
         "--changed",
@@ -236,8 +218,19 @@ fn is_for_people() -> bool {
         let mut names = words.iter().filter_map(|word| word.split('=').next());
         names.any(|name| options.contains(&name))
     };
+    let mut before = "";
+    let wants_text = words.iter().any(|word| {
+        let form = match std::mem::replace(&mut before, word) {
+            "-o" | "--output" => Some(word.as_str()),
+            _ => word
+                .strip_prefix("--output=")
+                .or_else(|| word.strip_prefix("-o")),
+        };
+        let form = form.and_then(Form::from_name);
+        word == "-t" || form.is_some_and(Form::is_for_people)
+    });
     let names_tool = words.first().is_some_and(|word| !word.starts_with('-'));
-    has(&CHECKS) || has(&JOURNAL) && !names_tool
+    wants_text || has(&CHECKS) || has(&JOURNAL) && !names_tool
 }
 
 /// Reports an invalid command line and returns the exit status. A person on a terminal gets a
@@ -248,7 +241,7 @@ pub(crate) fn usage_error(name: &str, reason: &str) -> u8 {
     } else {
         2
     };
-    if is_stdout_terminal() || wants_text() || is_for_people() {
+    if is_stdout_terminal() || is_for_people() {
         warn(&format!("call_tool: {reason}"));
         return status;
     }
