@@ -5,39 +5,33 @@
 
 use crate::get_tools::print::{fail, print};
 
-struct Completions {
-    command: &'static str,
-    bash: &'static str,
-    zsh: &'static str,
-    fish: &'static str,
-}
-
 macro_rules! completions {
     ($($command:literal),*) => {
-        [$(Completions {
-            command: $command,
-            bash: include_str!(concat!("../../completions/", $command, ".bash")),
-            zsh: include_str!(concat!("../../completions/_", $command)),
-            fish: include_str!(concat!("../../completions/", $command, ".fish")),
-        }),*]
+        [$(($command, [
+            include_str!(concat!("../../completions/", $command, ".bash")),
+            include_str!(concat!("../../completions/_", $command)),
+            include_str!(concat!("../../completions/", $command, ".fish")),
+        ])),*]
     };
 }
 
-static ALL: &[Completions] = &completions!("get_tools", "call_tool", "run_agent", "serve_tools");
+/// Each command with its completions for bash, zsh and fish.
+static ALL: [(&str, [&str; 3]); 4] =
+    completions!("get_tools", "call_tool", "run_agent", "serve_tools");
 
 pub(crate) fn run(shell: &str, command: Option<&str>) -> u8 {
-    let wanted = |one: &&Completions| command.is_none_or(|name| name == one.command);
-    let text: String = ALL
+    let wanted = ALL
         .iter()
-        .filter(wanted)
-        .map(|one| match shell {
-            "bash" => one.bash,
-            "zsh" => one.zsh,
-            _ => one.fish,
+        .filter(|(own, _)| command.is_none_or(|name| name == *own));
+    let text: String = wanted
+        .map(|(_, [bash, zsh, fish])| match shell {
+            "bash" => *bash,
+            "zsh" => zsh,
+            _ => fish,
         })
         .collect();
     if text.is_empty() {
-        let names: Vec<&str> = ALL.iter().map(|one| one.command).collect();
+        let names: Vec<&str> = ALL.iter().map(|(own, _)| *own).collect();
         let reason = format!(
             "Unknown command {:?}; it must be one of {}.",
             command.unwrap_or_default(),

@@ -1,9 +1,8 @@
 //! `get_tools --format`: the declarations in other formats, for APIs and people.
 
 use crate::get_tools::command::GetToolsOptions;
-use crate::get_tools::table::{Column, table};
+use crate::get_tools::table::table;
 use gemini_tools::builtin;
-use gemini_tools::colours::Look;
 use gemini_tools::dialect::{Dialect, GeminiDeclaration};
 use gemini_tools::output::width;
 use gemini_tools::text::visible;
@@ -149,15 +148,11 @@ fn summary(declared: &GeminiDeclaration) -> String {
 }
 
 fn overview(list: &[GeminiDeclaration], options: &GetToolsOptions) -> String {
-    let columns = [
-        Column::new(
-            "TOOL",
-            Some(Look::Path),
-            list.iter().map(|d| d.name.clone()).collect(),
-        ),
-        Column::new("KIND", None, list.iter().map(kind_of).collect()),
-        Column::new("WHAT IT DOES", None, list.iter().map(summary).collect()),
-    ];
+    let headings = ["TOOL", "KIND", "WHAT IT DOES"].map(str::to_owned);
+    let rows = list
+        .iter()
+        .map(|d| [d.name.clone(), kind_of(d), summary(d)]);
+    let rows: Vec<_> = std::iter::once(headings).chain(rows).collect();
     let has_colours = options.colours.shows_on(std::io::stdout().is_terminal());
-    table(&columns, width(), has_colours)
+    table(&rows, width(), has_colours)
 }

@@ -6,35 +6,21 @@ use gemini_tools::output::width;
 use gemini_tools::text::{shortened, wrapped};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-pub(crate) struct Column {
-    heading: &'static str,
-    cells: Vec<String>,
+/// Returns a table whose first row has the headings. What does not fit into `width` is left out.
+pub(crate) fn table<const N: usize>(
+    rows: &[[String; N]],
     width: usize,
-    look: Option<Look>,
-}
-
-impl Column {
-    pub(crate) fn new(heading: &'static str, look: Option<Look>, cells: Vec<String>) -> Self {
-        let widest = cells.iter().map(|cell| cell.width()).max();
-        let width = widest.unwrap_or_default().max(heading.len());
-        Self {
-            heading,
-            cells,
-            width,
-            look,
-        }
-    }
-}
-
-pub(crate) fn table(all: &[Column], width: usize, has_colours: bool) -> String {
-    let rows = all.first().map_or(0, |column| column.cells.len());
+    has_colours: bool,
+) -> String {
+    let widest = |at: usize| rows.iter().map(|row| row[at].width()).max();
     let mut text = String::new();
-    for at in 0..=rows {
-        let mut used = 0;
-        for (index, column) in all.iter().enumerate() {
-            let (cell, look) = match at.checked_sub(1) {
-                None => (column.heading, Some(Look::Heading)),
-                Some(row) => (&*column.cells[row], column.look),
+    for (number, row) in rows.iter().enumerate() {
+        let (mut used, mut start_of_next) = (0, 0);
+        for (at, cell) in row.iter().enumerate() {
+            let look = match (number, at) {
+                (0, _) => Some(Look::Heading),
+                (_, 0) => Some(Look::Path),
+                _ => None,
             };
             let room = width.saturating_sub(used);
             let cell = shortened(cell, room, |c| c.width().unwrap_or(0));
@@ -43,8 +29,8 @@ pub(crate) fn table(all: &[Column], width: usize, has_colours: bool) -> String {
                 None => text.push_str(&cell),
             }
             used += cell.width();
-            let start_of_next: usize = all[..=index].iter().map(|column| column.width + 2).sum();
-            if index + 1 == all.len() || start_of_next >= width {
+            start_of_next += widest(at).unwrap_or_default() + 2;
+            if at + 1 == N || start_of_next >= width {
                 break;
             }
             text.push_str(&" ".repeat(start_of_next - used));
