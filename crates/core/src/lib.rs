@@ -23,6 +23,7 @@
 //! - `diagnostic`: a finding, such as a mistake in settings, for people and for CI.
 //! - `position`: the line and column of a place in a document.
 //! - `secrets`: masks credentials in texts.
+//! - `javascript`: regular expressions of JavaScript, also with the feature `patterns` alone.
 //! - `version`: the version of the build to which all executables belong.
 //!
 //! With the feature `dialects`:
@@ -92,6 +93,8 @@ pub mod colours;
 pub mod declarations;
 #[cfg(feature = "hosts")]
 pub mod diagnostic;
+#[cfg(feature = "patterns")]
+pub mod javascript;
 pub mod json;
 pub mod message;
 #[cfg(feature = "dialects")]

@@ -2,16 +2,13 @@
 //! expressions of JavaScript with which they match it.
 
 use fancy_regex::{Regex, RegexBuilder};
+use gemini_tools_core::javascript::translated;
 use serde_json::{Map, Number, Value};
 
 const BACKTRACK_LIMIT: usize = 100_000;
 
 /// Longest expression that is accepted; Gemini CLI has the same limit.
 const MAX_PATTERN_CHARS: usize = 2048;
-
-const BOUNDARY: &str = "(?:(?<=[0-9A-Za-z_])(?![0-9A-Za-z_])|(?<![0-9A-Za-z_])(?=[0-9A-Za-z_]))";
-
-const NO_BOUNDARY: &str = "(?:(?<=[0-9A-Za-z_])(?=[0-9A-Za-z_])|(?<![0-9A-Za-z_])(?![0-9A-Za-z_]))";
 
 /// Returns arguments as JSON with sorted keys. Before and after each pair of the outermost object
 /// is a NUL character, which occurs nowhere else, so that a pattern can match a pair as a whole.
@@ -74,7 +71,7 @@ pub(super) fn compile(pattern: &str) -> Result<Regex, String> {
     if pattern.encode_utf16().count() > MAX_PATTERN_CHARS {
         return Err(format!("it is longer than {MAX_PATTERN_CHARS} characters"));
     }
-    RegexBuilder::new(&translated(pattern))
+    RegexBuilder::new(&translated(pattern, false))
         .backtrack_limit(BACKTRACK_LIMIT)
         .build()
         .map_err(|e| e.to_string().lines().last().unwrap_or_default().to_owned())
@@ -85,94 +82,6 @@ pub(super) fn compile(pattern: &str) -> Result<Regex, String> {
 pub(super) fn is_refused(pattern: &str) -> bool {
     let nested = compile(r"\([^)]*[*+?{].*\)[*+?{]");
     nested.is_ok_and(|nested| nested.is_match(pattern).unwrap_or(true))
-}
-
-/// Translates an expression of JavaScript into Rust's syntax. `\d` and `\w` match ASCII only, a
-/// brace that is not part of a count is literal, and characters that only Rust treats as special
-/// within brackets are escaped.
-fn translated(pattern: &str) -> String {
-    let mut out = String::with_capacity(pattern.len() + 16);
-    let mut chars = pattern.char_indices().peekable();
-    let mut in_class = false;
-    while let Some((at, c)) = chars.next() {
-        match c {
-            '\\' => {
-                let Some((_, next)) = chars.next() else {
-                    out.push('\\');
-                    break;
-                };
-                escape(next, in_class, &mut out);
-            }
-            '[' if in_class => out.push_str("\\["),
-            '[' => {
-                in_class = true;
-                out.push('[');
-                if chars.next_if(|(_, c)| *c == '^').is_some() {
-                    out.push('^');
-                }
-                // In JavaScript, `[]` matches nothing and `[^]` matches any character.
-                if chars.next_if(|(_, c)| *c == ']').is_some() {
-                    in_class = false;
-                    let is_any = out.ends_with('^');
-                    out.truncate(out.len() - if is_any { 2 } else { 1 });
-                    out.push_str(if is_any { "(?s:.)" } else { "(?!)" });
-                }
-            }
-            ']' if in_class => {
-                in_class = false;
-                out.push(']');
-            }
-            '&' | '~' if in_class => out.extend(['\\', c]),
-            '-' if in_class => {
-                // A dash that is not between two characters is literal.
-                let is_edge = out.ends_with(['[', '^']) || pattern[at + 1..].starts_with(']');
-                let is_beside_class = out.ends_with("A-Za-z_") || out.ends_with("0-9");
-                out.push_str(if is_edge || is_beside_class {
-                    "\\-"
-                } else {
-                    "-"
-                });
-            }
-            '{' if !in_class && !counts(&pattern[at + 1..]) => out.push_str("\\{"),
-            '}' if !in_class && !closes_count(&pattern[..at]) => out.push_str("\\}"),
-            other => out.push(other),
-        }
-    }
-    out
-}
-
-fn escape(next: char, in_class: bool, out: &mut String) {
-    match next {
-        'd' if in_class => out.push_str("0-9"),
-        'd' => out.push_str("[0-9]"),
-        'D' => out.push_str("[^0-9]"),
-        'w' if in_class => out.push_str("0-9A-Za-z_"),
-        'w' => out.push_str("[0-9A-Za-z_]"),
-        'W' => out.push_str("[^0-9A-Za-z_]"),
-        'b' if in_class => out.push_str("\\x08"),
-        'b' => out.push_str(BOUNDARY),
-        'B' => out.push_str(NO_BOUNDARY),
-        '0' => out.push_str("\\x00"),
-        'v' => out.push_str("\\x0B"),
-        's' | 'S' | 'n' | 'r' | 't' | 'f' | 'x' | 'u' | 'k' | '1'..='9' => out.extend(['\\', next]),
-        other if other.is_ascii_alphanumeric() || matches!(other, '<' | '>') => out.push(other),
-        other if other.is_ascii() => out.extend(['\\', other]),
-        other => out.push(other),
-    }
-}
-
-fn counts(rest: &str) -> bool {
-    rest.split_once('}').is_some_and(|(inner, _)| {
-        inner.starts_with(|c: char| c.is_ascii_digit())
-            && inner.bytes().all(|b| b.is_ascii_digit() || b == b',')
-            && inner.matches(',').count() < 2
-    })
-}
-
-fn closes_count(before: &str) -> bool {
-    before.rfind('{').is_some_and(|at| {
-        !before[..at].ends_with('\\') && counts(&format!("{}}}", &before[at + 1..]))
-    })
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Patterns of JSON Schema, which are regular expressions of JavaScript (ECMA-262).
 
+use crate::javascript::translated;
 use fancy_regex::Regex;
 use std::collections::BTreeMap;
 
@@ -17,77 +18,8 @@ impl<'a> Patterns<'a> {
     }
 }
 
-const SETS: [char; 6] = ['d', 'D', 's', 'S', 'w', 'W'];
-
-/// The content of a character class that matches no character: one of JavaScript may be empty.
-const EMPTY: &str = r"&&\D\d";
-
 fn regex(pattern: &str) -> Option<Regex> {
-    Regex::new(&translated(pattern)).ok()
-}
-
-/// Translates a pattern for the crate `fancy_regex`. In ECMA-262, `\d` and `\w` match only ASCII,
-/// `\s` also matches a byte order mark, and `.` matches none of four characters that end a line. A
-/// class may be empty; within it, `[`, `&&`, `~~` and a `-` that forms no range stand for
-/// themselves. `{,3}` is plain text, because a repetition must have a minimum.
-fn translated(pattern: &str) -> String {
-    let mut out = String::with_capacity(pattern.len() + 16);
-    let mut is_in_class = false;
-    // Within a class: whether the previous character can begin a range, and whether the next one
-    // ends a range.
-    let (mut may_begin, mut ends) = (false, false);
-    let mut chars = pattern.chars();
-    while let Some(c) = chars.next() {
-        let rest = chars.as_str();
-        let is_set = c == '\\' && rest.starts_with(SETS);
-        let is_range = c == '-'
-            && may_begin
-            && !rest.starts_with(']')
-            && !rest
-                .strip_prefix('\\')
-                .is_some_and(|rest| rest.starts_with(SETS));
-        let set = |inner: &str| {
-            if is_in_class {
-                inner.to_owned()
-            } else {
-                format!("[{inner}]")
-            }
-        };
-        match c {
-            '\\' => match chars.next() {
-                Some('d') => out.push_str(&set("0-9")),
-                Some('w') => out.push_str(&set("A-Za-z0-9_")),
-                Some('s') => out.push_str(&set(r"\s\x{FEFF}")),
-                Some('D') => out.push_str("[^0-9]"),
-                Some('W') => out.push_str("[^A-Za-z0-9_]"),
-                Some('S') => out.push_str(r"[^\s\x{FEFF}]"),
-                Some(next) => out.extend(['\\', next]),
-                None => out.push('\\'),
-            },
-            '[' if is_in_class => out.push_str(r"\["),
-            '-' if is_in_class && !is_range => out.push_str(r"\-"),
-            '&' | '~' if is_in_class => out.extend(['\\', c]),
-            '.' if !is_in_class => out.push_str(r"[^\n\r\x{2028}\x{2029}]"),
-            '{' if !is_in_class && rest.starts_with(',') => out.push_str(r"\{"),
-            '[' => {
-                let not = if rest.starts_with('^') { "^" } else { "" };
-                chars = rest[not.len()..].chars();
-                // Without this, a `]` that follows at once would be a character of the class.
-                let is_empty = chars.as_str().starts_with(']');
-                out.extend(["[", not, if is_empty { EMPTY } else { "" }]);
-                (is_in_class, may_begin, ends) = (true, false, false);
-                continue;
-            }
-            ']' => {
-                is_in_class = false;
-                out.push(c);
-            }
-            c => out.push(c),
-        }
-        may_begin = is_in_class && !(is_set || is_range || ends);
-        ends = is_range;
-    }
-    out
+    Regex::new(&translated(pattern, true)).ok()
 }
 
 #[cfg(test)]
