@@ -109,35 +109,40 @@ const fn bytes(size: usize) -> AnswerLimit {
 /// 100 bytes lower here.
 const CODEX_LARGE: AnswerLimit = bytes(47_900);
 
+const fn host(
+    client: &'static str,
+    variable: Option<&'static str>,
+    directory: &'static str,
+) -> ClientHost {
+    ClientHost {
+        client,
+        variable,
+        directory,
+        memory_file: "",
+        saved_answers: None,
+        obeys_hints: false,
+        limits: &[],
+    }
+}
+
 /// Gemini CLI. Its memory file is also used for hosts whose own memory file is unknown.
 pub static GEMINI_CLI: ClientHost = ClientHost {
-    client: "gemini-cli-mcp-client",
-    variable: None,
-    directory: ".gemini",
     memory_file: "GEMINI.md",
     saved_answers: Some(SavedAnswers::NamedProject),
-    obeys_hints: false,
-    limits: &[],
+    ..host("gemini-cli-mcp-client", None, ".gemini")
 };
 
 static CLAUDE_CODE: ClientHost = ClientHost {
-    client: "claude-code",
-    variable: Some("CLAUDE_CONFIG_DIR"),
-    directory: ".claude",
     memory_file: "CLAUDE.md",
     saved_answers: Some(SavedAnswers::Session),
     obeys_hints: true,
     // Claude Code accepts 25,000 tokens. In dense text a token has three bytes.
     limits: &[("", bytes(75_000))],
+    ..host("claude-code", Some("CLAUDE_CONFIG_DIR"), ".claude")
 };
 
 static CODEX: ClientHost = ClientHost {
-    client: "codex",
-    variable: Some("CODEX_HOME"),
-    directory: ".codex",
     memory_file: "AGENTS.md",
-    saved_answers: None,
-    obeys_hints: false,
     limits: &[
         ("gpt-5.5", CODEX_LARGE),
         ("gpt-5.6", CODEX_LARGE),
@@ -145,38 +150,31 @@ static CODEX: ClientHost = ClientHost {
         ("gpt-daybreak", CODEX_LARGE),
         ("", bytes(11_900)),
     ],
+    ..host("codex", Some("CODEX_HOME"), ".codex")
 };
 
 /// The host qwen-code.
 pub static QWEN_CODE: ClientHost = ClientHost {
-    client: "qwen-cli-mcp-client",
-    variable: Some("QWEN_HOME"),
-    directory: ".qwen",
     memory_file: "QWEN.md",
     saved_answers: Some(SavedAnswers::HashedProject),
-    obeys_hints: false,
     limits: &[("", AnswerLimit::new(25_000, SizeUnit::Utf16))],
+    ..host("qwen-cli-mcp-client", Some("QWEN_HOME"), ".qwen")
 };
 
 const OPENCODE: ClientHost = ClientHost {
-    client: "opencode",
-    variable: Some("XDG_DATA_HOME"),
-    directory: ".local/share",
-    memory_file: "",
     saved_answers: Some(SavedAnswers::Shared {
         beneath: "opencode/tool-output",
         mark: "tool_",
     }),
-    obeys_hints: false,
     // By default opencode shortens an answer of more than 50 KiB or 2,000 lines.
     limits: &[(
         "",
         AnswerLimit {
-            size: 51_100,
-            unit: SizeUnit::Bytes,
             lines: Some(2000),
+            ..bytes(51_100)
         },
     )],
+    ..host("opencode", Some("XDG_DATA_HOME"), ".local/share")
 };
 
 /// Kilo Code, a fork of opencode that shortens answers in the same way.
@@ -190,42 +188,29 @@ static KILO: ClientHost = ClientHost {
 };
 
 static COPILOT_CLI: ClientHost = ClientHost {
-    client: "copilot-cli",
-    variable: Some("TMPDIR"),
-    directory: "/tmp",
-    memory_file: "",
     saved_answers: Some(SavedAnswers::Shared {
         beneath: "",
         mark: "-copilot-tool-output-",
     }),
-    obeys_hints: false,
     // The limit is 20 KiB. Copilot CLI prefixes an error with the server's name, which counts too.
     limits: &[("", bytes(20_400))],
+    ..host("copilot-cli", Some("TMPDIR"), "/tmp")
 };
 
 static GOOSE: ClientHost = ClientHost {
-    client: "goose",
-    variable: Some("TMPDIR"),
-    directory: "/tmp",
-    memory_file: "",
     saved_answers: Some(SavedAnswers::Shared {
         beneath: "",
         mark: "goose_mcp_response_",
     }),
-    obeys_hints: false,
     limits: &[("", AnswerLimit::new(200_000, SizeUnit::Utf16))],
+    ..host("goose", Some("TMPDIR"), "/tmp")
 };
 
 static CLINE: ClientHost = ClientHost {
-    client: "@cline/core",
-    variable: Some("CLINE_DIR"),
-    directory: ".cline",
-    memory_file: "",
-    saved_answers: None,
-    obeys_hints: false,
     // Cline keeps 8,000 code units of the whole result as JSON, to which the text belongs, and cuts
     // out the middle.
     limits: &[("", AnswerLimit::new(7900, SizeUnit::JsonUtf16))],
+    ..host("@cline/core", Some("CLINE_DIR"), ".cline")
 };
 
 /// All known hosts.
