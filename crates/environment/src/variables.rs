@@ -97,21 +97,13 @@ impl Variable {
     /// Returns what the value of a variable that restricts calls must be, if it is something else.
     fn misses(&self) -> Option<String> {
         let text = self.text();
+        let is_one_of = |names: &[&str]| {
+            let is_one = names.contains(&text.trim());
+            (is_one, format!("one of {}", names.join(", ")))
+        };
         let (is_right, expected) = match self.name.rsplit("TOOLS_").next() {
-            Some("APPROVAL_MODE") => {
-                let modes = ApprovalMode::NAMES.join(", ");
-                (
-                    ApprovalMode::from_name(text.trim()).is_some(),
-                    format!("one of {modes}"),
-                )
-            }
-            Some("SANDBOX") => {
-                let modes = SandboxMode::NAMES.join(", ");
-                (
-                    SandboxMode::from_name(text.trim()).is_some(),
-                    format!("one of {modes}"),
-                )
-            }
+            Some("APPROVAL_MODE") => is_one_of(&ApprovalMode::NAMES),
+            Some("SANDBOX") => is_one_of(&SandboxMode::NAMES),
             _ => {
                 let are_absolute = paths(&self.value).iter().all(|path| path.is_absolute());
                 (are_absolute, "a list of absolute paths".to_owned())
