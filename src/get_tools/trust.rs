@@ -146,10 +146,7 @@ fn print_list(home: &Path) -> u8 {
         } else {
             "changed: no longer trusted"
         };
-        let files = match record.seen.files().count() {
-            1 => "1 file".to_owned(),
-            count => format!("{count} files"),
-        };
+        let files = counted(record.seen.files().count(), "file");
         let root = visible(&record.root);
         text.push_str(&format!("{root}\n    {state}; {files}\n"));
     }

@@ -605,12 +605,11 @@ fn caller() -> Caller {
     let own = || {
         let program = std::env::current_exe().ok();
         let name = program.as_deref().and_then(Path::file_stem);
-        let name = name.map(|name| name.to_string_lossy().into_owned());
+        let name = name.map_or("unknown".into(), |name| name.to_string_lossy().into_owned());
         (i32::try_from(std::process::id()).unwrap_or(0), name)
     };
-    let (pid, name) = parent().unwrap_or_else(own);
-    let program = name.unwrap_or_else(|| "unknown".to_owned());
-    let chosen = gemini_tools_environment::variables::value(SESSION);
+    let (pid, program) = parent().unwrap_or_else(own);
+    let chosen = variables::value(SESSION);
     let chosen = chosen.and_then(|id| id.into_string().ok());
     let session = chosen.unwrap_or_else(|| {
         let start = Identity::find(pid).map_or(0, |identity| identity.start_time);
@@ -619,10 +618,10 @@ fn caller() -> Caller {
     Caller { program, session }
 }
 
-fn parent() -> Option<(i32, Option<String>)> {
+fn parent() -> Option<(i32, String)> {
     let pid = i32::try_from(std::os::unix::process::parent_id()).ok()?;
     let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
-    Some((pid, Some(name.trim_end().to_owned())))
+    Some((pid, name.trim_end().to_owned()))
 }
 
 struct SessionCall<'a> {
