@@ -7,25 +7,12 @@ use gemini_tools::tool::OutputUpdate;
 use serde_json::{Value, json};
 use std::sync::{Mutex, PoisonError};
 
-/// The output of a running call that the terminal has shown already.
-#[derive(Default)]
-pub(crate) struct LiveText(Mutex<String>);
-
-impl LiveText {
-    pub(crate) fn show(&self, output: OutputUpdate) {
-        let OutputUpdate::Text(text) = output else {
-            return;
-        };
+/// Shows output of a running call, and adds it to the text that the terminal has shown.
+pub(crate) fn show(output: OutputUpdate, shown: &Mutex<String>) {
+    if let OutputUpdate::Text(text) = output {
         write(&harmless_lines(&text));
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push_str(&text);
-    }
-
-    pub(crate) fn take(&self) -> Option<String> {
-        let shown = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
-        (!shown.is_empty()).then_some(shown)
+        let mut shown = shown.lock().unwrap_or_else(PoisonError::into_inner);
+        shown.push_str(&text);
     }
 }
 

@@ -18,7 +18,6 @@ mod propagate;
 pub use command::command;
 
 use crate::call_tool::input::{arguments, read_input};
-use crate::call_tool::live::LiveText;
 use crate::call_tool::options::{CallToolOptions, options};
 use crate::call_tool::print::{Medium, is_stdout_terminal, print, print_last, warn};
 use crate::start::signal_status;
@@ -36,7 +35,7 @@ use gemini_tools::tool::{
 use serde_json::Map;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Runs the program and returns its exit status.
 #[must_use]
@@ -169,10 +168,10 @@ fn answer(options: &'static CallToolOptions, cancel: &Cancellation, clock: &Arc<
     if options.stream {
         cx = cx.with_live_output(live::print_line);
     }
-    let shown = Arc::new(LiveText::default());
+    let shown = Arc::<Mutex<String>>::default();
     if form == Form::Text && is_stdout_terminal() && options.shows_live() {
         let shown = Arc::clone(&shown);
-        cx = cx.with_live_output(move |output| shown.show(output));
+        cx = cx.with_live_output(move |output| live::show(output, &shown));
     }
     let mut session = None;
     let outcome = input(options, cancel).and_then(|input| {
@@ -191,7 +190,8 @@ fn answer(options: &'static CallToolOptions, cancel: &Cancellation, clock: &Arc<
             session.run(&options.name, args, how, &mut cx).outcome?,
         )
     });
-    let shown = shown.take();
+    let shown = std::mem::take(&mut *shown.lock().unwrap_or_else(PoisonError::into_inner));
+    let shown = Some(shown).filter(|shown| !shown.is_empty());
     let result = outcome.as_ref().ok();
     let rest = result.and_then(|result| after_live(result, shown.as_deref()?));
     let mut message = Message::new(options, outcome, session.as_ref(), cancel);
