@@ -8,15 +8,13 @@ use gemini_tools_core::answer::Answer;
 use gemini_tools_core::json::{self, JsonError, MAX_BYTES};
 use gemini_tools_core::registry::bare_name;
 use gemini_tools_core::tool::{
-    Cancellation, Display, ErrorKind, Interruption, LlmContent, ModelCall, ResultError,
-    TailToolCallRequest, ToolResult,
+    Cancellation, Display, ErrorKind, Interruption, ModelCall, TailToolCallRequest, ToolResult,
 };
 use gemini_tools_policy::approval::Explanation;
 use gemini_tools_process::line_client::{LineClient, LineReply, TICK};
 use rustix::process::Signal;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use std::collections::BTreeSet;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -55,42 +53,10 @@ impl LineReply for BatchLine {
     fn note(self, (): &mut ()) {}
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct ResultLine {
-    llm_content: LlmContent,
-    #[serde(default)]
-    return_display: Value,
-    #[serde(default)]
-    data: Value,
-    #[serde(default)]
-    error: Option<ResultError>,
-    #[serde(default)]
-    tail_tool_call_request: Option<TailToolCallRequest>,
-}
-
 impl BatchClient {
     pub(super) fn new(call_tool: ExternalCommand) -> Self {
         let client = LineClient::default();
         Self { call_tool, client }
-    }
-
-    pub(super) fn read_files(
-        &self,
-        paths: &BTreeSet<String>,
-        cancel: &Cancellation,
-    ) -> Result<LlmContent, String> {
-        let request = CallRequest {
-            id: String::new(),
-            name: "read_many_files".to_owned(),
-            args: Map::from_iter([("paths".to_owned(), json!(paths))]),
-        };
-        let answer = self.call(&request.name, None, &request, cancel, &|_| {});
-        let line = answer.map_err(|failed| failed.text)?;
-        match line.error {
-            None => Ok(line.llm_content),
-            Some(error) => Err(error.message),
-        }
     }
 
     /// Runs a call and waits for its result. `judged` holds the annotations that the policy relied
@@ -103,7 +69,7 @@ impl BatchClient {
         request: &CallRequest,
         cancel: &Cancellation,
         on_model_call: &dyn Fn(ModelCall),
-    ) -> Result<ResultLine, Box<CallOutcome>> {
+    ) -> Result<ToolResult, Box<CallOutcome>> {
         let mut call = json!({ "name": name, "args": request.args, "returnTailCall": true });
         if let Some(judged) = judged {
             call["annotations"] = json!(judged);
@@ -258,33 +224,33 @@ fn wait(
 
 pub(super) fn outcome(
     request: &CallRequest,
-    line: ResultLine,
+    mut result: ToolResult,
 ) -> (CallOutcome, Option<TailToolCallRequest>) {
-    let mut result = ToolResult::content(line.llm_content);
-    result.error.clone_from(&line.error);
+    let tail_call = result.tail_tool_call_request.take();
+    let error = result.error.clone();
+    let status = result
+        .data
+        .as_ref()
+        .and_then(|data| data.get("exitCode")?.as_i64());
+    // Observers show the diff from the field `diff`. If `display` held it as well, they would show
+    // it twice.
+    let (display, diff, diff_stat) = match std::mem::take(&mut result.return_display) {
+        Display::FileDiff(diff) => {
+            let text = Some(diff.file_diff).filter(|diff| !diff.is_empty());
+            (Display::default(), text, Some(diff.diff_stat))
+        }
+        display => (display, None, None),
+    };
     let answer = Answer {
         name: &request.name,
         id: Some(&request.id),
         outcome: Ok(result),
     };
-    let text = match &line.error {
+    let text = match &error {
         Some(error) => error.message.clone(),
         None => answer.text(),
     };
-    let command_failure = match &line.error {
-        None => command_failure(request, &line.data, &text),
-        Some(_) => None,
-    };
-    let diff = line.return_display["fileDiff"].as_str();
-    let diff = diff.filter(|diff| !diff.is_empty()).map(str::to_owned);
-    let diff_stat = line.return_display.get("diffStat");
-    let diff_stat = diff_stat.and_then(|stat| serde_json::from_value(stat.clone()).ok());
-    // Observers show the diff from the field `diff`. If `display` held it as well, they would show
-    // it twice.
-    let display = match serde_json::from_value(line.return_display) {
-        Ok(Display::FileDiff(_)) | Err(_) => Display::default(),
-        Ok(display) => display,
-    };
+    let command_failure = command_failure(request, status, &text).filter(|_| error.is_none());
     let outcome = CallOutcome {
         parts: answer.parts(),
         command_failure,
@@ -292,19 +258,19 @@ pub(super) fn outcome(
         text,
         diff,
         diff_stat,
-        error: line.error,
+        error,
     };
-    (outcome, line.tail_tool_call_request)
+    (outcome, tail_call)
 }
 
 /// Returns the exit status or signal of a failed shell command. The status is in the call's data; a
 /// signal is only in the text. The last line that matches is used, because the command's own output
 /// comes before it and may contain the same words.
-fn command_failure(request: &CallRequest, data: &Value, text: &str) -> Option<String> {
+fn command_failure(request: &CallRequest, status: Option<i64>, text: &str) -> Option<String> {
     if bare_name(&request.name) != "run_shell_command" {
         return None;
     }
-    if let Some(status) = data["exitCode"].as_i64() {
+    if let Some(status) = status {
         return (status != 0).then(|| format!("exit {status}"));
     }
     let mut lines = text.lines().rev();

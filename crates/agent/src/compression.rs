@@ -87,10 +87,9 @@ impl AgentSession<'_> {
             ..GenerateContentRequest::default()
         };
         let parts = &mut self.parts;
-        let mut count = |attempt: &Attempt<'_>| {
-            let event = SessionEvent::ModelCall(&attempt.call);
-            parts.listeners.take(&event);
-        };
+        let listeners = &mut parts.listeners;
+        let mut count =
+            |attempt: &Attempt<'_>| listeners.take(&SessionEvent::ModelCall(&attempt.call));
         let model = &self.config.model;
         let cancel = &parts.cancel;
         match parts.client.generate(model, &request, cancel, &mut count) {

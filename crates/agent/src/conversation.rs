@@ -3,10 +3,6 @@
 use gemini_tools_core::message::Content;
 use serde::Serialize;
 
-pub(super) fn is_unanswered(messages: &[Content]) -> bool {
-    messages.last().is_some_and(|last| last.role != "model")
-}
-
 pub(super) fn bytes(value: &(impl Serialize + ?Sized)) -> usize {
     serde_json::to_string(value).map_or(0, |json| json.len())
 }

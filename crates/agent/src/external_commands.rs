@@ -5,7 +5,6 @@
 use super::call::{CallOutcome, CallRequest};
 use super::pair::{CallLimits, broken};
 use gemini_tools_core::answer::limit_text;
-use gemini_tools_core::message::{FunctionResponse, Part};
 use gemini_tools_core::tool::{Cancellation, Display, ErrorKind, Interruption};
 use gemini_tools_custom_tools::program_output::{self, ParsedOutput};
 use gemini_tools_process::command::StopReason;
@@ -173,32 +172,29 @@ impl CallLimits {
 /// Judges a finished command as Gemini CLI does. For example, output on standard error makes the
 /// call a failure even with exit status 0.
 fn outcome(request: &CallRequest, ended: &ProgramRun) -> CallOutcome {
-    match program_output::parse(&ended.stdout, &ended.stderr, ended.ending.ok()) {
-        ParsedOutput::Answer(answer) => response_outcome(request, *answer),
+    let parsed = program_output::parse(&ended.stdout, &ended.stderr, ended.ending.ok());
+    let (text, error, response, more) = match parsed {
+        ParsedOutput::Answer(answer) => {
+            let (text, error) = program_output::message_of(&answer);
+            let response = match &error {
+                Some(error) => json!({ "error": error.message }),
+                None => answer.response,
+            };
+            (text, error, response, answer.parts)
+        }
         ParsedOutput::Text(text) => {
             let response = json!({ "output": text });
-            success(request, text, response, Vec::new())
+            (text, None, response, Vec::new())
         }
-        ParsedOutput::Failure(text) => broken(request, text),
-    }
-}
-
-fn response_outcome(request: &CallRequest, answer: FunctionResponse) -> CallOutcome {
-    let (text, error) = program_output::message_of(&answer);
-    let response = match &error {
-        Some(error) => json!({ "error": error.message }),
-        None => answer.response,
+        ParsedOutput::Failure(text) => return broken(request, text),
     };
-    CallOutcome {
-        error,
-        ..success(request, text, response, answer.parts)
-    }
-}
-
-fn success(request: &CallRequest, text: String, response: Value, more: Vec<Part>) -> CallOutcome {
     let mut lines = text.lines().filter(|line| !line.trim().is_empty());
     let display = Display::Markdown(lines.next().unwrap_or_default().to_owned());
     let mut own = CallOutcome::answered(request, response, text);
     own.parts.extend(more);
-    CallOutcome { display, ..own }
+    CallOutcome {
+        error,
+        display,
+        ..own
+    }
 }

@@ -291,7 +291,18 @@ impl Pair {
         paths: &BTreeSet<String>,
         cancel: &Cancellation,
     ) -> Result<LlmContent, String> {
-        self.own.read_files(paths, cancel)
+        let request = CallRequest {
+            id: String::new(),
+            name: "read_many_files".to_owned(),
+            args: Map::from_iter([("paths".to_owned(), json!(paths))]),
+        };
+        let own = &self.own;
+        let answer = own.call(&request.name, None, &request, cancel, &|_| {});
+        let result = answer.map_err(|failed| failed.text)?;
+        match result.error {
+            None => Ok(result.llm_content),
+            Some(error) => Err(error.message),
+        }
     }
 
     /// Runs a call, and reports each request that it makes to a model. A further call that the

@@ -2,7 +2,6 @@
 //! calls.
 
 use super::call::{CallOutcome, CallRequest, ToolCall};
-use super::conversation::is_unanswered;
 use super::event::{Observer, SessionError, SessionErrorKind, SessionEvent};
 use super::loops::CallLoop;
 use super::model_script::{Recorder, ScriptPlayer};
@@ -148,7 +147,8 @@ impl<'a> AgentSession<'a> {
 
     /// Returns true if the session can continue without a new prompt.
     pub fn is_unfinished(&self) -> bool {
-        !self.open.is_empty() || is_unanswered(&self.conversation)
+        let last = self.conversation.last();
+        !self.open.is_empty() || last.is_some_and(|last| last.role != "model")
     }
 
     /// Returns the statistics so far.

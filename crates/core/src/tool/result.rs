@@ -11,13 +11,14 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// The outcome of a call, as in Gemini CLI's `ToolResult`.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ToolResult {
     /// Content for the model's history.
     pub llm_content: LlmContent,
     /// Display for a person.
+    #[serde(default)]
     pub return_display: Display,
     /// The failure, if the tool itself reports one.
     #[serde(skip_serializing_if = "Option::is_none")]
