@@ -32,7 +32,7 @@ mod search;
 
 pub use pages::{ALL_BYTES, AT_ONCE, MODEL_CHARS};
 
-use gemini_tools_core::tool::{Context, Display, ToolError, ToolResult, catch};
+use gemini_tools_core::tool::{Context, ToolError, ToolResult, catch};
 use gemini_tools_process::network::Network;
 use gemini_tools_process::network::wire::{WebAnswer, WebTask};
 use model::Model;
@@ -74,17 +74,9 @@ fn perform(task: &WebTask, home: Option<&Path>, cx: &Context) -> WebAnswer {
 }
 
 fn to_answer(result: Result<ToolResult, ToolError>) -> WebAnswer {
-    match result {
-        Ok(result) => WebAnswer::Result {
-            llm_content: result.llm_content,
-            display: match result.return_display {
-                Display::Markdown(text) => text,
-                _ => String::new(),
-            },
-            data: result.data.unwrap_or_default(),
-        },
-        Err(e) => e.into(),
-    }
+    result.map_or_else(WebAnswer::from, |result| {
+        WebAnswer::Result(Box::new(result))
+    })
 }
 
 /// A [`Network`] that performs tasks in this process, for programs that have no helper executable.

@@ -3,7 +3,7 @@
 use super::model::{Model, tool_error};
 use crate::gemini_api::{ApiError, RequestTool, cited};
 use gemini_tools_core::tool::{Context, ErrorKind, ToolError, ToolResult};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::path::Path;
 
 const INSTRUCTION: &str = "You answer for a program that needs facts from the web. Search, then \
@@ -23,7 +23,8 @@ pub(super) fn search(
         return Ok(ToolResult::text(format!(
             "No search results or information found for query: \"{query}\""
         ))
-        .with_display("No information found.".to_owned()));
+        .with_display("No information found.".to_owned())
+        .with_data("sources", json!([])));
     }
     let grounding = response.grounding().into_iter();
     let sources: Vec<Value> = grounding

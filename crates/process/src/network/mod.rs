@@ -35,7 +35,7 @@
 //! }
 //!
 //! let asked = Offline.run(&WebTask::HasModel, None, &Context::default());
-//! assert_eq!(asked.expect("an answer"), WebAnswer::HasModel(false));
+//! assert!(matches!(asked.expect("an answer"), WebAnswer::HasModel(false)));
 //! ```
 
 pub mod addresses;

@@ -4,7 +4,7 @@
 //! have to read the whole message before it knew the kind, and then convert it, and a message with
 //! an image has megabytes.
 
-use gemini_tools_core::tool::{ErrorKind, LlmContent, ModelCall, ToolError, ToolResult};
+use gemini_tools_core::tool::{ErrorKind, ModelCall, ToolError, ToolResult};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -262,18 +262,11 @@ pub struct FetchTask {
 }
 
 /// The answer to a [`WebTask`].
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WebAnswer {
     /// The result of a tool.
-    Result {
-        /// The result for the model.
-        llm_content: LlmContent,
-        /// The result for a person, in Markdown.
-        display: String,
-        /// The result for programs.
-        data: Map<String, Value>,
-    },
+    Result(Box<ToolResult>),
     /// The error of a tool.
     Error {
         /// Kind of the error.
@@ -297,15 +290,7 @@ impl WebAnswer {
     /// Returns the tool's error.
     pub fn into_result(self) -> Result<ToolResult, ToolError> {
         match self {
-            WebAnswer::Result {
-                llm_content,
-                display,
-                data,
-            } => {
-                let mut result = ToolResult::content(llm_content).with_display(display);
-                result.data = Some(data);
-                Ok(result)
-            }
+            WebAnswer::Result(result) => Ok(*result),
             WebAnswer::Error {
                 kind,
                 message,
