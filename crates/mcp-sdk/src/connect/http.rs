@@ -1,7 +1,9 @@
 //! Servers that are reached by HTTP. The SDK implements streamable HTTP; the older SSE transport,
 //! which it has dropped, is in [`super::sse`].
 
-use gemini_tools_net::http_client::{check_proxy_variables, tls_config, user_agent};
+use gemini_tools_net::http_client::{
+    check_proxy_variables, is_this_machine, tls_config, user_agent,
+};
 use gemini_tools_process::network::wire::Connect;
 use reqwest::header::{HeaderName, HeaderValue};
 use reqwest::redirect::Policy;
@@ -10,7 +12,7 @@ use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig
 use std::collections::HashMap;
 use std::error::Error;
 use std::time::Duration;
-use url::{Host, Url};
+use url::Url;
 
 const CONNECT_SECS: u64 = 20;
 
@@ -74,21 +76,12 @@ pub(super) fn client(url: &Url) -> Result<reqwest::Client, String> {
         // Reusing a connection whose last response was not read to its end costs about 40 ms. The
         // SDK's own client does not reuse connections either.
         .pool_max_idle_per_host(0);
-    if is_local(url) {
+    if is_this_machine(url) {
         builder = builder.no_proxy();
     } else {
         check_proxy_variables().map_err(|e| e.to_string())?;
     }
     builder.build().map_err(|e| e.to_string())
-}
-
-fn is_local(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
-        Some(Host::Ipv4(ip)) => ip.is_loopback(),
-        Some(Host::Ipv6(ip)) => ip.is_loopback(),
-        None => false,
-    }
 }
 
 pub(super) fn streamable(

@@ -7,10 +7,11 @@
 use super::credentials::Variables;
 use super::error::{ApiError, ApiErrorKind};
 use super::tokens::{AccessToken, TokenSource};
+use crate::http_client::is_this_machine;
 use gemini_tools_core::json;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use url::{Host, Url};
+use url::Url;
 
 const TOKEN_URL: &str = "https://oauth2.googleapis.com/token";
 
@@ -178,13 +179,7 @@ fn complete(file: &mut Value, token_url: &str) -> Result<(), String> {
 /// Checks that an address may receive a secret: only HTTPS, or plain HTTP to this machine.
 fn check_address(text: &str, key: &str) -> Result<(), String> {
     let url = Url::parse(text).map_err(|_| format!("{key} is not a valid address"))?;
-    let is_here = match url.host() {
-        Some(Host::Ipv4(ip)) => ip.is_loopback(),
-        Some(Host::Ipv6(ip)) => ip.is_loopback(),
-        Some(Host::Domain(name)) => name == "localhost",
-        None => false,
-    };
-    if url.scheme() == "https" || (url.scheme() == "http" && is_here) {
+    if url.scheme() == "https" || (url.scheme() == "http" && is_this_machine(&url)) {
         return Ok(());
     }
     Err(format!("{key} is not an address of https"))

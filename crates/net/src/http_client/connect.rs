@@ -15,7 +15,7 @@ use http_body_util::Empty;
 use hyper_util::client::legacy::connect::proxy::SocksV5;
 use hyper_util::rt::TokioIo;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -214,6 +214,12 @@ fn parse(uri: &Uri) -> Result<(Url, String, u16), NetError> {
         Some(port) if !host.is_empty() => Ok((url, host, port)),
         _ => Err(NetError::Failed(format!("{url} names no host."))),
     }
+}
+
+/// Returns true if an address is known to lead to this machine: a loopback address, or `localhost`.
+pub fn is_this_machine(url: &Url) -> bool {
+    let known = url.host().and_then(|host| known_addresses(&host));
+    known.is_some_and(|known| known.iter().all(IpAddr::is_loopback))
 }
 
 /// Returns a host with its port, as requests and errors name it: an address of IPv6 in brackets.

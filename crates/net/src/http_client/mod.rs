@@ -18,5 +18,6 @@ mod proxy;
 
 pub(crate) use client::{Body, HttpClient, HttpRequest, HttpTimeouts, Response};
 pub use client::{tls_config, user_agent};
+pub use connect::is_this_machine;
 pub use error::NetError;
 pub use proxy::check_proxy_variables;
