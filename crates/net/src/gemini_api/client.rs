@@ -6,7 +6,7 @@ use super::id::unique_id;
 use super::messages::{GenerateContentRequest, GenerateContentResponse};
 use super::played::{AnswerSource, ApiMethod, without};
 use super::retry::{self, FIRST_WAIT};
-use super::stream::{ResponseStream, has_answer};
+use super::stream::{ResponseStream, has_content};
 use super::tokens::AccessToken;
 use crate::http_client::{HttpClient, HttpRequest, HttpTimeouts, NetError, Response};
 use gemini_tools_core::json::{self, MAX_WITH_MEDIA_BYTES};
@@ -179,7 +179,7 @@ impl GeminiClient {
             let method = ApiMethod::StreamGenerateContent;
             let mut is_used = false;
             let mut piece = |piece| {
-                is_used |= has_answer(&piece);
+                is_used |= has_content(&piece, false);
                 count(call, &piece);
                 on_piece(piece)
             };

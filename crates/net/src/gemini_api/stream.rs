@@ -124,7 +124,7 @@ impl ResponseStream {
         piece: GenerateContentResponse,
         on_piece: &mut dyn FnMut(GenerateContentResponse) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        if has_content(&piece) {
+        if has_content(&piece, true) {
             self.last_content = Instant::now();
         }
         self.is_finished |= is_last(&piece);
@@ -132,15 +132,12 @@ impl ResponseStream {
     }
 }
 
-fn has_content(piece: &GenerateContentResponse) -> bool {
-    is_last(piece) || !piece.parts().iter().all(is_empty)
-}
-
-/// Returns true if a response holds a part of the answer: neither nothing nor thoughts alone.
-pub(super) fn has_answer(piece: &GenerateContentResponse) -> bool {
-    let is_thought = |part: &Part| part.thought == Some(true);
+/// Returns true if a response ends the answer or holds a part of it; `with_thoughts` says whether a
+/// thought counts as one.
+pub(super) fn has_content(piece: &GenerateContentResponse, with_thoughts: bool) -> bool {
+    let counts = |part: &Part| with_thoughts || part.thought != Some(true);
     let mut parts = piece.parts().iter();
-    is_last(piece) || parts.any(|part| !is_thought(part) && !is_empty(part))
+    is_last(piece) || parts.any(|part| counts(part) && !is_empty(part))
 }
 
 fn is_empty(part: &Part) -> bool {

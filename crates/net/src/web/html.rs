@@ -77,7 +77,7 @@ pub(super) fn to_markdown(source: &str, url: &Url) -> PageText {
         MIN_SHARE
     };
     let body = match article(&html, url) {
-        Some(article) if article.words as f64 >= words as f64 * least_share => article.markdown,
+        Some((article, own)) if own as f64 >= words as f64 * least_share => article,
         _ => whole,
     };
     PageText {
@@ -158,12 +158,8 @@ pub(super) fn is_too_deep(source: &str) -> bool {
     false
 }
 
-struct Article {
-    markdown: String,
-    words: usize,
-}
-
-fn article(html: &str, url: &Url) -> Option<Article> {
+/// Returns what Readability takes for the main content, and the number of its letters and digits.
+fn article(html: &str, url: &Url) -> Option<(String, usize)> {
     let config = Config {
         text_mode: TextMode::Markdown,
         ..Config::default()
@@ -174,7 +170,7 @@ fn article(html: &str, url: &Url) -> Option<Article> {
         .ok()?;
     let markdown = tidy(&parsed.text_content);
     let words = count_words(&Document::from(&*parsed.content).select("body").text());
-    (!markdown.is_empty()).then_some(Article { markdown, words })
+    (!markdown.is_empty()).then_some((markdown, words))
 }
 
 /// Counts letters and digits, as a measure of length that ignores markup and URLs: these would make

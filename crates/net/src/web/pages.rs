@@ -104,11 +104,13 @@ impl Call<'_> {
                 cx,
             ) {
                 Ok(response) => {
-                    let unread = find_unread(&response, &self.urls);
-                    notes.extend(unread.notes);
-                    left = unread.urls;
+                    let (unread, more) = find_unread(&response, &self.urls);
+                    notes.extend(more);
+                    left = unread;
                     answer = usable_answer(&response);
-                    if answer.is_none() && left.is_empty() && !unread.is_held_back {
+                    let mut pages = response.url_metadata().iter();
+                    let is_held_back = pages.any(|page| page.url_retrieval_status == UNSAFE);
+                    if answer.is_none() && left.is_empty() && !is_held_back {
                         left.clone_from(&self.urls);
                     }
                 }
@@ -370,21 +372,11 @@ fn push_pages(out: &mut String, pages: &[(&Url, &PageText)]) {
     }
 }
 
-struct UnreadPages {
-    urls: Vec<Url>,
-    notes: Vec<String>,
-    is_held_back: bool,
-}
-
-/// Returns the pages that the API reports as not read. Pages that it holds back as unsafe are only
+/// Returns the pages that the API reports as not read, and notes. Pages that it holds back as unsafe are only
 /// noted, since they must not be fetched. A page that it does not report on counts as read: the API
 /// reports addresses after redirects, so the page may be there under another name.
-fn find_unread(response: &GenerateContentResponse, asked: &[Url]) -> UnreadPages {
-    let mut found = UnreadPages {
-        urls: Vec::new(),
-        notes: Vec::new(),
-        is_held_back: false,
-    };
+fn find_unread(response: &GenerateContentResponse, asked: &[Url]) -> (Vec<Url>, Vec<String>) {
+    let (mut urls, mut notes) = (Vec::new(), Vec::new());
     let mut seen = HashSet::new();
     for page in response.url_metadata() {
         let status = page.url_retrieval_status.as_str();
@@ -392,8 +384,7 @@ fn find_unread(response: &GenerateContentResponse, asked: &[Url]) -> UnreadPages
             continue;
         }
         if status == UNSAFE {
-            found.is_held_back = true;
-            found.notes.push(format!(
+            notes.push(format!(
                 "The API holds {} back as unsafe, and it was not fetched.",
                 page.retrieved_url
             ));
@@ -409,14 +400,14 @@ fn find_unread(response: &GenerateContentResponse, asked: &[Url]) -> UnreadPages
             // API reports.
             .or_else(|| asked.first().filter(|_| asked.len() == 1));
         match url {
-            Some(url) => found.urls.push(url.clone()),
-            None => found.notes.push(format!(
+            Some(url) => urls.push(url.clone()),
+            None => notes.push(format!(
                 "The API could not read {} ({status}).",
                 page.retrieved_url
             )),
         }
     }
-    found
+    (urls, notes)
 }
 
 fn usable_answer(response: &GenerateContentResponse) -> Option<String> {
