@@ -5,16 +5,15 @@ use super::files::is_executable;
 use super::keys::Output;
 use super::manifest::{Action, Definition, Manifest, Stdin};
 use super::output::{self, Printed};
-use super::run::{MAX_WHOLE_BYTES, Program, Streams, interrupted, shell_line, working_directory};
+use super::run::{MAX_WHOLE_BYTES, Program, Streams, working_directory};
 use super::words::Bindings;
 use super::{env, pair};
 use gemini_tools_builtin_tools::builtin::ToolEnv;
 use gemini_tools_core::diagnostic::Diagnostic;
 use gemini_tools_core::names::with_underscores;
 use gemini_tools_core::tool::{
-    Args, Confirmation, ConfirmationDetails, Context, ErrorKind, GivenInput, Kind, Location,
-    OutputUpdate, ResultError, Schema, Tool, ToolError, ToolInfo, ToolInvocation, ToolResult,
-    Usage,
+    Args, Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, Location, OutputUpdate,
+    ResultError, Schema, Tool, ToolError, ToolInfo, ToolInvocation, ToolResult, Usage,
 };
 use gemini_tools_process::capture::{Capture, CapturedOutput};
 use gemini_tools_process::command::CommandOutcome;
@@ -25,7 +24,7 @@ use gemini_tools_shell::analyse;
 use gemini_tools_workspace::{WorkspacePath, show_path};
 use serde_json::{Map, Value};
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::OnceLock;
 
 const UNLIMITED_CHARS: usize = 1_000_000;
@@ -89,7 +88,7 @@ impl Tool for CustomTool {
             Definition::Pair(pair) => {
                 let args = Value::Object(args.as_map().clone());
                 self.parameters().validate(&args)?;
-                pair::call(*pair, args, listed, &self.tool_env)
+                pair::call(*pair, &args, listed, &self.tool_env)
             }
         }
     }
@@ -135,14 +134,10 @@ impl CustomTool {
 }
 
 struct Call {
-    tool_env: ToolEnv,
     manifest: Manifest,
     args: Map<String, Value>,
     place: WorkspacePath,
-    words: Vec<OsString>,
-    environment: Vec<(OsString, OsString)>,
-    input: Vec<u8>,
-    file: PathBuf,
+    program: Program,
 }
 
 impl Call {
@@ -197,20 +192,21 @@ impl Call {
                 Some(other) => other.to_string().into_bytes(),
             },
         };
-        Ok(Self {
-            tool_env: tool_env.clone(),
+        let program = Program {
+            tool: manifest.declared.name.clone(),
             file: listed.file.clone(),
-            manifest,
-            args,
-            place,
             words,
             environment,
             input,
+            running: manifest.running.clone(),
+            tool_env: tool_env.clone(),
+        };
+        Ok(Self {
+            manifest,
+            args,
+            place,
+            program,
         })
-    }
-
-    fn name(&self) -> &str {
-        &self.manifest.declared.name
     }
 
     /// Formats the command as a shell would accept it, for the user to approve. For a script,
@@ -220,9 +216,8 @@ impl Call {
         if let Action::Script(script, _) = &self.manifest.action {
             return format!("{}\n# {args}", script.trim_end());
         }
-        let input = String::from_utf8_lossy(&self.input);
         let has_input = self.manifest.stdin != Stdin::Nothing;
-        let mut line = shell_line(&self.words, has_input.then_some(&*input));
+        let mut line = self.program.shell_line(has_input);
         // The arguments are in the environment, so they are shown as a comment.
         if matches!(self.manifest.action, Action::File(_))
             && self.manifest.stdin != Stdin::Arguments
@@ -233,14 +228,14 @@ impl Call {
     }
 
     fn report(&self, mut streams: Streams<'_>, end: CommandOutcome) -> Result<Printed, ToolError> {
-        let name = self.name();
+        let name = &self.program.tool;
         let captured = streams.text.take().map(Capture::finish);
         let errors = streams.errors.text();
         let printed = |captured: Option<&CapturedOutput>| match captured {
             Some(captured) => captured.text.clone(),
             None => plain_text(&streams.whole).trim().to_owned(),
         };
-        if let Some(error) = interrupted(name, end, &self.manifest.running) {
+        if let Some(error) = self.program.interrupted(end) {
             let output = captured.map(|c| c.text).unwrap_or_default();
             let message = with_streams(&error.to_string(), &errors, &output);
             return Ok(of_result(failed(message, error.kind)));
@@ -332,7 +327,7 @@ impl ToolInvocation for Call {
                 (analysis.root_commands(), analysis.unresolved_with_reason())
             }
             _ => (
-                vec![show_path(Path::new(&self.words[0])).into_owned()],
+                vec![show_path(Path::new(&self.program.words[0])).into_owned()],
                 Vec::new(),
             ),
         };
@@ -345,10 +340,15 @@ impl ToolInvocation for Call {
         }))
     }
 
-    fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
+    fn run(mut self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
         let mut given = cx.input.as_ref().and_then(|input| input.given());
+        let fixed = self.program.environment.len();
         loop {
-            let (printed, undo) = self.run_once(given.as_ref(), cx)?;
+            self.program.environment.truncate(fixed);
+            if let Some(given) = &given {
+                self.program.environment.extend(env::given(given)?);
+            }
+            let (printed, undo) = self.run_once(cx)?;
             let wanted = match printed {
                 Printed::Wanted(wanted) => wanted,
                 Printed::Result(mut result) => {
@@ -362,7 +362,7 @@ impl ToolInvocation for Call {
             let Some(input) = &cx.input else {
                 return Err(ToolError::failed(format!(
                     "{} asks its client for {}, and only clients of the Model Context Protocol can be asked.",
-                    self.name(),
+                    self.program.tool,
                     wanted.requests.keys().cloned().collect::<Vec<_>>().join(", ")
                 ))
                 .with_hint("Call it by serve_tools, in a host whose user can be asked."));
@@ -373,34 +373,18 @@ impl ToolInvocation for Call {
 }
 
 impl Call {
-    fn run_once(
-        &self,
-        given: Option<&GivenInput>,
-        cx: &Context,
-    ) -> Result<(Printed, Option<String>), ToolError> {
+    fn run_once(&self, cx: &Context) -> Result<(Printed, Option<String>), ToolError> {
         let limit = cx.view.limit_chars.unwrap_or(UNLIMITED_CHARS);
         let is_live = self.manifest.streaming && cx.wants_output();
-        let workspace = &self.tool_env.workspace;
+        let program = &self.program;
         let text = (self.manifest.output == Output::Text).then(|| {
             Capture::new(limit, cx.wants_display, is_live, || {
-                kept_answers::new_file(&workspace.overflow_dir()?, self.name())
+                let directory = program.tool_env.workspace.overflow_dir()?;
+                kept_answers::new_file(&directory, &program.tool)
             })
             .condensed(cx.view.condenses)
         });
         let mut streams = Streams::new(text, is_live);
-        let mut environment = self.environment.clone();
-        if let Some(given) = given {
-            environment.extend(env::given(given)?);
-        }
-        let program = Program {
-            tool: self.name(),
-            file: &self.file,
-            words: &self.words,
-            environment: &environment,
-            input: &self.input,
-            running: &self.manifest.running,
-            tool_env: &self.tool_env,
-        };
         let show = |text| cx.update_output(OutputUpdate::Text(text));
         let (end, undo) = program.run(&mut streams, cx, &show)?;
         Ok((self.report(streams, end)?, undo))

@@ -105,7 +105,6 @@ pub struct Custom {
     project: Option<PathBuf>,
     /// The project's directory if it is not trusted, and what the user can do about it.
     left_out: Option<(PathBuf, String)>,
-    cache: Option<PathBuf>,
     home: Option<PathBuf>,
     root: PathBuf,
 }
@@ -135,11 +134,7 @@ impl Custom {
             Some(dir) if trust.is_trusted() => (Some(dir), None),
             found => (None, found.map(|dir| (dir, remedy(trust, home)))),
         };
-        let is_needed = user.is_some() || project.is_some();
         Self {
-            cache: home
-                .filter(|_| is_needed)
-                .map(|home| overflow::project(home, root)),
             user,
             project,
             left_out,
@@ -150,6 +145,10 @@ impl Custom {
 
     fn owner_of(&self, path: &Path) -> FileOwner<'_> {
         FileOwner::by_location(path, self.home.as_deref(), &self.root)
+    }
+
+    fn caches(&self) -> Option<PathBuf> {
+        Some(overflow::project(self.home.as_deref()?, &self.root))
     }
 
     fn from_env(tool_env: &ToolEnv) -> Self {
@@ -175,7 +174,7 @@ impl Custom {
     }
 
     fn scan(&self, refresh: bool) -> [Scan; 2] {
-        let cached = |name: &str| self.cache.as_ref().map(|dir| dir.join(name));
+        let cached = |name: &str| self.caches().map(|dir| dir.join(name));
         [
             (&self.user, "tools-of-user"),
             (&self.project, "tools-of-project"),
@@ -231,7 +230,7 @@ impl Custom {
         refresh: bool,
         tool_env: &dyn Fn() -> Result<ToolEnv, ToolError>,
     ) -> Vec<(PathBuf, pair::Discovery)> {
-        let cache_of = |file: &Path| Some(pair::cache_of(file, self.cache.as_ref()?));
+        let cache_of = |file: &Path| Some(pair::cache_of(file, &self.caches()?));
         let kept = |file: &Path| pair::read_kept(&cache_of(file)?).filter(|_| !refresh);
         let files = files.iter().filter(|file| !pair::is_above(file));
         let mut pairs: Vec<_> = files.map(|file| (file.clone(), kept(file))).collect();
@@ -348,14 +347,17 @@ pub fn explain_missing(tool_env: &ToolEnv, name: &str, error: ToolError) -> Tool
         return error;
     }
     let custom = Custom::from_env(tool_env);
+    let with_more = |error: ToolError, more: &str| {
+        let hint = error.hint.as_deref().unwrap_or_default();
+        let hint = format!("{hint} {more}");
+        error.with_hint(hint.trim())
+    };
     let is_named = |path: &Path| path.file_stem().is_some_and(|stem| stem == bare_name(name));
     if let Some((dir, remedy)) = &custom.left_out {
         let files = custom.owner_of(dir).names(dir).unwrap_or_default();
         let mut paths = files.into_iter().map(|name| dir.join(name));
         let Some(path) = paths.find(|path| is_named(path)) else {
-            let hint = error.hint.as_deref().unwrap_or_default();
-            let hint = format!("{hint} {}", custom.untrusted().unwrap_or_default());
-            return error.with_hint(hint.trim());
+            return with_more(error, &custom.untrusted().unwrap_or_default());
         };
         return ToolError::denied(format!(
             "The tool {name} is the project's own ({}), and the project is not trusted.",
@@ -378,8 +380,10 @@ pub fn explain_missing(tool_env: &ToolEnv, name: &str, error: ToolError) -> Tool
     }
     // The tool may belong to a manifest with an error, or its discovery command may have failed the
     // last time that it ran.
-    let cache = custom.cache.as_deref();
-    let has_failed = |file: &PathBuf| cache.is_some_and(|dir| pair::has_failed(file, dir));
+    let has_failed = |file: &PathBuf| {
+        let caches = custom.caches();
+        caches.is_some_and(|dir| pair::has_failed(file, &dir))
+    };
     let silent = pairs.into_iter().filter(has_failed);
     let is_manifest = |path: &PathBuf| path.extension().is_some_and(|e| e == "toml");
     let broken = faults.into_iter().map(|fault| fault.file);
@@ -388,12 +392,9 @@ pub fn explain_missing(tool_env: &ToolEnv, name: &str, error: ToolError) -> Tool
     if files.is_empty() {
         return error;
     }
-    let hint = error.hint.as_deref().unwrap_or_default();
-    let hint = format!(
-        "{hint} What {} declares could not be read: get_tools lint says why.",
-        files.join(" and ")
-    );
-    error.with_hint(hint.trim())
+    let files = files.join(" and ");
+    let more = format!("What {files} declares could not be read: get_tools lint says why.");
+    with_more(error, &more)
 }
 
 fn owner_of<'a>(file: &Path, tool_env: &'a ToolEnv) -> FileOwner<'a> {

@@ -9,7 +9,7 @@ use gemini_tools_core::tool::{
     Display, ErrorKind, LlmContent, PartOrText, ResultError, TailToolCallRequest, ToolResult,
     WantedInput,
 };
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 #[derive(Deserialize)]
@@ -51,7 +51,7 @@ enum KeyedPart {
     FileData(FileData),
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct FileData {
     mime_type: String,
@@ -218,13 +218,9 @@ fn read_part(part: Value, place: &str) -> Result<Part, String> {
     } else {
         match json::from_value(part).map_err(|e| wrong(e.to_string()))? {
             KeyedPart::Text(text) => return Ok(Part::text(text)),
-            KeyedPart::FileData(FileData {
-                mime_type,
-                file_uri,
-            }) => {
-                let data = serde_json::json!({"mimeType": mime_type, "fileUri": file_uri});
+            KeyedPart::FileData(file) => {
                 return Ok(Part {
-                    file_data: Some(data),
+                    file_data: Some(serde_json::json!(file)),
                     ..Part::default()
                 });
             }

@@ -7,9 +7,9 @@
 //! runs it.
 
 use super::catalogue::{ToolEntry, definition};
-use super::manifest::{Definition, Pair};
+use super::manifest::{Definition, Pair, RunSettings};
 use super::program_output::{self, ParsedOutput};
-use super::run::{MAX_WHOLE_BYTES, Program, Streams, interrupted, shell_line, working_directory};
+use super::run::{MAX_WHOLE_BYTES, Program, Streams, working_directory};
 use super::{env, kept};
 use gemini_tools_builtin_tools::builtin::ToolEnv;
 use gemini_tools_core::declarations::{self as declaration, Names};
@@ -20,7 +20,6 @@ use gemini_tools_core::tool::{
     Confirmation, ConfirmationDetails, Context, ErrorKind, Kind, LlmContent, Location, PartOrText,
     ResultError, ToolError, ToolInvocation, ToolResult,
 };
-use gemini_tools_process::command::CommandOutcome;
 use gemini_tools_process::ending::ProcessEnd;
 use gemini_tools_process::terminal::excerpt;
 use gemini_tools_workspace::stamp::Stamp;
@@ -168,15 +167,18 @@ fn words_of(words: &[String], file: &Path, tool_env: &ToolEnv) -> Vec<OsString> 
 fn declarations(file: &Path, pair: &Pair, tool_env: &ToolEnv) -> Result<Discovery, String> {
     let mut running = pair.running.clone();
     running.timeout = running.timeout.min(DISCOVERY_TIME);
-    let cx = Context::default();
-    let (printed, end, _) = run(file, &pair.discovery, None, b"", &running, tool_env, &cx)
-        .map_err(|e| e.to_string())?;
-    let name = "The discovery command";
+    let input = String::new();
+    let mut printed = Streams::new(None, false);
+    let program = program(file, &pair.discovery, None, input, running, tool_env);
+    let program = program.map_err(|e| e.to_string())?;
+    let ended = program.run(&mut printed, &Context::default(), &|_| {});
+    let (end, _) = ended.map_err(|e| e.to_string())?;
+    let name = &program.tool;
     let stderr = match printed.errors.text() {
         text if text.is_empty() => text,
         text => format!(" It said: {text}"),
     };
-    if let Some(e) = interrupted(name, end, &running) {
+    if let Some(e) = program.interrupted(end) {
         return Err(format!("{}{stderr}", e.message));
     }
     if let Some(ending) = end.ending().filter(|ending| *ending != ProcessEnd::Code(0)) {
@@ -210,15 +212,14 @@ fn declarations(file: &Path, pair: &Pair, tool_env: &ToolEnv) -> Result<Discover
     })
 }
 
-fn run(
+fn program(
     file: &Path,
     command: &[String],
     tool: Option<&str>,
-    input: &[u8],
-    running: &super::manifest::RunSettings,
+    input: String,
+    running: RunSettings,
     tool_env: &ToolEnv,
-    cx: &Context,
-) -> Result<(Streams<'static>, CommandOutcome, Option<String>), ToolError> {
+) -> Result<Program, ToolError> {
     let mut words = words_of(command, file, tool_env);
     words.extend(tool.map(OsString::from));
     let root = tool_env.workspace.root();
@@ -226,54 +227,43 @@ fn run(
     let name = tool.unwrap_or_default();
     environment.extend(env::places(name, file.parent().unwrap_or(root), root));
     environment.push((RUNNING.into(), running_with(file)));
-    let program = Program {
-        tool: tool.unwrap_or("The discovery command"),
-        file,
-        words: &words,
-        environment: &environment,
-        input,
+    Ok(Program {
+        tool: tool.unwrap_or("The discovery command").to_owned(),
+        file: file.to_owned(),
+        words,
+        environment,
+        input: input.into_bytes(),
         running,
-        tool_env,
-    };
-    let mut streams = Streams::new(None, false);
-    let (end, undo) = program.run(&mut streams, cx, &|_| {})?;
-    Ok((streams, end, undo))
+        tool_env: tool_env.clone(),
+    })
 }
 
 struct Call {
     listed: ToolEntry,
-    pair: Pair,
-    args: Value,
+    /// The program as the pair's file names it.
+    named: String,
     place: WorkspacePath,
-    tool_env: ToolEnv,
+    program: Program,
 }
 
 pub(super) fn call(
     pair: Pair,
-    args: Value,
+    args: &Value,
     listed: &ToolEntry,
     tool_env: &ToolEnv,
 ) -> Result<Box<dyn ToolInvocation>, ToolError> {
+    let (file, name, input) = (&listed.file, &*listed.original, args.to_string());
     Ok(Box::new(Call {
         place: working_directory(&pair.running, tool_env)?,
+        program: program(file, &pair.call, Some(name), input, pair.running, tool_env)?,
+        named: pair.call[0].clone(),
         listed: listed.clone(),
-        pair,
-        args,
-        tool_env: tool_env.clone(),
     }))
-}
-
-impl Call {
-    fn command_line(&self) -> String {
-        let mut words = words_of(&self.pair.call, &self.listed.file, &self.tool_env);
-        words.push(self.listed.original.clone().into());
-        shell_line(&words, Some(&self.args.to_string()))
-    }
 }
 
 impl ToolInvocation for Call {
     fn describe(&self) -> String {
-        format!("`{}`", self.command_line().replace('\n', " "))
+        format!("`{}`", self.program.shell_line(true).replace('\n', " "))
     }
 
     fn locations(&self) -> Vec<Location> {
@@ -284,36 +274,25 @@ impl ToolInvocation for Call {
         if self.listed.read_only {
             return Ok(Confirmation::NotNeeded);
         }
-        let program = self.pair.call[0].clone();
         Ok(Confirmation::Ask(ConfirmationDetails::Exec {
             title: format!("Confirm {}", self.listed.display_name),
-            command: self.command_line(),
-            root_command: program.clone(),
-            root_commands: vec![program],
+            command: self.program.shell_line(true),
+            root_command: self.named.clone(),
+            root_commands: vec![self.named.clone()],
             unresolved: Vec::new(),
         }))
     }
 
     fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
-        let name = self.listed.original.as_str();
-        let input = self.args.to_string();
-        let ended = run(
-            &self.listed.file,
-            &self.pair.call,
-            Some(name),
-            input.as_bytes(),
-            &self.pair.running,
-            &self.tool_env,
-            cx,
-        );
-        let (streams, end, undo) = match ended {
+        let mut streams = Streams::new(None, false);
+        let (end, undo) = match self.program.run(&mut streams, cx, &|_| {}) {
             Ok(ended) => ended,
             Err(e) if e.kind == ErrorKind::ExecutionFailed => {
                 return Ok(broken(program_output::not_started(&e.to_string())));
             }
             Err(e) => return Err(e),
         };
-        if let Some(error) = interrupted(name, end, &self.pair.running) {
+        if let Some(error) = self.program.interrupted(end) {
             return Err(error);
         }
         if streams.is_cut {

@@ -17,7 +17,7 @@ use gemini_tools_workspace::file_owner::FileOwner;
 use gemini_tools_workspace::{WorkspacePath, show_path};
 use rustix::fd::AsFd;
 use std::ffi::{OsStr, OsString};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub(super) const MAX_WHOLE_BYTES: usize = 16 * 1024 * 1024;
 
@@ -27,15 +27,16 @@ const MAX_STDERR_BYTES: usize = MAX_WHOLE_BYTES / 4;
 
 const TAIL_BYTES: usize = 4 * 1024;
 
+/// A program that a tool's file names. `tool` is what messages call it.
 #[derive(Debug)]
-pub(super) struct Program<'a> {
-    pub(super) tool: &'a str,
-    pub(super) file: &'a Path,
-    pub(super) words: &'a [OsString],
-    pub(super) environment: &'a [(OsString, OsString)],
-    pub(super) input: &'a [u8],
-    pub(super) running: &'a RunSettings,
-    pub(super) tool_env: &'a ToolEnv,
+pub(super) struct Program {
+    pub(super) tool: String,
+    pub(super) file: PathBuf,
+    pub(super) words: Vec<OsString>,
+    pub(super) environment: Vec<(OsString, OsString)>,
+    pub(super) input: Vec<u8>,
+    pub(super) running: RunSettings,
+    pub(super) tool_env: ToolEnv,
 }
 
 pub(super) fn working_directory(
@@ -56,25 +57,26 @@ pub(super) fn working_directory(
     Ok(place)
 }
 
-pub(super) fn shell_line(words: &[OsString], input: Option<&str>) -> String {
-    let words: Vec<_> = words.iter().map(|w| show_path(Path::new(w))).collect();
-    let line = shlex::try_join(words.iter().map(|word| &**word)).unwrap_or_default();
-    let Some(input) = input else {
-        return line;
-    };
-    let input = shlex::try_quote(input).unwrap_or_default();
-    format!("{line} <<< {input}")
-}
+impl Program {
+    pub(super) fn shell_line(&self, has_input: bool) -> String {
+        let words: Vec<_> = self.words.iter().map(|w| show_path(Path::new(w))).collect();
+        let line = shlex::try_join(words.iter().map(|word| &**word)).unwrap_or_default();
+        if !has_input {
+            return line;
+        }
+        let input = String::from_utf8_lossy(&self.input);
+        let input = shlex::try_quote(&input).unwrap_or_default();
+        format!("{line} <<< {input}")
+    }
 
-impl Program<'_> {
     pub(super) fn run(
         &self,
         sink: &mut dyn OutputSink,
         cx: &Context,
         show: &dyn Fn(String),
     ) -> Result<(CommandOutcome, Option<String>), ToolError> {
-        let confined = sandbox(self.tool_env, cx, self.running.sandbox)?;
-        let place = working_directory(self.running, self.tool_env)?;
+        let confined = sandbox(&self.tool_env, cx, self.running.sandbox)?;
+        let place = working_directory(&self.running, &self.tool_env)?;
         let directory = self.tool_env.workspace.open_dir(&place)?;
         let Some((program, arguments)) = self.words.split_first() else {
             return Err(ToolError::failed("There is nothing to run."));
@@ -82,13 +84,13 @@ impl Program<'_> {
         let name = || vec![program.to_string_lossy().into_owned()];
         let words = self.words.iter().map(|word| word.to_string_lossy());
         let line = words.collect::<Vec<_>>().join(" ");
-        let changes = changes(self.tool_env, self.tool, &line, name)?;
+        let changes = changes(&self.tool_env, &self.tool, &line, name)?;
         let command = ProgramCommand {
             program,
             arguments,
             not_inherited: PARAMETERS,
-            environment: self.environment,
-            input: self.input,
+            environment: &self.environment,
+            input: &self.input,
             directory: directory.as_fd(),
             path: place.path(),
             sandbox: confined.as_ref(),
@@ -119,11 +121,47 @@ impl Program<'_> {
         Ok((end, undo))
     }
 
+    pub(super) fn interrupted(&self, end: CommandOutcome) -> Option<ToolError> {
+        let tool = &self.tool;
+        let CommandOutcome::Ended { why, left } = end else {
+            return None;
+        };
+        let mut error = match why {
+            StopReason::CallOutOfTime(limit) => ToolError::new(
+                ErrorKind::Timeout,
+                format!(
+                    "{tool} was ended with all that it started, because the call had reached its time \
+                     limit, {limit}."
+                ),
+            )
+            .with_hint(format!("Narrow the call down, or {}.", limit.advice())),
+            StopReason::OutOfTime | StopReason::Idle => ToolError::new(
+                ErrorKind::Timeout,
+                format!(
+                    "{tool} was ended after {} s, its time limit, with all that it started.",
+                    self.running.timeout.as_secs_f64()
+                ),
+            )
+            .with_hint("timeout (seconds) in the tool's file sets it."),
+            StopReason::Cancelled => ToolError::new(
+                ErrorKind::Cancelled,
+                format!("{tool} was cancelled and ended."),
+            ),
+            StopReason::Unwatched => ToolError::failed(format!(
+                "{tool} was ended, because the process that watched over it was killed."
+            )),
+        };
+        if left > 0 {
+            error.message += &format!(" {left} of its processes could not be ended.");
+        }
+        Some(error)
+    }
+
     /// Refuses to run a project's program if the project has changed since it was trusted. All
     /// files that need trust count, not only the tool's own, because a program may use the files
     /// beside it.
     fn check_trust(&self) -> Result<(), ToolError> {
-        if matches!(owner_of(self.file, self.tool_env), FileOwner::Users) {
+        if matches!(owner_of(&self.file, &self.tool_env), FileOwner::Users) {
             return Ok(());
         }
         match self.tool_env.settings.trust.again() {
@@ -143,7 +181,7 @@ impl Program<'_> {
         confined: Option<&Sandbox>,
         e: &std::io::Error,
     ) -> ToolError {
-        let tool = self.tool;
+        let tool = &self.tool;
         let shown = show_path(Path::new(program));
         let error = |message: String| ToolError::failed(message);
         match e.kind() {
@@ -263,43 +301,4 @@ impl OutputSink for Streams<'_> {
         text.push_str(&plain_text(&errors));
         (!text.is_empty()).then_some(text)
     }
-}
-
-pub(super) fn interrupted(
-    tool: &str,
-    end: CommandOutcome,
-    running: &RunSettings,
-) -> Option<ToolError> {
-    let CommandOutcome::Ended { why, left } = end else {
-        return None;
-    };
-    let mut error = match why {
-        StopReason::CallOutOfTime(limit) => ToolError::new(
-            ErrorKind::Timeout,
-            format!(
-                "{tool} was ended with all that it started, because the call had reached its time \
-                 limit, {limit}."
-            ),
-        )
-        .with_hint(format!("Narrow the call down, or {}.", limit.advice())),
-        StopReason::OutOfTime | StopReason::Idle => ToolError::new(
-            ErrorKind::Timeout,
-            format!(
-                "{tool} was ended after {} s, its time limit, with all that it started.",
-                running.timeout.as_secs_f64()
-            ),
-        )
-        .with_hint("timeout (seconds) in the tool's file sets it."),
-        StopReason::Cancelled => ToolError::new(
-            ErrorKind::Cancelled,
-            format!("{tool} was cancelled and ended."),
-        ),
-        StopReason::Unwatched => ToolError::failed(format!(
-            "{tool} was ended, because the process that watched over it was killed."
-        )),
-    };
-    if left > 0 {
-        error.message += &format!(" {left} of its processes could not be ended.");
-    }
-    Some(error)
 }
