@@ -367,13 +367,13 @@ impl Connection {
             }
         };
         let token = handle.progress_token.clone();
-        self.handler.watch_progress(&token, until.id);
+        lock(&self.handler.progress).insert(token.clone(), until.id);
         let answered = tokio::select! {
             biased;
             answer = &mut handle.rx => Ok(answer),
             why = until.over() => Err(why),
         };
-        self.handler.forget_progress(&token);
+        lock(&self.handler.progress).remove(&token);
         match answered {
             Ok(Ok(Ok(ServerResult::CustomResult(CustomResult(Value::Object(result)))))) => {
                 Ok(result.into())

@@ -22,7 +22,8 @@ use url::Url;
 pub(super) struct Handler {
     server: Arc<str>,
     roots: Arc<[PathBuf]>,
-    progress: Arc<Mutex<HashMap<ProgressToken, u64>>>,
+    /// The number of the request that reports of progress with this token are about.
+    pub(super) progress: Arc<Mutex<HashMap<ProgressToken, u64>>>,
 }
 
 impl Handler {
@@ -53,18 +54,10 @@ impl Handler {
         }
     }
 
-    pub(super) fn watch_progress(&self, token: &ProgressToken, id: u64) {
-        lock(&self.progress).insert(token.clone(), id);
-    }
-
     pub(super) fn say_changed(&self) {
         send(&ClientMessage::Changed {
             server: self.server.to_string(),
         });
-    }
-
-    pub(super) fn forget_progress(&self, token: &ProgressToken) {
-        lock(&self.progress).remove(token);
     }
 }
 

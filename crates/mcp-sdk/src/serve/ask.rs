@@ -173,11 +173,6 @@ impl Text {
     }
 
     pub(super) fn request(&self) -> Option<InputRequest> {
-        let form = self.clone().form()?;
-        Some(InputRequest::Elicitation(ElicitRequest::new(form)))
-    }
-
-    fn form(self) -> Option<ElicitRequestParams> {
         let mut choices = vec![ONCE, NO];
         if self.always.is_some() {
             choices.insert(1, ALWAYS);
@@ -187,11 +182,12 @@ impl Text {
             .required_enum_schema(FIELD, EnumSchema::builder(choices).build())
             .build()
             .ok()?;
-        Some(ElicitRequestParams::FormElicitationParams {
+        let form = ElicitRequestParams::FormElicitationParams {
             meta: None,
-            message: self.message,
+            message: self.message.clone(),
             requested_schema,
-        })
+        };
+        Some(InputRequest::Elicitation(ElicitRequest::new(form)))
     }
 
     /// Parses the user's answer. Anything but one of the choices counts as a no.

@@ -1,7 +1,7 @@
 //! Runs a call on a thread of its own, and meanwhile forwards progress, questions and cancellation.
 
 use super::ask::{self, ClientAsker, Question};
-use super::rounds::{Answers, OpenQuestion};
+use super::rounds::{Answers, OpenQuestion, RecordedAnswers};
 use super::server::{Project, Server};
 use super::{content, log, long_answer};
 use crate::lock;
@@ -69,14 +69,21 @@ impl Call {
         open: &OpenQuestion,
         cx: &mut Context,
     ) -> Option<SharedPrompt> {
-        let prompt: Box<dyn ApprovalPrompt + Send> = if let Some(said) = &self.said {
-            cx.input = Some(Arc::new(said.input(open, &self.client)));
-            Box::new(said.asker(open, self.is_alone))
+        let (client, is_alone) = (self.client.clone(), self.is_alone);
+        let prompt: Box<dyn ApprovalPrompt + Send> = if let Some(said) = self.said.clone() {
+            let recorded = RecordedAnswers {
+                said,
+                open: open.clone(),
+                client,
+                is_alone,
+            };
+            cx.input = Some(Arc::new(recorded.clone()));
+            Box::new(recorded)
         } else {
             let client = ClientAsker {
                 asked,
-                client: self.client.clone(),
-                is_alone: self.is_alone,
+                client,
+                is_alone,
             };
             cx.input = Some(Arc::new(client.clone()));
             Box::new(client)

@@ -2,7 +2,6 @@
 
 use super::server::Project;
 use gemini_tools_core::client_host::ClientHost;
-use gemini_tools_core::registry::ToolRegistry;
 use gemini_tools_core::tool::{Cancellation, Kind, Tool};
 use gemini_tools_mcp::McpDeclaration;
 use rmcp::model;
@@ -64,11 +63,7 @@ fn hints(tool: &str, host: &ClientHost) -> model::MetaObject {
     hints
 }
 
-pub(super) fn registry_tools(registry: &ToolRegistry) -> Vec<model::Tool> {
-    sorted(registry.iter(), &[])
-}
-
-fn sorted<'a>(
+pub(super) fn sorted<'a>(
     tools: impl Iterator<Item = &'a dyn Tool>,
     servers: &[Arc<McpDeclaration>],
 ) -> Vec<model::Tool> {

@@ -91,8 +91,10 @@ impl ServerHandler for RegistryConnection {
         fault::refuse_cursor(request)?;
         let registry = Arc::clone(&self.registry);
         // This may run commands of the registry's sources, and block.
-        let tools = tokio::task::spawn_blocking(move || declare::registry_tools(&registry)).await;
-        let tools = tools.map_err(|e| ErrorData::internal_error(e.to_string(), None))?;
+        let tools = tokio::task::spawn_blocking(move || declare::sorted(registry.iter(), &[]));
+        let tools = tools
+            .await
+            .map_err(|e| ErrorData::internal_error(e.to_string(), None))?;
         Ok(ListToolsResult::with_all_items(tools))
     }
 

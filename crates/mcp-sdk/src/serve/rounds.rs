@@ -86,22 +86,6 @@ impl Answers {
         self.kept.roots.as_deref()
     }
 
-    pub(super) fn asker(&self, open: &OpenQuestion, is_alone: bool) -> RecordedAnswers {
-        RecordedAnswers {
-            replies: self.kept.approvals.clone(),
-            open: open.clone(),
-            is_alone,
-        }
-    }
-
-    pub(super) fn input(&self, open: &OpenQuestion, client: &ClientCapabilities) -> RecordedInput {
-        RecordedInput {
-            said: self.clone(),
-            open: open.clone(),
-            client: client.clone(),
-        }
-    }
-
     /// Returns the result with the open questions; `None` if there are none.
     ///
     /// # Errors
@@ -156,11 +140,12 @@ impl OpenQuestion {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct RecordedAnswers {
-    replies: InputResponses,
-    open: OpenQuestion,
-    is_alone: bool,
+    pub(super) said: Answers,
+    pub(super) open: OpenQuestion,
+    pub(super) client: ClientCapabilities,
+    pub(super) is_alone: bool,
 }
 
 impl ApprovalPrompt for RecordedAnswers {
@@ -170,7 +155,7 @@ impl ApprovalPrompt for RecordedAnswers {
             Err(refusal) => return Some(refusal),
         };
         let name = name(question, &text.message);
-        if let Some(reply) = self.replies.get(&name) {
+        if let Some(reply) = self.said.kept.approvals.get(&name) {
             // A malformed answer does not approve the call.
             let result: ElicitResult = serde_json::from_value(reply.clone()).ok()?;
             return Some(text.reply(&result));
@@ -181,14 +166,7 @@ impl ApprovalPrompt for RecordedAnswers {
     }
 }
 
-#[derive(Debug)]
-pub(super) struct RecordedInput {
-    said: Answers,
-    open: OpenQuestion,
-    client: ClientCapabilities,
-}
-
-impl InputSource for RecordedInput {
+impl InputSource for RecordedAnswers {
     fn given(&self) -> Option<GivenInput> {
         let Answers { kept, input } = &self.said;
         (kept.tool.is_some() || !input.is_empty()).then(|| GivenInput {
@@ -226,7 +204,7 @@ mod tests {
     use gemini_tools_policy::approval::{
         ApprovalPrompt, ApprovalQuestion, ApprovalReply, Explanation,
     };
-    use rmcp::model::ProtocolVersion;
+    use rmcp::model::{ClientCapabilities, ProtocolVersion};
     use serde_json::{Map, Value, json};
 
     #[test]
@@ -272,7 +250,13 @@ mod tests {
             })
         };
         let open = OpenQuestion::default();
-        let mut nothing = Answers::default().asker(&open, true);
+        let asker = |said: Answers| RecordedAnswers {
+            said,
+            open: open.clone(),
+            client: ClientCapabilities::default(),
+            is_alone: true,
+        };
+        let mut nothing = asker(Answers::default());
         assert_eq!(ask(&mut nothing, "x", "write x"), None);
         let questions = open.take().expect("a question").requests.expect("a form");
         let (name, form) = questions.into_iter().next().expect("one");
@@ -281,7 +265,7 @@ mod tests {
 
         let yes = json!({"action": "accept", "content": {"decision": "allow once"}});
         let said = Answers::parse(Some([(name, yes)].into()), None).expect("an answer");
-        let mut asker = said.asker(&open, true);
+        let mut asker = asker(said);
         assert_eq!(ask(&mut asker, "x", "write x"), Some(ApprovalReply::Once));
         assert!(open.take().is_none());
         for (content, description) in [("y", "write x"), ("x", "write x over y")] {
