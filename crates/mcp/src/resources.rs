@@ -42,26 +42,18 @@ pub(super) fn declarations() -> Vec<Arc<McpDeclaration>> {
 }
 
 pub(super) fn tool(mcp: &Arc<Mcp>, name: &str) -> Option<Arc<dyn Tool>> {
-    let Spec {
-        name,
-        description,
-        schema,
-    } = [LIST, READ].into_iter().find(|spec| spec.name == name)?;
+    let spec = [LIST, READ].into_iter().find(|spec| spec.name == name)?;
     let mcp = Arc::clone(mcp);
     let run = move |params: Params, cx: &Context| {
         let servers = find_servers(&mcp, params.server_name.as_deref(), cx)?;
         match params.uri {
-            Some(uri) if name == READ.name => read(&mcp, &uri, &servers, cx),
+            Some(uri) if spec.name == READ.name => read(&mcp, &uri, &servers, cx),
             _ => list(&mcp, &servers, cx),
         }
     };
-    let schema = Schema::from_static(schema);
-    Some(Arc::new(FunctionTool::read_only(
-        name,
-        description,
-        schema,
-        run,
-    )))
+    let schema = Schema::from_static(spec.schema);
+    let tool = FunctionTool::read_only(spec.name, spec.description, schema, run);
+    Some(Arc::new(tool))
 }
 
 #[derive(Deserialize)]
