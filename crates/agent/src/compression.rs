@@ -2,7 +2,6 @@
 
 use super::conversation::{bytes, split};
 use super::event::{SessionError, SessionEvent};
-use super::input_limit;
 use super::record::Line;
 use super::session::AgentSession;
 use gemini_tools_net::gemini_api::{Attempt, Content, GenerateContentRequest, Part};
@@ -10,6 +9,12 @@ use gemini_tools_net::gemini_api::{Attempt, Content, GenerateContentRequest, Par
 /// The history is compressed when a prompt uses this share of the model's input tokens. The value
 /// is Gemini CLI's.
 const COMPRESSED_FROM: f64 = 0.7;
+
+/// The input tokens of the models that can call tools. Vertex AI and Code Assist don't report a
+/// limit, so Gemini CLI goes by names, too.
+const INPUT_TOKENS: u64 = 1_048_576;
+
+const INPUT_TOKENS_OF_GEMMA: u64 = 131_072;
 
 const KEPT_SHARE: f64 = 0.3;
 
@@ -36,7 +41,12 @@ impl AgentSession<'_> {
     /// a warning.
     pub(super) fn compress(&mut self) -> Result<(), SessionError> {
         let from = self.last_prompt_tokens;
-        let full = input_limit::by_name(&self.config.model) as f64 * COMPRESSED_FROM;
+        let limit = if self.config.model.contains("gemma") {
+            INPUT_TOKENS_OF_GEMMA
+        } else {
+            INPUT_TOKENS
+        };
+        let full = limit as f64 * COMPRESSED_FROM;
         if from < (full as u64).max(self.compress_from) {
             return Ok(());
         }

@@ -31,7 +31,6 @@ pub mod context;
 mod conversation;
 pub mod event;
 mod external_commands;
-mod input_limit;
 pub mod kept;
 mod loops;
 pub mod model_script;
