@@ -444,7 +444,7 @@ fn a_description_that_is_missing_is_told_once() {
 }
 
 #[test]
-fn a_file_that_looks_like_a_tool_and_is_none_is_told() {
+fn a_script_whose_block_is_none_is_told() {
     let script = "#!/usr/bin/env lua\n--[[ /// tool\ndescription = \"d\"\n]]\n";
     let ws = with("odd.lua", script);
     let lint = ws.get_tools(&["lint"]).run();
@@ -453,7 +453,7 @@ fn a_file_that_looks_like_a_tool_and_is_none_is_told() {
         lint.text(),
         &[
             "warning[no-block]",
-            "odd.lua:2:1: odd: This line looks like",
+            "odd.lua: odd: This file has no `/// tool` block",
         ],
     );
     assert_eq!(declared(&ws), Vec::<String>::new());

@@ -11,8 +11,6 @@
 
 const COMMENTS: [&str; 4] = ["#", "//", "--", ";"];
 
-const OPENING: &str = "/// tool";
-
 pub(super) fn find(text: &str) -> Result<Option<String>, String> {
     let mut lines = text.lines().enumerate();
     let mut block: Option<String> = None;
@@ -75,21 +73,6 @@ pub(super) fn margin(text: &str, line: &str) -> usize {
     rest.map_or(0, |rest| line.chars().count() - rest.chars().count())
 }
 
-/// Returns the number, from 1, of a line that was probably meant to open a block but does not,
-/// because it has another comment marker or is indented.
-pub(super) fn near_miss(text: &str) -> Option<usize> {
-    const LONGEST_BYTES: usize = 12;
-    let is_near = |line: &str| {
-        let before = line.trim_end().strip_suffix(OPENING);
-        let before = before.map(|before| before.trim().to_ascii_lowercase());
-        before.is_some_and(|before| {
-            let is_sign = !before.contains(|c: char| c.is_ascii_alphanumeric());
-            !before.is_empty() && before.len() <= LONGEST_BYTES && (is_sign || before == "rem")
-        })
-    };
-    text.lines().position(is_near).map(|at| at + 1)
-}
-
 /// Parses the `#!` line of a script. As in Linux, everything after the program is one argument.
 pub(super) fn interpreter(text: &str) -> Option<Vec<String>> {
     let line = text.strip_prefix("#!")?.lines().next()?.trim();
@@ -107,7 +90,7 @@ pub(super) fn interpreter(text: &str) -> Option<Vec<String>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{find, interpreter, near_miss};
+    use super::{find, interpreter};
 
     #[test]
     fn a_block_stands_in_the_comments_of_any_language() {
@@ -126,27 +109,6 @@ mod tests {
         assert_eq!(find("# /// script\n# ///\n# /// toolbox\n"), Ok(None));
         assert!(find("# /// tool\n# a = 1\ncode\n").is_err());
         assert!(find("# /// tool\n# ///\n# /// tool\n# ///\n").is_err());
-    }
-
-    #[test]
-    fn what_is_nearly_a_block_is_seen() {
-        for text in [
-            "x\n  # /// tool\n",
-            "x\n--[[ /// tool\n",
-            "x\nREM /// tool\n",
-            "x\n/* /// tool\n",
-        ] {
-            assert_eq!(find(text), Ok(None), "{text}");
-            assert_eq!(near_miss(text), Some(2), "{text}");
-        }
-        for text in [
-            "/// tool\n",
-            "Begin it with # /// tool\n",
-            "# /// toolbox\n",
-            "",
-        ] {
-            assert_eq!(near_miss(text), None, "{text}");
-        }
     }
 
     #[test]

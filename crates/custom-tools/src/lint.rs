@@ -3,10 +3,9 @@
 use super::catalogue::definition;
 use super::files::ListedFile;
 use super::manifest::Definition;
-use super::{Custom, MAX_BLOCK_BYTES, MAX_MANIFEST_BYTES, block, files, pair, position};
+use super::{Custom, MAX_BLOCK_BYTES, MAX_MANIFEST_BYTES, files, pair, position};
 use gemini_tools_builtin_tools::builtin::{self, ToolEnv};
 use gemini_tools_core::diagnostic::{Diagnostic, Severity};
-use gemini_tools_core::position::Position;
 use gemini_tools_core::text::{counted, show_path};
 use gemini_tools_core::tool::ToolError;
 use gemini_tools_settings::settings::{Settings, SettingsLines, UNTRUSTED};
@@ -121,23 +120,15 @@ fn look(custom: &Custom) -> (Lint, Vec<PathBuf>) {
     (lint, pairs)
 }
 
-/// Returns a finding if a script, or a file with a line that looks like the start of a block, has
-/// no `/// tool` block.
+/// Returns a finding about a script that has no `/// tool` block.
 fn no_block(path: &Path, owner: FileOwner<'_>, is_program: bool) -> Option<Diagnostic> {
     let text = owner.beginning(path, MAX_BLOCK_BYTES).ok()??;
     let text = String::from_utf8_lossy(&text);
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
-    let Some(line) = block::near_miss(&text) else {
-        let is_script = is_program || text.starts_with("#!");
-        let message = "This file has no `/// tool` block; it is ignored.";
-        let finding = || Diagnostic::warning("no-block", &name, "", message).in_file(path);
-        return is_script.then(finding);
-    };
-    let message = "This line looks like the beginning of a block that makes a tool of the file, but it is \
-                   not one: begin it with #, //, -- or ; and nothing before that.";
-    let mut finding = Diagnostic::warning("no-block", &name, "", message).in_file(path);
-    finding.put_at(Position::new(line, 1));
-    Some(finding)
+    let is_script = is_program || text.starts_with("#!");
+    let message = "This file has no `/// tool` block; it is ignored. A block begins with #, //, -- \
+                   or ; and nothing before that.";
+    is_script.then(|| Diagnostic::warning("no-block", &name, "", message).in_file(path))
 }
 
 /// Finds entries named like a manifest that are not among the `listed` files, such as broken links.
