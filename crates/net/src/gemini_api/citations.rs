@@ -34,12 +34,13 @@ fn source_list(grounding: &GroundingMetadata) -> String {
         .iter()
         .enumerate()
         .map(|(i, chunk)| {
-            let web = chunk.web.clone().unwrap_or_default();
-            let or = |text: &str, other: &str| match one_line(text) {
+            let or = |key: &str, other: &str| match one_line(
+                chunk["web"][key].as_str().unwrap_or_default(),
+            ) {
                 line if line.is_empty() => other.to_owned(),
                 line => line,
             };
-            let (title, uri) = (or(&web.title, "Untitled"), or(&web.uri, "no address"));
+            let (title, uri) = (or("title", "Untitled"), or("uri", "no address"));
             format!("[{}] {title} ({uri})", i + 1)
         })
         .collect();

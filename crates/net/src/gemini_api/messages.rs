@@ -3,7 +3,7 @@
 use gemini_tools_core::message::{Content, Part, null_is_default};
 use gemini_tools_core::tool::TokenCounts;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 /// A tool that the model may use.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -50,28 +50,6 @@ const BLOCK_REASONS: [&str; 6] = [
     "SPII",
 ];
 
-/// A web page that an answer is based on.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WebSource {
-    /// The address of the page.
-    #[serde(default, deserialize_with = "null_is_default")]
-    pub uri: String,
-    /// The page's title, often the site's name.
-    #[serde(default, deserialize_with = "null_is_default")]
-    pub title: String,
-}
-
-/// A source that an answer is based on.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct GroundingChunk {
-    /// The source if it is a web page. Other kinds of sources are in `other`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub web: Option<WebSource>,
-    /// All other fields, unparsed.
-    #[serde(flatten)]
-    pub other: Map<String, Value>,
-}
-
 /// A passage of an answer, in bytes of its UTF-8 form.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -101,9 +79,10 @@ pub struct GroundingSupport {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct GroundingMetadata {
-    /// The sources that the answer is based on.
+    /// The sources that the answer is based on, as the API describes them; `web` of one has the
+    /// `title` and the `uri` of a page.
     #[serde(deserialize_with = "null_is_default")]
-    pub grounding_chunks: Vec<GroundingChunk>,
+    pub grounding_chunks: Vec<Value>,
     /// Passages of the answer with their sources.
     #[serde(deserialize_with = "null_is_default")]
     pub grounding_supports: Vec<GroundingSupport>,

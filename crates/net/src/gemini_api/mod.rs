@@ -53,9 +53,9 @@ pub use error::{ApiError, ApiErrorKind};
 pub use gemini_tools_core::message::{Blob, Content, FunctionCall, FunctionResponse, Part};
 pub use id::unique_id;
 pub use messages::{
-    Candidate, GenerateContentRequest, GenerateContentResponse, GroundingChunk, GroundingMetadata,
+    Candidate, GenerateContentRequest, GenerateContentResponse, GroundingMetadata,
     GroundingSupport, PromptFeedback, RequestTool, Segment, UrlContextMetadata, UrlMetadata,
-    WebSource, deterministic,
+    deterministic,
 };
 pub use played::{AnswerSource, ApiMethod, PlayedAnswer};
 pub use sse::{Event, Events, SseError};

@@ -3,7 +3,7 @@
 use super::model::{Model, tool_error};
 use crate::gemini_api::{ApiError, RequestTool, cited};
 use gemini_tools_core::tool::{Context, ErrorKind, ToolError, ToolResult};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::path::Path;
 
 const INSTRUCTION: &str = "You answer for a program that needs facts from the web. Search, then \
@@ -26,11 +26,8 @@ pub(super) fn search(
         .with_display("No information found.".to_owned())
         .with_data("sources", json!([])));
     }
-    let grounding = response.grounding().into_iter();
-    let sources: Vec<Value> = grounding
-        .flat_map(|g| &g.grounding_chunks)
-        .filter_map(|chunk| serde_json::to_value(chunk).ok())
-        .collect();
+    let grounding = response.grounding();
+    let sources = grounding.map_or(json!([]), |grounding| json!(grounding.grounding_chunks));
     Ok(ToolResult::text(format!(
         "Web search results for \"{}\":\n\n{}",
         query,
