@@ -122,13 +122,10 @@ fn plain(page: &Page) -> PageText {
     }
 }
 
-/// Decodes a text. The encoding is, in this order: that of a byte-order mark, the server's, UTF-8
-/// if the bytes are valid, the page's own declaration, or a guess.
+/// Decodes a text. The encoding is that of a byte-order mark, the server's, or one that the bytes
+/// tell.
 fn decoded(page: &Page) -> String {
     let bytes = &page.bytes;
-    if let Some((encoding, _)) = Encoding::for_bom(bytes) {
-        return encoding.decode(bytes).0.into_owned();
-    }
     let named = page
         .charset
         .as_deref()
@@ -138,19 +135,16 @@ fn decoded(page: &Page) -> String {
         .or_else(|| {
             declared(bytes).filter(|own| *own == encoding_rs::ISO_2022_JP && bytes.contains(&0x1b))
         });
-    if let Some(encoding) = named {
-        return encoding.decode_without_bom_handling(bytes).0.into_owned();
-    }
-    // The size limit may have cut the last character, of up to 4 bytes, in half.
-    match std::str::from_utf8(bytes) {
-        Ok(text) => text.to_owned(),
-        Err(e) if bytes.len() - e.valid_up_to() < 4 && page.cut.is_some() => {
-            String::from_utf8_lossy(&bytes[..e.valid_up_to()]).into_owned()
-        }
-        Err(_) => match detect(bytes, page.cut.is_none()) {
-            Some(encoding) => encoding.decode(bytes).into_owned(),
-            None => String::from_utf8_lossy(bytes).into_owned(),
-        },
+    let named = named.filter(|_| Encoding::for_bom(bytes).is_none());
+    let text = match (named, detect(bytes, page.cut.is_none())) {
+        (Some(named), _) => named.decode_without_bom_handling(bytes).0,
+        (None, Some(detected)) => detected.decode(bytes),
+        (None, None) => String::from_utf8_lossy(bytes),
+    };
+    // The size limit may have cut the last character in half.
+    match page.cut {
+        Some(_) => text.trim_end_matches('\u{fffd}').to_owned(),
+        None => text.into_owned(),
     }
 }
 
