@@ -32,9 +32,7 @@ pub(super) struct ToolEntry {
     pub(super) kind: Kind,
     pub(super) read_only: bool,
     pub(super) streaming: bool,
-    #[serde(default)]
     pub(super) prompt: bool,
-    #[serde(default)]
     pub(super) resource: Option<String>,
     pub(super) file: PathBuf,
     /// The full schema as compact JSON, if the declared one had to be simplified.

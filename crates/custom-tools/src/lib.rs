@@ -80,7 +80,7 @@ use gemini_tools_settings::trust::ProjectTrust;
 use gemini_tools_workspace::file_owner::FileOwner;
 use gemini_tools_workspace::overflow;
 use serde_json::json;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -201,16 +201,15 @@ impl Custom {
     fn of_pairs(
         &self,
         files: &[PathBuf],
-        taken: &BTreeSet<String>,
+        taken: &[ToolEntry],
         refresh: bool,
         tool_env: &dyn Fn() -> Result<ToolEnv, ToolError>,
         notes: &mut Vec<String>,
     ) -> Vec<ToolEntry> {
         let mut owners = Owners::default();
-        let taken = taken.iter().cloned();
-        owners.names = taken
-            .map(|name| (name, "a tool with a file of its own"))
-            .collect();
+        let taken = taken.iter().map(|tool| tool.name.clone());
+        let owner = "a tool with a file of its own";
+        owners.names = taken.map(|name| (name, owner)).collect();
         for (file, discovered) in self.discovered(files, refresh, tool_env) {
             notes.extend(pair::errors(&file, &discovered));
             for tool in discovered.tools {
@@ -263,8 +262,7 @@ impl Custom {
         let mut notes = Vec::new();
         let (mut tools, pairs) = self.singles(refresh, &mut notes);
         if !pairs.is_empty() {
-            let taken = tools.iter().map(|t| t.name.clone()).collect();
-            tools.extend(self.of_pairs(&pairs, &taken, refresh, &tool_env, &mut notes));
+            tools.extend(self.of_pairs(&pairs, &tools, refresh, &tool_env, &mut notes));
         }
         tools.sort_by(|a, b| a.name.cmp(&b.name));
         notes.extend(self.untrusted());
@@ -328,9 +326,8 @@ pub fn sources(tool_env: &ToolEnv) -> [Source; 2] {
             let custom = Custom::from_env(&tool_env);
             let (mut listed, files) = custom.singles(false, &mut Vec::new());
             if is_of_pairs {
-                let taken = listed.into_iter().map(|tool| tool.name).collect();
                 let own = || Ok(tool_env.clone());
-                listed = custom.of_pairs(&files, &taken, false, &own, &mut Vec::new());
+                listed = custom.of_pairs(&files, &listed, false, &own, &mut Vec::new());
             }
             let tool =
                 |listed| Arc::new(CustomTool::new(listed, tool_env.clone())) as Arc<dyn Tool>;

@@ -33,10 +33,6 @@ impl<'a> Source<'a> {
             block::margin(self.text, own) + inside.column.get() as usize,
         )
     }
-
-    fn start(&self) -> Position {
-        self.outside(Position::START)
-    }
 }
 
 /// Sets the position of each finding that has none: that of `key` if given, otherwise that of the
@@ -66,7 +62,7 @@ pub(super) fn put(
     for finding in findings.iter_mut().filter(|f| f.place.line.is_none()) {
         let key = key.unwrap_or(&finding.place.key);
         let found = top.as_ref().and_then(|top| find(top, key));
-        finding.put_at(found.map_or(source.start(), |at| source.outside(at)));
+        finding.put_at(source.outside(found.unwrap_or(Position::START)));
     }
 }
 
