@@ -49,7 +49,8 @@ const MAX_TERMS: usize = 1000;
 /// The declarations of tools, taken apart into words once for all searches among them.
 #[derive(Debug, Default)]
 pub struct Catalogue {
-    tools: Vec<Arc<McpDeclaration>>,
+    /// The tools of the catalogue.
+    pub tools: Vec<Arc<McpDeclaration>>,
     searched: Vec<SearchedTool>,
     stems: Stems,
 }
@@ -106,11 +107,6 @@ impl Catalogue {
             searched,
             stems,
         }
-    }
-
-    /// Returns the tools of the catalogue.
-    pub fn tools(&self) -> &[Arc<McpDeclaration>] {
-        &self.tools
     }
 
     pub(super) fn ranked(&self, query: &str) -> Vec<&McpDeclaration> {

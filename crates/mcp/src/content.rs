@@ -11,7 +11,7 @@ const MAX_SHOWN_CHARS: usize = 500;
 
 struct Content<'a> {
     name: &'a str,
-    parts: Vec<PartOrText>,
+    parts: Vec<Part>,
     shown: Vec<String>,
     unusable: usize,
 }
@@ -38,7 +38,8 @@ pub(super) fn result(name: &str, answer: &Value) -> ToolResult {
     let llm_content = if parts.is_empty() {
         LlmContent::default()
     } else {
-        LlmContent::List(parts)
+        let parts = parts.into_iter().map(Box::new).map(PartOrText::Part);
+        LlmContent::List(parts.collect())
     };
     let mut result = ToolResult::content(llm_content).with_display(shown.join("\n"));
     result.error = error;
@@ -73,8 +74,7 @@ impl<'a> Content<'a> {
     }
 
     fn say(&mut self, text: String) {
-        let part = Part::text(text.clone());
-        self.parts.push(PartOrText::Part(Box::new(part)));
+        self.parts.push(Part::text(text.clone()));
         self.shown.push(text);
     }
 
@@ -141,9 +141,8 @@ impl<'a> Content<'a> {
         let name = self.name;
         let note =
             format!("[Tool '{name}' provided the following {kind} data with mime-type: {mime}]");
-        for part in [Part::text(note), Part::inline_data(mime, data.to_owned())] {
-            self.parts.push(PartOrText::Part(Box::new(part)));
-        }
+        let media = Part::inline_data(mime, data.to_owned());
+        self.parts.extend([Part::text(note), media]);
         self.shown.push(format!("[{kind}: {mime}]"));
     }
 }
@@ -165,14 +164,9 @@ fn is_base64(data: &str) -> bool {
         && data.as_bytes()[..data.len() - padding].iter().all(is_digit)
 }
 
-fn message(name: &str, parts: &[PartOrText]) -> String {
-    let texts: Vec<&str> = parts
-        .iter()
-        .filter_map(|part| match part {
-            PartOrText::Text(text) => Some(text.as_str()),
-            PartOrText::Part(part) => part.text.as_deref(),
-        })
-        .collect();
+fn message(name: &str, parts: &[Part]) -> String {
+    let texts = parts.iter().filter_map(|part| part.text.as_deref());
+    let texts: Vec<&str> = texts.collect();
     let said = texts.join("\n");
     if said.trim().is_empty() {
         format!("The MCP tool {name} has failed without saying why.")

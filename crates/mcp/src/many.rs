@@ -104,7 +104,7 @@ fn found(tools: &Catalogue, query: &str) -> ToolResult {
     let text = if lines.is_empty() {
         format!(
             "None of the {} tools of MCP servers has any of these words. Try others.",
-            tools.tools().len()
+            tools.tools.len()
         )
     } else {
         lines.join("\n")

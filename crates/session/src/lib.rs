@@ -372,7 +372,7 @@ impl Session {
         let mut tools = self.all_server_tools(true, cancel);
         tools.retain(|tool| tool.origin.is_some() && !self.is_registered(&tool.name));
         let mut searched = self.searched.lock().unwrap_or_else(PoisonError::into_inner);
-        if searched.tools() != tools {
+        if searched.tools != tools {
             *searched = Arc::new(Catalogue::new(tools));
         }
         Arc::clone(&searched)
