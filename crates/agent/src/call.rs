@@ -224,16 +224,12 @@ pub struct ToolCall {
     /// If the result of another call has asked for this call, the model's call that this one's
     /// result answers; otherwise `None`.
     pub takes_place_of: Option<CallRequest>,
-    pub(super) state: CallState,
+    /// The current state.
+    pub state: CallState,
     pub(super) started: Option<Instant>,
 }
 
 impl ToolCall {
-    /// Returns the current state.
-    pub fn state(&self) -> &CallState {
-        &self.state
-    }
-
     /// Returns the outcome if the call has ended.
     pub fn outcome(&self) -> Option<&CallOutcome> {
         match &self.state {

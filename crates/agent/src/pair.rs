@@ -79,14 +79,8 @@ impl DiscoveredTool {
     }
 
     pub(crate) fn changes_files(&self) -> bool {
-        let all = [
-            "apply_patch",
-            "replace",
-            "save_memory",
-            "smart_edit",
-            "write_file",
-        ];
-        self.is_built_in && all.contains(&&*self.original)
+        let is_edit = self.kind == Kind::Edit || self.original == "save_memory";
+        self.is_built_in && is_edit
     }
 
     /// Returns a call of the tool in the form that policy rules match.

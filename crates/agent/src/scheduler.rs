@@ -356,7 +356,7 @@ impl Runner<'_> {
 
     fn execute(&self, calls: &mut [ToolCall]) {
         let waiting = calls.iter_mut();
-        let waiting = waiting.filter(|call| matches!(call.state(), CallState::Scheduled));
+        let waiting = waiting.filter(|call| matches!(call.state, CallState::Scheduled));
         parallel::each(waiting.collect(), |call| self.execute_one(call));
     }
 

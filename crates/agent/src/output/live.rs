@@ -79,7 +79,7 @@ impl<W: Write> StatusOutput<W> {
     fn follow_call(&mut self, call: &ToolCall) {
         let id = &call.request.id;
         self.running.retain(|(running, _)| running != id);
-        if matches!(call.state(), CallState::Executing) {
+        if matches!(call.state, CallState::Executing) {
             let label = format!("{} {}", one_line(&call.request.name), call_label(call));
             self.running.push((id.clone(), label.trim_end().to_owned()));
         }

@@ -54,7 +54,7 @@ impl<W: Write> StreamJsonOutput<W> {
                 fields["error"] = json!({ "type": kind, "message": error.message });
             }
             self.write("tool_result", &fields);
-        } else if matches!(call.state(), CallState::Validating) && call.decision.is_none() {
+        } else if matches!(call.state, CallState::Validating) && call.decision.is_none() {
             // A call whose arguments a person has changed is validated again. It has a decision
             // then, and must not be reported twice.
             let fields = json!({
