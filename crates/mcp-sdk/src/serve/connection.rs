@@ -177,11 +177,8 @@ impl Connection {
             project.session.tell_notes(server.options.log);
             done
         };
-        let (clock, cancel) = (
-            &self.server.clock,
-            with_time_limit(&Cancellation::default()),
-        );
-        let done = call::attend(clock, cancel, None, context, work).await;
+        let cancel = with_time_limit(&Cancellation::default());
+        let done = call::attend(&self.server.clock, cancel, None, context, work).await;
         done.unwrap_or_else(|e| Err(internal(&e)))
     }
 

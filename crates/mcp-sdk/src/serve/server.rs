@@ -73,12 +73,8 @@ impl Server {
     /// Returns true if clients may choose the workspace. They may not if the options set it, or if
     /// clients may be on other machines, whose paths mean nothing on this one.
     pub(super) fn follows_roots(&self) -> bool {
-        let is_remote = self
-            .options
-            .http
-            .as_ref()
-            .is_some_and(|http| http.allows_remote);
-        self.options.roots.is_empty() && !is_remote
+        let http = self.options.http.as_ref();
+        self.options.roots.is_empty() && !http.is_some_and(|http| http.allows_remote)
     }
 
     /// Returns the project for these roots, or for the server's own roots if there are none, with
