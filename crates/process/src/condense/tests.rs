@@ -171,7 +171,7 @@ fn lines_with_another_status_are_not_said_to_be_alike() {
     ] {
         let is = |n: usize| usize::from(matches!(n, 50..=52 | 61 | 90 | 91 | 130 | 200 | 290..310));
         let log = numbered(400, |n| line(n, is(n)));
-        let (text, left_out) = condensed(&log, 100);
+        let (text, left_out) = condensed(&log);
         assert!(left_out > 300, "{text}");
         for n in [50, 51, 52, 61, 90, 91, 130, 200, 290] {
             assert!(text.contains(&(line(n, 1) + "\n")), "{text}");
