@@ -1,6 +1,6 @@
 use super::{ChangeSet, ChangedFile, NewContent};
 use crate::Workspace;
-use crate::journal::{Caller, ChangeOrigin, Intent, IntentRecord, Journal, Limits, StepRecord};
+use crate::journal::{Caller, ChangeOrigin, IntentRecord, Journal, Limits, StepRecord};
 use crate::new_file::{CHANGE_PREFIX, remove_litter, temporary_name};
 use gemini_tools_core::tool::Cancellation;
 use std::fs::{self, File};
@@ -52,7 +52,6 @@ fn prepared_for<'w>(workspace: &'w Workspace, all: &[(&str, Option<&str>)]) -> C
         let missing = file.target.entry.missing.len();
         StepRecord::new(file.place.path(), missing, temporary_name(CHANGE_PREFIX))
     };
-    let intent = Intent::create(workspace.home().expect("a home")).expect("an intent");
     let record = IntentRecord {
         is_prepared: false,
         is_made: false,
@@ -60,10 +59,12 @@ fn prepared_for<'w>(workspace: &'w Workspace, all: &[(&str, Option<&str>)]) -> C
         steps: files.iter().map(step).collect(),
         undo: None,
     };
-    let mut set = ChangeSet::new(workspace, intent, record);
+    let mut set = ChangeSet::begin(workspace, record).expect("an intent");
     let origin = ChangeOrigin::default();
     let prepared = set.prepare(&files, &origin, "both", &Cancellation::default());
     assert_eq!(prepared.expect("prepared"), None);
+    set.record.is_prepared = true;
+    set.intent.write(&set.record).expect("written");
     set
 }
 
