@@ -66,17 +66,35 @@ impl ToolRegistry {
         if self.tools.contains_key(&name) {
             return Err(
                 ToolError::invalid(format!("A tool named {name} is registered already."))
-                    .with_hint("Give it another name."),
+                    .with_hint("Unregister it first, or replace it."),
             );
         }
+        self.replace(tool).map(drop)
+    }
+
+    /// Adds a tool or replaces the one with its name, which is returned.
+    ///
+    /// # Errors
+    ///
+    /// Returns `invalid_tool_params` if the name is not valid for the Gemini API.
+    pub fn replace(
+        &mut self,
+        tool: impl Tool + 'static,
+    ) -> Result<Option<Arc<dyn Tool>>, ToolError> {
+        let name = tool.name().to_owned();
         check_name(&name)?;
-        self.tools.insert(name, Arc::new(tool));
-        Ok(())
+        Ok(self.tools.insert(name, Arc::new(tool)))
     }
 
     /// Adds a source of tools, which is only searched when its tools are needed (see [`Source`]).
     pub fn add_source(&mut self, source: Source) {
         self.sources.push(Arc::new(source));
+    }
+
+    /// Removes a registered tool and returns it; `None` if there is none with this name. Tools of a
+    /// source can't be removed in this way.
+    pub fn unregister(&mut self, name: &str) -> Option<Arc<dyn Tool>> {
+        self.tools.remove(name)
     }
 
     /// Finds a tool by its name or an alias, also with the prefix that Gemini CLI adds to discovered

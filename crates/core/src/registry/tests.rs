@@ -162,9 +162,17 @@ fn arguments_are_checked_for_a_tool_whose_build_takes_anything() {
 }
 
 #[test]
-fn a_name_can_be_taken_once() {
+fn a_name_can_be_taken_once_but_replaced_and_removed() {
     let mut registry = registry();
     assert!(registry.register(chain("last", None)).is_err());
+    assert!(
+        registry
+            .replace(chain("last", None))
+            .expect("valid")
+            .is_some()
+    );
+    assert!(registry.unregister("last").is_some());
+    assert!(registry.get("last").is_none());
     assert!(registry.register(chain("9lives", None)).is_err());
 }
 
