@@ -88,7 +88,7 @@ impl BatchClient {
         }
         let sent = self.client.send(
             || Ok(self.command()),
-            |id, _| format!("{{\"id\":\"{id}\",{}\n", &call[1..]).into_bytes(),
+            |id| format!("{{\"id\":\"{id}\",{}\n", &call[1..]).into_bytes(),
         );
         let broken = |message: String| Box::new(broken(request, message));
         let (_, receiver) = sent.map_err(|e| broken(format!("{e}.")))?;

@@ -13,7 +13,7 @@ use crate::tree;
 use crate::tree::Identity;
 use rustix::process::Signal;
 use serde::de::DeserializeOwned;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::fmt::Debug;
 use std::io::{self, BufRead, BufReader, Write};
 use std::process::{ChildStdin, ChildStdout, Command, Stdio};
@@ -66,9 +66,6 @@ pub struct RunningProgram<R> {
     waiting: WaitingRequests<R>,
     /// A channel that the thread which reads the output closes when the process has ended.
     ended: Receiver<()>,
-    /// Facts that apply to all requests, such as how to reach a server, and that the running
-    /// program has been told already.
-    told: BTreeSet<String>,
 }
 
 type Lines = (Vec<u8>, Sender<io::Error>);
@@ -88,10 +85,9 @@ impl<R: LineReply> Default for LineClient<R> {
 }
 
 impl<R: LineReply> LineClient<R> {
-    /// Sends a request. `lines` makes its lines from the request's id and from the set of facts
-    /// that the process has been told, and `command` the command that starts the program. Returns
-    /// the id and a receiver of the answers, which is closed after the last one, or when the
-    /// process ends.
+    /// Sends a request. `lines` makes its lines from the request's id, and `command` the command
+    /// that starts the program. Returns the id and a receiver of the answers, which is closed after
+    /// the last one, or when the process ends.
     ///
     /// # Errors
     ///
@@ -99,7 +95,7 @@ impl<R: LineReply> LineClient<R> {
     pub fn send(
         &self,
         command: impl Fn() -> io::Result<Command>,
-        lines: impl Fn(u64, &mut BTreeSet<String>) -> Vec<u8>,
+        lines: impl Fn(u64) -> Vec<u8>,
     ) -> io::Result<(u64, Receiver<R>)> {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let mut slot = lock(&self.running);
@@ -109,7 +105,7 @@ impl<R: LineReply> LineClient<R> {
             .filter(|running| lock(&running.waiting).is_some());
         loop {
             let is_new = former.is_none();
-            let mut running = match former.take() {
+            let running = match former.take() {
                 Some(running) => running,
                 None => self.start(command()?)?,
             };
@@ -117,8 +113,7 @@ impl<R: LineReply> LineClient<R> {
             if let Some(waiting) = lock(&running.waiting).as_mut() {
                 waiting.insert(id, sender);
             }
-            let lines = lines(id, &mut running.told);
-            match running.write(lines).recv_timeout(TICK) {
+            match running.write(lines(id)).recv_timeout(TICK) {
                 // The process has ended before it read the whole request, so a new process gets it.
                 // If that one ends at once too, the request has no answer.
                 Ok(e) if e.kind() == io::ErrorKind::BrokenPipe => {
@@ -190,7 +185,6 @@ impl<R: LineReply> LineClient<R> {
             input: writer(stdin),
             waiting,
             ended,
-            told: BTreeSet::new(),
         })
     }
 }
@@ -316,7 +310,7 @@ mod tests {
         };
         let more_than_a_pipe_holds = vec![b'x'; 4 * 1024 * 1024];
         for _ in 0..2 {
-            let sent = client.send(program, |_, _| more_than_a_pipe_holds.clone());
+            let sent = client.send(program, |_| more_than_a_pipe_holds.clone());
             let (id, answer) = sent.expect("sent");
             client.cancel(id, &more_than_a_pipe_holds);
             assert!(answer.recv().is_err(), "given up");
@@ -333,7 +327,7 @@ mod tests {
             shell.args(["-c", "while read -r line; do echo \"$line\"; done"]);
             Ok(shell)
         };
-        let ask = |line: &'static str| client.send(program, |_, _| line.into()).expect("sent").1;
+        let ask = |line: &'static str| client.send(program, |_| line.into()).expect("sent").1;
         let (first, second) = (ask("\n"), ask("{}\n"));
         assert!(first.recv().is_err() && second.recv().is_err());
         // The next request goes to a new process.

@@ -249,15 +249,6 @@ async fn serve() -> u8 {
 impl Hub {
     fn take(&mut self, ask: Ask) {
         match ask {
-            Ask::Server { server, connect } => {
-                let handler = Handler::new(&server, &connect.roots);
-                let known = Server {
-                    connect,
-                    handler,
-                    connection: tokio::sync::Mutex::default(),
-                };
-                self.servers.insert(server, Arc::new(known));
-            }
             Ask::Do(request) => self.start(request),
             Ask::Web(request) => self.start_web(request),
             Ask::Syntax(request) => self.start_syntax(request),
@@ -272,9 +263,17 @@ impl Hub {
 
     fn start(&mut self, request: Request) {
         while self.tasks.try_join_next().is_some() {}
-        let Some(server) = self.servers.get(&request.server).map(Arc::clone) else {
-            return send(&failure(request.id, "it was not introduced".to_owned()));
-        };
+        let server = self
+            .servers
+            .entry(request.server)
+            .or_insert_with_key(|name| {
+                Arc::new(Server {
+                    handler: Handler::new(name, &request.connect.roots),
+                    connect: request.connect,
+                    connection: tokio::sync::Mutex::default(),
+                })
+            });
+        let server = Arc::clone(server);
         let (switch, given_up) = watch::channel(false);
         let cancel = move || {
             let _ = switch.send(true);

@@ -113,7 +113,15 @@ impl Link {
     ) -> Result<Value, Failure> {
         let until = Instant::now().checked_add(question.limit + SPARE);
         self.exchange(
-            |id, introduced| lines(id, question, introduced),
+            |id| {
+                Ask::Do(Request {
+                    id,
+                    server: question.server.to_owned(),
+                    connect: question.connect.clone(),
+                    limit_ms: u64::try_from(question.limit.as_millis()).unwrap_or(u64::MAX),
+                    what: question.what.clone(),
+                })
+            },
             until,
             cancel,
             &|message| {
@@ -164,25 +172,25 @@ impl Link {
             old,
             text,
         };
-        let lines = |id, _: &mut BTreeSet<String>| {
+        let ask = |id| {
             let request = request.clone();
-            line(&Ask::Syntax(SyntaxRequest { id, ..request }))
+            Ask::Syntax(SyntaxRequest { id, ..request })
         };
         let never = Cancellation::default();
-        let answer = self.exchange(lines, until, &never, &|_| {}).ok()?;
+        let answer = self.exchange(ask, until, &never, &|_| {}).ok()?;
         serde_json::from_value(answer).ok()
     }
 
     fn exchange(
         &self,
-        lines: impl Fn(u64, &mut BTreeSet<String>) -> Vec<u8>,
+        ask: impl Fn(u64) -> Ask,
         until: Option<Instant>,
         cancel: &Cancellation,
         news: &dyn Fn(ClientMessage),
     ) -> Result<Value, Failure> {
         let (id, receiver) = self
             .client
-            .send(command, lines)
+            .send(command, |id| line(&ask(id)))
             .map_err(|e| Failure::new(FailureKind::Connection, e.to_string()))?;
         loop {
             match receiver.recv_timeout(TICK) {
@@ -236,18 +244,17 @@ impl Network for Link {
         cx: &Context,
     ) -> Result<WebAnswer, ToolError> {
         let cancel = &cx.cancel;
-        let request = |id, _: &mut BTreeSet<String>| {
+        let request = |id| {
             let left = cancel.deadline().map(|deadline| {
                 let left = deadline.saturating_duration_since(Instant::now());
                 u64::try_from(left.as_millis() + 1).unwrap_or(u64::MAX)
             });
-            let request = WebRequest {
+            Ask::Web(WebRequest {
                 id,
                 limit_ms: left,
                 home: home.map(Path::to_owned),
                 task: task.clone(),
-            };
-            line(&Ask::Web(request))
+            })
         };
         let answer = self.exchange(request, None, cancel, &|message| {
             if let ClientMessage::ModelCall { call, .. } = message {
@@ -290,24 +297,6 @@ impl Drop for Link {
             let _ = running.close(SHUTDOWN_TIMEOUT);
         }
     }
-}
-
-fn lines(id: u64, question: &Question<'_>, introduced: &mut BTreeSet<String>) -> Vec<u8> {
-    let mut lines = Vec::new();
-    if introduced.insert(question.server.to_owned()) {
-        lines = line(&Ask::Server {
-            server: question.server.to_owned(),
-            connect: question.connect.clone(),
-        });
-    }
-    let request = Ask::Do(Request {
-        id,
-        server: question.server.to_owned(),
-        limit_ms: u64::try_from(question.limit.as_millis()).unwrap_or(u64::MAX),
-        what: question.what.clone(),
-    });
-    lines.extend(line(&request));
-    lines
 }
 
 /// Returns the path of `serve_tools`, which is in the directory of this executable.

@@ -39,14 +39,7 @@ pub struct Connect {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ask {
-    /// Tells how to reach a server. It must come before every request to that server.
-    Server {
-        /// The server's name in the settings.
-        server: String,
-        /// How to reach the server.
-        connect: Connect,
-    },
-    /// Makes a request to a server that [`Ask::Server`] has named.
+    /// Makes a request to a server.
     Do(Request),
     /// Does the network part of a built-in tool.
     Web(WebRequest),
@@ -59,13 +52,15 @@ pub enum Ask {
     },
 }
 
-/// A request to a server that [`Ask::Server`] has named, with its time limit.
+/// A request to a server, with its time limit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Request {
     /// The request's number, which its answers carry too.
     pub id: u64,
     /// The server's name in the settings.
     pub server: String,
+    /// How to reach the server. What the first request to it says counts.
+    pub connect: Connect,
     /// Time limit for connecting and the answer together, in milliseconds.
     pub limit_ms: u64,
     /// What is requested.
