@@ -12,7 +12,7 @@ use crate::baseline::Baseline;
 use crate::changed::ChangedLines;
 use crate::rules::{Demand, LineRule, Rule};
 use gemini_tools_builtin_tools::builtin::line_pattern::{
-    LineSearcher, Prefilter, TextEnd, TextReader, shown_line,
+    LineSearcher, Prefilter, TextEnd, TextReader, is_gone, open_found, prefix, shown_line,
 };
 use gemini_tools_core::text::{counted, line_name};
 use gemini_tools_core::tool::{Cancellation, ErrorKind, ToolError};
@@ -21,8 +21,7 @@ use gemini_tools_workspace::walk::{
     NODE_MODULES, NodeModules, Visitor, WalkEntry, WalkOptions, WalkReport, name_one, walk,
 };
 use gemini_tools_workspace::{Respect, Workspace, WorkspacePath};
-use rustix::fs::{FileType, Mode, OFlags};
-use rustix::io::Errno;
+use rustix::fs::FileType;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashSet};
 use std::ffi::OsStr;
@@ -189,13 +188,17 @@ struct Run<'a> {
 }
 
 /// The results of a run, to which all workers add. For each rule, `kept` has the findings that are
-/// kept for listing, and the memory that they take. The rules in `blind` require files that may lie
-/// in a directory that could not be read.
+/// kept for listing, and the memory that they take. `not_text` counts the files without text in
+/// which a rule demands a line. The rules in `blind` require files that may lie in a directory that
+/// could not be read.
 #[derive(Default)]
 struct Shared {
     kept: Vec<(BinaryHeap<Finding>, usize)>,
     bytes: usize,
     counts: Vec<u64>,
+    seen: Vec<u64>,
+    files: u64,
+    not_text: u64,
     known: u64,
     baseline: Option<Baseline>,
     unreadable: u64,
@@ -216,9 +219,7 @@ pub fn run(
         None => workspace.root_places(),
     };
     let run = Run::new(rules, workspace, &places, selection, baseline, cancel)?;
-    let mut seen = vec![0; rules.len()];
-    let (mut files, mut not_text, mut remarks) = (0, 0, Vec::new());
-    let mut nothing = None;
+    let (mut remarks, mut nothing) = (Vec::new(), None);
     let is_wanted = |rule: &Rule| selection.files.is_none() || matches!(rule.demand, Demand::File);
     if rules.iter().any(is_wanted) {
         for place in &places {
@@ -233,42 +234,22 @@ pub fn run(
             };
             let active: Vec<bool> = rules.iter().map(is_wanted).collect();
             let make = || Worker::new(&run, prefix(workspace, place), active.clone());
-            let (workers, report) = walk(workspace, place, options, cancel, make)?;
-            for worker in workers {
-                worker.add_to(&mut seen, &mut files, &mut not_text);
-            }
+            let (_, report) = walk(workspace, place, options, cancel, make)?;
             run.unread_directories(report, &prefix(workspace, place));
         }
     }
     if let Some(names) = &selection.files {
         let active = rules.iter().map(|rule| !is_wanted(rule)).collect();
         let mut worker = Worker::new(&run, Vec::new(), active);
-        files = 0;
+        run.shared().files = 0;
         nothing = worker.list(names, workspace, &mut remarks)?;
-        worker.add_to(&mut seen, &mut files, &mut not_text);
+        worker.finish();
     }
     cancel.check()?;
-    if not_text > 0 {
-        remarks.push(format!(
-            "{} without text left out.",
-            counted(not_text, "file")
-        ));
-    }
-    let outcome = run.finish(seen, files, remarks);
-    Ok(Outcome { nothing, ..outcome })
-}
-
-/// Returns the prefix that turns a file's path below `place` into its name in findings.
-fn prefix(workspace: &Workspace, place: &WorkspacePath) -> Vec<u8> {
-    let shown = workspace.display(place.path());
-    let mut prefix = shown.as_os_str().as_bytes().to_vec();
-    if shown == workspace.root() {
-        prefix.clear();
-    }
-    if !prefix.is_empty() && !prefix.ends_with(b"/") {
-        prefix.push(b'/');
-    }
-    prefix
+    Ok(Outcome {
+        nothing,
+        ..run.finish(remarks)
+    })
 }
 
 impl<'a> Run<'a> {
@@ -310,6 +291,7 @@ impl<'a> Run<'a> {
             shared: Mutex::new(Shared {
                 kept: vec![(BinaryHeap::new(), 0); rules.len()],
                 counts: vec![0; rules.len()],
+                seen: vec![0; rules.len()],
                 baseline,
                 ..Shared::default()
             }),
@@ -342,14 +324,18 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn finish(self, seen: Vec<u64>, files: u64, mut remarks: Vec<String>) -> Outcome {
+    fn finish(self, mut remarks: Vec<String>) -> Outcome {
         let shared = self.shared.into_inner();
         let mut shared = shared.unwrap_or_else(PoisonError::into_inner);
+        if shared.not_text > 0 {
+            let files = counted(shared.not_text, "file");
+            remarks.push(format!("{files} without text left out."));
+        }
         let is_whole = self.selection.files.is_none() && shared.unreadable == 0;
         let (mut findings, mut is_cut) = (Vec::new(), false);
         for (i, rule) in self.rules.iter().enumerate() {
             let is_blind = shared.blind.contains(&i);
-            if matches!(rule.demand, Demand::File) && seen[i] == 0 && !is_blind {
+            if matches!(rule.demand, Demand::File) && shared.seen[i] == 0 && !is_blind {
                 shared.add(self.rules, None, vec![file_finding(rule, i, &[], "")]);
             }
             let (count, most) = (shared.counts[i], rule.max);
@@ -374,8 +360,8 @@ impl<'a> Run<'a> {
         Outcome {
             findings,
             counts: shared.counts,
-            seen,
-            files,
+            seen: shared.seen,
+            files: shared.files,
             known: shared.known,
             gone: gone.filter(|gone| !gone.is_empty()),
             is_cut,
@@ -460,16 +446,19 @@ impl Visitor for Worker<'_> {
 
     fn visit(&mut self, found: &WalkEntry<'_>) {
         let is_regular = found.file_type == FileType::RegularFile;
-        let open = || {
-            let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
-            let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            let file = rustix::fs::openat(found.dir, found.name, flags, Mode::empty())?;
-            Ok(File::from(file))
-        };
         let above = found.path.len() - found.name.count_bytes();
         let mut above = found.path[..above].split(|b| *b == b'/');
         let in_modules = above.any(|name| name == NODE_MODULES);
-        self.look(found.path, in_modules, is_regular, open);
+        self.look(found.path, in_modules, is_regular, || open_found(found));
+    }
+
+    fn finish(&mut self) {
+        let mut shared = self.run.shared();
+        for (all, own) in shared.seen.iter_mut().zip(&self.seen) {
+            *all += own;
+        }
+        shared.files += self.files;
+        shared.not_text += self.not_text;
     }
 }
 
@@ -486,14 +475,6 @@ impl<'a> Worker<'a> {
             files: 0,
             not_text: 0,
         }
-    }
-
-    fn add_to(self, seen: &mut [u64], files: &mut u64, not_text: &mut u64) {
-        for (all, own) in seen.iter_mut().zip(self.seen) {
-            *all += own;
-        }
-        *files += self.files;
-        *not_text += self.not_text;
     }
 
     /// Checks the files named in `names`. Adds a remark about those that are left out. If all are,
@@ -698,13 +679,6 @@ impl<'a> Worker<'a> {
         });
         missing.collect()
     }
-}
-
-/// Returns true if a file can't be opened because it was deleted, or replaced by a link, after the
-/// walk had seen it. A walk that comes later would not see it either.
-fn is_gone(error: &std::io::Error) -> bool {
-    let loops = Some(Errno::LOOP.raw_os_error());
-    error.kind() == std::io::ErrorKind::NotFound || error.raw_os_error() == loops
 }
 
 fn file_finding(rule: &Rule, number: usize, name: &[u8], text: &str) -> Finding {

@@ -6,6 +6,9 @@
 //! lines ([`TextReader`]). The module `query` decides what a pattern means, and `search` which
 //! bytes are text, as they do for `search_file_content`.
 
+pub use super::scope::prefix;
+pub use super::search::{is_gone, open_found};
+
 use super::candidates::candidates;
 use super::query::{LineMatcher, Query};
 use super::search::{

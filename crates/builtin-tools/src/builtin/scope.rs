@@ -11,6 +11,7 @@ use gemini_tools_workspace::walk::{
 use gemini_tools_workspace::{Respect, Workspace, WorkspacePath};
 use rustix::fs::FileType;
 use std::collections::BTreeMap;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -159,6 +160,19 @@ impl SearchScope {
             (deeper, &below, false),
         ] {
             let set = PatternSet::for_names_or_paths(patterns, ignore_case)?;
+/// Returns the prefix that turns a file's path below `place` into its name in answers.
+pub fn prefix(workspace: &Workspace, place: &WorkspacePath) -> Vec<u8> {
+    let shown = workspace.display(place.path());
+    let mut prefix = shown.as_os_str().as_bytes().to_vec();
+    if shown == workspace.root() {
+        prefix.clear();
+    }
+    if !prefix.is_empty() && !prefix.ends_with(b"/") {
+        prefix.push(b'/');
+    }
+    prefix
+}
+
             ways.push((way, set));
         }
         let found = self.near_files(&ways, cancel)?;

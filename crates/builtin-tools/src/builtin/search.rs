@@ -23,10 +23,13 @@ use gemini_tools_core::tool::{Cancellation, ErrorKind, ToolError};
 use gemini_tools_workspace::PageBuffer;
 use gemini_tools_workspace::lines::encoding_of_file;
 use gemini_tools_workspace::text::{DecodedReader, Encoding, detect};
+use gemini_tools_workspace::walk::WalkEntry;
 use grep_matcher::{Match, Matcher};
 use grep_searcher::{
     MmapChoice, Searcher, SearcherBuilder, Sink, SinkContext, SinkError, SinkMatch,
 };
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::fs::File;
@@ -137,6 +140,25 @@ impl SinkError for Failure {
     fn error_io(error: std::io::Error) -> Self {
         Self::Read(error)
     }
+}
+
+pub(super) const SEARCHED: OFlags = OFlags::RDONLY
+    .union(OFlags::NONBLOCK)
+    .union(OFlags::NOCTTY)
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::CLOEXEC);
+
+/// Opens a file that a walk has found.
+pub fn open_found(found: &WalkEntry<'_>) -> std::io::Result<File> {
+    let file = rustix::fs::openat(found.dir, found.name, SEARCHED, Mode::empty())?;
+    Ok(File::from(file))
+}
+
+/// Returns true for an error of a file that was removed after the walk had found it, or replaced by
+/// a link, a socket or a directory. A walk that comes later would not see it either.
+pub fn is_gone(e: &std::io::Error) -> bool {
+    let gone = [Errno::NOENT, Errno::LOOP, Errno::NXIO, Errno::ISDIR];
+    Errno::from_io_error(e).is_some_and(|e| gone.contains(&e))
 }
 
 pub(super) struct FileSearcher<'a> {

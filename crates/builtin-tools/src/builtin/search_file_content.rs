@@ -4,11 +4,11 @@ use super::definitions::Definitions;
 use super::near_names::{NearNames, Wanted};
 use super::query::{Query, with_literal_hint};
 use super::scope::{
-    SearchScope, node_modules_note, push_unreadable, require_directory, with_unreadable,
+    SearchScope, node_modules_note, prefix, push_unreadable, require_directory, with_unreadable,
 };
 use super::search::{
     Failure, FileSearcher, Hits, MAX_BYTES, MAX_CONTEXT_LINES, SearchRequest, context_lines,
-    count_of, number,
+    count_of, is_gone, number, open_found,
 };
 use super::search_outline::{MAX_WHOLE, Outlined};
 use super::syntax::Parser;
@@ -22,13 +22,11 @@ use gemini_tools_core::tool::{
 use gemini_tools_workspace::pattern::{PatternSet, excluded, split_list};
 use gemini_tools_workspace::walk::{NodeModules, Visitor, WalkEntry, WalkReport};
 use gemini_tools_workspace::{Respect, Workspace, WorkspacePath, show_name};
-use rustix::fs::{FileType, Mode, OFlags};
-use rustix::io::Errno;
+use rustix::fs::FileType;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 const MAX_MATCHES: u64 = 20_000;
@@ -352,14 +350,9 @@ impl<'a> Finder<'a> {
         kept: &'a Mutex<Results>,
         cancel: &'a Cancellation,
     ) -> Self {
-        let above = call.scope.above(place).unwrap_or(Path::new(""));
-        let mut prefix = above.as_os_str().as_bytes().to_vec();
-        if !prefix.is_empty() && !prefix.ends_with(b"/") {
-            prefix.push(b'/');
-        }
         Self {
             call,
-            prefix,
+            prefix: prefix(&call.scope.workspace, place),
             searcher: FileSearcher::new(&call.query, call.except.as_ref(), cancel, call.request),
             kept,
         }
@@ -427,24 +420,6 @@ impl Visitor for Finder<'_> {
             [&this.prefix, found.path].concat()
         });
     }
-}
-
-const SEARCHED: OFlags = OFlags::RDONLY
-    .union(OFlags::NONBLOCK)
-    .union(OFlags::NOCTTY)
-    .union(OFlags::NOFOLLOW)
-    .union(OFlags::CLOEXEC);
-
-fn open_found(found: &WalkEntry<'_>) -> std::io::Result<File> {
-    let file = rustix::fs::openat(found.dir, found.name, SEARCHED, Mode::empty())?;
-    Ok(File::from(file))
-}
-
-/// Returns true for an error of a file that was removed after the walk had found it, or replaced by
-/// a link, a socket or a directory.
-fn is_gone(e: &std::io::Error) -> bool {
-    let gone = [Errno::NOENT, Errno::LOOP, Errno::NXIO, Errno::ISDIR];
-    Errno::from_io_error(e).is_some_and(|e| gone.contains(&e))
 }
 
 struct NameFinder<'a> {

@@ -1,4 +1,4 @@
-use super::{SEARCHED, is_gone};
+use crate::builtin::search::{SEARCHED, is_gone};
 use rustix::fs::{Mode, openat};
 use std::fs::File;
 use std::io::Read;
