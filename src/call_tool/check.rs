@@ -9,7 +9,7 @@ use crate::call_tool::{call_options, open_session, person, shows_colours, status
 use gemini_tools::answer::Answer;
 use gemini_tools::builtin;
 use gemini_tools::checks::baseline::Baseline;
-use gemini_tools::checks::rules::{Demand, LineRule, Rule, RuleFile, Search};
+use gemini_tools::checks::rules::{Demand, LineRule, Rule, RuleFile};
 use gemini_tools::checks::run::{Outcome, Selection, run as run_rules};
 use gemini_tools::checks::{changed, report};
 use gemini_tools::ci::CheckReport;
@@ -462,13 +462,9 @@ fn rule_of_search(options: &CallToolOptions, args: &Value) -> Result<Rule, ToolE
     let text = |key: &str| args[key].as_str().filter(|text| !text.is_empty());
     let flag = |key: &str| args[key].as_bool().unwrap_or_default();
     let message = options.message.clone().unwrap_or_default();
-    let search = Search {
-        pattern: text("pattern").unwrap_or_default(),
-        except: text("exclude_pattern"),
-        ignores_case: !flag("case_sensitive"),
-        fixed: flag("fixed_strings"),
-    };
-    let lines = LineRule::new(search)?;
+    let pattern = text("pattern").unwrap_or_default();
+    let (ignores_case, fixed) = (!flag("case_sensitive"), flag("fixed_strings"));
+    let lines = LineRule::new(pattern, text("exclude_pattern"), ignores_case, fixed)?;
     let include = split_list(text("include").unwrap_or_default());
     Ok(Rule {
         id: options.rule_id.clone().unwrap_or_else(|| SEARCH.to_owned()),

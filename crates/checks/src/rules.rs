@@ -73,28 +73,15 @@ pub struct Rule {
     pub max: u64,
 }
 
-/// What to search for, as given by the arguments of a search or the keys of a rule.
-#[derive(Debug, Clone, Copy)]
-pub struct Search<'a> {
-    /// The regular expression.
-    pub pattern: &'a str,
-    /// A regular expression; lines that also match it are left out.
-    pub except: Option<&'a str>,
-    /// Set if upper and lower case are not distinguished.
-    pub ignores_case: bool,
-    /// Set if the pattern is literal text instead of a regular expression.
-    pub fixed: bool,
-}
-
 impl LineRule {
-    /// Compiles a search, or returns why a pattern is invalid.
-    pub fn new(search: Search<'_>) -> Result<Self, ToolError> {
-        let Search {
-            pattern,
-            except,
-            ignores_case,
-            fixed,
-        } = search;
+    /// Compiles a pattern and the one of lines that do not count, which is never literal. Errors
+    /// name the argument or key.
+    pub fn new(
+        pattern: &str,
+        except: Option<&str>,
+        ignores_case: bool,
+        fixed: bool,
+    ) -> Result<Self, ToolError> {
         let except = except.map(|e| LinePattern::new("exclude_pattern", e, ignores_case, false));
         Ok(Self {
             pattern: LinePattern::new("pattern", pattern, ignores_case, fixed)?,
@@ -458,33 +445,25 @@ impl Reader<'_> {
         };
         self.misplaced(rule, require);
         let flag = |flag: &Option<Spanned<bool>>| flag.as_ref().is_some_and(|flag| *flag.get_ref());
-        let search = Search {
-            pattern: pattern.get_ref(),
-            except: rule
-                .exclude_pattern
-                .as_ref()
-                .map(|text| text.get_ref().as_str()),
-            ignores_case: !flag(&rule.case_sensitive),
-            fixed: flag(&rule.fixed_strings),
-        };
-        let Search {
-            ignores_case,
-            fixed,
-            ..
-        } = search;
-        let read = match (name, require) {
-            ("name", _) => {
-                let compile = |text: &str| LinePattern::new(name, text, ignores_case, fixed);
-                // A name is no line: `^` and `$` are its edges, also where it has line feeds. What
-                // is wrong with the pattern is told as it was written.
-                let whole = ["(?-m)", search.pattern].concat();
-                let plain = compile(search.pattern);
-                plain
-                    .and_then(|plain| if fixed { Ok(plain) } else { compile(&whole) })
-                    .map(Demand::Name)
-            }
-            (_, true) => LineRule::new(search).map(Demand::Match),
-            _ => LineRule::new(search).map(Demand::NoMatch),
+        let except = rule.exclude_pattern.as_ref();
+        let except = except.map(|text| text.get_ref().as_str());
+        let (ignores_case, fixed) = (!flag(&rule.case_sensitive), flag(&rule.fixed_strings));
+        let written = pattern.get_ref().as_str();
+        let read = if name == "name" {
+            let compile = |text: &str| LinePattern::new(name, text, ignores_case, fixed);
+            // A name is no line: `^` and `$` are its edges, also where it has line feeds. What is
+            // wrong with the pattern is told as it was written.
+            let plain = compile(written);
+            let whole = || compile(&["(?-m)", written].concat());
+            let read = plain.and_then(|plain| if fixed { Ok(plain) } else { whole() });
+            read.map(Demand::Name)
+        } else {
+            let demand = if require {
+                Demand::Match
+            } else {
+                Demand::NoMatch
+            };
+            LineRule::new(written, except, ignores_case, fixed).map(demand)
         };
         let refused = |error: ToolError| {
             let except = rule.exclude_pattern.as_ref();

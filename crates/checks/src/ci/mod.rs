@@ -58,11 +58,11 @@ impl CheckReport {
     /// `root`, else to the current directory, and absolute if the file is in none of them. Relative
     /// paths are resolved against `root` first.
     pub fn use_repository_paths(&mut self, root: &Path) {
-        let mut paths = paths::RepositoryPaths::of(root);
-        for issue in &mut self.issues {
-            if let Some(Origin::File(file)) = &mut issue.place.origin {
-                *file = paths.path(file);
-            }
-        }
+        let origins = self.issues.iter_mut().map(|issue| &mut issue.place.origin);
+        let files = origins.filter_map(|origin| match origin {
+            Some(Origin::File(file)) => Some(file),
+            _ => None,
+        });
+        paths::make_relative(root, files);
     }
 }
