@@ -1,7 +1,7 @@
 //! What `replace` and `smart_edit` have in common: these tools find the match, and this module
 //! checks the texts, shows the difference and writes the file.
 
-use super::nearest::{Source, nearest, nearest_in};
+use super::nearest::nearest;
 use super::syntax::{Check, Parser};
 use super::{BuiltinTool, ToolEnv, placeholder};
 use crate::edit::{has_lone_return, has_mixed_ends, whole_line_ends};
@@ -21,8 +21,6 @@ use std::borrow::Cow;
 use std::io::Write;
 use std::ops::Range;
 use std::sync::Arc;
-
-const NEAREST_BYTES: u64 = 64 * 1024 * 1024;
 
 /// Maximum size in bytes of a file that is decoded whole, which takes several times its size.
 const MAX_DECODED_BYTES: u64 = 4 * 1024 * 1024;
@@ -327,9 +325,12 @@ impl Edit {
     }
 
     pub(super) fn missed(&self, mut message: String, subject: Subject<'_>) -> ToolError {
-        let is_small =
-            subject.current.size() <= NEAREST_BYTES && self.old.len() <= NEAREST_TEXT_BYTES;
-        let near = || self.near(subject).unwrap_or_default();
+        let Subject { current, encoding } = subject;
+        let is_small = Self::is_comparable(current, &self.old);
+        let near = || {
+            let bytes = beginning(current, usize::MAX).unwrap_or_default();
+            nearest(&encoding.decode(&bytes), &self.old)
+        };
         let near = is_small
             .then(|| super::quoted(&self.workspace, &self.place, near))
             .flatten();
@@ -346,20 +347,6 @@ impl Edit {
             Some(_) => "Copy the text exactly as the file has it, with all whitespace.",
         };
         ToolError::new(ErrorKind::EditNoOccurrenceFound, message).with_hint(hint)
-    }
-
-    fn near(&self, Subject { current, encoding }: Subject<'_>) -> std::io::Result<Vec<String>> {
-        if encoding.is_utf8() && encoding.mark().is_empty() {
-            let read =
-                |range: Range<u64>| read_range(&current.file, range.start, range.end - range.start);
-            let size = current.size();
-            return nearest(&Source { size, read: &read }, &self.old);
-        }
-        if current.size() > MAX_DECODED_BYTES {
-            return Ok(Vec::new());
-        }
-        let bytes = beginning(current, usize::MAX)?;
-        nearest_in(&encoding.decode(&bytes), &self.old)
     }
 
     pub(super) fn file_diff(&self, plan: &Plan, target: &Target) -> Result<FileDiff, ToolError> {

@@ -7,19 +7,17 @@
 //! with other indentation, that text is the most similar one. Otherwise the file is searched for
 //! the text with the smallest edit distance to the first `SEARCHED_BYTES` of `old_string`, by the
 //! bit-parallel algorithm of Myers (1999) in the blocks of Hyyrö (2003). Its time is proportional
-//! to the size of the file times the length of these bytes in machine words; its memory does not
-//! depend on the file. The maintained crates with this algorithm bring much code that is not needed
+//! to the size of the file times the length of these bytes in machine words. The maintained crates with this algorithm bring much code that is not needed
 //! here. A text is similar enough if the distance is at most the length of these bytes divided by
 //! `NEAR_PART`, rounded up. A text of less than `MIN_BYTES` is not searched for: it is similar to
 //! everything.
 //!
 //! A text of at most `SHOWN_LINES` lines is shown so that it can be passed as `old_string`: it
-//! begins and ends between words. If a file of up to `HELD_BYTES` has it more than once, lines
-//! around it are shown with it. Of a longer text, only the lines that differ are shown.
+//! begins and ends between words. If the file has it more than once, lines around it are shown with
+//! it. Of a longer text, only the lines that differ are shown.
 
 use crate::edit::{Reading, fitting_places, is_word, plain};
 use gemini_tools_workspace::diff::{Algorithm, changes, diff_lines};
-use std::io;
 use std::ops::Range;
 
 const SHOWN: usize = 3;
@@ -36,139 +34,76 @@ const NEAR_PART: usize = 3;
 
 const MIN_BYTES: usize = 3;
 
-const PIECE_BYTES: u64 = 1024 * 1024;
-
-const HELD_BYTES: u64 = 4 * 1024 * 1024;
+const COMPARED_BYTES: usize = 4 * 1024 * 1024;
 
 const AROUND_LINES: usize = 5;
 
-/// The file that is searched. `read` gives a range of its bytes, and fewer only at its end.
-pub(super) struct Source<'a> {
-    pub(super) size: u64,
-    pub(super) read: &'a dyn Fn(Range<u64>) -> io::Result<Vec<u8>>,
-}
-
-pub(super) fn nearest_in(text: &str, old: &str) -> io::Result<Vec<String>> {
-    let read = |range: Range<u64>| {
-        let [start, end] = [range.start, range.end].map(|at| (at as usize).min(text.len()));
-        Ok(text.as_bytes()[start..end].to_vec())
-    };
-    let size = text.len() as u64;
-    nearest(&Source { size, read: &read }, old)
-}
-
-pub(super) fn nearest(source: &Source<'_>, old: &str) -> io::Result<Vec<String>> {
-    let held = match source.size {
-        0..=HELD_BYTES => Some((source.read)(0..source.size)?),
-        _ => None,
-    };
-    let held = held.as_ref().map(|bytes| String::from_utf8_lossy(bytes));
-    let fits = held.as_ref().map(|text| fitting_places(text, old));
-    let mut places: Vec<(Range<u64>, Option<Reading>)> = Vec::new();
-    for (place, reading) in fits.into_iter().flatten().take(SHOWN) {
-        places.push((place.start as u64..place.end as u64, Some(reading)));
+pub(super) fn nearest(text: &str, old: &str) -> Vec<String> {
+    let mut places: Vec<(Range<usize>, Option<Reading>)> = Vec::new();
+    if text.len() <= COMPARED_BYTES {
+        let fits = fitting_places(text, old).into_iter().take(SHOWN);
+        places.extend(fits.map(|(place, reading)| (place, Some(reading))));
     }
     if places.is_empty() {
         let wanted = old.trim_matches(['\r', '\n']).replace("\r\n", "\n");
-        places.extend(
-            approximate(source, &wanted)?
-                .into_iter()
-                .map(|place| (place, None)),
-        );
+        let found = approximate(text.as_bytes(), &wanted).into_iter();
+        places.extend(found.map(|place| (place, None)));
     }
-    let mut shown = Vec::new();
-    for (place, reading) in places {
-        let (place, text) = match &held {
-            Some(held) => unique(held, place.start as usize..place.end as usize),
-            None => (
-                place.clone(),
-                String::from_utf8_lossy(&(source.read)(place)?).into_owned(),
-            ),
-        };
-        let line = count_lines(source, place.start)? + 1;
-        shown.push(describe(line, &text, old, reading));
-    }
-    Ok(shown)
-}
-
-fn count_lines(source: &Source<'_>, end: u64) -> io::Result<usize> {
-    let (mut at, mut count) = (0, 0);
-    while at < end {
-        let piece = (source.read)(at..end.min(at + PIECE_BYTES))?;
-        if piece.is_empty() {
-            break;
-        }
-        count += memchr::memchr_iter(b'\n', &piece).count();
-        at += piece.len() as u64;
-    }
-    Ok(count)
-}
-
-fn approximate(source: &Source<'_>, wanted: &str) -> io::Result<Vec<Range<u64>>> {
-    let first = (source.read)(0..PIECE_BYTES.min(source.size))?;
-    let is_crlf = memchr::memmem::find(&first, b"\r\n").is_some();
-    let all = if is_crlf {
-        wanted.replace('\n', "\r\n")
-    } else {
-        wanted.to_owned()
+    let near = |(place, reading)| {
+        let place = unique(text, place);
+        let line = text[..place.start].matches('\n').count() + 1;
+        describe(line, &text[place], old, reading)
     };
+    places.into_iter().map(near).collect()
+}
+
+fn approximate(text: &[u8], wanted: &str) -> Vec<Range<usize>> {
+    let is_crlf = memchr::memmem::find(text, b"\r\n").is_some();
+    let all = wanted.replace('\n', if is_crlf { "\r\n" } else { "\n" });
     let pattern = &all.as_bytes()[..all.len().min(SEARCHED_BYTES)];
     if pattern.len() < MIN_BYTES {
-        return Ok(Vec::new());
+        return Vec::new();
     }
-    let farthest = pattern.len().div_ceil(NEAR_PART);
+    let mut limit = pattern.len().div_ceil(NEAR_PART);
     let mut search = Myers::new(pattern);
     // The edit distance and the end of each text that is similar enough. Ends that are close to
     // each other belong to one text, of which only the end with the smallest distance is kept.
-    let mut ends: Vec<(usize, u64)> = Vec::new();
-    let (mut at, mut limit) = (0, farthest);
-    while at < source.size {
-        let piece = (source.read)(at..source.size.min(at + PIECE_BYTES))?;
-        if piece.is_empty() {
-            break;
+    let mut ends: Vec<(usize, usize)> = Vec::new();
+    for (at, byte) in (1..).zip(text) {
+        let slips = search.step(*byte);
+        if slips > limit {
+            continue;
         }
-        for byte in &piece {
-            at += 1;
-            let slips = search.step(*byte);
-            if slips > limit {
-                continue;
-            }
-            match ends.last_mut() {
-                Some((least, end)) if at - *end < pattern.len() as u64 => {
-                    if slips < *least {
-                        (*least, *end) = (slips, at);
-                    }
+        match ends.last_mut() {
+            Some((least, end)) if at - *end < pattern.len() => {
+                if slips < *least {
+                    (*least, *end) = (slips, at);
                 }
-                _ => ends.push((slips, at)),
             }
-            if ends.len() > 16 * SHOWN {
-                let last = ends.pop();
-                ends.sort_by_key(|(slips, _)| *slips);
-                ends.truncate(SHOWN);
-                limit = ends.last().map_or(limit, |(slips, _)| *slips);
-                ends.extend(last);
-            }
+            _ => ends.push((slips, at)),
+        }
+        if ends.len() > 16 * SHOWN {
+            let last = ends.pop();
+            ends.sort_by_key(|(slips, _)| *slips);
+            ends.truncate(SHOWN);
+            limit = ends.last().map_or(limit, |(slips, _)| *slips);
+            ends.extend(last);
         }
     }
     ends.sort_by_key(|(slips, _)| *slips);
     ends.truncate(SHOWN);
-    let mut places = Vec::new();
-    for (slips, end) in ends {
-        let from = end.saturating_sub((pattern.len() + slips) as u64);
-        let window = (source.read)(from..end)?;
-        let start = from + (window.len() - length_from_end(pattern, &window, slips)) as u64;
-        let rest = (all.len() - pattern.len()) as u64;
-        // `whole_words` widens the text that was found to whole words and lines, so more is read on
-        // both sides.
-        let around = start.saturating_sub(SHOWN_CHARS as u64)
-            ..(end + rest + SHOWN_CHARS as u64).min(source.size);
-        let bytes = (source.read)(around.clone())?;
-        let place = (start - around.start) as usize
-            ..((end + rest).min(source.size) - around.start) as usize;
-        let place = whole_words(&bytes, place, wanted);
-        places.push(around.start + place.start as u64..around.start + place.end as u64);
-    }
-    Ok(places)
+    let place = |(slips, end): (usize, usize)| {
+        let window = &text[end - (pattern.len() + slips).min(end)..end];
+        let start = end - length_from_end(pattern, window, slips);
+        let end = end + all.len() - pattern.len();
+        // `whole_words` widens the text that was found to whole words and lines, but not without
+        // end.
+        let from = start.saturating_sub(SHOWN_CHARS);
+        let around = &text[from..(end + SHOWN_CHARS).min(text.len())];
+        let place = whole_words(around, start - from..end - from, wanted);
+        from + place.start..from + place.end
+    };
+    ends.into_iter().map(place).collect()
 }
 
 fn whole_words(text: &[u8], place: Range<usize>, wanted: &str) -> Range<usize> {
@@ -222,7 +157,7 @@ fn length_from_end(pattern: &[u8], window: &[u8], slips: usize) -> usize {
 
 /// Widens a place by up to `AROUND_LINES` lines on each side until the file has its text only once,
 /// so that it can be used as `old_string`.
-fn unique(text: &str, place: Range<usize>) -> (Range<u64>, String) {
+fn unique(text: &str, place: Range<usize>) -> Range<usize> {
     let boundary = |at: usize, step: isize| {
         let mut at = at.min(text.len());
         while !text.is_char_boundary(at) {
@@ -252,7 +187,7 @@ fn unique(text: &str, place: Range<usize>) -> (Range<u64>, String) {
             end = line_end((end + 1).min(text.len()));
         }
     }
-    (start as u64..end as u64, text[start..end].to_owned())
+    start..end
 }
 
 fn describe(line: usize, text: &str, old: &str, reading: Option<Reading>) -> String {
@@ -272,13 +207,11 @@ fn describe(line: usize, text: &str, old: &str, reading: Option<Reading>) -> Str
         (None, true) => "where line ends differ".to_owned(),
     };
     let cut = |line: &str| line.chars().take(SHOWN_CHARS).collect::<String>();
-    let shown = if lines.len() <= SHOWN_LINES {
+    let shown: Vec<String> = if lines.len() <= SHOWN_LINES {
         lines.iter().map(|line| cut(line)).collect()
     } else {
-        marked(&wanted, &lines)
-            .iter()
-            .map(|line| cut(line))
-            .collect::<Vec<_>>()
+        let marked = marked(&wanted, &lines);
+        marked.iter().map(|line| cut(line)).collect()
     };
     let fence = if text.contains("```") { "````" } else { "```" };
     format!("{place}, {why}:\n{fence}\n{}\n{fence}", shown.join("\n"))
@@ -445,9 +378,7 @@ impl Myers {
 
 #[cfg(test)]
 mod tests {
-    fn near(text: &str, old: &str) -> Vec<String> {
-        super::nearest_in(text, old).expect("no file")
-    }
+    use super::nearest as near;
 
     #[test]
     fn the_difference_is_named_with_the_line_and_the_text_that_is_there() {

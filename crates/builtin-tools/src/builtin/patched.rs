@@ -1,6 +1,6 @@
 //! Computes the new content of each file that a patch changes, before any file is written.
 
-use super::nearest::nearest_in;
+use super::nearest::nearest;
 use super::{placeholder, text_diff};
 use crate::patch::{Change, FilePatch, Hunk, HunkError, MARK, Patched, apply};
 use gemini_tools_core::tool::{Context, DiffStat, ErrorKind, ToolError};
@@ -341,7 +341,7 @@ impl Planning<'_> {
         };
         let is_missing = kind == ErrorKind::EditNoOccurrenceFound && !e.is_misplaced;
         if is_missing && !e.wanted.is_empty() {
-            let near = || nearest_in(old, &e.wanted).unwrap_or_default();
+            let near = || nearest(old, &e.wanted);
             let near = super::quoted(self.workspace, &self.subject.place, near);
             message.extend(
                 near.iter()
