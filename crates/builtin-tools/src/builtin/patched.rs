@@ -2,7 +2,7 @@
 
 use super::nearest::nearest;
 use super::{placeholder, text_diff};
-use crate::patch::{Change, FilePatch, Hunk, HunkError, MARK, Patched, apply};
+use crate::patch::{Change, FilePatch, Hunk, HunkError, MARK, Misfit, Patched, apply};
 use gemini_tools_core::tool::{Context, DiffStat, ErrorKind, ToolError};
 use gemini_tools_workspace::diff::{Algorithm, DiffOp, changes, diff_lines};
 use gemini_tools_workspace::lines::{beginning, encoding_of};
@@ -315,40 +315,32 @@ impl Planning<'_> {
     }
 
     fn miss(&self, e: &HunkError, old: &str) -> ToolError {
-        let kind = match e {
-            HunkError {
-                is_applied: true, ..
-            } => ErrorKind::EditNoChange,
-            HunkError {
-                is_ambiguous: true, ..
-            } => ErrorKind::EditExpectedOccurrenceMismatch,
-            _ => ErrorKind::EditNoOccurrenceFound,
+        let (kind, hint) = match e.misfit {
+            Misfit::Applied => (ErrorKind::EditNoChange, "Leave the hunk out."),
+            Misfit::Ambiguous => (
+                ErrorKind::EditExpectedOccurrenceMismatch,
+                "Give more lines around the change, or a line above it after \"@@ \".",
+            ),
+            Misfit::Misplaced => (
+                ErrorKind::EditNoOccurrenceFound,
+                "Give the hunks in the order of the file, with lines that stay on both sides of each change.",
+            ),
+            Misfit::Missing => (
+                ErrorKind::EditNoOccurrenceFound,
+                "Copy the lines exactly as the file has them.",
+            ),
         };
         let path = show_path(self.subject.place.path());
         let mut message = format!(
             "The hunk at line {} of the patch does not fit {path}: {}; no file was changed.",
             e.number, e.why
         );
-        let hint = match kind {
-            ErrorKind::EditNoChange => "Leave the hunk out.",
-            ErrorKind::EditExpectedOccurrenceMismatch => {
-                "Give more lines around the change, or a line above it after \"@@ \"."
-            }
-            _ if e.is_misplaced => {
-                "Give the hunks in the order of the file, with lines that stay on both sides of each change."
-            }
-            _ => "Copy the lines exactly as the file has them.",
-        };
-        let is_missing = kind == ErrorKind::EditNoOccurrenceFound && !e.is_misplaced;
-        if is_missing && !e.wanted.is_empty() {
+        if e.misfit == Misfit::Missing && !e.wanted.is_empty() {
             let near = || nearest(old, &e.wanted);
             let near = super::quoted(self.workspace, &self.subject.place, near);
-            message.extend(
-                near.iter()
-                    .flatten()
-                    .take(1)
-                    .map(|near| format!("\nNear: {near}")),
-            );
+            if let Some(near) = near.iter().flatten().next() {
+                message.push_str(&format!("\nNear: {near}"));
+            }
         }
         ToolError::new(kind, message).with_hint(hint)
     }

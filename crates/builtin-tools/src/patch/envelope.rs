@@ -12,7 +12,7 @@ pub(super) fn parse(lines: &Lines<'_>) -> Result<Vec<FilePatch>, PatchError> {
     let mut patches = Vec::new();
     let mut at = 1;
     loop {
-        let Some(line) = lines.texts.get(at) else {
+        let Some(line) = lines.get(at) else {
             let why = format!("the patch does not end in {END:?}");
             return Err(PatchError::new(lines.number(at - 1), why));
         };
@@ -24,14 +24,12 @@ pub(super) fn parse(lines: &Lines<'_>) -> Result<Vec<FilePatch>, PatchError> {
             // Blank lines and an environment id may stand between sections.
         } else if let Some(path) = path_after(mark, "*** Add File:") {
             let text = added(lines, &mut at)?;
-            patches.push(patch(
-                path,
-                Change::Create {
-                    text,
-                    is_executable: false,
-                },
-                number,
-            )?);
+            let is_executable = false;
+            let change = Change::Create {
+                text,
+                is_executable,
+            };
+            patches.push(patch(path, change, number)?);
         } else if let Some(path) = path_after(mark, "*** Delete File:") {
             patches.push(patch(path, Change::Delete { hunks: None }, number)?);
         } else if let Some(path) = path_after(mark, "*** Update File:") {
@@ -70,11 +68,8 @@ fn added(lines: &Lines<'_>, at: &mut usize) -> Result<String, PatchError> {
     let mut text = String::new();
     // Blank lines without a `+` belong to the new file only if another line of it follows.
     let mut blanks = String::new();
-    while let Some(line) = lines
-        .texts
-        .get(*at)
-        .filter(|line| !line.trim_start().starts_with("***"))
-    {
+    let is_mark = |line: &str| line.trim_start().starts_with("***");
+    while let Some(line) = lines.get(*at).filter(|line| !is_mark(line)) {
         match line.strip_prefix('+') {
             Some(line) => {
                 text.push_str(&std::mem::take(&mut blanks));
@@ -96,14 +91,12 @@ fn added(lines: &Lines<'_>, at: &mut usize) -> Result<String, PatchError> {
 }
 
 fn update(lines: &Lines<'_>, at: &mut usize, number: usize) -> Result<Change, PatchError> {
-    let to = lines
-        .texts
-        .get(*at)
-        .and_then(|line| path_after(line.trim(), "*** Move to:"));
+    let to = lines.get(*at);
+    let to = to.and_then(|line| path_after(line.trim(), "*** Move to:"));
     *at += usize::from(to.is_some());
     let mut hunks: Vec<Hunk> = Vec::new();
     let mut hunk = Hunk::default();
-    while let Some(line) = lines.texts.get(*at) {
+    while let Some(line) = lines.get(*at) {
         let here = lines.number(*at);
         let mark = line.trim();
         if mark == END_OF_FILE {
@@ -142,10 +135,8 @@ fn update(lines: &Lines<'_>, at: &mut usize, number: usize) -> Result<Change, Pa
         finish(&mut hunks, &mut hunk, lines.number(*at))?;
     }
     if hunks.is_empty() && to.is_none() {
-        return Err(PatchError::new(
-            number,
-            "the section changes nothing: it has no hunk",
-        ));
+        let why = "the section changes nothing: it has no hunk";
+        return Err(PatchError::new(number, why));
     }
     let to = to.map(str::to_owned);
     Ok(Change::Update {

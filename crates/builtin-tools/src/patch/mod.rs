@@ -12,7 +12,7 @@ mod place;
 mod unified;
 
 pub use names::unquoted;
-pub use place::{HunkError, Patched, apply};
+pub use place::{HunkError, Misfit, Patched, apply};
 
 use gemini_tools_core::tool::Kind;
 
@@ -201,11 +201,8 @@ impl PatchError {
 /// and what is wrong; also an error if there is no patch in the text, or it changes no file.
 pub fn parse(text: &str) -> Result<Vec<FilePatch>, PatchError> {
     let lines = Lines::unwrapped(text);
-    let patches = if lines
-        .texts
-        .first()
-        .is_some_and(|line| line.trim() == envelope::BEGIN)
-    {
+    let is_envelope = |line: &str| line.trim() == envelope::BEGIN;
+    let patches = if lines.get(0).is_some_and(is_envelope) {
         envelope::parse(&lines)?
     } else if unified::has_section(&lines) {
         unified::parse(&lines)?
@@ -277,6 +274,14 @@ impl<'t> Lines<'t> {
 
     fn number(&self, at: usize) -> usize {
         self.first + at
+    }
+
+    fn get(&self, at: usize) -> Option<&'t str> {
+        self.texts.get(at).copied()
+    }
+
+    fn starts_with(&self, at: usize, marks: &[char]) -> bool {
+        self.get(at).is_some_and(|line| line.starts_with(marks))
     }
 }
 

@@ -45,55 +45,53 @@ pub struct HunkError {
     pub why: String,
     /// The old lines of the hunk, joined by line feeds, for a search for similar text.
     pub wanted: String,
-    /// True if the file has the new lines already.
-    pub is_applied: bool,
-    /// True if the hunk fits several places.
-    pub is_ambiguous: bool,
-    /// True if the file has the old lines, but not where the hunk has to be.
-    pub is_misplaced: bool,
+    /// What kind of fault that is.
+    pub misfit: Misfit,
+}
+
+/// How a hunk does not fit a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Misfit {
+    /// The file does not have the old lines.
+    Missing,
+    /// The file has the old lines, but not where the hunk has to be.
+    Misplaced,
+    /// The hunk fits several places.
+    Ambiguous,
+    /// The file has the new lines already.
+    Applied,
 }
 
 impl HunkError {
-    fn new(hunk: &Hunk, why: impl Into<String>) -> Self {
+    fn new(hunk: &Hunk, misfit: Misfit, why: impl Into<String>) -> Self {
         let wanted: Vec<&str> = hunk.old().map(|line| line.text.as_str()).collect();
         Self {
             number: hunk.number,
             why: why.into(),
             wanted: wanted.join("\n"),
-            is_applied: false,
-            is_ambiguous: false,
-            is_misplaced: false,
+            misfit,
         }
+    }
+
+    fn missing(hunk: &Hunk, why: impl Into<String>) -> Self {
+        Self::new(hunk, Misfit::Missing, why)
     }
 
     fn several(hunk: &Hunk, lines: &[usize]) -> Self {
         let first: Vec<String> = lines.iter().take(10).map(usize::to_string).collect();
-        let why = format!(
-            "it fits {} places, at lines {}",
-            lines.len(),
-            first.join(", ")
-        );
-        Self {
-            is_ambiguous: true,
-            ..Self::new(hunk, why)
-        }
+        let (count, first) = (lines.len(), first.join(", "));
+        let why = format!("it fits {count} places, at lines {first}");
+        Self::new(hunk, Misfit::Ambiguous, why)
     }
 
     fn misplaced(hunk: &Hunk, line: usize, but: &str) -> Self {
-        Self {
-            is_misplaced: true,
-            ..Self::new(hunk, format!("its lines are at line {line}, but {but}"))
-        }
+        let why = format!("its lines are at line {line}, but {but}");
+        Self::new(hunk, Misfit::Misplaced, why)
     }
 
     fn applied(hunk: &Hunk, line: usize) -> Self {
-        Self {
-            is_applied: true,
-            ..Self::new(
-                hunk,
-                format!("the file has its new lines at line {line} already"),
-            )
-        }
+        let why = format!("the file has its new lines at line {line} already");
+        Self::new(hunk, Misfit::Applied, why)
     }
 }
 
@@ -135,7 +133,7 @@ fn add_at_end(out: &mut String, text: &str, hunk: &Hunk) -> Result<(), HunkError
     if !is_meant {
         let why = "it has no line that stays or goes, so its place is not known; give lines that \
                    stay around it";
-        return Err(HunkError::new(hunk, why));
+        return Err(HunkError::missing(hunk, why));
     }
     let added = hunk.added();
     let plain = text.replace("\r\n", "\n");
@@ -148,11 +146,7 @@ fn add_at_end(out: &mut String, text: &str, hunk: &Hunk) -> Result<(), HunkError
     if !out.is_empty() && !out.ends_with('\n') {
         out.push_str(end);
     }
-    out.push_str(&if end == "\r\n" {
-        added.replace('\n', end)
-    } else {
-        added
-    });
+    out.push_str(&added.replace('\n', end));
     Ok(())
 }
 
@@ -306,7 +300,7 @@ impl<'t> Placing<'t> {
         let below: Vec<usize> = below.collect();
         if below.is_empty() {
             let anchors = hunk.anchors.join(" > ");
-            return Err(HunkError::new(
+            return Err(HunkError::missing(
                 hunk,
                 format!("no line below the hunk before is {:?}", anchors.trim()),
             ));
@@ -468,17 +462,17 @@ impl<'t> Placing<'t> {
         let (old, new) = (joined(Role::Added), joined(Role::Removed));
         let window = &self.text[from..];
         if window.len() > MAX_COMPARED_BYTES || old.len() > MAX_HUNK_BYTES {
-            return Err(HunkError::new(hunk, TOO_LARGE));
+            return Err(HunkError::missing(hunk, TOO_LARGE));
         }
         let line_of = |at: usize| self.text[..at].matches('\n').count() + 1;
         let edited = edit::apply_to_lines(window, &old, &new).map_err(|refusal| match refusal {
-            Refusal::NotFound => HunkError::new(hunk, NOT_THERE),
-            Refusal::TooLarge => HunkError::new(hunk, TOO_LARGE),
+            Refusal::NotFound => HunkError::missing(hunk, NOT_THERE),
+            Refusal::TooLarge => HunkError::missing(hunk, TOO_LARGE),
             Refusal::Several { lines, .. } => {
                 let lines: Vec<usize> = lines.iter().map(|line| line + first).collect();
                 HunkError::several(hunk, &lines)
             }
-            Refusal::Unclear { line, why, .. } => HunkError::new(
+            Refusal::Unclear { line, why, .. } => HunkError::missing(
                 hunk,
                 format!("it resembles line {} and after, but {why}", line + first),
             ),
@@ -487,7 +481,7 @@ impl<'t> Placing<'t> {
         // A whole text is escaped or has a code fence around it, but a hunk consists of single
         // lines. So such a match is not what the hunk means.
         if matches!(edited.reading, Some(Reading::Escapes | Reading::Fence)) {
-            return Err(HunkError::new(hunk, NOT_THERE));
+            return Err(HunkError::missing(hunk, NOT_THERE));
         }
         let (start, end) = (from + edited.place.start, from + edited.place.end);
         // The search ignores blank lines at the edges of a text, but in a hunk they are lines, so
@@ -504,7 +498,7 @@ impl<'t> Placing<'t> {
         let is_in_place = (!hunk.is_at_end || self.text[end..].trim().is_empty())
             && (!hunk.is_at_start || self.text[..start].trim().is_empty());
         if !has_all {
-            return Err(HunkError::new(hunk, NOT_THERE));
+            return Err(HunkError::missing(hunk, NOT_THERE));
         }
         let line = line_of(start);
         if !is_in_place {
@@ -512,7 +506,7 @@ impl<'t> Placing<'t> {
         }
         if lacks_marks(lines, place) {
             let why = format!("it resembles line {line} and after, but {NO_MARKS}");
-            return Err(HunkError::new(hunk, why));
+            return Err(HunkError::missing(hunk, why));
         }
         self.check_not_applied(hunk, line - 1, first)?;
         Ok((start..end, edited.content, edited.reading))

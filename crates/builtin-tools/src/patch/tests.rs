@@ -1,4 +1,4 @@
-use super::{Change, FilePatch, HunkError, apply, parse};
+use super::{Change, FilePatch, HunkError, Misfit, apply, parse};
 use gemini_tools_core::tool::Kind;
 
 fn envelope(body: &str) -> String {
@@ -448,7 +448,7 @@ fn a_hunk_with_wrong_numbers_is_found_by_its_lines_alone() {
         Ok("0\na\nB\nc\nx\ny\nZ\n")
     );
     let refused = patched("a\nb\nc\na\nb\nc\ny\nz\n", &patches[0]).expect_err("two places");
-    assert!(refused.is_ambiguous, "{refused:?}");
+    assert_eq!(refused.misfit, Misfit::Ambiguous, "{refused:?}");
 }
 
 #[test]
@@ -458,11 +458,8 @@ fn an_anchor_chooses_the_first_place_below_it() {
         update(text, "@@ fn b() {\n-    1\n+    2").as_deref(),
         Ok("fn a() {\n    1\n}\nfn b() {\n    2\n}\n")
     );
-    assert!(
-        update(text, "@@\n-    1\n+    2")
-            .expect_err("two places")
-            .is_ambiguous
-    );
+    let refused = update(text, "@@\n-    1\n+    2").expect_err("two places");
+    assert_eq!(refused.misfit, Misfit::Ambiguous);
     let missing = update(text, "@@ fn c() {\n-    1\n+    2").expect_err("no anchor");
     assert!(missing.why.contains("fn c() {"), "{missing:?}");
     let nested = "impl A {\nfn x\n1\n}\nimpl B {\nfn x\n1\n}\n";
@@ -479,11 +476,8 @@ fn an_anchor_chooses_the_first_place_below_it() {
         update(text, twice).as_deref(),
         Ok("fn a() {\n    2\n    4\n}\n")
     );
-    assert!(
-        update(&[text, "fn a() {\n    3\n}\n"].concat(), twice)
-            .expect_err("two places")
-            .is_ambiguous
-    );
+    let refused = update(&[text, "fn a() {\n    3\n}\n"].concat(), twice).expect_err("two places");
+    assert_eq!(refused.misfit, Misfit::Ambiguous);
 }
 
 #[test]
@@ -524,7 +518,7 @@ fn a_patch_that_is_applied_already_is_refused() {
         ("x\na\nb\nc\n", "@@\n+a\n b\n c"),
     ] {
         let refused = update(text, hunks).expect_err(hunks);
-        assert!(refused.is_applied, "{hunks}: {refused:?}");
+        assert_eq!(refused.misfit, Misfit::Applied, "{hunks}: {refused:?}");
     }
     let text = "--- a/f\n+++ b/f\n@@ -1,2 +1,3 @@\n a\n b\n+c\n";
     let patches = parse(text).expect("a patch");
@@ -543,7 +537,7 @@ fn what_is_applied_at_its_place_already_is_not_applied_at_the_next_one() {
         Ok(once.as_str())
     );
     let refused = update(&once, hunk).expect_err("applied");
-    assert!(refused.is_applied, "{refused:?}");
+    assert_eq!(refused.misfit, Misfit::Applied, "{refused:?}");
     // It is refused, too, if the lines are quoted inexactly, though it is not clear then which are
     // meant.
     let refused = update(
@@ -561,9 +555,9 @@ fn what_is_applied_at_its_place_already_is_not_applied_at_the_next_one() {
         unified(&lines, &text("err", "err")).as_deref(),
         Ok(once.as_str())
     );
-    assert!(unified(&lines, &once).is_err_and(|e| e.is_applied));
+    assert!(unified(&lines, &once).is_err_and(|e| e.misfit == Misfit::Applied));
     let gone = "@@ -1,3 +1,2 @@\n a\n-b\n c";
-    assert!(unified(gone, "a\nc\na\nb\nc\n").is_err_and(|e| e.is_applied));
+    assert!(unified(gone, "a\nc\na\nb\nc\n").is_err_and(|e| e.misfit == Misfit::Applied));
     assert_eq!(
         unified(gone, "x\nc\na\nb\nc\n").as_deref(),
         Ok("x\nc\na\nc\n")
@@ -665,7 +659,7 @@ fn hunks_out_of_order_do_not_land_on_twins() {
     assert_eq!(in_order.as_deref(), Ok(wanted));
     for text in [text, "a\nb\nc\n1\n2\n3\n"] {
         let refused = unified(text, &format!("{second}\n{first}")).expect_err("order");
-        assert!(refused.is_misplaced, "{refused:?}");
+        assert_eq!(refused.misfit, Misfit::Misplaced, "{refused:?}");
         assert!(
             refused.why.ends_with("not below the hunk before it"),
             "{refused:?}"
@@ -675,7 +669,7 @@ fn hunks_out_of_order_do_not_land_on_twins() {
     let off = "@@ -1,3 +1,3 @@\n 1\n-2\n+two\n 3";
     let text = "x\nx\nx\n1\n2\n3\na\nb\nc\na\nb\nc\n";
     let refused = unified(text, &format!("{off}\n{}", first.replace('1', "7"))).expect_err("twins");
-    assert!(refused.is_ambiguous, "{refused:?}");
+    assert_eq!(refused.misfit, Misfit::Ambiguous, "{refused:?}");
 }
 
 #[test]
@@ -683,13 +677,13 @@ fn a_hunk_without_lines_behind_its_change_need_not_be_at_the_end() {
     let hunk = "@@ -1,2 +1,2 @@\n a\n-b\n+B";
     assert_eq!(unified("a\nb\nc\n", hunk).as_deref(), Ok("a\nB\nc\n"));
     assert_eq!(unified("x\na\nb\nc\n", hunk).as_deref(), Ok("x\na\nB\nc\n"));
-    assert!(unified("a\nb\nc\na\nb\n", hunk).is_err_and(|e| e.is_ambiguous));
+    assert!(unified("a\nb\nc\na\nb\n", hunk).is_err_and(|e| e.misfit == Misfit::Ambiguous));
     let added = "@@ -1,1 +1,2 @@\n a\n+b";
     assert_eq!(unified("a\nc\n", added).as_deref(), Ok("a\nb\nc\n"));
-    assert!(unified("a\nb\nc\n", added).is_err_and(|e| e.is_applied));
+    assert!(unified("a\nb\nc\n", added).is_err_and(|e| e.misfit == Misfit::Applied));
     let before = "@@ -1,1 +1,2 @@\n+a\n b";
     assert_eq!(unified("x\nb\nc\n", before).as_deref(), Ok("x\na\nb\nc\n"));
-    assert!(unified("x\na\nb\nc\n", before).is_err_and(|e| e.is_applied));
+    assert!(unified("x\na\nb\nc\n", before).is_err_and(|e| e.misfit == Misfit::Applied));
     let said = update("a\nb\nc\n", " a\n-b\n+x\n*** End of File").expect_err("not at the end");
     assert!(said.why.ends_with("not at the end of the file"), "{said:?}");
 }

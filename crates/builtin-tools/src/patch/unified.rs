@@ -27,7 +27,7 @@ pub(super) fn has_section(lines: &Lines<'_>) -> bool {
 /// `+++`.
 fn is_head(lines: &Lines<'_>, at: usize) -> bool {
     let line = lines.texts[at];
-    let next = lines.texts.get(at + 1).copied().unwrap_or_default();
+    let next = lines.get(at + 1).unwrap_or_default();
     line.starts_with("diff --git ") || line.starts_with("--- ") && next.starts_with("+++ ")
 }
 
@@ -35,7 +35,7 @@ fn is_head(lines: &Lines<'_>, at: usize) -> bool {
 pub(super) fn parse(lines: &Lines<'_>) -> Result<Vec<FilePatch>, PatchError> {
     let mut patches = Vec::new();
     let (mut at, mut is_message) = (0, true);
-    while let Some(line) = lines.texts.get(at) {
+    while let Some(line) = lines.get(at) {
         if is_head(lines, at) {
             let section = Section::parse(lines, &mut at)?;
             patches.push(section.into_patch()?);
@@ -111,7 +111,7 @@ impl Section {
             section.header = Some(Header::parse(names));
             *at += 1;
         }
-        while let Some(line) = lines.texts.get(*at) {
+        while let Some(line) = lines.get(*at) {
             if line.starts_with("--- ") && is_head(lines, *at) {
                 let side = |at: usize| {
                     let side = Side::parse(&lines.texts[at][4..]);
@@ -186,11 +186,8 @@ impl Section {
     }
 
     fn parse_hunks(&mut self, lines: &Lines<'_>, at: &mut usize) -> Result<(), PatchError> {
-        while let Some(numbers) = lines
-            .texts
-            .get(*at)
-            .and_then(|line| line.strip_prefix("@@"))
-        {
+        let numbers = |at| lines.get(at).and_then(|line| line.strip_prefix("@@"));
+        while let Some(numbers) = numbers(*at) {
             let number = lines.number(*at);
             let fail = |why| PatchError::new(number, why);
             let why = if numbers.starts_with('@') {
@@ -337,8 +334,8 @@ impl Numbers {
     fn take(&self, lines: &Lines<'_>, at: &mut usize, hunk: &mut Hunk) -> Result<bool, PatchError> {
         let (mut old, mut new, mut next) = (self.old, self.new, *at);
         let mut taken = Hunk::default();
-        while old > 0 || new > 0 || starts_with(lines, next, &['\\']) {
-            let Some(text) = lines.texts.get(next) else {
+        while old > 0 || new > 0 || lines.starts_with(next, &['\\']) {
+            let Some(text) = lines.get(next) else {
                 let why = format!(
                     "the patch is cut off in this hunk: by its head, {old} lines of the old file \
                      and {new} of the new one are missing; give the rest, or count again"
@@ -363,10 +360,10 @@ impl Numbers {
         // More lines that stay only make sure of the place, so the head may have left them out.
         // Others may be a part of the hunk, or of a section whose head is missing, or no lines of a
         // file at all.
-        let more = (next..).take_while(|at| starts_with(lines, *at, &[' ']));
+        let more = (next..).take_while(|at| lines.starts_with(*at, &[' ']));
         let behind = next + more.count();
         let is_over = || is_head(lines, behind) || is_signature(lines.texts[behind]);
-        if !taken.is_unchanged() && starts_with(lines, behind, &['+', '-']) && !is_over() {
+        if !taken.is_unchanged() && lines.starts_with(behind, &['+', '-']) && !is_over() {
             return Err(PatchError::new(lines.number(behind), STRAY));
         }
         if behind > next || taken.is_unchanged() {
@@ -387,24 +384,17 @@ impl Numbers {
     }
 }
 
-fn starts_with(lines: &Lines<'_>, at: usize, marks: &[char]) -> bool {
-    lines
-        .texts
-        .get(at)
-        .is_some_and(|line| line.starts_with(marks))
-}
-
 /// Takes the lines of a hunk up to the next head. A hunk is read like this if its own head says a
 /// wrong number of lines.
 fn take_until_head(lines: &Lines<'_>, at: &mut usize, hunk: &mut Hunk) -> Result<(), PatchError> {
-    while let Some(text) = lines.texts.get(*at) {
+    while let Some(text) = lines.get(*at) {
         if text.starts_with("@@") || is_head(lines, *at) {
             break;
         }
         let fail = |why| Err(PatchError::new(lines.number(*at), why));
         if text.starts_with('\\') {
             hunk.mark_last_unended();
-        } else if starts_with(lines, *at + 1, &['@'])
+        } else if lines.starts_with(*at + 1, &['@'])
             && (text.starts_with("--- ") || text.starts_with("+++ "))
         {
             return fail("the head of a file has \"--- a/FILE\" and \"+++ b/FILE\"");
