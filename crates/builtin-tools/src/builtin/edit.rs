@@ -37,16 +37,18 @@ pub(super) struct Edit {
     parser: Parser,
 }
 
-/// What an edit will do. `notes` are sentences for the answer, each with a leading space.
-/// `found_by` says how an inexact match was found; it is `None` for a literal one.
 pub(super) enum Plan {
     Create,
-    Replace {
-        replacement: Replacement,
-        encoding: Encoding,
-        notes: String,
-        found_by: Option<&'static str>,
-    },
+    Replace(Change),
+}
+
+/// What an edit will do with a file that is there. `notes` are sentences for the answer, each with a
+/// leading space. `found_by` says how an inexact match was found; it is `None` for a literal one.
+pub(super) struct Change {
+    replacement: Replacement,
+    encoding: Encoding,
+    pub(super) notes: String,
+    pub(super) found_by: Option<&'static str>,
 }
 
 #[derive(Clone, Copy)]
@@ -225,12 +227,12 @@ impl Edit {
         } else if !replacement.is_ascii() && self.encoding_of(current)?.is_none() {
             notes += " The file is no text in an encoding that is known; the new text is in UTF-8.";
         }
-        Ok(Plan::Replace {
+        Ok(Plan::Replace(Change {
             replacement,
             encoding,
             notes,
             found_by,
-        })
+        }))
     }
 
     fn encoding_of(&self, current: &OpenFile) -> Result<Option<Encoding>, ToolError> {
@@ -238,23 +240,20 @@ impl Edit {
     }
 
     pub(super) fn encoding(&self, current: &OpenFile) -> Result<Encoding, ToolError> {
+        let (known, size) = (self.encoding_of(current)?, current.size());
+        if known.is_none() && size > MAX_MEDIA_BYTES {
+            return Err(ToolError::new(
+                ErrorKind::FileTooLarge,
+                format!(
+                    "{} has {size} bytes and is not text; only binary files of up to \
+                     {MAX_MEDIA_BYTES} bytes are edited.",
+                    self.path()
+                ),
+            ));
+        }
         // A binary file can be edited as UTF-8: an edit changes no bytes outside of the text that
         // it replaces.
-        Ok(match self.encoding_of(current)? {
-            Some(encoding) => encoding,
-            None if current.size() > MAX_MEDIA_BYTES => {
-                return Err(ToolError::new(
-                    ErrorKind::FileTooLarge,
-                    format!(
-                        "{} has {} bytes and is not text; only binary files of up to \
-                         {MAX_MEDIA_BYTES} bytes are edited.",
-                        self.path(),
-                        current.size()
-                    ),
-                ));
-            }
-            None => Encoding::default(),
-        })
+        Ok(known.unwrap_or_default())
     }
 
     pub(super) fn no_change(&self, why: &str) -> ToolError {
@@ -351,17 +350,14 @@ impl Edit {
 
     pub(super) fn file_diff(&self, plan: &Plan, target: &Target) -> Result<FileDiff, ToolError> {
         let file_name = self.place.name().to_string_lossy().into_owned();
-        let (
-            Plan::Replace {
-                replacement,
-                encoding,
-                ..
-            },
-            Some(current),
-        ) = (plan, &target.current)
-        else {
+        let (Plan::Replace(change), Some(current)) = (plan, &target.current) else {
             return Ok(super::text_diff(file_name, None, &self.new));
         };
+        let Change {
+            replacement,
+            encoding,
+            ..
+        } = change;
         let diff = replacement.diff(current, &file_name);
         let (file_diff, diff_stat) = diff.map_err(|e| self.io_error(&e))?;
         let mut diff = FileDiff {
@@ -398,13 +394,8 @@ impl Edit {
         target: &Target,
     ) -> Result<Confirmation, ToolError> {
         let diff = self.file_diff(plan, target)?;
-        let path = self.place.path();
-        Ok(super::ask_about_edit(
-            self.describe(),
-            path,
-            diff,
-            &self.new,
-        ))
+        let (title, path) = (self.describe(), self.place.path());
+        Ok(super::ask_about_edit(title, path, diff, &self.new))
     }
 
     pub(super) fn carry_out(
@@ -414,13 +405,7 @@ impl Edit {
         tool: &BuiltinTool,
         cx: &Context,
     ) -> Result<ToolResult, ToolError> {
-        let is_inexact = matches!(
-            plan,
-            Plan::Replace {
-                found_by: Some(_),
-                ..
-            }
-        );
+        let is_inexact = matches!(&plan, Plan::Replace(change) if change.found_by.is_some());
         let diff = (cx.wants_display || is_inexact).then(|| self.file_diff(&plan, &target));
         let diff = diff.transpose()?;
         cx.cancel.check()?;
@@ -428,18 +413,10 @@ impl Edit {
         let origin = super::origin(tool, cx);
         let result = match plan {
             Plan::Create => self.create(target, origin)?,
-            Plan::Replace {
-                replacement,
-                mut notes,
-                found_by,
-                ..
-            } => {
-                let lines = || replaced_lines(&replacement, &target);
-                notes += &self.check_seen(lines, &target, cx)?;
-                // The text was quoted inexactly. The edit may have changed unexpected text, so the
-                // diff is shown.
-                let inexact = found_by.zip(diff.as_ref());
-                self.replace(target, origin, &replacement, &notes, inexact)?
+            Plan::Replace(mut change) => {
+                let lines = || replaced_lines(&change.replacement, &target);
+                change.notes += &self.check_seen(lines, &target, cx)?;
+                self.replace(target, origin, &change, diff.as_ref())?
             }
         };
         let result = check.add_to(result);
@@ -451,24 +428,17 @@ impl Edit {
 
     /// Starts parsing the new content in another process, to note the syntax errors of the edit.
     fn check(&self, plan: &Plan, target: &Target) -> Result<Check, ToolError> {
-        let (
-            Plan::Replace {
-                replacement,
-                encoding,
-                ..
-            },
-            Some(current),
-        ) = (plan, &target.current)
-        else {
+        let (Plan::Replace(change), Some(current)) = (plan, &target.current) else {
             return Ok(Check::default());
         };
+        let replacement = &change.replacement;
         let is_large = current.size().max(replacement.new_size(current)) > MAX_BYTES as u64;
         if is_large || !self.parser.can_parse(&self.place.name().to_string_lossy()) {
             return Ok(Check::default());
         }
         let old = self.whole(current)?;
         let new = replacement.apply(&old);
-        let text = |bytes: &[u8]| encoding.decode(bytes).into_owned();
+        let text = |bytes: &[u8]| change.encoding.decode(bytes).into_owned();
         let (old, new) = (text(&old), text(&new));
         Ok(self.parser.check(&self.workspace, &self.place, &old, new))
     }
@@ -501,9 +471,13 @@ impl Edit {
         &self,
         target: Target,
         origin: ChangeOrigin,
-        replacement: &Replacement,
-        notes: &str,
-        inexact: Option<(&'static str, &FileDiff)>,
+        Change {
+            replacement,
+            notes,
+            found_by,
+            ..
+        }: &Change,
+        diff: Option<&FileDiff>,
     ) -> Result<ToolResult, ToolError> {
         // The old content is read through a second handle of the same open file, because `commit`
         // takes the target, which holds the lock.
@@ -517,8 +491,11 @@ impl Edit {
             " ({count} replacements). The text was at {}.{notes}{more}",
             line_list(replacement.matches.iter().map(|place| place.line))
         );
+        // A text that was quoted inexactly may have been found where nobody expects it, so the diff
+        // is shown.
+        let inexact = found_by.and(diff);
         let shown = inexact
-            .and_then(|(_, diff)| super::quoted(&self.workspace, &self.place, || &diff.file_diff));
+            .and_then(|diff| super::quoted(&self.workspace, &self.place, || &diff.file_diff));
         if let Some(diff) = shown {
             after.push_str(&format!("\nWhat changed:\n{diff}"));
         }
@@ -528,8 +505,8 @@ impl Edit {
         let result = ToolResult::named(text)
             .with_data("replacements", count)
             .with_data("lines", lines.take(1000).collect::<Vec<u64>>());
-        Ok(match inexact {
-            Some((found_by, _)) => result.with_data("found_by", found_by),
+        Ok(match *found_by {
+            Some(found_by) => result.with_data("found_by", found_by),
             None => result,
         })
     }

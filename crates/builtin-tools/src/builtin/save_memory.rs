@@ -259,12 +259,8 @@ impl ToolInvocation for Call {
         let (old, new) = (decode(&plan.old), decode(&new));
         let old = plan.target.current.is_some().then_some(&*old);
         let diff = super::text_diff(name, old, &new);
-        Ok(super::ask_about_edit(
-            self.describe(),
-            &self.path,
-            diff,
-            &new,
-        ))
+        let title = self.describe();
+        Ok(super::ask_about_edit(title, &self.path, diff, &new))
     }
 
     fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {

@@ -202,13 +202,8 @@ impl ToolInvocation for Call {
     fn confirmation(&self, cx: &Context) -> Result<Confirmation, ToolError> {
         let target = self.workspace.target(&self.place, &cx.cancel)?;
         let diff = self.diff(&self.plan(&target)?, target.current.is_none());
-        let path = self.place.path();
-        Ok(super::ask_about_edit(
-            self.describe(),
-            path,
-            diff,
-            &self.content,
-        ))
+        let (title, path) = (self.describe(), self.place.path());
+        Ok(super::ask_about_edit(title, path, diff, &self.content))
     }
 
     fn run(self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {

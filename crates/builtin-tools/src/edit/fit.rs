@@ -57,13 +57,6 @@ impl Rank {
         Self::Mistyped,
     ];
 
-    pub(super) const OF_LINES: [Self; 4] = [
-        Self::Strict,
-        Self::Loose,
-        Self::LinesLeftOut,
-        Self::Mistyped,
-    ];
-
     pub(super) fn reading(self, texts: &Texts) -> Reading {
         texts.reading.unwrap_or(match self {
             Self::Strict | Self::Loose | Self::Part => Reading::LookAlikes,

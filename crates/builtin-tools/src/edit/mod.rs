@@ -275,22 +275,22 @@ fn literal_places(text: &str, old: &str) -> Vec<usize> {
 }
 
 pub(crate) fn apply_inexactly(text: &str, old: &str, new: &str) -> Result<Edited, Refusal> {
-    apply_at(&Rank::ALL, text, old, new)
+    apply_at(|_| true, text, old, new)
 }
 
 /// Does what [`apply_inexactly`] does, but the old text must be whole lines of the file.
 pub(crate) fn apply_to_lines(text: &str, old: &str, new: &str) -> Result<Edited, Refusal> {
-    apply_at(&Rank::OF_LINES, text, old, new)
+    apply_at(|rank| rank != Rank::Part, text, old, new)
 }
 
-fn apply_at(ranks: &[Rank], text: &str, old: &str, new: &str) -> Result<Edited, Refusal> {
+fn apply_at(counts: fn(Rank) -> bool, text: &str, old: &str, new: &str) -> Result<Edited, Refusal> {
     let file = FileLines::new(text);
     let haystack = Haystack::new(&file);
     let pairs = reading::pairs(text, old, new);
     // Ranks go from strict to lenient. The first rank at which the old text fits the file decides,
     // even if the edit is refused then: a more lenient rank would only guess, and no edit is better
     // than a wrong one.
-    for rank in ranks.iter().copied() {
+    for rank in Rank::ALL.into_iter().filter(|rank| counts(*rank)) {
         let mut edits: Vec<Result<Edited, Refusal>> = Vec::new();
         for pair in &pairs {
             let fits = haystack.fits(pair, rank);

@@ -193,6 +193,11 @@ impl Texts {
     fn find_doubts(&mut self, old: &str, new: &str, of_old: &[char]) {
         // TeX commands such as `\begin` are written with one backslash, so `\neg` may be one, too.
         let has_commands = has_tex_commands(&self.old) || has_tex_commands(&unescape(new));
+        // The quotes that are open behind a quote, if those before it were `open`.
+        let behind = |open: Option<char>, quote| match open {
+            Some(one) if one == quote => None,
+            open => open.or(Some(quote)),
+        };
         let mut line = 0;
         let mut open: Option<char> = None;
         let mut chars = new.chars().peekable();
@@ -215,11 +220,7 @@ impl Texts {
                         }
                         open = None;
                     } else if matches!(escaped, '"' | '`') {
-                        open = if open == Some(escaped) {
-                            None
-                        } else {
-                            open.or(Some(escaped))
-                        };
+                        open = behind(open, escaped);
                     }
                 }
                 // An escape such as `\u00eb`, which is not decoded.
@@ -229,11 +230,7 @@ impl Texts {
                     open = None;
                 }
                 _ if matches!(c, '"' | '`' | '\'') && !old.contains("\\\"") => {
-                    open = if open == Some(c) {
-                        None
-                    } else {
-                        open.or(Some(c))
-                    };
+                    open = behind(open, c);
                 }
                 _ => {}
             }

@@ -57,16 +57,13 @@ impl Call {
             return Err(miss);
         }
         let mut plan = self.plan_for(subject, old, new, cx);
-        if let Ok(Plan::Replace {
-            notes, found_by, ..
-        }) = &mut plan
-        {
+        if let Ok(Plan::Replace(change)) = &mut plan {
             let note = format!(
                 " A model has corrected the texts, because old_string was not found: {}",
                 correction.explanation
             );
-            notes.insert_str(0, &note);
-            *found_by = Some("model");
+            change.notes.insert_str(0, &note);
+            change.found_by = Some("model");
         }
         let why = "but what it gave is not found exactly once either.";
         Ok((plan.map_err(|_| uncorrected(miss, why))?, target))
