@@ -103,10 +103,7 @@ fn subjects(workspace: &Workspace, patches: Vec<FilePatch>) -> Result<Vec<Subjec
         }
         subjects.push(subject);
     }
-    let count: usize = subjects
-        .iter()
-        .map(|subject| subject.places().count())
-        .sum();
+    let count = subjects.iter().flat_map(Subject::places).count();
     if count > MAX_CHANGED_FILES {
         return Err(ToolError::invalid(format!(
             "The patch changes {count} files, and at most {MAX_CHANGED_FILES} are changed at once."

@@ -111,6 +111,14 @@ impl Place {
         is_original: false,
         ..Self::INNER
     };
+
+    /// Returns the place of a part that is at neither edge.
+    fn inner(self) -> Self {
+        Self {
+            is_original: self.is_original,
+            ..Self::INNER
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -383,11 +391,7 @@ impl<'e> Writer<'e> {
                 true_branch,
                 false_branch,
             } => {
-                let place = Place {
-                    is_first: false,
-                    is_last: false,
-                    ..place
-                };
+                let place = place.inner();
                 let mut then = self.write(condition, place)?;
                 then.push(&self.write(true_branch, place)?);
                 Piece::any_of(vec![then, self.write(false_branch, place)?])
@@ -410,15 +414,12 @@ impl<'e> Writer<'e> {
             };
             match item {
                 Expr::LookAround(body, LookAround::LookAhead) if place.is_last => {
-                    let look = self.write(
-                        body,
-                        Place {
-                            is_last: true,
-                            ..here
-                        },
-                    )?;
+                    let at_end = Place {
+                        is_last: true,
+                        ..here
+                    };
                     let mut other = whole.clone();
-                    other.push(&look);
+                    other.push(&self.write(body, at_end)?);
                     if ahead.as_ref().is_none_or(|best| best.worth < other.worth) {
                         ahead = Some(other);
                     }
@@ -480,18 +481,13 @@ impl<'e> Writer<'e> {
             (_, usize::MAX) => format!("{{{lo},}}?"),
             _ => format!("{{{lo},{hi}}}?"),
         };
-        let place = Place {
-            is_first: false,
-            is_last: false,
-            ..place
-        };
         let class = match child {
             Expr::Any { .. } | Expr::Delegate { .. } if hi == usize::MAX => self.class(child),
             _ => None,
         };
         let one = match class {
             Some(class) => class.bytes(),
-            None => self.write(child, place)?,
+            None => self.write(child, place.inner())?,
         };
         Some(Piece {
             text: format!("(?:{}){times}", one.text),

@@ -74,12 +74,8 @@ fn literals(pattern: &str) -> String {
                 chars.next();
                 false
             }
-            '[' => {
-                is_in_class = true;
-                false
-            }
-            ']' => {
-                is_in_class = false;
+            '[' | ']' => {
+                is_in_class = c == '[';
                 false
             }
             _ => !is_in_class,

@@ -223,13 +223,8 @@ impl Query {
             _ => invalid(pattern, &e.to_string()),
         };
         let has_line_end = pattern.contains('$');
-        let mut builder = RegexMatcherBuilder::new();
-        builder
-            .case_insensitive(ignore_case)
-            .multi_line(true)
-            .size_limit(PROGRAM_BYTES)
-            .dfa_size_limit(CACHE_BYTES)
-            .line_terminator(Some(b'\n'));
+        let mut builder = builder();
+        builder.case_insensitive(ignore_case).multi_line(true);
         let engine = builder.build(pattern).map_err(fault)?;
         let crlf = has_line_end.then(|| builder.build(&with_returns(pattern)));
         let finder = crlf.transpose().map_err(fault)?;
@@ -403,14 +398,19 @@ impl Matcher for LineMatcher<'_> {
     }
 }
 
-/// Compiles the first expression that is within the limits and does not match an empty text. One
-/// that matches an empty text may match at every position, so it would rule out no line.
-fn finder_of(expressions: Vec<String>) -> Option<RegexMatcher> {
+fn builder() -> RegexMatcherBuilder {
     let mut builder = RegexMatcherBuilder::new();
     builder
         .size_limit(PROGRAM_BYTES)
         .dfa_size_limit(CACHE_BYTES)
         .line_terminator(Some(b'\n'));
+    builder
+}
+
+/// Compiles the first expression that is within the limits and does not match an empty text. One
+/// that matches an empty text may match at every position, so it would rule out no line.
+fn finder_of(expressions: Vec<String>) -> Option<RegexMatcher> {
+    let builder = builder();
     let fitting = expressions.into_iter().filter(|expression| {
         expression.len() <= MAX_CANDIDATE_BYTES && characters_of(expression, false) <= MAX_CHARS
     });

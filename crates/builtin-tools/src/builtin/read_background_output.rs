@@ -96,13 +96,9 @@ pub(super) fn build(
     params: Params,
     ToolEnv { workspace, .. }: &ToolEnv,
 ) -> Result<Call, ToolError> {
-    let pattern = match params.pattern {
-        None => None,
-        Some(text) => {
-            let matcher = Query::new("pattern", &text, false, false)?;
-            Some((text, matcher))
-        }
-    };
+    let query = |text: &String| Query::new("pattern", text, false, false);
+    let query = params.pattern.as_ref().map(query).transpose()?;
+    let pattern = params.pattern.zip(query);
     let wait = match params.wait {
         Some(secs) => Duration::try_from_secs_f64(secs).unwrap_or_default(),
         None if pattern.is_some() => DEFAULT_WAIT,

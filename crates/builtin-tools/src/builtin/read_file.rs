@@ -12,11 +12,11 @@ use gemini_tools_core::tool::{
 use gemini_tools_syntax::{Symbol, outline_text};
 use gemini_tools_workspace::lines::{Window, WindowRequest, beginning, encoding_of, read_window};
 use gemini_tools_workspace::media::{MAX_MEDIA_BYTES, is_media_name, mime_type};
+use gemini_tools_workspace::seen::Sight;
 use gemini_tools_workspace::text::{Encoding, SAMPLE_BYTES, detect};
 use gemini_tools_workspace::{OpenFile, Workspace, WorkspacePath};
 use serde::Deserialize;
 use std::io::Read;
-use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -216,11 +216,7 @@ impl ToolInvocation for Call {
                 return self.read_outline(&open, encoding);
             }
             FileContent::Text { encoding, start } => {
-                let (result, part) = self.read_text(&open, encoding, &start, cx)?;
-                if let Some((sight, (lines, cut))) = sight.as_mut().zip(part) {
-                    sight.show_only(lines, cut);
-                }
-                result
+                self.read_text(&open, encoding, &start, &mut sight, cx)?
             }
         };
         self.workspace.saw(sight);
@@ -228,19 +224,15 @@ impl ToolInvocation for Call {
     }
 }
 
-/// Which lines of a file are shown, counted from 0, and the numbers of those of them that are cut.
-type ShownPart = (Range<usize>, Vec<u64>);
-
 impl Call {
-    /// Returns the text of the wanted lines. Unless that is the whole file, also returns which
-    /// lines they are.
     fn read_text(
         &self,
         open: &OpenFile,
         encoding: Encoding,
         start: &[u8],
+        sight: &mut Option<Sight>,
         cx: &Context,
-    ) -> Result<(ToolResult, Option<ShownPart>), ToolError> {
+    ) -> Result<ToolResult, ToolError> {
         let request = WindowRequest {
             offset: self.offset,
             limit: self.limit,
@@ -257,7 +249,7 @@ impl Call {
             &cx.cancel,
         )?;
         if open.size() == encoding.mark().len() as u64 {
-            return Ok((empty(), None));
+            return Ok(empty());
         }
         if window.lines == 0 {
             let total = window.total.unwrap_or(0);
@@ -289,19 +281,10 @@ impl Call {
             result = result.with_data("totalLines", total);
         }
         result.view.is_limited = true;
-        let is_part = self.offset > 0 || window.more || !window.cut_lines.is_empty();
-        let end = if window.more {
-            last as usize
-        } else {
-            usize::MAX
-        };
-        let lines = self.offset as usize..end;
-        let part = is_part.then_some((lines, window.cut_lines));
-        Ok((result, part))
+        show_window(sight, self.offset, window);
+        Ok(result)
     }
-}
 
-impl Call {
     fn symbols(
         &self,
         open: &OpenFile,
@@ -345,6 +328,16 @@ impl Call {
                 "\n[The other lines have these; start_line and end_line read a part.]\n{text}"
             ),
         })
+    }
+}
+
+/// Notes in `sight` which lines of the file are shown, unless it is the whole file.
+pub(super) fn show_window(sight: &mut Option<Sight>, offset: u64, window: Window) {
+    let is_part = offset > 0 || window.more || !window.cut_lines.is_empty();
+    if let Some(sight) = sight.as_mut().filter(|_| is_part) {
+        let last = (offset + window.lines) as usize;
+        let end = if window.more { last } else { usize::MAX };
+        sight.show_only(offset as usize..end, window.cut_lines);
     }
 }
 

@@ -2,7 +2,8 @@
 
 use super::list_directory::FilteringOptions;
 use super::read_file::{
-    COUNT_BYTES, DEFAULT_LINES, FileContent, LINE_CHARS, read_content, read_decoded, window_text,
+    COUNT_BYTES, DEFAULT_LINES, FileContent, LINE_CHARS, read_content, read_decoded, show_window,
+    window_text,
 };
 use super::{BuiltinTool, READ_LIMIT_CHARS, ToolEnv};
 use gemini_tools_core::text::{counted, line_name, visible};
@@ -465,15 +466,7 @@ impl Call {
                 let (window, encoding) =
                     read_decoded(&open, place.path(), &start, encoding, request, &cx.cancel)?;
                 let text = window_text(0, &window, encoding, open.size());
-                let is_part = window.more || !window.cut_lines.is_empty();
-                if let Some(sight) = sight.as_mut().filter(|_| is_part) {
-                    let end = if window.more {
-                        window.lines as usize
-                    } else {
-                        usize::MAX
-                    };
-                    sight.show_only(0..end, window.cut_lines);
-                }
+                show_window(&mut sight, 0, window);
                 text
             }
         };

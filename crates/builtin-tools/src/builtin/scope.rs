@@ -74,10 +74,10 @@ impl SearchScope {
     }
 }
 
+/// Counts files: those that are not ignored, and those that are.
 struct Count<'a> {
     set: &'a PatternSet,
-    files: usize,
-    ignored: usize,
+    files: [usize; 2],
 }
 
 impl Visitor for Count<'_> {
@@ -90,12 +90,8 @@ impl Visitor for Count<'_> {
     }
 
     fn visit(&mut self, found: &WalkEntry<'_>) {
-        let count = if found.ignored.is_some() {
-            &mut self.ignored
-        } else {
-            &mut self.files
-        };
-        *count += usize::from(found.file_type == FileType::RegularFile);
+        let is_file = found.file_type == FileType::RegularFile;
+        self.files[usize::from(found.ignored.is_some())] += usize::from(is_file);
     }
 }
 
@@ -109,21 +105,14 @@ impl SearchScope {
         cancel: &Cancellation,
     ) -> Result<Option<String>, ToolError> {
         for (way, set) in ways {
-            let count = |_| Count {
-                set,
-                files: 0,
-                ignored: 0,
-            };
+            let count = |_| Count { set, files: [0; 2] };
             let (counts, _) = self.walk(true, cancel, count)?;
-            let sum = |of: fn(&Count<'_>) -> usize| counts.iter().map(of).sum::<usize>();
-            let (files, ignored) = (sum(|count| count.files), sum(|count| count.ignored));
-            if files > 0 {
-                let files = super::counted(files, "file");
-                return Ok(Some(format!("{files} {way}").trim_end().to_owned()));
-            }
-            if ignored > 0 {
-                let ignored = super::counted(ignored, "ignored file");
-                return Ok(Some(format!("{ignored} {way}").trim_end().to_owned()));
+            for (at, noun) in ["file", "ignored file"].into_iter().enumerate() {
+                let files: usize = counts.iter().map(|count| count.files[at]).sum();
+                if files > 0 {
+                    let files = super::counted(files, noun);
+                    return Ok(Some(format!("{files} {way}").trim_end().to_owned()));
+                }
             }
         }
         Ok(None)
@@ -145,13 +134,9 @@ impl SearchScope {
             });
         };
         let list = split_list(filter);
-        let included = list
-            .into_iter()
-            .filter(|pattern| excluded(pattern).is_none());
-        let included: Vec<&str> = included.collect();
-        let below = included.iter().map(|pattern| format!("**/{pattern}"));
-        let below: Vec<String> = below.collect();
-        let plain: Vec<String> = included.iter().map(|one| (*one).to_owned()).collect();
+        let included = list.iter().filter(|one| excluded(one).is_none());
+        let plain: Vec<String> = included.map(|one| (*one).to_owned()).collect();
+        let below: Vec<String> = plain.iter().map(|one| format!("**/{one}")).collect();
         let deeper = format!("in subdirectories, as '{}'", below.join(","));
         let mut ways = Vec::new();
         for (way, patterns, ignore_case) in [
@@ -160,19 +145,6 @@ impl SearchScope {
             (deeper, &below, false),
         ] {
             let set = PatternSet::for_names_or_paths(patterns, ignore_case)?;
-/// Returns the prefix that turns a file's path below `place` into its name in answers.
-pub fn prefix(workspace: &Workspace, place: &WorkspacePath) -> Vec<u8> {
-    let shown = workspace.display(place.path());
-    let mut prefix = shown.as_os_str().as_bytes().to_vec();
-    if shown == workspace.root() {
-        prefix.clear();
-    }
-    if !prefix.is_empty() && !prefix.ends_with(b"/") {
-        prefix.push(b'/');
-    }
-    prefix
-}
-
             ways.push((way, set));
         }
         let found = self.near_files(&ways, cancel)?;
@@ -186,6 +158,19 @@ pub fn prefix(workspace: &Workspace, place: &WorkspacePath) -> Vec<u8> {
 fn there_is(found: &str) -> String {
     let verb = if found.starts_with("1 ") { "is" } else { "are" };
     format!("there {verb} {found}")
+}
+
+/// Returns the prefix that turns a file's path below `place` into its name in answers.
+pub fn prefix(workspace: &Workspace, place: &WorkspacePath) -> Vec<u8> {
+    let shown = workspace.display(place.path());
+    let mut prefix = shown.as_os_str().as_bytes().to_vec();
+    if shown == workspace.root() {
+        prefix.clear();
+    }
+    if !prefix.is_empty() && !prefix.ends_with(b"/") {
+        prefix.push(b'/');
+    }
+    prefix
 }
 
 pub(super) fn directory_and_name(path: &[u8]) -> (&[u8], &[u8]) {

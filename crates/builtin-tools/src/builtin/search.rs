@@ -245,16 +245,8 @@ impl<'a> FileSearcher<'a> {
         if hits.count == 0 && hits.unsearched.is_none() {
             return Ok(None);
         }
-        Ok(Some(if has_zero {
-            Hits {
-                is_binary: true,
-                count: hits.count,
-                unsearched: hits.unsearched,
-                ..Hits::default()
-            }
-        } else {
-            hits
-        }))
+        hits.is_binary = has_zero;
+        Ok(Some(hits))
     }
 
     fn search_blocks<'f>(

@@ -572,21 +572,14 @@ impl Call {
     ) -> ToolResult {
         kept.forget_beyond_cutoff();
         let mut shown = self.show(&kept, cx);
-        let is_cut = kept.is_cut || shown.is_cut;
-        let notes = self.notes(
-            &kept,
-            report,
-            (nearest, near),
-            (is_cut, shown.is_cut_in_file),
-            cx,
-        );
-        let (text, outline) = self.text(&kept, (&mut shown, is_cut), notes, cx);
+        let notes = self.notes(&kept, report, (nearest, near), &shown, cx);
+        let (text, outline) = self.text(&kept, &mut shown, notes, cx);
         let summary = format!("Found {}", super::counted(shown.matches as usize, "match"));
         let mut result = ToolResult::named(text)
             .with_display(summary)
             .with_data("matches", shown.matches)
             .with_data("files", shown.files)
-            .with_data("limited", is_cut);
+            .with_data("limited", shown.is_cut);
         if !kept.binary.is_empty() {
             let names = kept.binary.iter().take(MAX_BINARY);
             let names: Vec<_> = names.map(|name| show_name(name)).collect();
@@ -606,13 +599,14 @@ impl Call {
     fn text(
         &self,
         kept: &Results,
-        (shown, is_cut): (&mut ShownMatches, bool),
+        shown: &mut ShownMatches,
         notes: NamedText,
         cx: &Context,
     ) -> (NamedText, Option<String>) {
         let has_lines = shown.files > 0 && !self.names_only;
+        let (matches, is_cut) = (shown.matches, shown.is_cut);
         let headline = || {
-            let mut text = self.headline(shown.matches, is_cut, cx);
+            let mut text = self.headline(matches, is_cut, cx);
             text.push_str(if has_lines { "---\n" } else { "" });
             text
         };
@@ -627,7 +621,7 @@ impl Call {
             text
         };
         let can_be_outlined = has_lines && kept.files.len() > 1;
-        let is_long = shown.matches > self.most_whole && cx.view.condenses;
+        let is_long = matches > self.most_whole && cx.view.condenses;
         if is_long && can_be_outlined {
             let mut text = outline("'path' or 'total_max_matches'");
             text.append(notes);
@@ -644,14 +638,13 @@ impl Call {
     }
 
     /// Returns the notes that follow the matches. If nothing was found, `nearest` has similar
-    /// names, and `near` says how many files more lenient patterns would find. `is_cut` is set if
-    /// the answer lacks matches, and `is_cut_in_file` if it lacks matches of a file that it shows.
+    /// names, and `near` says how many files more lenient patterns would find.
     fn notes(
         &self,
         kept: &Results,
         report: &WalkReport,
         (nearest, near): (&[String], Option<String>),
-        (is_cut, is_cut_in_file): (bool, bool),
+        shown: &ShownMatches,
         cx: &Context,
     ) -> NamedText {
         let mut text = NamedText::answering(cx);
@@ -669,10 +662,10 @@ impl Call {
                 names.join(", ")
             ));
         }
-        if is_cut {
+        if shown.is_cut {
             note("Narrow the search to see other matches.".to_owned());
         }
-        if is_cut_in_file && self.request.most <= self.most {
+        if shown.is_cut_in_file && self.request.most <= self.most {
             let most = self.request.most;
             note(format!("Matches shown of each file: at most {most}."));
         }
@@ -690,6 +683,7 @@ impl Call {
         let (most, room) = self.room();
         let mut shown = ShownMatches {
             text: NamedText::answering(cx),
+            is_cut: kept.is_cut,
             ..ShownMatches::default()
         };
         for (name, hits) in &kept.files {
@@ -746,6 +740,8 @@ impl Call {
     }
 }
 
+/// The matches of an answer. `is_cut` is set if it lacks some, and `is_cut_in_file` if it lacks
+/// matches of a file that it shows.
 #[derive(Default)]
 struct ShownMatches {
     text: NamedText,

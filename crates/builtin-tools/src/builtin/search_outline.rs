@@ -87,12 +87,7 @@ impl Outlined<'_> {
                 let slashes = name.iter().enumerate().filter(|(_, b)| **b == b'/');
                 let ends: Vec<usize> = slashes.map(|(at, _)| at + 1).collect();
                 deepest = deepest.max(ends.len().min(depth));
-                let end = ends
-                    .iter()
-                    .take(depth)
-                    .next_back()
-                    .copied()
-                    .unwrap_or_default();
+                let end = *ends.iter().take(depth).next_back().unwrap_or(&0);
                 let group = groups.entry(&name[..end]).or_default();
                 group.add(self, hits.as_deref());
             }

@@ -49,14 +49,13 @@ pub(super) fn check(
     if is_elsewhere {
         return Ok(" The file was changed since you read it, elsewhere.".to_owned());
     }
+    let diff = difference(workspace, place, &change);
     if workspace.seen().reaction() == UnseenChanges::Warn || may_be_own(workspace, &change) {
-        let diff = difference(workspace, place, &change);
         return Ok(format!(
             " The file was changed since you read it, and this write has undone that.{diff}"
         ));
     }
     let path = show_path(place.path());
-    let diff = difference(workspace, place, &change);
     workspace.saw_target(target);
     // Of a large file, it is not known which lines have changed, so the message says "might".
     let would = if change.places.is_some() {
