@@ -4,7 +4,7 @@
 //! bounded, and the page says where something was cut.
 
 use super::call::ToolCall;
-use super::clock::{Clock, iso, span};
+use super::clock::{iso, span};
 use super::event::{Observer, SessionError, SessionEvent};
 use super::model_script::places::each_text;
 use super::output::display::{Shown, shown};
@@ -42,8 +42,7 @@ pub struct HtmlReport {
     path: PathBuf,
     /// Called with a message if the page can't be written; a report must not make the session fail.
     warn: fn(&str),
-    now: Clock,
-    started: Option<SystemTime>,
+    started: SystemTime,
     session: String,
     model: String,
     entries: Vec<Value>,
@@ -54,14 +53,14 @@ pub struct HtmlReport {
 }
 
 impl HtmlReport {
-    /// Creates a report to be written to `path`. With a `journal_session`, the id of the session in
-    /// the undo journal, the page says how to undo its changes.
+    /// Creates a report of the session that begins now, to be written to `path`. With a
+    /// `journal_session`, the id of the session in the undo journal, the page says how to undo its
+    /// changes.
     pub fn new(path: PathBuf, journal_session: Option<String>, warn: fn(&str)) -> Self {
         Self {
             path,
             warn,
-            now: SystemTime::now,
-            started: None,
+            started: SystemTime::now(),
             session: String::new(),
             model: String::new(),
             entries: Vec::new(),
@@ -164,7 +163,7 @@ impl HtmlReport {
             .collect();
         let mut session = json!({
             "error": error,
-            "started": self.started.map(iso),
+            "started": iso(self.started),
             "duration": span(stats.duration),
             "model": self.model,
             "session": self.session,
@@ -201,7 +200,6 @@ fn write(path: &Path, page: &str) -> Result<(), ToolError> {
 
 impl Observer for HtmlReport {
     fn take(&mut self, event: &SessionEvent<'_>) {
-        self.started.get_or_insert_with(self.now);
         match event {
             SessionEvent::Started { session, model } => {
                 self.session = self.cut(session, NAME_BYTES);

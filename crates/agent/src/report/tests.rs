@@ -22,7 +22,7 @@ thread_local!(static WARNINGS: Cell<usize> = const { Cell::new(0) });
 fn report(path: &Path) -> HtmlReport {
     let warn = |_: &str| WARNINGS.set(WARNINGS.get() + 1);
     HtmlReport {
-        now: still,
+        started: still(),
         ..HtmlReport::new(path.to_owned(), Some("j-1".to_owned()), warn)
     }
 }
