@@ -143,8 +143,15 @@ fn definitions_come_before_the_lines_that_use_them() {
     assert!(said.contains("(Not all files were looked at."), "{said}");
     assert_eq!(least["data"]["limited"], true);
     assert!(!found.contains("Not all files"), "{found}");
+    // The pattern is for the name.
+    for pattern in ["^run$", "^(run)$|^nope$", "^ru"] {
+        let rest = head.split_once(':').expect("a pattern").1;
+        let found = search(pattern);
+        assert!(found.contains(rest), "{found}");
+    }
     // Without one, the search is an ordinary one.
     assert!(search("pass").contains("L2:     pass"));
+    assert!(search("^pass").contains("No matches found"));
 }
 
 #[test]

@@ -361,7 +361,7 @@ pub(super) fn window_text(offset: u64, window: &Window, encoding: Encoding, size
     if let Some(line) = window.cut_lines.first() {
         text.push_str(&format!(
             "[Lines over {LINE_CHARS} characters are truncated, the first of them line {line}; \
-             search_file_content shows the text around a match in them.]\n"
+             search_file_content shows the text around a match in those of up to 2 MiB.]\n"
         ));
     }
     if !text.is_empty() {

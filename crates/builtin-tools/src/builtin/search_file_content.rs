@@ -147,6 +147,8 @@ pub(super) struct Call {
     most: u64,
     most_whole: u64,
     parser: Option<Parser>,
+    /// The pattern for the names of definitions, if `query` finds the lines that may have one.
+    names: Option<Query>,
 }
 
 pub(super) fn build(params: Params, tool_env: &ToolEnv) -> Result<Call, ToolError> {
@@ -158,6 +160,14 @@ pub(super) fn build(params: Params, tool_env: &ToolEnv) -> Result<Call, ToolErro
     let ignore_case = !params.case_sensitive.unwrap_or(false);
     let query = Query::new("pattern", &params.pattern, ignore_case, fixed)
         .map_err(|e| with_literal_hint(e, &params.pattern))?;
+    let lines = without_anchors(&params.pattern);
+    let is_for_names = params.definitions == Some(true) && !fixed && lines != params.pattern;
+    let (query, names) = if is_for_names {
+        let lines = Query::new("pattern", &lines, ignore_case, false)?;
+        (lines, Some(query))
+    } else {
+        (query, None)
+    };
     let except = match params.exclude_pattern.as_deref() {
         None | Some("") => None,
         Some(pattern) => Some(Query::new("exclude_pattern", pattern, ignore_case, false)?),
@@ -200,7 +210,26 @@ pub(super) fn build(params: Params, tool_env: &ToolEnv) -> Result<Call, ToolErro
             None => MAX_WHOLE,
         },
         parser: (params.definitions == Some(true)).then(|| Parser::new(tool_env)),
+        names,
     })
+}
+
+/// Returns a pattern for the lines that may have a name which matches `pattern`: what begins and
+/// ends a name there is the edge of a word in a line.
+fn without_anchors(pattern: &str) -> String {
+    let mut lines = String::new();
+    let mut rest = pattern.chars().peekable();
+    let mut before = '|';
+    while let Some(c) = rest.next() {
+        let is_end = rest.peek().is_none_or(|next| matches!(next, '|' | ')'));
+        match (before, c) {
+            ('|' | '(', '^') => lines.push_str(r"\b"),
+            (_, '$') if before != '\\' && is_end => lines.push_str(r"\b"),
+            _ => lines.push(c),
+        }
+        before = if before == '\\' { ' ' } else { c };
+    }
+    lines
 }
 
 fn places(
@@ -471,24 +500,18 @@ impl ToolInvocation for Call {
 
     fn run(mut self: Box<Self>, cx: &Context) -> Result<ToolResult, ToolError> {
         self.request.columns = cx.view.places != ResultPlaces::Unwanted;
-        let kept = Mutex::default();
-        let report = if self.single {
-            self.search_file(&kept, cx)?;
-            WalkReport::default()
-        } else {
-            let finder = |place| Finder::new(&self, place, &kept, &cx.cancel);
-            self.scope.walk(false, &cx.cancel, finder)?.1
-        };
-        let mut kept = kept.into_inner().unwrap_or_else(PoisonError::into_inner);
-        if let Some(e) = kept.failed.take() {
-            return Err(e);
-        }
+        let (mut kept, mut report) = self.search(cx)?;
         if let Some(parser) = &self.parser {
-            let workspace = &self.scope.workspace;
-            let found = Definitions::find(parser, workspace, &self.query, kept.files.keys());
+            let (workspace, files) = (&self.scope.workspace, kept.files.keys());
+            let names = self.names.as_ref().unwrap_or(&self.query);
+            let found = Definitions::find(parser, workspace, names, files);
             if let Some(answer) = found.answer(&self.pattern, kept.matches, kept.is_cut, cx) {
                 return Ok(answer);
             }
+        }
+        if let Some(lines) = self.names.take() {
+            self.query = lines;
+            (kept, report) = self.search(cx)?;
         }
         let has_searched = self.single || kept.has_searched;
         let is_sought = kept.files.is_empty() && kept.binary.is_empty() && self.except.is_none();
@@ -512,6 +535,22 @@ impl ToolInvocation for Call {
 }
 
 impl Call {
+    fn search(&self, cx: &Context) -> Result<(Results, WalkReport), ToolError> {
+        let kept = Mutex::default();
+        let report = if self.single {
+            self.search_file(&kept, cx)?;
+            WalkReport::default()
+        } else {
+            let finder = |place| Finder::new(self, place, &kept, &cx.cancel);
+            self.scope.walk(false, &cx.cancel, finder)?.1
+        };
+        let mut kept = kept.into_inner().unwrap_or_else(PoisonError::into_inner);
+        match kept.failed.take() {
+            Some(e) => Err(e),
+            None => Ok((kept, report)),
+        }
+    }
+
     fn wants(&self, path: &[u8], name_at: usize) -> bool {
         (self.include.is_empty() || self.include.matches(path, name_at))
             && !self.exclude.matches(path, name_at)
