@@ -467,6 +467,27 @@ fn blocks_of_a_page_are_apart_and_captions_stay() {
     assert!(found.contains('1'), "{found}");
 }
 
+#[test]
+fn what_a_page_marks_as_its_main_content_comes_whole() {
+    let other = lines(9, paragraph);
+    for mark in ["main", "div role=main"] {
+        for piece in [
+            "<section id=comments><p>PIECE</p></section>",
+            "<section id=invalidating-related-keys><h2>Keys</h2><p>PIECE</p></section>",
+            "<h4 class=code-header>PIECE</h4>",
+            "<div class=sidebar><p>PIECE</p></div>",
+            "<h1>PIECE</h1>",
+            "<aside>PIECE</aside>",
+            "<footer>PIECE</footer>",
+            "<nav>PIECE</nav>",
+        ] {
+            let found = text_of("", &format!("Menu<{mark}>{piece}{other}</{mark}>"));
+            assert!(found.contains("PIECE"), "{mark} {piece}: {found}");
+            assert!(!found.contains("Menu"), "{mark} {piece}: {found}");
+        }
+    }
+}
+
 /// A paragraph that Readability takes for a piece of an article.
 fn paragraph(number: usize) -> String {
     format!(
@@ -505,6 +526,7 @@ fn an_article_comes_without_the_teasers_and_the_comments_around_it() {
         for piece in ["Other", "Reader"] {
             assert!(!found.contains(piece), "{found}");
         }
+        assert!(found.contains("% of its text"), "{found}");
     }
 }
 

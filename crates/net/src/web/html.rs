@@ -1,8 +1,8 @@
 //! Converts an HTML page to Markdown, if possible only its main content.
 
 use super::content::PageText;
-use dom_query::Document;
-use dom_smoothie::{Config, Readability, TextMode};
+use dom_query::{Document, Selection};
+use dom_smoothie::{Config, Readability};
 use gemini_tools_core::text::one_line;
 use url::Url;
 
@@ -53,22 +53,19 @@ pub(super) fn to_markdown(source: &str, url: &Url) -> PageText {
     document.select(UNSEEN).remove();
     make_absolute(&document, url);
     part_blocks(&document);
-    let html = document.html();
 
-    // A page may mark its main content itself.
-    let main = document.select("main, [role=\"main\"]").first();
-    let rest = if main.exists() {
-        main
-    } else {
+    // What a page marks as its main content is taken whole: Readability goes by words in ids and
+    // classes, such as `related`, that are as well those of a section of a reference.
+    let marked = document.select("main, [role=\"main\"]");
+    let main = marked.iter().find(|main| count_words(&main.text()) > 0);
+    let html = main.is_none().then(|| document.html());
+    let rest = main.unwrap_or_else(|| {
         document.select(AROUND).remove();
         document.select("body").first()
-    };
+    });
     document.select(SECTIONS).rename("div");
-    let (whole, words) = match rest.nodes().first() {
-        Some(node) => (tidy(&node.md(None)), count_words(&node.text())),
-        None => (String::new(), 0),
-    };
-    drop(rest);
+    let (mut body, words) = convert(&rest);
+    drop((rest, marked));
     // Two parse trees at once could exhaust the memory: each takes many times the size of the page.
     drop(document);
     let least_share = if is_article {
@@ -76,14 +73,23 @@ pub(super) fn to_markdown(source: &str, url: &Url) -> PageText {
     } else {
         MIN_SHARE
     };
-    let body = match article(&html, url) {
-        Some((article, own)) if own as f64 >= words as f64 * least_share => article,
-        _ => whole,
-    };
+    let mut notes = Vec::new();
+    if let Some((article, own)) = html.and_then(|html| article(&html, url))
+        && own as f64 >= words as f64 * least_share
+    {
+        body = article;
+        if own < words {
+            let share = own * 100 / words;
+            notes.push(format!(
+                "What looks like the page's main content is {share} % of its text; the rest was \
+                 left out."
+            ));
+        }
+    }
     PageText {
         title: (!title.is_empty()).then_some(title),
         body,
-        notes: Vec::new(),
+        notes,
     }
 }
 
@@ -158,19 +164,27 @@ pub(super) fn is_too_deep(source: &str) -> bool {
     false
 }
 
-/// Returns what Readability takes for the main content, and the number of its letters and digits.
 fn article(html: &str, url: &Url) -> Option<(String, usize)> {
     let config = Config {
-        text_mode: TextMode::Markdown,
+        // The language of a block of code is one.
+        keep_classes: true,
         ..Config::default()
     };
     let parsed = Readability::new(html, Some(url.as_str()), Some(config))
         .ok()?
         .parse()
         .ok()?;
-    let markdown = tidy(&parsed.text_content);
-    let words = count_words(&Document::from(&*parsed.content).select("body").text());
-    (!markdown.is_empty()).then_some((markdown, words))
+    let found = convert(&Document::from(&*parsed.content).select("body"));
+    (!found.0.is_empty()).then_some(found)
+}
+
+/// Returns the Markdown of an element, and the number of its letters and digits.
+fn convert(element: &Selection<'_>) -> (String, usize) {
+    let Some(node) = element.nodes().first() else {
+        return (String::new(), 0);
+    };
+    let markdown = tidy(&node.md(None));
+    (markdown, count_words(&node.text()))
 }
 
 /// Counts letters and digits, as a measure of length that ignores markup and URLs: these would make
