@@ -488,6 +488,32 @@ fn what_a_page_marks_as_its_main_content_comes_whole() {
     }
 }
 
+#[test]
+fn code_keeps_its_lines_and_an_address_its_query() {
+    for (code, lines) in [
+        ("<code><span>a  <br></span><span>b<br></span></code>", "a  \nb\n"),
+        ("<div>a</div><div>b</div>", "a\nb\n"),
+        ("<code><div><div>a</div><div></div></div><p>b</p>c</code>", "a\n\nb\nc\n"),
+        ("<div>a\n</div><div>b</div>\n", "a\nb\n"),
+        ("a\n\n\n\tb \nc", "a\n\n\n\tb \nc\n"),
+        ("a\n``\n````\n\n\nb", "a\n``\n````\n\n\nb\n"),
+    ] {
+        for around in ["<p>x</p>", "<ul><li>x</li></ul>", "<p><code>`` x</code></p>"] {
+            let found = text_of("", &format!("{around}<pre>{code}</pre><p>y  \n\n\nz</p>"));
+            assert!(found.contains(&format!("`\n{lines}```")), "{code}: {found}");
+            assert!(found.ends_with("\n\ny z"), "{code}: {found}");
+        }
+    }
+    let link = "<a href='http://x.example/?a=1&amp;b=2&c=3#&amp;amp'>a &amp;amp; b</a>";
+    for body in [link.to_owned(), format!("<main>{link}</main>"), format!("{}{link}", lines(9, paragraph))] {
+        let found = text_of("", &body);
+        assert!(
+            found.contains("[a &amp; b](http://x.example/?a=1&b=2&c=3#&amp)"),
+            "{found}"
+        );
+    }
+}
+
 /// A paragraph that Readability takes for a piece of an article.
 fn paragraph(number: usize) -> String {
     format!(

@@ -30,6 +30,8 @@ const MIN_SHARE: f64 = 0.4;
 /// other articles may be several times as long as the article.
 const MIN_SHARE_OF_ARTICLE: f64 = 0.15;
 
+const LINKS: [(&str, &str); 2] = [("a[href]", "href"), ("img[src]", "src")];
+
 const PAGE_TYPE: &str = r#"meta[property="og:type"], meta[name="og:type"]"#;
 
 const MAX_NODES: usize = 150_000;
@@ -180,10 +182,19 @@ fn article(html: &str, url: &Url) -> Option<(String, usize)> {
 
 /// Returns the Markdown of an element, and the number of its letters and digits.
 fn convert(element: &Selection<'_>) -> (String, usize) {
+    // The converter writes `&` in addresses as `&amp;`, which is right only for who parses Markdown
+    // to HTML. No address has this character, and no text.
+    const AMPERSAND: &str = "\u{fdd0}";
+    for (selector, name) in LINKS {
+        for node in element.select(selector).nodes() {
+            let value = node.attr_or(name, "").replace('&', AMPERSAND);
+            node.set_attr(name, &value);
+        }
+    }
     let Some(node) = element.nodes().first() else {
         return (String::new(), 0);
     };
-    let markdown = tidy(&node.md(None));
+    let markdown = tidy(&node.md(None)).replace(AMPERSAND, "&");
     (markdown, count_words(&node.text()))
 }
 
@@ -202,6 +213,22 @@ fn part_blocks(document: &Document) {
         }
     }
     document.select(BLOCKS).rename("div");
+    // Of a block of code, the converter takes the bare text.
+    let line_break = || document.tree.new_text("\n");
+    for node in document.select("pre br").nodes() {
+        node.replace_with(&line_break());
+    }
+    for line in document.select("pre div, pre p, pre li, pre tr").nodes() {
+        let text = line.text();
+        let before = line.prev_sibling().map(|before| before.text());
+        if before.is_some_and(|before| !before.ends_with('\n') && !text.starts_with('\n')) {
+            line.insert_before(&line_break());
+        }
+        let after = line.next_sibling().map(|after| after.text());
+        if after.is_some_and(|after| !after.starts_with('\n') && !text.ends_with('\n')) {
+            line.insert_after(&line_break());
+        }
+    }
 }
 
 fn make_absolute(document: &Document, url: &Url) {
@@ -211,7 +238,7 @@ fn make_absolute(document: &Document, url: &Url) {
         .attr("href")
         .and_then(|href| url.join(&href).ok())
         .unwrap_or_else(|| url.clone());
-    for (selector, name) in [("a[href]", "href"), ("img[src]", "src")] {
+    for (selector, name) in LINKS {
         for node in document.select(selector).nodes() {
             let Some(value) = node.attr(name) else {
                 continue;
@@ -227,10 +254,24 @@ fn make_absolute(document: &Document, url: &Url) {
     }
 }
 
+/// Makes blank lines single, and removes blanks at the ends of lines, but not in blocks of code.
 pub(super) fn tidy(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut blank = 0;
+    let mut fence: Option<&str> = None;
     for line in text.lines() {
+        if let Some(end) = fence {
+            out.push('\n');
+            out.push_str(line);
+            // The converter makes a fence longer than all that the code has.
+            fence = fence.filter(|_| !line.ends_with(end));
+            continue;
+        }
+        // A code span ends in its line, and in other text backticks are escaped.
+        fence = line.find("```").and_then(|at| {
+            let rest = line[at..].trim_start_matches('`');
+            (!rest.contains('`')).then_some(&line[at..line.len() - rest.len()])
+        });
         let line = line.trim_end();
         if line.is_empty() {
             blank += 1;
