@@ -137,6 +137,8 @@ const FAULTS: &[(&str, i32, &str, &str)] = &[
     ("- {text: '', repeat: 2}\n- text: Done.", 0, "Done.\n", ""),
     ("- {finish: SAFETY}", 1, "", "SAFETY"),
     ("- {text: Half, finish: MAX_TOKENS}", 0, "Half\n", "cut off"),
+    ("- {text: Half, finish: OTHER}", 0, "Half\n", "cut off"),
+    ("- {text: Half, finish: NOT_YET}", 0, "Half\n", "NOT_YET"),
     (
         "- {finish: MALFORMED_FUNCTION_CALL}\n- text: Done.",
         0,

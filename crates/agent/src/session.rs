@@ -249,18 +249,22 @@ impl<'a> AgentSession<'a> {
 
     fn end(&mut self, turn: Turn) -> Result<String, SessionError> {
         match turn.finish.as_deref() {
-            Some("MAX_TOKENS") if !turn.text.trim().is_empty() => {
-                self.notify(&SessionEvent::Warning(
-                    "The answer is cut off: it has reached the model's limit of tokens.",
-                ));
-            }
             Some(reason) if turn.text.trim().is_empty() => {
                 return Err(SessionError::failed(format!(
                     "The model gave no usable answer ({reason}), several times. Try again, \
                      or another model."
                 )));
             }
-            _ => {}
+            Some("STOP") | None => {}
+            Some(reason) => {
+                let why = match reason {
+                    "MAX_TOKENS" => "it has reached the model's limit of tokens",
+                    other => &format!("the API gives {other} as the reason"),
+                };
+                self.notify(&SessionEvent::Warning(&format!(
+                    "The answer is cut off: {why}."
+                )));
+            }
         }
         self.check_record()?;
         Ok(turn.text)
