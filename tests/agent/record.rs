@@ -179,8 +179,16 @@ fn faults_of_the_api_are_recorded_and_played_without_the_wait() {
     };
     let list =
         json!({"functionCall": {"id": "z", "name": "list_directory", "args": {"path": "."}}});
-    let mut calls = thinks(&fault("cut"), list);
-    calls["afterChunks"] = 2.into();
+    let late = |name: &str, then: &Value| {
+        let mut late = thinks(&fault(name), then.clone());
+        late["afterChunks"] = 2.into();
+        late
+    };
+    let says = json!({"text": "x"});
+    let mut daily = fault("429");
+    daily["perDay"] = true.into();
+    let mut accepted = fault("html");
+    accepted["status"] = 202.into();
     let mut early = fault("wrong-json");
     early["afterChunks"] = 0.into();
     let mut always = fault("503");
@@ -199,7 +207,11 @@ fn faults_of_the_api_are_recorded_and_played_without_the_wait() {
             vec![thinks(&fault("error-in-stream"), json!({"text": "x"}))],
             0,
         ),
-        (vec![calls], 1),
+        (vec![late("cut", &list)], 1),
+        (vec![late("error-in-stream", &list)], 1),
+        (vec![late("error-in-stream", &says)], 1),
+        (vec![daily], 1),
+        (vec![accepted], 1),
         (vec![fault("MALFORMED_FUNCTION_CALL")], 0),
         (vec![fault("empty")], 0),
         (vec![fault("SAFETY")], 1),

@@ -19,6 +19,8 @@ use std::time::Duration;
 
 const HEADER: &str = "# Recorded by run_agent --record, for run_agent --model-script.";
 
+const A_DAY: Duration = Duration::from_hours(24);
+
 const UNAUTHORIZED: u16 = 401;
 
 /// A script that is being written.
@@ -95,9 +97,11 @@ impl Recorder {
         ) {
             return;
         }
-        match error.status {
+        match error.status.filter(|_| error.kind != ApiErrorKind::Broken) {
             Some(status) if turn == Turn::default() => {
-                turn.status = Some(status);
+                // A script has only refusals. The run ends with any other status as with 400.
+                let is_refusal = (300..=599).contains(&status);
+                turn.status = Some(if is_refusal { status } else { 400 });
                 // Only the API's own message is recorded. The client puts a prefix that ends with
                 // `: ` before it, and does so again when the script is played.
                 let words = error.message.split_once(": ").map(|(_, words)| words);
@@ -105,6 +109,13 @@ impl Recorder {
                 // `retry_after` is only recorded if it was so long that the run gave up, which a
                 // replay should repeat. Shorter waits would just make it slow.
                 let asked = error.retry_after.filter(|_| wait.is_none());
+                // The status alone does not say that the quota is that of a day.
+                let is_daily = error.kind == ApiErrorKind::QuotaExhausted;
+                let asked = if is_daily {
+                    asked.max(Some(A_DAY))
+                } else {
+                    asked
+                };
                 turn.retry_after = asked.map(|asked| asked.as_secs_f64());
             }
             // What came before a stream broke may be no text, but a call. One that is never run

@@ -285,7 +285,8 @@ impl ApiError {
     /// would repeat them.
     #[must_use]
     pub(super) fn after_use(mut self) -> Self {
-        if self.kind == ApiErrorKind::Network {
+        // An error with a status came inside the stream.
+        if self.kind == ApiErrorKind::Network || self.status.is_some() {
             self.kind = ApiErrorKind::Broken;
         }
         self.is_transient = false;
