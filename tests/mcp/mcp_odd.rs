@@ -38,6 +38,7 @@ fn outcome(random: &mut Random) -> (String, bool) {
         r#"{"type":"image","data":"!!!","mimeType":"image/png"}"#,
         r#"{"type":"resource","resource":{"uri":"u:1"}}"#,
         r#"{"type":"resource_link","name":"n"}"#,
+        r#"{"type":"video","text":"said"}"#,
         "\"said\"",
         "null",
     ]);

@@ -118,12 +118,7 @@ impl<'a> Content<'a> {
                     .unwrap_or_default();
                 self.say(format!("Resource Link: {label} at {}", string("uri")?));
             }
-            other => {
-                let name = self.name;
-                self.say(format!(
-                    "[Tool '{name}' provided content of the unknown type {other:?}]"
-                ));
-            }
+            _ => return None,
         }
         Some(())
     }
