@@ -30,7 +30,11 @@ const MIN_SHARE: f64 = 0.4;
 /// other articles may be several times as long as the article.
 const MIN_SHARE_OF_ARTICLE: f64 = 0.15;
 
-const LINKS: [(&str, &str); 2] = [("a[href]", "href"), ("img[src]", "src")];
+const LINKS: [(&str, &str); 3] = [
+    ("a[href]", "href"),
+    ("img[src]", "src"),
+    ("frame[src]", "src"),
+];
 
 const PAGE_TYPE: &str = r#"meta[property="og:type"], meta[name="og:type"]"#;
 
@@ -53,7 +57,7 @@ pub(super) fn to_markdown(source: &str, url: &Url) -> PageText {
     let page_type = document.select(PAGE_TYPE).first().attr("content");
     let is_article = page_type.is_some_and(|kind| kind.trim().eq_ignore_ascii_case("article"));
     document.select(UNSEEN).remove();
-    make_absolute(&document, url);
+    let onward = make_absolute(&document, url);
     part_blocks(&document);
 
     // What a page marks as its main content is taken whole: Readability goes by words in ids and
@@ -76,6 +80,9 @@ pub(super) fn to_markdown(source: &str, url: &Url) -> PageText {
         MIN_SHARE
     };
     let mut notes = Vec::new();
+    if !onward.is_empty() {
+        notes.push(format!("A browser goes on to {}.", onward.join(" and ")));
+    }
     if let Some((article, own)) = html.and_then(|html| article(&html, url))
         && own as f64 >= words as f64 * least_share
     {
@@ -231,7 +238,9 @@ fn part_blocks(document: &Document) {
     }
 }
 
-fn make_absolute(document: &Document, url: &Url) {
+/// Makes links absolute. Returns the addresses of the pages that a browser shows in place of this
+/// one, or in it.
+fn make_absolute(document: &Document, url: &Url) -> Vec<String> {
     let base = document
         .select("base[href]")
         .first()
@@ -252,6 +261,19 @@ fn make_absolute(document: &Document, url: &Url) {
             }
         }
     }
+    let refresh = document.select("meta[http-equiv=\"refresh\" i]").first();
+    let refresh = refresh.attr_or("content", "");
+    let target = find_ignoring_case(&refresh, "url=").and_then(|at| {
+        let target = base
+            .join(refresh[at + 4..].trim_matches([' ', '"', '\'']))
+            .ok()?;
+        matches!(target.scheme(), "http" | "https").then(|| target.to_string())
+    });
+    let frames = document.select("frame[src]");
+    let frames = frames
+        .iter()
+        .map(|frame| frame.attr_or("src", "").to_string());
+    target.into_iter().chain(frames).collect()
 }
 
 /// Makes blank lines single, and removes blanks at the ends of lines, but not in blocks of code.
