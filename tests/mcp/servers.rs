@@ -854,7 +854,9 @@ fn headers_go_to_the_configured_host_only() {
             .run();
         let message = answer.error("mcp_tool_error", 1);
         assert!(
-            !message.contains("secret") && !message.contains("/mcp"),
+            !message.contains("secret")
+                && !message.contains("/mcp")
+                && message.contains(&format!(":{there}/there;")),
             "{message}"
         );
     }

@@ -62,7 +62,8 @@ pub(super) fn client(url: &Url) -> Result<reqwest::Client, String> {
         if is_same && matches!(status, 307 | 308) && attempt.previous().len() <= MAX_REDIRECTS {
             attempt.follow()
         } else {
-            let target = attempt.url().origin().ascii_serialization();
+            let mut target = attempt.url().clone();
+            target.set_query(None);
             let error =
                 format!("HTTP {status}: it redirects to {target}; name that in its settings");
             attempt.error(error)
