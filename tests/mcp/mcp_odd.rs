@@ -154,6 +154,23 @@ fn every_answer_ends_its_call_and_only_a_valid_result_is_a_success() {
 }
 
 #[test]
+fn the_last_words_of_a_server_need_no_newline() {
+    let s = servers(&[("odd", ONE, json!({"trust": true}))]);
+    for is_whole in [true, false] {
+        let line = format!(r#"{{"jsonrpc":"2.0","id":ID,"result":{{"content":[{TEXT}]}}}}"#);
+        let line = if is_whole {
+            &line
+        } else {
+            &line[..line.len() - 1]
+        };
+        let call = json!({"hex": hex(line.as_bytes()), "last": true});
+        let response = &s.batch(&[("odd__t", call)])[0]["response"];
+        assert_eq!(response["error"].is_null(), is_whole, "{response}");
+    }
+    s.all_gone();
+}
+
+#[test]
 fn an_odd_list_of_tools_is_told_at_once() {
     let lists = ["\"oops\"", "[\"x\"]", "null", "7", "{}", "{\"tools\":{}}"];
     for list in lists {

@@ -1,5 +1,5 @@
 """Answers tools/list with the result that is its first argument, and a call with the bytes that the call gives in
-hexadecimal digits; ID in them is the request's number."""
+hexadecimal digits; ID in them is the request's number. After a call for its last words it writes no newline and ends."""
 
 import json
 import sys
@@ -17,5 +17,8 @@ for line in sys.stdin:
             "protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
             "serverInfo": {"name": "odd", "version": "1"}})}
         answer = b'{"jsonrpc":"2.0","id":%d,"result":%s}' % (ident, listed[method].encode())
-    out.write(answer + b"\n")
+    last = method == "tools/call" and message["params"]["arguments"].get("last")
+    out.write(answer + (b"" if last else b"\n"))
     out.flush()
+    if last:
+        break

@@ -171,7 +171,8 @@ impl Stdio {
                 return false;
             };
             if available.is_empty() {
-                return false;
+                // A last message may have no newline.
+                return !self.line.is_empty();
             }
             let end = memchr::memchr(b'\n', available);
             let taken = end.map_or(available.len(), |at| at + 1);
