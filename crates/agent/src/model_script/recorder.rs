@@ -19,7 +19,7 @@ use std::time::Duration;
 
 const HEADER: &str = "# Recorded by run_agent --record, for run_agent --model-script.";
 
-const A_DAY: Duration = Duration::from_hours(24);
+const A_DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 const UNAUTHORIZED: u16 = 401;
 
