@@ -8,6 +8,7 @@
 use crate::change::{Change, Part};
 use crate::parser::{TimedParser, is_source};
 use crate::{BUDGET, Language, SyntaxError};
+use std::borrow::Cow;
 use std::ops::Range;
 use tree_sitter::{Node, Tree};
 
@@ -89,13 +90,14 @@ impl Judge<'_> {
     /// its brackets and quotes are in pairs. Returns `None` if the time is up.
     fn faults_of(&mut self, text: &str, part: &Part) -> Option<(Vec<Range<usize>>, bool)> {
         let is_php = self.parser.language == Language::Php && part.new.start > 0;
-        let tree = if is_php {
-            self.parser.parse(&format!("<?php {text}"))?
+        let text = if is_php {
+            Cow::Owned(format!("<?php {text}"))
         } else {
-            self.parser.parse(text)?
+            Cow::Borrowed(text)
         };
+        let tree = self.parser.parse(&text)?;
         let from = part.new.start;
-        let faults = faults(&tree, self.parser.language).into_iter();
+        let faults = faults(&tree, &text, self.parser.language).into_iter();
         let faults = faults.map(|lines| from + lines.start..from + lines.end);
         Some((faults.collect(), is_balanced(&tree)))
     }
@@ -103,7 +105,7 @@ impl Judge<'_> {
     fn is_confirmed(&mut self, part: &Part) -> Option<bool> {
         if self.faults.is_none() {
             let tree = self.parser.parse(self.new)?;
-            self.faults = Some(faults(&tree, self.parser.language));
+            self.faults = Some(faults(&tree, self.new, self.parser.language));
         }
         // If an outermost part leaves a bracket open, the parser may only notice it at the end of
         // the file.
@@ -196,21 +198,23 @@ fn is_balanced(tree: &Tree) -> bool {
 }
 
 /// Returns the ranges of lines, from 0, that did not parse, or in which a token is missing.
-fn faults(tree: &Tree, language: Language) -> Vec<Range<usize>> {
-    let is_python = language == Language::Python;
+fn faults(tree: &Tree, text: &str, language: Language) -> Vec<Range<usize>> {
+    let has_more = matches!(language, Language::Python | Language::Bash);
     let mut faults = Vec::new();
     let mut cursor = tree.walk();
     loop {
         let node = cursor.node();
         if node.is_error() || node.is_missing() || lacks_hidden(node) {
             faults.push(lines_of(node));
-        } else if is_python {
+        } else if language == Language::Python {
             faults.extend(misplaced(node));
+        } else if language == Language::Bash && is_reserved(node, text) {
+            faults.push(lines_of(node));
         }
         if faults.len() >= MAX_FAULTS {
             return faults;
         }
-        let descends = node.has_error() || is_python;
+        let descends = node.has_error() || has_more;
         if descends && cursor.goto_first_child() {
             continue;
         }
@@ -231,6 +235,13 @@ fn lacks_hidden(node: Node<'_>) -> bool {
 
 fn lines_of(node: Node<'_>) -> Range<usize> {
     node.start_position().row..node.end_position().row + 1
+}
+
+/// Returns true for a word of Bash that ends or continues a statement and has none before it, as
+/// `fi` without `if`. The grammar takes it for the name of a program.
+fn is_reserved(node: Node<'_>, text: &str) -> bool {
+    let words = ["fi", "done", "esac", "then", "do", "else", "elif", "}"];
+    node.kind() == "command_name" && words.contains(&&text[node.byte_range()])
 }
 
 /// Finds an indentation error of Python, which the grammar accepts: a statement that begins a line

@@ -147,6 +147,26 @@ fn python_is_broken_by_indentation_that_the_grammar_takes() {
 }
 
 #[test]
+fn bash_is_broken_by_a_word_that_the_grammar_takes_for_a_program() {
+    let text = "f() {\n  if a; then\n    for x in fi done; do b; done\n  else\n    c\n  fi\n                  case $x in y) d ;; esac\n}\n";
+    let breaks = |new: &str| !new_errors(text, new, Language::Bash).is_empty();
+    for removed in [
+        "if a; then\n",
+        "for x in fi done; do ",
+        "case $x in y) d ;; ",
+        "f() {\n",
+    ] {
+        assert!(breaks(&text.replacen(removed, "", 1)), "{removed}");
+    }
+    for more in ["fi\n", "done\n", "}\n", "esac\n"] {
+        assert!(breaks(&format!("{text}{more}")), "{more}");
+    }
+    assert!(!breaks(
+        &text.replace("c\n", "echo fi done }\n")
+    ));
+}
+
+#[test]
 fn both_kinds_of_quotes_of_c_are_in_pairs() {
     let text = "void f(void) {\n    a = L\"x\";\n    b = 'y';\n    c = L'z';\n}\n";
     let breaks = |old: &str, new: &str| {
