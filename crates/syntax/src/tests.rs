@@ -162,7 +162,7 @@ fn bash_is_broken_by_a_word_that_the_grammar_takes_for_a_program() {
         assert!(breaks(&format!("{text}{more}")), "{more}");
     }
     assert!(!breaks(
-        &text.replace("c\n", "echo fi done }\n")
+        &text.replace("    c\n", "    echo fi done\n")
     ));
 }
 
