@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::sarif::{check_junit, check_sarif};
-use crate::harness::{Answer, Workspace};
+use crate::harness::{Answer, Workspace, set_mode};
 
 fn lint(ws: &Workspace, args: &[&str]) -> Answer {
     ws.get_tools(&["lint"]).flags(args).run()
@@ -272,6 +272,23 @@ fn what_can_not_be_looked_at_is_told_apart_from_what_is_wrong() {
     empty.must_say(empty.text(), &["0 tools in 1 file"]);
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     assert_eq!(lint_text(&deep, &[]).status(), 1);
+}
+
+#[test]
+fn a_directory_of_tools_that_can_not_be_read_is_no_empty_one() {
+    let tool = "description = \"d\"\ncommand = [\"true\"]\n";
+    let ws = Workspace::new()
+        .home(".gemini/tools/t.toml", tool)
+        .unprivileged();
+    let directory = ws.root().join("home/.gemini/tools");
+    set_mode(&directory, 0);
+    let answer = lint(&ws, &[]);
+    assert_eq!(answer.status(), 1, "{}", answer.shown());
+    answer.must_say(answer.text(), &[".gemini/tools", "Permission denied"]);
+    let notes = ws.get_tools(&["--notes"]).unwatched().run();
+    notes.must_say(&notes.errors(), &[".gemini/tools", "Permission denied"]);
+    set_mode(&directory, 0o755);
+    assert_eq!(lint(&ws, &[]).status(), 0);
 }
 
 /// A project as it was cloned: a tool with a fault, a sound one, a script that is no tool, and a pair

@@ -6,6 +6,7 @@ use gemini_tools_workspace::file_owner::{FileOwner, LEADS_OUT};
 use gemini_tools_workspace::resolve::ResolveError;
 use gemini_tools_workspace::stamp::Stamp;
 use rustix::fs::{AtFlags, Dir, FileType, OFlags, Stat, statat};
+use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -25,11 +26,12 @@ pub(super) struct ListedFile {
 ///
 /// # Errors
 ///
-/// Returns a message if the directory's own path leads out of the project.
+/// Returns a message if the directory can't be read, or its own path leads out of the project.
 pub(super) fn list(directory: &Path, owner: FileOwner<'_>) -> Result<Vec<ListedFile>, String> {
     let dir = match owner.open(directory, OFlags::RDONLY | OFlags::DIRECTORY) {
         Err(ResolveError::Escapes) => return Err(format!("{}: {LEADS_OUT}", show_path(directory))),
-        Err(ResolveError::System(_)) => return Ok(Vec::new()),
+        Err(ResolveError::System(Errno::NOENT | Errno::NOTDIR)) => return Ok(Vec::new()),
+        Err(ResolveError::System(e)) => return Err(format!("{}: {e}", show_path(directory))),
         Ok(dir) => dir,
     };
     let Ok(entries) = Dir::read_from(&dir) else {
