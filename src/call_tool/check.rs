@@ -447,15 +447,14 @@ fn check_list(outcome: &Outcome) -> Result<(), ToolError> {
 /// Writes a file that may be there already. It keeps its mode and, if it is a link, its place; one
 /// that may not be written to is left as it is.
 fn replace_file(file: &Path, content: &[u8]) -> std::io::Result<()> {
-    let (whole, permissions) = match std::fs::canonicalize(file) {
+    let whole = match std::fs::canonicalize(file) {
         Ok(real) => {
             rustix::fs::access(&real, Access::WRITE_OK)?;
-            let permissions = std::fs::metadata(&real)?.permissions();
-            (real, Some(permissions))
+            real
         }
-        Err(_) => (std::path::absolute(file)?, None),
+        Err(_) => std::path::absolute(file)?,
     };
-    atomic_file::put(&whole, content, 0o666, permissions, false)
+    atomic_file::put(&whole, content, 0o666, Some(&whole), false)
 }
 
 fn rule_of_search(options: &CallToolOptions, args: &Value) -> Result<Rule, ToolError> {

@@ -249,3 +249,28 @@ fn an_answer_says_of_hard_links_that_they_keep_the_old_content() {
     let answer = call.changing_at_home(&[".gemini"]).run();
     answer.must_say(&answer.output(), &["one more name (a hard link)"]);
 }
+
+#[test]
+fn settings_that_init_changes_keep_their_access_and_so_does_their_copy() {
+    let ws = Workspace::new().home(".cursor/mcp.json", "{\"mcpServers\": null}\n");
+    let path = ws.root().join("home/.cursor/mcp.json");
+    let copy = ws.root().join("home/.cursor/mcp.json.before-init");
+    // Without the list, the mode that it leaves, 0660, opens the file to its group.
+    if !set(&path, ACCESS, &list(6, (1000, 6), 0, 6, 0)) || !set(&path, "user.a", b"1") {
+        return;
+    }
+    if running_as_root() {
+        chown(&path, Some(65534), Some(65534)).expect("given away");
+    }
+    let before = access(&path);
+    for args in [&[][..], &["--undo"]] {
+        let call = ws.get_tools(&["init", "--host", "cursor", "--user", "--yes"]);
+        let answer = call.flags(args).unwatched().run();
+        assert_eq!(answer.status(), 0, "{}", answer.shown());
+        assert_eq!(access(&path), before, "{args:?}");
+        assert_eq!(copy.exists(), args.is_empty());
+        if args.is_empty() {
+            assert_eq!(access(&copy), before);
+        }
+    }
+}

@@ -2,8 +2,11 @@
 //! settings that are changed for the user.
 
 use crate::files::{flush_names, make_private};
+use crate::{OpenFile, access};
+use rustix::fs::{Mode, OFlags, fstat, open};
+use rustix::io::Errno;
 use std::ffi::OsString;
-use std::fs::Permissions;
+use std::fs::{File, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -26,27 +29,27 @@ pub fn write_record(path: &Path, content: &[u8]) -> io::Result<()> {
 fn write(path: &Path, content: &[u8], flushes: bool) -> io::Result<()> {
     let directory = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
     make_private(directory)?;
-    // Later calls must be able to read a record, so its mode does not depend on the umask.
-    let exactly = flushes.then(|| Permissions::from_mode(0o600));
-    put(path, content, 0o600, exactly, flushes)?;
+    put(path, content, 0o600, None, flushes)?;
     if flushes {
         flush_names(directory)?;
     }
     Ok(())
 }
 
-/// Writes a temporary file and renames it to `path`. The file is created with `mode` less the bits
-/// of the umask, unless `exactly` says which permissions it gets. With `flushes`, the content is on
-/// the disk before the file gets its name.
+/// Writes a temporary file and renames it to `path`. It gets the owner, mode and extended attributes
+/// of the file `like`, or else, if there is none, `mode` less the bits of the umask, except that its
+/// owner can always read and write it. With `flushes`, the content is on the disk before the file
+/// gets its name.
 ///
 /// # Errors
 ///
-/// Returns the operating system's error. Nothing half-written is left then.
+/// Returns the operating system's error, or that the file can't have the same access. Nothing
+/// half-written is left then.
 pub fn put(
     path: &Path,
     content: &[u8],
     mode: u32,
-    exactly: Option<Permissions>,
+    like: Option<&Path>,
     flushes: bool,
 ) -> io::Result<()> {
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
@@ -61,8 +64,20 @@ pub fn put(
         .permissions(Permissions::from_mode(mode));
     // The temporary file is removed if a call below fails before the file has its final name.
     let mut new = builder.tempfile_in(directory)?;
-    if let Some(permissions) = exactly {
-        new.as_file().set_permissions(permissions)?;
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    match like.map(|like| (like, open(like, flags, Mode::empty()))) {
+        Some((like, Ok(old))) => {
+            let stat = fstat(&old)?;
+            let file = File::from(old);
+            access::keep(new.as_file(), &OpenFile { file, stat }, like)
+                .map_err(|e| io::Error::other(e.message))?;
+        }
+        Some((_, Err(e))) if e != Errno::NOENT => return Err(e.into()),
+        _ => {
+            let given = new.as_file().metadata()?.permissions().mode();
+            new.as_file()
+                .set_permissions(Permissions::from_mode(given | 0o600))?;
+        }
     }
     new.write_all(content)?;
     if flushes {

@@ -199,10 +199,9 @@ impl FileChange {
     }
 }
 
-/// Replaces a file atomically. It gets the permissions of another one, or a mode if that is not
+/// Replaces a file atomically. It gets the access rights of another one, or a mode if that is not
 /// there. `real` must have its links resolved, or the link would be replaced.
 pub(super) fn write(real: &Path, text: &str, (like, mode): (&Path, u32)) -> io::Result<()> {
     fs::create_dir_all(real.parent().ok_or(io::ErrorKind::InvalidInput)?)?;
-    let permissions = fs::metadata(like).ok().map(|file| file.permissions());
-    atomic_file::put(real, text.as_bytes(), mode, permissions, true)
+    atomic_file::put(real, text.as_bytes(), mode, Some(like), true)
 }
