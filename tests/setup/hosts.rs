@@ -275,6 +275,25 @@ fn an_entry_that_works_stays_and_gets_only_what_is_missing() {
 }
 
 #[test]
+fn a_file_that_was_moved_behind_a_link_since_goes_with_the_link() {
+    for moved in [".cursor/mcp.json", ".cursor"] {
+        let ws = Workspace::new();
+        let home = ws.root().join("home");
+        fs::create_dir_all(home.join("dot")).expect("made");
+        done(&ws, "cursor", &["--user"]);
+        fs::rename(home.join(moved), home.join("dot/it")).expect("moved");
+        symlink(home.join("dot/it"), home.join(moved)).expect("a link");
+        done(&ws, "cursor", &["--user", "--undo"]);
+        let left = Tree::of(&home.join("dot")).changes(&Tree::default());
+        let left: Vec<String> = left.into_iter().map(|one| one.path).collect();
+        let expected = if moved == ".cursor" { &["it"][..] } else { &[] };
+        assert_eq!(left, expected, "{moved}");
+        assert!(!home.join(".cursor/mcp.json").exists());
+        done(&ws, "cursor", &["--user"]);
+    }
+}
+
+#[test]
 fn commands_in_lists_and_in_objects_are_mended_where_they_stand() {
     let entry = |command: &str| {
         let entry = json!({"type": "local", "command": [command, "--mcp"], "enabled": false});

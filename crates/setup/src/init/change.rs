@@ -1,6 +1,6 @@
 //! A planned change of a file.
 
-use super::record::copy_of;
+use super::record::{copy_of, remove};
 use super::set::Edit;
 use super::{SetupPlace, SetupScope};
 use crate::hosts::owner;
@@ -180,7 +180,8 @@ impl FileChange {
     pub(super) fn make(&self, place: &SetupPlace<'_>) -> Result<(), InitError> {
         self.check(place)?;
         let done = match &self.after {
-            None => fs::remove_file(&self.path),
+            // A link to the file may have come later, and would lead nowhere then.
+            None => return remove(&self.real).and_then(|()| remove(&self.path)),
             Some(text) => {
                 // The user's settings of other hosts often contain secrets.
                 let is_secret = self.purpose == Purpose::Server && !place.is_projects(&self.path);

@@ -257,7 +257,7 @@ impl Record {
     }
 }
 
-fn remove(path: &Path) -> Result<(), InitError> {
+pub(super) fn remove(path: &Path) -> Result<(), InitError> {
     match fs::remove_file(path) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => Err(InitError::new(path, e)),
         _ => Ok(()),
