@@ -265,6 +265,48 @@ fn broken_set_ups_of_qwen_code_are_told_with_cause_and_remedy() {
 }
 
 #[test]
+fn an_entry_that_is_switched_off_is_told_by_doctor_and_init() {
+    let disabled = "\"disabled\": true, \"timeout\"";
+    for (host, file, on, off) in [
+        (
+            "cline",
+            ".cline/data/settings/cline_mcp_settings.json",
+            "\"timeout\"",
+            disabled,
+        ),
+        (
+            "kilo",
+            ".config/kilo/kilo.jsonc",
+            "\"enabled\": true",
+            "\"enabled\": false",
+        ),
+        (
+            "goose",
+            ".config/goose/config.yaml",
+            "enabled: true",
+            "enabled: false",
+        ),
+        ("codex", CODEX, "env_vars", "enabled = false\nenv_vars"),
+    ] {
+        let ws = Workspace::new();
+        let init = || installed(&ws, &["init", "--user", "--yes", "--host", host]).run();
+        assert_eq!(init().status(), 0, "{host}");
+        let path = ws.root().join("home").join(file);
+        let read = || fs::read_to_string(&path).expect("a file");
+        let text = read().replace(on, off);
+        fs::write(&path, &text).expect("written");
+        finds(
+            &doctor(&ws, &["--host", host], &[]),
+            "host-off",
+            &["switched off"],
+        );
+        let answer = init();
+        answer.must_say(answer.text(), &["is switched off, and stays so"]);
+        assert_eq!(read(), text, "{host}");
+    }
+}
+
+#[test]
 fn programs_of_a_project_that_is_not_trusted_are_not_started() {
     for entry in [
         json!({"command": "./touch", "args": ["serve_tools"]}),

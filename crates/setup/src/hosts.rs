@@ -299,6 +299,11 @@ fn names_server(value: &Value) -> bool {
     }
 }
 
+/// Returns true if an entry says that the host is not to start the server.
+pub(crate) fn is_off(entry: &Value) -> bool {
+    entry["disabled"] == true || entry["enabled"] == false
+}
+
 pub(crate) fn is_server(command: &str) -> bool {
     let name = Path::new(command).file_stem();
     name.is_some_and(|name| name == SERVER)

@@ -4,7 +4,7 @@
 use super::calls::HARMLESS;
 use super::handshake::{ServerAnswers, shake_hands};
 use super::{DoctorReport, Setup, State, UNTRUSTED_IS_NOT_RUN, program, trust_remedy};
-use crate::hosts::{HOSTS, Host, NAME, owner};
+use crate::hosts::{HOSTS, Host, NAME, is_off, owner};
 use crate::init::SetupScope;
 use gemini_tools_core::text::{counted, show_path};
 use gemini_tools_custom_tools::own_program::is_own_server;
@@ -129,6 +129,12 @@ impl HostFiles {
         );
         report.fact(&host.title, what, State::Known);
         self.check_trust(setup, file, report);
+        if is_off(entry) {
+            let why = "The host does not start the server, and has none of the tools.";
+            let help = "Turn it on there, or in the host.";
+            let what = "The entry is switched off.";
+            report.error("host-off", &*file.path, what, why, help);
+        }
         self.check_server(setup, file, entry, report);
     }
 

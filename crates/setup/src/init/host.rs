@@ -3,7 +3,7 @@
 use super::change::InitError;
 use super::set::Set;
 use super::{Purpose, SetupPlace, SetupPlan, works};
-use crate::hosts::{Host, NAME, is_server, replace};
+use crate::hosts::{Host, NAME, is_off, is_server, replace};
 use gemini_tools_core::text::show_path;
 use gemini_tools_custom_tools::own_program::is_own_server;
 use serde_json::Value;
@@ -44,6 +44,11 @@ pub fn plan_host<'a>(
         plan.notes.push(format!(
             "{name} in {shown} was another server: {value}. get_tools init --undo puts it back."
         ));
+    }
+    if there.is_some() && is_off(value) {
+        let shown = show_path(&path);
+        plan.notes
+            .push(format!("{name} in {shown} is switched off, and stays so."));
     }
     let sets = sets(host, root, server, there);
     plan.set(Purpose::Server, &path, before, &sets)?;
