@@ -275,6 +275,41 @@ fn an_entry_that_works_stays_and_gets_only_what_is_missing() {
 }
 
 #[test]
+fn a_server_of_others_that_only_mentions_ours_is_left_alone() {
+    let ws = Workspace::new().directory("serve_tools");
+    let directory = ws.path("serve_tools");
+    let entries = [
+        json!({"command": "npx", "args": ["server-filesystem", directory]}),
+        json!({"command": "npx", "args": ["-v", format!("{directory}:/serve_tools")]}),
+        json!({"command": "npx", "args": [format!("--root={directory}")]}),
+        json!({"command": "npx", "args": ["mcp-remote", "https://a.example/serve_tools"]}),
+        json!({"command": "npx", "args": ["serve_tools.md"], "env": {"ROOT": "/serve_tools"}}),
+        json!({"url": "https://a.example/serve_tools"}),
+    ];
+    for fixture in Fixture::all() {
+        if !fixture.text.contains("\"mcpServers\"") {
+            continue;
+        }
+        let (option, file) = fixture.files().remove(0);
+        for entry in &entries {
+            let ws = Workspace::new();
+            let path = ws.root().join(&file);
+            fs::create_dir_all(path.parent().expect("a directory")).expect("made");
+            let before = json!({"mcpServers": {"theirs": entry}});
+            fs::write(&path, before.to_string()).expect("written");
+            done(&ws, &fixture.host, &[option]);
+            let servers = &settings(&ws, &file)["mcpServers"];
+            assert_eq!(servers["theirs"], *entry, "{}", fixture.host);
+            assert!(servers["gemini-tools"].is_object(), "{file}: {servers}");
+        }
+    }
+    // Nor is anything, as the key of `env_vars`, given to what wraps ours.
+    let wrapped = "[mcp_servers.a]\ncommand = \"env\"\nargs = [\"serve_tools\"]\n";
+    let ws = Workspace::new().home(".codex/config.toml", wrapped);
+    assert_eq!(done(&ws, "codex", &[]), "All is in place already.\n");
+}
+
+#[test]
 fn a_file_that_was_moved_behind_a_link_since_goes_with_the_link() {
     for moved in [".cursor/mcp.json", ".cursor"] {
         let ws = Workspace::new();

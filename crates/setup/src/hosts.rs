@@ -249,8 +249,18 @@ impl Host {
         let servers = self.servers(document).as_object()?;
         let named = servers.get_key_value(NAME).into_iter();
         let mut all = named.chain(servers);
-        let (name, entry) = all.find(|(_, entry)| names_server(entry))?;
+        let (name, entry) = all.find(|(_, entry)| self.names_server(entry))?;
         Some((name, entry))
+    }
+
+    /// Returns true if `serve_tools` is the command of an entry, or a word after it, as in one that
+    /// wraps it. A directory of that name is what another server works in, and a word like
+    /// `ROOT=/a/serve_tools` or `https://a.example/serve_tools` names no program.
+    pub(crate) fn names_server(&self, entry: &Value) -> bool {
+        self.started(entry).is_some_and(|it| {
+            let mut words = it.arguments.iter();
+            is_server(it.command) || words.any(|word| is_server(word) && !word.contains(['=', ':']))
+        })
     }
 }
 
@@ -290,23 +300,14 @@ pub(crate) fn replace(value: &mut Value, old: &str, new: &str) {
     }
 }
 
-fn names_server(value: &Value) -> bool {
-    match value {
-        Value::String(text) => is_server(text),
-        Value::Array(list) => list.iter().any(names_server),
-        Value::Object(map) => map.values().any(names_server),
-        _ => false,
-    }
-}
-
 /// Returns true if an entry says that the host is not to start the server.
 pub(crate) fn is_off(entry: &Value) -> bool {
     entry["disabled"] == true || entry["enabled"] == false
 }
 
 pub(crate) fn is_server(command: &str) -> bool {
-    let name = Path::new(command).file_stem();
-    name.is_some_and(|name| name == SERVER)
+    let path = Path::new(command);
+    path.file_name().is_some_and(|name| name == SERVER) && !path.is_dir()
 }
 
 #[cfg(test)]

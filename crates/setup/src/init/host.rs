@@ -72,14 +72,15 @@ fn sets(host: &Host, root: &Path, server: &str, there: Option<(&str, &Value)>) -
             .map(|value| Set::new(&at, value))
             .to_vec();
     };
+    // An entry whose command wraps the server is kept as it is.
+    let started = host.started(entry);
+    let Some(there) = started.filter(|there| is_server(there.command)) else {
+        return Vec::new();
+    };
     let mut keys: Vec<(String, Value)> = own.into_iter().collect();
     keys.retain(|(key, _)| host.command.first() != Some(key) && entry[key].is_null());
-    // The path may be of an earlier installation, and is then replaced. A command that wraps the
-    // server is kept.
-    if let Some(there) = host.started(entry)
-        && is_server(there.command)
-        && !works(there.command, root, is_own_server)
-    {
+    // The path may be of an earlier installation, and is then replaced.
+    if !works(there.command, root, is_own_server) {
         let mut value = entry[&there.key].clone();
         replace(&mut value, there.command, server);
         keys.push((there.key, value));
