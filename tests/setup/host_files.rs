@@ -280,6 +280,12 @@ fn a_null_is_no_server_and_another_server_of_our_name_gives_way() {
             "{\n  \"mcpServers\": null\n}\n",
         ),
         (
+            "qwen",
+            ".qwen/settings.json",
+            "{\n  \"mcpServers\": // mine\n  /* , */ null\n}\n",
+        ),
+        ("goose", ".config/goose/config.yaml", "note: |\n  mine"),
+        (
             "goose",
             ".config/goose/config.yaml",
             "extensions: ~ # mine\n",
@@ -303,6 +309,11 @@ fn a_null_is_no_server_and_another_server_of_our_name_gives_way() {
             assert_eq!(answer.status(), 0, "{}", answer.shown());
             let text = fs::read_to_string(ws.root().join("home").join(file)).expect("a file");
             assert_eq!(text.contains("serve_tools"), args.len() == 1, "{text}");
+            let is_kept = before.ends_with("mine") == text.ends_with("mine");
+            assert!(
+                is_kept && text.contains("// mine") == before.contains("// mine"),
+                "{text}"
+            );
         }
         let changes = tree.changes(&Tree::of(ws.root()));
         assert!(changes.is_empty(), "{before}: {changes:?}");

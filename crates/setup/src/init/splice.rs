@@ -112,7 +112,12 @@ impl<'a> Page<'a> {
     pub(super) fn in_place(&self, at: &[String], value: &Value) -> Vec<Splice> {
         let splices = words(self.text, at).into_iter().flat_map(|word| {
             let is_between = |c: char| c.is_whitespace() || ":=".contains(c);
-            let rest = self.text[word.end..].trim_start_matches(is_between);
+            let mut rest = self.text[word.end..].trim_start_matches(is_between);
+            let comment = |text: &'a str, (sign, end)| text.strip_prefix(sign)?.split_once(end);
+            let signs = [("//", "\n"), ("/*", "*/"), ("#", "\n")];
+            while let Some((_, next)) = signs.iter().find_map(|sign| comment(rest, *sign)) {
+                rest = next.trim_start();
+            }
             let start = self.text.len() - rest.len();
             let line = format!("{}{}", self.line_end, self.indent_at(start));
             let new = self.value(value, self.is_json().then_some(&line));
@@ -183,7 +188,11 @@ impl<'a> Page<'a> {
         let Some(above) = above else {
             let starts = self.text.match_indices('\n').map(|(end, _)| end + 1);
             let starts = [self.text.len(), 0].into_iter().chain(starts.take(FEW));
+            // A line feed after the last line of a block scalar would be of its value.
+            let last = &self.text[line_start(self.text, self.text.len())..];
+            let is_open = self.syntax == Syntax::Yaml && !indent(last).is_empty();
             return starts
+                .skip(is_open.into())
                 .map(|at| self.own_lines(at, "", pair, None))
                 .collect();
         };
