@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::harness::tree::Tree;
-use crate::harness::{Answer, Workspace, copy_program, executable, place_executable};
+use crate::harness::{Answer, Workspace, copy_program, executable, place_executable, set_mode};
 
 const SETTINGS: &str = ".gemini/settings.json";
 
@@ -331,6 +331,57 @@ fn undo_goes_on_past_a_file_that_it_can_not_read() {
     );
     assert!(!ws.dir().join(SETTINGS).exists());
     assert_eq!(read(folders), "{ broken");
+}
+
+#[test]
+fn a_run_that_failed_spoils_neither_the_next_nor_the_way_back() {
+    for (host, file, text) in [
+        (
+            "gemini",
+            SETTINGS,
+            "{\"toolCallCommand\": \"foreign\", \"a\": 1}",
+        ),
+        (
+            "gemini",
+            SETTINGS,
+            "{\"tools\": {\"callCommand\": \"foreign\"}}\n",
+        ),
+        ("cursor", ".cursor/mcp.json", "{\"mcpServers\": null}\n"),
+        (
+            "claude",
+            ".mcp.json",
+            "{\"mcpServers\": {\"gemini-tools\": {\"url\": \"x\"}}}",
+        ),
+    ] {
+        // With the copy in place, as if it was ended just after that, and without.
+        for is_copied in [false, true] {
+            let ws = Workspace::new().file(file, text).unprivileged();
+            let before = Tree::of(ws.root());
+            let path = ws.dir().join(file);
+            let args = ["--yes", "--project", "--host", host];
+            let directory = path.parent().expect("a directory");
+            set_mode(directory, 0o555);
+            assert_eq!(init(&ws, &args).status(), 1, "{file}");
+            set_mode(directory, 0o755);
+            assert_eq!(read(&path), text);
+            let copy = ws.dir().join(format!("{file}.before-init"));
+            if is_copied {
+                fs::write(&copy, text).expect("written");
+            }
+            if !is_copied {
+                done(&ws, &[&args[..], &["--undo"]].concat());
+                unchanged(&before, &ws);
+                set_mode(directory, 0o555);
+                assert_eq!(init(&ws, &args).status(), 1, "{file}");
+                set_mode(directory, 0o755);
+            }
+            done(&ws, &args);
+            assert_eq!(read(&copy), text);
+            assert_ne!(read(&path), text);
+            done(&ws, &[&args[..], &["--undo"]].concat());
+            unchanged(&before, &ws);
+        }
+    }
 }
 
 #[test]

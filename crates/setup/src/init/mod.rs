@@ -303,9 +303,14 @@ impl<'a> SetupPlan<'a> {
             ));
         }
         let is_settings = matches!(purpose, Purpose::Commands | Purpose::Server);
-        let needs_copy = is_settings && before.is_some() && self.written(&path).is_none();
         let copy = record::copy_of(&path);
-        if needs_copy && std::fs::symlink_metadata(&copy).is_ok() {
+        let has_copy = std::fs::symlink_metadata(&copy).is_ok();
+        let known = self.written(&path);
+        let lacks_copy = before
+            .as_deref()
+            .is_some_and(|text| known.is_none_or(|file| !has_copy && file.is_unwritten(text)));
+        let needs_copy = is_settings && lacks_copy;
+        if needs_copy && has_copy {
             let reason = "init keeps its copy of the settings under this name; move this file away";
             return Err(InitError::new(&copy, reason));
         }

@@ -40,6 +40,9 @@ pub(super) struct WrittenFile {
     /// runs, it stays the hash of the earlier run, because nobody has looked at what the edit has
     /// added.
     sha256: String,
+    /// The hash of the text that was there before.
+    #[serde(default)]
+    before: String,
     /// The changes, in their order. A file without any was written as a whole.
     edits: Vec<Edit>,
     pub(super) is_new: bool,
@@ -49,6 +52,12 @@ pub(super) struct WrittenFile {
 impl WrittenFile {
     pub(super) fn is_as_written(&self, text: &str) -> bool {
         self.sha256 == hash(text)
+    }
+
+    /// Returns true if the text is still the one from before: the record is saved first, and what
+    /// comes next may fail.
+    pub(super) fn is_unwritten(&self, text: &str) -> bool {
+        self.before == hash(text)
     }
 
     pub(super) fn is_whole(&self) -> bool {
@@ -70,7 +79,8 @@ impl WrittenFile {
             return Err("it was edited since".to_owned());
         }
         let mut text = now.to_owned();
-        for edit in self.edits.iter().rev() {
+        let edits = self.edits.iter().rev();
+        for edit in edits.take_while(|_| !self.is_unwritten(now)) {
             text = take_out(syntax, &text, edit).map_err(|e| {
                 let keys: Vec<String> = self.edits.iter().map(|edit| edit.at.join(".")).collect();
                 format!("{e}; change {} by hand", keys.join(" and "))
@@ -191,17 +201,19 @@ impl Record {
             return;
         };
         let has_copy = change.needs_copy || known.as_ref().is_some_and(|file| file.has_copy);
-        let known = known.filter(|_| change.before.is_some());
+        let before = change.before.as_deref();
+        let is_kept = |file: &WrittenFile| before.is_some_and(|before| !file.is_unwritten(before));
+        let known = known.filter(is_kept);
         let mut file = known.unwrap_or_else(|| WrittenFile {
             owner: owner.clone(),
             path: change.path.clone(),
-            sha256: change.before.as_deref().map(hash).unwrap_or_default(),
+            sha256: before.map(hash).unwrap_or_default(),
+            before: before.map(hash).unwrap_or_default(),
             edits: Vec::new(),
             is_new: change.before.is_none(),
             has_copy,
         });
         file.has_copy = has_copy;
-        let before = change.before.as_deref();
         if before.is_none_or(|before| file.is_as_written(before)) {
             file.sha256 = hash(after);
         }
