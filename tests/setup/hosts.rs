@@ -310,6 +310,40 @@ fn a_server_of_others_that_only_mentions_ours_is_left_alone() {
 }
 
 #[test]
+fn undo_takes_an_entry_whole_and_none_that_is_not_ours() {
+    let file = "home/.codex/config.toml";
+    let tables = ["tools.read_file", "env", "tools.a.b"];
+    for table in tables {
+        let ws = Workspace::new().home(".codex/config.toml", "model = \"m\"\n");
+        done(&ws, "codex", &[]);
+        let now = fs::read_to_string(ws.root().join(file)).expect("a file");
+        let now = format!("{now}\n[mcp_servers.gemini-tools.{table}]\nx = \"approve\"\n");
+        fs::write(ws.root().join(file), now).expect("written");
+        done(&ws, "codex", &["--undo"]);
+        assert_eq!(settings(&ws, file), json!({"model": "m"}), "{table}");
+    }
+    for entry in [
+        json!({"url": "https://mine.example", "headers": {"A": "secret"}}),
+        json!({"command": "mine", "type": "stdio"}),
+        json!("mine"),
+    ] {
+        let ws = Workspace::new().home(".cursor/mcp.json", r#"{"mcpServers": {"x": {}}}"#);
+        done(&ws, "cursor", &["--user"]);
+        let mut now = settings(&ws, "home/.cursor/mcp.json");
+        now["mcpServers"]["gemini-tools"] = entry;
+        let path = ws.root().join("home/.cursor/mcp.json");
+        fs::write(&path, now.to_string()).expect("written");
+        let answer = init(&ws, "cursor", &["--user", "--undo", "--yes"]);
+        assert_eq!(answer.status(), 1, "{}", answer.shown());
+        answer.must_say(
+            answer.text(),
+            &["mcpServers.gemini-tools is not as init wrote it"],
+        );
+        assert_eq!(settings(&ws, "home/.cursor/mcp.json"), now);
+    }
+}
+
+#[test]
 fn a_file_that_was_moved_behind_a_link_since_goes_with_the_link() {
     for moved in [".cursor/mcp.json", ".cursor"] {
         let ws = Workspace::new();

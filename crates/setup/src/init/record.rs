@@ -4,10 +4,12 @@
 
 use super::change::{FileChange, InitError, read, real, write};
 use super::set::{Edit, take_out};
+use crate::hosts::Host;
 use crate::syntax::Syntax;
 use gemini_tools_core::text::hex;
 use gemini_tools_workspace::file_owner::FileOwner;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 use std::fs;
@@ -81,7 +83,8 @@ impl WrittenFile {
         let mut text = now.to_owned();
         let edits = self.edits.iter().rev();
         for edit in edits.take_while(|_| !self.is_unwritten(now)) {
-            text = take_out(syntax, &text, edit).map_err(|e| {
+            let is_ours = |value: &Value| self.is_of(value, edit);
+            text = take_out(syntax, &text, edit, is_ours).map_err(|e| {
                 let keys: Vec<String> = self.edits.iter().map(|edit| edit.at.join(".")).collect();
                 format!("{e}; change {} by hand", keys.join(" and "))
             })?;
@@ -89,6 +92,15 @@ impl WrittenFile {
         let is_nothing = |c: char| c.is_whitespace() || "{}".contains(c);
         let is_gone = self.is_whole() || self.is_new && text.chars().all(is_nothing);
         Ok(Some(text).filter(|_| !is_gone))
+    }
+
+    /// Returns true if a value is what an edit has added: still an entry for `serve_tools`, or the
+    /// same words.
+    fn is_of(&self, value: &Value, edit: &Edit) -> bool {
+        let bare = |text: &str| text.replace(char::is_whitespace, "");
+        let host = Host::find(&self.owner.host);
+        host.is_some_and(|host| host.names_server(value))
+            || bare(&edit.added).contains(&bare(&value.to_string()))
     }
 }
 

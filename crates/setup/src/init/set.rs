@@ -160,12 +160,18 @@ fn deepest<'a>(
 }
 
 /// Takes a change back. What was added is replaced by what was there before, wherever it is now. If
-/// the host has written the file anew, an added key is taken out in whatever form it has.
+/// the host has written the file anew, an added key is taken out in whatever form it has, if its
+/// value `is_ours`.
 ///
 /// # Errors
 ///
 /// Returns why the text can't be edited.
-pub(super) fn take_out(syntax: Syntax, text: &str, edit: &Edit) -> Result<String, String> {
+pub(super) fn take_out(
+    syntax: Syntax,
+    text: &str,
+    edit: &Edit,
+    is_ours: impl FnOnce(&Value) -> bool,
+) -> Result<String, String> {
     let (mark, body, syntax) = opened(syntax, text);
     let Edit {
         at, added, instead, ..
@@ -188,10 +194,14 @@ pub(super) fn take_out(syntax: Syntax, text: &str, edit: &Edit) -> Result<String
         range: start..start + added.len(),
         new: instead.clone(),
     });
-    let restored = proved((syntax, body), at, |value| value != now, exact);
+    // What was added may have keys of others in it by now, which alone would make no sense.
+    let is_restored =
+        |value: Option<&Value>| value.is_none_or(Value::is_null) || !is_added && value != now;
+    let restored = proved((syntax, body), at, is_restored, exact);
     let restored = restored.map(|(after, _)| after);
+    let may_be_cut = is_added && now.is_some_and(is_ours);
     let after = restored
-        .or_else(|| taken_out_anew(syntax, body, at, edit.made).filter(|_| is_added))
+        .or_else(|| taken_out_anew(syntax, body, at, edit.made).filter(|_| may_be_cut))
         .ok_or_else(|| {
             let key = at.join(".");
             format!("{key} is not as init wrote it")
@@ -220,9 +230,13 @@ fn taken_out_anew(syntax: Syntax, text: &str, at: &[String], made: usize) -> Opt
 
 #[cfg(test)]
 mod tests {
-    use super::{Edit, Set, set, take_out};
+    use super::{Edit, Set, set};
     use crate::syntax::Syntax;
     use serde_json::{Value, json};
+
+    fn take_out(syntax: Syntax, text: &str, edit: &Edit) -> Result<String, String> {
+        super::take_out(syntax, text, edit, |_| true)
+    }
 
     /// Texts of each syntax. When a key is added to one, all its lines stay as they are. When the
     /// key is removed again, even without a record of what was added, the text is as it was, byte
