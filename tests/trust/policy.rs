@@ -61,6 +61,70 @@ fn a_tool_that_is_denied_whatever_its_arguments_is_not_listed() {
     assert!(names(&users(ASK_READING)).contains("\"list_directory\""));
 }
 
+/// What denies, by a file in the home directory or by a flag, and what only restricts beside it, by a file in the home
+/// directory or in the project, which nobody trusts.
+#[test]
+fn what_only_restricts_opens_nothing_that_is_denied() {
+    let core = json!({"tools": {"core": ["read_file"]}}).to_string();
+    let in_yolo = format!("{DENY_WRITING}modes = [\"yolo\"]\n");
+    let denials = [
+        (".gemini/settings.json", &*core, "default"),
+        (".gemini/policies/a.toml", DENY_WRITING, "default"),
+        (".gemini/policies/a.toml", &*in_yolo, "yolo"),
+        (".gemini/unused", "", "plan"),
+    ];
+    let asks = |rest: &str| format!("[[rule]]\ndecision = \"ask_user\"\n{rest}\n");
+    let project = json!({"tools": {"confirmationRequired": ["write_file"]},
+        "security": {"disableYoloMode": true}});
+    let (mistakes, extension) = (
+        ".gemini/policies/b.toml",
+        ".gemini/extensions/x/policies/a.toml",
+    );
+    let restrictions = [
+        ("", project.to_string()),
+        (mistakes, asks("toolNames = \"read_file\"\npriority = 500")),
+        (mistakes, asks("toolName = 5\npriorty = 50")),
+        (
+            mistakes,
+            asks("toolName = \"write_file\"\nargsPattern = '(x'\npriority = 500"),
+        ),
+        (
+            mistakes,
+            asks("toolName = \"write_file\"\nmodes = [\"plam\"]\npriority = 500"),
+        ),
+        (extension, asks("toolName = \"*\"\npriority = 500")),
+    ];
+    for (denial, denies, mode) in denials {
+        for (restriction, restricts) in &restrictions {
+            let ws = Workspace::new().home(denial, denies);
+            let ws = match *restriction {
+                "" => ws.file(".gemini/settings.json", restricts),
+                file => ws.home(file, restricts),
+            };
+            let call = writing(&ws).env("GEMINI_TOOLS_APPROVAL_MODE", mode);
+            call.run().error("policy_violation", 3);
+            let list = ws.get_tools(&[]).env("GEMINI_TOOLS_APPROVAL_MODE", mode);
+            let is_listed = list.run().text().contains("\"write_file\"");
+            assert!(!is_listed, "{denies} {mode}, then {restricts}");
+        }
+    }
+}
+
+/// If both names of a variable name files, what one of them denies is not opened by the other, which asks.
+#[test]
+fn of_two_files_that_variables_name_the_stricter_decides() {
+    let asks = "[[rule]]\ntoolName = \"write_file\"\ndecision = \"ask_user\"\npriority = 900\n";
+    let ws = Workspace::new()
+        .outside("deny.toml", DENY_WRITING)
+        .outside("ask.toml", asks);
+    let [one, other] = ["deny.toml", "ask.toml"].map(|name| ws.outside_path(name));
+    for (one, other) in [(&one, &other), (&other, &one)] {
+        let call = writing(&ws).env("GEMINI_TOOLS_POLICY", one);
+        let call = call.env("GEMINI_CLI_TOOLS_POLICY", other);
+        call.run().error("policy_violation", 3);
+    }
+}
+
 #[test]
 fn a_denied_command_is_refused_wherever_it_stands_in_the_line() {
     let ws = users(DENY_RM);

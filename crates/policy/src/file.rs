@@ -285,6 +285,7 @@ impl RuleReader<'_> {
                 text: summary(self.number, entries),
                 faults: self.faults_in_lines(),
                 is_kept_answer: is_kept_answer(self.path, self.tier, decision),
+                only_restricts: is_faulty && decision == Decision::AskUser,
             },
             ..keys.rule
         });

@@ -78,6 +78,7 @@ use gemini_tools_settings::trust::ProjectTrust;
 use rule::RuleSubject;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use std::iter;
 use std::path::{Path, PathBuf};
 
 /// Where a rule comes from. A rule of a higher tier wins over a rule of a lower one, whatever their
@@ -220,6 +221,17 @@ pub struct Verdict {
 }
 
 impl Verdict {
+    /// Returns the stricter of two verdicts. A question that a rule wants is stricter than one that
+    /// is dropped where the tool has nothing to confirm.
+    fn or_stricter(self, other: Self) -> Self {
+        let strictness = |verdict: &Self| (verdict.decision, !verdict.is_default);
+        if strictness(&other) > strictness(&self) {
+            other
+        } else {
+            self
+        }
+    }
+
     /// Returns the error for a call that may not run.
     pub fn to_error(&self) -> ToolError {
         let error = ToolError::denied(self.reason.clone());
@@ -272,6 +284,8 @@ struct Inquiry<'a> {
     call: &'a PolicyCall<'a>,
     mode: Mode,
     interactive: bool,
+    /// The one rule that counts of those which only restrict.
+    with: Option<&'a Rule>,
 }
 
 /// Tools of Gemini CLI 0.61, almost all of which don't exist here. Rules about them are no
@@ -367,13 +381,32 @@ impl Policy {
         self.rules.iter().any(|rule| !rule.annotations.is_empty())
     }
 
-    fn inquiry<'a>(&self, call: &'a PolicyCall<'a>, mode: Mode, interactive: bool) -> Inquiry<'a> {
+    /// Returns the questions of which the strictest answer is the verdict on a call. Each rule that
+    /// only restricts is in a question of its own, beside one without any, so that none can hide
+    /// another rule. Where a setting forbids the mode yolo, what is denied there stays denied.
+    fn inquiries<'a>(
+        &'a self,
+        call: &'a PolicyCall<'a>,
+        mode: Mode,
+        interactive: bool,
+    ) -> impl Iterator<Item = Inquiry<'a>> {
         let is_forbidden = mode == Mode::Yolo && self.forbids_yolo;
-        Inquiry {
-            call,
-            mode: if is_forbidden { Mode::Default } else { mode },
-            interactive,
-        }
+        let modes = if is_forbidden {
+            vec![Mode::Default, Mode::Yolo]
+        } else {
+            vec![mode]
+        };
+        let counts = |rule: &&Rule| rule.is_for(call) || patches::is_patch(call);
+        let restricting = self.rules.iter().filter(|rule| rule.source.only_restricts);
+        let with = iter::once(None).chain(restricting.filter(counts).map(Some));
+        with.flat_map(move |with| {
+            modes.clone().into_iter().map(move |mode| Inquiry {
+                call,
+                mode,
+                interactive,
+                with,
+            })
+        })
     }
 
     /// Judges a call. `interactive` says that a user can be asked.
@@ -381,8 +414,13 @@ impl Policy {
         if let Some(verdict) = &self.unreadable {
             return verdict.clone();
         }
-        let asked = self.inquiry(call, mode, interactive);
-        let verdict = match shell::line_of(call) {
+        let inquiries = self.inquiries(call, mode, interactive);
+        let verdicts = inquiries.map(|asked| self.judge(asked));
+        verdicts.reduce(Verdict::or_stricter).unwrap_or_default()
+    }
+
+    fn judge(&self, asked: Inquiry<'_>) -> Verdict {
+        let verdict = match shell::line_of(asked.call) {
             Some(line) => self.check_line(asked, line),
             None => patches::judge(self, asked),
         };
@@ -409,7 +447,12 @@ impl Policy {
     /// Returns true if the model is told about a tool. A tool of which every call is denied is
     /// hidden.
     pub fn shows(&self, call: &PolicyCall<'_>, mode: Mode, interactive: bool) -> bool {
-        let asked = self.inquiry(call, mode, interactive);
+        let mut inquiries = self.inquiries(call, mode, interactive);
+        inquiries.all(|asked| self.shows_in(asked))
+    }
+
+    fn shows_in(&self, asked: Inquiry<'_>) -> bool {
+        let call = asked.call;
         for rule in &self.rules {
             if !rule.is_active(asked) || !rule.is_for(call) {
                 continue;

@@ -20,7 +20,7 @@ pub(super) fn judge(policy: &Policy, asked: Inquiry<'_>) -> Verdict {
         return if asked.mode == super::Mode::Yolo {
             verdict
         } else {
-            strictest(verdict, defaults::ask(asked, 10, rule))
+            verdict.or_stricter(defaults::ask(asked, 10, rule))
         };
     };
     let mut verdict = verdict;
@@ -30,13 +30,11 @@ pub(super) fn judge(policy: &Policy, asked: Inquiry<'_>) -> Verdict {
                 kind,
                 ..*asked.call
             };
-            verdict = strictest(
-                verdict,
-                policy.check_plain(Inquiry {
-                    call: &call,
-                    ..asked
-                }),
-            );
+            let asked_so = Inquiry {
+                call: &call,
+                ..asked
+            };
+            verdict = verdict.or_stricter(policy.check_plain(asked_so));
             let tools: &[&str] = match (&patch.change, kind) {
                 (Change::Create { .. }, _) => &["write_file"],
                 (Change::Update { to: None, .. }, _) => &["replace"],
@@ -44,7 +42,7 @@ pub(super) fn judge(policy: &Policy, asked: Inquiry<'_>) -> Verdict {
             };
             for tool in tools {
                 if let Some(restriction) = restriction(policy, asked, tool, patch, path) {
-                    verdict = strictest(verdict, restriction);
+                    verdict = verdict.or_stricter(restriction);
                 }
             }
         }
@@ -58,7 +56,7 @@ pub(super) fn paths(call: &PolicyCall<'_>) -> Option<Vec<String>> {
     Some(effects.map(|(path, _)| path.to_owned()).collect())
 }
 
-fn is_patch(call: &PolicyCall<'_>) -> bool {
+pub(super) fn is_patch(call: &PolicyCall<'_>) -> bool {
     call.is_built_in && call.name == "apply_patch"
 }
 
@@ -109,12 +107,4 @@ fn restriction(
         .into_iter()
         .flatten()
         .max_by_key(|verdict| verdict.decision)
-}
-
-fn strictest(one: Verdict, other: Verdict) -> Verdict {
-    if other.decision > one.decision {
-        other
-    } else {
-        one
-    }
 }

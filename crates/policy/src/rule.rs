@@ -9,6 +9,7 @@ use fancy_regex::Regex;
 use gemini_tools_shell::{Command, mentions};
 use serde_json::{Map, Value};
 use std::path::PathBuf;
+use std::ptr;
 
 /// Aliases of tools that also count in a rule that allows, because Gemini CLI's rules accept them.
 /// Gemini CLI accepts class names such as `ShellTool` in its old settings only; here they also
@@ -45,6 +46,9 @@ pub(super) struct Source {
     /// What is wrong with the rule. It then matches more calls than was meant.
     pub(super) faults: Option<String>,
     pub(super) is_kept_answer: bool,
+    /// True if the rule can only make a verdict stricter. A rule that asks would otherwise hide
+    /// rules below it that deny.
+    pub(super) only_restricts: bool,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -129,6 +133,7 @@ impl Rule {
             self.reads_in_plans && asked.mode == Mode::Plan && !is_for_plans(asked.call);
         (self.modes.is_empty() || self.modes.contains(&asked.mode))
             && !is_left_out
+            && (!self.source.only_restricts || asked.with.is_some_and(|rule| ptr::eq(rule, self)))
             && interactive.is_none_or(|wanted| wanted == asked.interactive)
             && !self.is_for_subagent
     }

@@ -15,6 +15,7 @@ pub(super) fn rules(settings: &Settings, allowed_tools: &[String]) -> Vec<Rule> 
         source: Source {
             file: (!key.starts_with("--")).then(|| file_of(settings, key)),
             text: key.to_owned(),
+            only_restricts: decision == Decision::AskUser,
             ..Source::default()
         },
         ..Rule::new(decision, Tier::User, priority)

@@ -31,7 +31,7 @@ impl PolicyOptions {
     /// Returns the policy files and directories of the command line, or else those in
     /// `GEMINI_TOOLS_POLICY`. The second name of that variable is `GEMINI_CLI_TOOLS_POLICY`. If
     /// both are set and differ, the paths of both count and the second value is true: rules in
-    /// their files that allow something must be ignored.
+    /// their files may only restrict.
     pub fn paths(&self) -> (Vec<PathBuf>, bool) {
         let mut paths = self.policy.clone();
         let mut only_restricts = false;
@@ -84,7 +84,7 @@ impl Policy {
         let has_system = policy.add_system(&system_directory().join("policies"));
         if !has_system {
             for path in &settings.admin_policy_paths {
-                policy.add_path(path, Tier::Admin, true);
+                policy.add_path(path, Tier::Admin, true, true);
             }
         }
         let (paths, only_restricts) = options.paths();
@@ -100,16 +100,11 @@ impl Policy {
         let users = home.map(|home| home.join(".gemini"));
         if chosen.is_empty() {
             if let Some(users) = &users {
-                policy.add_path(&users.join("policies"), Tier::User, false);
+                policy.add_path(&users.join("policies"), Tier::User, false, true);
             }
         } else {
             for path in chosen {
-                policy.add_path(path, Tier::User, true);
-            }
-            if only_restricts {
-                policy
-                    .rules
-                    .retain(|rule| rule.tier != Tier::User || rule.decision != Decision::Allow);
+                policy.add_path(path, Tier::User, true, !only_restricts);
             }
         }
         if users.as_deref() != Some(&*root.join(".gemini")) {
@@ -134,7 +129,7 @@ impl Policy {
             ..Self::default()
         };
         for (tier, path, text) in texts {
-            policy.add_text(path, *tier, text, true);
+            policy.add_text(path, *tier, text, *tier != Tier::Extension);
         }
         policy.rules.extend(rules(settings, &[]));
         policy.sort();
@@ -195,17 +190,17 @@ impl Policy {
         names.sort();
         for name in names {
             let policies = directory.join(name).join("policies");
-            self.add_path(&policies, Tier::Extension, false);
+            self.add_path(&policies, Tier::Extension, false, false);
         }
     }
 
-    fn add_path(&mut self, path: &Path, tier: Tier, must_exist: bool) {
+    fn add_path(&mut self, path: &Path, tier: Tier, must_exist: bool, may_allow: bool) {
         match files_in(path, FileOwner::Users) {
-            Ok(files) => self.add_files(&files, FileOwner::Users, tier, true),
+            Ok(files) => self.add_files(&files, FileOwner::Users, tier, may_allow),
             Err(e) if !must_exist && is_missing(path, &e) => {}
             // Only a path that the user has chosen may be that of a file.
             Err(e) if e.kind() == ErrorKind::NotADirectory && must_exist => {
-                self.add_files(&[path.to_owned()], FileOwner::Users, tier, true);
+                self.add_files(&[path.to_owned()], FileOwner::Users, tier, may_allow);
             }
             Err(e) => self.unreadable(path, tier, &e.to_string()),
         }
@@ -227,6 +222,9 @@ impl Policy {
         };
         read.rules
             .retain(|rule| may_allow || rule.decision != Decision::Allow);
+        for rule in &mut read.rules {
+            rule.source.only_restricts |= !may_allow && rule.decision == Decision::AskUser;
+        }
         self.files.push(PolicyFile {
             path: path.to_owned(),
             tier,

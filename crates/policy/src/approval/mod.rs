@@ -249,30 +249,30 @@ impl Gate {
         explanation: &Explanation,
         verdict: Verdict,
     ) -> Result<ByRules, GateError<C::Error>> {
+        // Only the explanation names the MCP server, so the rules about that server have not been
+        // applied yet.
+        if let Some(ConfirmationDetails::Mcp {
+            server_name,
+            tool_name,
+            ..
+        }) = &explanation.confirmation
+        {
+            let server = Some(ServerTool {
+                name: server_name,
+                tool: tool_name,
+            });
+            let call = candidate.call();
+            let of_server = self.by_rules(&PolicyCall { server, ..call }, candidate.can_ask())?;
+            if verdict.is_default {
+                return Ok(of_server);
+            }
+        }
         // A rule that somebody wrote wants the question, so it is asked even if the tool has
         // nothing to confirm.
-        if !verdict.is_default {
-            return Ok(ByRules::Asks(verdict));
+        if verdict.is_default && explanation.confirmation.is_none() {
+            return Ok(ByRules::Passes(Pass::default()));
         }
-        match &explanation.confirmation {
-            // The tool has nothing to confirm, and no rule wants a question.
-            None => Ok(ByRules::Passes(Pass::default())),
-            // Only the explanation names the MCP server, so the rules about that server have not
-            // been applied yet.
-            Some(ConfirmationDetails::Mcp {
-                server_name,
-                tool_name,
-                ..
-            }) => {
-                let server = Some(ServerTool {
-                    name: server_name,
-                    tool: tool_name,
-                });
-                let call = candidate.call();
-                self.by_rules(&PolicyCall { server, ..call }, candidate.can_ask())
-            }
-            Some(_) => Ok(ByRules::Asks(verdict)),
-        }
+        Ok(ByRules::Asks(verdict))
     }
 
     fn by_rules<E>(&self, call: &PolicyCall<'_>, can_ask: bool) -> Result<ByRules, GateError<E>> {

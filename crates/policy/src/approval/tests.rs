@@ -323,27 +323,32 @@ fn where_the_host_has_asked_only_rules_that_deny_count() {
 
 #[test]
 fn whose_a_tool_is_may_be_known_only_once_it_is_explained() {
-    let rule = "[[rule]]\nmcpName = \"docs\"\ndecision = \"deny\"\npriority = 10\n";
-    let policy = policy(&[rule]);
-    let gate = Gate::new(policy, Some(Mode::Default));
-    let mut asked = ScriptedCall::new("find", Kind::Other, &[ApprovalReply::Once]);
-    asked.confirmation = Some(ConfirmationDetails::Mcp {
-        title: String::new(),
-        server_name: "docs".to_owned(),
-        tool_name: "find".to_owned(),
-        tool_display_name: "find".to_owned(),
-    });
-    assert_eq!(outcome(&gate, &mut asked), "denied");
-    assert_eq!(asked.questions, 0);
+    let deny = "[[rule]]\nmcpName = \"docs\"\ndecision = \"deny\"\npriority = 10\n";
+    let ask = "[[rule]]\ntoolName = \"find\"\ndecision = \"ask_user\"\npriority = 5\n";
+    for rules in [&[deny][..], &[deny, ask]] {
+        let gate = Gate::new(policy(rules), Some(Mode::Default));
+        let mut asked = ScriptedCall::new("find", Kind::Other, &[ApprovalReply::Once]);
+        asked.confirmation = Some(ConfirmationDetails::Mcp {
+            title: String::new(),
+            server_name: "docs".to_owned(),
+            tool_name: "find".to_owned(),
+            tool_display_name: "find".to_owned(),
+        });
+        assert_eq!(outcome(&gate, &mut asked), "denied");
+        assert_eq!(asked.questions, 0);
+        assert!(!shows_of_docs(&gate, &asked));
+    }
+}
+
+fn shows_of_docs(gate: &Gate, asked: &ScriptedCall) -> bool {
     let server = ServerTool {
         name: "docs",
         tool: "find",
     };
-    assert!(!gate.shows(
-        &PolicyCall {
-            server: Some(server),
-            ..asked.call()
-        },
-        true
-    ));
+    let server = Some(server);
+    let call = PolicyCall {
+        server,
+        ..asked.call()
+    };
+    gate.shows(&call, true)
 }
