@@ -167,7 +167,12 @@ impl Reader<'_> {
                 "env" => server.env = self.table_in(&at, value),
                 "headers" => server.headers = self.table_in(&at, value),
                 "includeTools" => server.include_tools = Some(self.list_in(&at, value)?),
-                "excludeTools" => server.exclude_tools = self.list_in(&at, value)?,
+                "excludeTools" => {
+                    let list = self.list_in(&at, value)?;
+                    // Without a name that is no string, the tool of that name could be called.
+                    let is_whole = value.as_array().is_some_and(|all| all.len() == list.len());
+                    server.exclude_tools = is_whole.then_some(list)?;
+                }
                 "timeout" => match value.as_f64().filter(|ms| *ms >= 0.0) {
                     Some(ms) => server.timeout_ms = Some(ms as u64),
                     None => self.wrong(&at, "a number of milliseconds", value),

@@ -188,6 +188,28 @@ fn a_server_of_a_later_file_takes_the_place_of_an_earlier_one_as_a_whole() {
 }
 
 #[test]
+fn a_server_is_left_out_if_not_all_that_is_excluded_of_it_is_known() {
+    for (excluded, is_there) in [
+        (r#"["a"]"#, true),
+        ("[]", true),
+        (r#""a""#, false),
+        (r#"[["a"]]"#, false),
+        (r#"["a", null]"#, false),
+        (r#"[{"name": "a"}, "b"]"#, false),
+    ] {
+        let server =
+            format!(r#"{{"mcpServers": {{"s": {{"url": "x", "excludeTools": {excluded}}}}}}}"#);
+        let settings = load(&server, "{}");
+        assert_eq!(
+            settings.mcp.servers.contains_key("s"),
+            is_there,
+            "{excluded}"
+        );
+        assert_eq!(settings.notes.is_empty(), is_there, "{excluded}");
+    }
+}
+
+#[test]
 fn servers_are_allowed_by_all_lists_and_excluded_by_any() {
     let mcp = |user: &str, project: &str| load(user, project).mcp;
     let both = mcp(
