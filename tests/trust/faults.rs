@@ -222,7 +222,7 @@ fn no_fault_of_a_file_that_restricts_lets_the_call_run() {
 }
 
 /// Keys that restrict, with the names that they had, and whether they are lists.
-const KEYS: [(&str, bool); 14] = [
+const KEYS: [(&str, bool); 15] = [
     ("tools.core", true),
     ("coreTools", true),
     ("tools.exclude", true),
@@ -235,6 +235,7 @@ const KEYS: [(&str, bool); 14] = [
     ("policyPaths", true),
     ("adminPolicyPaths", true),
     ("mcp.pin", false),
+    ("tools.commandSandbox", false),
     ("security.disableYoloMode", false),
     ("security.disableAlwaysAllow", false),
 ];

@@ -3,6 +3,7 @@
 use super::UNTRUSTED;
 use super::reader::{Key, Reader, Rule};
 use super::undo::UndoCommands;
+use gemini_tools_core::tool::SandboxMode;
 use gemini_tools_workspace::seen::UnseenChanges;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -209,9 +210,19 @@ impl Reader<'_> {
     }
 
     fn read_sandbox(&mut self, home: Option<&Path>) {
-        let mode = |own: &mut Self, key| own.value(key).cloned();
+        let mode = |own: &mut Self, key: Key| {
+            let value = own.value(key)?;
+            let mode = value.as_str().and_then(SandboxMode::from_name);
+            if mode.is_none() {
+                let names = SandboxMode::NAMES.join(", ");
+                let what = format!("it is {value}; it must be one of {names}");
+                own.fault(key.name, what);
+            }
+            mode
+        };
         self.set_for_scope(SANDBOX, mode, |into| &mut into.sandbox.modes);
-        self.set_for_scope(HOST_SANDBOX, mode, |into| &mut into.sandbox.containers);
+        let host = |own: &mut Self, key| own.value(key).cloned();
+        self.set_for_scope(HOST_SANDBOX, host, |into| &mut into.sandbox.containers);
         self.set(SANDBOX_NETWORK, Self::flag, |into| {
             &mut into.sandbox.network
         });

@@ -182,7 +182,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn fault(&mut self, key: &str, what: String) {
+    pub(super) fn fault(&mut self, key: &str, what: String) {
         let fault = Diagnostic::error("settings-value", "", key, what).in_file(self.path);
         self.into.problems.push(fault.advise(MAY_RESTRICT, CORRECT));
     }

@@ -18,7 +18,7 @@ use std::path::PathBuf;
 /// Gemini CLI 0.61 would end with status 44.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SandboxSettings {
-    pub(super) modes: PerFile<Option<Value>>,
+    pub(super) modes: PerFile<Option<SandboxMode>>,
     pub(super) containers: PerFile<Option<Value>>,
     /// `tools.sandboxAllowedPaths`: what may be written in addition to the roots and the temporary
     /// directory. Relative paths are resolved against the first root.
@@ -39,12 +39,8 @@ impl SandboxSettings {
         if is_users || trusts_project && is_projects {
             return None;
         }
-        let projects = modes
-            .projects
-            .as_ref()
-            .and_then(|value| mode_of(value).ok());
         let own = SandboxMode::from_name(otherwise);
-        match projects {
+        match modes.projects {
             // The project's mode is stricter than the default, and applies if the agent sets no
             // mode.
             Some(mode) if Some(mode) > own => None,
@@ -73,8 +69,8 @@ impl SandboxSettings {
         if !chosen.is_empty() {
             return Ok(strictest);
         }
-        for value in self.modes.values() {
-            strictest = strictest.max(mode_of(value)?);
+        for mode in self.modes.values() {
+            strictest = strictest.max(*mode);
         }
         for value in self.containers.values() {
             strictest = strictest.max(mode_of_host(value, is_contained)?);
@@ -90,11 +86,6 @@ fn not_understood(what: &str) -> ToolError {
         SandboxMode::NAMES.join(", ")
     );
     ToolError::denied(format!("{what}. The command was not run.")).with_hint(hint)
-}
-
-fn mode_of(value: &Value) -> Result<SandboxMode, ToolError> {
-    let mode = value.as_str().and_then(SandboxMode::from_name);
-    mode.ok_or_else(|| not_understood(&format!("{} is {value}", super::keys::SANDBOX.name)))
 }
 
 fn mode_of_host(value: &Value, is_contained: bool) -> Result<SandboxMode, ToolError> {

@@ -75,7 +75,11 @@ fn all_names_of_context_files_are_kept_but_those_that_a_project_must_not_name() 
 
 #[test]
 fn a_project_can_make_the_sandbox_stricter_but_not_weaker() {
-    let mode = |user: &str, project: &str| load(user, project).sandbox.mode(&[], false).ok();
+    let mode = |user: &str, project: &str| {
+        let settings = load(user, project);
+        let mode = settings.sandbox.mode(&[], false).ok();
+        mode.filter(|_| settings.problems.is_empty())
+    };
     let of = |mode: &str| format!(r#"{{"tools": {{"commandSandbox": {mode}}}}}"#);
     let of_host = |mode: &str| format!(r#"{{"tools": {{"sandbox": {mode}}}}}"#);
     let (write, read) = (of("\"workspace-write\""), of("\"read-only\""));
@@ -86,6 +90,8 @@ fn a_project_can_make_the_sandbox_stricter_but_not_weaker() {
         (&*read, &*of("\"off\""), Some(SandboxMode::ReadOnly)),
         ("{}", &*of("3"), None),
         ("{}", &*of("\"docker\""), None),
+        (&*of("true"), "{}", None),
+        (&*of("\"off \""), "{}", None),
         (
             &*of_host("true"),
             &*of_host("false"),
