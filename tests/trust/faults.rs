@@ -311,6 +311,59 @@ fn no_restriction_of_a_wrong_type_or_in_a_wrong_place_is_passed_over() {
 }
 
 #[test]
+fn no_restriction_that_stands_twice_is_passed_over() {
+    let once = r#""tools": {"exclude": ["write_file"]}"#;
+    let security = r#""security": {"disableYoloMode": true}"#;
+    for (settings, named) in [
+        (
+            format!(r#"{{{once}, "excludeTools": ["glob"]}}"#),
+            "excludeTools",
+        ),
+        (format!(r#"{{"excludeTools": [], {once}}}"#), "excludeTools"),
+        (
+            format!(r#"{{{once}, "tools": {{}}}}"#),
+            "line 1: \"tools\" stands twice",
+        ),
+        (
+            format!(r#"{{{security}, "security": null}}"#),
+            "\"security\" stands twice",
+        ),
+        (
+            r#"{"excludeTools": ["a"], "excludeTools": ["b"]}"#.to_owned(),
+            "excludeTools",
+        ),
+        (
+            r#"{"tools": {"exclude": ["a"], "exclude": ["b"]}}"#.to_owned(),
+            "\"exclude\" stands twice",
+        ),
+        (
+            r#"{"mcpServers": {"a": {"url": "x", "excludeTools": ["b"], "excludeTools": []}}}"#
+                .to_owned(),
+            "\"excludeTools\" stands twice",
+        ),
+        // These say it once.
+        (
+            r#"{"tools": {"exclude": null}, "excludeTools": ["write_file"]}"#.to_owned(),
+            "",
+        ),
+        (format!(r#"{{{once}, "excludeTools": ["write_file"]}}"#), ""),
+        (format!(r#"{{{once}, "ui": {{"a": 1, "a": 2}}}}"#), ""),
+    ] {
+        let file = ["home/.gemini/settings.json", "ws/.gemini/settings.json"];
+        for file in file {
+            let ws = Workspace::new();
+            write(&ws.root().join(file), settings.as_bytes());
+            let call = ws.tool("write_file").unwatched();
+            let call = call.arguments(&json!({"file_path": "a.txt", "content": "x"}));
+            let message = call.run().error("policy_violation", 3);
+            let stops = message.starts_with("No call may run: ");
+            assert_eq!(stops, !named.is_empty(), "{settings}: {message}");
+            assert!(message.contains(named), "{settings}: {message}");
+        }
+    }
+}
+
+#[test]
 fn a_variable_that_restricts_and_is_not_understood_stops_every_call() {
     let stops = |name: &str, value: &str, in_file: bool| {
         let mut ws = Workspace::new().file("rel/a.toml", DENY.replace("deny", "allow"));

@@ -1,6 +1,6 @@
 //! Parses settings files, and expands the variables in them.
 
-use super::Scope;
+use super::{Scope, lines};
 use gemini_tools_environment::variables::is_dangling;
 use gemini_tools_workspace::file_owner::FileOwner;
 use gemini_tools_workspace::files;
@@ -37,11 +37,14 @@ pub(super) fn parse(
     match jsonc(&text) {
         // The file is empty, or contains only comments.
         Ok(Value::Null) => Ok(None),
-        Ok(value @ Value::Object(_)) => Ok(Some(SettingsFile {
-            has_variables: text.contains('$'),
-            value,
-            id,
-        })),
+        Ok(value @ Value::Object(_)) => match lines::twin(&text) {
+            Some(twin) => Err(twin),
+            None => Ok(Some(SettingsFile {
+                has_variables: text.contains('$'),
+                value,
+                id,
+            })),
+        },
         Ok(_) => Err("expected an object in { }".to_owned()),
         Err(e) => Err(e),
     }

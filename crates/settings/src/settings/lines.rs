@@ -4,9 +4,9 @@ use super::keys;
 use gemini_tools_core::diagnostic::Diagnostic;
 use gemini_tools_core::position::{self, Position};
 use gemini_tools_workspace::file_owner::FileOwner;
-use jsonc_parser::ast::{Object, Value};
+use jsonc_parser::ast::{Object, ObjectProp, Value};
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 /// The texts of settings files, read when they are first needed.
@@ -58,6 +58,28 @@ impl SettingsLines {
         let at = start_of(top, old.unwrap_or(key)).or_else(|| start_of(top, key))?;
         Some(position::LineIndex::new(text).position(at))
     }
+}
+
+/// Returns where a key stands twice in one object of a settings file, if a restriction may be in
+/// one of the two: only the second one would count.
+pub(super) fn twin(text: &str) -> Option<String> {
+    let parsed = parse_to_ast(text, &CollectOptions::default(), &ParseOptions::default());
+    let value = parsed.ok()?.value?;
+    let second = twin_in(value.as_object()?, keys::may_restrict)?;
+    let place = position::LineIndex::new(text).position(second.range.start);
+    let name = second.name.as_str();
+    Some(format!("line {}: {name:?} stands twice", place.line))
+}
+
+fn twin_in<'o>(object: &'o Object<'_>, counts: fn(&str) -> bool) -> Option<&'o ObjectProp<'o>> {
+    let mut seen = HashSet::new();
+    let mut counted = object.properties.iter();
+    counted.find_map(|property| match &property.value {
+        _ if !counts(property.name.as_str()) => None,
+        _ if !seen.insert(property.name.as_str()) => Some(property),
+        Value::Object(inner) => twin_in(inner, |_| true),
+        _ => None,
+    })
 }
 
 fn is_there(object: &Object<'_>, key: &str) -> bool {

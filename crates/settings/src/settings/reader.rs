@@ -77,17 +77,17 @@ impl<'a> Reader<'a> {
     }
 
     fn written(&self, key: Key) -> Option<&'a Value> {
-        let old = || {
-            let old = key.old?;
-            let value = self.file.get(old)?;
-            // The old key can be the parent of the new one: `model` was a string, and is now the
-            // object that contains `model.name`.
-            let is_new = value.is_object() && key.name.starts_with(old);
-            (!is_new).then_some(value)
-        };
-        self.at(key.name)
-            .or_else(old)
-            .filter(|value| !value.is_null())
+        let value = self.at(key.name).filter(|value| !value.is_null());
+        value.or_else(|| self.written_of_old(key))
+    }
+
+    fn written_of_old(&self, key: Key) -> Option<&'a Value> {
+        let old = key.old?;
+        let value = self.file.get(old)?;
+        // The old key can be the parent of the new one: `model` was a string, and is now the object
+        // that contains `model.name`.
+        let is_new = value.is_object() && key.name.starts_with(old);
+        (!is_new && !value.is_null()).then_some(value)
     }
 
     pub(super) fn at(&self, name: &str) -> Option<&'a Value> {
@@ -188,7 +188,8 @@ impl<'a> Reader<'a> {
     }
 
     /// Reports restrictions that would have no effect where they stand: within a value that is not
-    /// an object, or under a single key that contains the dots.
+    /// an object, under a single key that contains the dots, or under the old name of a key that
+    /// also stands there with another value.
     pub(super) fn find_misplaced(&mut self) {
         let names = keys::restricting();
         let parents: BTreeSet<&str> = names
@@ -202,6 +203,14 @@ impl<'a> Reader<'a> {
                     parent,
                     format!("an object is expected, not {}", kind_of(value)),
                 );
+            }
+        }
+        for key in keys::ALL.iter().filter(|key| keys::restricts(key.name)) {
+            let old = self.written_of_old(*key);
+            if old.is_some() && self.written(*key) != old {
+                let old = key.old.unwrap_or_default();
+                let what = format!("{old:?} stands beside it, with another value");
+                self.fault(key.name, what);
             }
         }
         for name in names.filter(|name| name.contains('.')) {
