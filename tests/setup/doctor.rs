@@ -477,6 +477,21 @@ fn faults_around_it_are_found() {
         &[],
         "rule-unknown-tool",
     );
+    for (key, name, code) in [
+        ("exclude", "run_shell_comand", "rule-unknown-tool"),
+        ("exclude", "WRITE_FILE", "rule-unknown-tool"),
+        ("core", "read_fil", "rule-unknown-tool"),
+        (
+            "confirmationRequired",
+            "discovered_tool_greets",
+            "rule-unknown-tool",
+        ),
+        ("exclude", "write_file(x)", "policy-rule"),
+    ] {
+        let settings = format!("{{\"tools\": {{\"{key}\": [\"{name}\"]}}}}");
+        let listed = with_program(SOUND).home(".gemini/settings.json", settings);
+        finds(&listed, &[], code);
+    }
     let broken = with_program(SOUND).home(policy, "[[rule]\n");
     finds(&broken, &[], "policy-unreadable");
     let file = broken.root().join("home").join(policy);

@@ -317,20 +317,35 @@ impl Policy {
         }
     }
 
-    /// Warns of tool names in rules that are not those of a tool, but are similar to a name in
-    /// `known`. In a project's own rules any unknown name is reported; a user's rules may be about
-    /// tools of other projects.
+    /// Warns of tool names in rules and lists that are not those of a tool, but are similar to a name
+    /// in `known`, and of entries that restrict more than they say. In a project's own rules any
+    /// unknown name is reported; a user's rules may be about tools of other projects.
     pub fn unknown_tools(&self, known: &[String]) -> Vec<Diagnostic> {
         let mut problems: Vec<Diagnostic> = Vec::new();
         for rule in &self.rules {
-            let (Some(file), Some(number)) = (&rule.source.file, rule.source.number) else {
+            let Some(file) = &rule.source.file else {
                 continue;
+            };
+            let key = match rule.source.number {
+                Some(number) => format!("rule {number}"),
+                None => rule.source.text.clone(),
+            };
+            if let (None, Some(fault)) = (rule.source.number, &rule.source.faults) {
+                let what = format!("The entry counts as the whole tool: {fault}.");
+                let problem = Diagnostic::warning("policy-rule", "", &key, what).in_file(file);
+                let help = "Take the parentheses out.";
+                problems.push(problem.advise("Every call of the tool is restricted.", help));
+            }
+            let listed: &[rule::Entry] = match &rule.condition {
+                rule::Condition::NotListed(entries) => entries,
+                _ => &[],
             };
             // Only an MCP server knows the names of its tools.
             let is_of_server = |name: &str| {
                 rule.server.is_some() || name.starts_with("mcp_") || name.contains("__")
             };
-            for name in &rule.tools {
+            let listed = listed.iter().map(|entry| &entry.tool);
+            for name in rule.tools.iter().chain(listed) {
                 let bare = bare_name(name);
                 if name.contains('*')
                     || is_of_server(name)
@@ -347,12 +362,11 @@ impl Policy {
                     None if rule.tier == Tier::Workspace => format!("No tool is called {name:?}."),
                     None => continue,
                 };
-                let key = format!("rule {number}");
                 let problem = Diagnostic::warning("rule-unknown-tool", "", &key, what);
                 let problem = problem.in_file(file);
                 problems.push(problem.advise(
-                    "The rule is for no call.",
-                    "Correct the name in the rule; get_tools lists the names.",
+                    "It is for no call.",
+                    "Correct the name; get_tools lists the names.",
                 ));
             }
         }

@@ -94,8 +94,9 @@ impl Rule {
         }
     }
 
-    /// Returns the rule for an entry such as `glob` or `run_shell_command(git)`. Returns `None` for
-    /// parentheses after any other tool, because their meaning is unknown.
+    /// Returns the rule for an entry such as `glob` or `run_shell_command(git)`. The meaning of
+    /// parentheses after any other tool is unknown: such an entry allows nothing, and restricts the
+    /// whole tool.
     fn for_entry(&self, entry: &str) -> Option<Self> {
         let Entry { tool, prefix } = Entry::parse(entry);
         let whole = entry.trim();
@@ -106,16 +107,15 @@ impl Rule {
         } else {
             written
         };
-        let condition = match prefix {
-            None => Condition::None,
-            Some(prefix) if is_shell(&tool) => Condition::Prefixes(vec![prefix]),
-            Some(_) => return None,
-        };
-        Some(Self {
-            tools: vec![named.to_owned()],
-            condition,
-            ..self.with_entry(whole)
-        })
+        let mut rule = self.with_entry(whole);
+        rule.tools = vec![named.to_owned()];
+        match prefix {
+            None => {}
+            Some(prefix) if is_shell(&tool) => rule.condition = Condition::Prefixes(vec![prefix]),
+            Some(_) if self.decision == Decision::Allow => return None,
+            Some(_) => rule.source.faults = Some("parentheses are for commands only".to_owned()),
+        }
+        Some(rule)
     }
 }
 
@@ -217,6 +217,14 @@ mod tests {
         let exclude = ["run_shell_command( rm -rf )", "ShellTool(sudo)", "glob(x)"];
         assert_eq!(decides(None, &exclude, "sudo make"), Decision::Deny);
         assert_eq!(decides(None, &exclude, "rm x"), Decision::AskUser);
+        let args = Map::new();
+        for (tool, decision) in [("glob", Decision::Deny), ("write_file", Decision::AskUser)] {
+            let mut settings = Settings::default();
+            settings.exclude = vec!["glob(x)".to_owned()];
+            let policy = Policy::from_texts(&[], &settings, Path::new("/"));
+            let call = PolicyCall::by_name(tool, &args);
+            assert_eq!(policy.check(&call, Mode::Default, true).decision, decision);
+        }
         let all = ["ShellTool(ls)", "discovered_tool_run_shell_command"];
         assert_eq!(decides(Some(&all), &[], "make"), Decision::AskUser);
     }
