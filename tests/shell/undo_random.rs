@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 use std::fs;
 use std::io::Write;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -55,7 +55,7 @@ impl Random {
         let is_deep = b.contains('/') && self.below(4) == 0;
         let target = if is_deep { ".." } else { self.of(&targets) };
         let mode = self.of(&["600", "644", "755", "700", "444", "4755"]);
-        match self.below(24) {
+        match self.below(30) {
             0 => format!("mv {a} {b}"),
             1 => format!("mv {d} {e}"),
             2 => format!("mv {d} {e}; ln -s {e} {d}"),
@@ -78,7 +78,9 @@ impl Random {
             19 => format!("truncate -s {} {a}", self.below(9)),
             20 => format!("echo more >> {a}"),
             21 => format!("echo new > {a}"),
-            22 => format!("find {d} ! -type l -exec chmod {mode} {{}} +"),
+            24 => format!("echo new > {a}; chmod 444 {a}"),
+            25 => format!("chmod 755 {d}; echo new > {d}/n; echo new > {d}/x; chmod 555 {d}"),
+            28 => format!("find {d} ! -type l -exec chmod {mode} {{}} +"),
             _ => format!("sed -i s/o/0/ {a}"),
         }
     }
@@ -149,14 +151,18 @@ fn differences(before: &Snapshot, after: &Snapshot) -> Vec<String> {
 
 fn build(ws: &Workspace) {
     let dir = ws.dir();
-    for name in ["d1/s", "d2", "d3"] {
+    for name in ["d1/s", "d2", "d3", "ro"] {
         fs::create_dir_all(dir.join(name)).expect("made");
     }
-    for name in ["a", "b", "d1/x", "d1/y", "d1/s/x", "d2/x", "d3/c"] {
+    for name in ["a", "b", "d1/x", "d1/y", "d1/s/x", "d2/x", "d3/c", "ro/f"] {
         fs::write(dir.join(name), format!("one of {name}\n")).expect("written");
     }
     fs::hard_link(dir.join("a"), dir.join("d2/a")).expect("a link");
     fs::hard_link(dir.join("d1/x"), dir.join("d1/s/y")).expect("a link");
+    for (name, mode) in [("ro/f", 0o444), ("ro", 0o555)] {
+        let mode = fs::Permissions::from_mode(mode);
+        fs::set_permissions(dir.join(name), mode).expect("a mode");
+    }
     std::os::unix::fs::symlink("d1", dir.join("l")).expect("a link");
     std::os::unix::fs::symlink("../..", dir.join("d1/s/up")).expect("a link");
     std::os::unix::fs::symlink("../a", dir.join("d2/b")).expect("a link");
@@ -205,8 +211,11 @@ fn random_commands_are_undone_to_the_byte_or_refused_with_nothing_changed() {
         let mut refused = 0;
         for seed in seeds {
             let mut random = Random(seed);
-            let ws = Workspace::new();
+            let mut ws = Workspace::new();
             build(&ws);
+            if seed % 2 == 1 {
+                ws = ws.unprivileged();
+            }
             let before = snapshot(&ws);
             let lines: Vec<String> = (0..=random.below(4) / 3).map(|_| random.line()).collect();
             let of = format!("GEMINI_TOOLS_SEED={seed}: {lines:?}");
@@ -276,9 +285,17 @@ fn moves_and_links_of_all_kinds_are_undone_to_the_byte() {
         "chmod 555 d1; rm -r d2",
         "ln a e; echo x > e; rm a",
         "echo 1 > a; mv a d1/x; chmod 700 d1/x",
+        "echo new > b; chmod 444 b; rm d3/c",
+        "echo new > a; chmod 444 a; rm d3/c",
+        "chmod u+w ro/f; echo new > ro/f; chmod 444 ro/f",
+        "chmod 755 ro; echo new > ro/n; chmod u+w ro/f; echo new > ro/f; chmod 444 ro/f; chmod 555 ro",
+        "chmod 755 ro; ln ro/f ro/g; chmod 644 ro/f; echo new > ro/g; chmod 444 ro/f; rm ro/f; chmod 555 ro",
+        "chmod 755 ro; rm ro/f; chmod 555 ro",
+        "echo new > b; sed -i s/o/0/ d1/x; chmod -R a-w d1 b",
     ] {
         let ws = Workspace::new();
         build(&ws);
+        let ws = ws.unprivileged();
         let before = snapshot(&ws);
         run(&ws, line);
         let after = snapshot(&ws);

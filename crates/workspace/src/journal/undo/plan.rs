@@ -91,6 +91,28 @@ impl Plan {
         written.chain(self.made.keys())
     }
 
+    /// Returns the directories that are made usable before anything else, and the files that are
+    /// made writable, each with the mode for that.
+    pub(super) fn opened<'p>(
+        &'p self,
+        goals: &'p Goals,
+    ) -> impl Iterator<Item = (&'p PathBuf, &'p FileState, u32)> {
+        let is_reached = |(path, now): &(&PathBuf, &FileState)| {
+            let is_new = matches!(self.made.get(*path), Some(Make::File(_)));
+            if now.is_file() {
+                is_new || self.rewrites.contains_key(*path)
+            } else {
+                let is_known = goals.by_path.contains_key(*path) || self.modes.contains_key(*path);
+                now.is_directory() && is_known
+            }
+        };
+        let by_path = goals.by_path.iter();
+        let present = by_path.filter_map(|(path, goal)| Some((path, goal.now.as_ref()?)));
+        let present = present.chain(&goals.others).filter(is_reached);
+        let opened = present.map(|(path, now)| (path, now, opened_mode(now)));
+        opened.filter(|(_, now, mode)| *mode != now.mode)
+    }
+
     /// Returns the paths of the files whose present content will be lost unless it is kept, each
     /// with true if the file is overwritten rather than removed.
     pub(super) fn lost(&self, goals: &Goals) -> Vec<(PathBuf, bool)> {
@@ -123,6 +145,11 @@ impl Plan {
         });
         lost.collect()
     }
+}
+
+/// Returns the mode of a file or directory once its owner can read and change it.
+fn opened_mode(now: &FileState) -> u32 {
+    now.mode | if now.is_directory() { 0o700 } else { 0o600 }
 }
 
 /// A path at which the undo is not possible, and the reason as the end of a sentence about it.
@@ -161,7 +188,7 @@ pub(super) fn plan(goals: &mut Goals, run: &Run<'_>) -> Result<Plan, Vec<Obstacl
         }
     }
     planner.plan_nodes(goals);
-    planner.finish(goals)
+    planner.finish(goals, run)
 }
 
 struct Present {
@@ -352,7 +379,9 @@ impl Planner {
         let mode = then.map_or(0, |then| then.mode);
         let sets_mode =
             now.mode != mode && (anchor.is_none() || former.paths.iter().any(is_changed));
-        if sets_mode {
+        let mode = if sets_mode { mode } else { now.mode };
+        let is_written = self.plan.rewrites.contains_key(at);
+        if sets_mode || is_written && opened_mode(now) != now.mode {
             let path = anchor.as_ref().unwrap_or(&former.paths[0]);
             self.plan.modes.insert(path.clone(), (mode, Some(file)));
         }
@@ -362,7 +391,7 @@ impl Planner {
                 self.plan.made.insert(path.clone(), Make::LinkNow(from));
             }
         }
-        if sets_mode { mode } else { now.mode }
+        mode
     }
 
     /// Plans how to create a file again under all of its former names, because no existing file can
@@ -429,7 +458,8 @@ impl Planner {
 
     /// Adds what is to be removed. Checks that directories are empty when they are removed, and
     /// exist when something is created in them.
-    fn finish(mut self, goals: &mut Goals) -> Result<Plan, Vec<Obstacle>> {
+    fn finish(mut self, goals: &mut Goals, run: &Run<'_>) -> Result<Plan, Vec<Obstacle>> {
+        let is_root = |dir: &Path| run.undo.workspace.roots().any(|root| root == dir);
         let remaining = self.staying.iter().chain(self.plan.made.keys());
         let mut needed: HashSet<PathBuf> = remaining
             .filter_map(|path| path.parent().map(Path::to_owned))
@@ -466,6 +496,15 @@ impl Planner {
             if !is_there {
                 let reason = "can't be made again, because its directory is gone";
                 self.obstacles.push((path.clone(), reason.to_owned()));
+            }
+        }
+        // A directory of which only names were changed is opened for these, and closed again.
+        let changed = self.plan.removed.iter().chain(self.plan.made.keys());
+        for above in changed.filter_map(|path| path.parent()) {
+            let now = goals.others.get(above).filter(|_| !is_root(above));
+            if let Some(now) = now.filter(|now| opened_mode(now) != now.mode) {
+                let mode = (now.mode, Some(now.stamp.file()));
+                self.plan.modes.insert(above.to_owned(), mode);
             }
         }
         if self.obstacles.is_empty() {

@@ -29,7 +29,7 @@ use std::path::{Path, PathBuf};
 
 impl Whole<'_, '_> {
     pub(super) fn carry_out(&mut self, plan: &Plan, changes: CommandChanges) {
-        let opened = self.opened();
+        let opened = self.opened(plan);
         let reached: HashSet<&Path> = (plan.contents().chain(plan.modes.keys()))
             .map(PathBuf::as_path)
             .chain(opened.iter().map(|mode| Path::new(&mode.path)))
@@ -120,20 +120,16 @@ impl Whole<'_, '_> {
             steps: removals.chain(plan.made.keys()).map(record).collect(),
             undo: Some(UndoRecord {
                 entries,
-                opened: self.opened(),
+                opened: self.opened(plan),
                 ..UndoRecord::default()
             }),
         }
     }
 
-    /// Returns the directories that are made writable before anything else.
-    pub(super) fn opened(&self) -> Vec<ModeRecord> {
-        let opened = |(path, goal): (&PathBuf, &Goal)| {
-            let now = goal.now.as_ref().filter(|now| now.is_directory())?;
-            let record = || mode_record(path, now.stamp.file(), now.mode, now.mode | 0o700);
-            (now.mode & 0o700 != 0o700).then(record)
-        };
-        self.goals.by_path.iter().filter_map(opened).collect()
+    fn opened(&self, plan: &Plan) -> Vec<ModeRecord> {
+        plan.opened(&self.goals)
+            .map(|(path, now, mode)| mode_record(path, now.stamp.file(), now.mode, mode))
+            .collect()
     }
 
     fn prepare(&self, plan: &Plan, set: &mut ChangeSet<'_>) -> Result<(), Obstacle> {
@@ -334,9 +330,10 @@ impl Whole<'_, '_> {
         set: &ChangeSet<'_>,
         kept_in_place: &HashSet<PathBuf>,
     ) -> Vec<ModeRecord> {
-        let opened = self.opened();
-        let opened: HashMap<&OsStr, u32> =
-            opened.iter().map(|mode| (&*mode.path, mode.to)).collect();
+        let opened = plan.opened(&self.goals);
+        let opened: HashMap<FileId, u32> = opened
+            .map(|(_, now, mode)| (now.stamp.file(), mode))
+            .collect();
         let planned = self
             .goals
             .by_path
@@ -364,7 +361,7 @@ impl Whole<'_, '_> {
                 of_new().or_else(in_place)
             };
             let file = file.or_else(|| new.map(|new| new.stamp.file()))?;
-            let from = opened.get(path.as_os_str()).or_else(|| now.get(&file));
+            let from = opened.get(&file).or_else(|| now.get(&file));
             let from = from.copied().or_else(|| new.map(|new| new.mode))?;
             (from != *to).then(|| mode_record(path, file, from, *to))
         };

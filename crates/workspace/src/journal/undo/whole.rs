@@ -115,8 +115,7 @@ impl Whole<'_, '_> {
             }
         };
         self.describe();
-        let is_done =
-            plan.contents().next().is_none() && plan.modes.is_empty() && self.opened().is_empty();
+        let is_done = plan.contents().next().is_none() && plan.modes.is_empty();
         if is_done {
             self.outcomes
                 .values_mut()

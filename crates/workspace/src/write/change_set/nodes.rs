@@ -148,10 +148,13 @@ impl<'w> ChangeSet<'w> {
         Some(digested.unwrap_or(found))
     }
 
-    /// Makes directories writable and writes into files, unless an earlier run of this change has
-    /// done so.
+    /// Writes into files, unless an earlier run of this change has done so.
     pub(super) fn before_steps(&mut self) -> Result<(), Obstacle> {
-        self.set_modes(|undo| &undo.opened)?;
+        // An earlier run may have closed directories again. The steps that it has made have given
+        // the paths of others, and of files, to new ones.
+        for mode in self.record.undo.iter().flat_map(|undo| &undo.opened) {
+            let _ = self.set_mode(Path::new(&mode.path), mode.file, mode.to);
+        }
         let rewrites = self.record.undo.iter();
         let rewrites = rewrites.filter(|undo| !undo.is_rewritten);
         let mut rewrites = rewrites.flat_map(|undo| &undo.rewrites).enumerate();
