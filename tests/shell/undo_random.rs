@@ -80,6 +80,7 @@ impl Random {
             21 => format!("echo new > {a}"),
             24 => format!("echo new > {a}; chmod 444 {a}"),
             25 => format!("chmod 755 {d}; echo new > {d}/n; echo new > {d}/x; chmod 555 {d}"),
+            27 => format!("echo new > //proc/self/cwd/{a}; truncate -s 2 /dev/stdin < {b}"),
             28 => format!("find {d} ! -type l -exec chmod {mode} {{}} +"),
             _ => format!("sed -i s/o/0/ {a}"),
         }
@@ -292,6 +293,13 @@ fn moves_and_links_of_all_kinds_are_undone_to_the_byte() {
         "chmod 755 ro; ln ro/f ro/g; chmod 644 ro/f; echo new > ro/g; chmod 444 ro/f; rm ro/f; chmod 555 ro",
         "chmod 755 ro; rm ro/f; chmod 555 ro",
         "echo new > b; sed -i s/o/0/ d1/x; chmod -R a-w d1 b",
+        "echo new > //proc/self/cwd/b",
+        "echo new > /proc/../proc/thread-self/cwd/n",
+        "ln -s /proc/self/cwd/d1 p; echo new > p/x; echo new > p/n",
+        "exec 3<b; cd /proc; echo new > self/fd/3",
+        "exec 7<d3; echo new > /dev/./fd/7/c; echo new > /dev/fd/7/n",
+        "truncate -s 2 /dev/stdin < b",
+        "exec 2<b; echo new > /dev/stderr",
     ] {
         let ws = Workspace::new();
         build(&ws);

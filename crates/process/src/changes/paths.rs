@@ -4,7 +4,7 @@ use super::Access;
 use super::calls::CallPath;
 use super::listener::Notice;
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{CWD, Mode, OFlags, Stat, openat, readlinkat, stat};
+use rustix::fs::{CWD, Mode, OFlags, PROC_SUPER_MAGIC, Stat, openat, readlinkat, stat, statfs};
 use rustix::io::Errno;
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
@@ -12,9 +12,8 @@ use std::os::fd::AsRawFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 
-/// Maximum number of links that are followed here, on the way to a file that does not exist. For
-/// existing files, the kernel follows the links.
-const MAX_LINKS: usize = 8;
+/// The kernel follows no more links than these.
+const MAX_LINKS: usize = 40;
 
 const MAX_PATH_BYTES: usize = 4096;
 
@@ -68,7 +67,6 @@ impl Locator {
             None | Some(libc::AT_FDCWD) => format!("/proc/{thread}/cwd"),
             Some(fd) => format!("/proc/{thread}/fd/{fd}"),
         };
-        let text = of_process(text, thread);
         let follows = target.access != Access::Name;
         let namespace = std::fs::read_link(format!("/proc/{thread}/ns/mnt")).ok();
         let is_elsewhere = namespace.is_some() && namespace != self.namespace;
@@ -76,16 +74,14 @@ impl Locator {
             self.note(&path, follows);
             return Ok(Some(path));
         }
-        let mut path = PathBuf::from(base).into_os_string();
-        if !text.is_empty() {
-            path.push("/");
-            path.push(OsStr::from_bytes(&text));
-        } else if target.path.is_some() && !follows {
+        if text.is_empty() && target.path.is_some() && !follows {
             // A call that creates, renames or removes a name fails if the path is empty.
             return Ok(None);
         }
-        let path = real_path(PathBuf::from(path), follows)?;
-        match path {
+        let Some(path) = plain_path(base, &text, thread, follows) else {
+            return Ok(None);
+        };
+        match real_path(&path, follows)? {
             Some(path) if is_elsewhere => self.here(path, thread),
             Some(path) => {
                 self.note(&path, follows);
@@ -153,58 +149,74 @@ impl Locator {
     }
 }
 
-/// Replaces `/proc/self` and `/dev/fd` by the directory of the calling process. In the supervisor
-/// they would mean the supervisor's own.
-fn of_process(text: Vec<u8>, thread: u32) -> Vec<u8> {
-    let own = [
-        (&b"/proc/self/"[..], ""),
-        (b"/proc/thread-self/", ""),
-        (b"/dev/fd/", "fd/"),
-    ];
-    let rest = own
-        .iter()
-        .find_map(|(prefix, dir)| Some((text.strip_prefix(*prefix)?, dir)));
-    match rest {
-        Some((rest, dir)) => [format!("/proc/{thread}/{dir}").as_bytes(), rest].concat(),
-        None => text,
-    }
-}
-
-fn real_path(mut path: PathBuf, follows: bool) -> Result<Option<PathBuf>, Unknown> {
-    for _ in 0..MAX_LINKS {
-        if follows && let Some(file) = open(CWD, &path, OFlags::empty())? {
-            let found = path_of(&file);
-            // The directory of a file tells its own path, if the file's is too long.
-            if !matches!(found, Err(Errno::NAMETOOLONG)) {
-                return Ok(found.ok().flatten());
+/// Follows the links on the way to a file, and, if `follows`, at its end. The kernel would take
+/// `/proc/self`, to which `/dev/fd` and `/dev/stdin` lead, for the supervisor's. What the links in a
+/// process's own directory lead to is left to it. Returns `None` for too many links.
+fn plain_path(base: String, text: &[u8], thread: u32, follows: bool) -> Option<PathBuf> {
+    let parts = |text: &[u8]| -> Vec<Vec<u8>> {
+        let parts = text.split(|byte| *byte == b'/').rev();
+        parts
+            .filter(|part| !part.is_empty())
+            .map(<[u8]>::to_vec)
+            .collect()
+    };
+    let (mut path, mut rest, mut links) = (PathBuf::from(base), parts(text), 0);
+    while let Some(part) = rest.pop() {
+        let next = path.join(OsStr::from_bytes(&part));
+        let link = readlinkat(CWD, &next, Vec::new()).ok();
+        let Some(link) = link.filter(|_| follows || !rest.is_empty()) else {
+            path = next;
+            continue;
+        };
+        let is_of_proc = statfs(&path).is_ok_and(|fs| fs.f_type == PROC_SUPER_MAGIC);
+        match (is_of_proc, &*part) {
+            (true, b"self" | b"thread-self") => path = format!("/proc/{thread}").into(),
+            (true, _) => path = next,
+            (false, _) if links == MAX_LINKS => return None,
+            (false, _) => {
+                links += 1;
+                if link.to_bytes().starts_with(b"/") {
+                    path = format!("/proc/{thread}/root").into();
+                }
+                rest.extend(parts(link.to_bytes()));
             }
         }
-        let bytes = path.as_os_str().as_bytes();
-        let Some((parent, name)) = split(bytes) else {
-            return Ok(None);
-        };
-        if name == "." || name == ".." {
-            return match open(CWD, &path, OFlags::empty())? {
-                Some(dir) => known_path(&dir),
-                None => Ok(None),
-            };
-        }
-        let Some(parent) = open(CWD, Path::new(parent), OFlags::DIRECTORY)? else {
-            return Ok(None);
-        };
-        let link = follows.then(|| readlinkat(&parent, name, Vec::new()));
-        let Some(directory) = known_path(&parent)? else {
-            return Ok(None);
-        };
-        match link {
-            // The link leads to a file that does not exist yet.
-            Some(Ok(link)) => path = directory.join(OsString::from_vec(link.into_bytes())),
-            // The call has an open file, and `/proc` can't tell the file's path.
-            Some(Err(Errno::NAMETOOLONG)) => return Err(Unknown { above: None }),
-            _ => return Ok(Some(directory.join(name))),
+    }
+    Some(path)
+}
+
+/// Returns the path of a file, also of one that does not exist yet. No link is on the way to it but
+/// those of a process's own directory.
+fn real_path(path: &Path, follows: bool) -> Result<Option<PathBuf>, Unknown> {
+    if follows && let Some(file) = open(CWD, path, OFlags::empty())? {
+        let found = path_of(&file);
+        // The directory of a file tells its own path, if the file's is too long.
+        if !matches!(found, Err(Errno::NAMETOOLONG)) {
+            return Ok(found.ok().flatten());
         }
     }
-    Ok(None)
+    let Some((parent, name)) = split(path.as_os_str().as_bytes()) else {
+        return Ok(None);
+    };
+    if name == "." || name == ".." {
+        return match open(CWD, path, OFlags::empty())? {
+            Some(dir) => known_path(&dir),
+            None => Ok(None),
+        };
+    }
+    let Some(parent) = open(CWD, Path::new(parent), OFlags::DIRECTORY)? else {
+        return Ok(None);
+    };
+    // The call has an open file, and `/proc` can't tell the file's path.
+    if follows
+        && matches!(
+            readlinkat(&parent, name, Vec::new()),
+            Err(Errno::NAMETOOLONG)
+        )
+    {
+        return Err(Unknown { above: None });
+    }
+    Ok(known_path(&parent)?.map(|directory| directory.join(name)))
 }
 
 fn split(path: &[u8]) -> Option<(&OsStr, &OsStr)> {
