@@ -1,6 +1,6 @@
 //! Random sequences of commands on files, links and directories are undone to the byte, or refused with nothing changed.
 
-use crate::harness::{Workspace, trials};
+use crate::harness::{Workspace, page, skipped, trials};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
@@ -312,6 +312,22 @@ fn moves_and_links_of_all_kinds_are_undone_to_the_byte() {
         let id = id.unwrap_or_else(|| panic!("{line} was refused"));
         let redone = undo(&ws, &[&id], &after, &before, line);
         assert!(redone.is_some(), "{line} was not done again");
+    }
+}
+
+#[test]
+fn sockets_that_a_command_has_made_are_removed() {
+    if !page::is_installed("python3") {
+        return skipped("python3");
+    }
+    let bind = "python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind(\"s\")'";
+    for line in [bind, &format!("mkdir run; cd run; echo 1 > pid; {bind}")] {
+        let ws = Workspace::new().file("a", "a").unprivileged();
+        let before = snapshot(&ws);
+        run(&ws, line);
+        let after = snapshot(&ws);
+        assert_ne!(before, after);
+        assert!(undo(&ws, &[], &before, &after, line).is_some(), "{line}");
     }
 }
 

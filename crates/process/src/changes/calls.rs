@@ -68,6 +68,8 @@ const CALLS: &[Call] = &[
     call(libc::SYS_unlinkat, &[target(Some(0), 1, NAME)]),
     call(libc::SYS_mkdirat, &[target(Some(0), 1, NAME)]),
     call(libc::SYS_mknodat, &[target(Some(0), 1, NAME)]),
+    // The address of a Unix socket is a path. What is read of another one names no file.
+    call(libc::SYS_bind, &[target(None, 1, NAME)]),
     call(libc::SYS_symlinkat, &[target(Some(1), 2, NAME)]),
     // The file may later be written to under its new name, so its content is kept now.
     call(

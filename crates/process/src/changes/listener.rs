@@ -156,7 +156,19 @@ impl Notice {
         u32::try_from(lower).unwrap_or(u32::MAX).cast_signed()
     }
 
-    pub(super) fn string(&self, address: u64) -> Result<Vec<u8>, Errno> {
+    /// Returns an argument that is a path, or the address of a socket, whose path then comes behind
+    /// the address family and need not end with a null byte.
+    pub(super) fn path(&self, index: usize) -> Result<Vec<u8>, Errno> {
+        let address = self.arguments[index];
+        if self.call != libc::SYS_bind {
+            return self.string(address);
+        }
+        let mut text = self.string(address.wrapping_add(2))?;
+        text.truncate(usize::try_from(self.descriptor(2).saturating_sub(2)).unwrap_or(0));
+        Ok(text)
+    }
+
+    fn string(&self, address: u64) -> Result<Vec<u8>, Errno> {
         let mut text = vec![0_u8; PAGE_BYTES];
         let start = usize::try_from(address).map_err(|_| Errno::FAULT)?;
         // The page after the one in which the string begins may not be mapped, hence two ranges.

@@ -55,7 +55,7 @@ impl Locator {
         notice: &Notice,
         target: CallPath,
     ) -> Result<Option<PathBuf>, Unknown> {
-        let text = match target.path.map(|i| notice.string(notice.arguments[i])) {
+        let text = match target.path.map(|index| notice.path(index)) {
             // The call fails for the same reason, or its process was killed.
             Some(Err(Errno::NAMETOOLONG | Errno::FAULT | Errno::SRCH)) => return Ok(None),
             Some(text) => text.map_err(|_| Unknown { above: None })?,
