@@ -332,6 +332,31 @@ fn sockets_that_a_command_has_made_are_removed() {
 }
 
 #[test]
+fn what_can_not_be_read_any_more_is_the_reason_of_a_refusal() {
+    for (line, path) in [
+        ("mkdir d; mkdir -m 000 d/x", "d/x"),
+        ("echo x > o/f; chmod 000 o", "o/f"),
+    ] {
+        let ws = Workspace::new().file("o/f", "old\n").unprivileged();
+        run(&ws, line);
+        let undone = ws.call_tool(&["--undo"]).unwatched().run();
+        assert_eq!(undone.status(), 1, "{}", undone.shown());
+        let errors = undone.errors();
+        let reason = format!("{path} can't be read: Permission denied");
+        undone.must_say(&errors, &[&reason, "Nothing was changed"]);
+        if let Some(kept) = errors
+            .split_whitespace()
+            .find(|word| word.contains("/home/.gemini/tools_journal/"))
+        {
+            let kept = kept.trim_matches(|c: char| !c.is_alphanumeric() && c != '/');
+            assert_eq!(fs::read_to_string(kept).expect("text"), "old\n");
+        } else {
+            assert_ne!(path, "o/f", "{errors}");
+        }
+    }
+}
+
+#[test]
 fn a_name_that_no_command_touched_keeps_its_mode() {
     let ws = Workspace::new()
         .file("a", "a")

@@ -53,8 +53,10 @@ impl CommandChanges {
                 // The path can't be read, perhaps because the command has removed permissions of
                 // its directory.
                 Err(_) => {
-                    self.discard(&before);
-                    self.missed = self.missed.saturating_add(1);
+                    (counts.changed, counts.lost) = (counts.changed + 1, counts.lost + 1);
+                    let after = before.state.clone();
+                    let entry = self.entry(at, &path, before, after);
+                    lines.push(&entry, self);
                 }
             }
         }

@@ -209,7 +209,7 @@ impl Whole<'_, '_> {
     /// Notes the states of the directories above the paths, and which of the directories to be
     /// removed hold files that the undo does not know.
     pub(super) fn look_around(&mut self) {
-        let (mut others, mut shared) = (BTreeMap::new(), HashSet::new());
+        let (mut others, mut shared, mut unread) = (BTreeMap::new(), HashSet::new(), Vec::new());
         for (path, goal) in &self.goals.by_path {
             let Ok(place) = place_of(self.workspace(), path) else {
                 continue;
@@ -230,11 +230,16 @@ impl Whole<'_, '_> {
                 );
             }
             let stays = goal.then.as_ref().is_some_and(FileState::is_directory);
-            if goal.now.as_ref().is_some_and(FileState::is_directory)
-                && !stays
-                && self.has_strangers(&place).unwrap_or(true)
-            {
-                shared.insert(path.clone());
+            if !goal.now.as_ref().is_some_and(FileState::is_directory) || stays {
+                continue;
+            }
+            match self.has_strangers(&place) {
+                Ok(false) => {}
+                Err(errno) if !goal.is_optional => {
+                    unread.push((path.clone(), format!("can't be read: {errno}")));
+                }
+                _ => drop(shared.insert(path.clone())),
+        self.obstacles.extend(unread);
             }
         }
         self.goals.others = others;
