@@ -64,13 +64,11 @@ impl OriginalState {
 }
 
 /// A file with several names (hard links), as it was when the command first touched one of them
-/// (`state`), with the id of the copy of its content in the journal (`kept`). If the command has
-/// changed the file since, `left` is the file's state when it last lost one of its names.
+/// (`state`), with the id of the copy of its content in the journal (`kept`).
 #[derive(Debug)]
 struct LinkedFile {
     state: FileState,
     kept: Option<String>,
-    left: Option<FileState>,
 }
 
 #[derive(Debug)]
@@ -92,6 +90,9 @@ pub struct CommandChanges {
     /// paths by components takes longer.
     before: BTreeMap<OsString, OriginalState>,
     linked: HashMap<(u64, u64), LinkedFile>,
+    /// Directories that were moved to a path, each with true if all that was below it was touched.
+    /// What is found below it later was not there before the command.
+    moved: HashMap<PathBuf, bool>,
     undo: Option<UndoOrigin>,
     hour: Option<Hour>,
     kept_bytes: u64,
@@ -115,6 +116,7 @@ impl CommandChanges {
             line: line.to_owned(),
             before: BTreeMap::new(),
             linked: HashMap::new(),
+            moved: HashMap::new(),
             undo: None,
             hour: None,
             kept_bytes: 0,
@@ -175,12 +177,6 @@ impl CommandChanges {
     /// Keeps the state of a path, absolute and without links, before a command touches it.
     pub fn touch(&mut self, path: &Path, access: Access) {
         if self.before.contains_key(path.as_os_str()) {
-            if access == Access::Name
-                && !self.linked.is_empty()
-                && let Ok(Some((state, _))) = self.scope.look(path)
-            {
-                self.note_loss_of_name(&state);
-            }
             return self.touch_again(path, access);
         }
         let found = match self.scope.look(path) {
@@ -210,13 +206,10 @@ impl CommandChanges {
             kept: OldContent::default(),
             is_excluded: exclusion.is_some(),
         };
-        if let Some((state, stat)) = found {
+        if let Some((state, stat)) = found.filter(|_| !self.is_new_below(path)) {
             let is_kept = state.is_file() && access != Access::Mode && exclusion.is_none();
             if state.kind == Some(NodeKind::Special) {
                 before.kept = OldContent::Lost("it was no regular file".to_owned());
-            }
-            if access == Access::Name {
-                self.note_loss_of_name(&state);
             }
             before.state = Some(self.first_state(state));
             if let Some(reason) = exclusion {
@@ -228,16 +221,6 @@ impl CommandChanges {
         self.before.insert(path.into(), before);
     }
 
-    /// Notes the state of a file that loses one of its names. If the command does not touch the
-    /// other names, nothing else tells how it has left the file.
-    fn note_loss_of_name(&mut self, now: &FileState) {
-        if let Some(linked) = self.linked.get_mut(&now.stamp.file()) {
-            let first = &linked.state;
-            let is_changed = (first.stamp, first.mode) != (now.stamp, now.mode);
-            linked.left = (now.is_file() && is_changed).then(|| now.clone());
-        }
-    }
-
     /// Returns the state in which the command found a file. That is not the present one if the
     /// command has written to the file under another name.
     fn first_state(&mut self, state: FileState) -> FileState {
@@ -246,7 +229,6 @@ impl CommandChanges {
             let linked = || LinkedFile {
                 state: state.clone(),
                 kept: None,
-                left: None,
             };
             return self.linked.entry(file).or_insert_with(linked).state.clone();
         }
@@ -316,7 +298,14 @@ impl CommandChanges {
         self.touch(to, Access::Name);
     }
 
+    /// Returns true if another process has made a path while a directory above it was moved.
+    fn is_new_below(&self, path: &Path) -> bool {
+        let mut above = path.ancestors().skip(1).filter(|_| !self.moved.is_empty());
+        above.find_map(|dir| self.moved.get(dir)) == Some(&true)
+    }
+
     fn move_tree(&mut self, from: &Path, to: &Path) {
+        self.moved.retain(|dir, _| !dir.starts_with(to));
         let mut waiting = vec![(from.to_owned(), to.to_owned())];
         while let Some((from, to)) = waiting.pop() {
             // The command may write to the content at the new path, so it is copied.
@@ -325,6 +314,9 @@ impl CommandChanges {
             let found = self.scope.look(&from).ok().flatten();
             let is_dir = found.is_some_and(|(state, _)| state.is_directory());
             let is_kept = is_dir && self.scope.find(&from, true).is_some();
+            if is_dir {
+                self.moved.insert(to.clone(), is_kept);
+            }
             if !is_kept {
                 continue;
             }

@@ -144,10 +144,6 @@ pub struct JournalEntry {
     pub before: Option<FileState>,
     /// The file after the change; `None` if it was removed.
     pub after: Option<FileState>,
-    /// The state of the file when it lost the name `path` but kept others, if the command had
-    /// changed it before.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) left: Option<FileState>,
     /// Whether and how the old content is kept.
     #[serde(rename = "kept")]
     pub old_content: OldContent,

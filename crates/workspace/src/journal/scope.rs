@@ -96,7 +96,7 @@ impl ChangeScope {
         node::look_plain(workspace, &place)
     }
 
-    fn workspace(&mut self) -> Option<&Workspace> {
+    pub(super) fn workspace(&mut self) -> Option<&Workspace> {
         if self.workspace.is_none()
             && let Some((first, more)) = self.roots.split_first()
         {

@@ -1,13 +1,13 @@
 //! Records what a command has changed.
 
-use super::{ChangeCounts, CommandChanges, OriginalState};
-use crate::journal::entry::{FileState, JournalEntry, OldContent};
+use super::{Access, ChangeCounts, CommandChanges, LinkedFile, OriginalState};
+use crate::journal::entry::{ContentStamp, FileId, FileState, JournalEntry, OldContent};
 use crate::journal::keeper::{self, new_id, now};
-use crate::journal::place;
+use crate::journal::{node, place};
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, CWD, Mode, chmodat, fstat, linkat, statat};
 use rustix::io::Errno;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::num::NonZero;
@@ -28,6 +28,8 @@ impl CommandChanges {
     /// the command has touched and not changed stays kept: a process that still runs may be about
     /// to change it by a system call that has been seen already, or through a file that it has open.
     pub fn record(&mut self, is_final: bool) -> ChangeCounts {
+        self.touch_new_below();
+        self.find_left_files();
         let mut counts = ChangeCounts::default();
         let mut touched = std::mem::take(&mut self.before);
         for before in touched.values_mut() {
@@ -51,7 +53,7 @@ impl CommandChanges {
                 Ok(_) if is_final => self.discard(&before),
                 Ok(_) => drop(self.before.insert(path.into(), before)),
                 // The path can't be read, perhaps because the command has removed permissions of
-                // its directory.
+                // its directory. Nor can an undo, which is refused then, but names the old content.
                 Err(_) => {
                     (counts.changed, counts.lost) = (counts.changed + 1, counts.lost + 1);
                     let after = before.state.clone();
@@ -75,6 +77,67 @@ impl CommandChanges {
         let touched: HashSet<_> = touched.map(|state| state.stamp.file()).collect();
         self.linked.retain(|file, _| touched.contains(file));
         counts
+    }
+
+    /// Touches what other processes have made in directories while these were moved.
+    fn touch_new_below(&mut self) {
+        let moved = self.moved.iter().filter(|(_, is_kept)| **is_kept);
+        let mut waiting: Vec<PathBuf> = moved.map(|(dir, _)| dir.clone()).collect();
+        while let Some(dir) = waiting.pop() {
+            let names = std::fs::read_dir(dir).into_iter().flatten().flatten();
+            for path in names.map(|name| name.path()) {
+                let is_known = self.before.contains_key(path.as_os_str());
+                if !is_known && self.is_new_below(&path) {
+                    self.touch(&path, Access::Name);
+                    waiting.extend(self.before.contains_key(path.as_os_str()).then_some(path));
+                }
+            }
+        }
+        self.moved.clear();
+    }
+
+    /// Finds another name of each file that has lost all names that the command touched. A process
+    /// that had the file open may have changed it since, so that name counts as touched as well.
+    fn find_left_files(&mut self) {
+        // A file all of whose names were touched may be gone, and its inode that of another file.
+        let mut names: HashMap<FileId, u64> = HashMap::new();
+        for state in self
+            .before
+            .values()
+            .filter_map(|before| before.state.as_ref())
+        {
+            *names.entry(state.stamp.file()).or_default() += 1;
+        }
+        let has_others = |(file, linked): &(&FileId, &LinkedFile)| {
+            linked.state.links > names.get(*file).copied()
+        };
+        let left = self.linked.iter().filter(has_others);
+        let mut left: HashSet<FileId> = left.map(|(file, _)| *file).collect();
+        for path in self.before.keys() {
+            if !left.is_empty()
+                && let Ok(Some((now, _))) = self.scope.look(Path::new(path))
+            {
+                left.remove(&now.stamp.file());
+            }
+        }
+        let Some(workspace) = self.scope.workspace().filter(|_| !left.is_empty()) else {
+            return;
+        };
+        let found: Vec<_> = node::names_below(workspace)
+            .filter_map(|path| {
+                let file = ContentStamp::at(CWD, &path)?.file();
+                left.remove(&file).then_some((path, file))
+            })
+            .collect();
+        for (path, file) in found {
+            let before = OriginalState {
+                id: new_id(),
+                state: Some(self.linked[&file].state.clone()),
+                kept: OldContent::default(),
+                is_excluded: false,
+            };
+            self.before.insert(path.into(), before);
+        }
     }
 
     /// Keeps an eye on a file that was recorded, since a process may have it open and write on. That
@@ -220,13 +283,8 @@ impl CommandChanges {
         {
             make_private(&hour.dir, &before.id);
         }
-        let linked = before
-            .state
-            .as_ref()
-            .and_then(|state| self.linked.get(&state.stamp.file()));
         let command = self.command.get_or_insert_with(|| before.id.clone());
         JournalEntry {
-            left: linked.and_then(|linked| linked.left.clone()),
             tool: self.tool.clone(),
             command: Some(command.clone()),
             line: (before.id == *command).then(|| self.line.clone()),

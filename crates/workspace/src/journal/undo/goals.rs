@@ -122,9 +122,7 @@ impl Whole<'_, '_> {
         let file = then.as_ref().map(|then| then.stamp.file());
         let states = undone.iter().flat_map(|index| {
             let entry = run.entry(*index);
-            [&entry.before, &entry.after, &entry.left]
-                .into_iter()
-                .flatten()
+            [&entry.before, &entry.after].into_iter().flatten()
         });
         let passed = states.filter(|state| state.is_file() && Some(state.stamp.file()) == file);
         Goal {
@@ -239,9 +237,9 @@ impl Whole<'_, '_> {
                     unread.push((path.clone(), format!("can't be read: {errno}")));
                 }
                 _ => drop(shared.insert(path.clone())),
-        self.obstacles.extend(unread);
             }
         }
+        self.obstacles.extend(unread);
         self.goals.others = others;
         self.goals.shared = shared;
     }
