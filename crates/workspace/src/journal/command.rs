@@ -90,9 +90,6 @@ pub struct CommandChanges {
     /// paths by components takes longer.
     before: BTreeMap<OsString, OriginalState>,
     linked: HashMap<(u64, u64), LinkedFile>,
-    /// Directories that were moved to a path, each with true if all that was below it was touched.
-    /// What is found below it later was not there before the command.
-    moved: HashMap<PathBuf, bool>,
     undo: Option<UndoOrigin>,
     hour: Option<Hour>,
     kept_bytes: u64,
@@ -116,7 +113,6 @@ impl CommandChanges {
             line: line.to_owned(),
             before: BTreeMap::new(),
             linked: HashMap::new(),
-            moved: HashMap::new(),
             undo: None,
             hour: None,
             kept_bytes: 0,
@@ -206,7 +202,7 @@ impl CommandChanges {
             kept: OldContent::default(),
             is_excluded: exclusion.is_some(),
         };
-        if let Some((state, stat)) = found.filter(|_| !self.is_new_below(path)) {
+        if let Some((state, stat)) = found {
             let is_kept = state.is_file() && access != Access::Mode && exclusion.is_none();
             if state.kind == Some(NodeKind::Special) {
                 before.kept = OldContent::Lost("it was no regular file".to_owned());
@@ -298,14 +294,7 @@ impl CommandChanges {
         self.touch(to, Access::Name);
     }
 
-    /// Returns true if another process has made a path while a directory above it was moved.
-    fn is_new_below(&self, path: &Path) -> bool {
-        let mut above = path.ancestors().skip(1).filter(|_| !self.moved.is_empty());
-        above.find_map(|dir| self.moved.get(dir)) == Some(&true)
-    }
-
     fn move_tree(&mut self, from: &Path, to: &Path) {
-        self.moved.retain(|dir, _| !dir.starts_with(to));
         let mut waiting = vec![(from.to_owned(), to.to_owned())];
         while let Some((from, to)) = waiting.pop() {
             // The command may write to the content at the new path, so it is copied.
@@ -314,9 +303,6 @@ impl CommandChanges {
             let found = self.scope.look(&from).ok().flatten();
             let is_dir = found.is_some_and(|(state, _)| state.is_directory());
             let is_kept = is_dir && self.scope.find(&from, true).is_some();
-            if is_dir {
-                self.moved.insert(to.clone(), is_kept);
-            }
             if !is_kept {
                 continue;
             }

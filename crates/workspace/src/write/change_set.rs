@@ -304,6 +304,7 @@ impl ChangeSet<'_> {
             .filter(|step| step.entry.before.is_some());
         let left: Vec<String> = old_files
             .filter(|step| !self.put_away(step, is_kept))
+            .filter(|step| !self.in_opened(step, || self.put_away(step, is_kept)))
             .map(|step| self.workspace.shown(&self.whereabouts(step)))
             .collect();
         let forgotten = entries.iter().filter(|_| !is_kept);

@@ -1,6 +1,6 @@
 //! Records what a command has changed.
 
-use super::{Access, ChangeCounts, CommandChanges, LinkedFile, OriginalState};
+use super::{ChangeCounts, CommandChanges, LinkedFile, OriginalState};
 use crate::journal::entry::{ContentStamp, FileId, FileState, JournalEntry, OldContent};
 use crate::journal::keeper::{self, new_id, now};
 use crate::journal::{node, place};
@@ -28,7 +28,6 @@ impl CommandChanges {
     /// the command has touched and not changed stays kept: a process that still runs may be about
     /// to change it by a system call that has been seen already, or through a file that it has open.
     pub fn record(&mut self, is_final: bool) -> ChangeCounts {
-        self.touch_new_below();
         self.find_left_files();
         let mut counts = ChangeCounts::default();
         let mut touched = std::mem::take(&mut self.before);
@@ -77,23 +76,6 @@ impl CommandChanges {
         let touched: HashSet<_> = touched.map(|state| state.stamp.file()).collect();
         self.linked.retain(|file, _| touched.contains(file));
         counts
-    }
-
-    /// Touches what other processes have made in directories while these were moved.
-    fn touch_new_below(&mut self) {
-        let moved = self.moved.iter().filter(|(_, is_kept)| **is_kept);
-        let mut waiting: Vec<PathBuf> = moved.map(|(dir, _)| dir.clone()).collect();
-        while let Some(dir) = waiting.pop() {
-            let names = std::fs::read_dir(dir).into_iter().flatten().flatten();
-            for path in names.map(|name| name.path()) {
-                let is_known = self.before.contains_key(path.as_os_str());
-                if !is_known && self.is_new_below(&path) {
-                    self.touch(&path, Access::Name);
-                    waiting.extend(self.before.contains_key(path.as_os_str()).then_some(path));
-                }
-            }
-        }
-        self.moved.clear();
     }
 
     /// Finds another name of each file that has lost all names that the command touched. A process

@@ -9,7 +9,7 @@ use super::{ChangeSet, ChangedFile, JournalEntry, Obstacle, ToolError, unwritten
 use crate::Workspace;
 use crate::journal::{
     ContentStamp, FileId, FileState, Intent, IntentRecord, KeptContent, ModeRecord, RewriteRecord,
-    UndoRecord, clone_or_copy, look, open_writable, set_mode, state,
+    StepRecord, UndoRecord, clone_or_copy, look, open_writable, set_mode, state,
 };
 use gemini_tools_core::tool::Cancellation;
 use rustix::fd::{AsFd, OwnedFd};
@@ -216,6 +216,19 @@ impl<'w> ChangeSet<'w> {
         for mode in modes.into_iter().rev() {
             let _ = self.set_mode(Path::new(&mode.path), mode.file, mode.from);
         }
+    }
+
+    /// Acts in the directory of a step's temporary name, if the undo has closed that directory.
+    pub(super) fn in_opened(&self, step: &StepRecord, act: impl FnOnce() -> bool) -> bool {
+        let temporary = step.temporary_path();
+        let mut modes = self.record.undo.iter().flat_map(|undo| &undo.modes);
+        let closed = modes.find(|mode| temporary.parent() == Some(Path::new(&mode.path)));
+        closed.is_some_and(|closed| {
+            let set = |mode| self.set_mode(Path::new(&closed.path), closed.file, mode);
+            let is_done = set(closed.from).is_ok() && act();
+            let _ = set(closed.to);
+            is_done
+        })
     }
 
     /// Writes the former contents back into the files that were written into. Returns the paths of
