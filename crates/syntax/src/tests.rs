@@ -161,9 +161,7 @@ fn bash_is_broken_by_a_word_that_the_grammar_takes_for_a_program() {
     for more in ["fi\n", "done\n", "}\n", "esac\n"] {
         assert!(breaks(&format!("{text}{more}")), "{more}");
     }
-    assert!(!breaks(
-        &text.replace("    c\n", "    echo fi done\n")
-    ));
+    assert!(!breaks(&text.replace("    c\n", "    echo fi done\n")));
 }
 
 #[test]
