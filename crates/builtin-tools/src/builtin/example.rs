@@ -1,6 +1,6 @@
 //! `file_size`: the size of one file. An example for CONTRIBUTING.md, in no list of tools.
 
-use super::{BuildFn, BuiltinTool, ToolEnv, make_call};
+use super::{BuiltinTool, ToolEnv};
 use gemini_tools_core::text::counted;
 use gemini_tools_core::tool::{
     Confirmation, Context, ErrorKind, Kind, Location, ToolError, ToolInfo, ToolInvocation,
@@ -37,9 +37,7 @@ pub(super) struct Call {
     place: WorkspacePath,
 }
 
-pub(super) const BUILD: BuildFn = |args, schema, env| make_call(build, args, schema, env);
-
-fn build(params: Params, env: &ToolEnv) -> Result<Call, ToolError> {
+pub(super) fn build(params: Params, env: &ToolEnv) -> Result<Call, ToolError> {
     let workspace = Arc::clone(&env.workspace);
     let place = workspace.locate(&params.file_path)?;
     Ok(Call { workspace, place })

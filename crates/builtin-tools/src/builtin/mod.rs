@@ -462,8 +462,8 @@ fn commit(
 #[cfg(all(test, feature = "full"))]
 mod tests {
     use super::{
-        Context, TOOLS, ToolEnv, ToolRegistry, UNDECLARED, Workspace, example, generated_schemas,
-        json, register_tool,
+        BuildFn, Context, TOOLS, ToolEnv, ToolRegistry, UNDECLARED, Workspace, example,
+        generated_schemas, json, make_call, register_tool,
     };
     use gemini_tools_test_harness::hold_generated;
     use serde_json::{Map, Value};
@@ -559,8 +559,8 @@ mod tests {
         let workspace = Workspace::open_at(&root, &[], None).expect("a workspace");
         let mut registry = ToolRegistry::default();
         let tool_env = ToolEnv::new(Arc::new(workspace));
-        register_tool(&mut registry, &example::TOOL, example::BUILD, &tool_env)
-            .expect("registered");
+        let build: BuildFn = |args, schema, env| make_call(example::build, args, schema, env);
+        register_tool(&mut registry, &example::TOOL, build, &tool_env).expect("registered");
         let result = registry.execute("file_size", json!({"path": "a"}), &Context::default());
         assert_eq!(json!(result.expect("a size").llm_content), "4 bytes");
     }
