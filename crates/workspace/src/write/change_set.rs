@@ -202,7 +202,7 @@ impl Workspace {
         )
     }
 
-    fn shown(&self, path: &Path) -> String {
+    pub(crate) fn shown(&self, path: &Path) -> String {
         show_path(self.display(path)).into_owned()
     }
 }
@@ -303,7 +303,6 @@ impl ChangeSet<'_> {
             .iter()
             .filter(|step| step.entry.before.is_some());
         let left: Vec<String> = old_files
-            .filter(|step| !self.put_away(step, is_kept))
             .filter(|step| !self.in_opened(step, || self.put_away(step, is_kept)))
             .map(|step| self.workspace.shown(&self.whereabouts(step)))
             .collect();

@@ -174,6 +174,14 @@ pub(super) fn plan(goals: &mut Goals, run: &Run<'_>) -> Result<Plan, Vec<Obstacl
     let mut claimed = HashSet::new();
     for former in former_files(goals) {
         let holder = present.holder(goals, &former, &claimed, run);
+        let holder = holder.unwrap_or_else(|unseen| {
+            let reason = format!(
+                "may have another name below {}, which can't be read",
+                run.undo.workspace.shown(&unseen)
+            );
+            planner.obstacles.push((former.paths[0].clone(), reason));
+            None
+        });
         let now = holder.as_ref().and_then(|path| goals.now(path)).cloned();
         let mode = if let (Some(at), Some(now)) = (holder, now) {
             claimed.insert(now.stamp.file());
@@ -224,8 +232,10 @@ impl Present {
         former: &FormerFile,
         claimed: &HashSet<FileId>,
         run: &Run<'_>,
-    ) -> Option<PathBuf> {
-        let first = goals.by_path[&former.paths[0]].then.clone()?;
+    ) -> Result<Option<PathBuf>, PathBuf> {
+        let Some(first) = goals.by_path[&former.paths[0]].then.clone() else {
+            return Ok(None);
+        };
         let file = first.stamp.file();
         let is_free = |path: &&PathBuf| {
             let now = goals.now(path).filter(|now| now.is_file());
@@ -245,18 +255,20 @@ impl Present {
             .flatten();
         let in_place = former.paths.iter().filter(has_content);
         if let Some(path) = same.chain(in_place).chain(leaving).find(is_free) {
-            return Some(path.clone());
+            return Ok(Some(path.clone()));
         }
         if first.links.unwrap_or(1) <= former.paths.len() as u64 {
-            return None;
+            return Ok(None);
         }
-        let (path, state) = run.find_name(file)?;
+        let Some((path, state)) = run.find_name(file)? else {
+            return Ok(None);
+        };
         let is_same = |known: &FileState| run.original(known.stamp) == run.original(state.stamp);
         if !is_same(&first) && !former.passed(goals).any(is_same) {
-            return None;
+            return Ok(None);
         }
         goals.others.insert(path.clone(), state);
-        Some(path)
+        Ok(Some(path))
     }
 }
 
@@ -347,7 +359,10 @@ impl Planner {
         }
         let is_same = |then: &FileState| run.original(then.stamp) == run.original(now.stamp);
         let has_content = goals.by_path.get(at).is_some_and(|goal| goal.has_content);
-        if !has_content && !then.is_some_and(is_same) {
+        // A file that was made since may have the inode of one that was removed, and, if it is a
+        // copy with its size and times, be like it in all that is known. So the content is compared.
+        let may_be_new = || !former.paths.contains(at) && former.source(goals).is_some();
+        if !has_content && (may_be_new() || !then.is_some_and(is_same)) {
             let links =
                 |state: Option<&FileState>| state.and_then(|state| state.links).unwrap_or(1);
             let names = present.names.get(&file).map_or(0, Vec::len) as u64;

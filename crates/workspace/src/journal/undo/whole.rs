@@ -53,23 +53,31 @@ impl Run<'_> {
 impl Run<'_> {
     /// Finds a name of the file with this device and inode. If there is none, finds one of a file
     /// that an undo has created in its place.
-    pub(super) fn find_name(&self, file: FileId) -> Option<(PathBuf, FileState)> {
+    pub(super) fn find_name(&self, file: FileId) -> Result<Option<(PathBuf, FileState)>, PathBuf> {
         let workspace = self.undo.workspace;
-        let mut made = None;
+        let (mut made, mut unseen) = (None, None);
         for path in node::names_below(workspace) {
             if path.starts_with(&self.journal) {
                 continue;
             }
             let Ok(Some(found)) = look(workspace, &path) else {
+                if std::fs::symlink_metadata(&path).is_err() {
+                    unseen.get_or_insert(path);
+                }
                 continue;
             };
             if found.is_file() && found.stamp.file() == file {
-                return Some((path, found));
+                return Ok(Some((path, found)));
+            } else if found.is_directory() && std::fs::read_dir(&path).is_err() {
+                unseen.get_or_insert(path);
             } else if found.is_file() && self.original(found.stamp).file() == file {
                 made.get_or_insert((path, found));
             }
         }
-        made
+        match (made, unseen) {
+            (None, Some(unseen)) => Err(unseen),
+            (made, _) => Ok(made),
+        }
     }
 }
 

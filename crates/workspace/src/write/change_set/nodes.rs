@@ -218,17 +218,26 @@ impl<'w> ChangeSet<'w> {
         }
     }
 
-    /// Acts in the directory of a step's temporary name, if the undo has closed that directory.
+    /// Acts in the directory of a step's temporary name, which the undo may have closed, as may be
+    /// those above it.
     pub(super) fn in_opened(&self, step: &StepRecord, act: impl FnOnce() -> bool) -> bool {
         let temporary = step.temporary_path();
-        let mut modes = self.record.undo.iter().flat_map(|undo| &undo.modes);
-        let closed = modes.find(|mode| temporary.parent() == Some(Path::new(&mode.path)));
-        closed.is_some_and(|closed| {
-            let set = |mode| self.set_mode(Path::new(&closed.path), closed.file, mode);
-            let is_done = set(closed.from).is_ok() && act();
-            let _ = set(closed.to);
-            is_done
-        })
+        let modes = self.record.undo.iter().flat_map(|undo| &undo.modes);
+        let mut closed: Vec<_> = modes
+            .filter(|mode| temporary.starts_with(&mode.path))
+            .collect();
+        closed.sort_by_key(|mode| mode.path.len());
+        let set = |mode: &ModeRecord, to| {
+            let _ = self.set_mode(Path::new(&mode.path), mode.file, to);
+        };
+        for mode in &closed {
+            set(mode, mode.from);
+        }
+        let is_done = act();
+        for mode in closed.iter().rev() {
+            set(mode, mode.to);
+        }
+        is_done
     }
 
     /// Writes the former contents back into the files that were written into. Returns the paths of
