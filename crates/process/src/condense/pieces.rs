@@ -42,6 +42,15 @@ impl Pieces {
     /// do not count, since they may be a token of their own. Of a clock only words count, because
     /// its numbers say when, not what.
     pub(super) fn push(&mut self, place: impl Hash, text: &str, is_clock: bool) {
+        self.add(place, text, is_clock, true);
+    }
+
+    /// Adds the pieces of a token that says how long something took, or of what is no token.
+    pub(super) fn push_measure(&mut self, place: impl Hash, text: &str) {
+        self.add(place, text, false, false);
+    }
+
+    fn add(&mut self, place: impl Hash, text: &str, is_clock: bool, may_be_category: bool) {
         let text = text.trim_start_matches(['[', '(']);
         let is_fraction = text.starts_with(|c: char| c.is_ascii_digit());
         let separates = |c: char| match c {
@@ -57,10 +66,15 @@ impl Pieces {
             self.0.push(Piece {
                 place: place.rotate_left(at),
                 text: hash(piece),
-                may_be_category: !piece.contains(char::is_alphabetic),
+                may_be_category: may_be_category && is_whole_number(piece),
             });
         }
     }
+}
+
+fn is_whole_number(piece: &str) -> bool {
+    let number = piece.trim_matches(|c: char| !c.is_alphanumeric());
+    !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// The pieces that are usual in each place of each shape.

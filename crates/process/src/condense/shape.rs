@@ -38,7 +38,7 @@ pub(super) fn shape(line: &str, pieces: &mut Pieces) -> Option<u64> {
     }
     let (text, duration) = without_duration(text).unwrap_or((text, ""));
     for (at, token) in duration.split_ascii_whitespace().enumerate() {
-        pieces.push(("duration", at), token, false);
+        pieces.push_measure(("duration", at), token);
     }
     let mut hasher = DefaultHasher::new();
     let mut says_something = false;
@@ -80,7 +80,7 @@ pub(super) fn shape(line: &str, pieces: &mut Pieces) -> Option<u64> {
         pieces.push((place, "before"), left_out.0, is_clock);
         pieces.push((place, "after"), left_out.1, is_clock);
     }
-    pieces.push("form", &form.finish().to_string(), false);
+    pieces.push_measure("form", &form.finish().to_string());
     says_something.then(|| hasher.finish())
 }
 
