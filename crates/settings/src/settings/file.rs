@@ -34,10 +34,12 @@ pub(super) fn parse(
         files::check_writers(path, &opened.metadata)?;
     }
     let text = opened.text().map_err(|e| e.to_string())?;
+    // Before the values, so that both are not held at once.
+    let twin = lines::twin(&text);
     match jsonc(&text) {
         // The file is empty, or contains only comments.
         Ok(Value::Null) => Ok(None),
-        Ok(value @ Value::Object(_)) => match lines::twin(&text) {
+        Ok(value @ Value::Object(_)) => match twin {
             Some(twin) => Err(twin),
             None => Ok(Some(SettingsFile {
                 has_variables: text.contains('$'),

@@ -4,9 +4,11 @@ use super::keys;
 use gemini_tools_core::diagnostic::Diagnostic;
 use gemini_tools_core::position::{self, Position};
 use gemini_tools_workspace::file_owner::FileOwner;
-use jsonc_parser::ast::{Object, ObjectProp, Value};
-use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+use jsonc_parser::ast::{Object, Value};
+use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast, parse_to_serde_value};
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use std::collections::{HashMap, HashSet};
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// The texts of settings files, read when they are first needed.
@@ -63,23 +65,88 @@ impl SettingsLines {
 /// Returns where a key stands twice in one object of a settings file, if a restriction may be in
 /// one of the two: only the second one would count.
 pub(super) fn twin(text: &str) -> Option<String> {
-    let parsed = parse_to_ast(text, &CollectOptions::default(), &ParseOptions::default());
-    let value = parsed.ok()?.value?;
-    let second = twin_in(value.as_object()?, keys::may_restrict)?;
-    let place = position::LineIndex::new(text).position(second.range.start);
-    let name = second.name.as_str();
-    Some(format!("line {}: {name:?} stands twice", place.line))
+    let keys: Keys = parse_to_serde_value(text, &ParseOptions::default()).ok()?;
+    let twin = keys.twin(keys::may_restrict)?;
+    // The line of the second one: a key that is written otherwise the second time, as with escapes,
+    // is found where it stands first.
+    let second = text.rmatch_indices(&format!("\"{twin}\"")).next();
+    let line = second.map(|(at, _)| position::LineIndex::new(text).position(at).line);
+    let place = line
+        .map(|line| format!("line {line}: "))
+        .unwrap_or_default();
+    Some(format!("{place}{twin:?} stands twice"))
 }
 
-fn twin_in<'o>(object: &'o Object<'_>, counts: fn(&str) -> bool) -> Option<&'o ObjectProp<'o>> {
-    let mut seen = HashSet::new();
-    let mut counted = object.properties.iter();
-    counted.find_map(|property| match &property.value {
-        _ if !counts(property.name.as_str()) => None,
-        _ if !seen.insert(property.name.as_str()) => Some(property),
-        Value::Object(inner) => twin_in(inner, |_| true),
-        _ => None,
-    })
+/// The keys of an object, with those of the objects in it. Whole values would take a hundred times
+/// as much memory as their text.
+#[derive(Default)]
+struct Keys(Vec<(String, Keys)>);
+
+impl Keys {
+    fn twin(&self, counts: fn(&str) -> bool) -> Option<&str> {
+        let mut seen = HashSet::new();
+        let mut counted = self.0.iter().filter(|(key, _)| counts(key));
+        counted.find_map(|(key, inner)| {
+            if seen.insert(key) {
+                inner.twin(|_| true)
+            } else {
+                Some(key.as_str())
+            }
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for Keys {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(KeysVisitor)
+    }
+}
+
+struct KeysVisitor;
+
+impl<'de> Visitor<'de> for KeysVisitor {
+    type Value = Keys;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Keys, E> {
+        Ok(Keys::default())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Keys, E> {
+        Ok(Keys::default())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Keys, E> {
+        Ok(Keys::default())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Keys, E> {
+        Ok(Keys::default())
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Keys, E> {
+        Ok(Keys::default())
+    }
+
+    fn visit_unit<E>(self) -> Result<Keys, E> {
+        Ok(Keys::default())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Keys, A::Error> {
+        while list.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Keys::default())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<Keys, A::Error> {
+        let mut keys = Vec::new();
+        while let Some(entry) = object.next_entry()? {
+            keys.push(entry);
+        }
+        Ok(Keys(keys))
+    }
 }
 
 fn is_there(object: &Object<'_>, key: &str) -> bool {
