@@ -33,7 +33,7 @@ const WAIT_LIMIT: Duration = Duration::from_secs(5);
 
 /// The limit for a line that is known to start the program. Some lines start a compiler or a
 /// virtual machine first, and the machine may be busy.
-const KNOWN_LIMIT: Duration = Duration::from_secs(120);
+const KNOWN_LIMIT: Duration = Duration::from_secs(600);
 
 const DENY: &str = "[[rule]]\ntoolName = \"run_shell_command\"\ncommandPrefix = [\"evil\"]\ndecision = \"deny\"\npriority = 900\n";
 const ALLOW: &str = "[[rule]]\ntoolName = \"run_shell_command\"\ncommandPrefix = [\"echo\", \"cat\", \":\"]\ndecision = \"allow\"\npriority = 900\nallowRedirection = true\n";
