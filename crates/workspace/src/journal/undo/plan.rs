@@ -174,12 +174,8 @@ pub(super) fn plan(goals: &mut Goals, run: &Run<'_>) -> Result<Plan, Vec<Obstacl
     let mut claimed = HashSet::new();
     for former in former_files(goals) {
         let holder = present.holder(goals, &former, &claimed, run);
-        let holder = holder.unwrap_or_else(|unseen| {
-            let reason = format!(
-                "may have another name below {}, which can't be read",
-                run.undo.workspace.shown(&unseen)
-            );
-            planner.obstacles.push((former.paths[0].clone(), reason));
+        let holder = holder.unwrap_or_else(|obstacle| {
+            planner.obstacles.push(obstacle);
             None
         });
         let now = holder.as_ref().and_then(|path| goals.now(path)).cloned();
@@ -232,7 +228,7 @@ impl Present {
         former: &FormerFile,
         claimed: &HashSet<FileId>,
         run: &Run<'_>,
-    ) -> Result<Option<PathBuf>, PathBuf> {
+    ) -> Result<Option<PathBuf>, Obstacle> {
         let Some(first) = goals.by_path[&former.paths[0]].then.clone() else {
             return Ok(None);
         };
@@ -260,12 +256,20 @@ impl Present {
         if first.links.unwrap_or(1) <= former.paths.len() as u64 {
             return Ok(None);
         }
-        let Some((path, state)) = run.find_name(file)? else {
+        let found = run.find_name(file).map_err(|unseen| {
+            let unseen = run.undo.workspace.shown(&unseen);
+            let reason = format!("may have another name below {unseen}, which can't be read");
+            (former.paths[0].clone(), reason)
+        })?;
+        let Some((path, state)) = found else {
             return Ok(None);
         };
         let is_same = |known: &FileState| run.original(known.stamp) == run.original(state.stamp);
         if !is_same(&first) && !former.passed(goals).any(is_same) {
-            return Ok(None);
+            return Err((
+                path,
+                "was changed since, and is to have its other name again".to_owned(),
+            ));
         }
         goals.others.insert(path.clone(), state);
         Ok(Some(path))
