@@ -153,8 +153,8 @@ impl Session {
     }
 
     /// Opens a session that only finds and describes the tools of the project in `root`: calls of
-    /// built-in tools fail. A program that uses no other kind does not contain those tools, and is
-    /// a third smaller.
+    /// built-in tools fail. A program that opens no other session does not contain what those tools
+    /// do, and is a fifth smaller.
     ///
     /// # Errors
     ///
