@@ -303,7 +303,7 @@ def build_lines(bench, with_total):
 def build_replace(bench):
     source, target = bench.corpora.edit, bench.work / "data.txt"
     edit = {"file_path": str(target), "old_string": files.EDIT_OLD, "new_string": files.EDIT_NEW}
-    before = partial(fresh_copy, source, target)
+    before = partial(fresh_copy, bench, source, target)
     ours = bench.call("replace", edit, bench.work, before=before)
     sed = [peers.system_tool("sed"), "-i", f"s/{files.EDIT_OLD}/{files.EDIT_NEW}/", str(target)]
     plain = Command("sed -i (does not flush)", sed, bench.work, before=before)
@@ -316,7 +316,7 @@ def build_replace_small(bench):
     source, target = bench.corpora.small, bench.work / "small.txt"
     old = unique_line(source)
     edit = {"file_path": str(target), "old_string": old, "new_string": files.EDIT_NEW}
-    before = partial(fresh_copy, source, target)
+    before = partial(fresh_copy, bench, source, target)
     ours = bench.call("replace", edit, bench.work, before=before)
     script = f"s/^{re.escape(old)}$/{files.EDIT_NEW}/"
     sed = [peers.system_tool("sed"), "-E", "-i", script, str(target)]
@@ -359,7 +359,7 @@ def before_kept_edit(bench, source, target, is_kept):
     path = Path(bench.env["HOME"], ".gemini", "settings.json")
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(settings))
-    fresh_copy(source, target)
+    fresh_copy(bench, source, target)
 
 
 def unique_line(path):
@@ -403,8 +403,12 @@ def check_history(bench, ours):
     return None if count == HISTORY_ENTRIES else f"{ours.label} prints {count} lines, not {HISTORY_ENTRIES}"
 
 
-def fresh_copy(source, target):
-    """A new copy that is in the page cache and already on disk, so that nobody flushes for the copying."""
+def fresh_copy(bench, source, target):
+    """A new copy that is in the page cache and already on disk, so that nobody flushes for the copying.
+
+    Nobody has seen it: an edit that another run has made would else be a change of the same caller's that is gone.
+    """
+    shutil.rmtree(Path(bench.env["HOME"], ".gemini", "tools_seen"), ignore_errors=True)
     shutil.copyfile(source, target)
     with open(target, "rb") as file:
         os.fsync(file.fileno())

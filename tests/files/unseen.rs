@@ -463,6 +463,39 @@ fn the_users_setting_makes_a_refusal_a_word_or_nothing() {
 }
 
 #[test]
+fn a_script_may_change_a_file_between_its_calls_by_any_program() {
+    const SCRIPT: &str = r#"
+        "$@" read_file absolute_path=a.txt
+        sed -i s/one/two/ a.txt
+        "$@" replace file_path=a.txt old_string=two new_string=three
+        echo four > a.txt
+        "$@" write_file file_path=a.txt content=five
+        exit $?
+    "#;
+    for shell in ["bash", "sh"] {
+        let ws = Workspace::new()
+            .file("a.txt", "one\n")
+            .file("script", SCRIPT);
+        let run = |session: &[(&str, &str)]| {
+            let line = format!("exec {shell} script \"$@\"");
+            let call = ws.call_tool(&[]).in_bash(&line).unwatched();
+            let call = session
+                .iter()
+                .fold(call, |call, (name, value)| call.env(name, value));
+            call.run()
+        };
+        let said = run(&[]);
+        assert_eq!(said.text().matches("has undone that").count(), 2);
+        assert_eq!(said.status(), 0);
+        fs::write(ws.path("a.txt"), "one\n").expect("written");
+        // With a session's name, whatever its calls did not do was done by somebody else.
+        let said = run(&[("GEMINI_TOOLS_SESSION", "one")]);
+        assert_eq!(said.text().matches("by somebody else").count(), 2);
+        assert_eq!(said.status(), 1);
+    }
+}
+
+#[test]
 fn what_the_caller_wants_to_write_anyway_is_written_the_second_time() {
     let ws = Workspace::new()
         .file("a.txt", "one\n")

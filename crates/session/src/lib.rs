@@ -37,7 +37,7 @@ use gemini_tools_settings::settings::UndoSettings;
 use gemini_tools_settings::trust::TrustWatch;
 use gemini_tools_workspace::Workspace;
 use gemini_tools_workspace::journal::{Caller, Journal, Limits};
-use gemini_tools_workspace::seen::SeenFiles;
+use gemini_tools_workspace::seen::{SeenFiles, UnseenChanges};
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -220,12 +220,22 @@ impl Session {
 
     /// Stores, in the home directory, which files calls have read, so that later processes of the
     /// same caller's session know it. Without this, only this process knows it.
+    ///
+    /// What a script changes between its calls, as with `sed -i`, can't be told from what somebody
+    /// else changes. So under a shell or `make`, and without a session named by the environment, a
+    /// change that the calls have not shown is only told and no reason to refuse.
     pub fn remember_by_caller(&self) {
+        const RUN_SCRIPTS: [&str; 9] = [
+            "ash", "bash", "dash", "fish", "ksh", "make", "mksh", "sh", "zsh",
+        ];
+        let (seen, caller) = (self.tool_env.workspace.seen(), caller());
         if let Some(home) = self.tool_env.workspace.home() {
-            self.tool_env
-                .workspace
-                .seen()
-                .keep_below(home, &caller().session);
+            seen.keep_below(home, &caller.session);
+        }
+        let is_script =
+            RUN_SCRIPTS.contains(&&*caller.program) && variables::value(SESSION).is_none();
+        if is_script && seen.reaction() == UnseenChanges::Refuse {
+            seen.react(UnseenChanges::Warn);
         }
     }
 
