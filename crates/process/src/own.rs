@@ -52,6 +52,33 @@ pub fn leave_terminal() {
     let _ = rustix::process::setsid();
 }
 
+/// Lets `start` start a thread which, on Linux, stays on the processor of this one.
+///
+/// A process has ended when each of its threads has, and a sleeping thread must wake up for that.
+/// On another processor, which may be idle or busy with other work, that takes as long as a whole
+/// small call. The thread must not be one that computes, or that starts processes.
+pub fn on_this_processor<T>(start: impl FnOnce() -> T) -> T {
+    #[cfg(target_os = "linux")]
+    let all = {
+        use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
+        let (own, mut here) = (sched_getcpu(), CpuSet::new());
+        let all = sched_getaffinity(None)
+            .ok()
+            .filter(|_| own < CpuSet::MAX_CPU);
+        all.inspect(|_| {
+            here.set(own);
+            let _ = sched_setaffinity(None, &here);
+        })
+    };
+    let started = start();
+    #[cfg(target_os = "linux")]
+    if let Some(all) = all {
+        // The same processors as before, so the system has no reason to refuse.
+        let _ = rustix::thread::sched_setaffinity(None, &all);
+    }
+    started
+}
+
 /// Ends this process at once, without waiting for other threads.
 pub fn exit(status: u8) -> ! {
     raw::exit(status.into())

@@ -10,6 +10,7 @@
 //! [acting]: gemini_tools_core::tool::Cancellation::acting
 
 use gemini_tools_core::tool::{Cancellation, ErrorKind, GracePeriod, TICK, ToolError};
+use gemini_tools_process::own;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use std::fmt;
 use std::sync::mpsc::channel;
@@ -56,8 +57,9 @@ impl Clock {
     fn wind(self: &Arc<Self>, calls: &mut Calls, cancel: Cancellation, end: Option<fn(i32) -> !>) {
         let clock = Arc::clone(self);
         let thread = std::thread::Builder::new().name("clock".to_owned());
+        let thread = own::on_this_processor(|| thread.spawn(move || clock.run(&cancel, end)));
         // Without this thread, calls still check their time limits themselves.
-        calls.ticks = thread.spawn(move || clock.run(&cancel, end)).is_ok();
+        calls.ticks = thread.is_ok();
     }
 
     fn calls(&self) -> MutexGuard<'_, Calls> {
