@@ -224,6 +224,34 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Notes names that are nearly those of restrictions: whoever has misspelt one relies on it.
+    pub(super) fn find_misspelt(&mut self) {
+        let known: BTreeSet<&str> = keys::ALL
+            .iter()
+            .flat_map(|key| key.old.into_iter().chain([key.name]))
+            .collect();
+        for name in known.iter().filter(|name| keys::restricts_by(name)) {
+            let (parent, last) = name.rsplit_once('.').map_or(("", *name), |split| split);
+            let parent_value = if parent.is_empty() {
+                Some(self.file)
+            } else {
+                self.at(parent)
+            };
+            for other in parent_value
+                .and_then(Value::as_object)
+                .into_iter()
+                .flatten()
+            {
+                let written = format!("{}{}", &name[..name.len() - last.len()], other.0);
+                let steps = strsim::osa_distance(&other.0.to_lowercase(), &last.to_lowercase());
+                if steps <= (last.len() / 4).clamp(1, 2) && !known.contains(&*written) {
+                    let what = format!("left out, there is no such setting; is {name:?} meant?");
+                    self.leave_out("settings-name", &written, &what);
+                }
+            }
+        }
+    }
+
     pub(super) fn typed<T>(
         &mut self,
         key: Key,

@@ -529,6 +529,78 @@ fn the_keys_have_different_names() {
     assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), all.len());
 }
 
+/// A file with `true` under this dotted name.
+fn file_with(name: &str) -> Value {
+    let wrap = |value, part: &str| json!({part: value});
+    name.rsplit('.').fold(json!(true), wrap)
+}
+
+fn misspelt(file: &Value) -> Vec<String> {
+    let settings = load(&file.to_string(), "{}");
+    let notes = settings.notes.iter().map(ToString::to_string);
+    notes
+        .filter(|note| note.contains("no such setting"))
+        .collect()
+}
+
+#[test]
+fn each_restriction_with_one_letter_wrong_is_named_beside_the_right_name() {
+    for name in keys::restricting() {
+        let last = name.rfind('.').map_or(0, |dot| dot + 1);
+        for at in last..name.len() {
+            for new in [
+                &name[at + 1..],
+                &format!("{}{}", &name[at..=at], &name[at..]),
+            ] {
+                let written = format!("{}{new}", &name[..at]);
+                let is_right = keys::ALL.iter().any(|key| key.name == written);
+                let notes = misspelt(&file_with(&written));
+                assert_eq!(notes.len(), usize::from(!is_right), "{written}: {notes:?}");
+                assert!(is_right || notes[0].contains(name), "{notes:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn no_setting_that_gemini_cli_has_is_taken_for_a_misspelt_one() {
+    // The names in the documentation of Gemini CLI 0.61.0 of the objects that contain restrictions.
+    for name in [
+        "admin.extensions.enabled",
+        "advanced.autoConfigureMemory",
+        "general.vimMode",
+        "mcp.allowed",
+        "mcp.excluded",
+        "mcp.serverCommand",
+        "security.allowedEnvironmentVariables",
+        "security.allowedExtensions",
+        "security.auth.enforcedType",
+        "security.autoAddToPolicyByDefault",
+        "security.blockGitExtensions",
+        "security.blockedEnvironmentVariables",
+        "security.disableAlwaysAllow",
+        "security.disableYoloMode",
+        "security.enableConseca",
+        "security.enablePermanentToolApproval",
+        "security.environmentVariableRedaction.blocked",
+        "security.toolSandboxing",
+        "tools.allowed",
+        "tools.callCommand",
+        "tools.confirmationRequired",
+        "tools.core",
+        "tools.distillation.maxOutputTokens",
+        "tools.exclude",
+        "tools.outputMasking.protectLatestTurn",
+        "tools.sandbox",
+        "tools.sandboxAllowedPaths",
+        "tools.sandboxNetworkAccess",
+        "tools.shell.pager",
+        "tools.useRipgrep",
+    ] {
+        assert_eq!(misspelt(&file_with(name)), [""; 0], "{name}");
+    }
+}
+
 fn any_file() -> impl Strategy<Value = Value> {
     let entry = (
         0..keys::ALL.len(),
