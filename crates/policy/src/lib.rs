@@ -213,6 +213,9 @@ pub struct Verdict {
     /// call runs without a question when its tool has nothing to confirm.
     #[serde(skip)]
     pub is_default: bool,
+    /// True if the call is of a command that is known to look at files only.
+    #[serde(skip)]
+    only_looks: bool,
     /// The shell line as it was understood and printed anew. It runs instead of the written line,
     /// unless a person has approved the written line. `None` for other calls, and for lines that
     /// are not understood or were not parsed.
@@ -438,7 +441,15 @@ impl Policy {
             Some(line) => self.check_line(asked, line),
             None => patches::judge(self, asked),
         };
-        guard::ask(asked, verdict, self)
+        let mut verdict = guard::ask(asked, verdict, self);
+        let git = verdict
+            .understood
+            .as_deref()
+            .filter(|line| line.starts_with("git "));
+        if let Some(line) = git.filter(|_| verdict.only_looks) {
+            verdict.understood = Some(format!("{} {line}", shell::READ_BY_GIT));
+        }
+        verdict
     }
 
     fn check_plain(&self, asked: Inquiry<'_>) -> Verdict {

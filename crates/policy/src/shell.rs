@@ -33,6 +33,12 @@ use gemini_tools_core::tool::Kind;
 use gemini_tools_shell::{Analysis, Command, analyse};
 use serde_json::{Map, Value};
 
+/// With these variables git only reads. In a partial clone it would fetch what is missing, by a
+/// program that the repository names, and it would write an index of which only the times have
+/// changed. A list of allowed protocols in the environment wins over those in settings.
+pub(super) const READ_BY_GIT: &str =
+    "GIT_ALLOW_PROTOCOL=none GIT_NO_LAZY_FETCH=1 GIT_OPTIONAL_LOCKS=0";
+
 const SHELL: [&str; 2] = ["run_shell_command", "ShellTool"];
 
 pub(super) const DIRECTORY: [&str; 2] = ["dir_path", "directory"];
@@ -194,6 +200,7 @@ impl Policy {
         "built in: the command only looks at what is in the workspace"
             .clone_into(&mut allowed.rule);
         allowed.file = None;
+        allowed.only_looks = true;
         allowed
     }
 }

@@ -321,6 +321,7 @@ const PROGRAMS: &[(&str, &str, &str)] = &[
         "-e --execute --use-askpass",
     ),
     ("find", "find f ~ ';'", "-exec -ok -execdir"),
+    ("scriptlive", "scriptlive ~ a f", "-c --command"),
     ("git ls-remote", "git ls-remote ~ .", "--exec --upload-pack"),
     ("git clone", "git clone ~ . c", "-u --upload-pack"),
     ("git grep", "git grep ~ a", "-O --open-files-in-pager"),

@@ -32,6 +32,7 @@ const STARTERS: &str = "\
     man | C H P T | LMRSm | --config-file --html --pager --troff-device | cat
     rg | | | --hostname-bin --pre |
     rsync | e | Mf | --rsh --rsync-path | ssh
+    scriptlive | c | BITdmt | --command |
     scp sftp | D F S b o | JPXcil | | BatchMode= ConnectTimeout= StrictHostKeyChecking= \
         UserKnownHostsFile=
     diff3 sdiff | | | --diff-program |

@@ -183,7 +183,7 @@ type Parts<'p> = &'p dyn Fn(&str) -> Option<BTreeSet<&str>>;
 /// Returns the parts of a word that may be a path: the word, what stands before and behind `=`, `:`
 /// and `,`, and what stands behind letters of options, as in `-uoFILE`. `None` if there are too many.
 fn paths_in(word: &str) -> Option<BTreeSet<&str>> {
-    let separators = ['=', ':', ','];
+    let separators = ['=', ':', ',', '!'];
     let cluster = word.strip_prefix('-').unwrap_or_default();
     let letters = cluster
         .bytes()
@@ -275,6 +275,8 @@ impl Guard<'_> {
             .flatten();
         targets(analysis).any(|word| covers(word, true))
             || commands.iter().any(programs::configures_git)
+            // It makes `cp -b` and `mv -b` write names that are not in the line.
+            || writes && commands.iter().any(|command| command.text.contains("SIMPLE_BACKUP_SUFFIX"))
             || programs::makes_git_directory(commands)
             || written.iter().any(|written| self.covers_words(written, is_known))
             || self.covers_scripts(analysis, &written)
@@ -311,8 +313,18 @@ impl Guard<'_> {
         let endings = endings.filter_map(|word| paths_in(word)).flatten();
         let endings: BTreeSet<&str> = endings.filter(|end| is_ending(end)).collect();
         let has_ending = |word: &String| {
+            let at = word.rfind('/').map_or(0, |slash| slash + 1);
+            let (directory, name) = word.split_at(at);
             let mut endings = endings.iter();
-            endings.any(|end| self.covers(&format!("{word}{end}")))
+            endings.any(|end| {
+                // For `sed`, a star in an ending, which the line quotes, is the name of the file.
+                let named = end.replace('\\', "").replace('*', name);
+                let is_whole = end.contains('*');
+                self.covers(&format!(
+                    "{}{named}",
+                    if is_whole { directory } else { word }
+                ))
+            })
         };
         let mut words = words.iter();
         words.any(|word| match word {
@@ -510,9 +522,9 @@ fn pathspec(word: &str) -> &str {
 }
 
 /// Returns true if a word may be the suffix by which a program names a copy of a file that it
-/// changes, such as `.bak`.
+/// changes, such as `.bak` or `old*`.
 fn is_ending(word: &str) -> bool {
-    word.starts_with('.') && word.len() > 1 && !word.contains('/')
+    word.len() > 1 && !word.contains('/') && (word.starts_with('.') || word.contains('*'))
 }
 
 /// Returns true if a pattern matches the whole name. Where a character does not match, the last `*`
