@@ -34,8 +34,8 @@ use gemini_tools_shell::{Analysis, Command, analyse};
 use serde_json::{Map, Value};
 
 /// With these variables git only reads. In a partial clone it would fetch what is missing, by a
-/// program that the repository names, and it would write an index of which only the times have
-/// changed. A list of allowed protocols in the environment wins over those in settings.
+/// program that the repository names, and `git status` would write the index anew. A list of
+/// allowed protocols in the environment wins over those in settings.
 pub(super) const READ_BY_GIT: &str =
     "GIT_ALLOW_PROTOCOL=none GIT_NO_LAZY_FETCH=1 GIT_OPTIONAL_LOCKS=0";
 

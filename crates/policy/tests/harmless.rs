@@ -81,7 +81,20 @@ impl Place {
         for (link, target) in [("l", "../out"), ("-s", "../out/secret")] {
             symlink(target, place.work().join(link)).expect("a link");
         }
-        let commit = "git init -q --template= && git add f d && git -c user.name=x -c user.email=x@y commit -qm 'first'";
+        // A partial clone that lacks a content, which `evil` is to fetch.
+        let commit = r#"
+            git init -q --template= && git add f d
+            as='-c user.name=x -c user.email=x@y'
+            git $as commit -qm 'first' && echo d >> f && git $as commit -qam second
+            lacking=$(git rev-parse HEAD~:f)
+            rm -f ".git/objects/${lacking::2}/${lacking:2}"
+            git config core.repositoryFormatVersion 1
+            git config extensions.partialClone origin
+            git config remote.origin.promisor true
+            git config remote.origin.url ../out
+            git config remote.origin.uploadpack ./evil
+            touch -d @1 d/g
+        "#;
         let _ = place.bash(commit).output();
         place
     }
@@ -100,7 +113,7 @@ impl Place {
     }
 
     /// Returns the mode, modification time and content of everything in the directory, except what
-    /// a look at the repository may refresh: the index, and by it the time of `.git`.
+    /// `git diff` refreshes: the index, and by it the time of `.git`.
     fn seen(&self) -> Seen {
         let mut seen = Seen::new();
         let mut left = vec![self.directory.path().to_owned()];
