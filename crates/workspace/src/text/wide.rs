@@ -79,7 +79,8 @@ pub(super) fn unmarked(sample: &[u8], whole: bool) -> Option<Encoding> {
     // Binary data with ASCII names that end in a NUL looks like UTF-16. But most of its two-byte
     // units without a zero byte consist of two ASCII characters.
     let wide = sample.chunks_exact(2).filter(|unit| !unit.contains(&0));
-    let is_pair = |unit: &&[u8]| unit.iter().all(|b| (b' '..0x7f).contains(b));
+    let is_ascii = |b: &u8| (b' '..0x7f).contains(b) || b"\t\n\r".contains(b);
+    let is_pair = |unit: &&[u8]| unit.iter().all(is_ascii);
     if wide.clone().filter(is_pair).count() * 2 > wide.count() {
         return None;
     }
