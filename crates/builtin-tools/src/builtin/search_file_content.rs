@@ -514,7 +514,10 @@ impl ToolInvocation for Call {
             (kept, report) = self.search(cx)?;
         }
         let has_searched = self.single || kept.has_searched;
-        let is_sought = kept.files.is_empty() && kept.binary.is_empty() && self.except.is_none();
+        // Only a text says which names are near, and to find them costs a second walk.
+        let is_text = cx.view.places == ResultPlaces::Unwanted;
+        let is_nothing = kept.files.is_empty() && kept.binary.is_empty();
+        let is_sought = is_text && is_nothing && self.except.is_none();
         let nearest = if is_sought && has_searched {
             self.nearest_names(cx)?
         } else {
