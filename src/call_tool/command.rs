@@ -152,6 +152,9 @@ pub(crate) enum CiFormat {
     group(ArgGroup::new("reported").args(["report", "check"]).args(SELECTION).multiple(true)),
     group(ArgGroup::new("selection").args(SELECTION).multiple(true).conflicts_with_all(NOT_OF_CHECKS)),
     group(ArgGroup::new("changes").args(["history", "undo"])),
+    // An argument that conflicts with NAME is not required where NAME is given; a group is.
+    group(ArgGroup::new("checks").arg("check").args(SELECTION).multiple(true)),
+    group(ArgGroup::new("list").arg("history")),
     group(ArgGroup::new("journal").args(["history", "undo", "prune_history"]).conflicts_with_all(CALLS)),
 )]
 #[expect(
@@ -234,13 +237,13 @@ pub(crate) struct CallToolOptions {
     #[arg(long, value_name = "N", conflicts_with = "check")]
     pub(crate) max: Option<u64>,
     /// With --check: lowest level that fails [default: error]
-    #[arg(long, value_name = "LEVEL", requires = "check", value_parser = level())]
+    #[arg(long, value_name = "LEVEL", requires = "checks", value_parser = level())]
     pub(crate) fail_level: Option<Severity>,
     /// With --check: file with known findings, which don't count
-    #[arg(long, value_name = "FILE", requires = "check")]
+    #[arg(long, value_name = "FILE", requires = "checks")]
     pub(crate) baseline: Option<PathBuf>,
     /// Write the baseline, or take out of it what is gone
-    #[arg(long, requires = "check", conflicts_with_all = ["report", "selection"])]
+    #[arg(long, requires = "checks", conflicts_with_all = ["report", "selection"])]
     pub(crate) update_baseline: bool,
     /// Name of the broken rule in a report [default: the tool's name]
     #[arg(long, value_name = "ID", requires = "reported")]
@@ -282,7 +285,7 @@ pub(crate) struct CallToolOptions {
     #[arg(long, requires = "changes")]
     pub(crate) json: bool,
     /// With --history: list the changes in all projects
-    #[arg(long, requires = "history", conflicts_with = "undo")]
+    #[arg(long, requires = "list", conflicts_with = "undo")]
     pub(crate) all: bool,
     /// Trim the journal now (normally automatic)
     #[arg(long)]

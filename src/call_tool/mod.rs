@@ -56,15 +56,21 @@ pub fn run() -> u8 {
         return status;
     }
     let cancel = cancellation();
-    if options.is_about_journal() {
-        return history::run(options, &cancel);
-    }
     let clock = Clock::of_process(&cancel, |signal| exit(signal_status(signal)));
+    if options.is_about_journal() {
+        let run = || history::run(options, &cancel);
+        // What only prints ends with its signal even if nobody reads, an undo when it is done.
+        return if options.undo.is_some() {
+            clock.busy(run)
+        } else {
+            run()
+        };
+    }
     if options.batch {
         return batch::run(options, &cancel, clock);
     }
     if options.is_check() {
-        return clock.busy(|| check::run(options, &cancel));
+        return check::run(options, &cancel);
     }
     if let Some(dialect) = options.from {
         let input = input(options, &cancel);
@@ -290,6 +296,7 @@ impl Message {
         match is_written {
             true => self.status,
             false if options.propagate_status => propagate::OURS,
+            false if options.fail_on_match => ci::UNCHECKED,
             false => 1,
         }
     }
