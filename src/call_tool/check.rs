@@ -119,7 +119,13 @@ impl Check {
         let mut faults = Vec::new();
         for file in &options.check {
             match RuleFile::load(file, cancel) {
-                Ok(read) => {
+                Ok(mut read) => {
+                    let root = self.session.tool_env().workspace.root();
+                    let whole = std::path::absolute(file).unwrap_or_else(|_| file.clone());
+                    let name = whole.strip_prefix(root).unwrap_or(&whole);
+                    for rule in &mut read.rules {
+                        rule.place.origin = Some(Origin::File(name.to_owned()));
+                    }
                     let beside = file.parent().unwrap_or(Path::new(""));
                     let named = read.baseline.as_ref().map(|path| beside.join(path));
                     if let Some(far) = named.iter().find(|named| !self.is_near(named, beside)) {
@@ -411,6 +417,9 @@ impl Check {
         let root = self.session.tool_env().workspace.root();
         if let Some(format) = options.report {
             found.use_repository_paths(root);
+            if format == CiFormat::Sarif {
+                found.keep_most_severe(MAX_UPLOADED);
+            }
             return print(&document(format, &found), Medium::Text);
         }
         let directory = std::env::current_dir().unwrap_or_default();
@@ -457,6 +466,9 @@ fn replace_file(file: &Path, content: &[u8]) -> std::io::Result<()> {
     atomic_file::put(&whole, content, 0o666, Some(&whole), false)
 }
 
+/// The most results of a run that GitHub's code scanning takes; it refuses an upload with more.
+const MAX_UPLOADED: usize = 25_000;
+
 fn rule_of_search(options: &CallToolOptions, args: &Value) -> Result<Rule, ToolError> {
     let text = |key: &str| args[key].as_str().filter(|text| !text.is_empty());
     let flag = |key: &str| args[key].as_bool().unwrap_or_default();
@@ -479,6 +491,7 @@ fn rule_of_search(options: &CallToolOptions, args: &Value) -> Result<Rule, ToolE
         help: String::new(),
         url: String::new(),
         max: options.max.unwrap_or_default(),
+        place: Box::default(),
     })
 }
 

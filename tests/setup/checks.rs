@@ -73,7 +73,7 @@ fn each_kind_of_rule_finds_what_breaks_it_and_nothing_else() {
     assert_eq!(found.status(), 1);
     assert_eq!(
         found.text(),
-        "error[readme]: A README is missing.\n\
+        "checks.toml:31:6: error[readme]: A README is missing.\n\
          old.orig: error[no-orig]: There must be no such file.\n\
          src/Odd.rs: error[licence]: The file has no match.\n\
          src/Odd.rs: error[names]: The name Odd.rs does not fit.\n\
@@ -683,6 +683,52 @@ fn each_fault_of_a_rule_file_is_named_with_line_and_column() {
     let missing = ws.call_tool(&["--check", "none.toml"]).run();
     assert_eq!(missing.status(), 2);
     missing.must_say(&missing.errors(), &["none.toml", "can't be read"]);
+}
+
+#[test]
+fn each_result_for_code_scanning_has_a_place() {
+    let ws = project();
+    let found = check(&ws, &["--format", "sarif"]).json();
+    let results = found["runs"][0]["results"].as_array().expect("results");
+    let place = |result: &Value| {
+        let file = &result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"];
+        file.as_str().expect("a place").to_owned()
+    };
+    assert!(results.iter().all(|result| !place(result).is_empty()));
+    let missing = results.iter().find(|result| result["ruleId"] == "readme");
+    assert_eq!(missing.map(place).as_deref(), Some("checks.toml"));
+}
+
+#[test]
+fn options_of_a_check_are_refused_where_nothing_is_checked() {
+    let ws = project();
+    for flags in [
+        &["--baseline", "no.txt"][..],
+        &["--update-baseline"],
+        &["--fail-level", "note"],
+        &["--all"],
+    ] {
+        let call = ws.call_tool(&["search_file_content", "pattern=x"]);
+        assert_eq!(call.flags(flags).run().status(), 2, "{flags:?}");
+    }
+}
+
+#[test]
+fn a_line_of_a_file_is_no_command_for_the_runner() {
+    let ws = Workspace::new()
+        .file(
+            "c.toml",
+            "[[rule]]\nid='t'\npattern='TODO'\nmessage='Open'\n",
+        )
+        .file("a", "  ::stop-commands::x TODO\n##[error]TODO\n::TODO\n");
+    let said = ws.call_tool(&["--check", "c.toml"]).run();
+    assert_eq!(said.status(), 1);
+    let starts = |line: &str| {
+        ["::", "##["]
+            .iter()
+            .any(|s| line.trim_start().starts_with(s))
+    };
+    assert!(!said.text().lines().any(starts), "{}", said.text());
 }
 
 #[test]

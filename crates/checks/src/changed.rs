@@ -167,8 +167,10 @@ fn merge_base(root: &Path, base: &str, cancel: &Cancellation) -> Result<String, 
     let found = git::output(root, &command, cancel).map_err(|error| {
         let hint =
             "The commit and its history have to be there: in CI, fetch them (fetch-depth: 0).";
-        let has_repository = !error.message.contains("not a git repository");
-        if has_repository {
+        let is_lacking = ["Not a valid object name", "have none in common"]
+            .iter()
+            .any(|said| error.message.contains(said));
+        if is_lacking {
             error.with_hint(hint)
         } else {
             error

@@ -7,7 +7,7 @@ use gemini_tools_core::colours::Look;
 use gemini_tools_core::diagnostic::{Diagnostic, Origin, Severity};
 use gemini_tools_core::text::{counted, line_name, unread_sentence, visible};
 use gemini_tools_workspace::Workspace;
-use gemini_tools_workspace::lines::{encoding_of, read_range};
+use gemini_tools_workspace::lines::read_range;
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::num::NonZeroU32;
@@ -72,9 +72,14 @@ fn issue(rules: &[Rule], finding: &Finding) -> Diagnostic {
     let mut issue = Diagnostic::error(rule.id.clone(), "", "", message);
     issue.severity = rule.level;
     issue.help = rule.help.clone().into();
+    if finding.file.is_empty() {
+        // GitHub refuses all results of an upload if one of them has no place.
+        issue.place.clone_from(&rule.place);
+        return issue;
+    }
     let place = &mut issue.place;
     let file = Path::new(OsStr::from_bytes(&finding.file));
-    place.origin = (!finding.file.is_empty()).then(|| Origin::File(file.to_owned()));
+    place.origin = Some(Origin::File(file.to_owned()));
     let number = |n: u64| u32::try_from(n).ok().and_then(NonZeroU32::new);
     place.line = finding.line.and_then(number);
     [place.column, place.end_column] = match finding.columns {
@@ -114,9 +119,8 @@ fn prints_of(file: &Path, workspace: &Workspace) -> Option<HashMap<u64, String>>
         return None;
     }
     let bytes = read_range(&open.file, 0, open.size()).ok()?;
-    let encoding = encoding_of(&open).ok()?;
-    let text = encoding.map_or_else(|| String::from_utf8_lossy(&bytes), |e| e.decode(&bytes));
-    Some(fingerprints(&text))
+    // Code scanning reads every file as UTF-8, whatever its encoding.
+    Some(fingerprints(&String::from_utf8_lossy(&bytes)))
 }
 
 /// Returns the findings as lines for people, each beginning with its file and line, and a summary
@@ -180,6 +184,11 @@ fn push_issue(out: &mut String, issue: &Diagnostic, has_colours: bool) {
     push(Some(look), &format!("{word}[{}]", issue.code));
     push(None, &format!(": {}\n", issue.message));
     if let Some(text) = &issue.place.text {
-        push(None, &format!("    {}\n", visible(text)));
+        // GitHub's runner takes a line that begins so for a command.
+        let is_command = ["::", "##["]
+            .iter()
+            .any(|start| text.trim_start().starts_with(start));
+        let bar = if is_command { "| " } else { "" };
+        push(None, &format!("    {bar}{}\n", visible(text)));
     }
 }

@@ -4,7 +4,7 @@
 //! names faults of all rules, each with its line and column.
 
 use gemini_tools_builtin_tools::builtin::line_pattern::LinePattern;
-use gemini_tools_core::diagnostic::{Diagnostic, Severity};
+use gemini_tools_core::diagnostic::{Diagnostic, Place, Severity};
 use gemini_tools_core::position::LineIndex;
 use gemini_tools_core::registry::nearest;
 use gemini_tools_core::tool::{Cancellation, ToolError};
@@ -71,6 +71,8 @@ pub struct Rule {
     pub url: String,
     /// If a run has at most this many findings of the rule, they are not reported.
     pub max: u64,
+    /// Where the rule stands: the place of a finding about a file that is missing.
+    pub place: Box<Place>,
 }
 
 impl LineRule {
@@ -401,6 +403,9 @@ impl Reader<'_> {
             self.fault(url.span().start, what);
         }
         let demand = self.demand(&rule, start);
+        let mut rule_file = Diagnostic::error("", "", "", "").in_file(self.file);
+        rule_file.put_at(self.lines.position(rule.id.span().start));
+        let place = rule_file.place;
         if let (Some(message), Some(demand)) = (&rule.message, &demand) {
             self.check_groups(message, demand);
         }
@@ -416,6 +421,7 @@ impl Reader<'_> {
             help: rule.help.unwrap_or_default(),
             url: rule.url.map(Spanned::into_inner).unwrap_or_default(),
             max: rule.max.map(Spanned::into_inner).unwrap_or_default(),
+            place,
         })
     }
 

@@ -44,7 +44,9 @@ const ALLOW: &[u8] = b"check: allow(";
 const MISSING: &str = "is not there";
 const CLOSED: &str = "is excluded by .geminiignore";
 const DIRECTORY: &str = "is a directory, not a file";
-const WITHOUT_LINES: &str = "is a link or a special file, whose lines are not read";
+const REPOSITORY: &str = "is another repository";
+const LINK: &str = "is a link, whose lines are not read";
+const SPECIAL: &str = "is a special file, whose lines are not read";
 
 /// The files and lines that a run checks.
 #[derive(Debug, Default)]
@@ -502,7 +504,7 @@ impl<'a> Worker<'a> {
                 left_out.extend(why.map(|why| (name, why)));
             }
         }
-        for why in [MISSING, CLOSED, DIRECTORY, WITHOUT_LINES] {
+        for why in [MISSING, CLOSED, DIRECTORY, REPOSITORY, LINK, SPECIAL] {
             let mut same = left_out.iter().filter(|(_, other)| *other == why);
             if let Some((first, _)) = same.next() {
                 let names = counted(same.count() + 1, "name");
@@ -510,8 +512,9 @@ impl<'a> Worker<'a> {
                 remarks.push(format!("{names} of the list left out: {first} {why}."));
             }
         }
-        // What .geminiignore excludes is left out as the project wants it.
-        left_out.retain(|(_, why)| *why != CLOSED);
+        // What .geminiignore excludes is left out as the project wants it, and what a commit adds
+        // may be a link or a submodule only.
+        left_out.retain(|(_, why)| matches!(*why, MISSING | DIRECTORY | SPECIAL));
         let first = left_out.first().filter(|_| left_out.len() == looked.len());
         Ok(first.map(|(name, why)| ((*name).clone(), *why)))
     }
@@ -527,6 +530,9 @@ impl<'a> Worker<'a> {
         let is_link = place.path().is_symlink();
         let kind = is_link.then_some(Ok(FileType::Symlink));
         match kind.unwrap_or_else(|| workspace.file_type(place)) {
+            Ok(FileType::Directory) if place.path().join(".git").exists() => {
+                return Some(REPOSITORY);
+            }
             Ok(FileType::Directory) => return Some(DIRECTORY),
             Ok(_) if workspace.check_gemini_ignore(place).is_err() => return Some(CLOSED),
             Ok(kind) => {
@@ -538,7 +544,7 @@ impl<'a> Worker<'a> {
                 self.look(&shown, false, is_regular, open);
                 let mut rules = self.run.line_rules.iter();
                 if !is_regular && rules.any(|(i, _)| self.applies[*i]) {
-                    return Some(WITHOUT_LINES);
+                    return Some(if is_link { LINK } else { SPECIAL });
                 }
             }
             Err(error) if error.kind == ErrorKind::FileNotFound => return Some(MISSING),

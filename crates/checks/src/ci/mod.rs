@@ -15,6 +15,7 @@ pub use junit::junit;
 pub use sarif::sarif;
 
 use gemini_tools_core::diagnostic::{Diagnostic, Origin, Severity};
+use std::collections::HashSet;
 use std::path::Path;
 
 /// A rule, as reports describe it.
@@ -64,5 +65,25 @@ impl CheckReport {
             _ => None,
         });
         paths::make_relative(root, files);
+    }
+
+    /// Keeps at most this many issues, the most severe ones, in their order. A remark says so if
+    /// others are dropped.
+    pub fn keep_most_severe(&mut self, most: usize) {
+        if self.issues.len() <= most {
+            return;
+        }
+        let mut order: Vec<usize> = (0..self.issues.len()).collect();
+        order.sort_by_key(|&i| self.issues[i].severity);
+        let kept: HashSet<usize> = order.into_iter().take(most).collect();
+        let is_kept = |i: &usize| kept.contains(i);
+        let mut numbers = 0..;
+        self.issues
+            .retain(|_| numbers.next().is_some_and(|i| is_kept(&i)));
+        let mut numbers = 0..;
+        self.fingerprints
+            .retain(|_| numbers.next().is_some_and(|i| is_kept(&i)));
+        self.remarks
+            .push(format!("Only the {most} most severe findings are listed."));
     }
 }
