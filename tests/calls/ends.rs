@@ -332,6 +332,26 @@ fn a_signal_ends_a_call_that_looks_at_nothing() {
 }
 
 #[test]
+fn a_signal_ends_what_prints_to_a_reader_that_does_not_read() {
+    let ws = Workspace::new()
+        .file("a.txt", lines(20_000, |n| format!("{n}\n")))
+        .file("rules.toml", "[[rule]]\nid='any'\npattern='.'\n")
+        .fifo("pipe");
+    let mut both = fs::File::options();
+    let both = both.read(true).write(true);
+    let pipe = both.open(ws.path("pipe")).expect("a pipe");
+    let call = ws.call_tool(&["--check", "rules.toml"]);
+    let running = call.in_bash("exec \"$@\" >pipe").start();
+    // It then writes, and can't write all.
+    wait_until("some of it", || {
+        rustix::io::ioctl_fionread(&pipe).expect("a number") > 0
+    });
+    let pid = Pid::from_raw(i32::try_from(running.id()).expect("an id")).expect("a process");
+    kill_process(pid, Signal::TERM).expect("a child of ours");
+    assert_eq!(running.finish().status(), 143);
+}
+
+#[test]
 fn a_call_ends_with_its_caller() {
     let ws = Workspace::new().file("min.js", minified());
     let mark = ws.root().display().to_string();
